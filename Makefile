@@ -1,0 +1,49 @@
+# Every target sets up what it needs in .venv; nothing but Python 3.11 to 3.13 and make has to be there.
+#   make compare                            the step-by-step comparison of all stages
+#   make compare ARGS="--program doublings"  ... of one program (see: make compare ARGS=--help)
+#   make test                               the tests         make campaign   the long ones too
+#   make check                              format, lint, types
+
+.PHONY: compare test campaign check format clean
+.DEFAULT_GOAL := compare
+
+ARGS ?=
+VENV := .venv
+BIN := $(VENV)/bin
+SETUP := $(VENV)/.set-up
+RUN := $(BIN)/python -W error::DeprecationWarning:dualrev -m
+
+compare: $(SETUP)
+	$(RUN) stages $(ARGS)
+
+test: $(SETUP)
+	$(RUN) pytest $(ARGS)
+
+campaign: $(SETUP)
+	$(RUN) pytest -m "slow or not slow" $(ARGS)
+
+check: $(SETUP)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: $(SETUP)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf $(VENV) *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis
+
+# The first of these that runs and is new enough. PYTHON=... on the command line overrides the search.
+# The stamp is written last: a set-up that was cut off starts again.
+$(SETUP): pyproject.toml Makefile
+	@python="$(PYTHON)"; \
+	for candidate in python3 python3.13 python3.12 python3.11 python; do \
+	    [ -n "$$python" ] && break; \
+	    $$candidate -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && python=$$candidate; \
+	done; \
+	[ -n "$$python" ] || { echo "dualrev needs Python 3.11 to 3.13; none was found. Try: make $(MAKECMDGOALS) PYTHON=/path/to/python3.12"; exit 1; }; \
+	echo "setting up $(VENV) with $$($$python --version)"; \
+	$$python -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint]'
+	@touch $@

@@ -1,0 +1,393 @@
+"""Dual numbers: how Python's operators and the table's functions reach a transformation's rule for op(x1..xn).
+
+The paper transforms programs; overloading does the same at run time: every construct of Python maps to itself, and only
+real scalars change. A transformation says what it makes of a scalar in three places, and `overload` does the rest:
+
+    Dual                          a subclass of DualNumber with the attributes x (the value) and run
+    constant(run, r)              D[r]; None where a constant needs no representation
+    op(run, y, args, partials)    D[op(t1..tn)], given y = op(x1..xn), the dual numbers among t1..tn and dy/dx of each
+
+`overload` writes a method for every line of the table, with the line's text in it, so that an operation costs one
+Python call before it reaches `op`. Methods take the common cases themselves: two dual numbers of one run, or one and
+a Python number. Everything else (numpy scalars, nested derivatives, the edge of a domain) goes through `apply`.
+
+Nesting: every derivative call has a `Run`; a later run is an inner one. An operation belongs to the innermost run
+among its arguments; dual numbers of outer runs are constants to it, and its values and partials are computed with them,
+by the same methods. So perturbations are never confused (Siskind and Pearlmutter's tags).
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import numbers
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dualrev.errors import ConversionError, HashError
+from dualrev.primitives import FUNCTIONS, PRIMITIVES, Primitive
+
+__all__ = ["DualNumber", "Run", "apply", "function", "overload", "value"]
+
+_levels = itertools.count()  # only ever counts up: a run that starts later is an inner one
+
+
+class Run:
+    """One derivative call: its level, and whatever state the transformation threads through it (ids, a tape)."""
+
+    def __init__(self, **state: Any) -> None:
+        self.level = next(_levels)
+        self.__dict__.update(state)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(name)
+
+
+class DualNumber:
+    """A real scalar that is being differentiated: behaves as its value, and records what is done with it."""
+
+    __slots__ = ()
+    x: Any
+    run: Run
+
+    def __eq__(self, other: object) -> Any:
+        return self.x == (other if other.__class__ is float else value(other))
+
+    def __ne__(self, other: object) -> Any:
+        return self.x != (other if other.__class__ is float else value(other))
+
+    def __lt__(self, other: Any) -> Any:
+        return self.x < (other if other.__class__ is float else value(other))
+
+    def __le__(self, other: Any) -> Any:
+        return self.x <= (other if other.__class__ is float else value(other))
+
+    def __gt__(self, other: Any) -> Any:
+        return self.x > (other if other.__class__ is float else value(other))
+
+    def __ge__(self, other: Any) -> Any:
+        return self.x >= (other if other.__class__ is float else value(other))
+
+    def __bool__(self) -> bool:
+        return bool(value(self))
+
+    # What is piecewise constant is a plain number: its derivative is 0.
+    def __int__(self) -> int:
+        return int(value(self))
+
+    def __trunc__(self) -> int:
+        return math.trunc(value(self))
+
+    def __floor__(self) -> int:
+        return math.floor(value(self))
+
+    def __ceil__(self) -> int:
+        return math.ceil(value(self))
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return round(value(self), digits)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+    def __float__(self) -> float:
+        raise ConversionError("float()")
+
+    def __complex__(self) -> complex:
+        raise ConversionError("complex()")
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise ConversionError("pickling")  # the copy would belong to no run: a silent constant
+
+    def __copy__(self) -> DualNumber:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> DualNumber:
+        return self
+
+    def __hash__(self) -> int:
+        raise HashError
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.x!r})"
+
+    def __format__(self, spec: str) -> str:
+        return format(value(self), spec)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """Numpy's functions on a dual number, or on one and an array: element by element."""
+        if method != "__call__":
+            return NotImplemented
+        if ufunc in _COMPARISONS:
+            return ufunc(*map(value, inputs), **kwargs)
+        if ufunc not in _UFUNCS:
+            return NotImplemented
+        if not kwargs and not any(isinstance(u, np.ndarray) for u in inputs):
+            return _UFUNCS[ufunc](*inputs)
+        elementwise = np.frompyfunc(_UFUNCS[ufunc], ufunc.nin, 1)
+        return elementwise(*(_boxed(u) if isinstance(u, DualNumber) else u for u in inputs), **kwargs)
+
+
+numbers.Real.register(DualNumber)
+
+
+def value(x: Any) -> Any:
+    """The plain number inside a dual number, at any depth of nesting; anything else unchanged.
+
+    >>> value(2.5)
+    2.5
+    """
+    while isinstance(x, DualNumber):
+        x = x.x
+    return x
+
+
+def apply(primitive: Primitive, *args: Any) -> Any:
+    """The primitive on dual and plain numbers in any mixture."""
+    run: Run | None = None
+    for u in args:
+        if isinstance(u, DualNumber) and (run is None or u.run.level > run.level):
+            run, kind = u.run, type(u)
+    if run is None:
+        return _compiled(primitive).evaluate(*args)
+    duals = [isinstance(u, DualNumber) and u.run is run for u in args]
+    y, partials = _linearize(primitive, [u.x if dual else _plain(u) for u, dual in zip(args, duals, strict=True)])
+    transformation: Any = kind
+    if transformation.constant is None:
+        partials = tuple(itertools.compress(partials, duals))
+        args = tuple(itertools.compress(args, duals))
+    else:
+        args = tuple(u if dual else transformation.constant(run, u) for u, dual in zip(args, duals, strict=True))
+    return transformation.op(run, y, args, partials)
+
+
+def function(primitive: Primitive) -> Callable[..., Any]:
+    """The primitive as a Python function of plain and dual numbers.
+
+    >>> hinge = function(Primitive("hinge", "maximum(x, 0.0)", ("1.0 if x > 0.0 else 0.0",), ((-1.0, 1.0),), kink="x"))
+    >>> hinge(-2.0), hinge(2.0)
+    (0.0, 2.0)
+    """
+    first, *rest = primitive.parameters
+    source = _FUNCTION.format(
+        plain=" and ".join(f"{x}.__class__ is float" for x in primitive.parameters),
+        parameters=", ".join(primitive.parameters),
+        first=first,
+        rest=", ".join(rest),
+        method=_method(primitive) if PRIMITIVES.get(primitive.name) is primitive else "",
+    )
+    if PRIMITIVES.get(primitive.name) is not primitive:
+        source = "\n".join(line for line in source.splitlines() if "DualNumber" not in line)
+    made: Callable[..., Any] = _define(
+        source, primitive.name, apply=apply, primitive=primitive, evaluate=_compiled(primitive).evaluate
+    )
+    made.__doc__ = f"{primitive.value}; partial derivatives {', '.join(primitive.partials)}."
+    return made
+
+
+def overload(dual: Any, constant: Callable[..., Any] | None, op: Callable[..., Any]) -> None:
+    """Give the class `dual` a method for every line of the table, made from `constant` and `op`."""
+    dual.constant, dual.op = constant, op  # read from the class, so they stay plain functions
+    for name, primitive in PRIMITIVES.items():
+        unary = len(primitive.partials) == 1
+        for method in _method_names(primitive):
+            template = _UNARY if unary else _REFLECTED if method.startswith("__r") else _BINARY
+            names = dict(zip(("p", "q"), primitive.partials, strict=False))
+            if constant is None:
+                left, right = "(u,), ({p},)", "(u,), ({q},)"
+            else:
+                left, right = "(u, constant(run, v)), ({p}, {q})", "(constant(run, v), u), ({p}, {q})"
+            source = template.replace("{left}", left).replace("{right}", right)
+            made = _define(
+                source.format(value=primitive.value, **names),
+                f"{dual.__name__}.{method}",
+                Dual=dual,
+                constant=constant,
+                op=op,
+                primitive=primitive,
+                apply=_operator if method.startswith("__") and not unary else apply,
+            )
+            made.__doc__ = f"{name}: {primitive.value}; partial derivatives {', '.join(primitive.partials)}."
+            setattr(dual, method, made)
+    dual.__pow__ = _without_modulus(dual.__pow__)
+
+
+_UNARY = """
+def made(u):
+    try:
+        x = u.x
+        y = {value}
+        return op(u.run, y, (u,), ({p},))
+    except EDGE:
+        return apply(primitive, u)
+"""
+
+_BINARY = """
+def made(u, v):
+    run = u.run
+    try:
+        if v.__class__ is Dual:
+            if v.run is run:
+                a = u.x
+                b = v.x
+                y = {value}
+                return op(run, y, (u, v), ({p}, {q}))
+        elif v.__class__ in PLAIN:
+            a = u.x
+            b = v
+            y = {value}
+            return op(run, y, {left})
+    except EDGE:
+        pass
+    return apply(primitive, u, v)
+"""
+
+_REFLECTED = """
+def made(u, v):
+    run = u.run
+    try:
+        if v.__class__ in PLAIN:
+            a = v
+            b = u.x
+            y = {value}
+            return op(run, y, {right})
+    except EDGE:
+        pass
+    return apply(primitive, v, u)
+"""
+
+_FUNCTION = """
+def made({parameters}):
+    if {plain}:
+        return evaluate({parameters})
+    if isinstance({first}, DualNumber): return {first}.{method}({rest})
+    return apply(primitive, {parameters})
+"""
+
+_COMPILED = """
+def made({parameters}):
+    y = {value}
+    return {result}
+"""
+
+
+class _Compiled:
+    """A line's text as three functions."""
+
+    def __init__(self, primitive: Primitive) -> None:
+        self.primitive = primitive
+        self.partials = f"({', '.join(primitive.partials)},)"
+
+    def _define(self, parameters: tuple[str, ...], value: str, result: str, names: Mapping[str, Any]) -> Any:
+        source = _COMPILED.format(parameters=", ".join(parameters), value=value, result=result)
+        return _define(source, self.primitive.name, **names)
+
+    @functools.cached_property
+    def evaluate(self) -> Callable[..., Any]:
+        """The value, on plain numbers only."""
+        return self._define(self.primitive.parameters, self.primitive.value, "y", FUNCTIONS)
+
+    @functools.cached_property
+    def linearize(self) -> Callable[..., Any]:
+        """The value and the partials, on plain numbers and dual numbers of outer runs."""
+        return self._define(self.primitive.parameters, self.primitive.value, f"y, {self.partials}", {})
+
+    @functools.cached_property
+    def limits(self) -> Callable[..., Any]:
+        """The partials by numpy's arithmetic, which has IEEE's limits where Python's raises."""
+        return self._define((*self.primitive.parameters, "y"), "y", self.partials, _IEEE)
+
+
+def _linearize(primitive: Primitive, xs: Sequence[Any]) -> tuple[Any, tuple[Any, ...]]:
+    """The value, with Python's exceptions, and the partials, with IEEE's limits."""
+    made = _compiled(primitive)
+    try:
+        return made.linearize(*xs)
+    except EDGE:
+        if any(isinstance(x, DualNumber) for x in xs):
+            raise
+        y = made.evaluate(*xs)
+        with np.errstate(all="ignore"):
+            return y, tuple(map(float, made.limits(*map(np.float64, (*xs, y)))))
+
+
+def _operator(primitive: Primitive, u: Any, v: Any) -> Any:
+    """As `apply`, but leaves what is no number to the other operand: arrays, or Python's TypeError."""
+    known = (numbers.Real, np.bool_)
+    return apply(primitive, u, v) if isinstance(u, known) and isinstance(v, known) else NotImplemented
+
+
+def _plain(u: Any) -> Any:
+    """A constant: a Python number, or a dual number of an outer run."""
+    if isinstance(u, (float, int, DualNumber)):
+        return float(u) if isinstance(u, np.floating) else u
+    if isinstance(u, (numbers.Real, np.bool_)):
+        return float(u)
+    raise TypeError(f"expected a real number, got {u!r} (type {type(u).__name__})")
+
+
+def _boxed(u: DualNumber) -> np.ndarray:
+    box = np.empty((), dtype=object)
+    box[()] = u
+    return box
+
+
+def _method(primitive: Primitive) -> str:
+    """x.sin() is what numpy's loop over an array of objects calls for np.sin, hence numpy's names."""
+    return primitive.ufunc or primitive.name
+
+
+def _method_names(primitive: Primitive) -> list[str]:
+    names = [_method(primitive)]
+    if primitive.symbol:
+        names.append(f"__{primitive.symbol}__")
+        if len(primitive.partials) == 2:
+            names.append(f"__r{primitive.symbol}__")
+    return names
+
+
+def _without_modulus(method: Callable[..., Any]) -> Callable[..., Any]:
+    def __pow__(u: Any, v: Any, modulus: Any = None) -> Any:  # noqa: N807 - it is that method
+        return method(u, v) if modulus is None else NotImplemented
+
+    return __pow__
+
+
+def _define(source: str, name: str, **names: Any) -> Any:
+    """The function `made` that the source defines, under its name, with the table's functions and `names` in scope."""
+    scope: dict[str, Any] = {**_NAMES, **names}
+    exec(compile(source, f"<dualrev {name}>", "exec"), scope)
+    made = scope["made"]
+    made.__qualname__ = name
+    made.__name__ = name.rpartition(".")[2]
+    return made
+
+
+@functools.cache
+def _compiled(primitive: Primitive) -> _Compiled:
+    return _Compiled(primitive)
+
+
+#: What Python's arithmetic and `math` raise where IEEE has a limit: ZeroDivisionError, OverflowError, domain errors.
+EDGE = (ArithmeticError, ValueError)
+_COMPARISONS: set[Any] = {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal}
+_COMPARISONS |= {np.isnan, np.isinf, np.isfinite, np.signbit}
+_NAMES: dict[str, Any] = {
+    "PLAIN": frozenset((float, int)),
+    "DualNumber": DualNumber,
+    "EDGE": EDGE,
+    "nan": math.nan,
+    "inf": math.inf,
+}
+_lines = {text: PRIMITIVES["pow" if text == "power" else text] for text in FUNCTIONS}
+_IEEE = {
+    text: getattr(np, line.ufunc, FUNCTIONS[text]) if line.ufunc else FUNCTIONS[text] for text, line in _lines.items()
+}
+_NAMES.update({text: function(line) for text, line in _lines.items()})
+_UFUNCS = {getattr(np, line.ufunc): function(line) for line in PRIMITIVES.values() if line.ufunc}

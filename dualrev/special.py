@@ -1,0 +1,46 @@
+"""Special functions that neither `math` nor numba has: plain loops over floats, so that numba can compile them too."""
+
+from __future__ import annotations
+
+import math
+
+__all__ = ["polygamma"]
+
+# B_2k of the asymptotic series (Abramowitz and Stegun, 23.2)
+_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
+
+
+def polygamma(n: float, x: float) -> float:
+    """The n-th derivative of digamma(x) = d/dx log gamma(x), for a whole n >= 0 and real x.
+
+    Source: Abramowitz and Stegun 6.3 and 6.4: the recurrence 6.4.6 until x is large, then the asymptotic series 6.4.11.
+    NaN at the poles 0, -1, -2, ..., for an n that is no whole number, and below -1e5 (too many steps).
+
+    >>> round(polygamma(0, 1.0), 12)  # minus Euler's constant
+    -0.577215664902
+    """
+    order = int(n)
+    if (x <= 0.0 and x == math.floor(x)) or order != n or order < 0 or not x > -1e5:
+        return math.nan
+    if x == math.inf:
+        return math.inf if order == 0 else 0.0
+    sign = -1.0 if order % 2 == 0 else 1.0
+    factorial = math.gamma(order + 1.0)
+    total = 0.0
+    while x < 16.0 + order:
+        total += sign * factorial / x ** (order + 1)
+        x += 1.0
+    if order == 0:
+        total += math.log(x) - 0.5 / x
+        power = 1.0 / (x * x)
+        for k in range(len(_BERNOULLI)):
+            total -= _BERNOULLI[k] / (2 * k + 2) * power
+            power /= x * x
+    else:
+        total += sign * (factorial / order / x**order + 0.5 * factorial / x ** (order + 1))
+        # (2k + n - 1)! / (2k)! / x^(2k + n), from one k to the next
+        power = factorial * (order + 1) / 2 / x ** (order + 2)
+        for k in range(1, len(_BERNOULLI) + 1):
+            total += sign * _BERNOULLI[k - 1] * power
+            power *= (2 * k + order) * (2 * k + order + 1) / ((2 * k + 1) * (2 * k + 2)) / (x * x)
+    return total

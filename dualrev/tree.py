@@ -1,0 +1,309 @@
+"""Nested data: which leaves are real scalars, and how to take them out and put others in.
+
+Real scalars are floats, numpy floating scalars, and the elements of floating arrays. Everything that nests is taken
+apart: tuple, list, dict, OrderedDict, namedtuple, deque, dataclass (frozen or not), an array of objects, and classes
+registered with `register_node`. All other leaves (int, bool, str, None, enums, integer arrays, functions, objects of
+other classes) are discrete: they pass through, and their cotangent is None.
+
+optree knows how each node comes apart. The walk over the nodes is done here, with a list in place of recursion: a
+linked list of 100,000 cells is an ordinary input.
+
+Dataclasses are rebuilt from their fields alone, without calling __init__ or __post_init__: what a method cached in an
+object belongs to the numbers that it was computed from.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import optree
+
+from dualrev.errors import ArgumentError, CotangentError, LeafError, OutputError
+from dualrev.overload import DualNumber
+
+__all__ = ["Structure", "flatten", "inputs", "outputs", "register_node"]
+
+_NAMESPACE = "dualrev"
+
+
+def register_node(
+    cls: type,
+    flatten: Callable[[Any], tuple[Iterable[Any], Any]],
+    unflatten: Callable[[Any, tuple[Any, ...]], Any],
+) -> None:
+    """Treat objects of a class as nested data.
+
+    `flatten(x)` returns the children and whatever else is needed to rebuild x; `unflatten(rest, children)` rebuilds it,
+    also with dual numbers, None or cotangents for children, so it should not check or convert them. ValueError if the
+    class is registered already.
+
+    >>> class Interval:
+    ...     def __init__(self, low, high):
+    ...         self.low, self.high = low, high
+    >>> register_node(Interval, lambda i: ((i.low, i.high), None), lambda rest, children: Interval(*children))
+    >>> flatten(Interval(1.0, 2.0))[0]
+    [1.0, 2.0]
+    """
+
+    def flattened(x: Any) -> tuple[Iterable[Any], Any]:
+        children, rest = flatten(x)
+        return tuple(children), rest
+
+    optree.register_pytree_node(
+        cls, flattened, lambda rest, children: unflatten(rest, tuple(children)), namespace=_NAMESPACE
+    )
+
+
+class _Real(NamedTuple):
+    """A real scalar; a cotangent for it is converted by `kind`."""
+
+    kind: Callable[[Any], Any]
+
+
+class _Array(NamedTuple):
+    """A floating array: as many real scalars as it has elements, in C order."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+
+class _Discrete(NamedTuple):
+    """A value that is not differentiated."""
+
+    value: Any
+
+
+class _Node(NamedTuple):
+    """A node with `size` children; `build` makes one from a list of new children."""
+
+    cls: type
+    size: int
+    rest: Any
+    build: Callable[[list[Any]], Any]
+
+
+_FLOAT = _Real(float)
+_SAME = _Real(lambda ct: ct)
+
+
+class Structure:
+    """Nested data without its real scalars: the parts of the data, every node before its children."""
+
+    def __init__(self, parts: Sequence[_Real | _Array | _Discrete | _Node]) -> None:
+        self._parts = parts
+
+    def rebuild(self, scalars: Sequence[Any]) -> Any:
+        """The same data with new real scalars; arrays become arrays of floats or, where needed, of objects."""
+        return self.fold(scalars, node=lambda part, children: part.build(children), discrete=lambda x: x)
+
+    def cotangent(self, scalars: Sequence[Any]) -> Any:
+        """Data of this structure and its dtypes with new real scalars, and None in place of discrete values."""
+        return self.fold(scalars, node=lambda part, children: part.build(children), discrete=lambda x: None, typed=True)
+
+    def fold(
+        self,
+        scalars: Sequence[Any],
+        node: Callable[[_Node, list[Any]], Any],
+        discrete: Callable[[Any], Any],
+        array: Callable[[_Array, list[Any]], Any] | None = None,
+        typed: bool = False,
+    ) -> Any:
+        """Rebuild from the leaves up, with `node`, `discrete` and `array` in place of the original constructors.
+
+        With `typed`, every scalar is converted to the type of the leaf that it stands for.
+        """
+        array = array or (_typed_array if typed else _array)
+        end = len(scalars)
+        done: list[Any] = []
+        for part in reversed(self._parts):  # children before their node, the first child on top of the stack
+            match part:
+                case _Real(kind):
+                    end -= 1
+                    scalar = scalars[end]
+                    done.append(kind(scalar) if typed and not isinstance(scalar, DualNumber) else scalar)
+                case _Discrete(x):
+                    done.append(discrete(x))
+                case _Array(shape):
+                    start = end - int(np.prod(shape, dtype=int))
+                    done.append(array(part, list(scalars[start:end])))
+                    end = start
+                case _Node(_, size):
+                    children = done[len(done) - size :][::-1]
+                    del done[len(done) - size :]
+                    done.append(node(part, children))
+        return done.pop()
+
+    def read(self, ct: Any) -> list[Any]:
+        """The numbers of a cotangent of this structure, one for every real scalar.
+
+        CotangentError if the structure differs.
+        """
+        scalars: list[Any] = []
+        todo = [ct]
+        for part in self._parts:
+            x = todo.pop()
+            match part:
+                case _Real():
+                    if not _is_number(x):
+                        raise CotangentError(x, "a real scalar")
+                    scalars.append(x if isinstance(x, DualNumber) else float(x))
+                case _Array(shape):
+                    if not isinstance(x, np.ndarray) or x.shape != shape or x.dtype.kind not in "fiuO":
+                        raise CotangentError(x, f"an array of shape {shape}")
+                    scalars.extend(x.ravel().tolist() if x.dtype == object else x.ravel().astype(float).tolist())
+                case _Discrete(value):
+                    if x is not None:
+                        raise CotangentError(x, f"a discrete value ({type(value).__name__})")
+                case _Node(cls, size, rest):
+                    node, children = _unpack(x) or (None, [])
+                    if node is None and isinstance(x, np.ndarray) and cls is np.ndarray and x.shape == rest:
+                        node, children = part, list(x.ravel())
+                    if node is None or (node.cls, node.size) != (cls, size) or not _same(node.rest, rest):
+                        raise CotangentError(x, f"a {cls.__name__} with {size} entries")
+                    todo.extend(reversed(children))
+        return scalars
+
+
+def flatten(x: Any) -> tuple[list[Any], Structure]:
+    """The real scalars of nested data, as floats, from left to right, and the structure around them.
+
+    LeafError for what is neither real nor discrete (complex numbers, masked arrays, sets of floats, cyclic data).
+
+    >>> scalars, structure = flatten({"w": [1.0, 2], "b": 0.5})
+    >>> scalars
+    [0.5, 1.0]
+    >>> structure.rebuild([10.0, 20.0])
+    {'w': [20.0, 2], 'b': 10.0}
+    >>> structure.cotangent([10.0, 20.0])
+    {'w': [20.0, None], 'b': 10.0}
+    """
+    scalars: list[Any] = []
+    parts: list[_Real | _Array | _Discrete | _Node] = []
+    todo: list[Any] = [x]
+    above: set[int] = set()  # the nodes that the walk is inside of
+    while todo:
+        x = todo.pop()
+        if x.__class__ is float:
+            scalars.append(x)
+            parts.append(_FLOAT)
+        elif x.__class__ is _Leave:
+            above.discard(x.node)
+        elif (unpacked := _unpack(x)) is not None:
+            if id(x) in above:
+                raise LeafError(x, "it contains itself", "Pass a tree, or register the class with the links left out")
+            above.add(id(x))
+            node, children = unpacked
+            parts.append(node)
+            todo.append(_Leave(id(x)))
+            todo.extend(reversed(children))
+        else:
+            parts.append(_leaf(x, scalars))
+    return scalars, Structure(parts)
+
+
+def inputs(primals: tuple[Any, ...]) -> tuple[list[Any], Structure]:
+    """`flatten` for the arguments of a function to differentiate: ArgumentError if they hold no real scalar."""
+    scalars, structure = flatten(primals)
+    if not scalars:
+        raise ArgumentError(primals)
+    return scalars, structure
+
+
+def outputs(y: Any) -> tuple[list[Any], Structure]:
+    """`flatten` for the value of a function to differentiate: OutputError if it holds no real scalar."""
+    scalars, structure = flatten(y)
+    if not scalars:
+        raise OutputError(y)
+    return scalars, structure
+
+
+class _Leave(NamedTuple):
+    """A mark on the list of things to do: all of this node's descendants have been visited."""
+
+    node: int
+
+
+def _leaf(x: Any, scalars: list[Any]) -> _Real | _Array | _Discrete:
+    """Classify what does not nest, and note its real scalars."""
+    if isinstance(x, enum.Enum):
+        return _Discrete(x)
+    if isinstance(x, DualNumber):
+        scalars.append(x)
+        return _SAME
+    if isinstance(x, (float, np.floating)):
+        scalars.append(float(x))
+        return _Real(type(x)) if isinstance(x, np.floating) else _FLOAT
+    if isinstance(x, np.ma.MaskedArray):
+        raise LeafError(x, "the mask would be lost", "Pass the data and the mask as two arrays")
+    if isinstance(x, np.ndarray) and x.dtype.kind == "f":
+        scalars.extend(x.ravel().astype(float).tolist())
+        return _Array(x.shape, x.dtype)
+    if isinstance(x, (complex, np.complexfloating)) or (isinstance(x, np.ndarray) and x.dtype.kind == "c"):
+        raise LeafError(x, "derivatives here are of real numbers", "Pass the real and the imaginary part")
+    if isinstance(x, np.ndarray) and x.dtype.kind == "V":
+        raise LeafError(x, "fields of a structured array are not looked at", "Pass the fields as a dict of arrays")
+    if isinstance(x, (set, frozenset)) and any(_is_real(member) for member in x):
+        raise LeafError(x, "its members have no order and would merge", "Pass a list or a tuple")
+    return _Discrete(x)
+
+
+def _unpack(x: Any) -> tuple[_Node, list[Any]] | None:
+    """A node and its children; None for a leaf."""
+    if isinstance(x, np.ndarray):
+        if x.dtype != object or isinstance(x, np.ma.MaskedArray):
+            return None
+        return _Node(np.ndarray, x.size, x.shape, functools.partial(_object_array, x.shape)), x.ravel().tolist()
+    if not optree.tree_is_leaf(x, none_is_leaf=True, namespace=_NAMESPACE):
+        children, rest, _, build = optree.tree_flatten_one_level(x, none_is_leaf=True, namespace=_NAMESPACE)
+        return _Node(type(x), len(children), rest, functools.partial(build, rest)), list(children)
+    if dataclasses.is_dataclass(x) and not isinstance(x, (type, enum.Enum)):
+        names = [f.name for f in dataclasses.fields(x)]
+        build_fields = functools.partial(_dataclass, type(x), names)
+        return _Node(type(x), len(names), None, build_fields), [getattr(x, name) for name in names]
+    return None
+
+
+def _dataclass(cls: Any, names: list[str], children: list[Any]) -> Any:
+    made = cls.__new__(cls)
+    for name, child in zip(names, children, strict=True):
+        object.__setattr__(made, name, child)  # frozen ones too
+    return made
+
+
+def _array(part: _Array, scalars: list[Any]) -> np.ndarray:
+    return _object_array(part.shape, scalars)
+
+
+def _typed_array(part: _Array, scalars: list[Any]) -> np.ndarray:
+    made = _object_array(part.shape, scalars)
+    return made if made.dtype == object and made.size else made.astype(part.dtype)
+
+
+def _object_array(shape: tuple[int, ...], children: list[Any]) -> np.ndarray:
+    """An array of floats if all children are, otherwise of objects."""
+    dtype = float if all(child.__class__ is float for child in children) else object
+    return np.fromiter(children, dtype=dtype, count=len(children)).reshape(shape)
+
+
+def _is_real(x: Any) -> bool:
+    return isinstance(x, (float, np.floating, DualNumber)) and not isinstance(x, enum.Enum)
+
+
+def _is_number(x: Any) -> bool:
+    """Whether x can be a cotangent of a real scalar: a real number, or an array of one without dimensions."""
+    if isinstance(x, np.ndarray):
+        return x.shape == () and x.dtype.kind in "fiu"
+    return isinstance(x, (int, float, np.integer, np.floating, DualNumber)) and not isinstance(x, (bool, enum.Enum))
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two nodes' remainders (keys, field names) agree, as far as they can be compared."""
+    try:
+        return bool(a == b)
+    except (TypeError, ValueError):
+        return True

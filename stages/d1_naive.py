@@ -1,0 +1,92 @@
+r"""D1, naive: every scalar carries a backpropagator, a closure from its cotangent to the whole input's.
+
+Paper:   section 3, Figs. 6 and 7
+D[R] =   (R, R -o c)                                c, the input as a product of scalars (pairs.py)
+Changed: nothing yet; this is the transformation that is easy to prove right.
+Cost:    a backpropagator is called once for every use of its scalar, and again for every call of its users': 2^n calls
+         for n doublings. Every call ends in one-hots and sums of size(c).
+
+    D[r]          = (r, \z. 0)
+    D[op(t1..tn)] = let (xi, di) = D[ti] in (op(x1..xn), \z. d1(z*p1) + ... + dn(z*pn))
+    Interleave_R (x, d)          = (x, d)
+    Interleave_(s,t) ((x, y), d) = (Interleave (x, \z. d (z, 0)), Interleave (y, \z. d (0, z)))
+    Deinterleave_(s,t) (x, y)    = ((x1, y1), \z. x2 (fst z) + y2 (snd z))
+    Wrap[f] x                    = Deinterleave (D[f] (Interleave (x, id)))
+"""
+
+from __future__ import annotations
+
+from dualrev.overload import DualNumber, Run, overload
+from dualrev.tree import inputs, outputs
+from stages import pairs
+
+
+class Dual(DualNumber):
+    """D[R]: a number x and its backpropagator d."""
+
+    __slots__ = ("d", "run", "x")
+
+    def __init__(self, run, x, d):
+        self.run, self.x, self.d = run, x, d
+
+
+def zero(run):
+    """0 : c"""
+    return pairs.zeros(run.c)
+
+
+def plus(c1, c2):
+    """(+) : c, c -> c"""
+    return pairs.add(c1, c2)
+
+
+def call(u, z):
+    """D z. A backpropagator's sum d1(z*p1) + ... arrives as the list of its calls: a deep one grows no stack."""
+    c, calls = zero(u.run), [(u, z)]
+    while calls:
+        u, z = calls.pop()
+        result = u.d(z)
+        if isinstance(result, list):
+            calls.extend(reversed(result))
+        else:
+            c = plus(c, result)
+    return c
+
+
+def one_hot(path, z):
+    """What Interleave passes down the pairs: \\z. d (z, 0) to the left, \\z. d (0, z) to the right."""
+    return pairs.one_hot(path, z)
+
+
+def constant(run, r):
+    """D[r] = (r, \\z. 0)"""
+    return Dual(run, r, lambda z: zero(run))
+
+
+def op(run, y, args, partials):
+    """D[op(t1..tn)] = (op(x1..xn), \\z. d1(z*p1) + ... + dn(z*pn))"""
+    return Dual(run, y, lambda z: [(u, z * p) for u, p in zip(args, partials, strict=True)])
+
+
+overload(Dual, constant, op)
+
+
+def interleave(run, scalars, structure):
+    """The input with a dual number for every scalar."""
+    return structure.rebuild([Dual(run, x, lambda z, path=path: one_hot(path, z)) for x, path in pairs.paths(run.c)])
+
+
+def deinterleave(run, y):
+    """The output's value and its backpropagator."""
+    leaves, structure = outputs(y)
+    duals = [u if isinstance(u, Dual) and u.run is run else constant(run, u) for u in leaves]
+    whole = Dual(run, None, lambda zs: [(u, z) for u, z in zip(duals, zs, strict=True)])
+    return structure.rebuild([u.x for u in duals]), lambda ct: call(whole, structure.read(ct))
+
+
+def vjp(f, *primals):
+    """Wrap[f] primals: f's value, and the map from a cotangent of it to a tuple of cotangents, one for every primal."""
+    scalars, structure = inputs(primals)
+    run = Run(c=pairs.of(structure, scalars))
+    y, d = deinterleave(run, f(*interleave(run, scalars, structure)))
+    return y, lambda ct: structure.cotangent(pairs.scalars(d(ct)))
