@@ -40,14 +40,14 @@ def plus(c1, c2):
     return pairs.add(c1, c2)
 
 
-def call(u, z):
-    """D z. A backpropagator's sum d1(z*p1) + ... arrives as the list of its calls: a deep one grows no stack."""
-    c, calls = zero(u.run), [(u, z)]
-    while calls:
-        u, z = calls.pop()
+def call(run, calls):
+    """d1 z1 + ... + dn zn. A backpropagator that is such a sum itself hands over its calls: no stack grows."""
+    c, todo = zero(run), calls[::-1]
+    while todo:
+        u, z = todo.pop()
         result = u.d(z)
         if isinstance(result, list):
-            calls.extend(reversed(result))
+            todo.extend(reversed(result))
         else:
             c = plus(c, result)
     return c
@@ -80,8 +80,11 @@ def deinterleave(run, y):
     """The output's value and its backpropagator."""
     leaves, structure = outputs(y)
     duals = [u if isinstance(u, Dual) and u.run is run else constant(run, u) for u in leaves]
-    whole = Dual(run, None, lambda zs: [(u, z) for u, z in zip(duals, zs, strict=True)])
-    return structure.rebuild([u.x for u in duals]), lambda ct: call(whole, structure.read(ct))
+
+    def d(ct):
+        return call(run, list(zip(duals, structure.read(ct), strict=True)))
+
+    return structure.rebuild([u.x for u in duals]), d
 
 
 def vjp(f, *primals):

@@ -44,17 +44,17 @@ def alloc(i_out, dtype):
 
 
 @register_jitable
-def call(start, end, partials, ids, z, arguments):
-    """The contributions of one list: for (p, (j, _)) in it, m[j].argument + z*p"""
+def call(i, start, end, partials, ids, arguments):
+    """The contributions of id i: for (p, (j, _)) in them, m[j].argument + z*p"""
     for k in range(start, end):
-        arguments[ids[k]] += z * partials[k]
+        arguments[ids[k]] += arguments[i] * partials[k]
 
 
 @numba.njit(cache=True)
 def resolve(rows, ends, partials, ids, arguments):
     """SResolve: the highest id first; list r ends where ends[r + 1] says and belongs to the id rows[r]"""
     for r in range(len(rows)):
-        call(ends[r], ends[r + 1], partials, ids, arguments[rows[r]], arguments)
+        call(rows[r], ends[r], ends[r + 1], partials, ids, arguments)
 
 
 constant = None  # not represented

@@ -44,10 +44,10 @@ def alloc(i_out, dtype):
 
 
 @register_jitable
-def call(start, end, partials, ids, z, arguments, called):
-    """The contributions of one id: for (p, j) in them, arguments[j] + z*p"""
+def call(i, start, end, partials, ids, arguments, called):
+    """The contributions of id i: for (p, j) in them, arguments[j] + arguments[i]*p"""
     for k in range(start, end):
-        arguments[ids[k]] += z * partials[k]
+        arguments[ids[k]] += arguments[i] * partials[k]
         called[ids[k]] = True
 
 
@@ -56,7 +56,7 @@ def resolve(ends, partials, ids, arguments, called):
     """SResolve: the highest id first"""
     for i in range(len(arguments) - 1, -1, -1):
         if called[i]:
-            call(ends[i], ends[i + 1], partials, ids, arguments[i], arguments, called)
+            call(i, ends[i], ends[i + 1], partials, ids, arguments, called)
 
 
 constant = None  # not represented

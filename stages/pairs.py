@@ -94,7 +94,7 @@ def one_hot(path: Path | None, z: Any) -> Any:
 
 
 def update(path: Path | None, z: Any, c: Any) -> Any:
-    """C with z added at the end of the path: (g v, w) or (v, g w) at every pair on the way; the rest is shared.
+    """c with z added at the end of the path: (g v, w) or (v, g w) at every pair on the way; the rest is shared.
 
     >>> [update(path, 5.0, (1.0, (1.0, 1.0))) for _, path in paths((0.0, (0.0, 0.0)))]
     [(6.0, (1.0, 1.0)), (1.0, (6.0, 1.0)), (1.0, (1.0, 6.0))]
@@ -114,7 +114,7 @@ def update(path: Path | None, z: Any, c: Any) -> Any:
 
 
 def _map(f: Callable[..., Any], *products: Any) -> Any:
-    """F on the scalars that stand in the same place of products of one type."""
+    """f on the scalars that stand in the same place of products of one type."""
     todo = [products]
     order = []  # every pair before its halves
     while todo:

@@ -1,0 +1,245 @@
+"""Exact counts of what a stage does, without a line of counting in the stage.
+
+`count` and `trace` load a copy of the stage's module of their own, in which the names of the common skeleton are
+wrapped: the constructor of dual numbers, `call`, `alloc`, and the functions of pairs.py and ordered_map.py. The copy of
+a compiled loop is the Python function that numba was given. So the counts are those of the code that runs in earnest,
+and counting in one thread disturbs nothing elsewhere.
+"""
+
+from __future__ import annotations
+
+import array
+import dataclasses
+import functools
+import importlib.util
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from dualrev.tree import outputs
+from stages import ordered_map, pairs
+from stages.order import STAGES
+
+__all__ = ["Counts", "LimitReached", "count", "fresh", "trace"]
+
+
+@dataclasses.dataclass
+class Counts:
+    """What a stage did for one value and one pullback."""
+
+    created: int = 0  #: backpropagators (dual numbers) created
+    calls: int = 0  #: backpropagators called; rows resolved, where they are data
+    scalars: int = 0  #: real scalars touched by zero, plus and one-hots on whole cotangents of the input
+    pairs: int = 0  #: pairs on the way to a scalar that one-hots and setters built
+    map_steps: int = 0  #: map nodes visited
+    array_writes: int = 0  #: elements written to mutable arrays, the tape included, allocation not
+
+    @property
+    def work(self) -> int:
+        """All of them together: what the growth of a stage is fitted to."""
+        return sum(dataclasses.astuple(self))
+
+
+class LimitReached(Exception):  # noqa: N818 - not an error: the answer of a count that was told when to stop
+    """The stage has done more work than the count allowed."""
+
+
+class _Recorder:
+    """Counts, the calls in order if asked for, and the wrappers that keep both."""
+
+    def __init__(self, limit: float) -> None:
+        self.counts = Counts()
+        self.calls: list[tuple[int, float]] = []
+        self.limit = limit
+        self.work = 0
+
+    def add(self, field: str, n: int = 1) -> None:
+        setattr(self.counts, field, getattr(self.counts, field) + n)
+        self.work += n
+        if self.work > self.limit:
+            raise LimitReached(f"more than {self.limit:,.0f} steps")
+
+    def called(self, i: int, z: float) -> None:
+        self.calls.append((i, float(z)))
+        self.add("calls")
+
+    def instrument(self, stage: ModuleType) -> ModuleType:
+        """A copy of the stage that counts."""
+        copy: Any = fresh(stage)
+        self._duals(copy.Dual)
+        if hasattr(copy, "pairs"):
+            copy.pairs = self._pairs()
+        if hasattr(copy, "ordered_map"):
+            copy.ordered_map = self._map()
+        if hasattr(copy, "alloc"):
+            copy.alloc = self._alloc(copy.alloc)
+        if hasattr(copy, "array"):
+            copy.array = functools.partial(_Tape, self)
+        if hasattr(copy, "resolve") and hasattr(copy.resolve, "py_func"):
+            copy.call = self._row(copy.call)
+            copy.resolve = copy.resolve.py_func
+        return copy
+
+    def _duals(self, dual: Any) -> None:
+        plain = dual.__init__
+
+        def __init__(u: Any, run: Any, x: Any, d: Any) -> None:  # noqa: N807 - it is that method
+            plain(u, run, x, d)
+            i = getattr(u, "i", self.counts.created)
+            self.add("created")
+            if callable(d):
+
+                def counted(z: Any) -> Any:
+                    self.called(i, z)
+                    return d(z)
+
+                u.d = counted
+
+        dual.__init__ = __init__
+
+    def _row(self, call: Callable[..., None]) -> Callable[..., None]:
+        def counted(i: int, start: int, end: int, partials: Any, ids: Any, arguments: Any, *more: Any) -> None:
+            self.called(int(i), arguments[i])
+            call(i, start, end, partials, ids, arguments, *more)
+
+        return counted
+
+    def _pairs(self) -> ModuleType:
+        copy: Any = fresh(pairs)
+        plain_map = copy._map
+
+        def each(f: Callable[..., Any], *products: Any) -> Any:
+            def counted(*scalars: Any) -> Any:
+                self.add("scalars")
+                return f(*scalars)
+
+            return plain_map(counted, *products)
+
+        def along(function: Callable[..., Any]) -> Callable[..., Any]:
+            def counted(path: Any, *more: Any) -> Any:
+                self.add("scalars")
+                step = path
+                while step is not None:
+                    self.add("pairs")
+                    step = step.up
+                return function(path, *more)
+
+            return counted
+
+        copy._map, copy.one_hot, copy.update = each, along(copy.one_hot), along(copy.update)
+        return copy
+
+    def _map(self) -> ModuleType:
+        copy: Any = fresh(ordered_map)
+        for name, map_argument in _MAP_VISITS.items():
+            setattr(copy, name, self._visit(getattr(copy, name), map_argument))
+        return copy
+
+    def _visit(self, function: Callable[..., Any], map_argument: int) -> Callable[..., Any]:
+        def counted(*args: Any) -> Any:
+            if args[map_argument] is not None:
+                self.add("map_steps")
+            return function(*args)
+
+        return counted
+
+    def _alloc(self, alloc: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*args: Any) -> Any:
+            made = alloc(*args)
+            if isinstance(made, tuple):
+                arrays = [self._watched(a) for a in made]
+                return type(made)(*arrays) if hasattr(made, "_fields") else tuple(arrays)
+            return self._watched(made)
+
+        return counted
+
+    def _watched(self, made: Any) -> Any:
+        if isinstance(made, list):
+            return _List(self, made)
+        view = made.view(_Array)
+        view.recorder = self
+        return view
+
+
+# Which functions of ordered_map.py visit a node when they are called, and which argument is its map.
+_MAP_VISITS = {"find": 0, "insert_with": 1, "pop_max": 0, "union_with": 1, "_split": 0, "_join": 0}
+
+
+class _List(list):
+    def __init__(self, recorder: _Recorder, items: list[Any]) -> None:
+        super().__init__(items)
+        self.recorder = recorder
+
+    def __setitem__(self, i: Any, x: Any) -> None:
+        self.recorder.add("array_writes")
+        super().__setitem__(i, x)
+
+
+class _Array(np.ndarray):
+    recorder: _Recorder
+
+    def __setitem__(self, i: Any, x: Any) -> None:
+        self.recorder.add("array_writes")
+        super().__setitem__(i, x)
+
+
+class _Tape(array.array):
+    def __new__(cls, recorder: _Recorder, *args: Any) -> _Tape:
+        made = super().__new__(cls, *args)
+        made.recorder = recorder
+        return made
+
+    recorder: _Recorder
+
+    def append(self, x: Any) -> None:
+        self.recorder.add("array_writes")
+        super().append(x)
+
+    def extend(self, xs: Any) -> None:
+        self.recorder.add("array_writes", len(xs))
+        super().extend(xs)
+
+
+def count(name: str, f: Callable[..., Any], *primals: Any, limit: float = float("inf")) -> Counts:
+    """What the stage of that name does for f's value at the primals and one pullback of ones.
+
+    KeyError for an unknown name; LimitReached once the counts together exceed `limit`.
+
+    >>> def doublings(x):
+    ...     for _ in range(10):
+    ...         x = x + x
+    ...     return x
+    >>> count("naive", doublings, 1.0).calls, count("staged", doublings, 1.0).calls
+    (2047, 11)
+    """
+    return _run(name, f, primals, limit).counts
+
+
+def trace(name: str, f: Callable[..., Any], *primals: Any, limit: float = float("inf")) -> list[tuple[int, float]]:
+    """The calls of backpropagators in their order: (id, argument). In `naive`, ids are numbers of creation.
+
+    >>> trace("tape", lambda x, y: x * (x + y), 3.0, 2.0)
+    [(3, 1.0), (2, 3.0), (1, 3.0), (0, 8.0)]
+    """
+    return _run(name, f, primals, limit).calls
+
+
+def _run(name: str, f: Callable[..., Any], primals: tuple[Any, ...], limit: float) -> _Recorder:
+    recorder = _Recorder(limit)
+    y, pullback = recorder.instrument(STAGES[name]).vjp(f, *primals)
+    scalars, structure = outputs(y)
+    pullback(structure.cotangent([1.0] * len(scalars)))
+    return recorder
+
+
+def fresh(module: ModuleType) -> ModuleType:
+    """A copy of the module, executed anew; the imported one is not touched."""
+    assert module.__file__ is not None
+    spec = importlib.util.spec_from_file_location(module.__name__, module.__file__)
+    assert spec is not None
+    assert spec.loader is not None
+    copy = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(copy)
+    return copy

@@ -1,0 +1,18 @@
+"""The stages by name, in the paper's order."""
+
+from types import ModuleType
+
+from stages import d1_naive, d2_staged, d3_cayley, d3_sparse, d4_arrays, d4_collectorless, d4_contrib, d4_tape
+
+__all__ = ["STAGES"]
+
+STAGES: dict[str, ModuleType] = {
+    "naive": d1_naive,
+    "staged": d2_staged,
+    "cayley": d3_cayley,
+    "sparse": d3_sparse,
+    "arrays": d4_arrays,
+    "collectorless": d4_collectorless,
+    "contrib": d4_contrib,
+    "tape": d4_tape,
+}
