@@ -278,30 +278,39 @@ def made({parameters}):
 
 
 class _Compiled:
-    """A line's text as three functions."""
+    """A line's text as functions of its arguments."""
 
     def __init__(self, primitive: Primitive) -> None:
         self.primitive = primitive
-        self.partials = f"({', '.join(primitive.partials)},)"
 
-    def _define(self, parameters: tuple[str, ...], value: str, result: str, names: Mapping[str, Any]) -> Any:
+    def _define(self, result: str, names: Mapping[str, Any] | None = None, given_y: bool = False) -> Callable[..., Any]:
+        parameters = (*self.primitive.parameters, "y") if given_y else self.primitive.parameters
+        value = "y" if given_y else self.primitive.value
         source = _COMPILED.format(parameters=", ".join(parameters), value=value, result=result)
-        return _define(source, self.primitive.name, **names)
+        return _define(source, self.primitive.name, **(names or {}))
 
     @functools.cached_property
     def evaluate(self) -> Callable[..., Any]:
         """The value, on plain numbers only."""
-        return self._define(self.primitive.parameters, self.primitive.value, "y", FUNCTIONS)
+        return self._define("y", FUNCTIONS)
 
     @functools.cached_property
     def linearize(self) -> Callable[..., Any]:
         """The value and the partials, on plain numbers and dual numbers of outer runs."""
-        return self._define(self.primitive.parameters, self.primitive.value, f"y, {self.partials}", {})
+        return self._define(f"y, ({', '.join(self.primitive.partials)},)")
 
     @functools.cached_property
-    def limits(self) -> Callable[..., Any]:
-        """The partials by numpy's arithmetic, which has IEEE's limits where Python's raises."""
-        return self._define((*self.primitive.parameters, "y"), "y", self.partials, _IEEE)
+    def value(self) -> Callable[..., Any]:
+        """The value, on plain numbers and dual numbers of outer runs."""
+        return self._define("y")
+
+    @functools.cached_property
+    def partials(self) -> list[tuple[Callable[..., Any], Callable[..., Any]]]:
+        """Each partial, of the arguments and y: on dual numbers too, and by numpy's arithmetic, with IEEE's limits."""
+        return [
+            (self._define(text, given_y=True), self._define(text, _IEEE, given_y=True))
+            for text in self.primitive.partials
+        ]
 
 
 def _linearize(primitive: Primitive, xs: Sequence[Any]) -> tuple[Any, tuple[Any, ...]]:
@@ -310,11 +319,25 @@ def _linearize(primitive: Primitive, xs: Sequence[Any]) -> tuple[Any, tuple[Any,
     try:
         return made.linearize(*xs)
     except EDGE:
-        if any(isinstance(x, DualNumber) for x in xs):
-            raise
-        y = made.evaluate(*xs)
-        with np.errstate(all="ignore"):
-            return y, tuple(map(float, made.limits(*map(np.float64, (*xs, y)))))
+        y = made.value(*xs)
+    partials = []
+    for partial, limit in made.partials:
+        try:
+            partials.append(partial(*xs, y))
+        except EDGE:
+            with np.errstate(all="ignore"):
+                plain = float(limit(*(np.float64(value(x)) for x in (*xs, y))))
+            partials.append(_limit(plain, xs))
+    return y, tuple(partials)
+
+
+def _limit(plain: float, xs: Sequence[Any]) -> Any:
+    """A partial at the edge of a domain, for outer runs: it has this value, and no derivative there: NaN."""
+    duals = [x for x in xs if isinstance(x, DualNumber)]
+    for u in sorted(duals, key=lambda u: u.run.level):
+        transformation: Any = type(u)
+        plain = transformation.op(u.run, plain, (u,), (math.nan,))
+    return plain
 
 
 def _operator(primitive: Primitive, u: Any, v: Any) -> Any:

@@ -1,0 +1,230 @@
+"""The comparison's numbers: agreement, counts, times and growth of the stages on a program. report.py shows them."""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from dualrev import tree
+from stages.counting import Counts, LimitReached, count
+from stages.order import STAGES
+from stages.programs import PROGRAMS, Program
+
+__all__ = ["FAMILIES", "LAWS", "Comparison", "Family", "Growth", "StageResult", "compare", "fit", "grow"]
+
+
+@dataclasses.dataclass
+class StageResult:
+    """What one stage did on a program. Where `cut_off` says that it was too much work, the rest is None."""
+
+    stage: str
+    cut_off: str = ""
+    counts: Counts | None = None
+    deviation: float | None = None  #: the largest difference from the other stages' gradient, over its largest entry
+    difference: float | None = None  #: the same against central differences, along random directions
+    seconds: float | None = None  #: for the value and one pullback, the best of several runs
+    ratio: float | None = None  #: seconds over those of the plain program
+
+
+@dataclasses.dataclass
+class Comparison:
+    """All stages on one program at one size."""
+
+    program: str
+    paper: str
+    about: str
+    size: int | None
+    unit: str
+    value: float  #: the sum of the real scalars of the program's value
+    gradient: list[float]  #: the first entries of that sum's gradient
+    scalars: int  #: how many entries it has
+    plain_seconds: float
+    stages: list[StageResult]
+
+
+def compare(
+    program: Program,
+    primals: tuple[Any, ...],
+    size: int | None = None,
+    stages: Sequence[str] = tuple(STAGES),
+    limit: float = 1e6,
+    progress: Callable[[str], None] = lambda stage: None,
+) -> Comparison:
+    """Run a program through the stages.
+
+    A stage whose counts together exceed `limit` is cut off. `progress` is called with the name of each stage before it
+    runs. Errors of the program, and the stages' own (`dualrev.errors`), are passed on.
+    """
+    f = program.function
+    value, plain_seconds = sum(map(float, tree.outputs(f(*primals))[0])), _best(lambda: f(*primals))
+    results = [StageResult(name) for name in stages]
+    gradients = {}
+    for result in results:
+        progress(result.stage)
+        try:
+            result.counts = count(result.stage, f, *primals, limit=limit)
+        except LimitReached as reached:
+            result.cut_off = str(reached)
+            continue
+        run = _value_and_gradient(result.stage, f, primals)
+        gradients[result.stage] = np.array(run()[1])
+        result.seconds = _best(run)
+        result.ratio = result.seconds / plain_seconds
+    if gradients:
+        *_, reference = gradients.values()  # the last of the stages that ran
+        slopes = _central_differences(f, primals)
+        for result in results:
+            if (gradient := gradients.get(result.stage)) is not None:
+                result.deviation = _distance(gradient, reference)
+                result.difference = _distance(
+                    np.array([gradient @ v for v, _ in slopes]), np.array([s for _, s in slopes])
+                )
+    else:
+        reference = np.array([])
+    return Comparison(
+        program=program.name,
+        paper=program.paper,
+        about=program.about,
+        size=size,
+        unit=program.unit,
+        value=value,
+        gradient=reference[:5].tolist(),
+        scalars=len(tree.inputs(primals)[0]),
+        plain_seconds=plain_seconds,
+        stages=results,
+    )
+
+
+def _value_and_gradient(stage: str, f: Callable[..., Any], primals: tuple[Any, ...]) -> Callable[[], Any]:
+    """The value, and the gradient of the sum of its real scalars as a flat list: one forward pass and one pullback."""
+    _, input_structure = tree.inputs(primals)
+
+    def run() -> tuple[Any, list[float]]:
+        y, pullback = STAGES[stage].vjp(f, *primals)
+        scalars, structure = tree.outputs(y)
+        return y, input_structure.read(pullback(structure.cotangent([1.0] * len(scalars))))
+
+    return run
+
+
+def _central_differences(f: Callable[..., Any], primals: tuple[Any, ...]) -> list[tuple[np.ndarray, float]]:
+    """Two random directions v, with the slope of the sum of f's scalars along each: (f(x + h v) - f(x - h v)) / 2h.
+
+    Extrapolated from h and h / 2 (Richardson), which leaves an error of order h^4.
+    """
+    scalars, structure = tree.inputs(primals)
+    x = np.array(scalars)
+    random = np.random.default_rng(0)
+    slopes = []
+    for _ in range(2):
+        v = random.standard_normal(len(x)) * np.maximum(1.0, np.abs(x)) / math.sqrt(len(x))
+
+        def slope(h: float, v: np.ndarray = v) -> float:
+            above, below = (tree.outputs(f(*structure.rebuild((x + d * v).tolist())))[0] for d in (h, -h))
+            return sum(a - b for a, b in zip(above, below, strict=True)) / (2 * h)
+
+        h = 1e-3
+        slopes.append((v, (4 * slope(h / 2) - slope(h)) / 3))
+    return slopes
+
+
+def _distance(found: np.ndarray, expected: np.ndarray) -> float:
+    """The largest difference over the largest magnitude; NaN if there is one."""
+    if np.array_equal(found, expected, equal_nan=True):
+        return 0.0
+    scale = float(np.max(np.abs(expected)))
+    return float(np.max(np.abs(found - expected))) / (scale or 1.0)
+
+
+def _best(run: Callable[[], Any], budget: float = 0.1) -> float:
+    """The shortest of at least 3 runs, in seconds, without the garbage collector."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        times: list[float] = []
+        start = time.perf_counter()
+        while len(times) < 3 or time.perf_counter() - start < budget:
+            before = time.perf_counter()
+            run()
+            times.append(time.perf_counter() - before)
+        return min(times)
+    finally:
+        if enabled:
+            gc.enable()
+
+
+# ---- growth ----------------------------------------------------------------------------------------------------------
+
+#: The laws that growth is fitted to: the logarithm of each, up to a constant.
+LAWS: dict[str, Callable[[float], float]] = {
+    "1": lambda n: 0.0,
+    "n": math.log,
+    "n log n": lambda n: math.log(n) + math.log(math.log(n)),
+    "n^2": lambda n: 2 * math.log(n),
+    "2^n": lambda n: n * math.log(2),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Family:
+    """A program at growing sizes, and the problem that it exposes."""
+
+    program: str
+    problem: str
+    sizes: tuple[int, ...]
+
+
+FAMILIES = (
+    Family("doublings", "sharing: every backpropagator is used twice", (4, 6, 8, 10, 12, 14, 64, 256, 1000)),
+    Family("wide", "many inputs, few operations: whole cotangents", (100, 200, 400, 800, 1600, 3200)),
+    Family("deep", "a list-like input: scalars far from the root", (25, 50, 100, 200, 400, 800, 1600)),
+)
+
+
+@dataclasses.dataclass
+class Growth:
+    """A stage on a family: the work (all counts together) at each size, None where it was cut off, and the law."""
+
+    program: str
+    stage: str
+    work: dict[int, int | None]
+    law: str | None
+
+
+def grow(family: Family, stages: Sequence[str], limit: float = 1e6) -> Iterator[Growth]:
+    """The growth of each stage on a family, one at a time. A stage that was cut off is not tried at larger sizes."""
+    program = PROGRAMS[family.program]
+    for stage in stages:
+        work: dict[int, int | None] = dict.fromkeys(family.sizes)
+        try:
+            for n in family.sizes:
+                work[n] = count(stage, program.function, *program.make(n, 0), limit=limit).work
+        except LimitReached:
+            pass
+        yield Growth(family.program, stage, work, fit({n: w for n, w in work.items() if w is not None}))
+
+
+def fit(work: dict[int, int]) -> str | None:
+    """The law that the work follows best: least squares on its logarithm, over the larger half of the sizes.
+
+    None for fewer than three sizes. At small sizes fixed costs hide the law.
+
+    >>> fit({n: 7 * n * n + 100 * n for n in (100, 200, 400, 800, 1600, 3200)})
+    'n^2'
+    """
+    sizes = sorted(work)
+    sizes = sizes[min(len(sizes) // 2, len(sizes) - 3) :] if len(sizes) >= 3 else []
+    if not sizes:
+        return None
+
+    def misfit(law: str) -> float:
+        residuals = np.array([math.log(work[n]) - LAWS[law](n) for n in sizes])
+        return float(np.var(residuals))
+
+    return min(LAWS, key=misfit)

@@ -1,0 +1,160 @@
+"""The comparison in the terminal: rich tables of what compare.py found."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from stages.compare import Comparison, Family, Growth, StageResult
+from stages.counting import trace
+from stages.order import STAGES
+from stages.sharing import sharing
+
+__all__ = ["comparison", "console", "fields", "fig_10", "growth", "legend", "overview", "section_4"]
+
+AGREES = 1e-9  # the stages add the same numbers in different orders
+DIFFERENCES = 1e-5  # what central differences can resolve
+
+
+def fields(stage: str) -> dict[str, str]:
+    """The four fields of a stage's docstring: Paper, D[R], Changed, Cost.
+
+    >>> fields("sparse")["Paper"]
+    'section 6'
+    """
+    text = inspect.cleandoc(STAGES[stage].__doc__ or "")
+    pattern = re.compile(r"^(Paper:|D\[R\] =|Changed:|Cost:)(.*?)(?=^\S|^\s*$)", re.MULTILINE | re.DOTALL)
+    return {name.rstrip(":= "): re.sub(r"\s*\n\s*", " ", body).strip() for name, body in pattern.findall(text)}
+
+
+def overview(stages: Sequence[str]) -> RenderableType:
+    """What each stage changes."""
+    table = _table("The stages, in the paper's order")
+    table.add_column("stage", style="bold", no_wrap=True)
+    table.add_column("paper")
+    table.add_column("D[R]")
+    table.add_column("what changes, and why", min_width=56)
+    for stage in stages:
+        about = fields(stage)
+        carried = about["D[R]"].partition("  ")[0]
+        table.add_row(stage, about["Paper"], carried, re.split(r"(?<=\.) (?=[A-Z])", about["Changed"])[0])
+    return table
+
+
+def comparison(result: Comparison) -> RenderableType:
+    """One program: a line for every stage."""
+    size = "" if result.size is None else f", {result.size:,} {result.unit}"
+    table = _table(f"{result.program} ({result.paper}{size})")
+    table.add_column("stage", style="bold", no_wrap=True)
+    for heading in ("created", "calls", "scalars", "pairs", "map steps", "writes"):
+        table.add_column(heading, justify="right")
+    for heading in ("time", "x plain", "agree", "diffs"):
+        table.add_column(heading, justify="right")
+    for stage in result.stages:
+        table.add_row(stage.stage, *_cells(stage))
+    cut_off = "".join(f"{stage.stage}: cut off, {stage.cut_off}\n" for stage in result.stages if stage.cut_off)
+    more = ", ..." if result.scalars > len(result.gradient) else ""
+    gradient = ", ".join(f"{g:.6g}" for g in result.gradient) or "cut off"
+    caption = Text.assemble(
+        (cut_off, "yellow"),
+        (f"{result.about}\n", "italic"),
+        f"value {result.value:.10g}   gradient ({gradient}{more})   plain Python {_seconds(result.plain_seconds)}",
+    )
+    return Group(table, caption, Text())
+
+
+def _cells(stage: StageResult) -> list[Any]:
+    if stage.counts is None:
+        return [Text("cut off", style="yellow"), *[""] * 9]
+    counts = stage.counts
+    numbers = (counts.created, counts.calls, counts.scalars, counts.pairs, counts.map_steps, counts.array_writes)
+    assert stage.seconds is not None
+    assert stage.ratio is not None
+    return [
+        *(f"{n:,}" if n else "-" for n in numbers),
+        _seconds(stage.seconds),
+        f"{stage.ratio:,.0f}",
+        _agreement(stage.deviation, AGREES),
+        _agreement(stage.difference, DIFFERENCES),
+    ]
+
+
+def growth(family: Family, results: Sequence[Growth]) -> RenderableType:
+    """A family of sizes: the work of every stage at each size, and the law that it follows."""
+    table = _table(f"growth: {family.program}, {family.problem}")
+    table.add_column("stage", style="bold", no_wrap=True)
+    for n in family.sizes:
+        table.add_column(f"n={n}", justify="right")
+    table.add_column("work grows as", style="bold")
+    before = None
+    for result in results:
+        law = result.law or "too few sizes"
+        changed = before is not None and law != before
+        cells = ["cut off" if w is None else f"{w:,}" for w in result.work.values()]
+        table.add_row(result.stage, *cells, Text(law, style="green" if changed else ""))
+        before = law
+    caption = Text(
+        "work: all counts together; the law is fitted to the larger sizes. Green: this stage changed it.",
+        style="italic",
+    )
+    return Group(table, caption, Text())
+
+
+def fig_10(f: Any, *primals: Any) -> RenderableType:
+    """The sharing structures of Fig. 10, before and after defunctionalisation."""
+    table = _table("Fig. 10: value = (id, backpropagator); d0 is the backpropagator with the id 0")
+    names = ("collectorless", "contrib")
+    for name in names:
+        table.add_column(name)
+    for row in zip(*(sharing(name, f, *primals) for name in names), strict=True):
+        table.add_row(*(Text(str(shared)) for shared in row))
+    return Group(table, Text())
+
+
+def section_4(f: Any, *primals: Any) -> RenderableType:
+    """Section 4's example: who is called, in which order, with what; plainly and staged."""
+    table = _table("Section 4: calls in their order, as (id, argument); f1 has the id 0")
+    table.add_column("stage", style="bold", no_wrap=True)
+    table.add_column("calls")
+    for stage in ("naive", "staged"):
+        table.add_row(stage, "  ".join(f"({i}, {z:g})" for i, z in trace(stage, f, *primals)))
+    return Group(table, Text())
+
+
+def legend() -> RenderableType:
+    """What the columns mean."""
+    return Text(
+        "created: backpropagators. calls: of backpropagators, or rows resolved. scalars: touched by 0, + and one-hots\n"
+        "on whole cotangents of the input. pairs: built on the way to a scalar of the input. map steps: map nodes\n"
+        "visited. writes: to mutable arrays. time: value and gradient. x plain: over the plain program in Python.\n"
+        "agree: largest difference from the last stage's gradient, over its largest entry. diffs: the same against\n"
+        "central differences. A stage that would take more than the limit of steps is cut off.\n",
+        style="dim",
+    )
+
+
+def _table(title: str) -> Table:
+    return Table(title=title, title_justify="left", title_style="bold", header_style="", box=box.SIMPLE_HEAD)
+
+
+def _agreement(deviation: float | None, tolerance: float) -> Text:
+    if deviation is None:
+        return Text("-")
+    return Text(f"{deviation:.0e}" if deviation else "exact", style="green" if deviation <= tolerance else "bold red")
+
+
+def _seconds(t: float) -> str:
+    return f"{t:.2f} s" if t >= 1 else f"{t * 1e3:.3g} ms" if t >= 1e-3 else f"{t * 1e6:.3g} us"
+
+
+def console() -> Console:
+    """Wide enough for the tables, also into a file or a pipe."""
+    made = Console()
+    return made if made.width >= 120 or made.is_terminal else Console(width=120)

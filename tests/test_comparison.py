@@ -1,0 +1,223 @@
+"""`python -m stages`: what it prints and saves, and how it answers to a wrong command line."""
+
+import dataclasses
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dualrev import value
+from stages import STAGES, compare, report
+from stages.__main__ import main
+from stages.programs import PROGRAMS
+
+# ---- the command line ------------------------------------------------------------------------------------------------
+
+
+def test_python_m_stages_runs_as_a_command():
+    done = subprocess.run(
+        [sys.executable, "-m", "stages", "--program", "fig1", "--stage", "naive", "--stage", "tape"],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parent.parent,
+        check=True,
+    )
+    lines = done.stdout.splitlines()
+    assert any(line.split()[:3] == ["naive", "4", "5"] for line in lines)
+    assert any(line.split()[:3] == ["tape", "4", "4"] for line in lines)
+    assert done.stderr == ""  # no progress bar where nobody watches
+
+
+def test_one_program_shows_counts_agreement_and_growth(capsys):
+    assert main(["--program", "doublings", "--size", "10"]) == 0
+    out = capsys.readouterr().out
+    assert "2,047" in out
+    assert out.count(" 11 ") >= 7
+    assert "gradient (1024)" in out
+    assert "grows" not in out  # a size was asked for
+    assert main(["--program", "doublings", "--stage", "naive", "--stage", "staged"]) == 0
+    out = capsys.readouterr().out
+    assert [line.split()[-1] for line in out.splitlines() if line.split()[:1] in (["naive"], ["staged"])][-2:] == [
+        "2^n",
+        "n",
+    ]
+
+
+def test_the_paper_s_figures_are_shown_beside_their_programs(capsys):
+    assert main(["--program", "fig1", "--program", "section4", "--stage", "staged"]) == 0
+    out = capsys.readouterr().out
+    assert "SCall d0" in out
+    assert "(2, [(1, d0), (1, d1)])" in out
+    assert "(3, 1)  (2, 2)  (1, 9)  (0, 55)" in out
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["--program", "doubling"], ["no program 'doubling'", "Did you mean doublings?", "fig1", "wide"]),
+        (["--stage", "d1"], ["no stage 'd1'", *STAGES]),
+        (["--size", "0"], ["--size 0", "at least 1"]),
+        (["--args", "1.0"], ["--args goes with --file"]),
+        (["--file", "nowhere.py:f"], ["nowhere.py:f", "FILE.py:FUNCTION"]),
+        (["--file", "nowhere.py"], ["FILE.py:FUNCTION"]),
+        (["--unknown"], ["unrecognized arguments"]),
+    ],
+)
+def test_a_wrong_command_line_exits_with_2_and_says_what_is_known(argv, words, capsys):
+    with pytest.raises(SystemExit) as exit_:
+        main(argv)
+    assert exit_.value.code == 2
+    error = capsys.readouterr().err
+    assert all(word in error for word in words)
+
+
+def test_json_has_all_numbers(tmp_path, capsys):
+    file = tmp_path / "numbers.json"
+    assert main(["--program", "wide", "--stage", "cayley", "--stage", "arrays", "--json", str(file)]) == 0
+    data = json.loads(file.read_text())
+    (comparison,) = data["comparisons"]
+    assert comparison["program"] == "wide"
+    assert [stage["stage"] for stage in comparison["stages"]] == ["cayley", "arrays"]
+    assert all(stage["counts"]["calls"] > 0 and stage["seconds"] > 0 for stage in comparison["stages"])
+    assert [growth["law"] for growth in data["growth"]] == ["n log n", "n"]
+
+
+def test_json_into_a_folder_that_is_not_there_says_so(tmp_path, capsys):
+    with pytest.raises(SystemExit) as exit_:
+        main(["--program", "fig1", "--stage", "tape", "--json", str(tmp_path / "no" / "file.json")])
+    assert exit_.value.code == 2
+    assert "file.json" in capsys.readouterr().err
+
+
+# ---- the user's own function -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def own(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(
+        '"""My programs."""\n'
+        "from dualrev import math\n\n\n"
+        "def f(x, ys):\n"
+        '    """A product with a sum."""\n'
+        "    return math.sin(x) * sum(ys)\n\n\n"
+        "def no_return(x):\n"
+        "    x * x\n\n\n"
+        "def loses(x):\n"
+        "    import math\n"
+        "    return math.sin(x)\n"
+    )
+    return file
+
+
+def test_a_function_of_the_user_s(own, capsys):
+    assert main(["--file", f"{own}:f", "--args", "0.5, [1.0, 2.0]"]) == 0
+    out = capsys.readouterr().out
+    assert "A product with a sum." in out
+    assert f"value {math.sin(0.5) * 3:.10g}" in out
+    assert "gradient (2.63275, 0.479426, 0.479426)" in out
+    assert all(name in out for name in STAGES)
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "code", "words"),
+    [
+        ("g", "1.0", 2, ["no function 'g'", "f, no_return, loses"]),
+        ("f", "1.0, [", 2, ["--args", "Python literals"]),
+        ("f", "1, [2]", 1, ["hold no real scalar", "Write 2.0"]),
+        ("no_return", "1.0", 1, ["returned None", "lack its `return`"]),
+        ("loses", "1.0", 1, ["mine.py:16", "return math.sin(x)", "dualrev.math"]),
+    ],
+)
+def test_what_is_wrong_with_the_user_s_function_is_said(own, function, arguments, code, words, capsys):
+    try:
+        found = main(["--file", f"{own}:{function}", "--args", arguments])
+    except SystemExit as exit_:
+        found = exit_.code
+    assert found == code
+    error = capsys.readouterr().err
+    assert all(word in error for word in words), error
+
+
+# ---- the numbers -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("law", "work"),
+    [
+        ("1", lambda n: 40),
+        ("n", lambda n: 7 * n + 100),
+        ("n log n", lambda n: int(3 * n * math.log2(n)) + 20 * n),
+        ("n^2", lambda n: n * n + 50 * n),
+    ],
+)
+def test_the_fitted_law(law, work):
+    assert compare.fit({n: work(n) for n in (25, 50, 100, 200, 400, 800, 1600)}) == law
+
+
+def test_the_fitted_law_of_an_exponential_and_of_too_few_sizes():
+    assert compare.fit({n: 5 * 2**n for n in (4, 6, 8, 10)}) == "2^n"
+    assert compare.fit({10: 20, 20: 40}) is None
+
+
+def test_growth_says_which_problem_each_stage_solves():
+    laws = {}
+    for family in compare.FAMILIES:
+        for growth in compare.grow(family, list(STAGES), limit=500_000):
+            laws[growth.program, growth.stage] = growth.law
+    assert laws["doublings", "naive"] == "2^n"
+    assert {laws["doublings", stage] for stage in list(STAGES)[1:]} == {"n"}
+    assert (laws["wide", "naive"], laws["wide", "cayley"]) == ("n^2", "n log n")
+    assert (laws["deep", "naive"], laws["deep", "cayley"], laws["deep", "sparse"]) == ("n^2", "n^2", "n log n")
+    assert {laws[family, stage] for family in ("wide", "deep") for stage in list(STAGES)[4:]} == {"n"}
+
+
+def test_a_stage_that_is_too_much_work_is_cut_off_and_the_others_go_on():
+    program = PROGRAMS["scaled_doublings"]
+    result = compare.compare(program, program.make(100, 0), 100, limit=20_000)
+    assert result.stages[0].cut_off == "more than 20,000 steps"
+    assert result.stages[0].seconds is None
+    assert all(stage.deviation == 0.0 for stage in result.stages[1:])
+    assert result.gradient == [1.0]
+
+
+def test_a_stage_that_is_wrong_is_seen(monkeypatch):
+    stage = STAGES["arrays"]
+    right = stage.vjp
+
+    def wrong(f, *primals):
+        y, pullback = right(f, *primals)
+        return y, lambda ct: tuple(x * (1 + 1e-6) for x in pullback(ct))
+
+    monkeypatch.setattr(stage, "vjp", wrong)
+    program = PROGRAMS["fig1"]
+    result = compare.compare(program, (3.0, 2.0), 1)
+    deviations = {stage.stage: stage.deviation for stage in result.stages}
+    assert deviations["arrays"] == pytest.approx(1e-6, rel=1e-3)
+    assert deviations["arrays"] > report.AGREES
+    assert max(d for name, d in deviations.items() if name != "arrays") == 0.0
+
+
+def test_a_gradient_on_which_all_stages_agree_but_which_is_wrong_is_seen():
+    wrong = dataclasses.replace(PROGRAMS["fig1"], function=lambda x, y: x * (value(x) + y))  # drops a derivative
+    result = compare.compare(wrong, (3.0, 2.0), 1)
+    assert all(stage.deviation == 0.0 for stage in result.stages)
+    assert all(stage.difference > report.DIFFERENCES for stage in result.stages)
+
+
+def test_distances():
+    assert compare._distance(np.array([1.0, 2.0]), np.array([1.0, 2.5])) == 0.2
+    assert compare._distance(np.array([math.nan]), np.array([math.nan])) == 0.0
+    assert math.isnan(compare._distance(np.array([math.nan]), np.array([1.0])))
+    assert compare._distance(np.array([0.0]), np.array([0.0])) == 0.0
+
+
+def test_every_stage_has_its_four_fields():
+    for stage in STAGES:
+        fields = report.fields(stage)
+        assert list(fields) == ["Paper", "D[R]", "Changed", "Cost"]
+        assert all(fields.values())
