@@ -155,7 +155,7 @@ def apply(primitive: Primitive, *args: Any) -> Any:
         if isinstance(u, DualNumber) and (run is None or u.run.level > run.level):
             run, kind = u.run, type(u)
     if run is None:
-        return _compiled(primitive).evaluate(*args)
+        return _compiled(primitive).evaluate(*map(_plain, args))
     duals = [isinstance(u, DualNumber) and u.run is run for u in args]
     y, partials = _linearize(primitive, [u.x if dual else _plain(u) for u, dual in zip(args, duals, strict=True)])
     transformation: Any = kind
@@ -333,10 +333,11 @@ def _linearize(primitive: Primitive, xs: Sequence[Any]) -> tuple[Any, tuple[Any,
 
 def _limit(plain: float, xs: Sequence[Any]) -> Any:
     """A partial at the edge of a domain, for outer runs: it has this value, and no derivative there: NaN."""
-    duals = [x for x in xs if isinstance(x, DualNumber)]
-    for u in sorted(duals, key=lambda u: u.run.level):
-        transformation: Any = type(u)
-        plain = transformation.op(u.run, plain, (u,), (math.nan,))
+    duals = sorted((x for x in xs if isinstance(x, DualNumber)), key=lambda u: u.run.level)
+    for _, group in itertools.groupby(duals, key=lambda u: u.run.level):
+        us = tuple(group)
+        transformation: Any = type(us[0])
+        plain = transformation.op(us[0].run, plain, us, (math.nan,) * len(us))
     return plain
 
 
@@ -363,7 +364,7 @@ def _boxed(u: DualNumber) -> np.ndarray:
 
 def _method(primitive: Primitive) -> str:
     """x.sin() is what numpy's loop over an array of objects calls for np.sin, hence numpy's names."""
-    return primitive.ufunc or primitive.name
+    return primitive.name if primitive.symbol else primitive.ufunc or primitive.name
 
 
 def _method_names(primitive: Primitive) -> list[str]:

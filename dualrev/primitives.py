@@ -71,7 +71,7 @@ _LINES = (
     Primitive("mul", "a * b", ("b", "a"), (R, R), symbol="mul", ufunc="multiply"),
     Primitive("div", "a / b", ("1.0 / b", "-y / b"), (R, ABOVE), symbol="truediv", ufunc="divide"),
     Primitive("pow", "power(a, b)", ("b * power(a, b - 1.0) if a != 0.0 or b != 0.0 else 0.0",
-                                     "log(a) * y if a != 0.0 else 0.0"), (POSITIVE, R),
+                                     "log(a) * y if a > 0.0 else 0.0 if a == 0.0 else nan"), (POSITIVE, R),
               edges={(0.0, 0.0): (0.0, 0.0), (3.0, 0.0): (0.0, math.log(3.0)), (0.0, 1.0): (1.0, 0.0),
                      (0.0, 2.0): (0.0, 0.0), (0.0, 0.5): (inf, 0.0),
                      (-2.0, 3.0): (12.0, nan), (-2.0, 2.0): (-4.0, nan), (-2.0, 0.0): (0.0, nan)},
@@ -80,7 +80,8 @@ _LINES = (
               symbol="pow", ufunc="power"),
     Primitive("neg", "-x", ("-1.0",), (R,), symbol="neg", ufunc="negative"),
     Primitive("pos", "+x", ("1.0",), (R,), symbol="pos", ufunc="positive"),
-    Primitive("abs", "abs(x)", ("sign(x)",), (R,), kink="x", edges={(0.0,): (0.0,)}, symbol="abs", ufunc="absolute"),
+    Primitive("abs", "abs(x)", ("1.0 if x >= 0.0 else -1.0 if x < 0.0 else nan",), (R,), kink="x",
+              edges={(0.0,): (1.0,)}, symbol="abs", ufunc="absolute"),
 
     Primitive("sqrt", "sqrt(x)", ("0.5 / y",), (POSITIVE,), edges={(0.0,): (inf,)}, ufunc="sqrt"),
     Primitive("cbrt", "cbrt(x)", ("1.0 / (3.0 * y * y)",), (R,), kink="x", edges={(0.0,): (inf,)}, ufunc="cbrt"),
@@ -129,7 +130,9 @@ _LINES = (
     Primitive("fmod", "fmod(a, b)", ("1.0", "-trunc(a / b)"), (R, ABOVE), kink="a / b - round(a / b)",
               edges={(4.0, 2.0): (1.0, -2.0), (-3.0, 2.0): (1.0, 1.0)}, ufunc="fmod"),
     Primitive("remainder", "remainder(a, b)", ("1.0", "(y - a) / b"), (R, ABOVE),
-              kink="a / b - floor(a / b) - 0.5", edges={(4.0, 2.0): (1.0, -2.0), (-3.5, 2.0): (1.0, 2.0)}),
+              kink="a / b - floor(a / b) - 0.5",
+              edges={(4.0, 2.0): (1.0, -2.0), (-3.5, 2.0): (1.0, 2.0), (3.0, 2.0): (1.0, -2.0), (1.0, 2.0): (1.0, 0.0)},
+              note="halves go to the even neighbour, as in IEEE 754 and math.remainder"),
 
     Primitive("maximum", "maximum(a, b)", ("1.0 if a > b else 0.5 if a == b else 0.0",
                                            "1.0 if b > a else 0.5 if a == b else 0.0"), (R, R), kink="a - b",
@@ -137,10 +140,12 @@ _LINES = (
     Primitive("minimum", "minimum(a, b)", ("1.0 if a < b else 0.5 if a == b else 0.0",
                                            "1.0 if b < a else 0.5 if a == b else 0.0"), (R, R), kink="a - b",
               edges={(2.0, 2.0): (0.5, 0.5)}, note="a tie is shared: one half each", ufunc="minimum"),
-    Primitive("copysign", "copysign(a, b)", ("sign(a) * copysign(1.0, b)", "0.0"), (R, R), kink="a * b",
-              edges={(0.0, 2.0): (0.0, 0.0), (2.0, 0.0): (1.0, 0.0), (-2.0, -0.0): (1.0, 0.0)}, ufunc="copysign"),
-    Primitive("logaddexp", "logaddexp(a, b)", ("exp(a - y)", "exp(b - y)"), (R, R),
-              edges={(-inf, 0.0): (0.0, 1.0)}, ufunc="logaddexp"),
+    Primitive("copysign", "copysign(a, b)", ("copysign(1.0, b) if a >= 0.0 else -copysign(1.0, b)", "0.0"), (R, R),
+              kink="a * b", edges={(0.0, 2.0): (1.0, 0.0), (2.0, 0.0): (1.0, 0.0), (-2.0, -0.0): (1.0, 0.0)},
+              note="|a| with the sign of b, and abs at 0 as above", ufunc="copysign"),
+    Primitive("logaddexp", "logaddexp(a, b)", ("exp(a - y) if a != inf else 1.0", "exp(b - y) if b != inf else 1.0"),
+              (R, R), edges={(-inf, 0.0): (0.0, 1.0), (0.0, inf): (0.0, 1.0), (inf, inf): (1.0, 1.0)},
+              ufunc="logaddexp"),
 
     Primitive("erf", "erf(x)", ("1.1283791670955126 * exp(-x * x)",), (R,)),
     Primitive("erfc", "erfc(x)", ("-1.1283791670955126 * exp(-x * x)",), (R,)),
@@ -190,12 +195,12 @@ def sign(x: float) -> float:
 
 def maximum(a: float, b: float) -> float:
     """The larger argument; NaN if one of them is, as numpy's (Python's max depends on their order)."""
-    return a if a >= b or a != a else b
+    return float(a if a >= b or a != a else b)
 
 
 def minimum(a: float, b: float) -> float:
     """The smaller argument; NaN if one of them is."""
-    return a if a <= b or a != a else b
+    return float(a if a <= b or a != a else b)
 
 
 def logaddexp(a: float, b: float) -> float:

@@ -19,9 +19,9 @@ def polygamma(n: float, x: float) -> float:
     >>> round(polygamma(0, 1.0), 12)  # minus Euler's constant
     -0.577215664902
     """
-    order = int(n)
-    if (x <= 0.0 and x == math.floor(x)) or order != n or order < 0 or not x > -1e5:
+    if not x > -1e5 or not 0.0 <= n < math.inf or n != math.floor(n) or (x <= 0.0 and x == math.floor(x)):
         return math.nan
+    order = int(n)
     if x == math.inf:
         return math.inf if order == 0 else 0.0
     sign = -1.0 if order % 2 == 0 else 1.0

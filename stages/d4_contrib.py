@@ -40,7 +40,7 @@ class Dual(DualNumber):
 
 def alloc(i_out, dtype):
     """SAlloc: the arguments; the contributions are in the lists."""
-    return np.zeros(i_out, dtype)
+    return np.full(i_out, 0.0, dtype)
 
 
 @register_jitable

@@ -40,7 +40,7 @@ class Dual(DualNumber):
 
 def alloc(i_out, dtype):
     """SAlloc: the arguments, and which ids have been called: 0 times a partial that is infinite would be NaN."""
-    return np.zeros(i_out, dtype), np.zeros(i_out, np.bool_)
+    return np.full(i_out, 0.0, dtype), np.zeros(i_out, np.bool_)
 
 
 @register_jitable
