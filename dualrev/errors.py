@@ -9,7 +9,9 @@ from __future__ import annotations
 import linecache
 import os
 import sys
+import sysconfig
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 __all__ = [
@@ -25,8 +27,15 @@ __all__ = [
 _OURS = tuple(str(Path(__file__).resolve().parent.parent / package) + os.sep for package in ("dualrev", "stages"))
 
 
+# Where the code of others is installed.
+_INSTALLED = tuple(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+
+
 class DualrevError(Exception):
     """The base of all exceptions of this library."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (type(self), str(self))  # pickle would pass the finished message to __init__
 
 
 class ArgumentError(DualrevError, TypeError):
@@ -77,8 +86,7 @@ class ConversionError(DualrevError, TypeError):
     def __init__(self, conversion: str) -> None:
         super().__init__(
             f"{conversion} of a number that is being differentiated{_where()}: the plain number would lose its"
-            " derivative. `math` functions do this: use the function of the same name from dualrev.math or numpy."
-            " Where a constant is meant, write dualrev.value(x)."
+            f" derivative. {_CURES.get(conversion, '')}Where a constant is meant, write dualrev.value(x)."
         )
 
 
@@ -93,18 +101,42 @@ class HashError(DualrevError, TypeError):
         )
 
 
+# `x` stands for the user's number.
+_CURES = {
+    "float()": "The functions of Python's `math` do this: use the ones of the same name in dualrev.math, or numpy's."
+    " So does assigning to an element of an array of floats: make the array with dtype=object. ",
+}
+
+
 def _where() -> str:
-    """The innermost line of the running program that is not the library's own: ' at file.py:3: `text`'."""
-    frame = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith((*_OURS, "<dualrev ")):
-        frame = frame.f_back  # type: ignore[assignment]
-    if frame is None:
-        return ""
-    file, line = frame.f_code.co_filename, frame.f_lineno
-    text = linecache.getline(file, line).strip()
-    return f" at {file}:{line}" + (f": `{text}`" if text else "")
+    """The innermost line of the user's code that is running: ' at file.py:3: `text`'.
+
+    That is a line outside of this library, of installed packages and of the standard library; if there is none, the
+    innermost line outside of this library.
+    """
+    fallback = ""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        file, line = frame.f_code.co_filename, frame.f_lineno
+        if not file.startswith((*_OURS, "<dualrev ")):
+            text = linecache.getline(file, line).strip()
+            place = f" at {file}:{line}" + (f": `{text}`" if text else "")
+            if not file.startswith(_INSTALLED):
+                return place
+            fallback = fallback or place
+        frame = frame.f_back
+    return fallback
+
+
+def _again(cls: type[DualrevError], message: str) -> DualrevError:
+    error = cls.__new__(cls)
+    error.args = (message,)
+    return error
 
 
 def _short(x: Any) -> str:
-    text = repr(x)
+    try:
+        text = repr(x)
+    except Exception:  # the user's __repr__, or one that recurses too deeply: the message matters more
+        text = object.__repr__(x)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -90,6 +90,21 @@ class DualNumber:
     def __round__(self, digits: int | None = None) -> Any:
         return round(value(self), digits)
 
+    # What numbers.Real promises.
+    @property
+    def real(self) -> DualNumber:
+        """The number itself."""
+        return self
+
+    @property
+    def imag(self) -> float:
+        """0.0"""
+        return 0.0
+
+    def conjugate(self) -> DualNumber:
+        """The number itself."""
+        return self
+
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other
 
@@ -130,7 +145,9 @@ class DualNumber:
             return NotImplemented
         if not kwargs and not any(isinstance(u, np.ndarray) for u in inputs):
             return _UFUNCS[ufunc](*inputs)
-        elementwise = np.frompyfunc(_UFUNCS[ufunc], ufunc.nin, 1)
+        if any(isinstance(made, np.ndarray) and made.dtype != object for made in kwargs.get("out", ())):
+            raise ConversionError("float()")
+        elementwise = np.frompyfunc(_UFUNCS[ufunc], ufunc.nin, ufunc.nout)
         return elementwise(*(_boxed(u) if isinstance(u, DualNumber) else u for u in inputs), **kwargs)
 
 
@@ -414,4 +431,13 @@ _IEEE = {
     text: getattr(np, line.ufunc, FUNCTIONS[text]) if line.ufunc else FUNCTIONS[text] for text, line in _lines.items()
 }
 _NAMES.update({text: function(line) for text, line in _lines.items()})
-_UFUNCS = {getattr(np, line.ufunc): function(line) for line in PRIMITIVES.values() if line.ufunc}
+_UFUNCS: dict[Any, Callable[..., Any]] = {
+    np.square: lambda x: x * x,
+    np.reciprocal: lambda x: 1.0 / x,
+    np.divmod: lambda a, b: (a // b, a % b),
+    np.fabs: function(PRIMITIVES["abs"]),
+    np.float_power: function(PRIMITIVES["pow"]),
+    np.deg2rad: lambda x: x * (math.pi / 180.0),
+    np.rad2deg: lambda x: x * (180.0 / math.pi),
+    **{getattr(np, line.ufunc): function(line) for line in PRIMITIVES.values() if line.ufunc},
+}

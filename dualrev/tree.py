@@ -103,7 +103,10 @@ class Structure:
 
     def cotangent(self, scalars: Sequence[Any]) -> Any:
         """Data of this structure and its dtypes with new real scalars, and None in place of discrete values."""
-        return self.fold(scalars, node=lambda part, children: part.build(children), discrete=lambda x: None, typed=True)
+        with np.errstate(over="ignore"):  # in float16 a large cotangent is inf
+            return self.fold(
+                scalars, node=lambda part, children: part.build(children), discrete=lambda x: None, typed=True
+            )
 
     def fold(
         self,
@@ -153,7 +156,7 @@ class Structure:
                         raise CotangentError(x, "a real scalar")
                     scalars.append(x if isinstance(x, DualNumber) else float(x))
                 case _Array(shape):
-                    if not isinstance(x, np.ndarray) or x.shape != shape or x.dtype.kind not in "fiuO":
+                    if not _is_numeric(x) or x.shape != shape:
                         raise CotangentError(x, f"an array of shape {shape}")
                     scalars.extend(x.ravel().tolist() if x.dtype == object else x.ravel().astype(float).tolist())
                 case _Discrete(value):
@@ -161,7 +164,7 @@ class Structure:
                         raise CotangentError(x, f"a discrete value ({type(value).__name__})")
                 case _Node(cls, size, rest):
                     node, children = _unpack(x) or (None, [])
-                    if node is None and isinstance(x, np.ndarray) and cls is np.ndarray and x.shape == rest:
+                    if node is None and cls is np.ndarray and _is_numeric(x) and x.shape == rest:
                         node, children = part, list(x.ravel())
                     if node is None or (node.cls, node.size) != (cls, size) or not _same(node.rest, rest):
                         raise CotangentError(x, f"a {cls.__name__} with {size} entries")
@@ -185,18 +188,18 @@ def flatten(x: Any) -> tuple[list[Any], Structure]:
     scalars: list[Any] = []
     parts: list[_Real | _Array | _Discrete | _Node] = []
     todo: list[Any] = [x]
-    above: set[int] = set()  # the nodes that the walk is inside of
+    above: dict[int, Any] = {}  # the nodes that the walk is inside of; kept, so that no other gets their id
     while todo:
         x = todo.pop()
         if x.__class__ is float:
             scalars.append(x)
             parts.append(_FLOAT)
         elif x.__class__ is _Leave:
-            above.discard(x.node)
+            del above[x.node]
         elif (unpacked := _unpack(x)) is not None:
             if id(x) in above:
                 raise LeafError(x, "it contains itself", "Pass a tree, or register the class with the links left out")
-            above.add(id(x))
+            above[id(x)] = x
             node, children = unpacked
             parts.append(node)
             todo.append(_Leave(id(x)))
@@ -240,29 +243,35 @@ def _leaf(x: Any, scalars: list[Any]) -> _Real | _Array | _Discrete:
         return _Real(type(x)) if isinstance(x, np.floating) else _FLOAT
     if isinstance(x, np.ma.MaskedArray):
         raise LeafError(x, "the mask would be lost", "Pass the data and the mask as two arrays")
+    if isinstance(x, np.ndarray) and not _is_plain(x) and x.dtype.kind in "fO":
+        raise LeafError(x, "the function would be given an array of another class", "Pass np.asarray(x)")
     if isinstance(x, np.ndarray) and x.dtype.kind == "f":
         scalars.extend(x.ravel().astype(float).tolist())
         return _Array(x.shape, x.dtype)
     if isinstance(x, (complex, np.complexfloating)) or (isinstance(x, np.ndarray) and x.dtype.kind == "c"):
         raise LeafError(x, "derivatives here are of real numbers", "Pass the real and the imaginary part")
-    if isinstance(x, np.ndarray) and x.dtype.kind == "V":
+    if isinstance(x, np.void) or (isinstance(x, np.ndarray) and x.dtype.kind == "V"):
         raise LeafError(x, "fields of a structured array are not looked at", "Pass the fields as a dict of arrays")
-    if isinstance(x, (set, frozenset)) and any(_is_real(member) for member in x):
+    if isinstance(x, (set, frozenset)) and flatten(list(x))[0]:
         raise LeafError(x, "its members have no order and would merge", "Pass a list or a tuple")
+    if isinstance(x, (list, tuple, dict)) and flatten(list(x.values() if isinstance(x, dict) else x))[0]:
+        raise LeafError(
+            x, "a subclass does not come apart as its base class does", "Register it with dualrev.tree.register_node"
+        )
     return _Discrete(x)
 
 
 def _unpack(x: Any) -> tuple[_Node, list[Any]] | None:
     """A node and its children; None for a leaf."""
     if isinstance(x, np.ndarray):
-        if x.dtype != object or isinstance(x, np.ma.MaskedArray):
+        if x.dtype != object or not _is_plain(x):
             return None
         return _Node(np.ndarray, x.size, x.shape, functools.partial(_object_array, x.shape)), x.ravel().tolist()
     if not optree.tree_is_leaf(x, none_is_leaf=True, namespace=_NAMESPACE):
         children, rest, _, build = optree.tree_flatten_one_level(x, none_is_leaf=True, namespace=_NAMESPACE)
         return _Node(type(x), len(children), rest, functools.partial(build, rest)), list(children)
     if dataclasses.is_dataclass(x) and not isinstance(x, (type, enum.Enum)):
-        names = [f.name for f in dataclasses.fields(x)]
+        names = [f.name for f in dataclasses.fields(x) if hasattr(x, f.name)]  # one may be left for a method to set
         build_fields = functools.partial(_dataclass, type(x), names)
         return _Node(type(x), len(names), None, build_fields), [getattr(x, name) for name in names]
     return None
@@ -276,22 +285,30 @@ def _dataclass(cls: Any, names: list[str], children: list[Any]) -> Any:
 
 
 def _array(part: _Array, scalars: list[Any]) -> np.ndarray:
-    return _object_array(part.shape, scalars)
+    return _object_array(part.shape, scalars) if scalars else np.empty(part.shape)
 
 
 def _typed_array(part: _Array, scalars: list[Any]) -> np.ndarray:
-    made = _object_array(part.shape, scalars)
-    return made if made.dtype == object and made.size else made.astype(part.dtype)
+    made = _array(part, scalars)
+    return made if made.dtype == object else made.astype(part.dtype)
 
 
 def _object_array(shape: tuple[int, ...], children: list[Any]) -> np.ndarray:
     """An array of floats if all children are, otherwise of objects."""
-    dtype = float if all(child.__class__ is float for child in children) else object
+    dtype = float if children and all(child.__class__ is float for child in children) else object
     return np.fromiter(children, dtype=dtype, count=len(children)).reshape(shape)
 
 
-def _is_real(x: Any) -> bool:
-    return isinstance(x, (float, np.floating, DualNumber)) and not isinstance(x, enum.Enum)
+def _is_plain(x: np.ndarray) -> bool:
+    """Whether the array is one that a function would compute with in the same way after it was rebuilt."""
+    return type(x) in (np.ndarray, np.memmap)
+
+
+def _is_numeric(x: Any) -> bool:
+    """Whether x is an array that can be a cotangent: of real numbers."""
+    if not isinstance(x, np.ndarray) or not _is_plain(x):
+        return False
+    return all(map(_is_number, x.ravel().tolist())) if x.dtype == object else x.dtype.kind in "fiu"
 
 
 def _is_number(x: Any) -> bool:

@@ -1,0 +1,167 @@
+"""The wording of every exception: what happened, where (the user's file and line), why, and what to write instead."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from dualrev import errors
+from dualrev.errors import (
+    ArgumentError,
+    ConversionError,
+    CotangentError,
+    DualrevError,
+    HashError,
+    LeafError,
+    OutputError,
+)
+from stages import STAGES
+
+EXAMPLES = {
+    ArgumentError: (((2, "a"),), TypeError),
+    LeafError: ((1j, "derivatives here are of real numbers", "Pass the real and the imaginary part"), TypeError),
+    OutputError: ((None,), TypeError),
+    CotangentError: ((2, "a discrete value (int)"), ValueError),
+    ConversionError: (("float()",), TypeError),
+    HashError: ((), TypeError),
+}
+
+
+def test_there_is_an_example_of_every_exception():
+    assert {cls.__name__ for cls in EXAMPLES} | {"DualrevError"} == set(errors.__all__)
+
+
+@pytest.mark.parametrize("cls", EXAMPLES)
+def test_every_exception_is_a_dualrev_error_and_the_one_that_python_would_raise(cls):
+    arguments, builtin = EXAMPLES[cls]
+    error = cls(*arguments)
+    assert isinstance(error, DualrevError)
+    assert isinstance(error, builtin)
+    assert error.args == (str(error),)
+
+
+@pytest.mark.parametrize("cls", EXAMPLES)
+def test_every_message_is_one_line_of_whole_sentences(cls):
+    text = str(cls(*EXAMPLES[cls][0]))
+    assert "\n" not in text
+    assert "  " not in text
+    assert text.endswith(".")
+    assert ".." not in text
+
+
+def test_argument_error_names_the_types_and_the_cure():
+    text = str(ArgumentError((2, "a", None)))
+    assert "nothing to differentiate with respect to" in text
+    assert "(types: int, str, NoneType)" in text
+    assert "Real scalars are floats, numpy floating scalars and the elements of floating arrays" in text
+    assert "ints, bools, strings, None and objects of unregistered classes are constants" in text
+    assert "Write 2.0 where you wrote 2" in text
+    assert "dualrev.tree.register_node" in text
+
+
+def test_argument_error_without_arguments_says_so():
+    assert "(types: none)" in str(ArgumentError(()))
+
+
+def test_leaf_error_names_the_type_the_reason_and_the_cure():
+    assert str(LeafError({1.0}, "its members would merge", "Pass a list")) == (
+        "a value of type set cannot be differentiated: its members would merge. Pass a list."
+    )
+
+
+def test_output_error_shows_the_value_and_thinks_of_the_forgotten_return():
+    text = str(OutputError(None))
+    assert "the function returned None (type NoneType), which holds no real scalar" in text
+    assert "Return a float, or nested data with floats in it" in text
+    assert "may lack its `return`" in text
+
+
+def test_cotangent_error_shows_what_was_given_what_was_expected_and_the_rule():
+    text = str(CotangentError([1.0], "a tuple with 2 entries"))
+    assert "was given [1.0] (type list) where the function's value has a tuple with 2 entries" in text
+    assert "a number for every real scalar" in text
+    assert "an array of the same shape for an array" in text
+    assert "None for every discrete value" in text
+
+
+@pytest.mark.parametrize("conversion", ["float()", "complex()", "pickling"])
+def test_conversion_error_names_the_conversion_the_line_the_reason_and_the_cure(conversion):
+    text = str(ConversionError(conversion))  # this very line
+    assert text.startswith(f"{conversion} of a number that is being differentiated at {__file__}:")
+    assert "`text = str(ConversionError(conversion))  # this very line`" in text
+    assert "would lose its derivative" in text
+    assert ("the same name in dualrev.math, or numpy's" in text) is (conversion == "float()")
+    assert ("make the array with dtype=object" in text) is (conversion == "float()")
+    assert "dualrev.value(x)" in text
+
+
+def test_hash_error_names_the_line_the_reason_and_the_cure():
+    text = str(HashError())  # this very line
+    assert text.startswith(f"a number that is being differentiated was used as a key at {__file__}:")
+    assert "`text = str(HashError())  # this very line`" in text
+    assert "may be equal and have different derivatives" in text
+    assert "dualrev.value(x) for the key" in text
+
+
+def test_the_line_number_is_that_of_the_innermost_line_outside_the_library():
+    def inner():
+        return str(HashError())
+
+    def outer():
+        return inner()
+
+    assert f"{__file__}:{inner.__code__.co_firstlineno + 1}: `return str(HashError())`" in outer()
+
+
+def test_the_line_is_the_user_s_where_an_installed_package_converts_the_number():
+    seen = []
+
+    def f(x):
+        try:
+            np.full(2, x, dtype=float)  # this very line
+        except ConversionError as error:
+            seen.append(str(error))
+        return x
+
+    STAGES["tape"].vjp(f, 1.0)
+    assert "`np.full(2, x, dtype=float)  # this very line`" in seen[0]
+
+
+def test_a_line_without_a_source_file_is_named_without_its_text():
+    scope = {"HashError": HashError}
+    exec(compile("\n\nmessage = str(HashError())", "<typed in>", "exec"), scope)
+    assert "was used as a key at <typed in>:3: two such numbers" in scope["message"]
+
+
+@pytest.mark.parametrize("make", [OutputError, lambda x: CotangentError(x, "a real scalar")])
+def test_long_values_are_cut_short(make):
+    text = str(make("y" * 10_000))
+    assert "'" + "y" * 56 + "... (type str)" in text
+    assert len(text) < 500
+
+
+@pytest.mark.parametrize("make", [OutputError, lambda x: CotangentError(x, "a real scalar")])
+def test_deep_values_are_cut_short(make):
+    deep = ()
+    for _ in range(100_000):
+        deep = (deep,)
+    text = str(make(deep))
+    assert "(type tuple)" in text
+    assert len(text) < 500
+
+
+@pytest.mark.parametrize("make", [OutputError, lambda x: CotangentError(x, "a real scalar")])
+def test_values_whose_repr_raises_are_named_by_their_type(make):
+    class Unprintable:
+        def __repr__(self):
+            raise RuntimeError("no repr")
+
+    assert "(type Unprintable)" in str(make(Unprintable()))
+
+
+@pytest.mark.parametrize("cls", EXAMPLES)
+def test_exceptions_travel_between_processes(cls):
+    error = cls(*EXAMPLES[cls][0])
+    copied = pickle.loads(pickle.dumps(error))
+    assert type(copied) is cls
+    assert str(copied) == str(error)

@@ -1,0 +1,145 @@
+"""The architecture, read from the sources: who may import whom, what a stage file looks like, where exceptions live."""
+
+import ast
+import builtins
+import importlib
+import inspect
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import dualrev
+from dualrev import errors
+
+ROOT = Path(__file__).resolve().parent.parent
+LIBRARY = sorted((ROOT / "dualrev").rglob("*.py"))
+AROUND_STAGES = sorted((ROOT / "stages").rglob("*.py"))
+STAGES = sorted((ROOT / "stages").glob("d[1-4]_*.py"))
+
+#: The common skeleton. A stage has some of these, in this order; other names may stand between them.
+SKELETON = ["Dual", "Staged", "zero", "plus", "apply", "alloc", "factor", "call", "one_hot", "resolve"]
+SKELETON += ["constant", "op", "interleave", "deinterleave", "vjp"]
+
+
+def name(path):
+    return str(path.relative_to(ROOT))
+
+
+def imported(path):
+    """The modules that a file imports, as a reader would name them: `from a import b` may mean a.b or the b in a."""
+    package = path.relative_to(ROOT).with_suffix("").parts[:-1]
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
+            module = ".".join(filter(None, [base, node.module]))
+            for alias in node.names:
+                whole = f"{module}.{alias.name}"
+                found.add(whole if is_module(whole) else module)
+    return found
+
+
+def is_module(dotted):
+    path = ROOT.joinpath(*dotted.split("."))
+    return path.with_suffix(".py").exists() or (path / "__init__.py").exists()
+
+
+def top(modules):
+    return {module.split(".")[0] for module in modules}
+
+
+def top_level_names(path):
+    names = []
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names.append(node.name)
+        elif isinstance(node, ast.Assign):
+            names += [target.id for target in node.targets if isinstance(target, ast.Name)]
+    return names
+
+
+def test_there_is_something_to_check():
+    assert len(STAGES) == 8
+    assert {"dualrev/overload.py", "dualrev/tree.py"} <= set(map(name, LIBRARY))
+
+
+@pytest.mark.parametrize("path", LIBRARY, ids=name)
+def test_the_library_imports_nothing_that_is_built_on_it(path):
+    assert not top(imported(path)) & {"stages", "bench", "paper_figures", "tests"}
+
+
+@pytest.mark.parametrize("path", AROUND_STAGES, ids=name)
+def test_the_stages_import_nothing_that_is_built_on_them(path):
+    assert not top(imported(path)) & {"bench", "paper_figures", "tests"}
+
+
+@pytest.mark.parametrize("path", AROUND_STAGES, ids=name)
+def test_of_the_library_the_stages_use_its_lower_half_and_its_public_names(path):
+    lower = {f"dualrev.{module}" for module in ["overload", "primitives", "tree", "errors", "math"]}
+    assert {module for module in imported(path) if module.split(".")[0] == "dualrev"} <= lower | {"dualrev"}
+
+
+@pytest.mark.parametrize("path", AROUND_STAGES, ids=name)
+def test_the_stages_take_only_public_names_from_the_library(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("dualrev"):
+            assert not [alias.name for alias in node.names if alias.name.startswith("_")]
+
+
+@pytest.mark.parametrize("path", STAGES, ids=name)
+def test_no_stage_imports_another_one(path):
+    assert {module for module in imported(path) if module.split(".")[0] == "stages"} <= {
+        "stages.ordered_map",
+        "stages.pairs",
+    }
+
+
+@pytest.mark.parametrize("path", STAGES, ids=name)
+def test_a_stage_fits_on_two_screens(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 140
+
+
+@pytest.mark.parametrize("path", STAGES, ids=name)
+def test_a_stage_opens_with_its_four_fields(path):
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    fields = re.findall(r"^(Paper:|D\[R\] =|Changed:|Cost:) +\S", text, re.MULTILINE)
+    assert fields == ["Paper:", "D[R] =", "Changed:", "Cost:"]
+
+
+@pytest.mark.parametrize("path", STAGES, ids=name)
+def test_a_stage_keeps_the_common_order_of_names(path):
+    present = [found for found in top_level_names(path) if found in SKELETON]
+    assert present == sorted(set(present), key=SKELETON.index)
+    assert {"Dual", "constant", "op", "interleave", "deinterleave", "vjp"} <= set(present)
+
+
+@pytest.mark.parametrize("path", STAGES, ids=name)
+def test_every_public_name_of_a_stage_says_what_it_is(path):
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            assert ast.get_docstring(node), node.name
+
+
+@pytest.mark.parametrize("path", LIBRARY, ids=name)
+def test_exceptions_are_defined_in_errors_only(path):
+    known = {kind for kind, cls in vars(builtins).items() if isinstance(cls, type) and issubclass(cls, BaseException)}
+    known |= set(errors.__all__)
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ClassDef) and name(path) != "dualrev/errors.py":
+            bases = {base.id if isinstance(base, ast.Name) else getattr(base, "attr", "") for base in node.bases}
+            assert not bases & known, node.name
+
+
+def test_every_exception_class_at_run_time_is_listed_in_errors():
+    found = set()
+    for module in pkgutil.walk_packages(dualrev.__path__, "dualrev."):
+        if module.name.endswith("__main__"):
+            continue  # importing it would run it
+        for cls in vars(importlib.import_module(module.name)).values():
+            if inspect.isclass(cls) and issubclass(cls, BaseException) and cls.__module__.startswith("dualrev"):
+                found.add((cls.__module__, cls.__name__))
+    assert found == {("dualrev.errors", listed) for listed in errors.__all__}
