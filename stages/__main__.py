@@ -37,7 +37,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--stage", action="append", metavar="NAME", help="only this stage (may be repeated)")
     made.add_argument("--size", type=int, metavar="N", help="the size of the programs, instead of their own")
     made.add_argument("--seed", type=int, default=0, metavar="N", help="the seed of the programs' inputs (0)")
-    made.add_argument("--limit", type=float, default=1e6, metavar="STEPS", help="cut a stage off there (1,000,000)")
+    made.add_argument("--limit", type=float, default=1.5e6, metavar="STEPS", help="cut a stage off there (1,500,000)")
     made.add_argument("--json", type=Path, metavar="FILE", help="save all numbers in this file, too")
     made.add_argument("--file", metavar="FILE.py:FUNCTION", help="compare on a function of your own")
     made.add_argument("--args", default="", metavar="LITERALS", help="its arguments, for example '3.0, [1.0, 2.0]'")
@@ -87,6 +87,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             console.print(report.comparison(comparisons[-1]))
             if (more := _MORE.get(program.name)) is not None:
                 console.print(more(program.function, *primals))
+            if program.name == "loop":
+                console.print(report.per_operation(comparisons[-1]))
         for family in families:
             results = []
             for result in grow(family, stages, options.limit):

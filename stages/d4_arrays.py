@@ -84,7 +84,8 @@ def one_hot(i, z):
 
 def resolve(s):
     """SResolve: the highest id first"""
-    for d, z in reversed(s.m):
+    for i in reversed(range(len(s.m))):
+        d, z = s.m[i]
         apply(d(z), s)
     return s.c
 

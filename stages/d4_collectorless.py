@@ -65,7 +65,8 @@ def call(u, z):
 
 def resolve(m):
     """SResolve: the highest id first"""
-    for d, z in reversed(m):
+    for i in reversed(range(len(m))):
+        d, z = m[i]
         apply(d(z), m)
     return [z for _, z in m]
 

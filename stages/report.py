@@ -15,9 +15,10 @@ from rich.text import Text
 from stages.compare import Comparison, Family, Growth, StageResult
 from stages.counting import trace
 from stages.order import STAGES
+from stages.programs import LOOP_OPERATIONS
 from stages.sharing import sharing
 
-__all__ = ["comparison", "console", "fields", "fig_10", "growth", "legend", "overview", "section_4"]
+__all__ = ["comparison", "console", "fields", "fig_10", "growth", "legend", "overview", "per_operation", "section_4"]
 
 AGREES = 1e-9  # the stages add the same numbers in different orders
 DIFFERENCES = 1e-5  # what central differences can resolve
@@ -53,9 +54,9 @@ def comparison(result: Comparison) -> RenderableType:
     size = "" if result.size is None else f", {result.size:,} {result.unit}"
     table = _table(f"{result.program} ({result.paper}{size})")
     table.add_column("stage", style="bold", no_wrap=True)
-    for heading in ("created", "calls", "scalars", "pairs", "map steps", "writes"):
+    for heading in ("created", "calls", "scalars", "pairs", "map", "writes"):
         table.add_column(heading, justify="right")
-    for heading in ("time", "x plain", "agree", "diffs"):
+    for heading in ("time", "x plain", "value", "grad", "diffs"):
         table.add_column(heading, justify="right")
     for stage in result.stages:
         table.add_row(stage.stage, *_cells(stage))
@@ -72,7 +73,7 @@ def comparison(result: Comparison) -> RenderableType:
 
 def _cells(stage: StageResult) -> list[Any]:
     if stage.counts is None:
-        return [Text("cut off", style="yellow"), *[""] * 9]
+        return [Text("cut off", style="yellow"), *[""] * 10]
     counts = stage.counts
     numbers = (counts.created, counts.calls, counts.scalars, counts.pairs, counts.map_steps, counts.array_writes)
     assert stage.seconds is not None
@@ -81,6 +82,7 @@ def _cells(stage: StageResult) -> list[Any]:
         *(f"{n:,}" if n else "-" for n in numbers),
         _seconds(stage.seconds),
         f"{stage.ratio:,.0f}",
+        _agreement(stage.value_deviation, AGREES),
         _agreement(stage.deviation, AGREES),
         _agreement(stage.difference, DIFFERENCES),
     ]
@@ -128,16 +130,34 @@ def section_4(f: Any, *primals: Any) -> RenderableType:
     return Group(table, Text())
 
 
+def per_operation(result: Comparison) -> RenderableType:
+    """For the program `loop`, of which the number of operations is known: the time for each."""
+    assert result.size is not None
+    operations = LOOP_OPERATIONS * result.size
+    times = ", ".join(f"{s.stage} {s.seconds / operations * 1e6:.2f} us" for s in result.stages if s.seconds)
+    return Text(f"value and gradient for each of the {operations:,} operations: {times}\n")
+
+
 def legend() -> RenderableType:
     """What the columns mean."""
-    return Text(
-        "created: backpropagators. calls: of backpropagators, or rows resolved. scalars: touched by 0, + and one-hots\n"
-        "on whole cotangents of the input. pairs: built on the way to a scalar of the input. map steps: map nodes\n"
-        "visited. writes: to mutable arrays. time: value and gradient. x plain: over the plain program in Python.\n"
-        "agree: largest difference from the last stage's gradient, over its largest entry. diffs: the same against\n"
-        "central differences. A stage that would take more than the limit of steps is cut off.\n",
-        style="dim",
-    )
+    grid = Table.grid(padding=(0, 2))
+    for column, meaning in _COLUMNS.items():
+        grid.add_row(Text(f"  {column}", style="bold dim"), Text(meaning, style="dim"))
+    return Group(grid, Text())
+
+
+_COLUMNS = {
+    "created": "backpropagators",
+    "calls": "of backpropagators; rows resolved, where backpropagators are data",
+    "scalars": "touched by 0, + and one-hots on whole cotangents of the input",
+    "pairs": "built by one-hots and setters on the way to a scalar of the input",
+    "map": "nodes of maps visited",
+    "writes": "to mutable arrays, the tape among them",
+    "time": "for the value and one gradient; x plain: over the plain program in Python",
+    "value": "largest difference from the plain program's value, over its largest entry",
+    "grad": "the same from the last stage's gradient; diffs: from central differences",
+    "cut off": "the stage took more than the limit of steps (all counts together)",
+}
 
 
 def _table(title: str) -> Table:
