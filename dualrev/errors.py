@@ -21,7 +21,9 @@ __all__ = [
     "DualrevError",
     "HashError",
     "LeafError",
+    "LeakError",
     "OutputError",
+    "UnsupportedError",
 ]
 
 _OURS = tuple(str(Path(__file__).resolve().parent.parent / package) + os.sep for package in ("dualrev", "stages"))
@@ -98,6 +100,27 @@ class HashError(DualrevError, TypeError):
             f"a number that is being differentiated was used as a key{_where()}: two such numbers may be equal"
             " and have different derivatives, so a dict or a cache would mix them up. Use dualrev.value(x) for"
             " the key, or a key that is not computed from the arguments."
+        )
+
+
+class LeakError(DualrevError, ValueError):
+    """A dual number was used after the derivative call that it belongs to."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"a number from a differentiation that has ended was used{_where()}: it was kept in a global, a cache, a"
+            " closure or a generator, and has no derivative any more. Keep dualrev.value(x) there, or make it anew in"
+            " each call."
+        )
+
+
+class UnsupportedError(DualrevError, TypeError):
+    """A function that would give a wrong answer on dual numbers."""
+
+    def __init__(self, name: str, instead: str) -> None:
+        super().__init__(
+            f"{name} of numbers that are being differentiated{_where()}: it does nothing to arrays of objects, which"
+            f" these numbers are kept in. Write {instead}."
         )
 
 

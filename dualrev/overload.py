@@ -27,22 +27,33 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.errors import ConversionError, HashError
+from dualrev.errors import ConversionError, HashError, LeakError
 from dualrev.primitives import FUNCTIONS, PRIMITIVES, Primitive
 
-__all__ = ["DualNumber", "Run", "apply", "function", "overload", "value"]
+__all__ = ["DualNumber", "Run", "alive", "apply", "function", "overload", "value"]
 
 _levels = itertools.count()  # only ever counts up: a run that starts later is an inner one
 
 
 class Run:
-    """One derivative call: its level, and whatever state the transformation threads through it (ids, a tape)."""
+    """One derivative call: its level, and whatever state the transformation threads through it (ids, a tape).
+
+    The function is called inside of `with run:`. A dual number that is used after that was kept somewhere it should not
+    have been: `over` says so.
+    """
 
     def __init__(self, **state: Any) -> None:
         self.level = next(_levels)
+        self.over = False
         self.__dict__.update(state)
 
-    def __getattr__(self, name: str) -> Any:
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.over = True
+
+    def __getattr__(self, name: str) -> Any:  # tells type checkers that the state may have any name
         raise AttributeError(name)
 
 
@@ -136,19 +147,10 @@ class DualNumber:
         return format(value(self), spec)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        """Numpy's functions on a dual number, or on one and an array: element by element."""
-        if method != "__call__":
-            return NotImplemented
-        if ufunc in _COMPARISONS:
-            return ufunc(*map(value, inputs), **kwargs)
-        if ufunc not in _UFUNCS:
-            return NotImplemented
-        if not kwargs and not any(isinstance(u, np.ndarray) for u in inputs):
-            return _UFUNCS[ufunc](*inputs)
-        if any(isinstance(made, np.ndarray) and made.dtype != object for made in kwargs.get("out", ())):
-            raise ConversionError("float()")
-        elementwise = np.frompyfunc(_UFUNCS[ufunc], ufunc.nin, ufunc.nout)
-        return elementwise(*(_boxed(u) if isinstance(u, DualNumber) else u for u in inputs), **kwargs)
+        """Numpy's functions."""
+        from dualrev.ufuncs import apply_ufunc  # it is built from what this module defines
+
+        return apply_ufunc(ufunc, method, inputs, kwargs)
 
 
 numbers.Real.register(DualNumber)
@@ -162,6 +164,16 @@ def value(x: Any) -> Any:
     """
     while isinstance(x, DualNumber):
         x = x.x
+    return x
+
+
+def alive(x: Any) -> Any:
+    """The same number; LeakError if it is left over from a derivative call that has ended."""
+    u = x
+    while isinstance(u, DualNumber):
+        if u.run.over:
+            raise LeakError
+        u = u.x
     return x
 
 
@@ -366,17 +378,13 @@ def _operator(primitive: Primitive, u: Any, v: Any) -> Any:
 
 def _plain(u: Any) -> Any:
     """A constant: a Python number, or a dual number of an outer run."""
-    if isinstance(u, (float, int, DualNumber)):
+    if isinstance(u, DualNumber):
+        return alive(u)
+    if isinstance(u, (float, int)):
         return float(u) if isinstance(u, np.floating) else u
     if isinstance(u, (numbers.Real, np.bool_)):
         return float(u)
     raise TypeError(f"expected a real number, got {u!r} (type {type(u).__name__})")
-
-
-def _boxed(u: DualNumber) -> np.ndarray:
-    box = np.empty((), dtype=object)
-    box[()] = u
-    return box
 
 
 def _method(primitive: Primitive) -> str:
@@ -417,8 +425,6 @@ def _compiled(primitive: Primitive) -> _Compiled:
 
 #: What Python's arithmetic and `math` raise where IEEE has a limit: ZeroDivisionError, OverflowError, domain errors.
 EDGE = (ArithmeticError, ValueError)
-_COMPARISONS: set[Any] = {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal}
-_COMPARISONS |= {np.isnan, np.isinf, np.isfinite, np.signbit}
 _NAMES: dict[str, Any] = {
     "PLAIN": frozenset((float, int)),
     "DualNumber": DualNumber,
@@ -431,13 +437,3 @@ _IEEE = {
     text: getattr(np, line.ufunc, FUNCTIONS[text]) if line.ufunc else FUNCTIONS[text] for text, line in _lines.items()
 }
 _NAMES.update({text: function(line) for text, line in _lines.items()})
-_UFUNCS: dict[Any, Callable[..., Any]] = {
-    np.square: lambda x: x * x,
-    np.reciprocal: lambda x: 1.0 / x,
-    np.divmod: lambda a, b: (a // b, a % b),
-    np.fabs: function(PRIMITIVES["abs"]),
-    np.float_power: function(PRIMITIVES["pow"]),
-    np.deg2rad: lambda x: x * (math.pi / 180.0),
-    np.rad2deg: lambda x: x * (180.0 / math.pi),
-    **{getattr(np, line.ufunc): function(line) for line in PRIMITIVES.values() if line.ufunc},
-}

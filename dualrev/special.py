@@ -25,10 +25,10 @@ def polygamma(n: float, x: float) -> float:
     if x == math.inf:
         return math.inf if order == 0 else 0.0
     sign = -1.0 if order % 2 == 0 else 1.0
-    factorial = math.gamma(order + 1.0)
+    factorial = math.gamma(order + 1.0) if order < 171 else math.inf
     total = 0.0
     while x < 16.0 + order:
-        total += sign * factorial / x ** (order + 1)
+        total += sign * factorial * _power(1.0 / x, order + 1)
         x += 1.0
     if order == 0:
         total += math.log(x) - 0.5 / x
@@ -37,10 +37,18 @@ def polygamma(n: float, x: float) -> float:
             total -= _BERNOULLI[k] / (2 * k + 2) * power
             power /= x * x
     else:
-        total += sign * (factorial / order / x**order + 0.5 * factorial / x ** (order + 1))
+        total += sign * (factorial / order * _power(1.0 / x, order) + 0.5 * factorial * _power(1.0 / x, order + 1))
         # (2k + n - 1)! / (2k)! / x^(2k + n), from one k to the next
-        power = factorial * (order + 1) / 2 / x ** (order + 2)
+        power = factorial * (order + 1) / 2 * _power(1.0 / x, order + 2)
         for k in range(1, len(_BERNOULLI) + 1):
             total += sign * _BERNOULLI[k - 1] * power
             power *= (2 * k + order) * (2 * k + order + 1) / ((2 * k + 1) * (2 * k + 2)) / (x * x)
     return total
+
+
+def _power(x: float, n: int) -> float:
+    """x**n by multiplications, because they give an infinity where Python's ** raises."""
+    y = 1.0
+    for _ in range(n):
+        y *= x
+    return y

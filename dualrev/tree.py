@@ -24,7 +24,8 @@ import numpy as np
 import optree
 
 from dualrev.errors import ArgumentError, CotangentError, LeafError, OutputError
-from dualrev.overload import DualNumber
+from dualrev.overload import DualNumber, alive
+from dualrev.ufuncs import DualArray
 
 __all__ = ["Structure", "flatten", "inputs", "outputs", "register_node"]
 
@@ -128,7 +129,9 @@ class Structure:
                 case _Real(kind):
                     end -= 1
                     scalar = scalars[end]
-                    done.append(kind(scalar) if typed and not isinstance(scalar, DualNumber) else scalar)
+                    if typed:
+                        scalar = alive(scalar) if isinstance(scalar, DualNumber) else kind(scalar)
+                    done.append(scalar)
                 case _Discrete(x):
                     done.append(discrete(x))
                 case _Array(shape):
@@ -154,7 +157,10 @@ class Structure:
                 case _Real():
                     if not _is_number(x):
                         raise CotangentError(x, "a real scalar")
-                    scalars.append(x if isinstance(x, DualNumber) else float(x))
+                    try:
+                        scalars.append(x if isinstance(x, DualNumber) else float(x))
+                    except OverflowError:
+                        raise CotangentError(x, "a real scalar, of double precision") from None
                 case _Array(shape):
                     if not _is_numeric(x) or x.shape != shape:
                         raise CotangentError(x, f"an array of shape {shape}")
@@ -222,6 +228,8 @@ def outputs(y: Any) -> tuple[list[Any], Structure]:
     scalars, structure = flatten(y)
     if not scalars:
         raise OutputError(y)
+    for x in scalars:
+        alive(x)
     return scalars, structure
 
 
@@ -254,7 +262,11 @@ def _leaf(x: Any, scalars: list[Any]) -> _Real | _Array | _Discrete:
         raise LeafError(x, "fields of a structured array are not looked at", "Pass the fields as a dict of arrays")
     if isinstance(x, (set, frozenset)) and flatten(list(x))[0]:
         raise LeafError(x, "its members have no order and would merge", "Pass a list or a tuple")
-    if isinstance(x, (list, tuple, dict)) and flatten(list(x.values() if isinstance(x, dict) else x))[0]:
+    if (
+        isinstance(x, (list, tuple, dict))
+        and not optree.is_structseq(x)
+        and flatten(list(x.values() if isinstance(x, dict) else x))[0]
+    ):
         raise LeafError(
             x, "a subclass does not come apart as its base class does", "Register it with dualrev.tree.register_node"
         )
@@ -266,7 +278,13 @@ def _unpack(x: Any) -> tuple[_Node, list[Any]] | None:
     if isinstance(x, np.ndarray):
         if x.dtype != object or not _is_plain(x):
             return None
-        return _Node(np.ndarray, x.size, x.shape, functools.partial(_object_array, x.shape)), x.ravel().tolist()
+        children = x.ravel().tolist()
+        if isinstance(x, DualArray) or any(isinstance(child, DualNumber) for child in children):
+            # np.maximum(x, 0) and np.zeros_like(x): in an array of floats the ints would be floats
+            children = [float(child) if isinstance(child, (int, np.integer, np.bool_)) else child for child in children]
+        return _Node(np.ndarray, x.size, x.shape, functools.partial(_object_array, x.shape)), children
+    if optree.is_structseq(x):  # a record of the operating system or of Python
+        return None
     if not optree.tree_is_leaf(x, none_is_leaf=True, namespace=_NAMESPACE):
         children, rest, _, build = optree.tree_flatten_one_level(x, none_is_leaf=True, namespace=_NAMESPACE)
         return _Node(type(x), len(children), rest, functools.partial(build, rest)), list(children)
@@ -289,19 +307,20 @@ def _array(part: _Array, scalars: list[Any]) -> np.ndarray:
 
 
 def _typed_array(part: _Array, scalars: list[Any]) -> np.ndarray:
-    made = _array(part, scalars)
+    made = _array(part, [alive(x) for x in scalars])
     return made if made.dtype == object else made.astype(part.dtype)
 
 
 def _object_array(shape: tuple[int, ...], children: list[Any]) -> np.ndarray:
     """An array of floats if all children are, otherwise of objects."""
     dtype = float if children and all(child.__class__ is float for child in children) else object
-    return np.fromiter(children, dtype=dtype, count=len(children)).reshape(shape)
+    made = np.fromiter(children, dtype=dtype, count=len(children)).reshape(shape)
+    return made.view(DualArray) if any(isinstance(child, DualNumber) for child in children) else made
 
 
 def _is_plain(x: np.ndarray) -> bool:
     """Whether the array is one that a function would compute with in the same way after it was rebuilt."""
-    return type(x) in (np.ndarray, np.memmap)
+    return type(x) in (np.ndarray, np.memmap, DualArray)
 
 
 def _is_numeric(x: Any) -> bool:

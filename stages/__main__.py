@@ -6,9 +6,12 @@ import argparse
 import ast
 import dataclasses
 import difflib
+import functools
 import json
+import math
 import runpy
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -21,9 +24,6 @@ from stages import report
 from stages.compare import FAMILIES, Comparison, Family, Growth, compare, grow
 from stages.order import STAGES
 from stages.programs import PROGRAMS, Program
-
-# What the paper shows of a program besides.
-_MORE = {"fig1": report.fig_10, "section4": report.section_4}
 
 
 def parser() -> argparse.ArgumentParser:
@@ -47,58 +47,91 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the comparison; 0 if all went well, 1 if the user's function failed, 2 for a wrong command line."""
     options = parser().parse_args(argv)
+    _check(options)
     stages = _known("stage", options.stage, tuple(STAGES))
-    if options.size is not None and options.size < 1:
-        _usage(f"--size {options.size}: a size is at least 1")
-    if options.file:
-        if options.program or options.size is not None:
-            _usage("--file takes --args, not --program or --size")
-        chosen: list[tuple[Program, tuple[Any, ...], int | None]]
-        chosen = [(_own(options.file), _literals(options.args), None)]
-        families: tuple[Family, ...] = ()
-    else:
-        if options.args:
-            _usage("--args goes with --file")
-        names = _known("program", options.program, tuple(PROGRAMS))
-        programs = [PROGRAMS[name] for name in names]
-        sizes = [program.size if options.size is None else options.size for program in programs]
-        chosen = [(p, p.make(n, options.seed), n) for p, n in zip(programs, sizes, strict=True)]
-        families = tuple(family for family in FAMILIES if family.program in names and options.size is None)
-
     console = report.console()
-    comparisons: list[Comparison] = []
-    growths: list[Growth] = []
-    if not options.program and not options.file:
+    try:
+        chosen = _own(options) if options.file else _programs(options)
         console.print(report.overview(stages))
-    console.print(report.legend())
-    total = len(stages) * (len(chosen) + len(families))
-    with _progress(total) as progress:
-        task = progress.task_ids[0]
-        for program, primals, size in chosen:
-
-            def step(stage: str, name: str = program.name) -> None:
-                progress.update(task, advance=1, description=f"{name}: {stage}")
-
-            try:
-                comparisons.append(compare(program, primals, size, stages, options.limit, step))
-            except DualrevError as error:
-                print(f"{program.name}: {error}", file=sys.stderr)
-                return 1
-            console.print(report.comparison(comparisons[-1]))
-            if (more := _MORE.get(program.name)) is not None:
-                console.print(more(program.function, *primals))
-            if program.name == "loop":
-                console.print(report.per_operation(comparisons[-1]))
-        for family in families:
-            results = []
-            for result in grow(family, stages, options.limit):
-                progress.update(task, advance=1, description=f"growth of {family.program}: {result.stage}")
-                results.append(result)
-            console.print(report.growth(family, results))
-            growths += results
+        console.print(report.legend())
+        comparisons, growths = _run(chosen, stages, options, console)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+    except DualrevError as error:
+        print(f"python -m stages: {error}", file=sys.stderr)
+        return 1
+    except Exception as error:
+        if not options.file:
+            raise
+        _explain(error, options.file.rpartition(":")[0])
+        return 1
     if options.json:
         _save(options.json, comparisons, growths)
     return 0
+
+
+def _check(options: argparse.Namespace) -> None:
+    """Answer to values of options that cannot be, before any work is done."""
+    if options.size is not None and options.size < 1:
+        _usage(f"--size {options.size}: a size is at least 1")
+    if options.seed < 0:
+        _usage(f"--seed {options.seed}: a seed is at least 0")
+    if not options.limit > 0:
+        _usage(f"--limit {options.limit}: a limit is above 0")
+    if options.file and (options.program or options.size is not None):
+        _usage("--file takes --args, not --program or --size")
+    if options.args and not options.file:
+        _usage("--args goes with --file")
+    if options.json and (options.json.is_dir() or not options.json.parent.is_dir()):
+        _usage(f"--json {options.json}: not a file in a folder that is there")
+
+
+#: A program, its arguments, the size that they have, and the family that shows how it grows.
+_Chosen = tuple[Program, tuple[Any, ...], int | None, Family | None]
+
+
+def _programs(options: argparse.Namespace) -> list[_Chosen]:
+    """The paper's programs, or those asked for. Growth is shown where no size was asked for."""
+    families = {family.program: family for family in FAMILIES} if options.size is None else {}
+    chosen: list[_Chosen] = []
+    for name in _known("program", options.program, tuple(PROGRAMS)):
+        program = PROGRAMS[name]
+        size = program.size if options.size is None else options.size
+        try:
+            chosen.append((program, program.make(size, options.seed), size, families.get(name)))
+        except (ValueError, MemoryError, OverflowError) as error:
+            _usage(f"--size {size}: {name} cannot be made so large ({error})")
+    return chosen
+
+
+def _run(
+    chosen: list[_Chosen], stages: tuple[str, ...], options: argparse.Namespace, console: Console
+) -> tuple[list[Comparison], list[Growth]]:
+    """Compare, and print each table as soon as it is there."""
+    comparisons: list[Comparison] = []
+    growths: list[Growth] = []
+    total = len(stages) * sum(1 if family is None else 2 for *_, family in chosen)
+    with _progress(total) as progress:
+
+        def step(name: str, stage: str) -> None:
+            progress.update(progress.task_ids[0], advance=1, description=f"{name}: {stage}")
+
+        for program, primals, size, family in chosen:
+            name = program.name
+            result = compare(program, primals, size, stages, options.limit, functools.partial(step, name))
+            comparisons.append(result)
+            console.print(report.comparison(result))
+            if (more := report.MORE.get(name)) is not None:
+                console.print(more(program, result))
+            if family is not None:
+                found = []
+                for growth in grow(family, stages, options.limit):
+                    step(f"growth of {name}", growth.stage)
+                    found.append(growth)
+                console.print(report.growth(family, found))
+                growths += found
+    return comparisons, growths
 
 
 def _progress(total: int) -> Progress:
@@ -125,26 +158,36 @@ def _known(kind: str, names: list[str] | None, known: tuple[str, ...]) -> tuple[
     return tuple(name for name in known if not names or name in names)
 
 
-def _own(place: str) -> Program:
+def _own(options: argparse.Namespace) -> list[_Chosen]:
     """The user's function FILE.py:FUNCTION as a program."""
-    file, _, name = place.rpartition(":")
+    file, _, name = options.file.rpartition(":")
     if not file or not Path(file).is_file():
-        _usage(f"--file {place}: expected FILE.py:FUNCTION, and the file to exist")
+        _usage(f"--file {options.file}: expected FILE.py:FUNCTION, and the file to exist")
+    primals = _literals(options.args)
     sys.path.insert(0, str(Path(file).resolve().parent))  # as `python FILE.py` does
     names = runpy.run_path(file)
     function = names.get(name)
     if not callable(function):
         functions = ", ".join(key for key, x in names.items() if callable(x) and not key.startswith("_")) or "none"
-        _usage(f"--file {place}: there is no function '{name}' in {file}. There: {functions}")
+        _usage(f"--file {options.file}: there is no function '{name}' in {file}. There: {functions}")
     about = (function.__doc__ or "").strip().partition("\n")[0]
-    return Program(name=name, paper=file, about=about, function=function, make=lambda n, seed: (), size=0, unit="")
+    program = Program(name=name, paper=file, about=about, function=function, make=lambda n, seed: (), size=0, unit="")
+    return [(program, primals, None, None)]
 
 
 def _literals(text: str) -> tuple[Any, ...]:
     try:
-        return ast.literal_eval(f"({text},)" if text.strip() else "()")
+        return ast.literal_eval(f"({text.strip().rstrip(',')},\n)" if text.strip() else "()")
     except (ValueError, SyntaxError):
         _usage(f"--args {text!r}: expected Python literals with commas between, for example '3.0, [1.0, 2.0]'")
+
+
+def _explain(error: Exception, file: str) -> None:
+    """Print what the user's function raised, from its own first line on."""
+    where = error.__traceback__
+    while where is not None and where.tb_frame.f_code.co_filename != file:
+        where = where.tb_next
+    print("".join(traceback.format_exception(type(error), error, where)).rstrip(), file=sys.stderr)
 
 
 def _save(path: Path, comparisons: list[Comparison], growths: list[Growth]) -> None:
@@ -153,9 +196,18 @@ def _save(path: Path, comparisons: list[Comparison], growths: list[Growth]) -> N
         "growth": [dataclasses.asdict(growth) for growth in growths],
     }
     try:
-        path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+        path.write_text(json.dumps(_finite(data), indent=1, allow_nan=False) + "\n", encoding="utf-8")
     except OSError as error:
         _usage(f"--json {path}: {error.strerror}")
+
+
+def _finite(x: Any) -> Any:
+    """The same data with null for NaN and infinities, which JSON does not have."""
+    if isinstance(x, dict):
+        return {key: _finite(value) for key, value in x.items()}
+    if isinstance(x, list):
+        return list(map(_finite, x))
+    return None if isinstance(x, float) and not math.isfinite(x) else x
 
 
 def _usage(message: str) -> NoReturn:

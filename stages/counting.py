@@ -1,9 +1,9 @@
 """Exact counts of what a stage does, without a line of counting in the stage.
 
 `count` and `trace` load a copy of the stage's module of their own, in which the names of the common skeleton are
-wrapped: the constructor of dual numbers, `call`, `alloc`, and the functions of pairs.py and ordered_map.py. The copy of
-a compiled loop is the Python function that numba was given. So the counts are those of the code that runs in earnest,
-and counting in one thread disturbs nothing elsewhere.
+wrapped: the constructor of dual numbers, `call`, `alloc`, `flat`, the tape's `array`, and the functions of pairs.py and
+ordered_map.py. The copy of a compiled loop is the Python function that numba was given. So the counts are those of the
+code that runs in earnest, and counting in one thread disturbs nothing elsewhere.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Counts:
     """What a stage did for one value and one pullback."""
 
     created: int = 0  #: backpropagators (dual numbers) created
-    calls: int = 0  #: backpropagators called; rows resolved, where they are data
+    calls: int = 0  #: backpropagators called; ids resolved, where backpropagators are data
     scalars: int = 0  #: real scalars touched by zero, plus and one-hots on whole cotangents of the input
     pairs: int = 0  #: pairs on the way to a scalar that one-hots and setters built
     map_steps: int = 0  #: map nodes visited
@@ -75,6 +75,8 @@ class _Recorder:
             copy.ordered_map = self._map()
         if hasattr(copy, "alloc"):
             copy.alloc = self._alloc(copy.alloc)
+        if hasattr(copy, "flat"):
+            copy.flat = self._flat(copy.flat)
         if hasattr(copy, "array"):
             copy.array = functools.partial(_Tape, self)
         if hasattr(copy, "resolve") and hasattr(copy.resolve, "py_func"):
@@ -155,6 +157,14 @@ class _Recorder:
 
         return counted
 
+    def _flat(self, flat: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*args: Any) -> Any:
+            made = flat(*args)
+            self.add("array_writes", sum(map(len, made)))
+            return made
+
+        return counted
+
     def _watched(self, made: Any) -> Any:
         if isinstance(made, list):
             return _List(self, made)
@@ -228,9 +238,10 @@ def trace(name: str, f: Callable[..., Any], *primals: Any, limit: float = float(
 
 def _run(name: str, f: Callable[..., Any], primals: tuple[Any, ...], limit: float) -> _Recorder:
     recorder = _Recorder(limit)
-    y, pullback = recorder.instrument(STAGES[name]).vjp(f, *primals)
-    scalars, structure = outputs(y)
-    pullback(structure.cotangent([1.0] * len(scalars)))
+    with np.errstate(all="ignore"):  # the copies of compiled loops compute with numpy's numbers, which warn
+        y, pullback = recorder.instrument(STAGES[name]).vjp(f, *primals)
+        scalars, structure = outputs(y)
+        pullback(structure.cotangent([1.0] * len(scalars)))
     return recorder
 
 

@@ -3,14 +3,15 @@ r"""D1, naive: every scalar carries a backpropagator, a closure from its cotange
 Paper:   section 3, Figs. 6 and 7
 D[R] =   (R, R -o c)                                c, the input as a product of scalars (pairs.py)
 Changed: nothing yet; this is the transformation that is easy to prove right.
-Cost:    a backpropagator is called once for every use of its scalar, and again for every call of its users': 2^n calls
-         for n doublings. Every call ends in one-hots and sums of size(c).
+Cost:    a backpropagator is called once for every path from its scalar to the output: 2^n paths for n doublings. A call
+         that reaches an input builds a one-hot and adds it: O(size(c)).
 
     D[r]          = (r, \z. 0)
     D[op(t1..tn)] = let (xi, di) = D[ti] in (op(x1..xn), \z. d1(z*p1) + ... + dn(z*pn))
     Interleave_R (x, d)          = (x, d)
     Interleave_(s,t) ((x, y), d) = (Interleave (x, \z. d (z, 0)), Interleave (y, \z. d (0, z)))
-    Deinterleave_(s,t) (x, y)    = ((x1, y1), \z. x2 (fst z) + y2 (snd z))
+    Deinterleave_R (x, d)        = (x, d)
+    Deinterleave_(s,t) (x, y)    = ((x1, y1), \z. x2 (fst z) + y2 (snd z)), of Deinterleave x = (x1, x2), y = (y1, y2)
     Wrap[f] x                    = Deinterleave (D[f] (Interleave (x, id)))
 """
 
@@ -40,8 +41,8 @@ def plus(c1, c2):
     return pairs.add(c1, c2)
 
 
-def call(run, calls):
-    """d1 z1 + ... + dn zn. A backpropagator that is such a sum itself hands over its calls: no stack grows."""
+def total(run, calls):
+    """d1 z1 + ... + dn zn. To spare Python's stack, op's backpropagators return the calls of their sum: made here."""
     c, todo = zero(run), calls[::-1]
     while todo:
         u, z = todo.pop()
@@ -71,7 +72,7 @@ def op(run, y, args, partials):
 overload(Dual, constant, op)
 
 
-def interleave(run, scalars, structure):
+def interleave(run, structure):
     """The input with a dual number for every scalar."""
     return structure.rebuild([Dual(run, x, lambda z, path=path: one_hot(path, z)) for x, path in pairs.paths(run.c)])
 
@@ -82,7 +83,7 @@ def deinterleave(run, y):
     duals = [u if isinstance(u, Dual) and u.run is run else constant(run, u) for u in leaves]
 
     def d(ct):
-        return call(run, list(zip(duals, structure.read(ct), strict=True)))
+        return total(run, list(zip(duals, structure.read(ct), strict=True)))
 
     return structure.rebuild([u.x for u in duals]), d
 
@@ -90,6 +91,6 @@ def deinterleave(run, y):
 def vjp(f, *primals):
     """Wrap[f] primals: f's value, and the map from a cotangent of it to a tuple of cotangents, one for every primal."""
     scalars, structure = inputs(primals)
-    run = Run(c=pairs.of(structure, scalars))
-    y, d = deinterleave(run, f(*interleave(run, scalars, structure)))
+    with Run(c=pairs.of(structure, scalars)) as run:
+        y, d = deinterleave(run, f(*interleave(run, structure)))
     return y, lambda ct: structure.cotangent(pairs.scalars(d(ct)))

@@ -5,7 +5,8 @@ D[R] =   (R, (Int, R -o Staged c))                  Staged c = (c, Map Int (R -o
 Changed: f x + f y = f (x + y), so calls are delayed and those of one backpropagator merged. Every backpropagator draws
          an id; it can only call older ones, so resolving from the highest id calls each of them at most once. This
          solves D1's 2^n.
-Cost:    still O(size(c)) for every operation: 0 and + build whole cotangents, at each step.
+Cost:    O(size(c)) for every operation: (A) 0 and + build whole cotangents, (B) so do the one-hots of inputs; and (C)
+         the maps cost a logarithm.
 
     0 = (0, {})      (c, m) + (c', m') = (c + c', m union m'); where both have an id: one function, the sum of arguments
     SCotan c = (c, {})          SCall (i, d) z = (0, {i -> (d, z)})
@@ -13,13 +14,13 @@ Cost:    still O(size(c)) for every operation: 0 and + build whole cotangents, a
                       else let i = highest id of m; (d, z) = m[i] in SResolve (d z + (c, m without i))
     D[r]          = fresh i: (r, (i, \z. 0))
     D[op(t1..tn)] = let (xi, di) = D[ti] in fresh i: (op(x1..xn), (i, \z. SCall d1 (z*p1) + ... + SCall dn (z*pn)))
-    Interleave_R (x, d) = fresh i: (x, (i, d)); pairs as in D1; the top is called with SCotan
+    Interleave_R (x, d)        = fresh i: (x, (i, d)); pairs as in D1; the top is called with SCotan
+    Deinterleave_R (x, (i, d)) = (x, SCall (i, d)); pairs as in D1
     Wrap[f] x = let (y, d) = Deinterleave (D[f] (Interleave (x, SCotan))) in (y, \z. SResolve (d z))
 """
 
 from __future__ import annotations
 
-import functools
 import itertools
 from typing import Any, NamedTuple
 
@@ -49,9 +50,11 @@ def zero(run):
     return Staged(pairs.zeros(run.c), None)
 
 
-def plus(s1, s2):
-    """(+) : Staged c, Staged c -> Staged c"""
-    return Staged(pairs.add(s1.c, s2.c), ordered_map.union_with(factor, s1.m, s2.m))
+def plus(s, *more):
+    """(+) : Staged c, Staged c -> Staged c, and of any number"""
+    for s2 in more:
+        s = Staged(pairs.add(s.c, s2.c), ordered_map.union_with(factor, s.m, s2.m))
+    return s
 
 
 def factor(call1, call2):
@@ -84,17 +87,13 @@ def constant(run, r):
 
 def op(run, y, args, partials):
     """D[op(t1..tn)] = fresh i: (op(x1..xn), (i, \\z. SCall d1 (z*p1) + ... + SCall dn (z*pn)))"""
-    return Dual(
-        run,
-        y,
-        lambda z: functools.reduce(plus, [call(u, z * p) for u, p in zip(args, partials, strict=True)]),
-    )
+    return Dual(run, y, lambda z: plus(*[call(u, z * p) for u, p in zip(args, partials, strict=True)]))
 
 
 overload(Dual, constant, op)
 
 
-def interleave(run, scalars, structure):
+def interleave(run, structure):
     """The input with a dual number for every scalar."""
     return structure.rebuild([Dual(run, x, lambda z, path=path: one_hot(path, z)) for x, path in pairs.paths(run.c)])
 
@@ -105,7 +104,7 @@ def deinterleave(run, y):
     duals = [u if isinstance(u, Dual) and u.run is run else constant(run, u) for u in leaves]
 
     def d(ct):
-        return functools.reduce(plus, [call(u, z) for u, z in zip(duals, structure.read(ct), strict=True)])
+        return plus(*[call(u, z) for u, z in zip(duals, structure.read(ct), strict=True)])
 
     return structure.rebuild([u.x for u in duals]), d
 
@@ -113,6 +112,6 @@ def deinterleave(run, y):
 def vjp(f, *primals):
     """Wrap[f] primals: f's value, and the map from a cotangent of it to a tuple of cotangents, one for every primal."""
     scalars, structure = inputs(primals)
-    run = Run(c=pairs.of(structure, scalars), ids=itertools.count())
-    y, d = deinterleave(run, f(*interleave(run, scalars, structure)))
+    with Run(c=pairs.of(structure, scalars), ids=itertools.count()) as run:
+        y, d = deinterleave(run, f(*interleave(run, structure)))
     return y, lambda ct: structure.cotangent(pairs.scalars(resolve(d(ct))))

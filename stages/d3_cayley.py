@@ -4,8 +4,9 @@ Paper:   section 5, Fig. 9
 D[R] =   (R, (Int, R -o (Staged c -> Staged c)))    Staged c = (c, Map Int (R -o (Staged c -> Staged c), R))
 Changed: a monoid M embeds in M -> M by m |-> (m + -): 0 becomes id and + becomes composition, both O(1), so an
          operation no longer touches whole cotangents. One 0 : c is left, where SResolve starts.
-Cost:    O(log n) for an operation (the map), and for an input's backpropagator the DEPTH of its scalar in the input:
-         a logarithm in a balanced one, n in a list-like one.
+         This solves (A).
+Cost:    O(log of the pending calls) for an operation; for an input's backpropagator the DEPTH of its scalar in the
+         input: log(size) if that is balanced, size if it is list-like.
 
     0 = id           f + g = f . g
     SCotan g (c, m) = (g c, m), for g : c -> c
@@ -55,7 +56,7 @@ def plus(*functions):
 
 
 def apply(function, s):
-    """The function, made of zero, plus, call and one_hot, on a staged object."""
+    """The composed function, on s."""
     todo = [function]
     while todo:
         f = todo.pop()
@@ -103,7 +104,7 @@ def op(run, y, args, partials):
 overload(Dual, constant, op)
 
 
-def interleave(run, scalars, structure):
+def interleave(run, structure):
     """The input with a dual number for every scalar."""
     return structure.rebuild([Dual(run, x, lambda z, path=path: one_hot(path, z)) for x, path in pairs.paths(run.c)])
 
@@ -122,6 +123,6 @@ def deinterleave(run, y):
 def vjp(f, *primals):
     """Wrap[f] primals: f's value, and the map from a cotangent of it to a tuple of cotangents, one for every primal."""
     scalars, structure = inputs(primals)
-    run = Run(c=pairs.of(structure, scalars), ids=itertools.count())
-    y, d = deinterleave(run, f(*interleave(run, scalars, structure)))
+    with Run(c=pairs.of(structure, scalars), ids=itertools.count()) as run:
+        y, d = deinterleave(run, f(*interleave(run, structure)))
     return y, lambda ct: structure.cotangent(pairs.scalars(resolve(d(ct), run.c)))

@@ -3,10 +3,11 @@ r"""D3, sparse: the input's scalars are numbered, and their cotangents collected
 Paper:   section 6
 D[R] =   (R, (Int, R -o (Staged -> Staged)))        Staged = (Map Int R, Map Int (R -o (Staged -> Staged), R))
 Changed: a cotangent of the input is a Map Int R in place of c, so an input's backpropagator costs O(log n) wherever its
-         scalar stands. Interleave also builds the rebuild function, from (Int -> R) to the input's structure.
-Cost:    O(log n) for everything: O(n log n) in all.
+         scalar stands. Interleave also builds the rebuild function, from (Int -> R) to the input's structure. This
+         solves (B), up to the logarithm.
+Cost:    O(log n) for everything, with n = program + input: O(n log n) in all.
 
-    SCotan, the map's part: SOneHot i z (c, m) = (c with i -> z inserted, or z added to what is there, m)
+    SOneHot i z (c, m) = (c with i -> z inserted, or z added to what is there, m)        in place of SCotan
     Interleave_R x = fresh i: ((x, (i, SOneHot i)), \g. g i)
     Interleave_(s,t) (x, y) = let (x', r1) = Interleave x; (y', r2) = Interleave y in ((x', y'), \g. (r1 g, r2 g))
     Wrap[f] x = let (x', rebuild) = Interleave x; (y, d) = Deinterleave (D[f] x')
@@ -50,7 +51,7 @@ def plus(*functions):
 
 
 def apply(function, s):
-    """The function, made of zero, plus, call and one_hot, on a staged object."""
+    """The composed function, on s."""
     todo = [function]
     while todo:
         f = todo.pop()
@@ -122,7 +123,7 @@ def deinterleave(run, y):
 def vjp(f, *primals):
     """Wrap[f] primals: f's value, and the map from a cotangent of it to a tuple of cotangents, one for every primal."""
     scalars, structure = inputs(primals)
-    run = Run(ids=itertools.count())
-    dual_primals, rebuild = interleave(run, scalars, structure)
-    y, d = deinterleave(run, f(*dual_primals))
+    with Run(ids=itertools.count()) as run:
+        dual_primals, rebuild = interleave(run, scalars, structure)
+        y, d = deinterleave(run, f(*dual_primals))
     return y, lambda ct: rebuild(resolve(d(ct)))

@@ -3,7 +3,8 @@ r"""D4, mutable arrays: both maps become arrays that are updated in place.
 Paper:   section 7 and appendix A, Figs. 11 and 12
 D[R] =   (R, (Int, R -o (Staged -> Staged)))        Staged = (Array R, Array (R -o (Staged -> Staged), R))
 Changed: after the forward pass the numbers of input scalars, i_inp, and of backpropagators, i_out, are known, so both
-         arrays are allocated once; nothing else refers to them (they are resource-linear), so they may be changed.
+         arrays are allocated once. Nothing else ever refers to them (the paper's types guarantee it: they are
+         resource-linear), so updating them in place cannot be seen. This solves (B) and (C).
 Cost:    O(1) for everything: O(program + input) in all, the bound that reverse AD should have.
 
     SAlloc i_inp i_out   = (zeros (i_inp), i_out times (\z. id, 0))
@@ -34,7 +35,7 @@ class Dual(DualNumber):
 
 
 class Staged(NamedTuple):
-    """Staged: the input's cotangents by number, and delayed calls by id: (backpropagator, argument)."""
+    """Staged: the input's cotangents by number, and delayed calls: id -> (backpropagator, argument)."""
 
     c: list[Any]
     m: list[Any]
@@ -49,7 +50,7 @@ def plus(*functions):
 
 
 def apply(function, s):
-    """The function, made of zero, plus, call and one_hot, on the staged arrays."""
+    """The composed function, on s."""
     todo = [function]
     while todo:
         f = todo.pop()
@@ -123,9 +124,9 @@ def deinterleave(run, y):
 def vjp(f, *primals):
     """Wrap[f] primals: f's value, and the map from a cotangent of it to a tuple of cotangents, one for every primal."""
     scalars, structure = inputs(primals)
-    run = Run(ids=itertools.count())
-    dual_primals, rebuild = interleave(run, scalars, structure)
-    y, d = deinterleave(run, f(*dual_primals))
+    with Run(ids=itertools.count()) as run:
+        dual_primals, rebuild = interleave(run, scalars, structure)
+        y, d = deinterleave(run, f(*dual_primals))
     i_out = next(run.ids)
 
     def pullback(ct):

@@ -39,7 +39,7 @@ def plus(*functions):
 
 
 def apply(function, s):
-    """The function, made of zero, plus and call, on the staged array."""
+    """The composed function, on s."""
     todo = [function]
     while todo:
         f = todo.pop()
@@ -104,9 +104,9 @@ def deinterleave(run, y):
 def vjp(f, *primals):
     """Wrap[f] primals: f's value, and the map from a cotangent of it to a tuple of cotangents, one for every primal."""
     scalars, structure = inputs(primals)
-    run = Run(ids=itertools.count())
-    dual_primals, rebuild = interleave(run, scalars, structure)
-    y, d = deinterleave(run, f(*dual_primals))
+    with Run(ids=itertools.count()) as run:
+        dual_primals, rebuild = interleave(run, scalars, structure)
+        y, d = deinterleave(run, f(*dual_primals))
     i_out = next(run.ids)
 
     def pullback(ct):

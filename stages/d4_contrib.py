@@ -4,16 +4,15 @@ Paper:   section 8.2, Fig. 10
 D[R] =   (R, (Int, Contrib))                        Contrib = [(R, (Int, Contrib))]
 Changed: backpropagators come in three forms only (inputs, constants, operations), and an operation's is linear in z, so
          data describes them: [] for inputs, [(p1, d1), ..., (pn, dn)] for operations, the partial derivatives computed
-         in the forward pass. Resolving needs no Python function: the lists that the output reaches are laid out flat,
-         and the loop over them is compiled by numba.
+         in the forward pass. SResolve interprets them: it lays the lists that the output reaches out flat, from the
+         highest id down, and loops over them. No Python function is left to call, so numba compiles the loop.
          From here on a constant is not represented: it has no contribution to make and none to receive, so D[op]
          leaves it out of the list, and it draws no id.
 Cost:    as before, and no call of a closure is left.
 
     D[op(t1..tn)] = let (xi, (ii, ci)) = D[ti] in fresh i: (op(x1..xn), (i, [(p1, (i1, c1)), ..., (pn, (in, cn))]))
     Interleave_R x = fresh i: ((x, (i, [])), \g. g i)
-    SResolve m     = for i from the highest id down: (c, z) = m[i]
-                     for (p, (j, c')) in c: m[j] := (c', m[j].argument + z*p)
+    SResolve args  = for (i, c) of the lists, the highest id first: for (p, (j, _)) in c: args[j] := args[j] + args[i]*p
     Deinterleave, Wrap: as before
 """
 
@@ -45,7 +44,7 @@ def alloc(i_out, dtype):
 
 @register_jitable
 def call(i, start, end, partials, ids, arguments):
-    """The contributions of id i: for (p, (j, _)) in them, m[j].argument + z*p"""
+    """The contributions of id i: for (p, (j, _)) in them, arguments[j] + arguments[i]*p"""
     for k in range(start, end):
         arguments[ids[k]] += arguments[i] * partials[k]
 
@@ -83,7 +82,7 @@ def deinterleave(run, y):
     return structure.rebuild(leaves), duals, structure
 
 
-def flat(duals):
+def flat(duals, i_out):
     """The contributions that these dual numbers reach: ids from the highest, where each list ends, partials, ids."""
     reached, todo = {}, [(u.i, u.d) for _, u in duals]
     while todo:
@@ -91,7 +90,7 @@ def flat(duals):
         if i not in reached:
             reached[i] = d
             todo.extend(later for _, later in d)
-    rows = sorted(reached, reverse=True)
+    rows = [i for i in reversed(range(i_out)) if i in reached]
     ends = np.cumsum([0] + [len(reached[i]) for i in rows])
     partials = [p for i in rows for p, _ in reached[i]]
     nested = any(isinstance(p, DualNumber) for p in partials)
@@ -102,11 +101,11 @@ def flat(duals):
 def vjp(f, *primals):
     """Wrap[f] primals: f's value, and the map from a cotangent of it to a tuple of cotangents, one for every primal."""
     scalars, structure = inputs(primals)
-    run = Run(ids=itertools.count())
-    dual_primals, rebuild = interleave(run, scalars, structure)
-    y, duals, output = deinterleave(run, f(*dual_primals))
+    with Run(ids=itertools.count()) as run:
+        dual_primals, rebuild = interleave(run, scalars, structure)
+        y, duals, output = deinterleave(run, f(*dual_primals))
     i_out = next(run.ids)
-    rows, ends, partials, ids = flat(duals)
+    rows, ends, partials, ids = flat(duals, i_out)
 
     def pullback(ct):
         zs = output.read(ct)

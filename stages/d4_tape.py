@@ -69,7 +69,7 @@ def op(run, y, args, partials):
         run.partials.extend(partials)
     except ConversionError:  # a nested derivative: partials are numbers of an outer run, which no float array can hold
         run.partials = [*run.partials[: ends[-1]], *partials]
-    for u in args:
+    for u in args:  # nothing is called here that could be spared: this is the cost of an operation
         ids.append(u.i)
     i = len(ends) - 1
     ends.append(len(ids))
@@ -98,9 +98,9 @@ def deinterleave(run, y):
 def vjp(f, *primals):
     """Wrap[f] primals: f's value, and the map from a cotangent of it to a tuple of cotangents, one for every primal."""
     scalars, structure = inputs(primals)
-    run = Run(partials=array("d"), ids=array("q"), ends=array("q", [0]))
-    dual_primals, rebuild = interleave(run, scalars, structure)
-    y, duals, output = deinterleave(run, f(*dual_primals))
+    with Run(partials=array("d"), ids=array("q"), ends=array("q", [0])) as run:
+        dual_primals, rebuild = interleave(run, scalars, structure)
+        y, duals, output = deinterleave(run, f(*dual_primals))
     ends, partials, ids = np.array(run.ends), np.array(run.partials), np.array(run.ids)
 
     def pullback(ct):

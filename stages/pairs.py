@@ -2,8 +2,8 @@
 
     c ::= R | () | (c, c)
 
-Python's data has nodes with many children; a node becomes a balanced tree of pairs of its children. So a flat list of n
-scalars is log n deep, and a linked list of n cells is n deep, as in the paper.
+Python's data has nodes with many children; a node becomes a balanced tree of pairs of its children, without those that
+hold no scalar. So a flat list of n scalars is log n deep, and a linked list of n cells is n deep, as in the paper.
 
 `paths` walks through a product as Interleave does. What Interleave hands down from pair to pair (\\z. d (z, 0) in D1, a
 setter in D3) is kept as the way back to the root, a `Path`, so that neither building nor calling it grows Python's
@@ -39,10 +39,15 @@ def of(structure: Structure, scalars: Sequence[Any]) -> Any:
 
 
 def _balanced(children: list[Any]) -> Any:
-    if len(children) < 2:
-        return children[0] if children else ()
-    half = (len(children) + 1) // 2
-    return _balanced(children[:half]), _balanced(children[half:])
+    children = [child for child in children if child != ()]
+
+    def between(start: int, end: int) -> Any:
+        if end - start == 1:
+            return children[start]
+        half = (start + end + 1) // 2
+        return between(start, half), between(half, end)
+
+    return between(0, len(children)) if children else ()
 
 
 def paths(c: Any) -> Iterator[tuple[Any, Path | None]]:

@@ -74,7 +74,7 @@ def _sum(xs: Iterable[Any]) -> Any:
 # Sharing: a scalar that is used more than once
 
 
-@_program("Fig. 1", 1, "program of fixed size", lambda size, rng: tuple(_floats(rng, 2)))
+@_program("Fig. 1", 1, "", lambda size, rng: tuple(_floats(rng, 2)))
 def fig1(x, y):
     """The product x * (x + y): the paper's first example, in which x is used twice."""
     z = x + y
@@ -83,7 +83,7 @@ def fig1(x, y):
 
 @_program("Fig. 2", 16, "doublings", lambda n, rng: (*_floats(rng, 1), n))
 def doublings(x, n):
-    """The value x = x + x, n times: 2^n calls of backpropagators in the naive stage, n from then on."""
+    """The value x = x + x, n times: about 2^(n+1) calls of backpropagators in the naive stage, n + 1 from then on."""
     for _ in range(n):
         x = x + x
     return x
@@ -102,7 +102,7 @@ _four_five = function(Primitive("four_five", "4.0 * a + 5.0 * b", ("4.0", "5.0")
 _one_two = function(Primitive("one_two", "a + 2.0 * b", ("1.0", "2.0"), ((-1.0, 1.0), (-1.0, 1.0))))
 
 
-@_program("section 4", 1, "program of fixed size", lambda size, rng: tuple(_floats(rng, 1)))
+@_program("section 4", 1, "", lambda size, rng: tuple(_floats(rng, 1)))
 def section4(x1):
     r"""The order of calls: evaluated plainly, f4 calls f2 twice and f1 five times; staged, each is called once.
 
@@ -234,7 +234,7 @@ def _particles(n: int, rng: np.random.Generator) -> tuple[Any, ...]:
     return [Particle((*_floats(rng, 2),), (*_floats(rng, 2),)) for _ in range(n)], 1000  # type: ignore[arg-type]
 
 
-@_program("authors' artifact", 1, "particles, 1000 Euler steps each", _particles)
+@_program("authors' artifact", 1, "particle(s), 1000 Euler steps each", _particles)
 def particles(swarm, steps):
     """Particles on springs, with friction, by Euler steps; the sum of x * y at the end."""
     dt, mass = 0.05, 1.0
@@ -378,7 +378,7 @@ def _linked(n: int, rng: np.random.Generator) -> tuple[Any, ...]:
 
 @_program("own, for section 5.2", 100, "cells", _linked)
 def deep(cell, weights):
-    """The weighted sum of a linked list of n cells: a scalar lies up to n deep, and costs cayley that much.
+    """The weighted sum of a linked list of n cells: a scalar lies up to n pairs deep, and cayley pays that for each.
 
     Three weights take turns.
     """

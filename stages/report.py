@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rich import box
@@ -15,10 +15,10 @@ from rich.text import Text
 from stages.compare import Comparison, Family, Growth, StageResult
 from stages.counting import trace
 from stages.order import STAGES
-from stages.programs import LOOP_OPERATIONS
+from stages.programs import LOOP_OPERATIONS, Program
 from stages.sharing import sharing
 
-__all__ = ["comparison", "console", "fields", "fig_10", "growth", "legend", "overview", "per_operation", "section_4"]
+__all__ = ["MORE", "comparison", "console", "fields", "growth", "legend", "overview"]
 
 AGREES = 1e-9  # the stages add the same numbers in different orders
 DIFFERENCES = 1e-5  # what central differences can resolve
@@ -51,27 +51,29 @@ def overview(stages: Sequence[str]) -> RenderableType:
 
 def comparison(result: Comparison) -> RenderableType:
     """One program: a line for every stage."""
-    size = "" if result.size is None else f", {result.size:,} {result.unit}"
+    size = f", {result.size:,} {result.unit}" if result.size and result.unit else ""
     table = _table(f"{result.program} ({result.paper}{size})")
     table.add_column("stage", style="bold", no_wrap=True)
     for heading in ("created", "calls", "scalars", "pairs", "map", "writes"):
         table.add_column(heading, justify="right")
     for heading in ("time", "x plain", "value", "grad", "diffs"):
         table.add_column(heading, justify="right")
+    ran = [stage.stage for stage in result.stages if stage.counts is not None]
     for stage in result.stages:
-        table.add_row(stage.stage, *_cells(stage))
+        table.add_row(stage.stage, *_cells(stage, reference=stage.stage in ran[-1:]))
     cut_off = "".join(f"{stage.stage}: cut off, {stage.cut_off}\n" for stage in result.stages if stage.cut_off)
     more = ", ..." if result.scalars > len(result.gradient) else ""
-    gradient = ", ".join(f"{g:.6g}" for g in result.gradient) or "cut off"
+    entries = ", ".join(f"{g:.6g}" for g in result.gradient) + more
+    gradient = f"gradient ({entries}), of norm {result.norm:.6g}" if result.gradient else "no gradient: all cut off"
     caption = Text.assemble(
         (cut_off, "yellow"),
         (f"{result.about}\n", "italic"),
-        f"value {result.value:.10g}   gradient ({gradient}{more})   plain Python {_seconds(result.plain_seconds)}",
+        f"sum of the value {result.value:.10g}   its {gradient}   plain Python {_seconds(result.plain_seconds)}",
     )
     return Group(table, caption, Text())
 
 
-def _cells(stage: StageResult) -> list[Any]:
+def _cells(stage: StageResult, reference: bool) -> list[Any]:
     if stage.counts is None:
         return [Text("cut off", style="yellow"), *[""] * 10]
     counts = stage.counts
@@ -83,7 +85,7 @@ def _cells(stage: StageResult) -> list[Any]:
         _seconds(stage.seconds),
         f"{stage.ratio:,.0f}",
         _agreement(stage.value_deviation, AGREES),
-        _agreement(stage.deviation, AGREES),
+        Text("ref") if reference else _agreement(stage.deviation, AGREES),
         _agreement(stage.difference, DIFFERENCES),
     ]
 
@@ -100,42 +102,50 @@ def growth(family: Family, results: Sequence[Growth]) -> RenderableType:
         law = result.law or "too few sizes"
         changed = before is not None and law != before
         cells = ["cut off" if w is None else f"{w:,}" for w in result.work.values()]
-        table.add_row(result.stage, *cells, Text(law, style="green" if changed else ""))
+        table.add_row(result.stage, *cells, Text(f"{law}  <" if changed else law, style="green" if changed else ""))
         before = law
     caption = Text(
-        "work: all counts together; the law is fitted to the larger sizes. Green: this stage changed it.",
-        style="italic",
+        "work: all counts together; the law is fitted to the larger sizes.  <: this stage changed it", style="italic"
     )
     return Group(table, caption, Text())
 
 
-def fig_10(f: Any, *primals: Any) -> RenderableType:
+def _fig_10(program: Program, result: Comparison) -> RenderableType:
     """The sharing structures of Fig. 10, before and after defunctionalisation."""
-    table = _table("Fig. 10: value = (id, backpropagator); d0 is the backpropagator with the id 0")
+    table = _table("Fig. 10, at x = 3 and y = 2: value = (id, backpropagator); d0 is the one with the id 0")
     names = ("collectorless", "contrib")
     for name in names:
         table.add_column(name)
-    for row in zip(*(sharing(name, f, *primals) for name in names), strict=True):
+    for row in zip(*(sharing(name, program.function, 3.0, 2.0) for name in names), strict=True):
         table.add_row(*(Text(str(shared)) for shared in row))
     return Group(table, Text())
 
 
-def section_4(f: Any, *primals: Any) -> RenderableType:
+def _section_4(program: Program, result: Comparison) -> RenderableType:
     """Section 4's example: who is called, in which order, with what; plainly and staged."""
-    table = _table("Section 4: calls in their order, as (id, argument); f1 has the id 0")
+    table = _table("Section 4, calls in their order: f4(1) is f4 called with 1")
     table.add_column("stage", style="bold", no_wrap=True)
     table.add_column("calls")
     for stage in ("naive", "staged"):
-        table.add_row(stage, "  ".join(f"({i}, {z:g})" for i, z in trace(stage, f, *primals)))
+        calls = trace(stage, program.function, *program.make(1, 0))
+        table.add_row(stage, " ".join(f"f{i + 1}({z:g})" for i, z in calls))
     return Group(table, Text())
 
 
-def per_operation(result: Comparison) -> RenderableType:
+def _per_operation(program: Program, result: Comparison) -> RenderableType:
     """For the program `loop`, of which the number of operations is known: the time for each."""
     assert result.size is not None
     operations = LOOP_OPERATIONS * result.size
     times = ", ".join(f"{s.stage} {s.seconds / operations * 1e6:.2f} us" for s in result.stages if s.seconds)
-    return Text(f"value and gradient for each of the {operations:,} operations: {times}\n")
+    return Text(f"time for each of the {operations:,} operations: {times or 'all cut off'}\n")
+
+
+#: What is shown of some programs besides, by name.
+MORE: dict[str, Callable[[Program, Comparison], RenderableType]] = {
+    "fig1": _fig_10,
+    "section4": _section_4,
+    "loop": _per_operation,
+}
 
 
 def legend() -> RenderableType:
@@ -148,14 +158,14 @@ def legend() -> RenderableType:
 
 _COLUMNS = {
     "created": "backpropagators",
-    "calls": "of backpropagators; rows resolved, where backpropagators are data",
+    "calls": "of backpropagators; ids resolved, where backpropagators are data",
     "scalars": "touched by 0, + and one-hots on whole cotangents of the input",
     "pairs": "built by one-hots and setters on the way to a scalar of the input",
     "map": "nodes of maps visited",
     "writes": "to mutable arrays, the tape among them",
-    "time": "for the value and one gradient; x plain: over the plain program in Python",
+    "time": "for the value and one gradient; x plain: over plain Python (of a small program, mostly its set-up)",
     "value": "largest difference from the plain program's value, over its largest entry",
-    "grad": "the same from the last stage's gradient; diffs: from central differences",
+    "grad": "the same for the gradient, from the last stage's; diffs: from central differences",
     "cut off": "the stage took more than the limit of steps (all counts together)",
 }
 

@@ -16,6 +16,9 @@ from stages.order import STAGES
 __all__ = ["Shared", "sharing"]
 
 
+_STAGES = ("collectorless", "contrib", "tape")
+
+
 class Shared(NamedTuple):
     """One backpropagator: its id (from 0; the paper counts from 1), the scalar's value, and what it refers to."""
 
@@ -34,7 +37,7 @@ class Shared(NamedTuple):
 def sharing(name: str, f: Callable[..., Any], *primals: Any) -> list[Shared]:
     """The backpropagators that a stage creates for f at the primals, by id.
 
-    For the stages that have ids: ValueError for `naive`. KeyError for an unknown name.
+    ValueError for stages whose input backpropagators do more than nothing: all before `collectorless`.
 
     >>> for backpropagator in sharing("contrib", lambda x, y: x * (x + y), 3.0, 2.0):
     ...     print(backpropagator)
@@ -43,8 +46,8 @@ def sharing(name: str, f: Callable[..., Any], *primals: Any) -> list[Shared]:
     5 = (2, [(1, d0), (1, d1)])
     15 = (3, [(5, d0), (3, d2)])
     """
-    if name == "naive":
-        raise ValueError("naive's backpropagators have no ids; ask for a later stage")
+    if name not in _STAGES:
+        raise ValueError(f"there are no sharing structures of '{name}'; ask for one of {', '.join(_STAGES)}")
     stage: Any = fresh(STAGES[name])
     plain, created = stage.Dual.__init__, []
 

@@ -37,14 +37,13 @@ def test_one_program_shows_counts_agreement_and_growth(capsys):
     out = capsys.readouterr().out
     assert "2,047" in out
     assert out.count(" 11 ") >= 7
-    assert "gradient (1024)" in out
+    assert "gradient (1024), of norm 1024" in out
     assert "grows" not in out  # a size was asked for
     assert main(["--program", "doublings", "--stage", "naive", "--stage", "staged"]) == 0
     out = capsys.readouterr().out
-    assert [line.split()[-1] for line in out.splitlines() if line.split()[:1] in (["naive"], ["staged"])][-2:] == [
-        "2^n",
-        "n",
-    ]
+    rows = [line.split() for line in out.splitlines() if line.split()[:1] in (["naive"], ["staged"])]
+    assert rows[-2][-1] == "2^n"
+    assert rows[-1][-2:] == ["n", "<"]  # this stage changed it
 
 
 def test_the_paper_s_figures_are_shown_beside_their_programs(capsys):
@@ -52,7 +51,8 @@ def test_the_paper_s_figures_are_shown_beside_their_programs(capsys):
     out = capsys.readouterr().out
     assert "SCall d0" in out
     assert "(2, [(1, d0), (1, d1)])" in out
-    assert "(3, 1)  (2, 2)  (1, 9)  (0, 55)" in out
+    assert "f4(1) f3(2) f2(9) f1(55)" in out
+    assert "15 = (3, [(5, d0), (3, d2)])" in out
 
 
 @pytest.mark.parametrize(
@@ -62,6 +62,10 @@ def test_the_paper_s_figures_are_shown_beside_their_programs(capsys):
         (["--stage", "d1"], ["no stage 'd1'", *STAGES]),
         (["--size", "0"], ["--size 0", "at least 1"]),
         (["--args", "1.0"], ["--args goes with --file"]),
+        (["--seed", "-1"], ["--seed -1", "at least 0"]),
+        (["--limit", "nan"], ["--limit nan", "above 0"]),
+        (["--program", "dot", "--size", "9" * 23], ["dot cannot be made so large"]),
+        (["--json", "no/such/folder/x.json"], ["not a file in a folder that is there"]),
         (["--file", "nowhere.py:f"], ["nowhere.py:f", "FILE.py:FUNCTION"]),
         (["--file", "nowhere.py"], ["FILE.py:FUNCTION"]),
         (["--unknown"], ["unrecognized arguments"]),
@@ -86,13 +90,6 @@ def test_json_has_all_numbers(tmp_path, capsys):
     assert [growth["law"] for growth in data["growth"]] == ["n log n", "n"]
 
 
-def test_json_into_a_folder_that_is_not_there_says_so(tmp_path, capsys):
-    with pytest.raises(SystemExit) as exit_:
-        main(["--program", "fig1", "--stage", "tape", "--json", str(tmp_path / "no" / "file.json")])
-    assert exit_.value.code == 2
-    assert "file.json" in capsys.readouterr().err
-
-
 # ---- the user's own function -----------------------------------------------------------------------------------------
 
 
@@ -109,7 +106,16 @@ def own(tmp_path):
         "    x * x\n\n\n"
         "def loses(x):\n"
         "    import math\n"
-        "    return math.sin(x)\n"
+        "    return math.sin(x)\n\n\n"
+        "def divides(x):\n"
+        "    return 1.0 / (x - x)\n\n\n"
+        "def root(x):\n"
+        "    return math.sqrt(x)\n\n\n"
+        "def grows(xs):\n"
+        "    xs.append(1.0)\n"
+        "    return sum(xs)\n\n\n"
+        "def infinite(x):\n"
+        "    return x * math.inf\n"
     )
     return file
 
@@ -119,18 +125,20 @@ def test_a_function_of_the_user_s(own, capsys):
     out = capsys.readouterr().out
     assert "A product with a sum." in out
     assert f"value {math.sin(0.5) * 3:.10g}" in out
-    assert "gradient (2.63275, 0.479426, 0.479426)" in out
+    assert "gradient (2.63275, 0.479426, 0.479426), of norm" in out
     assert all(name in out for name in STAGES)
 
 
 @pytest.mark.parametrize(
     ("function", "arguments", "code", "words"),
     [
-        ("g", "1.0", 2, ["no function 'g'", "f, no_return, loses"]),
+        ("g", "1.0", 2, ["no function 'g'", "f, no_return, loses, divides"]),
         ("f", "1.0, [", 2, ["--args", "Python literals"]),
         ("f", "1, [2]", 1, ["hold no real scalar", "Write 2.0"]),
         ("no_return", "1.0", 1, ["returned None", "lack its `return`"]),
         ("loses", "1.0", 1, ["mine.py:16", "return math.sin(x)", "dualrev.math"]),
+        ("divides", "1.0", 1, ["line 20, in divides", "return 1.0 / (x - x)", "ZeroDivisionError"]),
+        ("f", "1.0", 1, ["TypeError", "missing 1 required positional argument: 'ys'"]),
     ],
 )
 def test_what_is_wrong_with_the_user_s_function_is_said(own, function, arguments, code, words, capsys):
@@ -141,6 +149,41 @@ def test_what_is_wrong_with_the_user_s_function_is_said(own, function, arguments
     assert found == code
     error = capsys.readouterr().err
     assert all(word in error for word in words), error
+    assert "compare.py" not in error  # the user's lines, not ours
+
+
+def test_a_file_that_does_not_parse_is_said(tmp_path, capsys):
+    file = tmp_path / "broken.py"
+    file.write_text("def f(x)\n    return x\n")
+    assert main(["--file", f"{file}:f", "--args", "1.0"]) == 1
+    assert "SyntaxError" in capsys.readouterr().err
+
+
+def test_central_differences_that_leave_the_domain_are_left_out(own, capsys):
+    assert main(["--file", f"{own}:root", "--args", "1e-4,", "--stage", "tape"]) == 0
+    (row,) = [line.split() for line in capsys.readouterr().out.splitlines() if line.split()[:2] == ["tape", "2"]]
+    assert row[-2:] == ["ref", "-"]
+
+
+def test_a_function_that_changes_its_arguments_is_compared_on_copies(own, capsys):
+    assert main(["--file", f"{own}:grows", "--args", "[1.0, 2.0]"]) == 0
+    assert "sum of the value 4 " in capsys.readouterr().out
+
+
+def test_infinite_numbers_are_null_in_json(own, tmp_path, capsys):
+    file = tmp_path / "numbers.json"
+    assert main(["--file", f"{own}:infinite", "--args", "1.0", "--json", str(file), "--stage", "tape"]) == 0
+    (comparison,) = json.loads(file.read_text(), parse_constant=pytest.fail)["comparisons"]
+    assert (comparison["value"], comparison["gradient"]) == (None, [None])
+
+
+def test_an_interrupt_ends_the_comparison_without_a_traceback(monkeypatch, capsys):
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("stages.__main__.compare", interrupted)
+    assert main(["--program", "fig1"]) == 130
+    assert capsys.readouterr().err == "interrupted\n"
 
 
 # ---- the numbers -----------------------------------------------------------------------------------------------------

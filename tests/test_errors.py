@@ -13,7 +13,9 @@ from dualrev.errors import (
     DualrevError,
     HashError,
     LeafError,
+    LeakError,
     OutputError,
+    UnsupportedError,
 )
 from stages import STAGES
 
@@ -24,6 +26,8 @@ EXAMPLES = {
     CotangentError: ((2, "a discrete value (int)"), ValueError),
     ConversionError: (("float()",), TypeError),
     HashError: ((), TypeError),
+    LeakError: ((), ValueError),
+    UnsupportedError: (("numpy.nan_to_num", "np.where(np.isnan(x), 0.0, x)"), TypeError),
 }
 
 
@@ -101,6 +105,21 @@ def test_hash_error_names_the_line_the_reason_and_the_cure():
     assert "`text = str(HashError())  # this very line`" in text
     assert "may be equal and have different derivatives" in text
     assert "dualrev.value(x) for the key" in text
+
+
+def test_leak_error_names_the_line_the_reason_and_the_cure():
+    text = str(LeakError())  # this very line
+    assert text.startswith(f"a number from a differentiation that has ended was used at {__file__}:")
+    assert "`text = str(LeakError())  # this very line`" in text
+    assert "kept in a global, a cache, a closure or a generator" in text
+    assert "Keep dualrev.value(x) there" in text
+
+
+def test_unsupported_error_names_the_function_the_line_the_reason_and_the_cure():
+    text = str(UnsupportedError("numpy.f", "g(x)"))  # this very line
+    assert text.startswith(f"numpy.f of numbers that are being differentiated at {__file__}:")
+    assert "does nothing to arrays of objects" in text
+    assert text.endswith("Write g(x).")
 
 
 def test_the_line_number_is_that_of_the_innermost_line_outside_the_library():

@@ -121,7 +121,7 @@ def test_partials_are_those_of_jax(name, args):
     line = PRIMITIVES[name]
     if name in WITHOUT:
         pytest.skip("JAX has no such function")
-    positions = tuple(k for k, text in enumerate(line.partials) if text != "nan")
+    positions = tuple(k for k, text in enumerate(line.partials) if not text.startswith("nan"))
     f = NAMES.get(name) or getattr(jnp, line.ufunc)
     theirs = gradient(f, args if len(positions) == len(args) else (int(args[0]), *args[1:]), positions)
     _, pullback = STAGES["sparse"].vjp(function(line), *args)

@@ -186,11 +186,10 @@ def test_a_single_scalar_is_its_own_product():
     assert pairs.update(None, 4.0, 2.5) == 6.5
 
 
-def test_discrete_values_and_empty_nodes_are_units():
-    xs, structure = flatten([1, (), 2.0, None, np.zeros(0), {}])
-    c = pairs.of(structure, xs)
-    assert pairs.scalars(c) == [2.0]
-    assert c == ((((), ()), 2.0), (((), ()), ()))
+def test_what_holds_no_scalar_has_no_part_in_the_product():
+    xs, structure = flatten([1, (), 2.0, None, np.zeros(0), {}, [3.0, "a"], [()]])
+    assert pairs.of(structure, xs) == (2.0, 3.0)
+    assert pairs.of(flatten([1, {}])[1], []) == ()
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 7, 8, 9, 1000, 1024, 1025])
@@ -208,15 +207,15 @@ def linked(n):
 
 
 @pytest.mark.parametrize("n", [1, 2, 10, 1000])
-def test_a_linked_list_of_n_is_n_deep(n):
+def test_a_linked_list_of_n_is_n_minus_1_deep(n):
     xs, structure = flatten(linked(n))
-    assert depth(pairs.of(structure, xs)) == n
+    assert depth(pairs.of(structure, xs)) == n - 1
 
 
 def test_a_product_that_is_100_000_deep_needs_no_recursion():
     xs, structure = flatten(linked(DEEP))
     c = pairs.of(structure, xs)
-    assert depth(c) == DEEP
+    assert depth(c) == DEEP - 1
     assert pairs.scalars(c) == xs
     assert pairs.scalars(pairs.zeros(c)) == [0.0] * DEEP
     assert pairs.scalars(pairs.add(c, c)) == [2.0 * x for x in xs]

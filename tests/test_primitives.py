@@ -51,7 +51,7 @@ def points(name: str) -> list[tuple[float, ...]]:
 
 def positions(name: str) -> list[int]:
     """The arguments that have a derivative."""
-    return [k for k, text in enumerate(PRIMITIVES[name].partials) if text != "nan"]
+    return [k for k, text in enumerate(PRIMITIVES[name].partials) if not text.startswith("nan")]
 
 
 @functools.cache

@@ -125,7 +125,7 @@ def test_a_program_says_what_it_is(program):
     assert program.function.__doc__.startswith(program.about)
     assert program.about.endswith(".")
     assert program.paper
-    assert program.unit
+    assert program.unit or program.name in FIXED
 
 
 # What single programs show
