@@ -2,16 +2,18 @@
 #   make compare                            the step-by-step comparison of all stages
 #   make compare ARGS="--program doublings"  ... of one program (see: make compare ARGS=--help)
 #   make test                               the tests         make campaign   the long ones too
-#   make check                              format, lint, types
+#   make check                              format, lint, types      make format    mend the first two
+#   make bench                              times by pytest-benchmark
+#   make figures                            paper_figures/, made anew
 
-.PHONY: compare test campaign check format clean
+.PHONY: compare test campaign bench figures check format clean
 .DEFAULT_GOAL := compare
 
 ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/.set-up
-RUN := $(BIN)/python -W error::DeprecationWarning:dualrev -m
+RUN := $(BIN)/python -m
 
 compare: $(SETUP)
 	$(RUN) stages $(ARGS)
@@ -21,6 +23,12 @@ test: $(SETUP)
 
 campaign: $(SETUP)
 	$(RUN) pytest -m "slow or not slow" $(ARGS)
+
+bench: $(SETUP)
+	$(RUN) pytest bench --benchmark-disable-gc --benchmark-group-by=group --benchmark-columns=min,median,rounds --benchmark-sort=name $(ARGS)
+
+figures: $(SETUP)
+	$(RUN) paper_figures.diffs
 
 check: $(SETUP)
 	$(BIN)/ruff format --check .

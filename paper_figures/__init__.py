@@ -1,0 +1,1 @@
+"""The paper's figures and tables, made from our own code."""
