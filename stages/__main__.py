@@ -7,6 +7,7 @@ import ast
 import dataclasses
 import difflib
 import functools
+import itertools
 import json
 import math
 import runpy
@@ -112,10 +113,11 @@ def _run(
     comparisons: list[Comparison] = []
     growths: list[Growth] = []
     total = len(stages) * sum(1 if family is None else 2 for *_, family in chosen)
+    done = itertools.count()
     with _progress(total) as progress:
 
         def step(name: str, stage: str) -> None:
-            progress.update(progress.task_ids[0], advance=1, description=f"{name}: {stage}")
+            progress.update(progress.task_ids[0], completed=next(done), description=f"{name}: {stage}")
 
         for program, primals, size, family in chosen:
             name = program.name
@@ -125,10 +127,7 @@ def _run(
             if (more := report.MORE.get(name)) is not None:
                 console.print(more(program, result))
             if family is not None:
-                found = []
-                for growth in grow(family, stages, options.limit):
-                    step(f"growth of {name}", growth.stage)
-                    found.append(growth)
+                found = list(grow(family, stages, options.limit, functools.partial(step, f"growth of {name}")))
                 console.print(report.growth(family, found))
                 growths += found
     return comparisons, growths

@@ -221,10 +221,16 @@ class Growth:
     law: str | None
 
 
-def grow(family: Family, stages: Sequence[str], limit: float = 1.5e6) -> Iterator[Growth]:
+def grow(
+    family: Family,
+    stages: Sequence[str],
+    limit: float = 1.5e6,
+    progress: Callable[[str], None] = lambda stage: None,
+) -> Iterator[Growth]:
     """The growth of each stage on a family, one at a time. A stage that was cut off is not tried at larger sizes."""
     program = PROGRAMS[family.program]
     for stage in stages:
+        progress(stage)
         work: dict[int, int | None] = dict.fromkeys(family.sizes)
         try:
             for n in family.sizes:

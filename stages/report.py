@@ -67,7 +67,7 @@ def comparison(result: Comparison) -> RenderableType:
     gradient = f"gradient ({entries}), of norm {result.norm:.6g}" if result.gradient else "no gradient: all cut off"
     caption = Text.assemble(
         (cut_off, "yellow"),
-        (f"{result.about}\n", "italic"),
+        (f"{result.about}\n" if result.about else "", "italic"),
         f"sum of the value {result.value:.10g}   its {gradient}   plain Python {_seconds(result.plain_seconds)}",
     )
     return Group(table, caption, Text())
