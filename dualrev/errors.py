@@ -103,7 +103,7 @@ class HashError(DualrevError, TypeError):
         )
 
 
-class LeakError(DualrevError, ValueError):
+class LeakError(DualrevError, RuntimeError):
     """A dual number was used after the derivative call that it belongs to."""
 
     def __init__(self) -> None:

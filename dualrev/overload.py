@@ -147,7 +147,7 @@ class DualNumber:
         return format(value(self), spec)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        """Numpy's functions."""
+        """What numpy calls when one of its functions meets this number."""
         from dualrev.ufuncs import apply_ufunc  # it is built from what this module defines
 
         return apply_ufunc(ufunc, method, inputs, kwargs)
@@ -204,15 +204,12 @@ def function(primitive: Primitive) -> Callable[..., Any]:
     (0.0, 2.0)
     """
     first, *rest = primitive.parameters
+    has_method = PRIMITIVES.get(primitive.name) is primitive  # a line of the user's has none
     source = _FUNCTION.format(
         plain=" and ".join(f"{x}.__class__ is float" for x in primitive.parameters),
         parameters=", ".join(primitive.parameters),
-        first=first,
-        rest=", ".join(rest),
-        method=_method(primitive) if PRIMITIVES.get(primitive.name) is primitive else "",
+        shortcut=_SHORTCUT.format(first=first, method=_method(primitive), rest=", ".join(rest)) if has_method else "",
     )
-    if PRIMITIVES.get(primitive.name) is not primitive:
-        source = "\n".join(line for line in source.splitlines() if "DualNumber" not in line)
     made: Callable[..., Any] = _define(
         source, primitive.name, apply=apply, primitive=primitive, evaluate=_compiled(primitive).evaluate
     )
@@ -294,10 +291,13 @@ def made(u, v):
 _FUNCTION = """
 def made({parameters}):
     if {plain}:
-        return evaluate({parameters})
-    if isinstance({first}, DualNumber): return {first}.{method}({rest})
+        return evaluate({parameters}){shortcut}
     return apply(primitive, {parameters})
 """
+
+_SHORTCUT = """
+    if isinstance({first}, DualNumber):
+        return {first}.{method}({rest})"""
 
 _COMPILED = """
 def made({parameters}):

@@ -26,7 +26,7 @@ EXAMPLES = {
     CotangentError: ((2, "a discrete value (int)"), ValueError),
     ConversionError: (("float()",), TypeError),
     HashError: ((), TypeError),
-    LeakError: ((), ValueError),
+    LeakError: ((), RuntimeError),
     UnsupportedError: (("numpy.nan_to_num", "np.where(np.isnan(x), 0.0, x)"), TypeError),
 }
 
