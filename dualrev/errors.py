@@ -124,9 +124,9 @@ class UnsupportedError(DualrevError, TypeError):
         )
 
 
-# `x` stands for the user's number.
 _CURES = {
-    "float()": "The functions of Python's `math` do this: use the ones of the same name in dualrev.math, or numpy's."
+    "float()": "The functions of Python's `math` do this: use the ones of the same name in dualrev.math, or numpy's;"
+    " what is not there, math.isclose and the like, write of dualrev.value(x)."
     " So does assigning to an element of an array of floats: make the array with dtype=object. ",
 }
 

@@ -1,15 +1,18 @@
 """`math` for numbers that are being differentiated: the functions of the table, on floats and dual numbers alike.
 
-On floats they answer, and raise, as `math` does. `maximum`, `minimum`, `logaddexp` and `sign` are numpy's.
+On floats they answer, and raise, as `math` does, with the number of arguments that the table has: log(x), hypot(a, b).
+`maximum`, `minimum`, `logaddexp` and `sign` are numpy's.
 
 >>> from dualrev import math
 >>> math.sin(math.pi / 2)
 1.0
 """
 
-from math import e, inf, nan, pi, tau
+import math as _math
+from math import ceil, e, floor, inf, nan, pi, tau, trunc  # of a dual number too: a whole number, of derivative 0
+from typing import Any
 
-from dualrev.overload import function
+from dualrev.overload import function, value
 from dualrev.primitives import PRIMITIVES
 
 acos = function(PRIMITIVES["acos"])
@@ -50,6 +53,22 @@ sqrt = function(PRIMITIVES["sqrt"])
 tan = function(PRIMITIVES["tan"])
 tanh = function(PRIMITIVES["tanh"])
 
+
+def isfinite(x: Any) -> bool:
+    """Whether the value is neither infinite nor NaN."""
+    return _math.isfinite(value(x))
+
+
+def isinf(x: Any) -> bool:
+    """Whether the value is infinite."""
+    return _math.isinf(value(x))
+
+
+def isnan(x: Any) -> bool:
+    """Whether the value is NaN."""
+    return _math.isnan(value(x))
+
+
 __all__ = [
     "acos",
     "acosh",
@@ -59,6 +78,7 @@ __all__ = [
     "atan2",
     "atanh",
     "cbrt",
+    "ceil",
     "copysign",
     "cos",
     "cosh",
@@ -69,10 +89,14 @@ __all__ = [
     "exp2",
     "expm1",
     "fabs",
+    "floor",
     "fmod",
     "gamma",
     "hypot",
     "inf",
+    "isfinite",
+    "isinf",
+    "isnan",
     "lgamma",
     "log",
     "log1p",
@@ -93,4 +117,5 @@ __all__ = [
     "tan",
     "tanh",
     "tau",
+    "trunc",
 ]

@@ -123,9 +123,11 @@ class DualNumber:
         return other // self, other % self
 
     def __float__(self) -> float:
+        alive(self)
         raise ConversionError("float()")
 
     def __complex__(self) -> complex:
+        alive(self)
         raise ConversionError("complex()")
 
     def __reduce_ex__(self, protocol: Any) -> Any:

@@ -27,6 +27,23 @@ class DualArray(np.ndarray):
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         return apply_ufunc(ufunc, method, inputs, kwargs)
 
+    # By value: numpy's loops over objects leave NaN where it stands.
+    def argmax(self, *args: Any, **kwargs: Any) -> Any:
+        """Where the largest value is, or the first NaN."""
+        return _values(self).argmax(*args, **kwargs)
+
+    def argmin(self, *args: Any, **kwargs: Any) -> Any:
+        """Where the smallest value is, or the first NaN."""
+        return _values(self).argmin(*args, **kwargs)
+
+    def argsort(self, *args: Any, **kwargs: Any) -> Any:
+        """The order of the values, NaN last."""
+        return _values(self).argsort(*args, **kwargs)
+
+    def sort(self, axis: Any = -1, *args: Any, **kwargs: Any) -> None:
+        """Sort in place by value, NaN last."""
+        self[...] = np.take_along_axis(self, self.argsort(axis, *args, **kwargs), axis)
+
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if func is np.nan_to_num:
             raise UnsupportedError("numpy.nan_to_num", "np.where(np.isnan(x), 0.0, x)")
@@ -40,15 +57,17 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[s
     """
     name = ufunc.__name__
     if name in _OF_VALUES:
-        return getattr(ufunc, method)(*map(_values, inputs), **kwargs)
+        return getattr(ufunc, method)(*map(_values, inputs), **{key: _objects(x) for key, x in kwargs.items()})
     known = _UFUNCS.get(name)
     arrays = [np.asarray(u) if isinstance(u, (list, tuple)) and method != "at" else u for u in inputs]
     if known and method == "__call__" and not kwargs and not any(isinstance(u, np.ndarray) for u in arrays):
         return known(*arrays)
-    if any(isinstance(made, np.ndarray) and made.dtype != object for made in kwargs.get("out", ())):
+    written = inputs[:1] if method == "at" else kwargs.get("out", ())
+    if any(isinstance(made, np.ndarray) and made.dtype != object for made in written):
         raise ConversionError("float()")
     if known and name not in _PYTHON_S:
-        ufunc = np.frompyfunc(known, ufunc.nin, ufunc.nout)
+        # without an identity, numpy would take the loop for one that may not run over two axes at once
+        ufunc = np.frompyfunc(known, ufunc.nin, ufunc.nout, identity=ufunc.identity)
     kwargs = {key: _objects(x) for key, x in kwargs.items() if key != "dtype"}
     with np.errstate(all="ignore"):  # the processor's flags after a loop over objects mean nothing
         made = getattr(ufunc, method)(*map(_objects, arrays), **kwargs)

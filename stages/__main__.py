@@ -41,12 +41,14 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--limit", type=float, default=1.5e6, metavar="STEPS", help="cut a stage off there (1,500,000)")
     made.add_argument("--json", type=Path, metavar="FILE", help="save all numbers in this file, too")
     made.add_argument("--file", metavar="FILE.py:FUNCTION", help="compare on a function of your own")
-    made.add_argument("--args", default="", metavar="LITERALS", help="its arguments, for example '3.0, [1.0, 2.0]'")
+    made.add_argument(
+        "--args", default="", metavar="LITERALS", help="its arguments: '3.0, [1.0, 2.0]'; --args='-1.0' if negative"
+    )
     return made
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the comparison; 0 if all went well, 1 if the user's function failed, 2 for a wrong command line."""
+    """Run the comparison; 0, or 1 if stages disagree or the user's function failed, or 2 for a wrong command line."""
     options = parser().parse_args(argv)
     _check(options)
     stages = _known("stage", options.stage, tuple(STAGES))
@@ -69,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     if options.json:
         _save(options.json, comparisons, growths)
-    return 0
+    return 0 if all(map(report.agree, comparisons)) else 1
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -124,7 +126,8 @@ def _run(
             result = compare(program, primals, size, stages, options.limit, functools.partial(step, name))
             comparisons.append(result)
             console.print(report.comparison(result))
-            if (more := report.MORE.get(name)) is not None:
+            # a function of the user's may have the name of one of ours; only ours have a size
+            if size is not None and (more := report.MORE.get(name)) is not None:
                 console.print(more(program, result))
             if family is not None:
                 found = list(grow(family, stages, options.limit, functools.partial(step, f"growth of {name}")))

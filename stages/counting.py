@@ -173,7 +173,8 @@ class _Recorder:
         return view
 
 
-# Which functions of ordered_map.py visit a node when they are called, and which argument is its map.
+# Which functions of ordered_map.py visit a node when they are called, and which argument says whether there is one: the
+# map, and for _join, which always makes a node, its key.
 _MAP_VISITS = {"find": 0, "insert_with": 1, "pop_max": 0, "union_with": 1, "_split": 0, "_join": 0}
 
 

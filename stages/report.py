@@ -18,7 +18,7 @@ from stages.order import STAGES
 from stages.programs import LOOP_OPERATIONS, Program
 from stages.sharing import sharing
 
-__all__ = ["MORE", "comparison", "console", "fields", "growth", "legend", "overview"]
+__all__ = ["MORE", "agree", "comparison", "console", "fields", "growth", "legend", "overview"]
 
 AGREES = 1e-9  # the stages add the same numbers in different orders
 DIFFERENCES = 1e-5  # what central differences can resolve
@@ -71,6 +71,12 @@ def comparison(result: Comparison) -> RenderableType:
         f"sum of the value {result.value:.10g}   its {gradient}   plain Python {_seconds(result.plain_seconds)}",
     )
     return Group(table, caption, Text())
+
+
+def agree(result: Comparison) -> bool:
+    """Whether all stages that ran agree with the plain program's value and with each other's gradient."""
+    deviations = [d for stage in result.stages for d in (stage.value_deviation, stage.deviation) if d is not None]
+    return all(d <= AGREES for d in deviations)
 
 
 def _cells(stage: StageResult, reference: bool) -> list[Any]:
@@ -166,6 +172,7 @@ _COLUMNS = {
     "time": "for the value and one gradient; x plain: over plain Python (of a small program, mostly its set-up)",
     "value": "largest difference from the plain program's value, over its largest entry",
     "grad": "the same for the gradient, from the last stage's; diffs: from central differences",
+    "!": "more than roundings explain (value, grad), or than differences can resolve (diffs)",
     "cut off": "the stage took more than the limit of steps (all counts together)",
 }
 
@@ -177,7 +184,8 @@ def _table(title: str) -> Table:
 def _agreement(deviation: float | None, tolerance: float) -> Text:
     if deviation is None:
         return Text("-")
-    return Text(f"{deviation:.0e}" if deviation else "exact", style="green" if deviation <= tolerance else "bold red")
+    text = f"{deviation:.0e}" if deviation else "exact"
+    return Text(text, style="green") if deviation <= tolerance else Text(f"{text} !", style="bold red")
 
 
 def _seconds(t: float) -> str:

@@ -31,6 +31,7 @@ def gradient(stage, f, *primals):
         lambda x: x @ np.outer(x, x) @ np.arange(4.0),
         lambda x: np.mean(x**2) - np.prod(x),
         lambda x: np.max(x) * np.min(x) + np.ptp(x),
+        lambda x: np.max(x.reshape(2, 2)) * np.min(x.reshape(2, 2)) + np.logaddexp.reduce(x.reshape(2, 2), axis=None),
         lambda x: np.exp(np.where(x > 0, x, 0.0)),
         lambda x: np.maximum(x, 0),
         lambda x: np.clip(x, -1.0, 1.0) * x,
@@ -85,6 +86,21 @@ def test_nan_in_an_array_stays(stage, f):
 
 
 @stages
+def test_nan_is_sorted_last_and_found_first(stage):
+    x = np.array([3.0, math.nan, 2.0, 1.0])
+    for f in (np.sort, lambda x: x[np.argsort(x)], lambda x: x * np.argmax(x), lambda x: x * np.argmin(x)):
+        assert_same(gradient(stage, f, x)[0], f(x))
+    y, (ct,) = gradient(stage, lambda m: np.sort(m, axis=0)[0] * [1.0, 10.0], M)
+    assert_same((y, ct), (np.array([0.5, -10.0]), np.array([[1.0, 10.0], [0.0, 0.0]])))
+
+
+@stages
+def test_comparisons_may_write_into_arrays_of_objects(stage):
+    f = lambda x: np.equal(x, 0.5, out=np.empty_like(x)) * x  # noqa: E731
+    assert_same(gradient(stage, f, X)[0], np.where(X == 0.5, X, 0.0))
+
+
+@stages
 def test_a_relu_of_negative_numbers_is_an_array_of_floats(stage):
     y, (ct,) = gradient(stage, lambda x: np.maximum(x, 0), np.array([-1.0, -2.0]))
     assert_same((y, ct), (np.zeros(2), np.zeros(2)))
@@ -98,6 +114,8 @@ def test_what_would_be_wrong_is_refused_with_the_line_and_the_cure(stage):
         gradient(stage, lambda x: np.nan_to_num(x) * x, X)
     with pytest.raises(ConversionError, match=r"test_arrays\.py:\d+.*dtype=object"):
         gradient(stage, lambda x: np.add(x, 1.0, out=np.zeros(4)), X)
+    with pytest.raises(ConversionError, match=r"test_arrays\.py:\d+.*dtype=object"):
+        gradient(stage, lambda x: np.add.at(np.zeros(4), [0, 0], x[:2]) or x, X)
     assert_same(gradient(stage, np.sum, X)[1][0], np.ones(4))
 
 

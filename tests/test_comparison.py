@@ -114,6 +114,8 @@ def own(tmp_path):
         "def grows(xs):\n"
         "    xs.append(1.0)\n"
         "    return sum(xs)\n\n\n"
+        "def loop(x):\n"
+        "    return x * x\n\n\n"
         "def infinite(x):\n"
         "    return x * math.inf\n"
     )
@@ -168,6 +170,11 @@ def test_central_differences_that_leave_the_domain_are_left_out(own, capsys):
 def test_a_function_that_changes_its_arguments_is_compared_on_copies(own, capsys):
     assert main(["--file", f"{own}:grows", "--args", "[1.0, 2.0]"]) == 0
     assert "sum of the value 4 " in capsys.readouterr().out
+
+
+def test_a_function_may_have_the_name_of_a_program_and_negative_arguments(own, capsys):
+    assert main(["--file", f"{own}:loop", "--args=-3.0", "--stage", "tape"]) == 0
+    assert "gradient (-6)" in capsys.readouterr().out
 
 
 def test_infinite_numbers_are_null_in_json(own, tmp_path, capsys):
@@ -228,7 +235,7 @@ def test_a_stage_that_is_too_much_work_is_cut_off_and_the_others_go_on():
     assert result.gradient == [1.0]
 
 
-def test_a_stage_that_is_wrong_is_seen(monkeypatch):
+def test_a_stage_that_is_wrong_is_seen(monkeypatch, capsys):
     stage = STAGES["arrays"]
     right = stage.vjp
 
@@ -243,6 +250,9 @@ def test_a_stage_that_is_wrong_is_seen(monkeypatch):
     assert deviations["arrays"] == pytest.approx(1e-6, rel=1e-3)
     assert deviations["arrays"] > report.AGREES
     assert max(d for name, d in deviations.items() if name != "arrays") == 0.0
+    assert main(["--program", "fig1"]) == 1
+    rows = [line for line in capsys.readouterr().out.splitlines() if "1e-06 !" in line]
+    assert [row.split()[0] for row in rows] == ["arrays"]
 
 
 def test_a_gradient_on_which_all_stages_agree_but_which_is_wrong_is_seen():
