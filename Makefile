@@ -22,7 +22,7 @@ test: $(SETUP)
 	$(RUN) pytest $(ARGS)
 
 campaign: $(SETUP)
-	$(RUN) pytest -m "slow or not slow" $(ARGS)
+	$(RUN) pytest -m "slow or not slow" --hypothesis-profile=campaign $(ARGS)
 
 bench: $(SETUP)
 	$(RUN) pytest bench --benchmark-disable-gc --benchmark-group-by=group --benchmark-columns=min,median,rounds --benchmark-sort=name $(ARGS)
