@@ -27,8 +27,6 @@ __all__ = [
 ]
 
 _OURS = tuple(str(Path(__file__).resolve().parent.parent / package) + os.sep for package in ("dualrev", "stages"))
-
-
 # Where the code of others is installed.
 _INSTALLED = tuple(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 
@@ -127,7 +125,7 @@ class UnsupportedError(DualrevError, TypeError):
 _CURES = {
     "float()": "The functions of Python's `math` do this: use the ones of the same name in dualrev.math, or numpy's;"
     " what is not there, math.isclose and the like, write of dualrev.value(x)."
-    " So does assigning to an element of an array of floats: make the array with dtype=object. ",
+    " Assigning to an element of an array of floats does it too: make the array with dtype=object. ",
 }
 
 

@@ -157,14 +157,11 @@ class Structure:
                 case _Real():
                     if not _is_number(x):
                         raise CotangentError(x, "a real scalar")
-                    try:
-                        scalars.append(x if isinstance(x, DualNumber) else float(x))
-                    except OverflowError:
-                        raise CotangentError(x, "a real scalar, of double precision") from None
+                    scalars.append(_number(x))
                 case _Array(shape):
                     if not _is_numeric(x) or x.shape != shape:
                         raise CotangentError(x, f"an array of shape {shape}")
-                    scalars.extend(x.ravel().tolist() if x.dtype == object else x.ravel().astype(float).tolist())
+                    scalars.extend(map(_number, x.ravel().tolist()))
                 case _Discrete(value):
                     if x is not None:
                         raise CotangentError(x, f"a discrete value ({type(value).__name__})")
@@ -335,6 +332,14 @@ def _is_number(x: Any) -> bool:
     if isinstance(x, np.ndarray):
         return x.shape == () and x.dtype.kind in "fiu"
     return isinstance(x, (int, float, np.integer, np.floating, DualNumber)) and not isinstance(x, (bool, enum.Enum))
+
+
+def _number(x: Any) -> Any:
+    """A number of a cotangent, in double precision, or a dual number of an outer run; CotangentError if too large."""
+    try:
+        return x if isinstance(x, DualNumber) else float(x)
+    except OverflowError:
+        raise CotangentError(x, "a real scalar, of double precision") from None
 
 
 def _same(a: Any, b: Any) -> bool:

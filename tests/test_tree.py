@@ -729,6 +729,13 @@ def test_subclasses_without_real_scalars_are_constants():
         assert structure.rebuild([2.0])[1] is x
 
 
+def test_numbers_of_an_array_of_objects_are_read_in_double_precision():
+    _, structure = flatten(np.ones(3))
+    found = structure.read(np.array([np.float32(0.5), 1, True * 2], dtype=object))
+    assert found == [0.5, 1.0, 2.0]
+    assert [type(x) for x in found] == [float, float, float]
+
+
 def test_a_cotangent_too_large_for_float16_is_infinite():
     _, structure = flatten([np.float16(1), np.ones(1, np.float16)])
     scalar, array = structure.cotangent([1e6, -1e6])
