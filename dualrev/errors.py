@@ -7,6 +7,7 @@ All are subclasses of `DualrevError` and of the built-in class that Python would
 from __future__ import annotations
 
 import linecache
+import opcode
 import os
 import sys
 import sysconfig
@@ -16,13 +17,21 @@ from typing import Any
 
 __all__ = [
     "ArgumentError",
+    "ArgumentNumberError",
+    "AuxiliaryError",
+    "CheckError",
+    "ClosureError",
     "ConversionError",
     "CotangentError",
+    "CustomRuleError",
     "DualrevError",
     "HashError",
     "LeafError",
     "LeakError",
     "OutputError",
+    "PrimitiveError",
+    "ScalarError",
+    "TangentError",
     "UnsupportedError",
 ]
 
@@ -47,7 +56,7 @@ class ArgumentError(DualrevError, TypeError):
             f"there is nothing to differentiate with respect to: the arguments (types: {kinds}) hold no real"
             " scalar. Real scalars are floats, numpy floating scalars and the elements of floating arrays;"
             " ints, bools, strings, None and objects of unregistered classes are constants."
-            " Write 2.0 where you wrote 2, or register the class with dualrev.tree.register_node."
+            " Write 2.0 where you wrote 2, or register the class with dualrev.register_node."
         )
 
 
@@ -69,6 +78,70 @@ class OutputError(DualrevError, TypeError):
         )
 
 
+class ScalarError(DualrevError, TypeError):
+    """grad was asked for a function whose value is not one real number."""
+
+    def __init__(self, y: Any) -> None:
+        what = f"an array of shape {y.shape}" if hasattr(y, "shape") else f"{_short(y)} (type {type(y).__name__})"
+        super().__init__(
+            f"a gradient is that of one real number, but the function returned {what}. Return one number, such as the"
+            " sum; or use dualrev.jacobian, or dualrev.vjp with a cotangent of the value's structure."
+        )
+
+
+class AuxiliaryError(DualrevError, TypeError):
+    """A function was said to return (value, aux), and returned something else."""
+
+    def __init__(self, y: Any) -> None:
+        super().__init__(
+            f"with has_aux=True the function returns a pair (value, aux), but it returned {_short(y)}"
+            f" (type {type(y).__name__})."
+        )
+
+
+class ArgumentNumberError(DualrevError, ValueError):
+    """argnums does not name arguments of the call."""
+
+    def __init__(self, argnums: Any, count: int) -> None:
+        super().__init__(
+            f"argnums={argnums!r} does not name different ones of the {count} positional arguments of this call."
+            " It is an int or a tuple of ints, counted from 0; what is passed by keyword is not differentiated."
+        )
+
+
+class CustomRuleError(DualrevError, TypeError):
+    """A function with a derivative rule of its own, whose rule is missing or does not fit."""
+
+    def __init__(self, f: Any, needed: str) -> None:
+        super().__init__(
+            f"the derivative of {getattr(f, '__qualname__', f)!r} was asked for{_where()}; it needs {needed}."
+        )
+
+
+class PrimitiveError(DualrevError, ValueError):
+    """A line that cannot be added to the table of primitives."""
+
+    def __init__(self, name: Any, why: str) -> None:
+        super().__init__(f"primitive {name!r}: {why}.")
+
+
+class ClosureError(DualrevError, TypeError):
+    """A checkpointed function depends on numbers under differentiation that are not its arguments."""
+
+    def __init__(self, f: Any) -> None:
+        super().__init__(
+            f"the checkpointed function {getattr(f, '__qualname__', f)!r}{_where()} uses a number under differentiation"
+            " that is not among its arguments; it will be run again with its arguments only. Pass the number to it."
+        )
+
+
+class CheckError(DualrevError, AssertionError):
+    """check_grads found a derivative that differs from differences."""
+
+    def __init__(self, what: str, found: Any, expected: Any, tolerance: str) -> None:
+        super().__init__(f"{what}: found {found!r}, expected {expected!r} {tolerance}.")
+
+
 class CotangentError(DualrevError, ValueError):
     """The argument of a pullback does not have the structure of the function's value."""
 
@@ -80,13 +153,27 @@ class CotangentError(DualrevError, ValueError):
         )
 
 
+class TangentError(DualrevError, ValueError):
+    """A tangent does not have the structure of the primals."""
+
+    def __init__(self, found: Any, expected: str) -> None:
+        super().__init__(
+            f"a tangent is {_short(found)} (type {type(found).__name__}) where the primals have {expected}. Tangents"
+            " are a tuple with an entry for every primal: a number for every real scalar, an array of the same shape"
+            " for an array, None for every discrete value."
+        )
+
+
 class ConversionError(DualrevError, TypeError):
     """A dual number was to become a plain one, which would lose its derivative."""
 
     def __init__(self, conversion: str) -> None:
+        if conversion == "float()" and _is_assigned_to_an_element():
+            conversion = "storing"
+        what, cure = _CONVERSIONS.get(conversion, (f"{conversion} of a number that is being differentiated", ""))
         super().__init__(
-            f"{conversion} of a number that is being differentiated{_where()}: the plain number would lose its"
-            f" derivative. {_CURES.get(conversion, '')}Where a constant is meant, write dualrev.value(x)."
+            f"{what}{_where()}: the plain number would lose its derivative. {cure}Where a constant is meant, write"
+            " dualrev.value(x)."
         )
 
 
@@ -113,20 +200,38 @@ class LeakError(DualrevError, RuntimeError):
 
 
 class UnsupportedError(DualrevError, TypeError):
-    """A function that would give a wrong answer on dual numbers."""
+    """A function that has no derivative rule, or would give a wrong answer on dual numbers."""
 
-    def __init__(self, name: str, instead: str) -> None:
-        super().__init__(
-            f"{name} of numbers that are being differentiated{_where()}: it does nothing to arrays of objects, which"
-            f" these numbers are kept in. Write {instead}."
-        )
+    def __init__(self, name: str, instead: str, why: str = "there is no derivative rule for it") -> None:
+        super().__init__(f"{name} of numbers that are being differentiated{_where()}: {why}. Write {instead}.")
 
 
-_CURES = {
-    "float()": "The functions of Python's `math` do this: use the ones of the same name in dualrev.math, or numpy's;"
-    " what is not there, math.isclose and the like, write of dualrev.value(x)."
-    " Assigning to an element of an array of floats does it too: make the array with dtype=object. ",
+_CONVERSIONS = {
+    "float()": (
+        "float() of a number that is being differentiated",
+        "The functions of Python's `math` do this: use the ones of the same name in dualrev.math, or numpy's. ",
+    ),
+    "storing": (
+        "storing a number that is being differentiated in an array of plain floats",
+        "np.zeros and the like make such arrays: make the array with dualrev.numpy"
+        " (`from dualrev import numpy as np`), or collect the numbers in a list. ",
+    ),
+    "asarray()": (
+        "making a plain array of one that holds numbers that are being differentiated",
+        "np.array, np.asarray and functions that call them do this: leave the call out, or use the function of the same"
+        " name in dualrev.numpy. ",
+    ),
 }
+
+
+def _is_assigned_to_an_element() -> bool:
+    """Whether the line that is running outside of this library is at an assignment `a[i] = x`."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith((*_OURS, "<dualrev ")):
+        frame = frame.f_back
+    if frame is None:
+        return False
+    return opcode.opname[frame.f_code.co_code[frame.f_lasti]] in ("STORE_SUBSCR", "STORE_SLICE")
 
 
 def _where() -> str:

@@ -22,6 +22,8 @@ import functools
 import itertools
 import math
 import numbers
+import re
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -30,8 +32,9 @@ import numpy as np
 from dualrev.errors import ConversionError, HashError, LeakError
 from dualrev.primitives import FUNCTIONS, PRIMITIVES, Primitive
 
-__all__ = ["DualNumber", "Run", "alive", "apply", "function", "overload", "value"]
+__all__ = ["DualNumber", "Run", "alive", "apply", "contribute", "function", "overload", "value"]
 
+_WITH_METHODS = frozenset(PRIMITIVES.values())
 _levels = itertools.count()  # only ever counts up: a run that starts later is an inner one
 
 
@@ -189,13 +192,18 @@ def apply(primitive: Primitive, *args: Any) -> Any:
         return _compiled(primitive).evaluate(*map(_plain, args))
     duals = [isinstance(u, DualNumber) and u.run is run for u in args]
     y, partials = _linearize(primitive, [u.x if dual else _plain(u) for u, dual in zip(args, duals, strict=True)])
-    transformation: Any = kind
-    if transformation.constant is None:
+    return contribute(run, kind, y, args, partials)
+
+
+def contribute(run: Run, kind: Any, y: Any, args: Sequence[Any], partials: Sequence[Any]) -> Any:
+    """D[op(t1..tn)] of a run whose dual numbers are of class `kind`: arguments that are not its own are constants."""
+    duals = [isinstance(u, DualNumber) and u.run is run for u in args]
+    if kind.constant is None:
         partials = tuple(itertools.compress(partials, duals))
         args = tuple(itertools.compress(args, duals))
     else:
-        args = tuple(u if dual else transformation.constant(run, u) for u, dual in zip(args, duals, strict=True))
-    return transformation.op(run, y, args, partials)
+        args = tuple(u if dual else kind.constant(run, u) for u, dual in zip(args, duals, strict=True))
+    return kind.op(run, y, args, partials)
 
 
 def function(primitive: Primitive) -> Callable[..., Any]:
@@ -206,7 +214,7 @@ def function(primitive: Primitive) -> Callable[..., Any]:
     (0.0, 2.0)
     """
     first, *rest = primitive.parameters
-    has_method = PRIMITIVES.get(primitive.name) is primitive  # a line of the user's has none
+    has_method = primitive in _WITH_METHODS  # a line of the user's has none
     source = _FUNCTION.format(
         plain=" and ".join(f"{x}.__class__ is float" for x in primitive.parameters),
         parameters=", ".join(primitive.parameters),
@@ -219,22 +227,38 @@ def function(primitive: Primitive) -> Callable[..., Any]:
     return made
 
 
-def overload(dual: Any, constant: Callable[..., Any] | None, op: Callable[..., Any]) -> None:
-    """Give the class `dual` a method for every line of the table, made from `constant` and `op`."""
+def overload(
+    dual: Any,
+    constant: Callable[..., Any] | None,
+    op: Callable[..., Any],
+    inline: tuple[str, str] | None = None,
+    names: Mapping[str, Any] | None = None,
+) -> None:
+    """Give the class `dual` a method for every line of the table, made from `constant` and `op`.
+
+    `inline`, for a transformation that counts every nanosecond, is the text of `op` where it is not to be called: the
+    statements for one dual argument u, and those for two, u and v, with {p} and {q} for the partials and, in scope,
+    run, y, and `names`. What the table's text calls comes from `names` too, so that a class whose values are always
+    floats can call `math` itself.
+    """
     dual.constant, dual.op = constant, op  # read from the class, so they stay plain functions
+    one, two = inline or ("return op(run, y, (u,), ({p},))", "return op(run, y, (u, v), ({p}, {q}))")
+    left, right = one, one.replace("{p}", "{q}")
+    if constant is not None:
+        left = "return op(run, y, (u, constant(run, v)), ({p}, {q}))"
+        right = "return op(run, y, (constant(run, v), u), ({p}, {q}))"
     for name, primitive in PRIMITIVES.items():
         unary = len(primitive.partials) == 1
         for method in _method_names(primitive):
             template = _UNARY if unary else _REFLECTED if method.startswith("__r") else _BINARY
-            names = dict(zip(("p", "q"), primitive.partials, strict=False))
-            if constant is None:
-                left, right = "(u,), ({p},)", "(u,), ({q},)"
-            else:
-                left, right = "(u, constant(run, v)), ({p}, {q})", "(constant(run, v), u), ({p}, {q})"
-            source = template.replace("{left}", left).replace("{right}", right)
+            partials = dict(zip(("p", "q"), primitive.partials, strict=False))
+            source = template
+            for place, text in (("one", one), ("two", two), ("left", left), ("right", right)):
+                source = _insert(source, place, text)
             made = _define(
-                source.format(value=primitive.value, **names),
+                source.format(value=primitive.value, **partials),
                 f"{dual.__name__}.{method}",
+                **(names or {}),
                 Dual=dual,
                 constant=constant,
                 op=op,
@@ -243,15 +267,21 @@ def overload(dual: Any, constant: Callable[..., Any] | None, op: Callable[..., A
             )
             made.__doc__ = f"{name}: {primitive.value}; partial derivatives {', '.join(primitive.partials)}."
             setattr(dual, method, made)
-    dual.__pow__ = _without_modulus(dual.__pow__)
+
+
+def _insert(template: str, place: str, text: str) -> str:
+    """The template with the lines of the text at the line that is this place, as far to the right."""
+    pattern = re.compile(rf"^( *)<{place}>$", re.MULTILINE)
+    return pattern.sub(lambda found: textwrap.indent(text.strip(), found[1]), template)
 
 
 _UNARY = """
 def made(u):
+    run = u.run
     try:
         x = u.x
         y = {value}
-        return op(u.run, y, (u,), ({p},))
+        <one>
     except EDGE:
         return apply(primitive, u)
 """
@@ -265,12 +295,12 @@ def made(u, v):
                 a = u.x
                 b = v.x
                 y = {value}
-                return op(run, y, (u, v), ({p}, {q}))
+                <two>
         elif v.__class__ in PLAIN:
             a = u.x
             b = v
             y = {value}
-            return op(run, y, {left})
+            <left>
     except EDGE:
         pass
     return apply(primitive, u, v)
@@ -284,7 +314,7 @@ def made(u, v):
             a = v
             b = u.x
             y = {value}
-            return op(run, y, {right})
+            <right>
     except EDGE:
         pass
     return apply(primitive, v, u)
@@ -318,7 +348,11 @@ class _Compiled:
         parameters = (*self.primitive.parameters, "y") if given_y else self.primitive.parameters
         value = "y" if given_y else self.primitive.value
         source = _COMPILED.format(parameters=", ".join(parameters), value=value, result=result)
-        return _define(source, self.primitive.name, **(names or {}))
+        own = dict(self.primitive.functions)
+        if names is not FUNCTIONS and self.primitive.value.partition("(")[0] in own:
+            # the value of a line that the user gave as a function: on dual numbers it is the line itself
+            own[self.primitive.value.partition("(")[0]] = function(self.primitive)
+        return _define(source, self.primitive.name, **{**(names or {}), **own})
 
     @functools.cached_property
     def evaluate(self) -> Callable[..., Any]:
@@ -401,13 +435,6 @@ def _method_names(primitive: Primitive) -> list[str]:
         if len(primitive.partials) == 2:
             names.append(f"__r{primitive.symbol}__")
     return names
-
-
-def _without_modulus(method: Callable[..., Any]) -> Callable[..., Any]:
-    def __pow__(u: Any, v: Any, modulus: Any = None) -> Any:  # noqa: N807 - it is that method
-        return method(u, v) if modulus is None else NotImplemented
-
-    return __pow__
 
 
 def _define(source: str, name: str, **names: Any) -> Any:

@@ -13,6 +13,7 @@ derivative differentiates it. The text is Python: operators, conditional express
               JAX has a convention; where it has none, the note says why
     symbol    Python's name of the operator, without its underscores: "add" for __add__ and __radd__
     ufunc     numpy's name of the function, if it has one
+    functions what else the text may call, by name: for lines that users add (dualrev.primitive)
 
 Values raise what Python raises (1.0 / 0.0, log(-1.0)) and give IEEE's answer for NaN and infinities. Partials never
 raise: where Python's arithmetic would, they take IEEE's limit (sqrt at 0 has the partial derivative inf).
@@ -23,6 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from dualrev.special import polygamma
 
@@ -48,6 +50,7 @@ class Primitive:
     note: str = ""
     symbol: str = ""
     ufunc: str = ""
+    functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if len(self.partials) != len(self.domain) or not 1 <= len(self.partials) <= 3:

@@ -17,17 +17,19 @@ from __future__ import annotations
 import dataclasses
 import enum
 import functools
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import optree
 
-from dualrev.errors import ArgumentError, CotangentError, LeafError, OutputError
+from dualrev.arrays.storage import RealArray, adopt, holds_duals, innermost
+from dualrev.errors import ArgumentError, CotangentError, DualrevError, LeafError, OutputError
 from dualrev.overload import DualNumber, alive
 from dualrev.ufuncs import DualArray
 
-__all__ = ["Structure", "flatten", "inputs", "outputs", "register_node"]
+__all__ = ["Structure", "flatten", "flatten_leaves", "inputs", "outputs", "register_node"]
 
 _NAMESPACE = "dualrev"
 
@@ -93,86 +95,113 @@ _SAME = _Real(lambda ct: ct)
 
 
 class Structure:
-    """Nested data without its real scalars: the parts of the data, every node before its children."""
+    """Nested data without its real leaves: the parts of the data, every node before its children.
+
+    A real leaf is a scalar or a whole floating array. The methods with `leaves` in their names take one item for each;
+    the others take real scalars, as many for an array as it has elements.
+    """
 
     def __init__(self, parts: Sequence[_Real | _Array | _Discrete | _Node]) -> None:
         self._parts = parts
 
     def rebuild(self, scalars: Sequence[Any]) -> Any:
         """The same data with new real scalars; arrays become arrays of floats or, where needed, of objects."""
-        return self.fold(scalars, node=lambda part, children: part.build(children), discrete=lambda x: x)
+        return self.rebuild_leaves(self.grouped(scalars))
 
     def cotangent(self, scalars: Sequence[Any]) -> Any:
         """Data of this structure and its dtypes with new real scalars, and None in place of discrete values."""
-        with np.errstate(over="ignore"):  # in float16 a large cotangent is inf
-            return self.fold(
-                scalars, node=lambda part, children: part.build(children), discrete=lambda x: None, typed=True
-            )
-
-    def fold(
-        self,
-        scalars: Sequence[Any],
-        node: Callable[[_Node, list[Any]], Any],
-        discrete: Callable[[Any], Any],
-        array: Callable[[_Array, list[Any]], Any] | None = None,
-        typed: bool = False,
-    ) -> Any:
-        """Rebuild from the leaves up, with `node`, `discrete` and `array` in place of the original constructors.
-
-        With `typed`, every scalar is converted to the type of the leaf that it stands for.
-        """
-        array = array or (_typed_array if typed else _array)
-        end = len(scalars)
-        done: list[Any] = []
-        for part in reversed(self._parts):  # children before their node, the first child on top of the stack
-            match part:
-                case _Real(kind):
-                    end -= 1
-                    scalar = scalars[end]
-                    if typed:
-                        scalar = alive(scalar) if isinstance(scalar, DualNumber) else kind(scalar)
-                    done.append(scalar)
-                case _Discrete(x):
-                    done.append(discrete(x))
-                case _Array(shape):
-                    start = end - int(np.prod(shape, dtype=int))
-                    done.append(array(part, list(scalars[start:end])))
-                    end = start
-                case _Node(_, size):
-                    children = done[len(done) - size :][::-1]
-                    del done[len(done) - size :]
-                    done.append(node(part, children))
-        return done.pop()
+        return self.cotangent_leaves(self.grouped(scalars))
 
     def read(self, ct: Any) -> list[Any]:
         """The numbers of a cotangent of this structure, one for every real scalar.
 
         CotangentError if the structure differs.
         """
-        scalars: list[Any] = []
+        return [x for leaf in self.read_leaves(ct) for x in _scalars(leaf)]
+
+    def rebuild_leaves(self, leaves: Sequence[Any]) -> Any:
+        """The same data with new leaves."""
+        return self.fold(leaves, node=lambda part, children: part.build(children), discrete=lambda x: x)
+
+    def cotangent_leaves(self, leaves: Sequence[Any]) -> Any:
+        """Data of this structure and its dtypes with new leaves, and None in place of discrete values."""
+        with np.errstate(over="ignore"):  # in float16 a large cotangent is inf
+            typed = [_typed(part, leaf) for part, leaf in zip(self.leaf_parts(), leaves, strict=True)]
+        return self.map_leaves(typed)
+
+    def map_leaves(self, leaves: Sequence[Any]) -> Any:
+        """Data of this structure with anything in place of the leaves, and None in place of discrete values."""
+        return self.fold(leaves, node=lambda part, children: part.build(children), discrete=lambda x: None)
+
+    def leaf_parts(self) -> list[_Real | _Array]:
+        """What is known of every real leaf."""
+        return [part for part in self._parts if isinstance(part, (_Real, _Array))]
+
+    def fold(
+        self,
+        leaves: Sequence[Any],
+        node: Callable[[_Node, list[Any]], Any],
+        discrete: Callable[[Any], Any],
+    ) -> Any:
+        """Rebuild from the leaves up, with `node` and `discrete` in place of the original constructors."""
+        end = len(leaves)
+        done: list[Any] = []
+        for part in reversed(self._parts):  # children before their node, the first child on top of the stack
+            match part:
+                case _Real() | _Array():
+                    end -= 1
+                    done.append(leaves[end])
+                case _Discrete(x):
+                    done.append(discrete(x))
+                case _Node(_, size):
+                    children = done[len(done) - size :][::-1]
+                    del done[len(done) - size :]
+                    done.append(node(part, children))
+        return done.pop()
+
+    def grouped(self, scalars: Sequence[Any], array: Callable[[list[Any]], Any] | None = None) -> list[Any]:
+        """One item for every leaf: a scalar, or what `array` makes of an array's scalars; by default, an array."""
+        leaves, start = [], 0
+        for part in self.leaf_parts():
+            if isinstance(part, _Real):
+                leaves.append(scalars[start])
+                start += 1
+            else:
+                end = start + math.prod(part.shape)
+                elements = list(scalars[start:end])
+                leaves.append(array(elements) if array else _array(part.shape, elements))
+                start = end
+        return leaves
+
+    def read_leaves(self, ct: Any, error: type[DualrevError] = CotangentError) -> list[Any]:
+        """The numbers and arrays of a cotangent (or a tangent) of this structure, one for every leaf.
+
+        `error` if the structure differs.
+        """
+        leaves: list[Any] = []
         todo = [ct]
         for part in self._parts:
             x = todo.pop()
             match part:
                 case _Real():
                     if not _is_number(x):
-                        raise CotangentError(x, "a real scalar")
-                    scalars.append(_number(x))
+                        raise error(x, "a real scalar")
+                    leaves.append(_number(x))
                 case _Array(shape):
                     if not _is_numeric(x) or x.shape != shape:
-                        raise CotangentError(x, f"an array of shape {shape}")
-                    scalars.extend(map(_number, x.ravel().tolist()))
+                        raise error(x, f"an array of shape {shape}")
+                    leaves.append(_numbers(x))
                 case _Discrete(value):
                     if x is not None:
-                        raise CotangentError(x, f"a discrete value ({type(value).__name__})")
+                        raise error(x, f"a discrete value ({type(value).__name__})")
                 case _Node(cls, size, rest):
                     node, children = _unpack(x) or (None, [])
                     if node is None and cls is np.ndarray and _is_numeric(x) and x.shape == rest:
-                        node, children = part, list(x.ravel())
+                        node, children = part, _scalars(x)
                     if node is None or (node.cls, node.size) != (cls, size) or not _same(node.rest, rest):
-                        raise CotangentError(x, f"a {cls.__name__} with {size} entries")
+                        raise error(x, f"a {cls.__name__} with {size} entries")
                     todo.extend(reversed(children))
-        return scalars
+        return leaves
 
 
 def flatten(x: Any) -> tuple[list[Any], Structure]:
@@ -188,17 +217,33 @@ def flatten(x: Any) -> tuple[list[Any], Structure]:
     >>> structure.cotangent([10.0, 20.0])
     {'w': [20.0, None], 'b': 10.0}
     """
-    scalars: list[Any] = []
+    leaves, structure = _walk(x, adopting=False)
+    return [scalar for leaf in leaves for scalar in _scalars(leaf)], structure
+
+
+def flatten_leaves(x: Any) -> tuple[list[Any], Structure]:
+    """As `flatten`, with arrays whole; arrays of objects that are numbers under differentiation become RealArrays.
+
+    >>> flatten_leaves({"w": np.ones(2), "b": 0.5})[0]
+    [0.5, array([1., 1.])]
+    """
+    return _walk(x, adopting=True)
+
+
+def _walk(x: Any, adopting: bool) -> tuple[list[Any], Structure]:
+    leaves: list[Any] = []
     parts: list[_Real | _Array | _Discrete | _Node] = []
     todo: list[Any] = [x]
     above: dict[int, Any] = {}  # the nodes that the walk is inside of; kept, so that no other gets their id
     while todo:
         x = todo.pop()
         if x.__class__ is float:
-            scalars.append(x)
+            leaves.append(x)
             parts.append(_FLOAT)
         elif x.__class__ is _Leave:
             del above[x.node]
+        elif adopting and isinstance(x, np.ndarray) and x.dtype == object and _is_plain(x) and holds_duals(x):
+            todo.append(adopt(x))
         elif (unpacked := _unpack(x)) is not None:
             if id(x) in above:
                 raise LeafError(x, "it contains itself", "Pass a tree, or register the class with the links left out")
@@ -208,8 +253,8 @@ def flatten(x: Any) -> tuple[list[Any], Structure]:
             todo.append(_Leave(id(x)))
             todo.extend(reversed(children))
         else:
-            parts.append(_leaf(x, scalars))
-    return scalars, Structure(parts)
+            parts.append(_leaf(x, leaves))
+    return leaves, Structure(parts)
 
 
 def inputs(primals: tuple[Any, ...]) -> tuple[list[Any], Structure]:
@@ -230,28 +275,56 @@ def outputs(y: Any) -> tuple[list[Any], Structure]:
     return scalars, structure
 
 
+def _scalars(leaf: Any) -> list[Any]:
+    """The real scalars of a leaf."""
+    if isinstance(leaf, RealArray):
+        return leaf.reshape(-1).tolist()
+    if isinstance(leaf, np.ndarray):
+        return (leaf if leaf.dtype == object else leaf.astype(float)).ravel().tolist()
+    return [leaf]
+
+
+def _typed(part: _Real | _Array, leaf: Any) -> Any:
+    """A cotangent of a leaf in the leaf's type."""
+    if isinstance(leaf, DualNumber):
+        return alive(leaf)
+    if isinstance(part, _Real):
+        return part.kind(leaf)
+    if isinstance(leaf, RealArray):
+        innermost([leaf])  # is it left over from a call that has ended?
+        return leaf
+    if leaf.dtype == object:
+        for x in leaf.flat:
+            alive(x)
+        return leaf
+    return leaf.astype(part.dtype)
+
+
 class _Leave(NamedTuple):
     """A mark on the list of things to do: all of this node's descendants have been visited."""
 
     node: int
 
 
-def _leaf(x: Any, scalars: list[Any]) -> _Real | _Array | _Discrete:
-    """Classify what does not nest, and note its real scalars."""
+def _leaf(x: Any, leaves: list[Any]) -> _Real | _Array | _Discrete:
+    """Classify what does not nest, and note it if it is real."""
     if isinstance(x, enum.Enum):
         return _Discrete(x)
     if isinstance(x, DualNumber):
-        scalars.append(x)
+        leaves.append(x)
         return _SAME
     if isinstance(x, (float, np.floating)):
-        scalars.append(float(x))
+        leaves.append(float(x))
         return _Real(type(x)) if isinstance(x, np.floating) else _FLOAT
+    if isinstance(x, RealArray):
+        leaves.append(x)
+        return _Array(x.shape, x.dtype)
     if isinstance(x, np.ma.MaskedArray):
         raise LeafError(x, "the mask would be lost", "Pass the data and the mask as two arrays")
     if isinstance(x, np.ndarray) and not _is_plain(x) and x.dtype.kind in "fO":
         raise LeafError(x, "the function would be given an array of another class", "Pass np.asarray(x)")
     if isinstance(x, np.ndarray) and x.dtype.kind == "f":
-        scalars.extend(x.ravel().astype(float).tolist())
+        leaves.append(x)
         return _Array(x.shape, x.dtype)
     if isinstance(x, (complex, np.complexfloating)) or (isinstance(x, np.ndarray) and x.dtype.kind == "c"):
         raise LeafError(x, "derivatives here are of real numbers", "Pass the real and the imaginary part")
@@ -265,7 +338,7 @@ def _leaf(x: Any, scalars: list[Any]) -> _Real | _Array | _Discrete:
         and flatten(list(x.values() if isinstance(x, dict) else x))[0]
     ):
         raise LeafError(
-            x, "a subclass does not come apart as its base class does", "Register it with dualrev.tree.register_node"
+            x, "a subclass does not come apart as its base class does", "Register it with dualrev.register_node"
         )
     return _Discrete(x)
 
@@ -299,13 +372,8 @@ def _dataclass(cls: Any, names: list[str], children: list[Any]) -> Any:
     return made
 
 
-def _array(part: _Array, scalars: list[Any]) -> np.ndarray:
-    return _object_array(part.shape, scalars) if scalars else np.empty(part.shape)
-
-
-def _typed_array(part: _Array, scalars: list[Any]) -> np.ndarray:
-    made = _array(part, [alive(x) for x in scalars])
-    return made if made.dtype == object else made.astype(part.dtype)
+def _array(shape: tuple[int, ...], scalars: list[Any]) -> np.ndarray:
+    return _object_array(shape, scalars) if scalars else np.empty(shape)
 
 
 def _object_array(shape: tuple[int, ...], children: list[Any]) -> np.ndarray:
@@ -322,6 +390,8 @@ def _is_plain(x: np.ndarray) -> bool:
 
 def _is_numeric(x: Any) -> bool:
     """Whether x is an array that can be a cotangent: of real numbers."""
+    if isinstance(x, RealArray):
+        return True
     if not isinstance(x, np.ndarray) or not _is_plain(x):
         return False
     return all(map(_is_number, x.ravel().tolist())) if x.dtype == object else x.dtype.kind in "fiu"
@@ -340,6 +410,15 @@ def _number(x: Any) -> Any:
         return x if isinstance(x, DualNumber) else float(x)
     except OverflowError:
         raise CotangentError(x, "a real scalar, of double precision") from None
+
+
+def _numbers(x: Any) -> Any:
+    """An array of a cotangent, in double precision, or an array of dual numbers of an outer run."""
+    if isinstance(x, RealArray):
+        return x
+    if x.dtype != object:
+        return x.astype(float)
+    return _object_array(x.shape, [_number(u) for u in x.ravel().tolist()])
 
 
 def _same(a: Any, b: Any) -> bool:

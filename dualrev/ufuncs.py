@@ -46,7 +46,8 @@ class DualArray(np.ndarray):
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if func is np.nan_to_num:
-            raise UnsupportedError("numpy.nan_to_num", "np.where(np.isnan(x), 0.0, x)")
+            why = "it does nothing to arrays of objects, which these numbers are kept in"
+            raise UnsupportedError("numpy.nan_to_num", "np.where(np.isnan(x), 0.0, x)", why)
         return _as_dual(super().__array_function__(func, types, args, kwargs))
 
 
@@ -64,7 +65,7 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[s
         return known(*arrays)
     written = inputs[:1] if method == "at" else kwargs.get("out", ())
     if any(isinstance(made, np.ndarray) and made.dtype != object for made in written):
-        raise ConversionError("float()")
+        raise ConversionError("storing")
     if known and name not in _PYTHON_S:
         # without an identity, numpy would take the loop for one that may not run over two axes at once
         ufunc = np.frompyfunc(known, ufunc.nin, ufunc.nout, identity=ufunc.identity)

@@ -30,12 +30,8 @@ class Path(NamedTuple):
 
 def of(structure: Structure, scalars: Sequence[Any]) -> Any:
     """Nested data with these scalars, as a product."""
-    return structure.fold(
-        scalars,
-        node=lambda node, children: _balanced(children),
-        discrete=lambda x: (),
-        array=lambda array, elements: _balanced(elements),
-    )
+    leaves = structure.grouped(scalars, array=_balanced)
+    return structure.fold(leaves, node=lambda node, children: _balanced(children), discrete=lambda x: ())
 
 
 def _balanced(children: list[Any]) -> Any:

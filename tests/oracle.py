@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import optree
 
+from dualrev import RealArray
 from dualrev.overload import DualNumber
 
 __all__ = [
@@ -92,7 +93,7 @@ def _is_real(x: Any) -> bool:
 
 
 def _is_real_array(x: Any) -> bool:
-    return isinstance(x, np.ndarray) and x.dtype.kind == "f"
+    return isinstance(x, RealArray) or (isinstance(x, np.ndarray) and x.dtype.kind == "f")
 
 
 def flat(x: Any) -> list[Any]:
@@ -103,7 +104,9 @@ def flat(x: Any) -> list[Any]:
     """
     scalars: list[Any] = []
     for leaf in _leaves(x):
-        if _is_real_array(leaf):
+        if isinstance(leaf, RealArray):
+            scalars.extend(leaf.ravel().tolist())
+        elif _is_real_array(leaf):
             scalars.extend(leaf.ravel().astype(float).tolist())
         elif _is_real(leaf):
             scalars.append(float(leaf) if isinstance(leaf, np.floating) else leaf)
@@ -191,7 +194,7 @@ def assert_same(
 
 
 def _same_leaf(path: str, a: Any, b: Any, rtol: float, floor: float, types: bool) -> None:
-    if isinstance(a, DualNumber) or isinstance(b, DualNumber):
+    if isinstance(a, (DualNumber, RealArray)) or isinstance(b, (DualNumber, RealArray)):
         raise _difference(path, a, b, "a dual number has escaped")
     if not types and _is_real(a) and _is_real(b):
         a, b = float(a), float(b)
@@ -306,7 +309,7 @@ def check_vjp(vjp: Callable[..., Any], f: Callable[..., Any], *primals: Any, rto
     """
     y, pullback = vjp(f, *primals)
     wide = widen(primals)
-    expected = f(*wide)
+    expected = widen(f(*wide))  # arrays of dualrev.numpy are numpy's outside of a derivative
     assert_same(y, expected, types=False)
     rng = random.Random(seed)
     for trial in range(2):

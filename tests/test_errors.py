@@ -8,13 +8,21 @@ import pytest
 from dualrev import errors
 from dualrev.errors import (
     ArgumentError,
+    ArgumentNumberError,
+    AuxiliaryError,
+    CheckError,
+    ClosureError,
     ConversionError,
     CotangentError,
+    CustomRuleError,
     DualrevError,
     HashError,
     LeafError,
     LeakError,
     OutputError,
+    PrimitiveError,
+    ScalarError,
+    TangentError,
     UnsupportedError,
 )
 from stages import STAGES
@@ -26,6 +34,14 @@ EXAMPLES = {
     CotangentError: ((2, "a discrete value (int)"), ValueError),
     ConversionError: (("float()",), TypeError),
     HashError: ((), TypeError),
+    TangentError: ((2, "a discrete value (int)"), ValueError),
+    ScalarError: ((None,), TypeError),
+    AuxiliaryError: ((1.0,), TypeError),
+    ArgumentNumberError: ((3, 1), ValueError),
+    CustomRuleError: ((len, "defjvp(rule)"), TypeError),
+    PrimitiveError: (("sin", "the name is taken"), ValueError),
+    ClosureError: ((len,), TypeError),
+    CheckError: (("jvp", 1.0, 2.0, "within 1e-6"), AssertionError),
     LeakError: ((), RuntimeError),
     UnsupportedError: (("numpy.nan_to_num", "np.where(np.isnan(x), 0.0, x)"), TypeError),
 }
@@ -60,7 +76,7 @@ def test_argument_error_names_the_types_and_the_cure():
     assert "Real scalars are floats, numpy floating scalars and the elements of floating arrays" in text
     assert "ints, bools, strings, None and objects of unregistered classes are constants" in text
     assert "Write 2.0 where you wrote 2" in text
-    assert "dualrev.tree.register_node" in text
+    assert "dualrev.register_node" in text
 
 
 def test_argument_error_without_arguments_says_so():
@@ -95,7 +111,6 @@ def test_conversion_error_names_the_conversion_the_line_the_reason_and_the_cure(
     assert "`text = str(ConversionError(conversion))  # this very line`" in text
     assert "would lose its derivative" in text
     assert ("the same name in dualrev.math, or numpy's" in text) is (conversion == "float()")
-    assert ("make the array with dtype=object" in text) is (conversion == "float()")
     assert "dualrev.value(x)" in text
 
 
@@ -118,7 +133,7 @@ def test_leak_error_names_the_line_the_reason_and_the_cure():
 def test_unsupported_error_names_the_function_the_line_the_reason_and_the_cure():
     text = str(UnsupportedError("numpy.f", "g(x)"))  # this very line
     assert text.startswith(f"numpy.f of numbers that are being differentiated at {__file__}:")
-    assert "does nothing to arrays of objects" in text
+    assert "there is no derivative rule for it" in text
     assert text.endswith("Write g(x).")
 
 

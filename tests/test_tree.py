@@ -710,8 +710,8 @@ class Keyed(dict):
         ({1.0, 2}, "a list or a tuple"),
         ({(1, (2.0,))}, "a list or a tuple"),
         (frozenset([np.float32(1)]), "a list or a tuple"),
-        (Listed([2.0]), r"dualrev\.tree\.register_node"),
-        (Keyed(a=[1, np.zeros(1)]), r"dualrev\.tree\.register_node"),
+        (Listed([2.0]), r"dualrev\.register_node"),
+        (Keyed(a=[1, np.zeros(1)]), r"dualrev\.register_node"),
     ],
     ids=repr,
 )

@@ -1,0 +1,406 @@
+"""Arrays of dual numbers, kept apart: an array of values, and for every derivative call an array of ids beside it.
+
+    RealArray = (x : Array R, layers : Run -> Array Id)        the number at an index is ((x, i1), i2), ... by level
+
+Selecting, reshaping, stacking and assigning move values and ids together and write nothing on a tape. So views, aliases
+and assignments are exact: a view of an array is a view of its values and of its ids.
+
+A layer comes into being when the first number of its run is stored. Views made before that find it through the array
+that they are a view of: a view remembers its parent and how it was taken from it.
+
+In the layer of a run that writes no tape (a stage, forward mode), the dual numbers themselves take the place of ids.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from dualrev.errors import ConversionError, LeakError
+from dualrev.overload import DualNumber, Run, value
+from dualrev.tape import Real, Tape, real
+from dualrev.ufuncs import DualArray
+
+__all__ = ["RealArray", "adopt", "holds_duals", "innermost", "plain", "real_array", "strip", "to_objects"]
+
+
+class RealArray(NDArrayOperatorsMixin):
+    """An array that can hold numbers under differentiation, in the elements' places. It behaves as numpy's arrays do.
+
+    Its dtype is float64. numpy's functions take it; `dualrev.numpy` makes such arrays. np.asarray(a) is the plain array
+    of one that holds no number under differentiation, and otherwise an error.
+    """
+
+    __slots__ = ("_layers", "_parent", "_select", "x")
+    __hash__ = None  # type: ignore[assignment]  # as numpy's arrays
+
+    def __init__(self, x: np.ndarray, layers: dict[Run, np.ndarray] | None = None) -> None:
+        self.x = x
+        self._layers = {} if layers is None else layers
+        self._parent: RealArray | None = None
+        self._select: Callable[[np.ndarray], np.ndarray] | None = None
+
+    # Layers
+
+    def layers(self) -> dict[Run, np.ndarray]:
+        """The ids of every run that has numbers here (or had)."""
+        if self._parent is not None:
+            above = self._parent.layers()
+            if len(above) > len(self._layers):
+                for run, ids in above.items():
+                    if run not in self._layers:
+                        self._layers[run] = self._select(ids)  # type: ignore[misc]
+        return self._layers
+
+    def layer(self, run: Run) -> np.ndarray:
+        """The ids of a run, made if there are none yet."""
+        if run not in self.layers():
+            if self._parent is None:
+                tape = isinstance(run, Tape)
+                # in the memory layout of x, so that what is a view of one is a view of the other
+                self._layers[run] = np.zeros_like(self.x, np.int64) if tape else np.full_like(self.x, None, object)
+            else:
+                self._parent.layer(run)
+        return self.layers()[run]
+
+    def derived(self, select: Callable[[np.ndarray], np.ndarray]) -> RealArray:
+        """The same selection of values and of ids: a view where numpy makes a view."""
+        x = select(self.x)
+        made = RealArray(x, {run: select(ids) for run, ids in self.layers().items()})
+        if np.may_share_memory(x, self.x):
+            made._parent, made._select = self, select
+        return made
+
+    # Elements
+
+    def __getitem__(self, key: Any) -> Any:
+        x = self.x[key]
+        if isinstance(x, np.ndarray):
+            return self.derived(lambda a: a[key])
+        u: Any = float(x)
+        layers = self.layers()
+        for run in sorted(layers, key=_level) if len(layers) > 1 else layers:
+            i = layers[run][key]
+            if i.__class__ is np.int64:
+                u = real(run, u, int(i)) if i else u  # type: ignore[arg-type]
+            elif i is not None:
+                u = i
+        return u
+
+    def __setitem__(self, key: Any, new: Any) -> None:
+        if isinstance(new, DualNumber):
+            parts: dict[Run, Any] = {}
+            u: Any = new
+            while isinstance(u, DualNumber):
+                if u.run.over:
+                    raise LeakError
+                parts[u.run] = u.i if isinstance(u, Real) else u
+                u = u.x
+            self.x[key] = u
+        else:
+            new = real_array(new)
+            parts = new.layers() if isinstance(new, RealArray) else {}
+            self.x[key] = plain(new)
+        for run in self.layers().keys() | parts.keys():
+            self.layer(run)[key] = parts.get(run, 0 if isinstance(run, Tape) else None)
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.x.ndim:
+            raise TypeError("iteration over a 0-d array")
+        return (self[k] for k in range(len(self.x)))
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def __contains__(self, u: Any) -> bool:
+        return value(u) in self.x
+
+    def tolist(self) -> Any:
+        """Nested lists of the numbers."""
+        return [u.tolist() if isinstance(u, RealArray) else u for u in self] if self.x.ndim else self[()]
+
+    def item(self, *args: Any) -> Any:
+        """The number of an array that has one, or the number at a flat or a full index."""
+        if not args:
+            if self.x.size != 1:
+                raise ValueError("can only convert an array of size 1 to a Python scalar")
+            return self.reshape(-1)[0]
+        index = args[0] if len(args) == 1 else args
+        return self[index] if isinstance(index, tuple) else self.reshape(-1)[index]
+
+    def fill(self, u: Any) -> None:
+        """Every element becomes this number."""
+        self[...] = u
+
+    # What an array knows of itself
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of the axes; it can be assigned to."""
+        return self.x.shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self.x.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self.x.size
+
+    @property
+    def dtype(self) -> np.dtype:
+        """float64"""
+        return self.x.dtype
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the values."""
+        return self.x.nbytes
+
+    @property
+    def itemsize(self) -> int:
+        """8"""
+        return self.x.itemsize
+
+    @property
+    def T(self) -> RealArray:  # noqa: N802 - numpy's name
+        """The transpose, a view."""
+        return self.derived(np.transpose)
+
+    @property
+    def mT(self) -> RealArray:  # noqa: N802 - numpy's name
+        """The matrices transposed, a view."""
+        return self.derived(lambda a: np.swapaxes(a, -1, -2))
+
+    @property
+    def real(self) -> RealArray:
+        """The array itself."""
+        return self
+
+    @property
+    def imag(self) -> np.ndarray:
+        """Zeros."""
+        return np.zeros(self.x.shape)
+
+    @property
+    def flat(self) -> Iterator[Any]:
+        """The numbers, one after the other."""
+        return iter(self.reshape(-1))
+
+    @property
+    def base(self) -> RealArray | None:
+        """The array that this one is a view of."""
+        return self._parent
+
+    def __repr__(self) -> str:
+        return repr(self.x).replace("array(", "RealArray(", 1)
+
+    def __str__(self) -> str:
+        return str(self.x)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.x, spec)
+
+    def __bool__(self) -> bool:
+        return bool(self.x)
+
+    def __int__(self) -> int:
+        return int(self.x)
+
+    def __float__(self) -> float:
+        if holds_duals(self):
+            raise ConversionError("float()")
+        return float(self.x)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if holds_duals(self):
+            if dtype is not None and np.dtype(dtype) == object:  # asked for by name, as np.vectorize does
+                return to_objects(self).view(np.ndarray)
+            raise ConversionError("asarray()")
+        return np.array(self.x, dtype=dtype, copy=copy)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        from dualrev.arrays.ufuncs import apply_ufunc  # it is built from what this module defines
+
+        return apply_ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        from dualrev.arrays.functions import apply_function
+
+        return apply_function(func, args, kwargs)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if holds_duals(self):
+            raise ConversionError("pickling")
+        return RealArray, (np.ascontiguousarray(self.x),)
+
+    # Copies and shapes
+
+    def copy(self, order: str = "C") -> RealArray:
+        """An array of its own, with the same numbers."""
+        return RealArray(np.array(self.x, order="C"), {r: np.array(i, order="C") for r, i in self.layers().items()})
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: Any) -> RealArray:
+        return self.copy()
+
+    def flatten(self, order: Any = "C") -> RealArray:
+        """A copy with one axis."""
+        return self.ravel(order).copy()
+
+    def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> Any:
+        """For a float type a copy, in double precision; for others the values, converted, which are constants."""
+        return self.copy() if np.dtype(dtype).kind == "f" else self.x.astype(dtype, *args, **kwargs)
+
+    def reshape(self, *shape: Any, order: Any = "C") -> RealArray:
+        """A view where possible."""
+        wanted: Any = shape[0] if len(shape) == 1 else shape
+        return self.derived(lambda a: a.reshape(wanted, order=order))
+
+    def ravel(self, order: Any = "C") -> RealArray:
+        """One axis; a view where possible."""
+        return self.derived(lambda a: a.ravel(order))
+
+    def transpose(self, *axes: Any) -> RealArray:
+        """A view with the axes in another order."""
+        return self.derived(lambda a: a.transpose(*axes))
+
+    def swapaxes(self, a: int, b: int) -> RealArray:
+        """A view with two axes exchanged."""
+        return self.derived(lambda x: x.swapaxes(a, b))
+
+    def squeeze(self, axis: Any = None) -> RealArray:
+        """A view without axes of length 1."""
+        return self.derived(lambda a: a.squeeze(axis))
+
+    def sort(self, axis: int = -1, kind: Any = None) -> None:
+        """Sort in place by value, NaN last."""
+        self[...] = np.sort(self, axis=axis, kind=kind)
+
+
+def _as_method(name: str) -> Callable[..., Any]:
+    function = getattr(np, name)
+
+    def method(self: RealArray, *args: Any, **kwargs: Any) -> Any:
+        return function(self, *args, **kwargs)
+
+    method.__name__, method.__doc__ = name, f"numpy.{name} of this array."
+    return method
+
+
+for _name in [
+    *("sum", "prod", "mean", "var", "std", "max", "min", "cumsum", "cumprod", "dot", "trace", "clip", "take", "round"),
+    *("repeat", "diagonal", "argmax", "argmin", "argsort", "all", "any", "nonzero", "searchsorted"),
+]:
+    setattr(RealArray, _name, _as_method(_name))
+
+
+def _level(run: Run) -> int:
+    return run.level
+
+
+def holds_duals(x: Any) -> bool:
+    """Whether an array or a number is, or contains, a number under differentiation."""
+    if isinstance(x, RealArray):
+        return any(
+            (ids != 0).any() if ids.dtype != object else any(map(_is_dual, ids.flat)) for ids in x.layers().values()
+        )
+    if isinstance(x, np.ndarray):
+        return x.dtype == object and any(map(_is_dual, x.flat))
+    return isinstance(x, DualNumber)
+
+
+def _is_dual(x: Any) -> bool:
+    return isinstance(x, DualNumber)
+
+
+def plain(x: Any) -> Any:
+    """The values of an array, or of a number, without any derivative; arrays are not copied."""
+    if isinstance(x, RealArray):
+        return x.x
+    if isinstance(x, np.ndarray) and x.dtype == object:
+        return np.array([value(u) for u in x.ravel()]).reshape(x.shape)
+    return value(x)
+
+
+def innermost(args: Sequence[Any]) -> Run | None:
+    """The innermost run among arrays and numbers; LeakError if it has ended."""
+    run: Run | None = None
+    for u in args:
+        if isinstance(u, RealArray):
+            for other in u.layers():
+                if (run is None or other.level > run.level) and (not other.over or _check(u, other)):
+                    run = other
+        elif isinstance(u, DualNumber) and (run is None or u.run.level > run.level):
+            if u.run.over:
+                raise LeakError
+            run = u.run
+    return run
+
+
+def _check(a: RealArray, ended: Run) -> bool:
+    """The numbers of a run that has ended may have been overwritten since; LeakError if not."""
+    ids = a.layer(ended)
+    if any(map(_is_dual, ids.flat)) if ids.dtype == object else ids.any():
+        raise LeakError
+    return False
+
+
+def strip(u: Any, run: Run) -> Any:
+    """What a number or an array is to the runs around this one: its value x."""
+    if isinstance(u, RealArray):
+        layers = {r: ids for r, ids in u.layers().items() if r is not run and not r.over}
+        if not isinstance(run, Tape) and run in u.layers():  # the outer runs' numbers are inside of its own
+            flat = [strip(x, run) for x in u.reshape(-1).tolist()]
+            return real_array(flat).reshape(u.shape)
+        return RealArray(u.x, layers) if layers else u.x
+    if isinstance(u, DualNumber):
+        return u.x if u.run is run else u
+    return u
+
+
+def real_array(x: Any) -> Any:
+    """An array of what np.asarray takes: a RealArray where there are numbers under differentiation, else numpy's."""
+    if isinstance(x, RealArray):
+        return x
+    if isinstance(x, np.ndarray):
+        return adopt(x) if x.dtype == object and holds_duals(x) else x
+    if isinstance(x, DualNumber):
+        made = RealArray(np.zeros(()))
+        made[()] = x
+        return made
+    if isinstance(x, (list, tuple)):
+        if any(isinstance(u, (RealArray, np.ndarray, list, tuple)) for u in x):
+            parts = [real_array(u) for u in x]
+            return np.stack(parts) if any(isinstance(u, RealArray) for u in parts) else np.asarray(x)
+        made_of_objects = np.array(x)
+        return adopt(made_of_objects) if made_of_objects.dtype == object else made_of_objects
+    return np.asarray(x)
+
+
+def adopt(x: np.ndarray) -> RealArray:
+    """An array of objects, numbers and dual numbers, as an array of dual numbers."""
+    made = RealArray(np.zeros(x.shape))
+    flat = made.reshape(-1)
+    for k, u in enumerate(x.ravel()):
+        if not isinstance(u, (numbers.Real, np.bool_)):
+            raise TypeError(f"expected an array of real numbers, got one with {u!r} (type {type(u).__name__})")
+        flat[k] = u
+    return made
+
+
+def to_objects(u: Any) -> Any:
+    """An array as an array of objects, for transformations that know no other arrays."""
+    if not isinstance(u, RealArray) or not holds_duals(u):
+        return plain(u) if isinstance(u, RealArray) else u
+    made = np.empty(math.prod(u.shape), dtype=object)
+    made[:] = u.reshape(-1).tolist()
+    return made.reshape(u.shape).view(DualArray)

@@ -1,0 +1,118 @@
+"""numpy, except that arrays made here can hold numbers under differentiation. Write `from dualrev import numpy as np`.
+
+np.zeros(n) of numpy itself makes an array of plain floats, and there is no way to tell it otherwise: storing a number
+under differentiation in one is an error. The constructors here make `RealArray`s in place of float arrays; integer and
+bool arrays are numpy's. Everything else is numpy's own, and takes both kinds.
+
+>>> from dualrev import numpy as np
+>>> import dualrev as dr
+>>> def f(x):
+...     powers = np.ones(4)
+...     for k in range(3):
+...         powers[k + 1] = powers[k] * x
+...     return np.sum(powers)
+>>> dr.grad(f)(2.0)  # 1 + 2 x + 3 x**2
+17.0
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as _np
+
+from dualrev.arrays.storage import RealArray, real_array
+
+__all__ = [
+    "arange",
+    "array",
+    "asanyarray",
+    "asarray",
+    "ascontiguousarray",
+    "copy",
+    "empty",
+    "empty_like",
+    "eye",
+    "full",
+    "full_like",
+    "geomspace",
+    "identity",
+    "linspace",
+    "logspace",
+    "ones",
+    "ones_like",
+    "zeros",
+    "zeros_like",
+]
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_np, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *dir(_np)})
+
+
+def array(x: Any, dtype: Any = None, *, copy: bool = True, ndmin: int = 0, **kwargs: Any) -> Any:
+    """A new array of numbers, nested sequences of them, or another array; a RealArray where numpy's is of floats."""
+    made = real_array(x)
+    if isinstance(made, RealArray):
+        made = made.astype(dtype) if dtype is not None else made.copy() if copy and made is x else made
+    else:
+        made = _holding(_np.array(made, dtype, **kwargs))
+    return made.reshape((1,) * (ndmin - made.ndim) + made.shape) if made.ndim < ndmin else made
+
+
+def asarray(x: Any, dtype: Any = None, **kwargs: Any) -> Any:
+    """As `array`, without a copy of what is a RealArray already; of a plain array of floats it makes a copy."""
+    return x if isinstance(x, RealArray) and dtype is None else array(x, dtype, **kwargs)
+
+
+asanyarray = ascontiguousarray = asarray
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None, **kwargs: Any) -> Any:
+    """An array of this shape, every element of which is the value, a number or an array that broadcasts."""
+    value = real_array(fill_value)
+    if not isinstance(value, RealArray):
+        return _holding(_np.full(shape, value, dtype, **kwargs))
+    made = RealArray(_np.zeros(shape))
+    made[...] = value
+    return made if dtype is None else made.astype(dtype)
+
+
+def _holding(made: Any) -> Any:
+    """A float array of numpy's as one that can hold numbers under differentiation, with memory of its own."""
+    if isinstance(made, _np.ndarray) and made.dtype.kind == "f":
+        return RealArray(_np.ascontiguousarray(made, dtype=float))
+    return made
+
+
+def _constructor(name: str) -> Callable[..., Any]:
+    function = getattr(_np, name)
+
+    @functools.wraps(function)
+    def made(*args: Any, **kwargs: Any) -> Any:
+        return _holding(function(*args, **kwargs))
+
+    made.__doc__ = f"numpy.{name}, an array that can hold numbers under differentiation where it is of floats."
+    return made
+
+
+arange = _constructor("arange")
+copy = _constructor("copy")
+empty = _constructor("empty")
+empty_like = _constructor("empty_like")
+eye = _constructor("eye")
+full_like = _constructor("full_like")
+geomspace = _constructor("geomspace")
+identity = _constructor("identity")
+linspace = _constructor("linspace")
+logspace = _constructor("logspace")
+ones = _constructor("ones")
+ones_like = _constructor("ones_like")
+zeros = _constructor("zeros")
+zeros_like = _constructor("zeros_like")

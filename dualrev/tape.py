@@ -1,0 +1,431 @@
+"""The tape: section 8.3 of the paper, engineered. What is done with numbers is written down, then resolved backwards.
+
+    D[R] = (R, Int), and a tape                                            stages/d4_tape.py is the same in 100 lines
+
+What is different here, and why:
+
+- A scalar operation writes one row of fixed size, (p, i, q, j, id): the contributions p to id i and q to id j. One call
+  packs it, one writes it, both in C; that is most of what an operation costs.
+- Arrays are arrays of dual numbers (`dualrev.arrays`); an operation on whole arrays writes one block.
+- The tape is one linear map, so it serves both modes: `Linear.pull` runs it backwards on a cotangent, `Linear.push`
+  forwards on a tangent.
+
+Ids: 0 stands for every constant: its cotangent is written and never read. Scalars count up from 1, in the order of the
+operations; blocks take a number from the same count, so that the order of everything is known. Elements of arrays
+have negative ids, which count down, so that an array of n elements has n consecutive ids and one buffer of cotangents
+holds both, scalars from its start and elements from its end, as Python's indices do.
+
+A cotangent of -0.0 says that nothing has contributed yet (adding to it any number gives that number). Such an id is
+not resolved: 0 times a partial that is infinite would be NaN. Contributions are made +0.0 where they are zero.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import math
+import struct
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numba
+import numpy as np
+
+from dualrev.errors import LeakError
+from dualrev.overload import DualNumber, Run, overload
+from dualrev.primitives import FUNCTIONS
+
+__all__ = ["Block", "Flow", "Linear", "NestedReal", "Real", "Rule", "Tape", "Terms", "real"]
+
+ROW = np.dtype([("p", float), ("i", np.int64), ("q", float), ("j", np.int64), ("id", np.int64)])
+_pack = struct.Struct("dqdqq").pack
+
+
+class Block(Protocol):
+    """What an operation on arrays wrote: a linear map from the tangents of its operands to those of its results."""
+
+    id: int
+    nested: bool
+
+    def pull(self, flow: Any) -> None:
+        """Add to the operands' cotangents what the results' cotangents contribute."""
+
+    def push(self, flow: Any) -> None:
+        """Set the results' tangents from the operands'."""
+
+
+class Tape(Run):
+    """The tape of one derivative call.
+
+    Threads of the user's function may write at the same time: every row has its id in it and is written at once.
+    """
+
+    __slots__ = ("_elements", "_lock", "blocks", "buffer", "fresh", "nested", "write")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.buffer = io.BytesIO()
+        self.write: Callable[[bytes], Any] = self.buffer.write
+        self.fresh: Callable[[], int] = itertools.count(1).__next__
+        self.nested: dict[int, tuple[Any, ...]] = {}  # partials that are numbers of an outer run, by the row's id
+        self.blocks: list[Block] = []
+        self._elements = 0
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Tape:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        super().__exit__(*exception)
+        self.write = self.fresh = _leaked  # so that no operation has to ask whether its run is over
+
+    def allocate(self, n: int) -> int:
+        """The first of n consecutive ids for elements of an array; it is negative."""
+        if self.over:
+            raise LeakError
+        with self._lock:
+            self._elements += n
+            return -self._elements
+
+    def finished(self) -> Linear:
+        """The linear map that was written."""
+        rows = np.frombuffer(self.buffer.getvalue(), dtype=ROW)
+        if (np.diff(rows["id"]) < 0).any():  # written by several threads
+            rows = rows[np.argsort(rows["id"], kind="stable")]
+        return Linear(rows, sorted(self.blocks, key=lambda block: block.id), self.nested, self._elements)
+
+
+def _leaked(*_: Any) -> Any:
+    raise LeakError
+
+
+class Real(DualNumber):
+    """D[R]: a number x, which is a float, and its id i on the tape of a run."""
+
+    __slots__ = ("i", "run", "x")
+    i: int
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        from dualrev.arrays.ufuncs import apply_ufunc  # it is built from what this module defines
+
+        return apply_ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        from dualrev.arrays.functions import apply_function
+
+        return apply_function(func, args, kwargs)
+
+
+class NestedReal(Real):
+    """The same, where x is a dual number of an outer run."""
+
+    __slots__ = ()
+
+
+def real(run: Tape, x: Any, i: int) -> Real:
+    """The number x with id i."""
+    made = _new(Real if x.__class__ is float else NestedReal)
+    made.run, made.x, made.i = run, x, i
+    return made
+
+
+def op(run: Tape, y: Any, args: Sequence[Real], partials: Sequence[Any]) -> Real:
+    """D[op(t1..tn)] = write (p1, i1), ..., (pn, in) for a fresh i: (op(x1..xn), i)"""
+    i = run.fresh()
+    ids = [u.i for u in args]
+    if any(isinstance(p, DualNumber) for p in partials):
+        run.nested[i] = tuple(partials)
+        partials = [0.0] * len(ids)
+    if len(ids) % 2:
+        ids, partials = [*ids, 0], [*partials, 0.0]
+    for k in range(0, len(ids), 2):  # rows of one id are resolved one after the other, when its cotangent is complete
+        run.write(_pack(partials[k], ids[k], partials[k + 1], ids[k + 1], i))
+    return real(run, y, i)
+
+
+_RECORD = """
+i = run.fresh()
+run.write(pack({p}, u.i, %s, i))
+r = new(Dual)
+r.run = run
+r.x = y
+r.i = i
+return r
+"""
+_new = object.__new__
+_names = {**FUNCTIONS, "pack": _pack, "new": _new}
+overload(Real, None, op, inline=(_RECORD % "0.0, 0", _RECORD % "{q}, v.i"), names=_names)
+overload(NestedReal, None, op)
+
+
+# Blocks
+
+
+class Terms:
+    """Contributions one by one: the tangent of result row[k] has the term p[k] times the tangent of id ids[k].
+
+    `row` is None where it is 0, 1, 2, ...; p has one entry where all are equal; ids is an int, the first one, where
+    they are consecutive.
+    """
+
+    __slots__ = ("id", "ids", "n", "nested", "out", "p", "row")
+
+    def __init__(self, id: int, out: int, row: np.ndarray | None, p: Any, ids: np.ndarray) -> None:
+        self.id, self.out, self.row, self.p, self.n = id, out, row, p, ids.size
+        self.ids = int(ids[0]) if _consecutive(ids) else ids
+        self.nested = not isinstance(p, np.ndarray)
+
+    def pull(self, flow: Any) -> None:
+        """Add to the operands' cotangents."""
+        if isinstance(flow, Flow):
+            _pull_terms(flow.buffer, self.out, self._rows(), self.p, *self._start_and_ids())
+        else:
+            row, p, ids = self._chosen(flow, self.out + self._all_rows())
+            flow.add(ids, flow.get(row) * p)
+
+    def push(self, flow: Any) -> None:
+        """Add to the results' tangents."""
+        if isinstance(flow, Flow):
+            _push_terms(flow.buffer, self.out, self._rows(), self.p, *self._start_and_ids())
+        else:
+            row, p, ids = self._chosen(flow, self._all_ids(), of_ids=True)
+            flow.add(row, flow.get(ids) * p)
+
+    def _chosen(self, flow: Any, source: np.ndarray, of_ids: bool = False) -> tuple[np.ndarray, Any, np.ndarray]:
+        """The terms whose source has been reached: the results' ids, the partials, the operands' ids."""
+        reached = flow.reached(source)
+        p = self.p if self.p.size == 1 else self.p[reached]
+        return (self.out + self._all_rows())[reached], p, self._all_ids()[reached]
+
+    def _rows(self) -> np.ndarray:
+        return _NO_IDS if self.row is None else self.row
+
+    def _start_and_ids(self) -> tuple[int, np.ndarray, int]:
+        return (self.ids, _NO_IDS, self.n) if isinstance(self.ids, int) else (0, self.ids, self.n)
+
+    def _all_rows(self) -> np.ndarray:
+        return np.arange(self.n) if self.row is None else np.broadcast_to(self.row, self.n)
+
+    def _all_ids(self) -> np.ndarray:
+        return np.arange(self.ids, self.ids + self.n) if isinstance(self.ids, int) else self.ids
+
+
+class Rule:
+    """A rule for whole operands: `pull` maps cotangents of the results to those of the operands, `push` tangents.
+
+    Both take and return lists of arrays, of the shapes of the results and the operands. Ids of operands are arrays, or
+    None for a constant, whose cotangent is not asked for and whose tangent is None.
+    """
+
+    __slots__ = ("_pull", "_push", "id", "ids", "nested", "outs", "shapes")
+
+    def __init__(
+        self,
+        id: int,
+        outs: Sequence[int],
+        shapes: Sequence[tuple[int, ...]],
+        ids: Sequence[np.ndarray | None],
+        pull: Callable[[list[Any]], Sequence[Any]],
+        push: Callable[[list[Any]], Sequence[Any]],
+        nested: bool,
+    ) -> None:
+        self.id, self.outs, self.shapes, self.nested = id, outs, shapes, nested
+        self.ids = [None if i is None else i.copy() for i in ids]
+        self._pull, self._push = pull, push
+
+    def pull(self, flow: Any) -> None:
+        """Add to the operands' cotangents."""
+        places = [_places(out, shape) for out, shape in zip(self.outs, self.shapes, strict=True)]
+        if not any(flow.reached(place).any() for place in places):
+            return
+        cotangents = self._pull([flow.get(place) for place in places])
+        for ids, ct in zip(self.ids, cotangents, strict=True):
+            if ids is not None and ct is not None:
+                flow.add(ids, ct)
+
+    def push(self, flow: Any) -> None:
+        """Add to the results' tangents."""
+        known = [i for i in self.ids if i is not None]
+        if not any(flow.reached(i).any() for i in known):
+            return
+        tangents = self._push([None if i is None else flow.get(i) for i in self.ids])
+        for out, shape, t in zip(self.outs, self.shapes, tangents, strict=True):
+            flow.add(_places(out, shape), t)
+
+
+def _places(out: int, shape: tuple[int, ...]) -> np.ndarray:
+    return np.arange(out, out + math.prod(shape)).reshape(shape)
+
+
+_NO_IDS = np.empty(0, dtype=np.int64)
+
+
+# The linear map
+
+
+class Linear:
+    """A finished tape."""
+
+    def __init__(
+        self, rows: np.ndarray, blocks: list[Block], nested: dict[int, tuple[Any, ...]], elements: int
+    ) -> None:
+        self.rows, self.blocks, self.nested, self.elements = rows, blocks, nested, elements
+        last = [int(rows["id"][-1])] if rows.size else []
+        self.scalars = 1 + max([*last, *(block.id for block in blocks)], default=0)
+        self._plain = not nested and not any(block.nested for block in blocks)
+
+    def flow(self, numbers: Sequence[Any], inputs: int = 0) -> Any:
+        """Room for a cotangent or a tangent of every id; `inputs` is how many scalars f has."""
+        plain = self._plain and not any(_is_nested(x) for x in numbers)
+        size = max(self.scalars, inputs + 1) + self.elements
+        return Flow(size) if plain else _nested_flow(self.elements)
+
+    def pull(self, flow: Any) -> None:
+        """From the outputs' cotangents to the inputs'."""
+        end = len(self.rows)
+        ids = self.rows["id"]
+        for block in reversed(self.blocks):
+            start = int(np.searchsorted(ids, block.id))
+            self._pull_rows(flow, start, end)
+            block.pull(flow)
+            end = start
+        self._pull_rows(flow, 0, end)
+
+    def push(self, flow: Any) -> None:
+        """From the inputs' tangents to the outputs'."""
+        start = 0
+        ids = self.rows["id"]
+        for block in self.blocks:
+            end = int(np.searchsorted(ids, block.id))
+            self._push_rows(flow, start, end)
+            block.push(flow)
+            start = end
+        self._push_rows(flow, start, len(self.rows))
+
+    def _pull_rows(self, flow: Any, start: int, end: int) -> None:
+        if start == end:
+            return
+        if isinstance(flow, Flow):
+            _pull_rows(self.rows, start, end, flow.buffer)
+            return
+        for terms, id in self._terms(start, end, step=-1):
+            if flow.has(id):
+                g = flow.take(id)
+                for p, i in terms:
+                    flow.add_one(i, g * p)
+
+    def _push_rows(self, flow: Any, start: int, end: int) -> None:
+        if start == end:
+            return
+        if isinstance(flow, Flow):
+            _push_rows(self.rows, start, end, flow.buffer)
+            return
+        for terms, id in self._terms(start, end, step=1):
+            for p, i in terms:
+                if i and flow.has(i):
+                    flow.add_one(id, flow.take(i) * p)
+
+    def _terms(self, start: int, end: int, step: int) -> Any:
+        """The contributions of the rows from start to end, in either order, with their id."""
+        rows = self.rows[start:end].tolist()
+        for id, group in itertools.groupby(rows[::step], key=lambda row: row[4]):
+            terms = [term for p, i, q, j, _ in list(group)[::step] for term in ((p, i), (q, j))]
+            if id in self.nested:
+                terms = [(p, i) for p, (_, i) in zip(self.nested[id], terms, strict=False)]
+            yield terms, id
+
+
+def _is_nested(x: Any) -> bool:
+    return x.dtype == object if isinstance(x, np.ndarray) else not isinstance(x, (float, int, np.number))
+
+
+def _nested_flow(elements: int) -> Any:
+    from dualrev.arrays.record import NestedFlow  # it is built from what this module defines
+
+    return NestedFlow(elements)
+
+
+class Flow:
+    """A cotangent or a tangent, a float, for every id."""
+
+    __slots__ = ("buffer",)
+
+    def __init__(self, size: int) -> None:
+        self.buffer = np.full(size, -0.0)
+
+    def get(self, ids: Any) -> Any:
+        """The numbers at these ids."""
+        return self.buffer[ids] + 0.0
+
+    def reached(self, ids: Any) -> Any:
+        """Whether anything contributed to these ids."""
+        g = self.buffer[ids]
+        return (g != 0.0) | ~np.signbit(g)
+
+    def add(self, ids: Any, ct: Any) -> None:
+        """Add to these ids; one may occur more than once."""
+        ids = np.asarray(ids, dtype=np.int64)
+        _add(self.buffer, ids.ravel(), np.broadcast_to(np.asarray(ct, dtype=float), ids.shape).ravel())
+
+    def add_one(self, i: int, ct: float) -> None:
+        """Add to this id."""
+        self.buffer[i] += ct + 0.0
+
+
+# The loops that numba compiles. Adding 0.0 to a contribution makes -0.0, which says "nothing yet", the other zero.
+
+
+@numba.njit(cache=True, nogil=True)
+def _pull_rows(rows, start, end, cts):  # type: ignore[no-untyped-def]
+    for k in range(end - 1, start - 1, -1):
+        row = rows[k]
+        g = cts[row.id]
+        if g != 0.0 or math.copysign(1.0, g) > 0.0:
+            cts[row.i] += g * row.p + 0.0
+            cts[row.j] += g * row.q + 0.0
+
+
+@numba.njit(cache=True, nogil=True)
+def _push_rows(rows, start, end, tangents):  # type: ignore[no-untyped-def]
+    tangents[0] = -0.0
+    for k in range(start, end):
+        row = rows[k]
+        g = tangents[row.i]
+        if g != 0.0 or math.copysign(1.0, g) > 0.0:
+            tangents[row.id] += g * row.p + 0.0
+        g = tangents[row.j]
+        if g != 0.0 or math.copysign(1.0, g) > 0.0:
+            tangents[row.id] += g * row.q + 0.0
+
+
+@numba.njit(cache=True, nogil=True)
+def _pull_terms(cts, out, row, p, first, ids, n):  # type: ignore[no-untyped-def]
+    for k in range(n):
+        g = cts[out + (k if row.size == 0 else row[k] if row.size > 1 else row[0])]
+        if g != 0.0 or math.copysign(1.0, g) > 0.0:
+            cts[ids[k] if ids.size else first + k] += g * (p[k] if p.size > 1 else p[0]) + 0.0
+
+
+@numba.njit(cache=True, nogil=True)
+def _push_terms(tangents, out, row, p, first, ids, n):  # type: ignore[no-untyped-def]
+    tangents[0] = -0.0
+    for k in range(n):
+        g = tangents[ids[k] if ids.size else first + k]
+        if g != 0.0 or math.copysign(1.0, g) > 0.0:
+            place = out + (k if row.size == 0 else row[k] if row.size > 1 else row[0])
+            tangents[place] += g * (p[k] if p.size > 1 else p[0]) + 0.0
+
+
+@numba.njit(cache=True, nogil=True)
+def _add(cts, ids, ct):  # type: ignore[no-untyped-def]
+    for k in range(len(ids)):
+        cts[ids[k]] += ct[k] + 0.0
+
+
+@numba.njit(cache=True, nogil=True)
+def _consecutive(ids):  # type: ignore[no-untyped-def]
+    for k in range(1, len(ids)):
+        if ids[k] != ids[0] + k:
+            return False
+    return len(ids) > 0
