@@ -1,11 +1,45 @@
 """dualrev: reverse-mode automatic differentiation for code made of loops, branches, recursion and data structures.
 
-So far: the table of derivative rules (`dualrev.primitives`), functions for numbers that are being differentiated
-(`dualrev.math`), and nested data (`dualrev.tree`). The algorithms that use them are in `stages`.
+>>> import dualrev as dr
+>>> def f(x, n):
+...     y = 1.0
+...     while n > 0:
+...         y, n = y * x, n - 1
+...     return y
+>>> dr.grad(f)(2.0, 3)
+12.0
 """
 
-from dualrev import errors, math, tree
+from dualrev import errors, math, numpy, tree
 from dualrev._version import __version__
-from dualrev.overload import value
+from dualrev.arrays import RealArray
+from dualrev.checking import check_grads
+from dualrev.custom import checkpoint, custom_jvp, custom_vjp, primitive, stop_gradient, value
+from dualrev.derivatives import grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad, vjp
+from dualrev.tree import register_node
 
-__all__ = ["__version__", "errors", "math", "tree", "value"]
+__all__ = [
+    "RealArray",
+    "__version__",
+    "check_grads",
+    "checkpoint",
+    "custom_jvp",
+    "custom_vjp",
+    "errors",
+    "grad",
+    "hessian",
+    "hvp",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
+    "jvp",
+    "math",
+    "numpy",
+    "primitive",
+    "register_node",
+    "stop_gradient",
+    "tree",
+    "value",
+    "value_and_grad",
+    "vjp",
+]

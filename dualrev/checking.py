@@ -1,0 +1,97 @@
+"""check_grads: are the derivatives of a function those that differences show?"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dualrev.derivatives import jvp, vjp
+from dualrev.errors import CheckError
+from dualrev.tree import flatten, flatten_leaves
+
+__all__ = ["check_grads"]
+
+
+def check_grads(
+    f: Callable[..., Any],
+    args: Sequence[Any],
+    order: int = 2,
+    modes: Sequence[str] = ("fwd", "rev"),
+    atol: float | None = None,
+    rtol: float | None = None,
+    eps: float | None = None,
+    engine: Any = None,
+) -> None:
+    """Compare the derivatives of f at args with central differences, up to an order, in random directions.
+
+    In mode "fwd", jvp in a direction v against (f(x + eps v) - f(x - eps v)) / (2 eps); in mode "rev", the cotangent
+    that vjp gives along v against the same. Then the derivatives are checked as functions of args themselves, up to
+    `order`. The directions are the same in every call. By default eps is 1e-5 and the tolerances are 1e-6 times the
+    size of the numbers. CheckError (an AssertionError) if they differ; NaN differs from everything.
+
+    >>> check_grads(lambda x: np.sum(np.sin(x) * x), (np.array([0.5, 1.0]),))
+    """
+    unknown = set(modes) - {"fwd", "rev"}
+    if unknown or order < 1:
+        raise ValueError(f"modes are 'fwd' and 'rev', an order is at least 1; got modes={modes!r}, order={order!r}")
+    rng = random.Random(0)
+    args = tuple(args)
+    eps, atol, rtol = 1e-5 if eps is None else eps, 1e-6 if atol is None else atol, 1e-6 if rtol is None else rtol
+    v = _random_like(args, rng)
+    y = f(*args)
+    leaves, structure = flatten_leaves(y)
+    ct = structure.cotangent_leaves([_random_leaf(x, rng) for x in leaves])
+    expected = _inner(ct, _difference(f, args, v, eps))
+    scale = _inner_of_sizes(ct, y, args, v)
+
+    def check(what: str, found: float) -> None:
+        allowed = atol * max(scale, 1.0) + rtol * abs(expected)
+        if not abs(found - expected) <= allowed:
+            raise CheckError(f"{what} of order {order} below the top", found, expected, f"within {allowed:.2g}")
+
+    if "fwd" in modes:
+        check("jvp in a random direction", _inner(ct, jvp(f, args, v, engine=engine)[1]))
+    if "rev" in modes:
+        check("vjp in a random direction", _inner(vjp(f, *args, engine=engine)[1](ct), v))
+    if order > 1:
+        if "fwd" in modes:
+            check_grads(lambda *xs: jvp(f, xs, v, engine=engine)[1], args, order - 1, modes, atol, rtol, eps, engine)
+        if "rev" in modes:
+            check_grads(lambda *xs: vjp(f, *xs, engine=engine)[1](ct), args, order - 1, modes, atol, rtol, eps, engine)
+
+
+def _random_leaf(x: Any, rng: random.Random) -> Any:
+    if not np.ndim(x):
+        return rng.uniform(0.5, 1.0) * rng.choice([-1, 1])
+    return np.array([rng.uniform(0.5, 1.0) * rng.choice([-1, 1]) for _ in range(np.size(x))]).reshape(np.shape(x))
+
+
+def _random_like(data: Any, rng: random.Random) -> Any:
+    leaves, structure = flatten_leaves(data)
+    return structure.map_leaves([_random_leaf(x, rng) for x in leaves])
+
+
+def _difference(f: Callable[..., Any], args: tuple[Any, ...], v: Any, eps: float) -> Any:
+    """(f(x + eps v) - f(x - eps v)) / (2 eps), in double precision."""
+    leaves, structure = flatten_leaves(args)
+    steps = flatten_leaves(v)[0]
+    wide = [np.asarray(x, dtype=float) if np.ndim(x) else float(x) for x in leaves]
+    above, below = (
+        flatten_leaves(f(*structure.rebuild_leaves([x + t * s for x, s in zip(wide, steps, strict=True)])))[0]
+        for t in (eps, -eps)
+    )
+    slopes = [(np.asarray(a) - np.asarray(b)) / (2.0 * eps) for a, b in zip(above, below, strict=True)]
+    return [x.tolist() if not x.ndim else x for x in slopes]
+
+
+def _inner(ct: Any, v: Any) -> float:
+    return math.fsum(c * w for c, w in zip(flatten(ct)[0], flatten(v)[0], strict=True))
+
+
+def _inner_of_sizes(ct: Any, y: Any, args: Any, v: Any) -> float:
+    """The size of the numbers that differences were taken of."""
+    return math.fsum(abs(c * x) for c, x in zip(flatten(ct)[0], flatten(y)[0], strict=True))

@@ -1,0 +1,391 @@
+"""The public API: gradients, Jacobians, Hessians and products with them, all from `vjp` and `jvp`.
+
+Names and conventions are JAX's. Every function here takes an `engine`: by default the tape (dualrev.engine); any module
+or object with `vjp(f, *primals) -> (y, pullback)`, such as a stage of the paper, does as well:
+`dr.grad(f, engine=stages.d2_staged)`.
+
+Arguments and values are nested data: floats, numpy floating scalars and arrays of them, in tuples, lists, dicts,
+namedtuples, dataclasses and classes registered with `register_node`. Cotangents and gradients have the structure, the
+shapes and the dtypes of what they belong to, and None in place of everything discrete (ints, strings, None, ...).
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import math
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dualrev import engine as default_engine
+from dualrev.arrays.storage import RealArray, innermost, strip
+from dualrev.errors import ArgumentError, ArgumentNumberError, AuxiliaryError, ScalarError, TangentError
+from dualrev.overload import DualNumber
+from dualrev.tree import flatten_leaves
+
+__all__ = [
+    "grad",
+    "hessian",
+    "hvp",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
+    "jvp",
+    "value_and_grad",
+    "vjp",
+]
+
+Argnums = int | Sequence[int]
+
+
+def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False, engine: Any = None) -> Any:
+    """The value of f at the primals, and the pullback: the map from cotangents of the value to those of the primals.
+
+    Returns (y, pullback), or (y, pullback, aux) if has_aux says that f returns (y, aux). pullback(ct) takes a cotangent
+    of the structure of y and returns a tuple with one cotangent for every primal. It can be called any number of times.
+
+    Raises ArgumentError if the primals hold no real scalar, OutputError if y holds none, and CotangentError (from the
+    pullback) for a cotangent of another structure. Source: Smeding and Vákár 2023, section 3 (Wrap).
+
+    >>> y, pullback = vjp(lambda x, y: x * (x + y), 3.0, 2.0)
+    >>> y, pullback(1.0)
+    (15.0, (8.0, 3.0))
+    """
+    y, derivative, aux = _linearize(f, primals, has_aux, engine)
+    return (y, derivative.pull, aux) if has_aux else (y, derivative.pull)
+
+
+def jvp(
+    f: Callable[..., Any],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: bool = False,
+    engine: Any = None,
+) -> Any:
+    """The value of f at the primals, and its derivative in the direction of the tangents: forward mode.
+
+    Primals and tangents are tuples (or lists) of the same structure; None is the tangent of what is discrete. Returns
+    (y, dy), or (y, dy, aux) if has_aux says that f returns (y, aux). TangentError if the structures differ.
+
+    The default engine runs f once, and pushes the tangents along the tape: memory grows with the operations of f.
+
+    >>> jvp(lambda x, y: x * y, (3.0, 2.0), (1.0, 0.5))
+    (6.0, 3.5)
+    """
+    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
+        raise TangentError(tangents, "a tuple or a list, as primals are: write jvp(f, (x,), (t,))")
+    y, derivative, aux = _linearize(f, tuple(primals), has_aux, engine)
+    dy = derivative.push(*tangents)
+    return (y, dy, aux) if has_aux else (y, dy)
+
+
+def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, engine: Any = None) -> Callable[..., Any]:
+    """The gradient of f, a function that returns one real number.
+
+    The function that is returned takes the arguments of f, and returns the gradient with respect to the argument
+    `argnums`, or a tuple of gradients if argnums is a tuple; (gradient, aux) if has_aux says that f returns (y, aux).
+
+    Raises ArgumentError (a TypeError) if a chosen argument holds no real scalar, such as 2 in place of 2.0, and
+    ScalarError (a TypeError) if f returns something else than one real number.
+
+    >>> grad(lambda x, y: x * x * y)(3.0, 2.0)
+    12.0
+    >>> grad(lambda p: p["a"] * p["n"])({"a": 0.5, "n": 3})
+    {'a': 3.0, 'n': None}
+    """
+    return Transformed(_grad, f, argnums=argnums, has_aux=has_aux, engine=engine)
+
+
+def value_and_grad(
+    f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, engine: Any = None
+) -> Callable[..., Any]:
+    """The value of f and its gradient, from one run of f: see `grad`.
+
+    Returns (y, gradient), or ((y, aux), gradient) with has_aux.
+
+    >>> value_and_grad(lambda x: x**3)(2.0)
+    (8.0, 12.0)
+    """
+    return Transformed(_value_and_grad, f, argnums=argnums, has_aux=has_aux, engine=engine)
+
+
+def jacrev(
+    f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, engine: Any = None
+) -> Callable[..., Any]:
+    """The Jacobian of f, row by row in reverse mode: best where f has fewer results than arguments.
+
+    It has the structure of f's value, with the structure of the argument in place of each leaf: a leaf of shape s by a
+    leaf of shape t is an array of shape s + t, or a float where both are scalars.
+
+    >>> jacrev(lambda x: [x[0] * x[1], x[0]])([2.0, 3.0])
+    [[3.0, 2.0], [1.0, 0.0]]
+    """
+    return Transformed(_jacobian, f, argnums=argnums, has_aux=has_aux, engine=engine, mode="rev")
+
+
+def jacfwd(
+    f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, engine: Any = None
+) -> Callable[..., Any]:
+    """The Jacobian of f, column by column in forward mode: best where f has fewer arguments than results.
+
+    >>> jacfwd(lambda x: np.array([x, x * x]))(3.0)
+    array([1., 6.])
+    """
+    return Transformed(_jacobian, f, argnums=argnums, has_aux=has_aux, engine=engine, mode="fwd")
+
+
+def jacobian(
+    f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, engine: Any = None
+) -> Callable[..., Any]:
+    """The Jacobian of f, by rows or by columns, whichever is fewer: see `jacrev`.
+
+    >>> jacobian(lambda x: x * x[0])(np.array([2.0, 3.0]))
+    array([[4., 0.],
+           [3., 2.]])
+    """
+    return Transformed(_jacobian, f, argnums=argnums, has_aux=has_aux, engine=engine, mode=None)
+
+
+def hessian(
+    f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, engine: Any = None
+) -> Callable[..., Any]:
+    """The second derivatives of f: the Jacobian of its Jacobian.
+
+    For f of an array of shape s to a number, an array of shape s + s.
+
+    >>> hessian(lambda x: x[0] ** 2 * x[1])(np.array([3.0, 2.0]))
+    array([[4., 6.],
+           [6., 0.]])
+    """
+    return jacobian(jacrev(f, argnums, has_aux, engine), argnums, has_aux, engine)
+
+
+def hvp(f: Callable[..., Any], engine: Any = None) -> Callable[..., Any]:
+    """The product of the Hessian of f and a vector.
+
+    hvp(f)(x, p, *args) is that of f at x, where f(x, *args) is one real number, with p. p has the structure of
+    x. The order of the arguments is that of SciPy's `hessp`. It costs a small multiple of f; no Hessian is made.
+
+    >>> hvp(lambda x: 2 * x[0] ** 2 + 3 * x[0] * x[1] + 4 * x[1] ** 2)([3.0, 4.0], [7.0, 8.0])
+    [52.0, 85.0]
+    """
+    return Transformed(_hvp, f, engine=engine)
+
+
+class Transformed:
+    """What `grad` and the others return: a function that pickles if f does."""
+
+    def __init__(self, compute: Callable[..., Any], f: Callable[..., Any], **options: Any) -> None:
+        if not callable(f):
+            raise TypeError(f"expected a function to differentiate, got {f!r} (type {type(f).__name__})")
+        functools.update_wrapper(self, f)
+        self._compute, self._f, self._options = compute, f, options
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._compute(self._f, args, kwargs, **self._options)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<dualrev {self._compute.__name__.strip('_')} of {self._f!r}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        options = dict(self._options)
+        if isinstance(options["engine"], types.ModuleType):
+            options["engine"] = _Module(options["engine"].__name__)
+        return _again, (self._compute, self._f, options)
+
+
+class _Module(str):
+    """The name of a module, which does not pickle itself."""
+
+    __slots__ = ()
+
+
+def _again(compute: Callable[..., Any], f: Callable[..., Any], options: dict[str, Any]) -> Transformed:
+    if isinstance(options["engine"], _Module):
+        options = {**options, "engine": importlib.import_module(options["engine"])}
+    return Transformed(compute, f, **options)
+
+
+# One run of f
+
+
+class _ByPullback:
+    """The derivative of an engine that has no forward mode: the transpose of its transpose."""
+
+    def __init__(self, engine: Any, y: Any, pull: Callable[[Any], tuple[Any, ...]]) -> None:
+        self._engine, self._y, self.pull = engine, y, pull
+
+    def push(self, *tangents: Any) -> Any:
+        leaves, structure = flatten_leaves(self._y)
+        zeros = structure.cotangent_leaves([np.zeros(np.shape(x)) if np.ndim(x) else 0.0 for x in leaves])
+        _, transpose = self._engine.vjp(self.pull, zeros)
+        return transpose(tangents)[0]
+
+
+def _linearize(f: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool, engine: Any) -> tuple[Any, Any, Any]:
+    """The value of f, its derivative (with `pull` and `push`), and what else it returned."""
+    engine = default_engine if engine is None else engine
+    aux: list[Any] = []
+    function = _without_aux(f, aux) if has_aux else f
+    if hasattr(engine, "linearize"):
+        y, derivative = engine.linearize(function, *primals)
+    else:
+        y, pull = engine.vjp(function, *primals)
+        derivative = _ByPullback(engine, y, pull)
+    return y, derivative, aux[0] if has_aux else None
+
+
+def _without_aux(f: Callable[..., Any], aux: list[Any]) -> Callable[..., Any]:
+    """f without its second result, which goes to the list, as the values that the caller's own level sees."""
+
+    def function(*duals: Any) -> Any:
+        made = f(*duals)
+        if not isinstance(made, tuple) or len(made) != 2:
+            raise AuxiliaryError(made)
+        run = innermost(flatten_leaves(duals)[0])
+        assert run is not None
+        leaves, structure = flatten_leaves(made[1])
+        aux[:] = [structure.rebuild_leaves([_own(strip(leaf, run)) for leaf in leaves])]
+        return made[0]
+
+    return function
+
+
+def _own(leaf: Any) -> Any:
+    return leaf.copy() if isinstance(leaf, (RealArray, np.ndarray)) else leaf
+
+
+def _choose(
+    f: Callable[..., Any], argnums: Argnums, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """f as a function of the chosen arguments only, and those."""
+    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    if not numbers or not all(isinstance(k, int) and -len(args) <= k < len(args) for k in numbers):
+        raise ArgumentNumberError(argnums, len(args))
+    numbers = tuple(k % len(args) for k in numbers)
+    if len(set(numbers)) < len(numbers):
+        raise ArgumentNumberError(argnums, len(args))
+    chosen = tuple(args[k] for k in numbers)
+    if len(chosen) > 1:  # a single one is looked at by the engine
+        for x in chosen:
+            if not flatten_leaves(x)[0]:
+                raise ArgumentError((x,))
+
+    def function(*duals: Any) -> Any:
+        whole = list(args)
+        for k, u in zip(numbers, duals, strict=True):
+            whole[k] = u
+        return f(*whole, **kwargs)
+
+    return functools.update_wrapper(function, f), chosen
+
+
+def _value_and_grad(
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    *,
+    argnums: Argnums,
+    has_aux: bool,
+    engine: Any,
+) -> Any:
+    function, chosen = _choose(f, argnums, args, kwargs)
+    y, derivative, aux = _linearize(function, chosen, has_aux, engine)
+    one: Any = 1.0
+    if not isinstance(y, (float, np.floating, DualNumber)):
+        if not isinstance(y, (np.ndarray, RealArray)) or y.ndim:
+            raise ScalarError(y)
+        one = np.ones(())
+    gradient = derivative.pull(one)
+    gradient = gradient[0] if isinstance(argnums, int) else gradient
+    return ((y, aux) if has_aux else y), gradient
+
+
+def _grad(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], **options: Any) -> Any:
+    y, gradient = _value_and_grad(f, args, kwargs, **options)
+    return (gradient, y[1]) if options["has_aux"] else gradient
+
+
+def _hvp(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], *, engine: Any) -> Any:
+    if len(args) < 2:
+        raise TypeError("hvp(f) takes x and p, and then whatever else f takes: hvp(f)(x, p, *args)")
+    x, p, *rest = args
+    gradient = grad(f, engine=engine)
+    return jvp(lambda x: gradient(x, *rest, **kwargs), (x,), (p,), engine=engine)[1]
+
+
+def _jacobian(
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    *,
+    argnums: Argnums,
+    has_aux: bool,
+    engine: Any,
+    mode: str | None,
+) -> Any:
+    function, chosen = _choose(f, argnums, args, kwargs)
+    y, derivative, aux = _linearize(function, chosen, has_aux, engine)
+    outputs, output = flatten_leaves(y)
+    inputs, structure = flatten_leaves(chosen)
+    if mode is None:
+        mode = "rev" if sum(map(_size, outputs)) <= sum(map(_size, inputs)) else "fwd"
+    if mode == "rev":
+        rows = [flatten_leaves(derivative.pull(ct))[0] for ct in _basis(outputs, output)]
+        blocks = _blocks(outputs, inputs, rows)
+    else:
+        columns = [flatten_leaves(derivative.push(*tangents))[0] for tangents in _basis(inputs, structure)]
+        transposed = _blocks(inputs, outputs, columns)
+        blocks = [[_transpose(transposed[k][j], np.ndim(x)) for k, x in enumerate(inputs)] for j in range(len(outputs))]
+    made = output.map_leaves([structure.map_leaves(row) for row in blocks])
+    if isinstance(argnums, int):
+        made = output.map_leaves([structure.map_leaves(row)[0] for row in blocks])
+    return (made, aux) if has_aux else made
+
+
+def _basis(leaves: Sequence[Any], structure: Any) -> Any:
+    """Every unit vector of nested data with these leaves."""
+    zeros = [np.zeros(np.shape(x)) if np.ndim(x) else 0.0 for x in leaves]
+    for k, x in enumerate(leaves):
+        for place in range(_size(x)):
+            one: Any = 1.0
+            if np.ndim(x):
+                one = np.zeros(np.shape(x))
+                one.reshape(-1)[place] = 1.0
+            yield structure.cotangent_leaves([*zeros[:k], one, *zeros[k + 1 :]])
+
+
+def _size(x: Any) -> int:
+    return math.prod(np.shape(x))
+
+
+def _blocks(of: Sequence[Any], by: Sequence[Any], rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """For every leaf of the one side and of the other, their part of the matrix: shape of the one + of the other."""
+    blocks, start = [], 0
+    for x in of:
+        mine = rows[start : start + _size(x)]
+        start += _size(x)
+        if np.ndim(x):
+            blocks.append([_stack([row[k] for row in mine], np.shape(x), u) for k, u in enumerate(by)])
+        else:
+            blocks.append(list(mine[0]))
+    return blocks
+
+
+def _stack(rows: list[Any], shape: tuple[int, ...], u: Any) -> Any:
+    if not rows:
+        return np.zeros(shape + np.shape(u))
+    return np.reshape(np.stack(rows), shape + np.shape(u))
+
+
+def _transpose(block: Any, first: int) -> Any:
+    """The first axes behind the others."""
+    if not first:
+        return block
+    return np.transpose(block, [*range(first, np.ndim(block)), *range(first)])

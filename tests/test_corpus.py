@@ -1,0 +1,39 @@
+"""What people really write, through the public API: each against differences, to order 2, and in both modes."""
+
+import math
+
+import pytest
+from corpus import CASES
+from oracle import assert_same, check_order_2, check_vjp, direction, flat
+
+import dualrev as dr
+
+every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+
+
+def test_the_corpus_is_large():
+    assert len(CASES) >= 150
+    assert len({case.name for case in CASES}) == len(CASES)
+
+
+@every_case
+def test_the_derivative_is_that_of_differences(case):
+    check_vjp(dr.vjp, case.function, *case.primals)
+
+
+@every_case
+def test_the_second_derivative_is_that_of_differences(case):
+    check_order_2(dr.vjp, case.function, *case.primals, rtol=1e-7)
+
+
+@every_case
+def test_forward_mode_is_the_transpose_of_reverse_mode(case):
+    """<ct, jvp(v)> = <vjp(ct), v>, and jvp's value is vjp's"""
+    y, pullback = dr.vjp(case.function, *case.primals)
+    v = direction(case.primals)
+    same, dy = dr.jvp(case.function, case.primals, v)
+    assert_same(same, y)
+    ct = direction(y, seed=1)
+    terms = [c * d for c, d in zip(flat(ct), flat(dy), strict=True)]
+    mirror = [c * d for c, d in zip(flat(pullback(ct)), flat(v), strict=True)]
+    assert_same(math.fsum(terms), math.fsum(mirror), rtol=1e-9, floor=1e-12 * max(map(abs, [*terms, *mirror])))
