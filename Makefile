@@ -4,9 +4,10 @@
 #   make test                               the tests         make campaign   the long ones too
 #   make check                              format, lint, types      make format    mend the first two
 #   make bench                              times by pytest-benchmark
+#   make peers                              times beside other AD libraries, which it installs first (6 GB)
 #   make figures                            paper_figures/, made anew
 
-.PHONY: compare test campaign bench figures check format clean
+.PHONY: compare test campaign bench peers figures check format clean
 .DEFAULT_GOAL := compare
 
 ARGS ?=
@@ -26,6 +27,10 @@ campaign: $(SETUP)
 
 bench: $(SETUP)
 	$(RUN) pytest bench --benchmark-disable-gc --benchmark-group-by=group --benchmark-columns=min,median,rounds --benchmark-sort=name $(ARGS)
+
+peers: $(SETUP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[peers]'
+	$(BIN)/python bench/peers.py $(ARGS)
 
 figures: $(SETUP)
 	$(RUN) paper_figures.diffs

@@ -16,9 +16,11 @@ from dualrev.arrays import RealArray
 from dualrev.checking import check_grads
 from dualrev.custom import checkpoint, custom_jvp, custom_vjp, primitive, stop_gradient, value
 from dualrev.derivatives import grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad, vjp
+from dualrev.tape import Real
 from dualrev.tree import register_node
 
 __all__ = [
+    "Real",
     "RealArray",
     "__version__",
     "check_grads",

@@ -1,0 +1,45 @@
+"""What docs/conventions.md says is true: its examples run, and its table holds what the table of primitives says."""
+
+import doctest
+import math
+import re
+from pathlib import Path
+
+import pytest
+from pages import table
+
+from dualrev.primitives import PRIMITIVES
+
+PAGE = Path(__file__).parent.parent / "docs" / "conventions.md"
+
+
+def test_the_examples_run():
+    found = doctest.testfile(str(PAGE), module_relative=False)
+    assert found.failed == 0
+    assert found.attempted >= 20
+
+
+#: How the page writes a partial derivative.
+SAID = {"1.0": "1 (as JAX)", "0.0": "0", "0.5": "one half each", "inf": "inf", "nan": "NaN"}
+
+
+@pytest.mark.parametrize(
+    ("name", "point", "expected"),
+    [
+        ("abs", (0.0,), (1.0,)),
+        ("sign", (0.0,), (0.0,)),
+        ("maximum", (2.0, 2.0), (0.5, 0.5)),
+        ("minimum", (2.0, 2.0), (0.5, 0.5)),
+        ("sqrt", (0.0,), (math.inf,)),
+        ("cbrt", (0.0,), (math.inf,)),
+        ("atan2", (0.0, 0.0), (math.nan, math.nan)),
+        ("hypot", (0.0, 0.0), (math.nan, math.nan)),
+        ("floor", (2.0,), (0.0,)),
+        ("round", (0.5,), (0.0,)),
+        ("acosh", (1.0,), (math.inf,)),
+    ],
+)
+def test_the_conventions_at_kinks_are_edges_of_the_table(name, point, expected):
+    assert str(PRIMITIVES[name].edges[point]) == str(expected)
+    (row,) = [row for row in table(PAGE, "kinks") if name in re.findall(r"\w+", row[0])]
+    assert row[2].startswith(SAID[str(expected[0])])
