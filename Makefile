@@ -30,7 +30,7 @@ bench: $(SETUP)
 
 peers: $(SETUP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[peers]'
-	$(BIN)/python bench/peers.py $(ARGS)
+	$(BIN)/python -m bench.peers $(ARGS)
 
 figures: $(SETUP)
 	$(RUN) paper_figures.diffs

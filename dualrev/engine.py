@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dualrev.arrays.record import ids_of
-from dualrev.arrays.storage import RealArray, innermost, strip
+from dualrev.arrays.storage import RealArray, holds_duals, innermost, plain, strip
 from dualrev.errors import ArgumentError, OutputError, TangentError
 from dualrev.overload import DualNumber
 from dualrev.tape import Real, Tape, real
@@ -37,7 +37,7 @@ class Linearized:
         flow = self._linear.flow(cts, self._scalars)
         for ids, leaf in zip(self._outputs, cts, strict=True):
             if ids is not None:
-                flow.add(ids, leaf)
+                _seed(flow, ids, leaf)
         self._linear.pull(flow)
         return self._structure.cotangent_leaves(_read(flow, self._inputs))
 
@@ -46,7 +46,7 @@ class Linearized:
         leaves = self._structure.read_leaves(tangents, TangentError)
         flow = self._linear.flow(leaves, self._scalars)
         for ids, leaf in zip(self._inputs, leaves, strict=True):
-            flow.add(ids, leaf)
+            _seed(flow, ids, leaf)
         self._linear.push(flow)
         return self._output.cotangent_leaves(_read(flow, self._outputs, self._output.leaf_parts()))
 
@@ -102,6 +102,18 @@ def _value(run: Tape, leaf: Any) -> Any:
         stripped = strip(leaf, run)
         return stripped.copy()
     return strip(leaf, run)
+
+
+def _seed(flow: Any, ids: Any, leaf: Any) -> None:
+    """Where to begin. A zero takes no part: a result that is not asked for, an argument that does not move."""
+    if holds_duals(leaf):
+        flow.add(ids, leaf)
+    elif np.ndim(leaf):
+        leaf = plain(leaf)
+        chosen = leaf != 0.0
+        flow.add(ids[chosen], leaf[chosen])
+    elif leaf != 0.0:
+        flow.add(ids, leaf)
 
 
 def _read(flow: Any, ids: list[Any], parts: list[Any] | None = None) -> list[Any]:

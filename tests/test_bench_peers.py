@@ -7,23 +7,19 @@ import importlib.util
 import json
 import math
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-PATH = Path(__file__).parent.parent / "bench" / "peers.py"
+import bench.peers
+from bench import peer_programs
+
 SIZES = {"oscillator": 3, "tree": 12, "mixture": 4, "network": 3}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def peers():
-    """The script as a module; its folder is no package."""
-    spec = importlib.util.spec_from_file_location("bench_peers", PATH)
-    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules[spec.name]
+    return bench.peers
 
 
 @pytest.fixture
@@ -81,12 +77,12 @@ def test_a_tree_has_its_size_and_uses_all_parameters(peers):
 
 def test_a_tree_by_hand(peers):
     expression = ("add", ("multiply", ("leaf", 0), ("leaf", 1)), ("negate", ("leaf", 0)))
-    assert peers.tree(math, [3.0, 5.0], expression) == 12.0
+    assert peer_programs.tree(math, [3.0, 5.0], expression) == 12.0
 
 
 def test_no_other_expressions(peers):
     with pytest.raises(ValueError, match="no expression"):
-        peers.tree(math, [3.0], ("divide", ("leaf", 0), ("leaf", 0)))
+        peer_programs.tree(math, [3.0], ("divide", ("leaf", 0), ("leaf", 0)))
 
 
 def test_the_mixture_in_arrays(peers):

@@ -16,7 +16,7 @@ from dualrev.arrays.storage import RealArray, adopt, innermost, plain, real_arra
 from dualrev.overload import DualNumber, Run
 from dualrev.tape import Real, Rule, Tape, Terms, real
 
-__all__ = ["NestedFlow", "attach", "by_rule", "by_terms", "ids_of", "sum_of_rows"]
+__all__ = ["NestedFlow", "attach", "by_rule", "by_terms", "holding", "ids_of", "sum_of_rows"]
 
 
 def attach(run: Tape, y: Any, out: int) -> Any:
@@ -71,7 +71,7 @@ def by_rule(
     args = tuple(real_array(u) for u in args)
     run = innermost(args)
     if run is None:
-        return compute(*(plain(u) for u in args))
+        return holding(compute(*(plain(u) for u in args)), args)
     if not isinstance(run, Tape):
         return compute(*(to_objects(u) for u in args))
     # what is saved must not change when the user's function assigns to an element later
@@ -93,6 +93,15 @@ def by_rule(
     )
     made = tuple(attach(run, v, out) for v, out in zip(ys, outs, strict=True))
     return made if isinstance(y, tuple) else made[0]
+
+
+def holding(y: Any, args: Sequence[Any]) -> Any:
+    """A plain result that can hold numbers under differentiation, if one of the arguments could."""
+    if isinstance(y, tuple):
+        return type(y)(holding(v, args) for v in y)
+    if isinstance(y, np.ndarray) and y.ndim and y.dtype == float and any(isinstance(u, RealArray) for u in args):
+        return RealArray(np.ascontiguousarray(y))
+    return y
 
 
 class NestedFlow:
