@@ -21,6 +21,7 @@ not resolved: 0 times a partial that is infinite would be NaN. Contributions are
 
 from __future__ import annotations
 
+import functools
 import io
 import itertools
 import math
@@ -309,11 +310,12 @@ class Linear:
         if isinstance(flow, Flow):
             _pull_rows(self.rows, start, end, flow.buffer)
             return
-        for terms, id in self._terms(start, end, step=-1):
+        for p, i, q, j, id in reversed(self._objects[start:end]):
             if flow.has(id):
                 g = flow.take(id)
-                for p, i in terms:
-                    flow.add_one(i, g * p)
+                flow.add_one(i, g * p)
+                if j:
+                    flow.add_one(j, g * q)
 
     def _push_rows(self, flow: Any, start: int, end: int) -> None:
         if start == end:
@@ -321,19 +323,23 @@ class Linear:
         if isinstance(flow, Flow):
             _push_rows(self.rows, start, end, flow.buffer)
             return
-        for terms, id in self._terms(start, end, step=1):
-            for p, i in terms:
-                if i and flow.has(i):
-                    flow.add_one(id, flow.take(i) * p)
+        for p, i, q, j, id in self._objects[start:end]:
+            if i and flow.has(i):
+                flow.add_one(id, flow.take(i) * p)
+            if j and flow.has(j):
+                flow.add_one(id, flow.take(j) * q)
 
-    def _terms(self, start: int, end: int, step: int) -> Any:
-        """The contributions of the rows from start to end, in either order, with their id."""
-        rows = self.rows[start:end].tolist()
-        for id, group in itertools.groupby(rows[::step], key=lambda row: row[4]):
-            terms = [term for p, i, q, j, _ in list(group)[::step] for term in ((p, i), (q, j))]
+    @functools.cached_property
+    def _objects(self) -> list[tuple[Any, ...]]:
+        """The rows, with the partials that are numbers of an outer run."""
+        rows: list[tuple[Any, ...]] = self.rows.tolist()
+        first = -1
+        for k, (_, i, _, j, id) in enumerate(rows if self.nested else ()):
+            first = k if not k or rows[k - 1][4] != id else first  # an operation on many numbers has several rows
             if id in self.nested:
-                terms = [(p, i) for p, (_, i) in zip(self.nested[id], terms, strict=False)]
-            yield terms, id
+                p, q, *_ = (*self.nested[id][2 * (k - first) :], 0.0, 0.0)
+                rows[k] = p, i, q, j, id
+        return rows
 
 
 def _is_nested(x: Any) -> bool:
