@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.arrays.record import ids_of
-from dualrev.arrays.storage import RealArray, holds_duals, innermost, plain, strip
+from dualrev.arrays.record import consecutive, ids_of
+from dualrev.arrays.storage import RealArray, holds_duals, innermost, plain, real_array, strip
 from dualrev.errors import ArgumentError, OutputError, TangentError
-from dualrev.overload import DualNumber
-from dualrev.tape import Real, Tape, real
+from dualrev.tape import Range, Real, Tape, real
 from dualrev.tree import flatten_leaves
 
 __all__ = ["Linearized", "linearize", "vjp"]
@@ -65,7 +64,8 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Linearized]:
         innermost(outputs)  # is none of them left over from a call that has ended?
         ids = [_ids(run, leaf) for leaf in outputs]
         values = output.rebuild_leaves([_value(run, leaf) for leaf in outputs])
-    return values, Linearized(run.finished(), list(inputs), structure, ids, output)
+        linear = run.finished()
+    return values, Linearized(linear, list(inputs), structure, ids, output)
 
 
 def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
@@ -76,17 +76,17 @@ def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tupl
 
 def _interleave(run: Tape, leaf: Any) -> tuple[Any, Any]:
     """A leaf of the primals: its ids, and what stands for it in the function."""
-    if isinstance(leaf, (np.ndarray, RealArray)):
-        innermost([leaf])
-        out = run.allocate(leaf.size)
-        ids = np.arange(out, out + leaf.size).reshape(leaf.shape)
-        if isinstance(leaf, RealArray):
-            made = leaf.copy()
-            made.layer(run)[...] = ids
-            return ids, made
-        return ids, RealArray(np.array(leaf, dtype=float, order="C"), {run: ids.copy()})
-    i = run.fresh()
-    return i, real(run, leaf, i)
+    if not isinstance(leaf, (np.ndarray, RealArray)):
+        i = run.fresh()
+        return i, real(run, leaf, i)
+    innermost([leaf])  # is it left over from a call that has ended?
+    ids = Range(run.allocate(leaf.size), leaf.shape)
+    if isinstance(leaf, RealArray):
+        made = leaf.copy("K")
+        made.layer(run)[...] = np.asarray(ids)
+        return ids, made
+    x = np.array(leaf, dtype=float)
+    return ids, RealArray(x, {run: consecutive(ids.start, x)})
 
 
 def _ids(run: Tape, leaf: Any) -> Any:
@@ -98,10 +98,7 @@ def _ids(run: Tape, leaf: Any) -> Any:
 
 def _value(run: Tape, leaf: Any) -> Any:
     """What a leaf of the value is outside of the run; an array is the caller's own."""
-    if isinstance(leaf, RealArray):
-        stripped = strip(leaf, run)
-        return stripped.copy()
-    return strip(leaf, run)
+    return strip(leaf, run).copy() if isinstance(leaf, RealArray) else strip(leaf, run)
 
 
 def _seed(flow: Any, ids: Any, leaf: Any) -> None:
@@ -111,19 +108,22 @@ def _seed(flow: Any, ids: Any, leaf: Any) -> None:
     elif np.ndim(leaf):
         leaf = plain(leaf)
         chosen = leaf != 0.0
-        flow.add(ids[chosen], leaf[chosen])
+        flow.add(*((ids, leaf) if chosen.all() else (np.asarray(ids)[chosen], leaf[chosen])))
     elif leaf != 0.0:
         flow.add(ids, leaf)
 
 
 def _read(flow: Any, ids: list[Any], parts: list[Any] | None = None) -> list[Any]:
-    """The numbers that arrived, leaf by leaf."""
-    made = []
+    """The numbers that arrived, leaf by leaf; zeros for a leaf of the value that is a constant."""
+    numbers = iter(flow.numbers([i for i in ids if isinstance(i, int)]))
+    made: list[Any] = []
     for k, i in enumerate(ids):
-        if i is None:
+        if isinstance(i, int):
+            made.append(next(numbers))
+        elif i is None:
             shape = getattr(parts[k], "shape", None) if parts else None
             made.append(0.0 if shape is None else np.zeros(shape))
         else:
             u = flow.get(i)
-            made.append(float(u) if np.ndim(u) == 0 and not isinstance(u, (DualNumber, RealArray, np.ndarray)) else u)
+            made.append(u if isinstance(u, (RealArray, np.ndarray)) else real_array(u))  # numpy's arrays without axes
     return made

@@ -206,6 +206,7 @@ def contribute(run: Run, kind: Any, y: Any, args: Sequence[Any], partials: Seque
     return kind.op(run, y, args, partials)
 
 
+@functools.cache
 def function(primitive: Primitive) -> Callable[..., Any]:
     """The primitive as a Python function of plain and dual numbers.
 

@@ -21,7 +21,6 @@ not resolved: 0 times a partial that is infinite would be NaN. Contributions are
 
 from __future__ import annotations
 
-import functools
 import io
 import itertools
 import math
@@ -37,7 +36,7 @@ from dualrev.errors import LeakError
 from dualrev.overload import DualNumber, Run, overload
 from dualrev.primitives import FUNCTIONS
 
-__all__ = ["Block", "Flow", "Linear", "NestedReal", "Real", "Rule", "Tape", "Terms", "real"]
+__all__ = ["Block", "Flow", "Linear", "NestedReal", "Range", "Real", "Rule", "Tape", "Terms", "real"]
 
 ROW = np.dtype([("p", float), ("i", np.int64), ("q", float), ("j", np.int64), ("id", np.int64)])
 _pack = struct.Struct("dqdqq").pack
@@ -62,7 +61,7 @@ class Tape(Run):
     Threads of the user's function may write at the same time: every row has its id in it and is written at once.
     """
 
-    __slots__ = ("_elements", "_lock", "blocks", "buffer", "fresh", "nested", "write")
+    __slots__ = ("_elements", "_lock", "blocks", "buffer", "fresh", "nested", "write")  # faster than a dict
 
     def __init__(self) -> None:
         super().__init__()
@@ -79,6 +78,7 @@ class Tape(Run):
 
     def __exit__(self, *exception: object) -> None:
         super().__exit__(*exception)
+        self.blocks = []  # they may know numbers of this run: that would be a cycle
         self.write = self.fresh = _leaked  # so that no operation has to ask whether its run is over
 
     def allocate(self, n: int) -> int:
@@ -167,14 +167,15 @@ class Terms:
     """Contributions one by one: the tangent of result row[k] has the term p[k] times the tangent of id ids[k].
 
     `row` is None where it is 0, 1, 2, ...; p has one entry where all are equal; ids is an int, the first one, where
-    they are consecutive.
+    they are consecutive. An array of ids may change later, so it is copied.
     """
 
     __slots__ = ("id", "ids", "n", "nested", "out", "p", "row")
 
     def __init__(self, id: int, out: int, row: np.ndarray | None, p: Any, ids: np.ndarray) -> None:
         self.id, self.out, self.row, self.p, self.n = id, out, row, p, ids.size
-        self.ids = int(ids[0]) if _consecutive(ids) else ids
+        flat = ids.reshape(-1)
+        self.ids = int(flat[0]) if _consecutive(flat) else flat.copy() if np.may_share_memory(flat, ids) else flat
         self.nested = not isinstance(p, np.ndarray)
 
     def pull(self, flow: Any) -> None:
@@ -232,12 +233,12 @@ class Rule:
         nested: bool,
     ) -> None:
         self.id, self.outs, self.shapes, self.nested = id, outs, shapes, nested
-        self.ids = [None if i is None else i.copy() for i in ids]
+        self.ids = [None if i is None else _saved(i) for i in ids]
         self._pull, self._push = pull, push
 
     def pull(self, flow: Any) -> None:
         """Add to the operands' cotangents."""
-        places = [_places(out, shape) for out, shape in zip(self.outs, self.shapes, strict=True)]
+        places = [Range(out, shape) for out, shape in zip(self.outs, self.shapes, strict=True)]
         if not any(flow.reached(place).any() for place in places):
             return
         cotangents = self._pull([flow.get(place) for place in places])
@@ -252,11 +253,30 @@ class Rule:
             return
         tangents = self._push([None if i is None else flow.get(i) for i in self.ids])
         for out, shape, t in zip(self.outs, self.shapes, tangents, strict=True):
-            flow.add(_places(out, shape), t)
+            flow.add(Range(out, shape), t)
 
 
-def _places(out: int, shape: tuple[int, ...]) -> np.ndarray:
-    return np.arange(out, out + math.prod(shape)).reshape(shape)
+class Range:
+    """The ids of an array whose elements have consecutive ones."""
+
+    __slots__ = ("shape", "start", "stop")
+
+    def __init__(self, start: int, shape: tuple[int, ...]) -> None:
+        self.start, self.stop, self.shape = start, start + math.prod(shape), shape
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        return np.arange(self.start, self.stop).reshape(self.shape)
+
+    def of(self, buffer: np.ndarray) -> np.ndarray:
+        """The numbers at these ids, a view. Ids of elements are negative: the last one has the id -1."""
+        return buffer[self.start : self.stop if self.stop or self.start >= 0 else None].reshape(self.shape)
+
+
+def _saved(ids: np.ndarray) -> Range | np.ndarray:
+    """The ids, which may change later."""
+    flat = ids.reshape(-1)
+    mixed = flat.size and flat[0] < 0 <= flat[-1]
+    return Range(int(flat[0]), ids.shape) if _consecutive(flat) and not mixed else ids.copy()
 
 
 _NO_IDS = np.empty(0, dtype=np.int64)
@@ -274,6 +294,7 @@ class Linear:
         self.rows, self.blocks, self.nested, self.elements = rows, blocks, nested, elements
         last = [int(rows["id"][-1])] if rows.size else []
         self.scalars = 1 + max([*last, *(block.id for block in blocks)], default=0)
+        self._places = np.searchsorted(rows["id"], [block.id for block in blocks]).tolist()
         self._plain = not nested and not any(block.nested for block in blocks)
 
     def flow(self, numbers: Sequence[Any], inputs: int = 0) -> Any:
@@ -284,54 +305,49 @@ class Linear:
 
     def pull(self, flow: Any) -> None:
         """From the outputs' cotangents to the inputs'."""
-        end = len(self.rows)
-        ids = self.rows["id"]
-        for block in reversed(self.blocks):
-            start = int(np.searchsorted(ids, block.id))
-            self._pull_rows(flow, start, end)
+        rows, end = self._rows(flow), len(self.rows)
+        for block, start in zip(reversed(self.blocks), reversed(self._places), strict=True):
+            self._pull_rows(flow, rows, start, end)
             block.pull(flow)
             end = start
-        self._pull_rows(flow, 0, end)
+        self._pull_rows(flow, rows, 0, end)
 
     def push(self, flow: Any) -> None:
         """From the inputs' tangents to the outputs'."""
-        start = 0
-        ids = self.rows["id"]
-        for block in self.blocks:
-            end = int(np.searchsorted(ids, block.id))
-            self._push_rows(flow, start, end)
+        rows, start = self._rows(flow), 0
+        for block, end in zip(self.blocks, self._places, strict=True):
+            self._push_rows(flow, rows, start, end)
             block.push(flow)
             start = end
-        self._push_rows(flow, start, len(self.rows))
+        self._push_rows(flow, rows, start, len(self.rows))
 
-    def _pull_rows(self, flow: Any, start: int, end: int) -> None:
-        if start == end:
-            return
+    def _pull_rows(self, flow: Any, rows: Any, start: int, end: int) -> None:
         if isinstance(flow, Flow):
-            _pull_rows(self.rows, start, end, flow.buffer)
+            if start < end:
+                _pull_rows(rows, start, end, flow.buffer)
             return
-        for p, i, q, j, id in reversed(self._objects[start:end]):
+        for p, i, q, j, id in reversed(rows[start:end]):
             if flow.has(id):
                 g = flow.take(id)
                 flow.add_one(i, g * p)
                 if j:
                     flow.add_one(j, g * q)
 
-    def _push_rows(self, flow: Any, start: int, end: int) -> None:
-        if start == end:
-            return
+    def _push_rows(self, flow: Any, rows: Any, start: int, end: int) -> None:
         if isinstance(flow, Flow):
-            _push_rows(self.rows, start, end, flow.buffer)
+            if start < end:
+                _push_rows(rows, start, end, flow.buffer)
             return
-        for p, i, q, j, id in self._objects[start:end]:
+        for p, i, q, j, id in rows[start:end]:
             if i and flow.has(i):
                 flow.add_one(id, flow.take(i) * p)
             if j and flow.has(j):
                 flow.add_one(id, flow.take(j) * q)
 
-    @functools.cached_property
-    def _objects(self) -> list[tuple[Any, ...]]:
-        """The rows, with the partials that are numbers of an outer run."""
+    def _rows(self, flow: Any) -> Any:
+        """The rows; for a nested flow as tuples, with the partials that are numbers of an outer run."""
+        if isinstance(flow, Flow):
+            return self.rows
         rows: list[tuple[Any, ...]] = self.rows.tolist()
         first = -1
         for k, (_, i, _, j, id) in enumerate(rows if self.nested else ()):
@@ -362,21 +378,26 @@ class Flow:
 
     def get(self, ids: Any) -> Any:
         """The numbers at these ids."""
-        return self.buffer[ids] + 0.0
+        return (ids.of(self.buffer) if isinstance(ids, Range) else self.buffer[ids]) + 0.0
+
+    def numbers(self, ids: list[int]) -> list[float]:
+        """The numbers at the ids of scalars."""
+        return (self.buffer[ids] + 0.0).tolist() if ids else []
 
     def reached(self, ids: Any) -> Any:
         """Whether anything contributed to these ids."""
-        g = self.buffer[ids]
+        g = ids.of(self.buffer) if isinstance(ids, Range) else self.buffer[ids]
         return (g != 0.0) | ~np.signbit(g)
 
     def add(self, ids: Any, ct: Any) -> None:
         """Add to these ids; one may occur more than once."""
-        ids = np.asarray(ids, dtype=np.int64)
-        _add(self.buffer, ids.ravel(), np.broadcast_to(np.asarray(ct, dtype=float), ids.shape).ravel())
-
-    def add_one(self, i: int, ct: float) -> None:
-        """Add to this id."""
-        self.buffer[i] += ct + 0.0
+        ct = np.asarray(ct, dtype=float)
+        if isinstance(ids, Range):
+            ids.of(self.buffer)[...] += ct + 0.0
+        elif isinstance(ids, int):
+            self.buffer[ids] += ct + 0.0
+        else:
+            _add(self.buffer, ids.ravel(), np.broadcast_to(ct, ids.shape).ravel())
 
 
 # The loops that numba compiles. Adding 0.0 to a contribution makes -0.0, which says "nothing yet", the other zero.

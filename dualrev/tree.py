@@ -126,7 +126,10 @@ class Structure:
     def cotangent_leaves(self, leaves: Sequence[Any]) -> Any:
         """Data of this structure and its dtypes with new leaves, and None in place of discrete values."""
         with np.errstate(over="ignore"):  # in float16 a large cotangent is inf
-            typed = [_typed(part, leaf) for part, leaf in zip(self.leaf_parts(), leaves, strict=True)]
+            typed = [
+                leaf if part is _FLOAT and leaf.__class__ is float else _typed(part, leaf)
+                for part, leaf in zip(self.leaf_parts(), leaves, strict=True)
+            ]
         return self.map_leaves(typed)
 
     def map_leaves(self, leaves: Sequence[Any]) -> Any:
@@ -135,7 +138,7 @@ class Structure:
 
     def leaf_parts(self) -> list[_Real | _Array]:
         """What is known of every real leaf."""
-        return [part for part in self._parts if isinstance(part, (_Real, _Array))]
+        return [part for part in self._parts if part.__class__ is _Real or part.__class__ is _Array]
 
     def fold(
         self,
@@ -147,16 +150,16 @@ class Structure:
         end = len(leaves)
         done: list[Any] = []
         for part in reversed(self._parts):  # children before their node, the first child on top of the stack
-            match part:
-                case _Real() | _Array():
-                    end -= 1
-                    done.append(leaves[end])
-                case _Discrete(x):
-                    done.append(discrete(x))
-                case _Node(_, size):
-                    children = done[len(done) - size :][::-1]
-                    del done[len(done) - size :]
-                    done.append(node(part, children))
+            if part.__class__ is _Real or part.__class__ is _Array:
+                end -= 1
+                done.append(leaves[end])
+            elif part.__class__ is _Discrete:
+                done.append(discrete(part.value))
+            else:
+                first = len(done) - part.size
+                children = done[first:][::-1]
+                del done[first:]
+                done.append(node(part, children))
         return done.pop()
 
     def grouped(self, scalars: Sequence[Any], array: Callable[[list[Any]], Any] | None = None) -> list[Any]:
@@ -415,7 +418,7 @@ def _number(x: Any) -> Any:
 def _numbers(x: Any) -> Any:
     """An array of a cotangent, in double precision, or an array of dual numbers of an outer run."""
     if isinstance(x, RealArray):
-        return x
+        return x if holds_duals(x) else x.x.copy()
     if x.dtype != object:
         return x.astype(float)
     return _object_array(x.shape, [_number(u) for u in x.ravel().tolist()])

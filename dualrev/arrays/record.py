@@ -16,7 +16,7 @@ from dualrev.arrays.storage import RealArray, adopt, innermost, plain, real_arra
 from dualrev.overload import DualNumber, Run
 from dualrev.tape import Real, Rule, Tape, Terms, real
 
-__all__ = ["NestedFlow", "attach", "by_rule", "by_terms", "holding", "ids_of", "sum_of_rows"]
+__all__ = ["NestedFlow", "attach", "by_rule", "by_terms", "consecutive", "holding", "ids_of", "sum_of_rows"]
 
 
 def attach(run: Tape, y: Any, out: int) -> Any:
@@ -26,9 +26,19 @@ def attach(run: Tape, y: Any, out: int) -> Any:
     if not isinstance(y, (RealArray, np.ndarray)) or y.ndim == 0:
         y = y[()] if isinstance(y, (RealArray, np.ndarray)) else y
         return real(run, y if isinstance(y, DualNumber) else float(y), out)
-    ids = np.arange(out, out + y.size).reshape(y.shape)
     layers = y.layers() if isinstance(y, RealArray) else {}
-    return RealArray(np.ascontiguousarray(plain(y), dtype=float), {**layers, run: ids})
+    x = np.asarray(plain(y), dtype=float)
+    return RealArray(x, {**layers, run: consecutive(out, x)})
+
+
+def consecutive(start: int, x: np.ndarray) -> np.ndarray:
+    """Ids for every element of x, counted in C order; in the memory layout of x, so that their views go together."""
+    ids = np.arange(start, start + x.size).reshape(x.shape)
+    if x.flags.c_contiguous:
+        return ids
+    made = np.empty_like(x, np.int64)
+    made[...] = ids
+    return made
 
 
 def ids_of(u: Any, run: Run) -> np.ndarray | None:
@@ -46,12 +56,12 @@ def by_terms(run: Tape, y: Any, terms: Sequence[tuple[np.ndarray | None, Any, np
     Rows say which element of y a contribution is to; None where there is one for every element, in order. A partial
     may be one number for all.
     """
-    out = run.allocate(int(np.size(y)))
+    out = run.allocate(y.size if isinstance(y, (np.ndarray, RealArray)) else 1)
     for row, p, ids in terms:
-        if not isinstance(p, RealArray):
-            p = np.array([p], dtype=float) if np.ndim(p) == 0 and not isinstance(p, DualNumber) else p
         if isinstance(p, DualNumber) or (isinstance(p, np.ndarray) and p.dtype == object):
             p = real_array(p).reshape(-1)
+        elif not isinstance(p, (np.ndarray, RealArray)) or not p.ndim:
+            p = np.array([p], dtype=float)
         run.blocks.append(Terms(run.fresh(), out, row, p, ids))
     return attach(run, y, out)
 
@@ -61,12 +71,13 @@ def by_rule(
     pull: Callable[..., Sequence[Any]],
     push: Callable[..., Sequence[Any]],
     *args: Any,
+    keeps_value: bool = True,
 ) -> Any:
     """compute(*args), an array or a tuple of them, where derivatives follow a rule for whole arrays.
 
     With xs the stripped arguments and ys the tuple of values, pull(xs, ys, gs) returns a cotangent for every argument,
     push(xs, ys, ts) a tangent for every value; a tangent of an argument is None if it is constant. They use numpy's
-    functions, so that they can be differentiated themselves.
+    functions, so that they can be differentiated themselves. Where they do not need ys, `keeps_value` is False.
     """
     args = tuple(real_array(u) for u in args)
     run = innermost(args)
@@ -78,7 +89,7 @@ def by_rule(
     xs = [x.copy() if isinstance(x, (RealArray, np.ndarray)) else x for x in (strip(u, run) for u in args)]
     y = compute(*xs)
     ys = y if isinstance(y, tuple) else (y,)
-    saved = tuple(v.copy() if isinstance(v, (RealArray, np.ndarray)) else v for v in ys)
+    saved = tuple(v.copy() if isinstance(v, (RealArray, np.ndarray)) else v for v in ys) if keeps_value else ()
     outs = [run.allocate(int(np.size(v))) for v in ys]
     run.blocks.append(
         Rule(
@@ -100,7 +111,7 @@ def holding(y: Any, args: Sequence[Any]) -> Any:
     if isinstance(y, tuple):
         return type(y)(holding(v, args) for v in y)
     if isinstance(y, np.ndarray) and y.ndim and y.dtype == float and any(isinstance(u, RealArray) for u in args):
-        return RealArray(np.ascontiguousarray(y))
+        return RealArray(y)
     return y
 
 
@@ -114,6 +125,10 @@ class NestedFlow:
         self._scalars: dict[int, Any] = {}
         self._elements = RealArray(np.zeros(elements))
         self._reached = np.zeros(elements, bool)
+
+    def numbers(self, ids: list[int]) -> list[Any]:
+        """The numbers at the ids of scalars."""
+        return [self._scalars.get(i, 0.0) for i in ids]
 
     def has(self, i: int) -> bool:
         """Whether anything contributed to this id."""

@@ -50,23 +50,23 @@ class RealArray(NDArrayOperatorsMixin):
     def layers(self) -> dict[Run, np.ndarray]:
         """The ids of every run that has numbers here (or had)."""
         if self._parent is not None:
-            above = self._parent.layers()
-            if len(above) > len(self._layers):
-                for run, ids in above.items():
-                    if run not in self._layers:
-                        self._layers[run] = self._select(ids)  # type: ignore[misc]
+            for run, ids in list(self._parent.layers().items()):
+                if run not in self._layers:
+                    self._layers[run] = self._select(ids)  # type: ignore[misc]
         return self._layers
 
     def layer(self, run: Run) -> np.ndarray:
         """The ids of a run, made if there are none yet."""
-        if run not in self.layers():
-            if self._parent is None:
-                tape = isinstance(run, Tape)
-                # in the memory layout of x, so that what is a view of one is a view of the other
-                self._layers[run] = np.zeros_like(self.x, np.int64) if tape else np.full_like(self.x, None, object)
-            else:
-                self._parent.layer(run)
-        return self.layers()[run]
+        if run in self.layers():
+            return self._layers[run]
+        if self._parent is not None:
+            self._parent.layer(run)
+            return self.layers()[run]
+        for old in [r for r in list(self._layers) if r.over and not _has_ids(self._layers[r])]:
+            self._layers.pop(old, None)  # an array that is kept between calls would keep every call's tape
+        # in the memory layout of x, so that what is a view of one is a view of the other
+        made = np.zeros_like(self.x, np.int64) if isinstance(run, Tape) else np.full_like(self.x, None, object)
+        return self._layers.setdefault(run, made)  # another thread may have been faster
 
     def derived(self, select: Callable[[np.ndarray], np.ndarray]) -> RealArray:
         """The same selection of values and of ids: a view where numpy makes a view."""
@@ -74,40 +74,48 @@ class RealArray(NDArrayOperatorsMixin):
         made = RealArray(x, {run: select(ids) for run, ids in self.layers().items()})
         if np.may_share_memory(x, self.x):
             made._parent, made._select = self, select
+        else:  # ids are compact where x may not be: a copy of x takes a copy of them
+            for run, ids in made._layers.items():
+                if np.may_share_memory(ids, self._layers[run]):
+                    made._layers[run] = ids.copy()
         return made
 
     # Elements
 
     def __getitem__(self, key: Any) -> Any:
-        x = self.x[key]
+        one = key.__class__ is int and self.x.ndim == 1  # as in a loop over elements: faster
+        x = self.x.item(key) if one else self.x[key]
         if isinstance(x, np.ndarray):
             return self.derived(lambda a: a[key])
         u: Any = float(x)
         layers = self.layers()
         for run in sorted(layers, key=_level) if len(layers) > 1 else layers:
-            i = layers[run][key]
-            if i.__class__ is np.int64:
-                u = real(run, u, int(i)) if i else u  # type: ignore[arg-type]
-            elif i is not None:
-                u = i
+            i = layers[run].item(key) if one else layers[run][key]
+            if run.__class__ is not Tape:
+                u = u if i is None else i
+            elif i:
+                u = real(run, u, int(i))
         return u
 
     def __setitem__(self, key: Any, new: Any) -> None:
-        if isinstance(new, DualNumber):
-            parts: dict[Run, Any] = {}
-            u: Any = new
+        parts: dict[Run, Any] = {}
+        u: Any = new
+        if isinstance(u, DualNumber):
             while isinstance(u, DualNumber):
                 if u.run.over:
                     raise LeakError
                 parts[u.run] = u.i if isinstance(u, Real) else u
                 u = u.x
-            self.x[key] = u
-        else:
-            new = real_array(new)
-            parts = new.layers() if isinstance(new, RealArray) else {}
-            self.x[key] = plain(new)
-        for run in self.layers().keys() | parts.keys():
-            self.layer(run)[key] = parts.get(run, 0 if isinstance(run, Tape) else None)
+        elif u.__class__ is not float:
+            u = real_array(u)
+            innermost([u])  # is it left over from a call that has ended?
+            parts = u.layers() if isinstance(u, RealArray) else {}
+            u = plain(u)
+        self.x[key] = u
+        for run in parts:
+            self.layer(run)
+        for run, ids in self.layers().items():
+            ids[key] = parts.get(run, 0 if run.__class__ is Tape else None)
 
     def __iter__(self) -> Iterator[Any]:
         if not self.x.ndim:
@@ -141,7 +149,7 @@ class RealArray(NDArrayOperatorsMixin):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The lengths of the axes; it can be assigned to."""
+        """The lengths of the axes."""
         return self.x.shape
 
     @property
@@ -224,7 +232,9 @@ class RealArray(NDArrayOperatorsMixin):
             if dtype is not None and np.dtype(dtype) == object:  # asked for by name, as np.vectorize does
                 return to_objects(self).view(np.ndarray)
             raise ConversionError("asarray()")
-        return np.array(self.x, dtype=dtype, copy=copy)
+        if copy is False:
+            raise ValueError("the plain array of a RealArray is a copy: numbers that are stored later are not in it")
+        return np.array(self.x, dtype=dtype)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         from dualrev.arrays.ufuncs import apply_ufunc  # it is built from what this module defines
@@ -243,9 +253,9 @@ class RealArray(NDArrayOperatorsMixin):
 
     # Copies and shapes
 
-    def copy(self, order: str = "C") -> RealArray:
+    def copy(self, order: Any = "C") -> RealArray:
         """An array of its own, with the same numbers."""
-        return RealArray(np.array(self.x, order="C"), {r: np.array(i, order="C") for r, i in self.layers().items()})
+        return RealArray(self.x.copy(order), {run: ids.copy(order) for run, ids in self.layers().items()})
 
     __copy__ = copy
 
@@ -310,12 +320,14 @@ def _level(run: Run) -> int:
 def holds_duals(x: Any) -> bool:
     """Whether an array or a number is, or contains, a number under differentiation."""
     if isinstance(x, RealArray):
-        return any(
-            (ids != 0).any() if ids.dtype != object else any(map(_is_dual, ids.flat)) for ids in x.layers().values()
-        )
+        return any(map(_has_ids, x.layers().values()))
     if isinstance(x, np.ndarray):
         return x.dtype == object and any(map(_is_dual, x.flat))
     return isinstance(x, DualNumber)
+
+
+def _has_ids(ids: np.ndarray) -> bool:
+    return any(map(_is_dual, ids.flat)) if ids.dtype == object else bool(ids.any())
 
 
 def _is_dual(x: Any) -> bool:
@@ -332,32 +344,29 @@ def plain(x: Any) -> Any:
 
 
 def innermost(args: Sequence[Any]) -> Run | None:
-    """The innermost run among arrays and numbers; LeakError if it has ended."""
+    """The innermost run among arrays and numbers; LeakError if one of them is left over from a run that has ended."""
     run: Run | None = None
     for u in args:
         if isinstance(u, RealArray):
-            for other in u.layers():
-                if (run is None or other.level > run.level) and (not other.over or _check(u, other)):
-                    run = other
-        elif isinstance(u, DualNumber) and (run is None or u.run.level > run.level):
+            for other, ids in u.layers().items():
+                if not other.over:
+                    run = other if run is None or other.level > run.level else run
+                elif _has_ids(ids):  # they may also have been overwritten since
+                    raise LeakError
+        elif isinstance(u, DualNumber):
             if u.run.over:
                 raise LeakError
-            run = u.run
+            run = u.run if run is None or u.run.level > run.level else run
     return run
-
-
-def _check(a: RealArray, ended: Run) -> bool:
-    """The numbers of a run that has ended may have been overwritten since; LeakError if not."""
-    ids = a.layer(ended)
-    if any(map(_is_dual, ids.flat)) if ids.dtype == object else ids.any():
-        raise LeakError
-    return False
 
 
 def strip(u: Any, run: Run) -> Any:
     """What a number or an array is to the runs around this one: its value x."""
     if isinstance(u, RealArray):
-        layers = {r: ids for r, ids in u.layers().items() if r is not run and not r.over}
+        layers = u.layers()
+        if len(layers) == 1 and run in layers and isinstance(run, Tape):
+            return u.x
+        layers = {r: ids for r, ids in layers.items() if r is not run and not r.over}
         if not isinstance(run, Tape) and run in u.layers():  # the outer runs' numbers are inside of its own
             flat = [strip(x, run) for x in u.reshape(-1).tolist()]
             return real_array(flat).reshape(u.shape)

@@ -1,0 +1,281 @@
+"""Arrays of numbers under differentiation: views, aliases, layouts, layers, and what outlives a derivative call."""
+
+import gc
+import threading
+import weakref
+
+import numpy as np
+import pytest
+from oracle import assert_same, check_order_2, check_vjp
+
+import dualrev as dr
+from dualrev import numpy as dnp
+from dualrev.errors import ConversionError, LeakError
+from dualrev.tape import Tape
+
+X = np.array([0.5, 1.3, 2.1, 0.7, 1.9, 1.1])
+KEYS = [2, -1, slice(1, 5, 2), slice(None, None, -1), [0, 0, 3], np.array([[1], [2]]), X > 1.0, (), ..., None]
+
+
+def programs():
+    """Functions that assign to arrays, of one array of six elements."""
+
+    def through_a_view(x):
+        y = x * 1.0
+        v = y[1:4]
+        v *= 2.0
+        w = v[::-1]
+        w[0] = x[0] * x[1]
+        return np.sum(y * y)
+
+    def view_before_the_array_holds_anything(x):
+        y = dnp.zeros((2, 3))
+        row, column = y[1], y.T[2]
+        row[0] = x[0]
+        column[0] = x[1] * x[2]
+        y[0, 1] += x[3]
+        return np.sum(y * y) + np.sum(row * column[1])
+
+    def overlapping(x):
+        y = x * x
+        y[1:] = y[:-1]
+        y[::-1] = y
+        return np.sum(y * np.arange(6.0))
+
+    def reshaped(x):
+        y = (x * 2.0).reshape(2, 3)
+        flat = y.reshape(-1)
+        flat[::2] = flat[::2] ** 2
+        y.T.reshape(-1)[0] = 5.0  # a copy: y stays as it is
+        return np.sum(y * y)
+
+    def fortran_order(x):
+        y = x.reshape(2, 3).T * 2.0
+        flat = y.ravel()  # a copy, since y is in Fortran's order
+        flat[1] = 0.0
+        z = y.T.ravel()  # a view
+        z[2] = x[0] ** 3
+        return np.sum(y * y)
+
+    def constants_overwrite(x):
+        y = x * x
+        y[[0, 2]] = 1.0
+        y[y > 2.0] = 0.0
+        y.fill(3.0) if y[5] > 100.0 else None
+        return np.sum(y)
+
+    def fancy(x):
+        y = x[[0, 0, 1, 5]] * x[X > 1.0][:4]
+        y[[1, 2]] = y[[2, 1]]
+        return np.sum(y * np.arange(4.0))
+
+    def diagonal(x):
+        y = dnp.zeros((3, 3))
+        y[np.arange(3), np.arange(3)] = x[:3]
+        y[np.triu_indices(3, 1)] = x[3:]
+        return np.sum(y @ y)
+
+    def kept_in_a_list(x):
+        rows = [x * k for k in range(3)]
+        rows[1][2] = x[0]
+        return np.sum(np.stack(rows)[1] * rows[2])
+
+    def swapped(x):
+        y = x.copy()
+        y[0], y[5] = y[5] * 2.0, y[0]
+        y[1:3], y[3:5] = y[3:5].copy(), y[1:3].copy()
+        return np.sum(y * np.arange(6.0) * y)
+
+    return [f for name, f in sorted(locals().items())]
+
+
+@pytest.mark.parametrize("f", programs(), ids=lambda f: f.__name__)
+def test_assignment_and_aliasing_are_exact(f):
+    check_vjp(dr.vjp, f, X)
+    check_order_2(dr.vjp, f, X, rtol=1e-7)
+
+
+@pytest.mark.parametrize("key", KEYS, ids=repr)
+@pytest.mark.parametrize("engine", ["tape", "staged", "default"])
+def test_every_kind_of_index(key, engine):
+    from stages import STAGES
+
+    engine = STAGES.get(engine)
+    weights = np.arange(1.0, 7.0)
+
+    def read(x):
+        return np.sum(x[key] * weights[key])
+
+    def write(x):
+        y = dnp.zeros(6)
+        y[key] = x[key] * x[key]
+        return np.sum(y * weights)
+
+    for f in (read, write):
+        check_vjp(lambda f, *xs: dr.vjp(f, *xs, engine=engine), f, X)
+
+
+def test_the_callers_array_is_left_alone():
+    x = X.copy()
+
+    def f(x):
+        x *= 2.0
+        return np.sum(x * x)
+
+    assert_same(dr.grad(f)(x), 8.0 * X)
+    assert_same(x, X)
+
+
+def test_the_layout_of_an_argument_is_kept():
+    x = np.asfortranarray(X.reshape(2, 3))
+    assert_same(dr.grad(lambda x: x.ravel("K")[1] * 1.0)(x), np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]))
+    transposed = dr.value_and_grad(lambda x: np.copy(x.T).reshape(-1)[1] * 1.0)
+    assert_same(transposed(X.reshape(2, 3))[0], 0.7)
+
+
+def test_a_root_that_is_not_contiguous():
+    def f(x):
+        a = dr.RealArray(np.arange(6.0).reshape(2, 3)[:, :2])
+        a[0, 0] = x
+        copied = a.reshape(-1)
+        copied[0] = 0.0
+        return np.sum(a * a)
+
+    assert dr.grad(f)(3.0) == 6.0
+
+
+def test_arrays_without_axes():
+    assert_same(dr.grad(lambda x: x * 2.0)(np.array(3.0)), np.array(2.0))
+    assert_same(dr.grad(lambda p: p["a"] * p["b"])({"a": np.array(3.0), "b": 2.0}), {"a": np.array(2.0), "b": 3.0})
+    assert_same(dr.jvp(lambda x: np.reshape(x * x, ()), (3.0,), (1.0,))[1], 6.0)
+    assert_same(dr.jacrev(lambda x: x * np.ones(2))(np.array(3.0)), np.ones(2))
+
+
+def test_the_plain_array_of_one_without_numbers_under_differentiation_is_a_copy():
+    def f(x):
+        a = dnp.zeros(2)
+        plain = np.asarray(a)
+        a[0] = x
+        with pytest.raises(ConversionError, match="making a plain array"):
+            np.asarray(a)
+        return plain[0] * x
+
+    assert dr.grad(f)(3.0) == 0.0
+    assert isinstance(np.asarray(dnp.ones(2)), np.ndarray)
+    with pytest.raises(ValueError, match="copy"):
+        np.array(dnp.ones(2), copy=False)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda kept, x: kept[0] * x,
+        lambda kept, x: x * kept[0],
+        lambda kept, x: np.concatenate([np.array([x]), kept]),
+        lambda kept, x: np.where(True, x, kept),
+        lambda kept, x: (x * 2.0, kept[0]),
+        lambda kept, x: kept,
+        lambda kept, x: (x, kept[1:]),
+        lambda kept, x: np.sum(kept) * x,
+        lambda kept, x: x * np.sum(kept),
+        lambda kept, x: kept @ (x * np.ones(2)),
+        lambda kept, x: np.stack([x, kept[0]]),
+        lambda kept, x: x * np.sin(kept),
+        lambda kept, x: x * kept.reshape(2, 1),
+    ],
+)
+@pytest.mark.parametrize("order", [1, 2])
+def test_an_array_that_was_kept_is_no_constant(f, order):
+    kept = []
+    dr.grad(lambda x: kept.append(x * np.ones(2)) or x)(1.0)
+
+    def assigned(x):
+        a = dnp.zeros(2)
+        a[0] = x
+        a[1:] = kept[0][1:]
+        return np.sum(a * a)
+
+    for g in (lambda x: f(kept[0], x), assigned):
+        with pytest.raises(LeakError, match="differentiation that has ended"):
+            dr.vjp(g, 2.0) if order == 1 else dr.vjp(lambda y, g=g: dr.vjp(g, y)[0], 2.0)
+
+
+def test_a_workspace_that_is_kept_and_filled_anew():
+    workspace = dnp.zeros(3)
+    seen = []
+
+    def f(x):
+        seen.append(weakref.ref(x.run))
+        for k in range(3):
+            workspace[k] = x * k
+        return np.sum(workspace * workspace)
+
+    for k in range(5):
+        assert dr.grad(f)(float(k)) == 10.0 * k
+    assert len(workspace.layers()) <= 2
+    assert sum(run() is not None for run in seen) <= 2
+
+
+def test_threads_that_fill_one_array():
+    def f(x):
+        made = dnp.zeros(64)
+        barrier = threading.Barrier(8)
+
+        def fill(start):
+            barrier.wait()
+            for k in range(start, 64, 8):
+                made[k] = x * k
+
+        threads = [threading.Thread(target=fill, args=(k,)) for k in range(8)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        return np.sum(made)
+
+    for _ in range(20):
+        assert dr.grad(f)(1.0) == sum(range(64))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.sum(x * x),
+        lambda x: np.linalg.solve(np.outer(x, x) + np.eye(6), x) @ x,
+        lambda x: np.sum(dr.checkpoint(lambda y: y * y)(x)),
+        lambda x: np.sum(dr.grad(lambda y: np.sum(y**3))(x)),
+        lambda x: x[0] * x[1] + np.sum(x[1:]),
+    ],
+)
+def test_reference_counting_alone_frees_a_tape(f):
+    runs = []
+
+    def g(x):
+        runs.append(weakref.ref(next(iter(x.layers()))))
+        return f(x)
+
+    gc.collect()
+    gc.disable()
+    try:
+        dr.hessian(g)(X)
+        _, pullback = dr.vjp(g, X)
+        pullback(1.0)
+        del pullback
+        assert not [run() for run in runs if run() is not None]
+    finally:
+        gc.enable()
+
+
+def test_moving_elements_writes_nothing():
+    def f(x):
+        made = dnp.zeros((2, 6))
+        made[0] = x
+        made[1, ::-1] = np.roll(x, 2)
+        return np.concatenate([made.T.reshape(3, 4), np.tile(x, 2).reshape(3, 4)]).ravel()[[3, 1, 4]]
+
+    with Tape() as run:
+        x = dr.RealArray(X.copy())
+        x.layer(run)[...] = np.arange(run.allocate(6), 0)
+        f(x)
+        assert not run.blocks
+        assert not run.buffer.getvalue()
