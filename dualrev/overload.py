@@ -215,11 +215,10 @@ def function(primitive: Primitive) -> Callable[..., Any]:
     (0.0, 2.0)
     """
     first, *rest = primitive.parameters
-    has_method = primitive in _WITH_METHODS  # a line of the user's has none
     source = _FUNCTION.format(
         plain=" and ".join(f"{x}.__class__ is float" for x in primitive.parameters),
         parameters=", ".join(primitive.parameters),
-        shortcut=_SHORTCUT.format(first=first, method=_method(primitive), rest=", ".join(rest)) if has_method else "",
+        shortcut=_shortcut(primitive, first, rest) if primitive in _WITH_METHODS else "",
     )
     made: Callable[..., Any] = _define(
         source, primitive.name, apply=apply, primitive=primitive, evaluate=_compiled(primitive).evaluate
@@ -246,8 +245,8 @@ def overload(
     one, two = inline or ("return op(run, y, (u,), ({p},))", "return op(run, y, (u, v), ({p}, {q}))")
     left, right = one, one.replace("{p}", "{q}")
     if constant is not None:
-        left = "return op(run, y, (u, constant(run, v)), ({p}, {q}))"
-        right = "return op(run, y, (constant(run, v), u), ({p}, {q}))"
+        left = "return op(run, y, (u, constant(run, b)), ({p}, {q}))"
+        right = "return op(run, y, (constant(run, a), u), ({p}, {q}))"
     for name, primitive in PRIMITIVES.items():
         unary = len(primitive.partials) == 1
         for method in _method_names(primitive):
@@ -299,7 +298,7 @@ def made(u, v):
                 <two>
         elif v.__class__ in PLAIN:
             a = u.x
-            b = v
+            b = v if v.__class__ is float else float(v)
             y = {value}
             <left>
     except EDGE:
@@ -312,7 +311,7 @@ def made(u, v):
     run = u.run
     try:
         if v.__class__ in PLAIN:
-            a = v
+            a = v if v.__class__ is float else float(v)
             b = u.x
             y = {value}
             <right>
@@ -331,6 +330,10 @@ def made({parameters}):
 _SHORTCUT = """
     if isinstance({first}, DualNumber):
         return {first}.{method}({rest})"""
+
+_REFLECTED_SHORTCUT = """
+    if {first}.__class__ in PLAIN and isinstance({second}, DualNumber):
+        return {second}.__r{symbol}__({first})"""
 
 _COMPILED = """
 def made({parameters}):
@@ -424,6 +427,14 @@ def _plain(u: Any) -> Any:
     raise TypeError(f"expected a real number, got {u!r} (type {type(u).__name__})")
 
 
+def _shortcut(primitive: Primitive, first: str, rest: list[str]) -> str:
+    """The call of a method that takes the common cases itself; a line of the user's has none."""
+    text = _SHORTCUT.format(first=first, method=_method(primitive), rest=", ".join(rest))
+    if primitive.symbol and rest:
+        text += _REFLECTED_SHORTCUT.format(first=first, second=rest[0], symbol=primitive.symbol)
+    return text
+
+
 def _method(primitive: Primitive) -> str:
     """x.sin() is what numpy's loop over an array of objects calls for np.sin, hence numpy's names."""
     return primitive.name if primitive.symbol else primitive.ufunc or primitive.name
@@ -456,7 +467,7 @@ def _compiled(primitive: Primitive) -> _Compiled:
 #: What Python's arithmetic and `math` raise where IEEE has a limit: ZeroDivisionError, OverflowError, domain errors.
 EDGE = (ArithmeticError, ValueError)
 _NAMES: dict[str, Any] = {
-    "PLAIN": frozenset((float, int)),
+    "PLAIN": frozenset((float, int, np.float64, np.float32, np.int64)),
     "DualNumber": DualNumber,
     "EDGE": EDGE,
     "nan": math.nan,

@@ -24,6 +24,7 @@ from __future__ import annotations
 import io
 import itertools
 import math
+import operator
 import struct
 import threading
 from collections.abc import Callable, Sequence
@@ -33,8 +34,8 @@ import numba
 import numpy as np
 
 from dualrev.errors import LeakError
-from dualrev.overload import DualNumber, Run, overload
-from dualrev.primitives import FUNCTIONS
+from dualrev.overload import DualNumber, Run, function, overload
+from dualrev.primitives import FUNCTIONS, PRIMITIVES
 
 __all__ = ["Block", "Flow", "Linear", "NestedReal", "Range", "Real", "Rule", "Tape", "Terms", "real"]
 
@@ -108,6 +109,10 @@ class Real(DualNumber):
     i: int
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if not kwargs and method == "__call__" and ufunc in _OF_NUMBERS:
+            if all(isinstance(u, (DualNumber, float, int, np.number)) for u in inputs):
+                # numpy's floats come here in x * y: faster than as arrays
+                return _OF_NUMBERS[ufunc](*(float(u) if isinstance(u, np.number) else u for u in inputs))
         from dualrev.arrays.ufuncs import apply_ufunc  # it is built from what this module defines
 
         return apply_ufunc(ufunc, method, inputs, kwargs)
@@ -155,6 +160,10 @@ r.i = i
 return r
 """
 _new = object.__new__
+_OF_NUMBERS: dict[Any, Callable[..., Any]] = {
+    **{getattr(np, line.ufunc): function(line) for line in PRIMITIVES.values() if line.ufunc},
+    **{np.less: operator.lt, np.less_equal: operator.le, np.greater: operator.gt, np.greater_equal: operator.ge},
+}
 _names = {**FUNCTIONS, "pack": _pack, "new": _new}
 overload(Real, None, op, inline=(_RECORD % "0.0, 0", _RECORD % "{q}, v.i"), names=_names)
 overload(NestedReal, None, op)
