@@ -109,10 +109,14 @@ class Real(DualNumber):
     i: int
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if not kwargs and method == "__call__" and ufunc in _OF_NUMBERS:
-            if all(isinstance(u, (DualNumber, float, int, np.number)) for u in inputs):
-                # numpy's floats come here in x * y: faster than as arrays
-                return _OF_NUMBERS[ufunc](*(float(u) if isinstance(u, np.number) else u for u in inputs))
+        if (
+            ufunc in _OF_NUMBERS
+            and method == "__call__"
+            and not kwargs
+            and all(isinstance(u, _NUMBERS) for u in inputs)
+        ):
+            # numpy's floats come here in x * y: faster than as arrays
+            return _OF_NUMBERS[ufunc](*(float(u) if isinstance(u, np.number) else u for u in inputs))
         from dualrev.arrays.ufuncs import apply_ufunc  # it is built from what this module defines
 
         return apply_ufunc(ufunc, method, inputs, kwargs)
@@ -162,8 +166,12 @@ return r
 _new = object.__new__
 _OF_NUMBERS: dict[Any, Callable[..., Any]] = {
     **{getattr(np, line.ufunc): function(line) for line in PRIMITIVES.values() if line.ufunc},
-    **{np.less: operator.lt, np.less_equal: operator.le, np.greater: operator.gt, np.greater_equal: operator.ge},
+    np.less: operator.lt,
+    np.less_equal: operator.le,
+    np.greater: operator.gt,
+    np.greater_equal: operator.ge,
 }
+_NUMBERS = (DualNumber, float, int, np.number)
 _names = {**FUNCTIONS, "pack": _pack, "new": _new}
 overload(Real, None, op, inline=(_RECORD % "0.0, 0", _RECORD % "{q}, v.i"), names=_names)
 overload(NestedReal, None, op)
@@ -390,7 +398,7 @@ class Flow:
         return (ids.of(self.buffer) if isinstance(ids, Range) else self.buffer[ids]) + 0.0
 
     def numbers(self, ids: list[int]) -> list[float]:
-        """The numbers at the ids of scalars."""
+        """The numbers at these ids, as Python's floats."""
         return (self.buffer[ids] + 0.0).tolist() if ids else []
 
     def reached(self, ids: Any) -> Any:

@@ -4,7 +4,7 @@ import math
 
 import pytest
 from corpus import CASES
-from oracle import assert_same, check_order_2, check_vjp, direction, flat
+from oracle import assert_same, check_order_2, check_vjp, direction, flat, inner, widen
 
 import dualrev as dr
 
@@ -37,3 +37,28 @@ def test_forward_mode_is_the_transpose_of_reverse_mode(case):
     terms = [c * d for c, d in zip(flat(ct), flat(dy), strict=True)]
     mirror = [c * d for c, d in zip(flat(pullback(ct)), flat(v), strict=True)]
     assert_same(math.fsum(terms), math.fsum(mirror), rtol=1e-9, floor=1e-12 * max(map(abs, [*terms, *mirror])))
+
+
+@every_case
+def test_modes_nest_in_one_another(case):
+    """The second derivative along v is the same forward in forward, reverse in forward and forward in reverse."""
+    v = direction(case.primals)
+    ct = direction(case.function(*widen(case.primals)), seed=1)
+
+    def value(*xs):
+        return inner(ct, case.function(*xs))
+
+    def slope(*xs):
+        return dr.jvp(value, xs, v)[1]
+
+    def gradient(*xs):
+        return dr.vjp(value, *xs)[1](1.0)
+
+    xs = widen(case.primals)
+    first, forward = dr.jvp(slope, xs, v)
+    forward_of_reverse = [w * d for w, d in zip(flat(v), flat(dr.jvp(gradient, xs, v)[1]), strict=True)]
+    reverse_of_forward = [w * d for w, d in zip(flat(v), flat(dr.vjp(slope, *xs)[1](1.0)), strict=True)]
+    size = max(map(abs, [*forward_of_reverse, *reverse_of_forward]), default=0.0)
+    assert_same(first, math.fsum(w * d for w, d in zip(flat(v), flat(gradient(*xs)), strict=True)), floor=1e-9)
+    assert_same(forward, math.fsum(forward_of_reverse), rtol=1e-8, floor=1e-11 * size)
+    assert_same(forward, math.fsum(reverse_of_forward), rtol=1e-8, floor=1e-11 * size)

@@ -127,8 +127,8 @@ class NestedFlow:
         self._reached = np.zeros(elements, bool)
 
     def numbers(self, ids: list[int]) -> list[Any]:
-        """The numbers at the ids of scalars."""
-        return [self._scalars.get(i, 0.0) for i in ids]
+        """The numbers at these ids."""
+        return [self.take(i) if self.has(i) else 0.0 for i in ids]
 
     def has(self, i: int) -> bool:
         """Whether anything contributed to this id."""
