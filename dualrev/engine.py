@@ -37,7 +37,8 @@ class Linearized:
         for ids, leaf in zip(self._outputs, cts, strict=True):
             if ids is not None:
                 _seed(flow, ids, leaf)
-        self._linear.pull(flow)
+        with np.errstate(all="ignore"):  # partial derivatives never warn
+            self._linear.pull(flow)
         return self._structure.cotangent_leaves(_read(flow, self._inputs))
 
     def push(self, *tangents: Any) -> Any:
@@ -46,7 +47,8 @@ class Linearized:
         flow = self._linear.flow(leaves, self._scalars)
         for ids, leaf in zip(self._inputs, leaves, strict=True):
             _seed(flow, ids, leaf)
-        self._linear.push(flow)
+        with np.errstate(all="ignore"):
+            self._linear.push(flow)
         return self._output.cotangent_leaves(_read(flow, self._outputs, self._output.leaf_parts()))
 
 

@@ -279,3 +279,12 @@ def test_moving_elements_writes_nothing():
         f(x)
         assert not run.blocks
         assert not run.buffer.getvalue()
+
+
+def test_a_pullback_never_warns():
+    matrix = np.array([[np.inf, 1.0], [0.0, 2.0]])
+    with np.errstate(all="ignore"):  # the values do, as numpy's
+        _, inverse_square = dr.vjp(lambda x: np.sum(1.0 / x**2), np.array([1e-200, 1e200]))
+        _, second_row = dr.vjp(lambda x: (matrix @ x)[1], np.array([1.0, 2.0]))
+    assert inverse_square(1.0)[0][0] == -np.inf
+    assert_same(second_row(1.0)[0], np.array([np.nan, 2.0]))  # a matrix product is one operation: inf * 0 takes part
