@@ -30,11 +30,18 @@ __all__ = [
     "array",
     "asanyarray",
     "asarray",
+    "asarray_chkfinite",
     "ascontiguousarray",
+    "asfortranarray",
     "copy",
+    "diag",
     "empty",
     "empty_like",
     "eye",
+    "frombuffer",
+    "fromfunction",
+    "fromiter",
+    "fromstring",
     "full",
     "full_like",
     "geomspace",
@@ -43,6 +50,8 @@ __all__ = [
     "logspace",
     "ones",
     "ones_like",
+    "tri",
+    "vander",
     "zeros",
     "zeros_like",
 ]
@@ -60,7 +69,8 @@ def array(x: Any, dtype: Any = None, *, copy: bool = True, ndmin: int = 0, **kwa
     """A new array of numbers, nested sequences of them, or another array; a RealArray where numpy's is of floats."""
     made = real_array(x)
     if isinstance(made, RealArray):
-        made = made.astype(dtype) if dtype is not None else made.copy() if copy and made is x else made
+        same = dtype is None or _np.dtype(dtype).kind == "f"
+        made = made.astype(dtype) if not same else made.copy() if copy and made is x else made
     else:
         made = _holding(_np.array(made, dtype, **kwargs))
     return made.reshape((1,) * (ndmin - made.ndim) + made.shape) if made.ndim < ndmin else made
@@ -68,10 +78,10 @@ def array(x: Any, dtype: Any = None, *, copy: bool = True, ndmin: int = 0, **kwa
 
 def asarray(x: Any, dtype: Any = None, **kwargs: Any) -> Any:
     """As `array`, without a copy of what is a RealArray already; of a plain array of floats it makes a copy."""
-    return x if isinstance(x, RealArray) and dtype is None else array(x, dtype, **kwargs)
+    return array(x, dtype, copy=not isinstance(x, RealArray), **kwargs)
 
 
-asanyarray = ascontiguousarray = asarray
+asanyarray = ascontiguousarray = asfortranarray = asarray
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, **kwargs: Any) -> Any:
@@ -87,7 +97,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, **kwargs: Any) -> Any:
 def _holding(made: Any) -> Any:
     """A float array of numpy's as one that can hold numbers under differentiation, with memory of its own."""
     if isinstance(made, _np.ndarray) and made.dtype.kind == "f":
-        return RealArray(_np.ascontiguousarray(made, dtype=float))
+        return RealArray(_np.array(made, dtype=float, order="C"))
     return made
 
 
@@ -103,10 +113,16 @@ def _constructor(name: str) -> Callable[..., Any]:
 
 
 arange = _constructor("arange")
+asarray_chkfinite = _constructor("asarray_chkfinite")
 copy = _constructor("copy")
+diag = _constructor("diag")
 empty = _constructor("empty")
 empty_like = _constructor("empty_like")
 eye = _constructor("eye")
+frombuffer = _constructor("frombuffer")
+fromfunction = _constructor("fromfunction")
+fromiter = _constructor("fromiter")
+fromstring = _constructor("fromstring")
 full_like = _constructor("full_like")
 geomspace = _constructor("geomspace")
 identity = _constructor("identity")
@@ -114,5 +130,7 @@ linspace = _constructor("linspace")
 logspace = _constructor("logspace")
 ones = _constructor("ones")
 ones_like = _constructor("ones_like")
+tri = _constructor("tri")
+vander = _constructor("vander")
 zeros = _constructor("zeros")
 zeros_like = _constructor("zeros_like")

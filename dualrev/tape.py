@@ -107,6 +107,12 @@ class Real(DualNumber):
 
     __slots__ = ("i", "run", "x")
     i: int
+    # what numpy's scalars have, because sums and elements of arrays are such numbers
+    shape, ndim, size = (), 0, 1
+
+    def item(self) -> Real:
+        """The number itself."""
+        return self
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if (
@@ -115,8 +121,10 @@ class Real(DualNumber):
             and not kwargs
             and all(isinstance(u, _NUMBERS) for u in inputs)
         ):
-            # numpy's floats come here in x * y: faster than as arrays
-            return _OF_NUMBERS[ufunc](*(float(u) if isinstance(u, np.number) else u for u in inputs))
+            try:  # numpy's floats come here in x * y: faster than as arrays
+                return _OF_NUMBERS[ufunc](*(float(u) if isinstance(u, np.number) else u for u in inputs))
+            except (ArithmeticError, ValueError):
+                pass  # as an array, it gives infinities and NaN, as numpy does
         from dualrev.arrays.ufuncs import apply_ufunc  # it is built from what this module defines
 
         return apply_ufunc(ufunc, method, inputs, kwargs)

@@ -2,19 +2,24 @@
 
 Moving elements moves values and ids alike, and writes nothing on a tape. What looks at values only (comparisons,
 argmax, shapes) gives numpy's answer about the values. Sums are in reductions.py, products in products.py, numpy.linalg
-in linalg.py. A function that is in none of them is refused by name, never guessed.
+in linalg.py, numerical methods in numerics.py, what writes to an array in places.py. A function that is in none of them
+is refused by name, never guessed.
 """
 
 from __future__ import annotations
 
+import functools
+import inspect
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from dualrev.arrays import linalg, products, reductions
+from dualrev.arrays import linalg, numerics, places, products, reductions
 from dualrev.arrays.storage import RealArray, holds_duals, innermost, plain, real_array
-from dualrev.errors import ConversionError, UnsupportedError
+from dualrev.arrays.ufuncs import as_real_array, into
+from dualrev.errors import UnsupportedError
 from dualrev.overload import DualNumber
 from dualrev.tape import Tape
 
@@ -25,24 +30,69 @@ def apply_function(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     """What numpy calls when one of its functions meets an array or a number under differentiation."""
     handler = HANDLERS.get(func)
     if handler is not None:
+        args, kwargs = _by_name(func, handler, args, kwargs)
         out = kwargs.pop("out", None)
-        made = handler(*args, **kwargs)
-        if out is None:
-            return made
-        if not isinstance(out, RealArray) and holds_duals(made):
-            raise ConversionError("storing")
-        out[...] = made
-        return out
-    if func in _OF_VALUES:
-        return func(*_plain_tree(args), **{key: _plain_tree(x) for key, x in kwargs.items()})
-    if any(map(holds_duals, _leaves((*args, *kwargs.values())))):
-        module = func.__module__ or "numpy"
+        _check_options(func, handler, kwargs)
+        return into(out, as_real_array(handler(*args, **kwargs)), True)
+    if func not in _OF_VALUES and any(map(holds_duals, _leaves((*args, *kwargs.values())))):
         raise UnsupportedError(
-            f"{module}.{func.__name__}",
+            _name(func),
             "it with functions that have a rule (docs/numpy.md lists them), or dualrev.value(x) if it is a constant",
         )
     made = func(*_plain_tree(args), **{key: _plain_tree(x) for key, x in kwargs.items()})
-    return RealArray(made) if isinstance(made, np.ndarray) and made.dtype == float and made.ndim else made
+    return made if func in _OF_VALUES else as_real_array(made)
+
+
+def _by_name(
+    func: Any, handler: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The same call, with dtype, out, what follows them, and what the handler has no place for given by name."""
+    names = [] if func is np.einsum else [*_parameters(func)]
+    room = _room(handler)
+    first = min([names.index(name) for name in ("dtype", "out") if name in names] + [room])
+    if len(args) > first:
+        kwargs = {**kwargs, **dict(zip(names[first:], args[first:], strict=False))}
+    return args[:first], {key: u for key, u in kwargs.items() if u is not _NOT_GIVEN}
+
+
+def _check_options(func: Any, handler: Any, kwargs: dict[str, Any]) -> None:
+    """Refuse options that the handler does not know, and results of other types than floats."""
+    known, defaults = _parameters(handler), _parameters(func)
+    if "dtype" not in known:
+        dtype = kwargs.pop("dtype", None)
+        if dtype is not None and np.dtype(dtype).kind != "f":
+            raise UnsupportedError(
+                f"{_name(func)} with dtype={dtype}", "it without a dtype: derivatives are of real numbers"
+            )
+    for key in [] if "kwargs" in known else kwargs.keys() - known.keys():
+        if kwargs[key] is not defaults.get(key):
+            raise UnsupportedError(f"{_name(func)} with {key}=", "it without, or with functions that have a rule")
+        kwargs.pop(key)
+
+
+@functools.cache
+def _parameters(func: Any) -> dict[str, Any]:
+    """The names of a function's parameters, with their defaults."""
+    try:
+        return {name: parameter.default for name, parameter in inspect.signature(func).parameters.items()}
+    except ValueError:  # a function in C of an older numpy
+        return {}
+
+
+@functools.cache
+def _room(handler: Any) -> int:
+    """How many positional arguments there may be."""
+    kinds = [parameter.kind for parameter in inspect.signature(handler).parameters.values()]
+    if inspect.Parameter.VAR_POSITIONAL in kinds:
+        return sys.maxsize
+    return len(kinds) - kinds.count(inspect.Parameter.KEYWORD_ONLY) - kinds.count(inspect.Parameter.VAR_KEYWORD)
+
+
+def _name(func: Any) -> str:
+    return f"{func.__module__ or 'numpy'}.{func.__name__}"
+
+
+_NOT_GIVEN: Any = getattr(np, "_NoValue", None)
 
 
 def assemble(make: Callable[[list[Any]], Any], *data: Any) -> Any:
@@ -56,17 +106,19 @@ def assemble(make: Callable[[list[Any]], Any], *data: Any) -> Any:
     for run in {run: None for a in found for run in a.layers() if not run.over}:
         nothing: Any = (0, np.int64) if isinstance(run, Tape) else (None, object)
         ids = [a.layers().get(run) if isinstance(a, RealArray) else None for a in arrays]
-        layers[run] = np.ascontiguousarray(
-            make([np.full(np.shape(a), *nothing) if i is None else i for a, i in zip(arrays, ids, strict=True)])
-        )
+        made = make([np.full(np.shape(a), *nothing) if i is None else i for a, i in zip(arrays, ids, strict=True)])
+        layers[run] = np.asarray(made, order="C")
     x = make([np.asarray(plain(a), dtype=float) for a in arrays])
-    return RealArray(np.ascontiguousarray(x), layers) if np.ndim(x) else RealArray(np.asarray(x), layers)[()]
+    whole = RealArray(np.asarray(x, order="C"), layers)
+    return whole if whole.ndim else whole[()]
 
 
 def _plain_tree(x: Any) -> Any:
     if isinstance(x, (list, tuple)) and type(x) in (list, tuple):
         return type(x)(_plain_tree(u) for u in x)
-    return plain(x) if isinstance(x, (RealArray, DualNumber, np.ndarray)) else x
+    if isinstance(x, DualNumber):
+        return np.float64(plain(x))
+    return plain(x) if isinstance(x, (RealArray, np.ndarray)) else x
 
 
 def _leaves(x: Any) -> list[Any]:
@@ -79,10 +131,9 @@ def _moved(func: Any) -> Callable[..., Any]:
     """A function that selects or reorders the elements of one array: a view where numpy's is a view."""
 
     def handler(a: Any, *args: Any, **kwargs: Any) -> Any:
-        a = real_array(a)
-        if not isinstance(a, RealArray):
+        if not isinstance(real_array(a), RealArray):
             return func(a, *args, **kwargs)
-        return a.derived(lambda x: func(x, *args, **kwargs))
+        return _selected(real_array(a), lambda x: func(x, *args, **kwargs), number=isinstance(a, DualNumber))
 
     return handler
 
@@ -91,17 +142,28 @@ def _pieces(func: Any) -> Callable[..., Any]:
     """A function that cuts an array into a list of views."""
 
     def handler(a: Any, *args: Any, **kwargs: Any) -> Any:
-        count = len(func(a.x, *args, **kwargs))
-        return [a.derived(lambda x, k=k: func(x, *args, **kwargs)[k]) for k in range(count)]
+        a = real_array(a)
+        made = func(plain(a), *args, **kwargs)
+        if not isinstance(a, RealArray):
+            return made
+        pieces = [_selected(a, lambda x, k=k: func(x, *args, **kwargs)[k]) for k in range(len(made))]  # type: ignore[misc]
+        return type(made)(pieces)
 
     return handler
+
+
+def _selected(a: RealArray, select: Callable[[Any], Any], number: bool = False) -> Any:
+    """A view; where numpy selects one element, or of a number, a number."""
+    made = select(a.x)
+    if not isinstance(made, np.ndarray) or (number and not made.ndim):
+        return a.derived(lambda x: np.asarray(select(x)))[()]
+    return a.derived(select)
 
 
 def _joined(func: Any) -> Callable[..., Any]:
     """A function that puts a sequence of arrays together."""
 
     def handler(arrays: Any, *args: Any, **kwargs: Any) -> Any:
-        kwargs.pop("dtype", None)
         return assemble(lambda parts: func(parts, *args, **kwargs), *arrays)
 
     return handler
@@ -110,28 +172,19 @@ def _joined(func: Any) -> Callable[..., Any]:
 def _like(value: Any) -> Callable[..., Any]:
     """zeros_like and the like: an array that can hold numbers under differentiation, of the same shape."""
 
-    def handler(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **_: Any) -> Any:
-        shape = np.shape(a) if shape is None else shape
-        made = np.full(shape, value, dtype or float)
-        return RealArray(made) if made.dtype == float else made
+    def handler(
+        a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, device: Any = None
+    ) -> Any:
+        made = np.full(np.shape(a) if shape is None else shape, value, dtype or float)
+        return RealArray(made.astype(float)) if made.dtype.kind == "f" else made
 
     return handler
 
 
-def _full_like(a: Any, fill_value: Any, dtype: Any = None, *_: Any, shape: Any = None, **__: Any) -> Any:
-    made = _like(0.0)(a, dtype, shape=shape)
-    made[...] = fill_value
+def _full_like(a: Any, fill_value: Any, dtype: Any = None, **kwargs: Any) -> Any:
+    made = _like(0.0)(a, dtype, **kwargs)
+    places.copyto(made, fill_value)
     return made
-
-
-def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
-    if not isinstance(dst, RealArray):
-        raise ConversionError("storing")
-    if where is True:
-        dst[...] = src
-    else:
-        chosen = np.broadcast_to(where, dst.shape)
-        dst[chosen] = np.broadcast_to(real_array(src), dst.shape)[chosen]
 
 
 def _where(condition: Any, *choices: Any) -> Any:
@@ -139,33 +192,60 @@ def _where(condition: Any, *choices: Any) -> Any:
     return assemble(lambda xy: np.where(condition, *xy), *choices) if choices else np.where(condition)
 
 
-def _select(conditions: Any, choices: Any, default: Any = 0) -> Any:
+def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     made = default
-    for condition, choice in list(zip(conditions, choices, strict=True))[::-1]:
+    for condition, choice in list(zip(condlist, choicelist, strict=True))[::-1]:
         made = _where(condition, choice, made)
     return made
 
 
-def _pad(a: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
+def _choose(a: Any, choices: Any) -> Any:
+    index = plain(real_array(a))
+    if np.any((index < 0) | (index >= len(choices))):
+        raise ValueError("invalid entry in choice array")
+    return _select([index == k for k in range(len(choices))], choices)
+
+
+def _piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kwargs: Any) -> Any:
+    x = real_array(x)
+    if np.ndim(condlist) <= 1 and x.ndim:
+        condlist = [condlist]
+    conditions = [np.broadcast_to(plain(real_array(c)), x.shape).astype(bool) for c in condlist]
+    if len(funclist) == len(conditions) + 1:
+        conditions.append(~np.any(conditions, axis=0))
+    made = RealArray(np.zeros(x.shape))
+    for condition, f in zip(conditions, funclist, strict=True):
+        made[condition] = f(x[condition], *args, **kwargs) if callable(f) else f
+    return made
+
+
+def _pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
+    a = real_array(array)
     if mode == "constant":
-        filled = np.pad(np.zeros(a.shape), pad_width, **kwargs)  # the constants around zeros
         inside = np.pad(np.ones(a.shape, bool), pad_width)
-        made = RealArray(filled)
+        constants = kwargs.get("constant_values", 0)
+        if isinstance(constants, DualNumber):
+            made = _full_like(a, constants, shape=inside.shape)
+        elif not any(map(holds_duals, _leaves(constants))):
+            made = RealArray(np.pad(np.zeros(a.shape), pad_width, constant_values=_plain_tree(constants)))
+        else:
+            raise UnsupportedError("numpy.pad with several constant_values", "numpy.concatenate of the pieces")
         made[inside] = a.reshape(-1)
         return made
     if mode in ("edge", "reflect", "symmetric", "wrap") and kwargs.get("reflect_type", "even") == "even":
-        return a.derived(lambda x: np.pad(x, pad_width, mode, **kwargs))
+        return _moved(np.pad)(a, pad_width, mode, **kwargs)
     raise UnsupportedError(f"numpy.pad with mode={mode!r}", "one of the modes constant, edge, reflect, symmetric, wrap")
 
 
 def _triangle(func: Any) -> Callable[..., Any]:
-    def handler(a: Any, k: int = 0) -> Any:
+    def handler(m: Any, k: int = 0) -> Any:
+        a = real_array(m)
         return _where(func(np.ones(a.shape[-2:], bool), k), a, 0.0)
 
     return handler
 
 
-def _broadcast_arrays(*arrays: Any, **_: Any) -> Any:
+def _broadcast_arrays(*arrays: Any, subok: bool = False) -> Any:
     shape = np.broadcast_shapes(*(np.shape(a) for a in arrays))
     return tuple(np.broadcast_to(real_array(a), shape) for a in arrays)
 
@@ -178,84 +258,28 @@ def _atleast(func: Any) -> Callable[..., Any]:
     return handler
 
 
-def _sort(a: Any, axis: Any = -1, kind: Any = None, **_: Any) -> Any:
+def _sort(a: Any, axis: Any = -1, **kwargs: Any) -> Any:
+    return _in_order(np.argsort, a, axis, **kwargs)
+
+
+def _partition(a: Any, kth: Any, axis: Any = -1, **kwargs: Any) -> Any:
+    return _in_order(np.argpartition, a, axis, kth=kth, **kwargs)
+
+
+def _in_order(order_of: Callable[..., Any], a: Any, axis: Any, **kwargs: Any) -> Any:
     a = real_array(a)
     if axis is None:
         a, axis = a.reshape(-1), 0
-    order = np.argsort(plain(a), axis=axis, kind=kind)
-    return np.take_along_axis(a, order, axis)
-
-
-def _append(a: Any, values: Any, axis: int | None = None) -> Any:
-    if axis is None:
-        a, values, axis = np.ravel(real_array(a)), np.ravel(real_array(values)), 0
-    return np.concatenate([real_array(a), real_array(values)], axis)
-
-
-def _insert(a: Any, at: Any, values: Any, axis: int | None = None) -> Any:
-    a = real_array(a)
-    if axis is None:
-        a, axis = np.ravel(a), 0
-    if np.ndim(at):
-        raise UnsupportedError("numpy.insert at several places", "numpy.concatenate of the pieces")
-    before, after = np.split(a, [int(at)], axis)
-    shape = [*a.shape]
-    shape[axis] = np.shape(values)[axis] if np.ndim(values) == a.ndim else 1
-    return np.concatenate([before, np.broadcast_to(real_array(values), shape), after], axis)
-
-
-def _diff(a: Any, n: int = 1, axis: int = -1) -> Any:
-    for _ in range(n):
-        a = np.swapaxes(a, axis, -1)
-        a = np.swapaxes(a[..., 1:] - a[..., :-1], axis, -1)
-    return a
-
-
-def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
-    """Piecewise linear, by the formula of each piece; constant outside."""
-    if period is not None:
-        raise UnsupportedError("numpy.interp with period=", "x % period, and points that cover the whole period")
-    x, xp, fp = real_array(x), real_array(xp), real_array(fp)
-    at = np.clip(np.searchsorted(plain(xp), plain(x), side="right") - 1, 0, len(xp) - 2)
-    slope = (fp[at + 1] - fp[at]) / (xp[at + 1] - xp[at])
-    inside = fp[at] + slope * (x - xp[at])
-    low, high = plain(x) < plain(xp)[0], plain(x) > plain(xp)[-1]
-    return np.where(low, fp[0] if left is None else left, np.where(high, fp[-1] if right is None else right, inside))
-
-
-def _linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, **kwargs: Any) -> Any:
-    if kwargs:
-        raise UnsupportedError(f"numpy.linspace with {', '.join(kwargs)}", "start + step * numpy.arange(num)")
-    t = np.linspace(0.0, 1.0, num, endpoint)
-    start, stop = real_array(start), real_array(stop)
-    t = t.reshape(t.shape + (1,) * max(start.ndim, stop.ndim))
-    return start * (1.0 - t) + stop * t
-
-
-def _meshgrid(*xs: Any, indexing: str = "xy", **_: Any) -> Any:
-    grids = [real_array(x).reshape((1,) * k + (-1,) + (1,) * (len(xs) - k - 1)) for k, x in enumerate(xs)]
-    shape = np.broadcast_shapes(*(g.shape for g in grids))
-    made = [np.broadcast_to(g, shape).copy() for g in grids]
-    return [np.swapaxes(g, 0, 1) for g in made] if indexing == "xy" and len(xs) > 1 else made
-
-
-def _nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
-    largest = np.finfo(float).max
-    x = np.where(np.isnan(x), nan, x)
-    x = np.where(plain(x) == np.inf, largest if posinf is None else posinf, x)
-    return np.where(plain(x) == -np.inf, -largest if neginf is None else neginf, x)
+    return np.take_along_axis(a, order_of(plain(a), axis=axis, **kwargs), axis)
 
 
 def _round(a: Any, decimals: int = 0) -> Any:
     return np.round(plain(real_array(a)), decimals)
 
 
-def _unique(a: Any, *args: Any, **kwargs: Any) -> Any:
-    if args or kwargs:
-        raise UnsupportedError(
-            "numpy.unique with options", "numpy.unique(x) alone, or numpy.unique(dualrev.value(x), ...)"
-        )
-    return np.ravel(a)[np.unique(plain(a), return_index=True)[1]]
+def _unique(ar: Any) -> Any:
+    a = np.ravel(real_array(ar))
+    return a[np.unique(plain(a), return_index=True)[1]]
 
 
 def _apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
@@ -267,19 +291,34 @@ def _apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: An
     return np.moveaxis(whole, range(-len(new), 0), range(axis, axis + len(new)))
 
 
-def _size(a: Any, axis: int | None = None) -> int:
-    return int(np.size(plain(a), axis))
+def _apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
+    a = real_array(a)
+    for axis in np.atleast_1d(axes).tolist():
+        made = func(a, axis)
+        a = made if np.ndim(made) == a.ndim else np.expand_dims(made, axis)
+    return a
+
+
+def _astype(x: Any, dtype: Any, copy: bool = True, device: Any = None) -> Any:
+    return real_array(x).astype(dtype)
+
+
+def _size(a: Any, axis: Any = None) -> int:
+    return int(np.size(plain(real_array(a)), axis))
 
 
 _MOVING = [np.reshape, np.ravel, np.transpose, np.swapaxes, np.moveaxis, np.rollaxis, np.expand_dims, np.squeeze]
 _MOVING += [np.diagonal, np.flip, np.fliplr, np.flipud, np.rot90, np.roll, np.tile, np.repeat, np.broadcast_to]
 _MOVING += [np.take, np.take_along_axis, np.delete, np.diag, np.diagflat, np.resize, np.matrix_transpose]
+_MOVING += [np.linalg.diagonal, np.linalg.matrix_transpose]
+_CUTTING = [np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit]
+_CUTTING += [getattr(np, name) for name in ("unstack",) if hasattr(np, name)]  # numpy 2.1
 _JOINING = [np.concatenate, np.stack, np.hstack, np.vstack, np.dstack, np.column_stack]
 
 #: What is done for each function of numpy; those of numpy.linalg are there by the same keys.
 HANDLERS: dict[Any, Callable[..., Any]] = {
     **{func: _moved(func) for func in _MOVING},
-    **{func: _pieces(func) for func in (np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit)},
+    **{func: _pieces(func) for func in _CUTTING},
     **{func: _joined(func) for func in _JOINING},
     **{func: _atleast(func) for func in (np.atleast_1d, np.atleast_2d, np.atleast_3d)},
     np.block: lambda arrays: _block(arrays),
@@ -287,47 +326,41 @@ HANDLERS: dict[Any, Callable[..., Any]] = {
     np.ones_like: _like(1.0),
     np.empty_like: _like(0.0),
     np.full_like: _full_like,
-    np.copy: lambda a, *args, **kwargs: a.copy(),
-    np.copyto: _copyto,
+    np.copy: lambda a, order="K", subok=False: real_array(a).copy(),
     np.where: _where,
     np.select: _select,
-    np.choose: lambda index, choices: _select([index == k for k in range(len(choices))], choices),
-    np.compress: lambda condition, a, axis=None: real_array(a).derived(lambda x: np.compress(condition, x, axis)),
+    np.choose: _choose,
+    np.piecewise: _piecewise,
+    np.compress: lambda condition, a, axis=None: _moved(lambda x: np.compress(condition, x, axis))(a),
+    np.extract: lambda condition, arr: np.ravel(real_array(arr))[np.flatnonzero(condition)],
     np.apply_along_axis: _apply_along_axis,
-    np.extract: lambda condition, a: np.ravel(a)[np.flatnonzero(condition)],
+    np.apply_over_axes: _apply_over_axes,
     np.pad: _pad,
     np.triu: _triangle(np.triu),
     np.tril: _triangle(np.tril),
     np.broadcast_arrays: _broadcast_arrays,
     np.sort: _sort,
-    np.append: _append,
-    np.insert: _insert,
-    np.diff: _diff,
-    np.ediff1d: lambda a: _diff(np.ravel(a)),
-    np.interp: _interp,
-    np.linspace: _linspace,
-    np.meshgrid: _meshgrid,
-    np.nan_to_num: _nan_to_num,
+    np.partition: _partition,
     np.round: _round,
     np.around: _round,
     np.fix: lambda x: np.trunc(x),
     np.unique: _unique,
-    np.clip: lambda a, a_min=None, a_max=None, **kw: _clip(a, kw.pop("min", a_min), kw.pop("max", a_max)),
-    np.real: lambda a: a,
-    np.imag: lambda a: np.zeros(np.shape(a)),
-    np.sinc: lambda x: np.where(plain(x) == 0, 1.0, _sinc(np.where(plain(x) == 0, 1.0, x))),
+    np.clip: lambda a, a_min=None, a_max=None, **kwargs: _clip(a, kwargs.get("min", a_min), kwargs.get("max", a_max)),
+    np.real: lambda val: real_array(val)[()],
+    np.imag: lambda val: np.zeros(np.shape(val))[()],
+    np.real_if_close: lambda a, tol=100: real_array(a),
     np.size: _size,
+    **{getattr(np, name): _astype for name in ("astype",) if hasattr(np, name)},  # numpy 2.1
+    **numerics.HANDLERS,
+    **places.HANDLERS,
     **reductions.HANDLERS,
     **products.HANDLERS,
     **linalg.HANDLERS,
 }
 
 
-def _sinc(x: Any) -> Any:
-    return np.sin(np.pi * x) / (np.pi * x)
-
-
 def _clip(a: Any, low: Any, high: Any) -> Any:
+    a = real_array(a)
     a = a if low is None else np.maximum(a, low)
     return a if high is None else np.minimum(a, high)
 
@@ -353,3 +386,5 @@ _OF_VALUES |= {np.searchsorted, np.digitize, np.isclose, np.allclose, np.array_e
 _OF_VALUES |= {np.shape, np.ndim, np.nanargmax, np.nanargmin, np.argpartition, np.isneginf, np.isposinf, np.isin}
 _OF_VALUES |= {np.isreal, np.iscomplex, np.iscomplexobj, np.isrealobj, np.array2string, np.array_repr, np.array_str}
 _OF_VALUES |= {np.may_share_memory, np.shares_memory, np.result_type, np.can_cast, np.min_scalar_type}
+_OF_VALUES |= {np.common_type, np.angle, np.diag_indices_from, np.tril_indices_from, np.triu_indices_from}
+_OF_VALUES |= {np.einsum_path, np.linalg.matrix_rank}

@@ -67,9 +67,9 @@ def _matmul(a: Any, b: Any) -> Any:
     return by_rule(np.matmul, pull, push, a, b)
 
 
-def vecdot(a: Any, b: Any) -> Any:
+def vecdot(a: Any, b: Any, axis: int = -1) -> Any:
     """numpy.vecdot."""
-    return np.sum(real_array(a) * real_array(b), axis=-1)
+    return np.sum(np.moveaxis(real_array(a), axis, -1) * np.moveaxis(real_array(b), axis, -1), axis=-1)
 
 
 def matvec(a: Any, b: Any) -> Any:
@@ -91,7 +91,7 @@ def _dot(a: Any, b: Any) -> Any:
 
 def _inner(a: Any, b: Any) -> Any:
     a, b = real_array(a), real_array(b)
-    return a * b if a.ndim == 0 or b.ndim == 0 else _tensordot(a, b, ([-1], [-1]))
+    return a * b if a.ndim == 0 or b.ndim == 0 else _tensordot(a, b, ([-1], [-1]))[()]
 
 
 def _outer(a: Any, b: Any) -> Any:
@@ -116,11 +116,13 @@ def _tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
         np.transpose(a, rest_a + of_a).reshape(math.prod(a.shape[k] for k in rest_a), inner),
         np.transpose(b, of_b + rest_b).reshape(inner, math.prod(b.shape[k] for k in rest_b)),
     )
-    return made.reshape([a.shape[k] for k in rest_a] + [b.shape[k] for k in rest_b])[()]
+    return made.reshape([a.shape[k] for k in rest_a] + [b.shape[k] for k in rest_b])
 
 
 def _kron(a: Any, b: Any) -> Any:
     a, b = real_array(a), real_array(b)
+    if a.ndim == b.ndim == 0:
+        return a * b
     ndim = max(a.ndim, b.ndim)
     a, b = (x.reshape((1,) * (ndim - x.ndim) + x.shape) for x in (a, b))
     left = a.reshape([n for k in a.shape for n in (k, 1)])
@@ -128,16 +130,18 @@ def _kron(a: Any, b: Any) -> Any:
     return (left * right).reshape([m * n for m, n in zip(a.shape, b.shape, strict=True)])
 
 
-def _trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
-    return np.sum(np.diagonal(a, offset, axis1, axis2), axis=-1)
+def _trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    return np.sum(np.diagonal(real_array(a), offset, axis1, axis2), axis=-1)
 
 
-def _einsum(*operands: Any, optimize: Any = False, **kwargs: Any) -> Any:
+def _einsum(*operands: Any, optimize: Any = False) -> Any:
     """Einstein's sum. Each operand's derivative is one too: of the others and the result's cotangent."""
-    if kwargs or not isinstance(operands[0], str):
-        raise UnsupportedError("numpy.einsum with options or lists of axes", 'it as numpy.einsum("ij,jk->ik", a, b)')
+    if not isinstance(operands[0], str):
+        operands = _spelled_out(operands)
     arrays = [real_array(u) for u in operands[1:]]
     names, result = _subscripts(operands[0], [a.ndim for a in arrays])
+    if len(arrays) == 1 and set(names[0]) == set(result) and isinstance(arrays[0], RealArray):  # a view
+        return arrays[0].derived(lambda x: np.einsum(f"{names[0]}->{result}", x))[()]
     everywhere = [set(name) for name in names]
     for k, (a, name) in enumerate(zip(arrays, names, strict=True)):
         for letter in sorted(set(name)):
@@ -155,6 +159,15 @@ def _einsum(*operands: Any, optimize: Any = False, **kwargs: Any) -> Any:
     return _einsum_of(names, result, arrays)
 
 
+def _spelled_out(operands: tuple[Any, ...]) -> tuple[Any, ...]:
+    """einsum's other form, with a list of axes after every operand, in the form with letters."""
+    pairs = len(operands) // 2
+    lists = [*operands[1 : 2 * pairs : 2], *operands[2 * pairs :]]
+    names = ["".join("..." if k is Ellipsis else string.ascii_letters[k] for k in axes) for axes in lists]
+    text = ",".join(names[:pairs]) + (f"->{names[pairs]}" if len(names) > pairs else "")
+    return (text, *operands[: 2 * pairs : 2])
+
+
 def _einsum_of(names: list[str], result: str, arrays: list[Any]) -> Any:
     """Every operand's letters differ from one another, and each is in another operand or in the result."""
 
@@ -163,7 +176,7 @@ def _einsum_of(names: list[str], result: str, arrays: list[Any]) -> Any:
         for k, name in enumerate(names):
             others = [*names[:k], *names[k + 1 :]]
             g = np.einsum(f"{','.join([result, *others])}->{name}", gs[0], *xs[:k], *xs[k + 1 :], optimize=True)
-            made.append(sum_to(g, xs[k].shape) if g.shape != xs[k].shape else g)
+            made.append(sum_to(real_array(g), np.shape(xs[k])))
         return made
 
     def push(xs: Sequence[Any], ys: Any, ts: Sequence[Any]) -> list[Any]:
@@ -197,36 +210,13 @@ def _subscripts(text: str, ndims: list[int]) -> tuple[list[str], str]:
     return names, result.replace("...", "".join(rest))
 
 
-def _cross(a: Any, b: Any, axis: int = -1, **kwargs: Any) -> Any:
-    if kwargs or np.shape(a)[axis] != 3 or np.shape(b)[axis] != 3:
-        raise UnsupportedError("numpy.cross of other vectors than those of 3 elements along one axis", "the components")
-    a, b = np.moveaxis(real_array(a), axis, -1), np.moveaxis(real_array(b), axis, -1)
+def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
+    axisa, axisb, axisc = (axisa, axisb, axisc) if axis is None else (axis, axis, axis)
+    a, b = np.moveaxis(real_array(a), axisa, -1), np.moveaxis(real_array(b), axisb, -1)
+    if a.shape[-1] != 3 or b.shape[-1] != 3:
+        raise UnsupportedError("numpy.cross of other vectors than those of 3 elements", "the components")
     (a0, a1, a2), (b0, b1, b2) = ([x[..., k] for k in range(3)] for x in (a, b))
-    return np.stack([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0], axis)
-
-
-def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
-    a, v = real_array(a), real_array(v)
-    if len(v) > len(a):
-        a, v = v, a
-    n, m = len(a), len(v)
-    padded = np.pad(a, m - 1) if isinstance(a, RealArray) else np.pad(np.asarray(a, float), m - 1)
-    full = padded[np.arange(n + m - 1)[:, None] + np.arange(m)[::-1]] @ v
-    start = {"full": 0, "same": (m - 1) // 2, "valid": m - 1}[mode]
-    length = {"full": n + m - 1, "same": n, "valid": n - m + 1}[mode]
-    return full[start : start + length]
-
-
-def _correlate(a: Any, v: Any, mode: str = "valid") -> Any:
-    return _convolve(a, np.flip(real_array(v)), mode)
-
-
-def _polyval(p: Any, x: Any) -> Any:
-    x = real_array(x)[()]
-    y = x * 0.0
-    for coefficient in real_array(p):
-        y = y * x + coefficient
-    return y
+    return np.stack([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0], axisc)
 
 
 HANDLERS: dict[Any, Callable[..., Any]] = {
@@ -239,7 +229,4 @@ HANDLERS: dict[Any, Callable[..., Any]] = {
     np.trace: _trace,
     np.einsum: _einsum,
     np.cross: _cross,
-    np.convolve: _convolve,
-    np.correlate: _correlate,
-    np.polyval: _polyval,
 }

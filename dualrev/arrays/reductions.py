@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -13,7 +14,7 @@ from dualrev.arrays.storage import RealArray, innermost, plain, real_array, stri
 from dualrev.errors import UnsupportedError
 from dualrev.tape import Tape
 
-__all__ = ["HANDLERS", "logsumexp"]
+__all__ = ["HANDLERS", "accumulate", "logsumexp"]
 
 _NOTHING: Any = getattr(np, "_NoValue", None)
 
@@ -45,31 +46,33 @@ def _rows(shape: tuple[int, ...], axis: Any) -> np.ndarray:
 def _reduction(
     name: str, partials: Callable[[Any, Any, np.ndarray, Any], Any], masked: float | None = None
 ) -> Callable[..., Any]:
-    """A reduction as numpy has it, given dy/dx of x, of y with its axes kept, and of the axes."""
+    """A reduction as numpy has it, given dy/dx of x, of y with its axes kept, and of the axes.
+
+    `masked` is what elements that are left out become.
+    """
     func = getattr(np, name)
 
-    def handler(
-        a: Any,
-        axis: Any = None,
-        dtype: Any = None,
-        keepdims: Any = False,
-        initial: Any = _NOTHING,
-        where: Any = True,
-    ) -> Any:
+    def handler(a: Any, axis: Any = None, keepdims: Any = False, initial: Any = _NOTHING, where: Any = True) -> Any:
         a = real_array(a)
-        keepdims = bool(keepdims) if keepdims is not _NOTHING else False
+        initial = None if initial is _NOTHING else initial
         if where is not True and where is not _NOTHING:
-            if masked is None:
-                raise UnsupportedError(f"numpy.{name} with where=", f"numpy.{name}(x[condition])")
-            a = np.where(where, a, masked)
+            if initial is None and name in ("max", "min"):
+                raise ValueError(f"numpy.{name} with where= needs initial=, as there may be no element")
+            a = real_array(np.where(where, a, masked))
+        if initial is not None and not _count(a, axis):
+            kept = _kept(a.shape, axis)
+            shape = kept if keepdims else [n for k, n in enumerate(kept) if k not in _axes(axis, a.ndim)]
+            return np.full_like(a, initial, shape=shape)[()]
         run = innermost([a])
-        if not isinstance(run, Tape):
-            return func(plain(a) if run is None else to_objects(a), axis=axis, keepdims=keepdims)
-        x = strip(a, run)
-        y = func(x, axis=axis, keepdims=keepdims)
-        p = partials(x, np.reshape(y, _kept(a.shape, axis)), y, axis)
-        made = _contribute(run, a, y, p, axis)
-        return made if initial is _NOTHING else _COMBINE[name](made, initial)
+        if isinstance(run, Tape):
+            x = strip(a, run)
+            y = func(x, axis=axis, keepdims=bool(keepdims))
+            with np.errstate(all="ignore"):
+                p = partials(x, np.reshape(y, _kept(a.shape, axis)), y, axis)
+            made = _contribute(run, a, y, p, axis)
+        else:
+            made = func(plain(a) if run is None else to_objects(a), axis=axis, keepdims=bool(keepdims))
+        return made if initial is None else _COMBINE[name](made, initial)
 
     return handler
 
@@ -93,10 +96,12 @@ def _extreme(x: Any, y: Any, _: Any, axis: Any) -> Any:
 
 def _others(x: Any, y: Any, _: Any, axis: Any) -> Any:
     """The product of all other elements: without dividing, since one may be 0."""
+    if not x.size:
+        return np.ones(x.shape)
     axes = _axes(axis, x.ndim)
     rest = [k for k in range(x.ndim) if k not in axes]
     order = [*rest, *axes]
-    lines = np.transpose(x, order).reshape(-1, math.prod(x.shape[k] for k in axes))
+    lines = np.transpose(x, order).reshape(math.prod(x.shape[k] for k in rest), _count(x, axis))
     before, after = np.ones((len(lines), 1)), np.ones((len(lines), 1))
     if lines.shape[1] > 1:
         before = np.concatenate([before, np.cumprod(lines[:, :-1], axis=1)], axis=1)
@@ -104,26 +109,48 @@ def _others(x: Any, y: Any, _: Any, axis: Any) -> Any:
     return np.transpose((before * after).reshape([x.shape[k] for k in order]), np.argsort(order))
 
 
-def _variance(
-    a: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: Any = False, **kwargs: Any
-) -> Any:
-    ddof = kwargs.pop("correction", ddof)
-    if any(value is not _NOTHING and value is not True for value in kwargs.values()):
-        raise UnsupportedError(f"numpy.var with {', '.join(kwargs)}", "numpy.var(x[condition])")
+def _mean(a: Any, axis: Any = None, keepdims: Any = False, where: Any = True) -> Any:
+    if where is True:
+        return _mean_of_all(a, axis, keepdims)
     a = real_array(a)
-    deviation = a - np.mean(a, axis=axis, keepdims=True)
-    total = np.sum(deviation * deviation, axis=axis, keepdims=bool(keepdims) if keepdims is not _NOTHING else False)
-    return total / (_count(a, axis) - ddof)
+    count = np.sum(np.broadcast_to(where, a.shape), axis=axis, keepdims=bool(keepdims))
+    if np.any(count == 0):
+        warnings.warn("Mean of empty slice", RuntimeWarning, stacklevel=2)
+    with np.errstate(invalid="ignore"):
+        return real_array(np.sum(a, axis=axis, keepdims=keepdims, where=where)) / count
+
+
+def _variance(
+    a: Any,
+    axis: Any = None,
+    ddof: float = 0,
+    keepdims: Any = False,
+    where: Any = True,
+    mean: Any = None,
+    correction: float | None = None,
+) -> Any:
+    a = real_array(a)
+    if mean is None:
+        count = np.sum(np.broadcast_to(where, a.shape), axis=axis, keepdims=True)
+        mean = np.sum(a, axis=axis, keepdims=True, where=where) / np.maximum(count, 1)
+    deviation = a - mean
+    if where is not True:
+        deviation = np.where(where, deviation, 0.0)  # NaN there must not reach the sum
+    total = np.sum(deviation * deviation, axis=axis, keepdims=bool(keepdims))
+    count = np.sum(np.broadcast_to(where, a.shape), axis=axis, keepdims=bool(keepdims))
+    freedom = count - (ddof if correction is None else correction)
+    if np.any(freedom <= 0):
+        warnings.warn("Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return real_array(total) / np.maximum(freedom, 0)
 
 
 def _standard_deviation(a: Any, *args: Any, **kwargs: Any) -> Any:
     return np.sqrt(_variance(a, *args, **kwargs))
 
 
-def _cumsum(a: Any, axis: Any = None, dtype: Any = None) -> Any:
-    a = real_array(a)
-    if axis is None:
-        a, axis = a.reshape(-1), 0
+def _cumsum(a: Any, axis: Any = None) -> Any:
+    a, axis = _line(a, axis)
     return by_rule(
         lambda x: np.cumsum(x, axis=axis),
         lambda xs, ys, gs: [np.flip(np.cumsum(np.flip(gs[0], axis), axis=axis), axis)],
@@ -132,103 +159,176 @@ def _cumsum(a: Any, axis: Any = None, dtype: Any = None) -> Any:
     )
 
 
-def _cumprod(a: Any, axis: Any = None, dtype: Any = None) -> Any:
+def _cumprod(a: Any, axis: Any = None) -> Any:
+    a, axis = _line(a, axis)
+    return accumulate(np.multiply, a, axis)
+
+
+def accumulate(ufunc: Any, a: Any, axis: int = 0) -> Any:
+    """ufunc.accumulate, one slice after the other."""
     a = real_array(a)
-    if axis is None:
-        a, axis = a.reshape(-1), 0
     if not isinstance(a, RealArray):
-        return np.cumprod(a, axis=axis)
+        return ufunc.accumulate(a, axis=axis)
+    made: list[Any] = []
     slices: Any = np.moveaxis(cast(Any, a), axis, 0)
-    made = [slices[0]] if len(slices) else []
-    for k in range(1, len(slices)):
-        made.append(made[-1] * slices[k])
+    for part in slices:
+        made.append(ufunc(made[-1], part) if made else part)
     return np.stack(made, axis) if made else a.copy()
 
 
-def logsumexp(a: Any, axis: Any = None, keepdims: bool = False, **_: Any) -> Any:
-    """log(sum(exp(a))) over the axes, without overflow."""
-    largest = np.max(plain(a), axis=axis, keepdims=True)
-    largest = np.where(np.isfinite(largest), largest, 0.0)
-    with np.errstate(divide="ignore"):
-        total = np.log(np.sum(np.exp(a - largest), axis=axis, keepdims=True)) + largest
-    return total if keepdims else np.squeeze(total, axis) if axis is not None else np.ravel(total)[0]
-
-
-def _average(a: Any, axis: Any = None, weights: Any = None, **kwargs: Any) -> Any:
-    if kwargs.get("returned"):
-        raise UnsupportedError("numpy.average with returned=True", "numpy.average(x, weights=w), numpy.sum(w)")
-    if weights is None:
-        return np.mean(a, axis=axis)
-    a, weights = real_array(a), real_array(weights)
-    if weights.ndim != a.ndim:
-        weights = np.swapaxes(np.broadcast_to(weights, (1,) * (a.ndim - 1) + weights.shape), -1, axis)
-    return np.sum(a * weights, axis=axis) / np.sum(np.broadcast_to(weights, a.shape), axis=axis)
-
-
-def _median(a: Any, axis: Any = None, keepdims: bool = False, **_: Any) -> Any:
-    return _quantile(a, 0.5, axis=axis, keepdims=keepdims)
-
-
-def _quantile(a: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False, **_: Any) -> Any:
-    """Between the two sorted elements around the place q * (n - 1)."""
-    if method != "linear" or np.ndim(axis) or np.ndim(plain(q)):
-        raise UnsupportedError(
-            "numpy.quantile with several q, several axes or a method", "one q, one axis, the default"
-        )
-    a = real_array(a)
-    shape = _kept(a.shape, axis)
-    a = np.reshape(a, -1) if axis is None else np.moveaxis(a, axis, 0)
-    a = np.sort(a, axis=0)
-    place = q * (len(a) - 1)
-    low = min(int(np.floor(plain(place))), max(len(a) - 2, 0))
-    high = min(low + 1, len(a) - 1)
-    made = a[low] + (a[high] - a[low]) * (place - low)
-    made = np.where(np.isnan(plain(a[-1])), math.nan, made)
-    return np.reshape(made, shape) if keepdims else made
-
-
-def _percentile(a: Any, q: Any, *args: Any, **kwargs: Any) -> Any:
-    return _quantile(a, q / 100.0, *args, **kwargs)
-
-
-def _ignoring_nan(func: Any, fill: float) -> Callable[..., Any]:
-    def handler(a: Any, *args: Any, **kwargs: Any) -> Any:
-        return func(np.where(np.isnan(plain(a)), fill, a), *args, **kwargs)
+def _cumulative(func: Any, first: float) -> Callable[..., Any]:
+    def handler(x: Any, axis: Any = None, include_initial: bool = False) -> Any:
+        x = np.atleast_1d(real_array(x))
+        if axis is None and x.ndim > 1:
+            raise ValueError("For arrays which have more than one dimension ``axis`` argument is required.")
+        axis = axis or 0
+        made = func(x, axis=axis)
+        return np.concatenate([np.full_like(made.take([0], axis), first), made], axis) if include_initial else made
 
     return handler
 
 
-def _nanmean(a: Any, axis: Any = None, keepdims: bool = False, **_: Any) -> Any:
-    count = np.sum(~np.isnan(plain(a)), axis=axis, keepdims=keepdims)
-    return np.sum(np.where(np.isnan(plain(a)), 0.0, a), axis=axis, keepdims=keepdims) / count
+def _line(a: Any, axis: Any) -> tuple[Any, int]:
+    a = real_array(a)
+    return (a.reshape(-1), 0) if axis is None else (a, axis)
 
 
-def _trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Any:
-    y = np.moveaxis(real_array(y), axis, -1)
-    widths = dx if x is None else np.diff(real_array(x), axis=-1 if np.ndim(x) == 1 else axis)
-    if x is not None and np.ndim(x) > 1:
-        widths = np.moveaxis(real_array(widths), axis, -1)
-    return np.sum(widths * (y[..., 1:] + y[..., :-1]), axis=-1) / 2.0
+def logsumexp(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """log(sum(exp(a))) over the axes, without overflow."""
+    largest = np.max(plain(a), axis=axis, keepdims=True, initial=-math.inf)
+    largest = np.where(np.isfinite(largest), largest, 0.0)
+    with np.errstate(divide="ignore"):
+        total = np.log(np.sum(np.exp(a - largest), axis=axis, keepdims=True)) + largest
+    return total if keepdims else np.squeeze(total, _axes(axis, np.ndim(a)))[()]
+
+
+def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, keepdims: Any = False) -> Any:
+    a = real_array(a)
+    weights = real_array(1.0 if weights is None else weights)
+    if weights.shape not in ((), a.shape):
+        axes = _axes(axis, a.ndim)
+        if axis is None or weights.shape != tuple(a.shape[k] for k in axes):
+            raise TypeError("numpy.average: weights of another shape than the array go along axis=")
+        weights = np.transpose(weights, np.argsort(axes)).reshape(
+            [n if k in axes else 1 for k, n in enumerate(a.shape)]
+        )
+    weights = np.broadcast_to(weights, a.shape)
+    total = np.sum(weights, axis=axis, keepdims=keepdims)
+    if np.any(plain(total) == 0.0):
+        raise ZeroDivisionError("Weights sum to zero, can't be normalized")
+    made = np.sum(a * weights, axis=axis, keepdims=keepdims) / total
+    return (made, total) if returned else made
+
+
+def _median(a: Any, axis: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
+    a = real_array(a)
+    lines = _sorted_lines(a, axis)
+    n = lines.shape[-1]
+    if not n:
+        return np.mean(a, axis=axis, keepdims=keepdims)
+    made = (lines[..., (n - 1) // 2] + lines[..., n // 2]) / 2.0 if n % 2 == 0 else lines[..., n // 2]
+    made = np.where(np.isnan(plain(lines)[..., -1]), lines[..., -1], made)
+    return np.reshape(made, _kept(a.shape, axis)) if keepdims else made
+
+
+def _sorted_lines(a: Any, axis: Any) -> Any:
+    """The elements over the axes, sorted along one new last axis."""
+    axes = _axes(axis, a.ndim)
+    rest = [k for k in range(a.ndim) if k not in axes]
+    shape = [a.shape[k] for k in rest]
+    return np.sort(np.transpose(a, [*rest, *axes]).reshape([*shape, _count(a, axis)]), axis=-1)
+
+
+def _quantile(
+    a: Any, q: Any, axis: Any = None, overwrite_input: bool = False, method: str = "linear", keepdims: Any = False
+) -> Any:
+    """Between the two sorted elements around the place q * (n - 1)."""
+    if method != "linear":
+        raise UnsupportedError(f"numpy.quantile with method={method!r}", "it with the default method, 'linear'")
+    a, q = real_array(a), real_array(q)
+    if np.any((plain(q) < 0) | (plain(q) > 1)):
+        raise ValueError("Quantiles must be in the range [0, 1]")
+    lines = _sorted_lines(a, axis)
+    n = lines.shape[-1]
+    place = q * (n - 1.0)
+    low = np.minimum(np.floor(plain(place)).astype(int), max(n - 2, 0))
+    high = np.minimum(low + 1, n - 1)
+    made = lines[..., low] + (lines[..., high] - lines[..., low]) * (place - low)
+    last = lines[..., -1].reshape(lines.shape[:-1] + (1,) * q.ndim)
+    made = np.where(np.isnan(plain(last)), last, made)
+    made = np.moveaxis(made, range(-q.ndim, 0), range(q.ndim)) if q.ndim else made
+    return np.reshape(made, q.shape + _kept(a.shape, axis)) if keepdims else made
+
+
+def _percentile(a: Any, q: Any, *args: Any, **kwargs: Any) -> Any:
+    return _quantile(a, real_array(q)[()] / 100.0, *args, **kwargs)
+
+
+def _ignoring_nan(func: Any, fill: float) -> Callable[..., Any]:
+    def handler(a: Any, *args: Any, **kwargs: Any) -> Any:
+        a = real_array(a)
+        missing = np.isnan(plain(a))
+        made = func(np.where(missing, fill, a), *args, **kwargs)
+        if func not in (np.max, np.min) or not missing.any():
+            return made
+        nothing = np.all(missing, axis=args[0] if args else kwargs.get("axis"), keepdims=kwargs.get("keepdims", False))
+        if np.any(nothing):
+            warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=2)
+        return np.where(nothing, math.nan, made)
+
+    return handler
+
+
+def _without_nan(func: Any) -> Callable[..., Any]:
+    """The same of the elements that are not NaN, for a function that has where=."""
+
+    def handler(a: Any, *args: Any, where: Any = True, **kwargs: Any) -> Any:
+        a = real_array(a)
+        return func(a, *args, where=~np.isnan(plain(a)) & where, **kwargs)
+
+    return handler
+
+
+def _line_by_line(func: Any, takes_q: bool) -> Callable[..., Any]:
+    """The same of the elements of each line that are not NaN."""
+
+    def handler(a: Any, *args: Any, keepdims: Any = False, **kwargs: Any) -> Any:
+        a = real_array(a)
+        q, args = args[:takes_q], args[takes_q:]
+        axis = args[0] if args else kwargs.pop("axis", None)
+        if any(map(np.ndim, q)):
+            raise UnsupportedError(f"numpy.nan{func.__name__} with several q", "one q at a time")
+        axes = _axes(axis, a.ndim)
+        rest = [k for k in range(a.ndim) if k not in axes]
+        lines = np.transpose(a, [*rest, *axes]).reshape([*(a.shape[k] for k in rest), _count(a, axis)])
+        made = np.apply_along_axis(lambda line: func(line[~np.isnan(line)], *q, **kwargs), -1, lines)[()]
+        return np.reshape(made, _kept(a.shape, axis)) if keepdims else made
+
+    return handler
 
 
 _sum = _reduction("sum", lambda x, y, _, axis: 1.0, masked=0.0)
-_max = _reduction("max", _extreme)
-_min = _reduction("min", _extreme)
+_max = _reduction("max", _extreme, masked=-math.inf)
+_min = _reduction("min", _extreme, masked=math.inf)
+_mean_of_all = _reduction("mean", lambda x, y, _, axis: 1.0 / max(_count(x, axis), 1))
 _COMBINE: dict[str, Callable[..., Any]] = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
+
+_CUMULATIVE = {"cumulative_sum": _cumulative(_cumsum, 0.0), "cumulative_prod": _cumulative(_cumprod, 1.0)}
 
 HANDLERS: dict[Any, Callable[..., Any]] = {
     np.sum: _sum,
-    np.mean: _reduction("mean", lambda x, y, _, axis: 1.0 / _count(x, axis)),
+    np.mean: _mean,
     np.prod: _reduction("prod", _others, masked=1.0),
     np.max: _max,
     np.min: _min,
     np.amax: _max,
     np.amin: _min,
-    np.ptp: lambda a, axis=None, **kwargs: np.max(a, axis=axis, **kwargs) - np.min(a, axis=axis, **kwargs),
+    np.ptp: lambda a, axis=None, keepdims=False: _max(a, axis, keepdims) - _min(a, axis, keepdims),
     np.var: _variance,
     np.std: _standard_deviation,
     np.cumsum: _cumsum,
     np.cumprod: _cumprod,
+    **{getattr(np, name): f for name, f in _CUMULATIVE.items() if hasattr(np, name)},  # numpy 2.1
     np.average: _average,
     np.median: _median,
     np.quantile: _quantile,
@@ -237,6 +337,12 @@ HANDLERS: dict[Any, Callable[..., Any]] = {
     np.nanprod: _ignoring_nan(np.prod, 1.0),
     np.nanmax: _ignoring_nan(np.max, -math.inf),
     np.nanmin: _ignoring_nan(np.min, math.inf),
-    np.nanmean: _nanmean,
-    np.trapezoid: _trapezoid,
+    np.nancumsum: _ignoring_nan(np.cumsum, 0.0),
+    np.nancumprod: _ignoring_nan(np.cumprod, 1.0),
+    np.nanmean: _without_nan(np.mean),
+    np.nanvar: _without_nan(np.var),
+    np.nanstd: _without_nan(np.std),
+    np.nanmedian: _line_by_line(np.median, takes_q=False),
+    np.nanquantile: _line_by_line(np.quantile, takes_q=True),
+    np.nanpercentile: _line_by_line(np.percentile, takes_q=True),
 }

@@ -291,6 +291,14 @@ class RealArray(NDArrayOperatorsMixin):
         """A view without axes of length 1."""
         return self.derived(lambda a: a.squeeze(axis))
 
+    def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:
+        """numpy.compress of this array."""
+        return np.compress(condition, self, axis, out)
+
+    def partition(self, kth: Any, axis: int = -1) -> None:
+        """numpy.partition of this array, in place."""
+        self[...] = np.partition(self, kth, axis)
+
     def sort(self, axis: int = -1, kind: Any = None) -> None:
         """Sort in place by value, NaN last."""
         self[...] = np.sort(self, axis=axis, kind=kind)
@@ -309,6 +317,7 @@ def _as_method(name: str) -> Callable[..., Any]:
 for _name in [
     *("sum", "prod", "mean", "var", "std", "max", "min", "cumsum", "cumprod", "dot", "trace", "clip", "take", "round"),
     *("repeat", "diagonal", "argmax", "argmin", "argsort", "all", "any", "nonzero", "searchsorted"),
+    *("choose", "conj", "conjugate", "put", "argpartition"),
 ]:
     setattr(RealArray, _name, _as_method(_name))
 

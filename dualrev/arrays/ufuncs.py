@@ -14,15 +14,16 @@ from typing import Any
 
 import numpy as np
 
+from dualrev.arrays import places
 from dualrev.arrays.record import by_terms, ids_of, sum_of_rows
 from dualrev.arrays.storage import RealArray, holds_duals, innermost, plain, real_array, strip, to_objects
-from dualrev.errors import ConversionError, UnsupportedError
+from dualrev.errors import UnsupportedError
 from dualrev.overload import DualNumber, function
 from dualrev.primitives import FUNCTIONS, PRIMITIVES, Primitive
 from dualrev.tape import Tape
 from dualrev.ufuncs import apply_ufunc as apply_to_objects
 
-__all__ = ["apply_ufunc", "elementwise"]
+__all__ = ["apply_ufunc", "as_real_array", "elementwise", "into"]
 
 
 def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -34,25 +35,26 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[s
     args = tuple(u if isinstance(u, DualNumber) else real_array(u) for u in inputs) if method != "at" else inputs
     if method == "at":
         return _at(ufunc, *inputs)
-    out, where = kwargs.pop("out", (None,)), kwargs.pop("where", True)
+    out, where = kwargs.pop("out", (None,)), plain(kwargs.pop("where", True))
     if method == "__call__":
         made = _call(ufunc, name, args, kwargs, where)
-    elif method in ("reduce", "accumulate") and name in _METHODS[method]:
+    elif method in ("reduce", "accumulate", "reduceat") and name not in _OF_VALUES:
         if where is not True:
             kwargs["where"] = where
-        made = _METHODS[method][name](args[0], *args[1:], **{"axis": 0, **kwargs})
-        return _into(out[0], made, True)
+        made = _along(ufunc, method, *args, **{"axis": 0, **kwargs})
+        return into(out[0], as_real_array(made), True)
     elif method == "outer":
         a, b = (real_array(u) for u in args)
-        made = ufunc(a.reshape(a.shape + (1,) * b.ndim), b)
+        made = ufunc(a.reshape(a.shape + (1,) * b.ndim), b, **kwargs)
     elif name in _OF_VALUES:
-        made = getattr(ufunc, method)(*map(plain, args), **kwargs)
+        made = getattr(ufunc, method)(*map(plain, args), **kwargs, **({} if where is True else {"where": where}))
+        where = True
     else:
         raise UnsupportedError(f"numpy.{name}.{method}", "it with numpy's functions on whole arrays, or as a loop")
     if isinstance(made, tuple):
         outs = out if len(out) == len(made) else (None,) * len(made)
-        return tuple(_into(o, m, where) for o, m in zip(outs, made, strict=True))
-    return _into(out[0], made, where)
+        return tuple(into(o, m, where) for o, m in zip(outs, made, strict=True))
+    return into(out[0], made, where)
 
 
 def _call(ufunc: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], where: Any) -> Any:
@@ -64,27 +66,55 @@ def _call(ufunc: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], 
             f"numpy.{name} with dtype={dtype}", "it without a dtype: derivatives are of real numbers"
         )
     if name in _PRODUCTS:
-        return getattr(_products(), name)(*args)
+        if kwargs.keys() & {"axes", "keepdims"}:
+            raise UnsupportedError(
+                f"numpy.{name} with {', '.join(kwargs)}", "numpy.einsum, or numpy.moveaxis before it"
+            )
+        return getattr(_products(), name)(*args, **{key: u for key, u in kwargs.items() if key == "axis"})
     line = _table().get(name)
     if line is None and name not in _COMPOSED:
         if any(map(holds_duals, args)):
             raise UnsupportedError(
                 f"numpy.{name}", "it with functions that have a rule, or give it one with dualrev.primitive"
             )
-        return _as_real_array(ufunc(*map(plain, args), **kwargs))
+        return as_real_array(ufunc(*map(plain, args), **kwargs))
     if where is not True:
         with np.errstate(all="ignore"):  # the elements that are left out may lie outside of the domain
             return _call(ufunc, name, args, kwargs, True)
     return _COMPOSED[name](*args) if line is None else elementwise(line, args, ufunc)
 
 
+def _along(ufunc: Any, method: str, a: Any, *at: Any, axis: Any, **kwargs: Any) -> Any:
+    """reduce, accumulate and reduceat: by the function of numpy that does the same, or slice by slice."""
+    name = ufunc.__name__
+    known = _METHODS.get(method, {}).get(name)
+    if known is not None:
+        return known(a, axis=axis, **{key: u for key, u in kwargs.items() if u is not None})
+    if not any(map(holds_duals, (a, *kwargs.values()))):
+        return getattr(ufunc, method)(plain(a), *at, axis=axis, **kwargs)
+    if ufunc.nin != 2 or ufunc.nout != 1 or np.ndim(axis) or axis is None or kwargs.keys() - {"dtype"}:
+        raise UnsupportedError(f"numpy.{name}.{method}", "it with numpy's functions on whole arrays, or as a loop")
+    if method == "accumulate":
+        return _reductions().accumulate(ufunc, a, axis)
+    if method == "reduce":
+        return _reductions().accumulate(ufunc, a, axis).take(-1, axis)
+    slices = np.moveaxis(a, axis, 0)
+    ends = [*at[0][1:], len(slices)]
+    made = [ufunc.reduce(slices[i:j]) if i < j else slices[i] for i, j in zip(at[0], ends, strict=True)]
+    return np.moveaxis(np.stack(made), 0, axis)
+
+
 def elementwise(line: Primitive, args: Sequence[Any], compute: Callable[..., Any]) -> Any:
     """A line of the table on arrays and numbers, which broadcast; `compute` is the function of their values."""
     if not any(isinstance(u, (RealArray, np.ndarray)) and u.ndim for u in args):
-        return function(line)(*(u[()] if isinstance(u, (RealArray, np.ndarray)) else u for u in args))
+        numbers = [u[()] if isinstance(u, (RealArray, np.ndarray)) else u for u in args]
+        try:
+            return function(line)(*numbers)
+        except (ArithmeticError, ValueError):  # numpy's functions give infinities and NaN
+            return elementwise(line, [real_array(numbers[0]).reshape(1), *numbers[1:]], compute)[0]
     run = innermost(args)
     if run is None:
-        return _as_real_array(compute(*map(plain, args)))
+        return as_real_array(compute(*map(plain, args)))
     if not isinstance(run, Tape):
         objects = [to_objects(u) for u in args]
         return apply_to_objects(compute, "__call__", tuple(objects), {})
@@ -100,7 +130,7 @@ def elementwise(line: Primitive, args: Sequence[Any], compute: Callable[..., Any
             ids = np.broadcast_to(ids, shape).flatten()
             terms.append((None, _partial(line, k, xs, y, shape), ids))
     if not terms:
-        return _as_real_array(y)
+        return as_real_array(y)
     return by_terms(run, y, terms)
 
 
@@ -113,7 +143,7 @@ def _partial(line: Primitive, k: int, xs: Sequence[Any], y: Any, shape: tuple[in
         if p.dtype == object:
             p = real_array(p)
         return p.flatten() if any(p is x for x in (*xs, y)) or p.shape != shape else p.reshape(-1).astype(float)
-    return p
+    return p[()] if isinstance(p, (np.ndarray, RealArray)) else p
 
 
 @functools.cache
@@ -172,12 +202,12 @@ def _by_elements(f: Callable[..., Any]) -> Callable[..., Any]:
     return apply
 
 
-def _as_real_array(y: Any) -> Any:
+def as_real_array(y: Any) -> Any:
     """A result without numbers under differentiation: it can hold some, as the arrays that it was made of."""
     return RealArray(np.ascontiguousarray(y)) if isinstance(y, np.ndarray) and y.ndim and y.dtype == float else y
 
 
-def _into(out: Any, made: Any, where: Any) -> Any:
+def into(out: Any, made: Any, where: Any) -> Any:
     """What was made, in the array `out` if there is one, where `where` is true."""
     if out is None:
         if where is not True:
@@ -185,32 +215,24 @@ def _into(out: Any, made: Any, where: Any) -> Any:
                 "a numpy function with where= but without out=", "np.where(condition, result, other)"
             )
         return made
-    if not isinstance(out, RealArray) and holds_duals(made):
-        raise ConversionError("storing")
     if np.shape(made) != np.shape(out) and np.broadcast_shapes(np.shape(made), np.shape(out)) != np.shape(out):
         raise ValueError(
             f"non-broadcastable output operand with shape {np.shape(out)} for a result of {np.shape(made)}"
         )
-    if where is True:
-        out[...] = made
-    else:
-        chosen = np.broadcast_to(where, out.shape)
-        out[chosen] = np.broadcast_to(made, out.shape)[chosen]
+    places.copyto(out, made, where=where)
     return out
 
 
 def _at(ufunc: Any, a: Any, key: Any, b: Any = None) -> None:
     """a[key] = ufunc(a[key], b), where an element may be chosen more than once."""
     name = ufunc.__name__
-    if not isinstance(a, RealArray):
-        raise ConversionError("storing")
-    places = np.arange(a.size).reshape(a.shape)[key]
-    if np.unique(places).size == places.size:
-        a[key] = ufunc(a[key]) if ufunc.nin == 1 else ufunc(a[key], b)
+    chosen = np.arange(a.size).reshape(a.shape)[key]
+    if np.unique(chosen).size == chosen.size:
+        places.assign(a, key, ufunc(a[key]) if ufunc.nin == 1 else ufunc(a[key], b))
     elif name in ("add", "subtract"):
-        b = np.broadcast_to(real_array(b), places.shape).reshape(-1)
-        total = sum_of_rows(b, places.reshape(-1), a.size)
-        a[...] = ufunc(a, real_array(total).reshape(a.shape))
+        b = np.broadcast_to(real_array(b), chosen.shape).reshape(-1)
+        total = sum_of_rows(b, chosen.reshape(-1), a.size)
+        places.assign(a, ..., ufunc(a, real_array(total).reshape(a.shape)))
     else:
         raise UnsupportedError(f"numpy.{name}.at with an element chosen more than once", "a loop")
 
@@ -228,6 +250,11 @@ def _nan_to(x: Any, other: Any, pick: Any) -> Any:
     """fmax and fmin: the number, where the other is NaN."""
     a, b = np.where(np.isnan(x), other, x), np.where(np.isnan(other), x, other)
     return pick(a, b)
+
+
+def _heaviside(x: Any, h: Any) -> Any:
+    x = plain(x)
+    return real_array(np.where(np.isnan(x), math.nan, np.where(x == 0, h, 1.0 * (x > 0))))
 
 
 def _sigmoid(x: Any) -> Any:
@@ -264,6 +291,8 @@ _OF_VALUES = {"less", "less_equal", "greater", "greater_equal", "equal", "not_eq
 _OF_VALUES |= {"signbit", "logical_and", "logical_or", "logical_xor", "logical_not", "spacing"}
 _PRODUCTS = {"matmul", "vecdot", "matvec", "vecmat"}
 _COMPOSED: dict[str, Callable[..., Any]] = {
+    "conjugate": lambda x: real_array(x)[()],
+    "frexp": lambda x: (x * np.exp2(-1.0 * np.frexp(plain(x))[1]), np.frexp(plain(x))[1]),
     "square": lambda x: x * x,
     "reciprocal": lambda x: 1.0 / x,
     "divmod": _divmod,
@@ -274,8 +303,8 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
     "fmax": lambda a, b: _nan_to(a, b, np.maximum),
     "fmin": lambda a, b: _nan_to(a, b, np.minimum),
     "logaddexp2": lambda a, b: np.logaddexp(a * math.log(2.0), b * math.log(2.0)) / math.log(2.0),
-    "ldexp": lambda x, n: x * np.exp2(n),
-    "heaviside": lambda x, h: np.where(np.isnan(plain(x)), math.nan, np.where(plain(x) == 0, h, 1.0 * (plain(x) > 0))),
+    "ldexp": lambda x, n: x * np.exp2(1.0 * n),
+    "heaviside": lambda x, h: _heaviside(x, h)[()],
     "expit": _sigmoid,
     "psi": lambda x: on_arrays(PRIMITIVES["polygamma"])(0.0, x),
     "nextafter": lambda x, other: x + (np.nextafter(plain(x), plain(other)) - plain(x)),

@@ -1,0 +1,317 @@
+"""Every function and ufunc of numpy on arrays under differentiation: right, about values, or refused by name.
+
+And `dualrev.numpy`, a drop-in numpy whose arrays can hold numbers under differentiation.
+"""
+
+import numpy as np
+import pytest
+from oracle import check_vjp, differences, direction, flat
+
+import dualrev as dr
+from dualrev import RealArray
+from dualrev import numpy as dn
+from dualrev.errors import ConversionError, OutputError, UnsupportedError
+
+X = np.array([0.63, 1.31, 2.12, 0.74])
+M = np.array([[2.53, 0.3, 0.2], [0.31, 1.9, 0.4], [0.21, 0.41, 3.1]])
+
+# numpy 2.5 deprecates np.fix
+pytestmark = pytest.mark.filterwarnings("ignore:numpy.fix is deprecated:DeprecationWarning")
+DISPATCHER = type(np.sum)
+MODULES = {"numpy": np, "numpy.linalg": np.linalg, "numpy.fft": np.fft}
+FUNCTIONS = {
+    f"{module}.{name}": getattr(where, name)
+    for module, where in MODULES.items()
+    for name in dir(where)
+    if not name.startswith("_") and isinstance(getattr(where, name), (DISPATCHER, np.ufunc))
+}
+
+#: What is tried with every function f; where numpy itself refuses, the next.
+GENERIC = [
+    *("f(x)", "f(x, x)", "f(m)", "f(m, m)", "f([x, x])", "f(x, 2)", "f(m, 1)", "f(x, [0, 2, 1, 3])", "f(x, 0.3)"),
+    *("f(m, 0, 1)", "f(x, x > 1)", "f(x, -1.0, 1.0)", "f(x, x, 2 * x)", "f(x[0])", "f(x[0], 2.0)"),
+    *("f(1.0 + x)", "f((3, 4), x)", "f(m, 9)", "f(x, [0.0, 1.0])", "f(x, (1, 4))"),
+]
+#: What needs other arguments.
+SPECIAL = {
+    "numpy.apply_along_axis": "f(np.sum, 0, m)",
+    "numpy.apply_over_axes": "f(np.sum, m, [0])",
+    "numpy.astype": "f(x, float)",
+    "numpy.bincount": "f([0, 1, 1, 0], weights=x)",
+    "numpy.choose": "f([0, 1, 1, 0], [x, x])",
+    "numpy.copyto": "f(x, x[::-1])",
+    "numpy.cross": "f(x[:3], x[1:])",
+    "numpy.dsplit": "f(m[None], 3)",
+    "numpy.einsum": "f('i,i', x, x)",
+    "numpy.einsum_path": "f('i,i', x, x)",
+    "numpy.fill_diagonal": "f(m, 1.0)",
+    "numpy.compress": "f(x > 1, x)",
+    "numpy.corrcoef": "f(x, x**2)",
+    "numpy.extract": "f(x > 1, x)",
+    "numpy.gradient": "f(x**2)",
+    "numpy.histogramdd": "f(m)",
+    "numpy.round": "f(x)",
+    "numpy.around": "f(x)",
+    "numpy.insert": "f(x, 1, 2.0)",
+    "numpy.linalg.cross": "f(x[:3], x[1:])",
+    "numpy.linalg.tensorinv": "f(m, ind=1)",
+    "numpy.linalg.tensorsolve": "f(m, x[:3])",
+    "numpy.linalg.solve": "f(m, x[:3])",
+    "numpy.std": "f(x)",  # of equal numbers it has no derivative
+    "numpy.nanstd": "f(x)",
+    "numpy.moveaxis": "f(m, 0, 1)",
+    "numpy.piecewise": "f(x, [x > 1], [np.sin])",
+    "numpy.place": "f(x, x > 1, 2 * x)",
+    "numpy.polyfit": "f(x, x**2, 1)",
+    "numpy.put": "f(x, [1], x[0])",
+    "numpy.put_along_axis": "f(x, np.array([1]), x[0], 0)",
+    "numpy.putmask": "f(x, x > 1, x)",
+    "numpy.rollaxis": "f(m, 1)",
+    "numpy.save": None,
+    "numpy.savetxt": None,
+    "numpy.savez": None,
+    "numpy.savez_compressed": None,
+    "numpy.select": "f([x > 1], [x])",
+    "numpy.swapaxes": "f(m, 0, 1)",
+    "numpy.take_along_axis": "f(x, np.array([0, 1]), 0)",
+    "numpy.tensordot": "f(x, x, 1)",
+    "numpy.vecmat": "f(x[:3], m)",
+}
+#: Of dates, of whole numbers and of complex numbers: they have nothing to do with derivatives.
+ELSEWHERE = {"busday_count", "busday_offset", "is_busday", "datetime_as_string", "isnat", "packbits", "unpackbits"}
+ELSEWHERE |= {"bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_count", "invert", "left_shift", "right_shift"}
+ELSEWHERE |= {"bitwise_not", "bitwise_invert", "bitwise_left_shift", "bitwise_right_shift", "gcd", "lcm"}
+ELSEWHERE |= {"ravel_multi_index", "unravel_index", "can_cast"}
+#: What is refused whatever the arguments are.
+REFUSED = {f"fft.{name}" for name in dir(np.fft)} | {"histogram", "histogram2d", "histogram_bin_edges", "histogramdd"}
+REFUSED |= {"linalg.eig", "linalg.eigvals", "linalg.svd", "linalg.tensorinv", "linalg.tensorsolve"}
+REFUSED |= {"unique_all", "unique_counts", "unique_inverse", "unique_values", "union1d", "intersect1d", "setdiff1d"}
+REFUSED |= {"setxor1d", "i0", "polydiv", "roots", "sort_complex", "trim_zeros", "ix_", "busday_offset", "is_busday"}
+
+
+def outcome(name, text):
+    """What becomes of an expression: 'right', 'values', 'refused', or None if numpy refuses it on plain arrays."""
+    made = eval(f"lambda f, x, m: {text}", {"np": np})
+
+    def f(x, m):
+        x, m = x * 1.0, m * 1.0
+        y = made(FUNCTIONS[name], x, m)
+        return (x, m) if y is None else y[()] if isinstance(y, (RealArray, np.ndarray)) else y
+
+    try:
+        plain = f(X, M)
+    except Exception:
+        return None
+    try:
+        y, _ = dr.vjp(f, X, M)
+    except OutputError:
+        assert not flat(plain) or not differences(f, (X, M), direction((X, M))).any(), f"{name}: a silent constant"
+        return "values"
+    except ConversionError:
+        return "refused"
+    except UnsupportedError as error:
+        return "refused" if name.rpartition(".")[2] in str(error) else "refused without its name"
+    parts = y if isinstance(y, (tuple, list)) else [y]
+    assert not any(isinstance(part, np.ndarray) and part.dtype == object for part in parts)
+    if name.startswith("numpy.empty") or not flat(plain):
+        return "values"
+    check_vjp(dr.vjp, f, X, M, rtol=1e-6)
+    return "right"
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_function_is_right_or_about_values_or_refused_by_name(name):
+    text = SPECIAL.get(name, GENERIC)
+    if text is None:
+        with pytest.raises(UnsupportedError, match=name):
+            dr.vjp(lambda x: FUNCTIONS[name]("never written", x), X)
+        return
+    found = {outcome(name, t) for t in (text if isinstance(text, list) else [text])} - {None}
+    assert found <= {"right", "values", "refused"}
+    assert (name.removeprefix("numpy.") in REFUSED) == (found == {"refused"})
+    if not found:
+        assert name.rpartition(".")[2] in ELSEWHERE
+        with pytest.raises(TypeError):
+            dr.vjp(lambda x: FUNCTIONS[name](*[x] * getattr(FUNCTIONS[name], "nin", 1)), X)
+
+
+# dualrev.numpy
+
+CONSTRUCTED = {
+    "arange(3.0)": True,
+    "arange(3)": False,
+    "array([1.0, 2.0])": True,
+    "array([1, 2])": False,
+    "array([True])": False,
+    "array(2.5)": True,
+    "array([[1.0, 2], [3, 4]])": True,
+    "array([1, 2], float)": True,
+    "array([1.5, 2], dtype=int)": False,
+    "array([1.5, 2], dtype=np.float32)": True,
+    "array([1.5], ndmin=2)": True,
+    "array((1.5, 2), copy=True)": True,
+    "array(['a'])": False,
+    "array([1j])": False,
+    "array(range(3), float)": True,
+    "array([])": True,
+    "asarray([1.0])": True,
+    "asarray([1])": False,
+    "asanyarray([1.0])": True,
+    "ascontiguousarray([1.0])": True,
+    "asfortranarray([[1.0, 2.0]])": True,
+    "asarray_chkfinite([1.0])": True,
+    "copy(np.ones(2))": True,
+    "diag([1.0, 2.0])": True,
+    "empty_like(np.ones(2)) * 0": True,
+    "empty(2) * 0": True,
+    "eye(2)": True,
+    "eye(2, 3, k=1)": True,
+    "eye(2, dtype=int)": False,
+    "frombuffer(np.ones(2))": True,
+    "fromfunction(lambda i, j: i + 0.5 * j, (2, 2))": True,
+    "fromiter([1.0, 2.0], float)": True,
+    "fromstring('1 2', sep=' ')": True,
+    "full((2,), 1.5)": True,
+    "full(2, 1)": False,
+    "full((), 2.0)": True,
+    "full(2, [1.0, 2.0])": True,
+    "full(2, 1, dtype=float)": True,
+    "full_like(np.ones(2), 3)": True,
+    "geomspace(1, 8, 4)": True,
+    "identity(2)": True,
+    "linspace(0, 1, 3)": True,
+    "logspace(0, 1, 3)": True,
+    "ones((2, 3))": True,
+    "ones(2, int)": False,
+    "ones_like(np.ones(2))": True,
+    "ones_like([1, 2])": False,
+    "tri(3)": True,
+    "vander([1.0, 2.0])": True,
+    "zeros(3)": True,
+    "zeros(shape=3, dtype=bool)": False,
+    "zeros(3, order='F')": True,
+    "zeros_like(np.arange(3))": False,
+    "zeros_like(np.arange(3), dtype=float)": True,
+}
+
+
+@pytest.mark.parametrize("text", CONSTRUCTED)
+def test_constructors_make_numpy_s_arrays_that_can_hold_duals(text):
+    made = eval(f"dn.{text}", {"dn": dn, "np": np})
+    expected = eval(f"np.{text}", {"np": np})
+    assert isinstance(made, RealArray) == CONSTRUCTED[text]
+    assert made.shape == expected.shape
+    assert made.dtype == (float if CONSTRUCTED[text] else expected.dtype)
+    assert np.array_equal(np.asarray(made), expected)
+
+
+def test_the_rest_of_numpy_is_numpy_s_own():
+    assert set(dir(np)) <= set(dir(dn))
+    for name in dir(np):
+        if not name.startswith("_") and name not in dn.__all__:
+            assert getattr(dn, name) is getattr(np, name)
+    for name in dn.__all__:
+        assert callable(getattr(np, name))
+        assert getattr(dn, name).__doc__
+
+
+def test_a_copy_is_one_and_asarray_of_a_real_array_is_none():
+    a = dn.zeros(3)
+    assert dn.asarray(a) is a
+    assert dn.asarray(a, float) is a
+    assert dn.array(a, copy=False) is a
+    for b in (dn.array(a), dn.copy(a), a.copy(), dn.array(a, float), np.copy(a)):
+        b[0] = 1.0
+        assert a[0] == 0.0
+    plain = np.zeros(3)
+    dn.asarray(plain)[0] = 1.0
+    assert plain[0] == 0.0
+    assert np.asarray(a).dtype == float
+    assert dn.array(a, ndmin=2).shape == (1, 3)
+
+
+def test_numbers_under_differentiation_can_be_stored_and_made_arrays_of():
+    def f(x, v):
+        a = dn.zeros((2, 2))
+        a[0] = v
+        a[1, 0] = x
+        b = dn.array([[x, 1], [2.0, v[0]]])
+        c = dn.full(2, x) + dn.full((2,), v) + dn.full_like(v, x) + dn.asarray([x, 1.0]) + dn.linspace(x, 1.0, 2)
+        return a @ b + c + dn.array(x, ndmin=1) + dn.array(v, dtype=float, ndmin=2) + dn.array([v, [x, x]])
+
+    check_vjp(dr.vjp, f, 0.7, np.array([1.5, -0.3]))
+
+
+@pytest.mark.parametrize(
+    "store",
+    [
+        lambda a, x: a.__setitem__(0, x[0]),
+        lambda a, x: a.__setitem__(slice(None), x),
+        lambda a, x: np.add(x, 1.0, out=a),
+        lambda a, x: np.sum(x[:, None], axis=1, out=a),
+        lambda a, x: np.sum(x[:, None], 1, None, a),
+        lambda a, x: np.take(x, [0, 1, 2], 0, a),
+        lambda a, x: np.copyto(a, x),
+        lambda a, x: np.put(a, [0], x[0]),
+        lambda a, x: np.add.at(a, [0, 0], x[:2]),
+        lambda a, x: np.fill_diagonal(a.reshape(3, 1), x[0]),
+        lambda a, x: a.__iadd__(x),
+    ],
+)
+def test_storing_into_a_plain_array_is_refused(store):
+    with pytest.raises(ConversionError, match=r"test_numpy_module\.py:\d+.*dualrev"):
+        dr.grad(lambda x: store(np.zeros(3), x) or x[0])(np.arange(3.0))
+
+
+def test_options_that_are_not_covered_are_refused_by_name():
+    for f, name in (
+        (lambda x: np.quantile(x, 0.5, weights=[1, 1, 2], method="inverted_cdf"), "quantile"),
+        (lambda x: np.sum(x, dtype=int), r"sum with dtype=.*int"),
+        (lambda x: np.sum(x, None, int), r"sum with dtype=.*int"),
+        (lambda x: np.add(x, x, dtype=int), r"add with dtype=.*int"),
+        (lambda x: np.concatenate([x, x], dtype=int), r"concatenate with dtype"),
+        (lambda x: np.unique(x, return_counts=True)[0], "unique with return_counts="),
+        (lambda x: np.unique(x, True)[0], "unique with return_index="),
+        (lambda x: np.vecdot(x, x, keepdims=True), "vecdot with keepdims"),
+        (lambda x: np.pad(x, 1, mode="mean"), "pad with mode='mean'"),
+        (lambda x: np.linalg.svd(x[None])[1], "svd with compute_uv=True"),
+    ):
+        with pytest.raises(UnsupportedError, match=name):
+            dr.vjp(f, np.arange(3.0))
+
+
+#: What ndarray has and a RealArray has not: memory, other types, and functions that numpy has too.
+ABSENT = {
+    "byteswap",
+    "ctypes",
+    "data",
+    "device",
+    "dump",
+    "dumps",
+    "flags",
+    "getfield",
+    "setfield",
+    "setflags",
+    "strides",
+}
+ABSENT |= {"to_device", "tobytes", "tofile", "view", "resize"}
+
+
+@pytest.mark.parametrize("name", [n for n in dir(np.ndarray) if not n.startswith("_") and n not in ABSENT])
+def test_a_real_array_has_numpy_s_methods(name):
+    a = dn.array([[1.5, -0.5], [0.25, 2.0]])
+    plain = np.asarray(a).copy()
+    found, expected = getattr(a, name), getattr(plain, name)
+    if not callable(expected):
+        if name not in ("base", "flat"):
+            assert np.array_equal(np.asarray(found), np.asarray(expected))
+        return
+    for args in ((), (0,), (1,), (0, 1), (2,), (1.0, 2.0), ([0, 1],), ("float64",)):
+        try:
+            value = expected(*args)
+        except (TypeError, ValueError, IndexError):
+            continue
+        made = found(*args)
+        assert type(made) is type(value) or isinstance(made, (RealArray, float)) or np.ndim(value) == 0
+        assert np.array_equal(np.asarray(made), np.asarray(value)) if value is not None else made is None
+        assert np.array_equal(np.asarray(a), plain)
