@@ -64,7 +64,7 @@ def _matmul(a: Any, b: Any) -> Any:
 
     run = innermost([a, b])
     active = [isinstance(u, RealArray) and run in u.layers() for u in (a, b)]
-    return by_rule(np.matmul, pull, push, a, b)
+    return by_rule(np.matmul, pull, push, a, b, keeps_value=False)
 
 
 def vecdot(a: Any, b: Any, axis: int = -1) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from dualrev.arrays.record import by_rule, by_terms, ids_of
+from dualrev.arrays.record import by_rule, by_terms, ids_of, spread
 from dualrev.arrays.storage import RealArray, innermost, plain, real_array, strip, to_objects
 from dualrev.errors import UnsupportedError
 from dualrev.tape import Tape
@@ -22,6 +22,8 @@ _NOTHING: Any = getattr(np, "_NoValue", None)
 def _axes(axis: Any, ndim: int) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(ndim))
+    if axis.__class__ is int and -ndim <= axis < ndim:
+        return (axis % ndim,)
     return tuple(a % ndim if -ndim <= a < ndim else _out_of_range(a, ndim) for a in np.atleast_1d(axis).tolist())
 
 
@@ -40,7 +42,7 @@ def _rows(shape: tuple[int, ...], axis: Any) -> np.ndarray:
     kept = _kept(shape, axis)
     if math.prod(kept) == 1:
         return np.zeros(1, np.int64)
-    return np.broadcast_to(np.arange(math.prod(kept)).reshape(kept), shape).flatten()
+    return spread(np.arange(math.prod(kept)).reshape(kept), shape).reshape(-1)
 
 
 def _reduction(
@@ -80,7 +82,7 @@ def _reduction(
 def _contribute(run: Tape, a: RealArray, y: Any, p: Any, axis: Any) -> Any:
     ids = ids_of(a, run)
     assert ids is not None
-    return by_terms(run, y, [(_rows(a.shape, axis), p if np.ndim(p) == 0 else p.reshape(-1), ids.flatten())])
+    return by_terms(run, y, [(_rows(a.shape, axis), p if np.ndim(p) == 0 else p.reshape(-1), ids)])
 
 
 def _count(x: Any, axis: Any) -> int:
@@ -90,7 +92,9 @@ def _count(x: Any, axis: Any) -> int:
 def _extreme(x: Any, y: Any, _: Any, axis: Any) -> Any:
     """One for the extreme element; a tie is shared in equal parts."""
     x, y = plain(x), plain(y)
-    chosen = (x == y) | (np.isnan(x) & np.isnan(y))
+    chosen = x == y
+    if np.isnan(y).any():
+        chosen |= np.isnan(x) & np.isnan(y)
     return chosen / chosen.sum(axis=axis, keepdims=True)
 
 

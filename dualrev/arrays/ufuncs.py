@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dualrev.arrays import places
-from dualrev.arrays.record import by_terms, ids_of, sum_of_rows
+from dualrev.arrays.record import by_terms, ids_of, spread, sum_of_rows
 from dualrev.arrays.storage import RealArray, holds_duals, innermost, plain, real_array, strip, to_objects
 from dualrev.errors import UnsupportedError
 from dualrev.overload import DualNumber, function
@@ -32,6 +32,10 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[s
     UnsupportedError for what has no rule. ConversionError if the result is to go into a plain array.
     """
     name = ufunc.__name__
+    if method == "__call__" and not kwargs and all(isinstance(u, (RealArray, DualNumber, float)) for u in inputs):
+        line = _table().get(name)  # the common case, without what the others need
+        if line is not None:
+            return elementwise(line, inputs, ufunc)
     args = tuple(u if isinstance(u, DualNumber) else real_array(u) for u in inputs) if method != "at" else inputs
     if method == "at":
         return _at(ufunc, *inputs)
@@ -106,7 +110,10 @@ def _along(ufunc: Any, method: str, a: Any, *at: Any, axis: Any, **kwargs: Any) 
 
 def elementwise(line: Primitive, args: Sequence[Any], compute: Callable[..., Any]) -> Any:
     """A line of the table on arrays and numbers, which broadcast; `compute` is the function of their values."""
-    if not any(isinstance(u, (RealArray, np.ndarray)) and u.ndim for u in args):
+    for u in args:
+        if isinstance(u, (RealArray, np.ndarray)) and u.ndim:
+            break
+    else:
         numbers = [u[()] if isinstance(u, (RealArray, np.ndarray)) else u for u in args]
         try:
             return function(line)(*numbers)
@@ -127,7 +134,7 @@ def elementwise(line: Primitive, args: Sequence[Any], compute: Callable[..., Any
     for k, u in enumerate(args):
         ids = ids_of(u, run)
         if ids is not None and line.partials[k] != "0.0":
-            ids = np.broadcast_to(ids, shape).flatten()
+            ids = ids if ids.shape == shape else spread(ids, shape)
             terms.append((None, _partial(line, k, xs, y, shape), ids))
     if not terms:
         return as_real_array(y)
@@ -138,12 +145,16 @@ def _partial(line: Primitive, k: int, xs: Sequence[Any], y: Any, shape: tuple[in
     """The partial derivative with respect to argument k: one number, or a flat array that nobody else can change."""
     with np.errstate(all="ignore"):
         p = _array_partials(line)[k](*xs, y)
-    if isinstance(p, (np.ndarray, RealArray)) and p.ndim:
+    if not isinstance(p, (np.ndarray, RealArray)):
+        return p
+    if not p.ndim:
+        return p[()]
+    p = real_array(p)
+    of_others = any(p is x for x in (*xs, y))
+    if isinstance(p, RealArray):
         p = p if p.shape == shape else np.broadcast_to(p, shape)
-        if p.dtype == object:
-            p = real_array(p)
-        return p.flatten() if any(p is x for x in (*xs, y)) or p.shape != shape else p.reshape(-1).astype(float)
-    return p[()] if isinstance(p, (np.ndarray, RealArray)) else p
+        return p.flatten() if of_others else p.reshape(-1)
+    return (spread(p, shape) if of_others or p.shape != shape or p.dtype != float else p).reshape(-1)
 
 
 @functools.cache
