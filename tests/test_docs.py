@@ -1,0 +1,48 @@
+"""docs/numpy.md lists what has a rule, and nothing else."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dualrev.arrays import functions, linalg, numerics, places, products, reductions, ufuncs
+
+PAGE = (Path(__file__).parent.parent / "docs" / "numpy.md").read_text(encoding="utf-8")
+OF_SCIPY = {"erf", "erfc", "gamma", "gammaln", "polygamma", "psi", "expit"}
+ELEMENTWISE = set(ufuncs._table())  # now, before other tests add lines of their own
+
+
+def listed(mark):
+    """The names below a comment, those that this version of numpy has."""
+    found = re.findall(r"`([\w.]+)`", PAGE.partition(f"<!-- {mark} -->\n")[2].partition("\n\n")[0])
+    return {
+        name for name in found if hasattr(np.linalg if "." in name else np, name.rpartition(".")[2]) or mark == "scipy"
+    }
+
+
+def names(found):
+    return {("linalg." if "linalg" in (f.__module__ or "") else "") + f.__name__ for f in found}
+
+
+def test_the_elementwise_functions():
+    assert listed("scipy") == OF_SCIPY
+    assert listed("elementwise") == {
+        n for n in ELEMENTWISE | set(ufuncs._COMPOSED) | set(ufuncs._PRODUCTS) if hasattr(np, n)
+    }
+
+
+@pytest.mark.parametrize("module", [reductions, products, linalg, numerics, places])
+def test_the_functions_of_a_kind_are_below_its_heading(module):
+    mark = module.__name__.rpartition(".")[2]
+    assert listed(mark) <= names(module.HANDLERS)
+
+
+def test_all_functions_are_on_the_page_once():
+    marks = ["reductions", "products", "linalg", "numerics", "places", "moving"]
+    assert set().union(*map(listed, marks)) == names(functions.HANDLERS)
+    assert sum(len(listed(mark)) for mark in marks) == len(names(functions.HANDLERS))
+
+
+def test_what_looks_at_values():
+    assert listed("values") == names(functions._OF_VALUES) | set(ufuncs._OF_VALUES)
