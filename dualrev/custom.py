@@ -8,8 +8,11 @@ can be differentiated.
 
 from __future__ import annotations
 
-import functools
+import ast
 import inspect
+import keyword
+import reprlib
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,13 +20,15 @@ import numpy as np
 
 from dualrev import engine
 from dualrev.arrays.record import attach, ids_of
-from dualrev.arrays.storage import RealArray, holds_duals, innermost, plain, strip
-from dualrev.arrays.ufuncs import on_arrays
-from dualrev.errors import ClosureError, CustomRuleError, PrimitiveError
+from dualrev.arrays.storage import RealArray, holds_duals, innermost, plain, real_array, strip
+from dualrev.arrays.ufuncs import on_arrays, table_by_ufunc
+from dualrev.derivatives import own, zero
+from dualrev.errors import ClosureError, CustomRuleError, DualrevError, PrimitiveError
 from dualrev.overload import DualNumber, contribute, function
 from dualrev.overload import value as value_of_number
 from dualrev.primitives import FUNCTIONS, PRIMITIVES, Primitive
 from dualrev.tape import Rule, Tape
+from dualrev.transformed import Transformed, Wrapper
 from dualrev.tree import Structure, flatten, flatten_leaves
 
 __all__ = ["checkpoint", "custom_jvp", "custom_vjp", "primitive", "stop_gradient", "value"]
@@ -53,7 +58,7 @@ def stop_gradient(x: Any) -> Any:
     return structure.rebuild_leaves([value(leaf) for leaf in leaves])
 
 
-class custom_vjp:  # noqa: N801 - JAX's name
+class custom_vjp(Wrapper):  # noqa: N801 - JAX's name
     """A function with a reverse-mode rule of its own, given by `defvjp(fwd, bwd)`, as in JAX.
 
     fwd(*args) returns (y, residuals), where y is what the function returns; bwd(residuals, ct) returns a tuple with a
@@ -70,8 +75,7 @@ class custom_vjp:  # noqa: N801 - JAX's name
     """
 
     def __init__(self, f: Callable[..., Any]) -> None:
-        functools.update_wrapper(self, f)
-        self._f = f
+        super().__init__(f)
         self._rule: tuple[Callable[..., Any], Callable[..., Any]] | None = None
 
     def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
@@ -80,27 +84,28 @@ class custom_vjp:  # noqa: N801 - JAX's name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: D102 - that is f
         args = _positional(self._f, args, kwargs)
-        call = _Call(args)
+        call = _Call(self._f, args)
         if call.run is None:
             return self._f(*args)
         if self._rule is None:
             raise CustomRuleError(self._f, "defvjp(fwd, bwd)")
         fwd, bwd = self._rule
-        made = fwd(*call.stripped)
+        made = call.value(fwd)
         if not isinstance(made, tuple) or len(made) != 2:
             raise CustomRuleError(self._f, "a fwd that returns a pair (y, residuals)")
         y, residuals = made
+        f, n = self._f, len(args)
 
         def pull(ct: Any) -> tuple[Any, ...]:
             cts = bwd(residuals, ct)
-            if not isinstance(cts, (tuple, list)) or len(cts) != len(args):
-                raise CustomRuleError(self._f, f"a bwd that returns a tuple of {len(args)}, one cotangent per argument")
+            if not isinstance(cts, (tuple, list)) or len(cts) != n:
+                raise CustomRuleError(f, f"a bwd that returns a tuple of {n}, one cotangent per argument")
             return tuple(cts)
 
-        return call.record(y, pull, None)
+        return call.record(y, _Rule(f, pull=pull), CustomRuleError(f, _ALL_ARGUMENTS))
 
 
-class custom_jvp:  # noqa: N801 - JAX's name
+class custom_jvp(Wrapper):  # noqa: N801 - JAX's name
     """A function with a forward-mode rule of its own, given by `defjvp(rule)`, as in JAX.
 
     rule(primals, tangents) takes two tuples and returns (y, dy); tangents of discrete arguments are None. Reverse mode
@@ -119,8 +124,7 @@ class custom_jvp:  # noqa: N801 - JAX's name
     """
 
     def __init__(self, f: Callable[..., Any]) -> None:
-        functools.update_wrapper(self, f)
-        self._f = f
+        super().__init__(f)
         self._rule: Callable[..., Any] | None = None
 
     def defjvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
@@ -130,20 +134,20 @@ class custom_jvp:  # noqa: N801 - JAX's name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: D102 - that is f
         args = _positional(self._f, args, kwargs)
-        call = _Call(args)
+        call = _Call(self._f, args)
         if call.run is None:
             return self._f(*args)
         if self._rule is None:
             raise CustomRuleError(self._f, "defjvp(rule)")
-        rule = self._rule
+        f, rule, primals = self._f, self._rule, call.stripped
 
         def push(*tangents: Any) -> Any:
-            made = rule(call.stripped, tangents)
+            made = rule(primals, tangents)
             if not isinstance(made, tuple) or len(made) != 2:
-                raise CustomRuleError(self._f, "a rule that returns a pair (y, dy)")
+                raise CustomRuleError(f, "a rule that returns a pair (y, dy)")
             return made[1]
 
-        return call.record(self(*call.stripped), None, push)
+        return call.record(call.value(self), _Rule(f, push=push), CustomRuleError(f, _ALL_ARGUMENTS))
 
 
 def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -164,27 +168,24 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
     >>> grad(block)(0.1) == grad(block.__wrapped__)(0.1)
     True
     """
+    return Transformed(_checkpoint, f)
 
-    @functools.wraps(f)
-    def checkpointed(*args: Any, **kwargs: Any) -> Any:
-        call = _Call((args, kwargs))
-        if not isinstance(call.run, Tape):
-            return f(*args, **kwargs)
 
-        def again(args: Any, kwargs: Any) -> Any:
-            return f(*args, **kwargs)
+def _checkpoint(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    call = _Call(f, (args, kwargs))
+    if not isinstance(call.run, Tape):
+        return f(*args, **kwargs)
 
-        y = again(*call.stripped)
-        found = innermost(flatten_leaves(y)[0])
-        if found is not None and found.level >= call.run.level:
-            raise ClosureError(f)
-        return call.record(
-            y,
-            lambda ct: engine.vjp(again, *call.stripped)[1](ct),
-            lambda *tangents: engine.linearize(again, *call.stripped)[1].push(*tangents),
-        )
+    def again(args: Any, kwargs: Any) -> Any:
+        return f(*args, **kwargs)
 
-    return checkpointed
+    primals = call.stripped
+    rule = _Rule(
+        f,
+        lambda ct: engine.vjp(again, *primals)[1](ct),
+        lambda *tangents: engine.linearize(again, *primals)[1].push(*tangents),
+    )
+    return call.record(call.value(again), rule, ClosureError(f))
 
 
 def primitive(
@@ -212,8 +213,12 @@ def primitive(
     >>> grad(softplus)(0.0), grad(grad(softplus))(0.0)
     (0.5, 0.25)
     """
-    if name in _BUILT_IN or not name.isidentifier():
+    if name in _BUILT_IN or not name.isidentifier() or keyword.iskeyword(name):
         raise PrimitiveError(name, "the name is taken, or is no name; choose another one")
+    if ufunc in _BUILT_IN_UFUNCS:
+        raise PrimitiveError(name, f"numpy.{ufunc} has a line in the table; choose another ufunc, or none")
+    if not 1 <= len(partials) <= 3:
+        raise PrimitiveError(name, "it has as many partial derivatives as arguments, 1 to 3")
     functions: dict[str, Callable[..., Any]] = {}
     texts = []
     parameters = ("x",) if len(partials) == 1 else ("a", "b", "c")[: len(partials)]
@@ -221,130 +226,191 @@ def primitive(
         if callable(given):
             functions[f"{name}_{k}"] = given
             given = f"{name}_{k}({', '.join(parameters)})"
-        try:
-            found = compile(given, f"<dualrev {name}>", "eval").co_names
-        except SyntaxError:
-            raise PrimitiveError(name, f"{given!r} is no expression of Python") from None
         known = {*FUNCTIONS, *functions, *parameters, "nan", "inf", *(("y",) if k else ())}
-        if unknown := [n for n in found if n not in known]:
-            raise PrimitiveError(name, f"{given!r} names {', '.join(unknown)}; known are {', '.join(sorted(known))}")
+        _check(name, given, known)
         texts.append(given)
-    if not 1 <= len(partials) <= 3:
-        raise PrimitiveError(name, "it has as many partial derivatives as arguments, 1 to 3")
     domain = tuple(domain) if domain else ((-3.0, 3.0),) * len(partials)
     line = Primitive(name, texts[0], tuple(texts[1:]), domain, kink, note=note, ufunc=ufunc, functions=functions)
     of_numbers, of_arrays = function(line), on_arrays(line)
     PRIMITIVES[name] = line  # type: ignore[index]  # a dict; the type says that nobody else writes to it
+    table_by_ufunc.cache_clear()
 
     def made(*args: Any) -> Any:
-        if any(isinstance(u, (RealArray, np.ndarray)) for u in args):
-            return of_arrays(*args)
-        return of_numbers(*args)
+        if not any(isinstance(u, (RealArray, np.ndarray)) for u in args):
+            return of_numbers(*args)
+        arrays = [real_array(u) for u in args]
+        y = of_arrays(*arrays)
+        return y if any(isinstance(u, RealArray) for u in arrays) else plain(y)
 
     made.__name__ = made.__qualname__ = name
+    made.__module__ = sys._getframe(1).f_globals.get("__name__", "__main__")  # so that it pickles, as a namedtuple does
     made.__doc__ = of_numbers.__doc__
     made.primitive = line  # type: ignore[attr-defined]
     return made
 
 
+def _check(name: str, text: Any, known: set[str]) -> None:
+    """PrimitiveError for text that is no expression of the table."""
+    try:
+        nodes = list(ast.walk(ast.parse(text, mode="eval")))
+    except (SyntaxError, TypeError):
+        raise PrimitiveError(name, f"{text!r} is no expression of Python") from None
+    if unknown := sorted({node.id for node in nodes if isinstance(node, ast.Name)} - known):
+        raise PrimitiveError(name, f"{text!r} names {', '.join(unknown)}; known are {', '.join(sorted(known))}")
+    if not all(isinstance(node, _EXPRESSIONS) for node in nodes):
+        raise PrimitiveError(name, f"{text!r} is made of more than operators, conditional expressions and calls")
+
+
+_EXPRESSIONS = (
+    *(ast.Expression, ast.Name, ast.expr_context, ast.Constant, ast.Call, ast.IfExp),
+    *(ast.BinOp, ast.operator, ast.UnaryOp, ast.unaryop, ast.Compare, ast.cmpop, ast.BoolOp, ast.boolop),
+)
+
+_ALL_ARGUMENTS = (
+    "every number under differentiation that it uses to be among its arguments: its rule speaks of those only"
+)
+
+
 class _Call:
     """A call of a function whose derivative is known as a whole: what the outer runs see of its arguments."""
 
-    def __init__(self, args: tuple[Any, ...]) -> None:
-        self.leaves, self.structure = flatten_leaves(args)
-        self.run = innermost(self.leaves)
+    def __init__(self, f: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        self._f = f
+        self._leaves, self._structure = flatten_leaves(args)
+        self.run = innermost(self._leaves)
         if self.run is not None:
             run = self.run
-            xs = [_own(strip(leaf, run)) for leaf in self.leaves]
-            self.stripped: Any = self.structure.rebuild_leaves(xs)
-            self._nested = any(holds_duals(x) for x in xs)
-            self._parts = [flatten_leaves(x) for x in args]
+            self._xs = [own(strip(leaf, run)) for leaf in self._leaves]
+            self.stripped: Any = self._structure.rebuild_leaves(self._xs)
+            self._parts = [(len(leaves), structure) for leaves, structure in map(flatten_leaves, args)]
 
-    def record(self, y: Any, pull: Callable[..., Any] | None, push: Callable[..., Any] | None) -> Any:
-        """The value y as a result of this call; `pull` takes its cotangent, `push` tangents of the arguments."""
-        ys, output = flatten_leaves(y)
-        shapes = [np.shape(leaf) for leaf in ys]
-
-        def pulled(gs: Sequence[Any]) -> list[Any]:
-            ct = output.cotangent_leaves([_shaped(g, shape) for g, shape in zip(gs, shapes, strict=True)])
-            cts = pull(ct) if pull else self._transpose(push, gs=ct)
-            return self._read(cts)
-
-        def pushed(ts: Sequence[Any]) -> list[Any]:
-            zeros = [np.zeros(np.shape(x)) if np.ndim(x) else 0.0 for x in self.leaves]
-            full = [z if t is None else _shaped(t, np.shape(z)) for z, t in zip(zeros, ts, strict=True)]
-            tangents = self.structure.map_leaves(full)
-            dy = push(*tangents) if push else self._transpose(pull, ts=tangents, output=output, shapes=shapes)
-            return output.read_leaves(dy)
-
-        if not isinstance(self.run, Tape):
-            return self._by_entries(ys, output, pulled)
-        run = self.run
-        outs = [run.allocate(int(np.size(leaf))) for leaf in ys]
-        nested = self._nested or any(holds_duals(leaf) for leaf in ys)
-        ids = [ids_of(leaf, run) for leaf in self.leaves]
-        run.blocks.append(Rule(run.fresh(), outs, shapes, ids, pulled, pushed, nested))
-        return output.rebuild_leaves([attach(run, leaf, out) for leaf, out in zip(ys, outs, strict=True)])
-
-    def _read(self, cts: Sequence[Any]) -> list[Any]:
-        """The cotangents leaf by leaf; None for an argument stands for zeros."""
-        made: list[Any] = []
-        for (leaves, structure), ct in zip(self._parts, cts, strict=True):
-            made += [None] * len(leaves) if ct is None else structure.read_leaves(ct)
+    def value(self, function: Callable[..., Any]) -> Any:
+        """What the function makes of the arguments, which it must not change in place: the caller would not see it."""
+        given = self._structure.rebuild_leaves([own(x) for x in self._xs])
+        made = function(*given)
+        leaves = flatten_leaves(given)[0]
+        if len(leaves) != len(self._xs) or not all(map(_unchanged, leaves, self._xs)):
+            raise CustomRuleError(self._f, "not to change its arguments in place: work on a copy, and return it")
         return made
 
-    def _transpose(
-        self,
-        linear: Any,
-        gs: Any = None,
-        ts: Any = None,
-        output: Structure | None = None,
-        shapes: Sequence[tuple[int, ...]] = (),
-    ) -> Any:
-        """The other direction of a linear map, by differentiating it."""
-        if ts is None:
-            zeros = [np.zeros(np.shape(x)) if np.ndim(x) else 0.0 for x in self.leaves]
-            return engine.vjp(linear, *self.structure.map_leaves(zeros))[1](gs)
-        assert output is not None
+    def record(self, y: Any, rule: _Rule, closure: DualrevError) -> Any:
+        """The value y as a result of this call; `closure` is raised if it depends on more than the arguments."""
+        run = self.run
+        assert run is not None
+        ys, output = flatten_leaves(y)
+        found = innermost(ys)
+        if found is not None and found.level >= run.level:
+            raise closure
+        rule.of(self._xs, self._structure, self._parts, ys, output)
+        if not isinstance(run, Tape):
+            return self._by_entries(ys, output, rule)
+        outs = [run.allocate(int(np.size(leaf))) for leaf in ys]
+        shapes = [np.shape(leaf) for leaf in ys]
+        ids = [ids_of(leaf, run) for leaf in self._leaves]
+        nested = any(map(holds_duals, [*self._xs, *ys]))
+        run.blocks.append(Rule(run.fresh(), outs, shapes, ids, rule.pulled, rule.pushed, nested))
+        return output.rebuild_leaves([attach(run, leaf, out) for leaf, out in zip(ys, outs, strict=True)])
 
-        def of_leaves(ct: Any) -> list[Any]:
-            return [0.0 if x is None else x for x in self._read(linear(ct))]
-
-        leaves = flatten_leaves(ts)[0]
-        zero = output.cotangent_leaves([np.zeros(shape) if shape else 0.0 for shape in shapes])
-        return engine.vjp(of_leaves, zero)[1](leaves)[0]
-
-    def _by_entries(self, ys: Sequence[Any], output: Structure, pulled: Callable[..., Any]) -> Any:
+    def _by_entries(self, ys: Sequence[Any], output: Structure, rule: _Rule) -> Any:
         """For a run that writes no tape: each number of y as an operation on all numbers of the arguments."""
         run = self.run
         assert run is not None
-        scalars = flatten(self.leaves)[0]
+        scalars = flatten(self._leaves)[0]
         kind = next(type(u) for u in scalars if isinstance(u, DualNumber) and u.run is run)
         made = []
-        numbers = flatten(list(ys))[0]
+        numbers, structure = flatten(list(ys))
         for k, x in enumerate(numbers):
-            units = flatten(list(ys))[1].rebuild([float(j == k) for j in range(len(numbers))])
-            cts = [np.zeros(np.shape(x)) if c is None else c for c, x in zip(pulled(units), self.leaves, strict=True)]
+            units = structure.rebuild([float(j == k) for j in range(len(numbers))])
+            cts = [zero(x) if c is None else c for c, x in zip(rule.pulled(units), self._xs, strict=True)]
             made.append(contribute(run, kind, x, scalars, flatten(cts)[0]))
         return output.rebuild(made)
 
 
-def _shaped(g: Any, shape: tuple[int, ...]) -> Any:
-    """A cotangent as its leaf: a number where that has no axes."""
-    if shape:
-        return g
+class _Rule:
+    """A derivative as a linear map between the leaves of a call's arguments and those of its value.
+
+    `pull` takes a cotangent of the value to a tuple of cotangents, `push` tangents of the arguments to one of the
+    value. The tape keeps this, so nothing in it may refer to the tape: it knows the data as outer runs see it.
+    """
+
+    def __init__(
+        self, f: Callable[..., Any], pull: Callable[..., Any] | None = None, push: Callable[..., Any] | None = None
+    ) -> None:
+        self._f, self._pull, self._push = f, pull, push
+
+    def of(
+        self,
+        xs: Sequence[Any],
+        structure: Structure,
+        parts: Sequence[tuple[int, Structure]],
+        ys: Sequence[Any],
+        output: Structure,
+    ) -> None:
+        """Set what the call's arguments, together and one by one, and its value look like."""
+        self._xs, self._structure, self._parts = [zero(x) for x in xs], structure, parts
+        self._ys, self._output = [zero(y) for y in ys], output
+
+    def pulled(self, gs: Sequence[Any]) -> list[Any]:
+        """Cotangents of the arguments' leaves; None where there is none."""
+        gs = list(map(_shaped, gs, self._ys))
+        if self._pull is not None:
+            return self._read(self._pull(self._output.cotangent_leaves(gs)))
+        return self._read(engine.vjp(self._pushed_leaves, *self._structure.map_leaves(self._xs))[1](gs))
+
+    def pushed(self, ts: Sequence[Any]) -> list[Any]:
+        """Tangents of the value's leaves."""
+        ts = [x if t is None else _shaped(t, x) for t, x in zip(ts, self._xs, strict=True)]
+        if self._push is not None:
+            return self._pushed_leaves(*self._structure.map_leaves(ts))
+        ct = self._output.cotangent_leaves(self._ys)
+        return self._output.read_leaves(engine.vjp(self._pulled_leaves, ct)[1](ts)[0])
+
+    def _pushed_leaves(self, *tangents: Any) -> list[Any]:
+        assert self._push is not None
+        return self._output.read_leaves(self._push(*tangents), self._differs("value"))
+
+    def _pulled_leaves(self, ct: Any) -> list[Any]:
+        assert self._pull is not None
+        cts = self._read(self._pull(ct))
+        return [x if c is None else c for c, x in zip(cts, self._xs, strict=True)]
+
+    def _read(self, cts: Any) -> list[Any]:
+        """The cotangents leaf by leaf; None for an argument stands for zeros."""
+        made: list[Any] = []
+        for (size, structure), ct in zip(self._parts, cts, strict=True):
+            made += [None] * size if ct is None else structure.read_leaves(ct, self._differs("argument"))
+        return made
+
+    def _differs(self, side: str) -> Any:
+        def error(found: Any, expected: str) -> CustomRuleError:
+            what = f"{expected} in a derivative where the {side} has it, and got {reprlib.repr(found)}"
+            return CustomRuleError(self._f, f"{what} (type {type(found).__name__})")
+
+        return error
+
+
+def _unchanged(x: Any, before: Any) -> bool:
+    if not isinstance(before, (RealArray, np.ndarray)):
+        return x is before
+    return np.shape(x) == before.shape and np.array_equal(plain(x), plain(before), equal_nan=True)
+
+
+def _shaped(g: Any, like: Any) -> Any:
+    """A cotangent or a tangent as its leaf: a number where that has no axes."""
+    if isinstance(like, np.ndarray):
+        return real_array(g)
     return g if isinstance(g, DualNumber) else g[()] if isinstance(g, RealArray) else float(g)
 
 
-def _own(x: Any) -> Any:
-    return x.copy() if isinstance(x, (RealArray, np.ndarray)) else x
-
-
 def _positional(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """The arguments in their order, as a rule takes them."""
-    if not kwargs:
+    """All arguments in their order, defaults too, as a rule takes them."""
+    try:
+        signature = inspect.signature(f)
+    except ValueError:  # a function in C may have none
+        if kwargs:
+            raise CustomRuleError(f, "its arguments by position: it does not say the names of its parameters") from None
         return args
-    bound = inspect.signature(f).bind(*args, **kwargs)
+    bound = signature.bind(*args, **kwargs)
     bound.apply_defaults()
     if bound.kwargs:
         raise CustomRuleError(f, "parameters that can be passed by position: a rule takes them so")
@@ -352,3 +418,4 @@ def _positional(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
 
 
 _BUILT_IN = frozenset(PRIMITIVES) | frozenset(FUNCTIONS)
+_BUILT_IN_UFUNCS = frozenset(line.ufunc for line in PRIMITIVES.values() if line.ufunc)

@@ -12,9 +12,8 @@ shapes and the dtypes of what they belong to, and None in place of everything di
 from __future__ import annotations
 
 import functools
-import importlib
 import math
-import types
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,6 +23,7 @@ from dualrev import engine as default_engine
 from dualrev.arrays.storage import RealArray, innermost, strip
 from dualrev.errors import ArgumentError, ArgumentNumberError, AuxiliaryError, ScalarError, TangentError
 from dualrev.overload import DualNumber
+from dualrev.transformed import Transformed
 from dualrev.tree import flatten_leaves
 
 __all__ = [
@@ -75,8 +75,10 @@ def jvp(
     >>> jvp(lambda x, y: x * y, (3.0, 2.0), (1.0, 0.5))
     (6.0, 3.5)
     """
-    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
-        raise TangentError(tangents, "a tuple or a list, as primals are: write jvp(f, (x,), (t,))")
+    if not isinstance(primals, (tuple, list)):
+        raise TypeError(f"jvp takes a tuple of primals, got {type(primals).__name__}: write jvp(f, (x,), (t,))")
+    if not isinstance(tangents, (tuple, list)):
+        raise TangentError(tangents, "a tuple or a list around them: write jvp(f, (x,), (t,))")
     y, derivative, aux = _linearize(f, tuple(primals), has_aux, engine)
     dy = derivative.push(*tangents)
     return (y, dy, aux) if has_aux else (y, dy)
@@ -175,56 +177,19 @@ def hvp(f: Callable[..., Any], engine: Any = None) -> Callable[..., Any]:
     return Transformed(_hvp, f, engine=engine)
 
 
-class Transformed:
-    """What `grad` and the others return: a function that pickles if f does."""
-
-    def __init__(self, compute: Callable[..., Any], f: Callable[..., Any], **options: Any) -> None:
-        if not callable(f):
-            raise TypeError(f"expected a function to differentiate, got {f!r} (type {type(f).__name__})")
-        functools.update_wrapper(self, f)
-        self._compute, self._f, self._options = compute, f, options
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._compute(self._f, args, kwargs, **self._options)
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else types.MethodType(self, instance)
-
-    def __repr__(self) -> str:
-        return f"<dualrev {self._compute.__name__.strip('_')} of {self._f!r}>"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        options = dict(self._options)
-        if isinstance(options["engine"], types.ModuleType):
-            options["engine"] = _Module(options["engine"].__name__)
-        return _again, (self._compute, self._f, options)
-
-
-class _Module(str):
-    """The name of a module, which does not pickle itself."""
-
-    __slots__ = ()
-
-
-def _again(compute: Callable[..., Any], f: Callable[..., Any], options: dict[str, Any]) -> Transformed:
-    if isinstance(options["engine"], _Module):
-        options = {**options, "engine": importlib.import_module(options["engine"])}
-    return Transformed(compute, f, **options)
-
-
 # One run of f
 
 
 class _ByPullback:
     """The derivative of an engine that has no forward mode: the transpose of its transpose."""
 
-    def __init__(self, engine: Any, y: Any, pull: Callable[[Any], tuple[Any, ...]]) -> None:
-        self._engine, self._y, self.pull = engine, y, pull
+    def __init__(self, engine: Any, primals: tuple[Any, ...], y: Any, pull: Callable[[Any], tuple[Any, ...]]) -> None:
+        self._engine, self._primals, self._y, self.pull = engine, primals, y, pull
 
     def push(self, *tangents: Any) -> Any:
+        flatten_leaves(self._primals)[1].read_leaves(tangents, TangentError)
         leaves, structure = flatten_leaves(self._y)
-        zeros = structure.cotangent_leaves([np.zeros(np.shape(x)) if np.ndim(x) else 0.0 for x in leaves])
-        _, transpose = self._engine.vjp(self.pull, zeros)
+        _, transpose = self._engine.vjp(self.pull, structure.cotangent_leaves([zero(x) for x in leaves]))
         return transpose(tangents)[0]
 
 
@@ -237,7 +202,7 @@ def _linearize(f: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool, e
         y, derivative = engine.linearize(function, *primals)
     else:
         y, pull = engine.vjp(function, *primals)
-        derivative = _ByPullback(engine, y, pull)
+        derivative = _ByPullback(engine, primals, y, pull)
     return y, derivative, aux[0] if has_aux else None
 
 
@@ -245,31 +210,45 @@ def _without_aux(f: Callable[..., Any], aux: list[Any]) -> Callable[..., Any]:
     """f without its second result, which goes to the list, as the values that the caller's own level sees."""
 
     def function(*duals: Any) -> Any:
+        run = innermost(flatten_leaves(duals)[0])
+        assert run is not None
         made = f(*duals)
         if not isinstance(made, tuple) or len(made) != 2:
             raise AuxiliaryError(made)
-        run = innermost(flatten_leaves(duals)[0])
-        assert run is not None
         leaves, structure = flatten_leaves(made[1])
-        aux[:] = [structure.rebuild_leaves([_own(strip(leaf, run)) for leaf in leaves])]
+        for leaf in leaves:
+            innermost([leaf])  # is it left over from a call that has ended?
+        aux[:] = [structure.rebuild_leaves([own(strip(leaf, run)) for leaf in leaves])]
         return made[0]
 
     return function
 
 
-def _own(leaf: Any) -> Any:
+def own(leaf: Any) -> Any:
+    """The same leaf, an array as a copy."""
     return leaf.copy() if isinstance(leaf, (RealArray, np.ndarray)) else leaf
+
+
+def zero(leaf: Any) -> Any:
+    """The zero of a leaf's shape."""
+    return np.zeros(leaf.shape) if isinstance(leaf, (RealArray, np.ndarray)) else 0.0
+
+
+def _index(k: Any) -> int | None:
+    """A number of an argument as an int; a bool is none, it was meant for something else."""
+    try:
+        return None if isinstance(k, (bool, np.bool_)) else operator.index(k)
+    except TypeError:
+        return None
 
 
 def _choose(
     f: Callable[..., Any], argnums: Argnums, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """f as a function of the chosen arguments only, and those."""
-    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-    if not numbers or not all(isinstance(k, int) and -len(args) <= k < len(args) for k in numbers):
-        raise ArgumentNumberError(argnums, len(args))
-    numbers = tuple(k % len(args) for k in numbers)
-    if len(set(numbers)) < len(numbers):
+    given = argnums if isinstance(argnums, Sequence) else (argnums,)
+    numbers = [k % len(args) for k in map(_index, given) if k is not None and -len(args) <= k < len(args)]
+    if not numbers or len(set(numbers)) < len(given):
         raise ArgumentNumberError(argnums, len(args))
     chosen = tuple(args[k] for k in numbers)
     if len(chosen) > 1:  # a single one is looked at by the engine
@@ -303,7 +282,7 @@ def _value_and_grad(
             raise ScalarError(y)
         one = np.ones(())
     gradient = derivative.pull(one)
-    gradient = gradient[0] if isinstance(argnums, int) else gradient
+    gradient = gradient if isinstance(argnums, Sequence) else gradient[0]
     return ((y, aux) if has_aux else y), gradient
 
 
@@ -317,7 +296,8 @@ def _hvp(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], *
         raise TypeError("hvp(f) takes x and p, and then whatever else f takes: hvp(f)(x, p, *args)")
     x, p, *rest = args
     gradient = grad(f, engine=engine)
-    return jvp(lambda x: gradient(x, *rest, **kwargs), (x,), (p,), engine=engine)[1]
+    product = jvp(lambda x: gradient(x, *rest, **kwargs), (x,), (p,), engine=engine)[1]
+    return flatten_leaves(x)[1].cotangent_leaves(flatten_leaves(product)[0])
 
 
 def _jacobian(
@@ -343,21 +323,32 @@ def _jacobian(
         columns = [flatten_leaves(derivative.push(*tangents))[0] for tangents in _basis(inputs, structure)]
         transposed = _blocks(inputs, outputs, columns)
         blocks = [[_transpose(transposed[k][j], np.ndim(x)) for k, x in enumerate(inputs)] for j in range(len(outputs))]
-    made = output.map_leaves([structure.map_leaves(row) for row in blocks])
-    if isinstance(argnums, int):
-        made = output.map_leaves([structure.map_leaves(row)[0] for row in blocks])
+    parts = structure.leaf_parts()
+    nested = [structure.map_leaves(list(map(_in_dtype, row, parts))) for row in blocks]
+    made = output.map_leaves(nested if isinstance(argnums, Sequence) else [row[0] for row in nested])
     return (made, aux) if has_aux else made
+
+
+def _in_dtype(block: Any, part: Any) -> Any:
+    """A block of a Jacobian in the dtype of its argument."""
+    kind = getattr(part, "dtype", None) or part.kind
+    if isinstance(block, np.ndarray):
+        return block.astype(kind, copy=False) if block.dtype != object and isinstance(kind, (type, np.dtype)) else block
+    if block.__class__ is not float:
+        return block
+    return np.array(block, kind) if isinstance(kind, np.dtype) else kind(block)
 
 
 def _basis(leaves: Sequence[Any], structure: Any) -> Any:
     """Every unit vector of nested data with these leaves."""
-    zeros = [np.zeros(np.shape(x)) if np.ndim(x) else 0.0 for x in leaves]
+    zeros = [zero(x) for x in leaves]
     for k, x in enumerate(leaves):
         for place in range(_size(x)):
-            one: Any = 1.0
-            if np.ndim(x):
-                one = np.zeros(np.shape(x))
+            one: Any = zero(x)
+            if isinstance(one, np.ndarray):
                 one.reshape(-1)[place] = 1.0
+            else:
+                one = 1.0
             yield structure.cotangent_leaves([*zeros[:k], one, *zeros[k + 1 :]])
 
 

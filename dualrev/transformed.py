@@ -1,0 +1,69 @@
+"""Functions made of functions, as objects: they pickle, stand in classes, and keep the name of their function."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["Transformed", "Wrapper"]
+
+
+class Wrapper:
+    """A function made of another one: a method if it stands in a class, and with that one's name.
+
+    A decorated function is pickled by its name, as functions are.
+    """
+
+    def __init__(self, f: Callable[..., Any]) -> None:
+        if not callable(f):
+            raise TypeError(f"expected a function, got {f!r} (type {type(f).__name__})")
+        functools.update_wrapper(self, f)
+        self._f = f
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: D102 - that is f
+        return self._f(*args, **kwargs)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        name = getattr(self, "__qualname__", "")
+        found: Any = sys.modules.get(self.__module__)
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        return name if found is self else super().__reduce_ex__(protocol)
+
+
+class Transformed(Wrapper):
+    """What `grad` and the others return: a function that pickles if f does."""
+
+    def __init__(self, compute: Callable[..., Any], f: Callable[..., Any], **options: Any) -> None:
+        super().__init__(f)
+        self._compute, self._options = compute, options
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: D102 - see `grad`
+        return self._compute(self._f, args, kwargs, **self._options)
+
+    def __repr__(self) -> str:
+        return f"<dualrev {self._compute.__name__.strip('_')} of {self._f!r}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        options = {
+            name: _Module(x.__name__) if isinstance(x, types.ModuleType) else x for name, x in self._options.items()
+        }
+        return _again, (self._compute, self._f, options)
+
+
+class _Module(str):
+    """The name of a module, which does not pickle itself."""
+
+    __slots__ = ()
+
+
+def _again(compute: Callable[..., Any], f: Callable[..., Any], options: dict[str, Any]) -> Transformed:
+    options = {name: importlib.import_module(x) if isinstance(x, _Module) else x for name, x in options.items()}
+    return Transformed(compute, f, **options)
