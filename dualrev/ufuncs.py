@@ -56,10 +56,12 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[s
 
     Comparisons and logic give plain values. ConversionError if the result is to go into an array of floats.
     """
+    if any(hasattr(u, "__array_ufunc__") and not isinstance(u, _NUMPY_S) for u in inputs):
+        return NotImplemented  # an array of another kind, which knows what to do with these
     name = ufunc.__name__
     if name in _OF_VALUES:
         return getattr(ufunc, method)(*map(_values, inputs), **{key: _objects(x) for key, x in kwargs.items()})
-    known = _UFUNCS.get(name)
+    known = _UFUNCS.get(name) or next((function(line) for line in PRIMITIVES.values() if line.ufunc == name), None)
     arrays = [np.asarray(u) if isinstance(u, (list, tuple)) and method != "at" else u for u in inputs]
     if known and method == "__call__" and not kwargs and not any(isinstance(u, np.ndarray) for u in arrays):
         return known(*arrays)
@@ -99,6 +101,7 @@ def _values(u: Any) -> Any:
     return value(u)
 
 
+_NUMPY_S = (np.ndarray, np.generic, DualNumber)
 _OF_VALUES = {"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"}
 _OF_VALUES |= {"isnan", "isinf", "isfinite", "signbit", "logical_and", "logical_or", "logical_xor", "logical_not"}
 _PYTHON_S = {"add", "subtract", "multiply"}  # whose loops over objects do what the operators do, only faster

@@ -36,14 +36,14 @@ def of(structure: Structure, scalars: Sequence[Any]) -> Any:
 
 def _balanced(children: list[Any]) -> Any:
     children = [child for child in children if child != ()]
+    return _between(children, 0, len(children)) if children else ()
 
-    def between(start: int, end: int) -> Any:
-        if end - start == 1:
-            return children[start]
-        half = (start + end + 1) // 2
-        return between(start, half), between(half, end)
 
-    return between(0, len(children)) if children else ()
+def _between(children: list[Any], start: int, end: int) -> Any:
+    if end - start == 1:
+        return children[start]
+    half = (start + end + 1) // 2
+    return _between(children, start, half), _between(children, half, end)
 
 
 def paths(c: Any) -> Iterator[tuple[Any, Path | None]]:

@@ -23,7 +23,7 @@ from dualrev.primitives import FUNCTIONS, PRIMITIVES, Primitive
 from dualrev.tape import Tape
 from dualrev.ufuncs import apply_ufunc as apply_to_objects
 
-__all__ = ["apply_ufunc", "as_real_array", "elementwise", "into"]
+__all__ = ["apply_ufunc", "as_real_array", "elementwise", "into", "on_arrays", "table_by_ufunc"]
 
 
 def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -33,7 +33,7 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[s
     """
     name = ufunc.__name__
     if method == "__call__" and not kwargs and all(isinstance(u, (RealArray, DualNumber, float)) for u in inputs):
-        line = _table().get(name)  # the common case, without what the others need
+        line = table_by_ufunc().get(name)  # the common case, without what the others need
         if line is not None:
             return elementwise(line, inputs, ufunc)
     args = tuple(u if isinstance(u, DualNumber) else real_array(u) for u in inputs) if method != "at" else inputs
@@ -75,7 +75,7 @@ def _call(ufunc: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], 
                 f"numpy.{name} with {', '.join(kwargs)}", "numpy.einsum, or numpy.moveaxis before it"
             )
         return getattr(_products(), name)(*args, **{key: u for key, u in kwargs.items() if key == "axis"})
-    line = _table().get(name)
+    line = table_by_ufunc().get(name)
     if line is None and name not in _COMPOSED:
         if any(map(holds_duals, args)):
             raise UnsupportedError(
@@ -284,13 +284,9 @@ def _reductions() -> Any:
     return reductions
 
 
-def _table() -> dict[str, Primitive]:
-    """The table's lines by the names that numpy and SciPy have for ufuncs."""
-    return _by_ufunc(len(PRIMITIVES))
-
-
-@functools.lru_cache(maxsize=1)
-def _by_ufunc(size: int) -> dict[str, Primitive]:
+@functools.cache
+def table_by_ufunc() -> dict[str, Primitive]:
+    """The table's lines by the names that numpy and SciPy have for ufuncs; `cache_clear` when a line is added."""
     lines = {getattr(np, line.ufunc).__name__: line for line in PRIMITIVES.values() if hasattr(np, line.ufunc or "-")}
     of_scipy = {"gammaln": "lgamma", "polygamma": "polygamma", **{name: name for name in ("erf", "erfc", "gamma")}}
     lines |= {name: PRIMITIVES[line] for name, line in of_scipy.items()}
