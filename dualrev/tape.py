@@ -191,51 +191,51 @@ overload(NestedReal, None, op)
 class Terms:
     """Contributions one by one: the tangent of result row[k] has the term p[k] times the tangent of id ids[k].
 
-    `row` is None where it is 0, 1, 2, ...; p has one entry where all are equal; ids is an int, the first one, where
-    they are consecutive. An array of ids may change later, so it is copied.
+    `row` is None where it is 0, 1, 2, ..., and has one entry where there is one result; p has one entry where all are
+    equal.
     """
 
     __slots__ = ("id", "ids", "n", "nested", "out", "p", "row")
 
     def __init__(self, id: int, out: int, row: np.ndarray | None, p: Any, ids: np.ndarray) -> None:
         self.id, self.out, self.row, self.p, self.n = id, out, row, p, ids.size
-        flat = ids.reshape(-1)
-        self.ids = int(flat[0]) if _consecutive(flat) else flat.copy() if np.may_share_memory(flat, ids) else flat
+        self.ids = _saved(ids.reshape(-1))
         self.nested = not isinstance(p, np.ndarray)
 
     def pull(self, flow: Any) -> None:
         """Add to the operands' cotangents."""
         if isinstance(flow, Flow):
-            _pull_terms(flow.buffer, self.out, self._rows(), self.p, *self._start_and_ids())
+            _pull_terms(flow.buffer, *self._compiled())
         else:
-            row, p, ids = self._chosen(flow, self.out + self._all_rows())
-            flow.add(ids, flow.get(row) * p)
+            results, p, ids = self._reached(flow, self._results())
+            flow.add(ids, flow.get(results) * p)
 
     def push(self, flow: Any) -> None:
         """Add to the results' tangents."""
         if isinstance(flow, Flow):
-            _push_terms(flow.buffer, self.out, self._rows(), self.p, *self._start_and_ids())
+            _push_terms(flow.buffer, *self._compiled())
         else:
-            row, p, ids = self._chosen(flow, self._all_ids(), of_ids=True)
-            flow.add(row, flow.get(ids) * p)
+            results, p, ids = self._reached(flow, self.ids)
+            flow.add(results, flow.get(ids) * p)
 
-    def _chosen(self, flow: Any, source: np.ndarray, of_ids: bool = False) -> tuple[np.ndarray, Any, np.ndarray]:
+    def _compiled(self) -> tuple[Any, ...]:
+        """The arguments of the compiled loops: no row, no ids where they follow from the first one."""
+        row = _NO_IDS if self.row is None else self.row
+        if isinstance(self.ids, Range):
+            return self.out, row, self.p, self.ids.start, _NO_IDS, self.n
+        return self.out, row, self.p, 0, self.ids, self.n
+
+    def _results(self) -> Range | np.ndarray:
+        """The id of the result that each term belongs to."""
+        return Range(self.out, (self.n,)) if self.row is None else np.broadcast_to(self.out + self.row, self.n)
+
+    def _reached(self, flow: Any, sources: Any) -> tuple[Any, Any, Any]:
         """The terms whose source has been reached: the results' ids, the partials, the operands' ids."""
-        reached = flow.reached(source)
+        reached = flow.reached(sources)
+        if reached.all():
+            return self._results(), self.p, self.ids
         p = self.p if self.p.size == 1 else self.p[reached]
-        return (self.out + self._all_rows())[reached], p, self._all_ids()[reached]
-
-    def _rows(self) -> np.ndarray:
-        return _NO_IDS if self.row is None else self.row
-
-    def _start_and_ids(self) -> tuple[int, np.ndarray, int]:
-        return (self.ids, _NO_IDS, self.n) if isinstance(self.ids, int) else (0, self.ids, self.n)
-
-    def _all_rows(self) -> np.ndarray:
-        return np.arange(self.n) if self.row is None else np.broadcast_to(self.row, self.n)
-
-    def _all_ids(self) -> np.ndarray:
-        return np.arange(self.ids, self.ids + self.n) if isinstance(self.ids, int) else self.ids
+        return np.asarray(self._results())[reached], p, np.asarray(self.ids)[reached]
 
 
 class Rule:
@@ -292,13 +292,13 @@ class Range:
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
         return np.arange(self.start, self.stop).reshape(self.shape)
 
-    def of(self, buffer: np.ndarray) -> np.ndarray:
+    def of(self, buffer: Any) -> Any:
         """The numbers at these ids, a view. Ids of elements are negative: the last one has the id -1."""
         return buffer[self.start : self.stop if self.stop or self.start >= 0 else None].reshape(self.shape)
 
 
 def _saved(ids: np.ndarray) -> Range | np.ndarray:
-    """The ids, which may change later."""
+    """The ids for later: the array that they come from may be assigned to."""
     flat = ids.reshape(-1)
     mixed = flat.size and flat[0] < 0 <= flat[-1]
     return Range(int(flat[0]), ids.shape) if _consecutive(flat) and not mixed else ids.copy()

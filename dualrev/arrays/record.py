@@ -14,7 +14,7 @@ import numpy as np
 
 from dualrev.arrays.storage import RealArray, adopt, innermost, plain, real_array, strip, to_objects
 from dualrev.overload import DualNumber, Run
-from dualrev.tape import Real, Rule, Tape, Terms, real
+from dualrev.tape import Range, Real, Rule, Tape, Terms, real
 
 __all__ = ["NestedFlow", "attach", "by_rule", "by_terms", "consecutive", "holding", "ids_of", "spread", "sum_of_rows"]
 
@@ -155,6 +155,8 @@ class NestedFlow:
 
     def reached(self, ids: Any) -> np.ndarray:
         """Whether anything contributed to these ids."""
+        if isinstance(ids, Range) and ids.start < 0:
+            return ids.of(self._reached)
         ids = np.asarray(ids)
         found = np.zeros(ids.shape, bool)
         negative = ids < 0
@@ -165,6 +167,8 @@ class NestedFlow:
 
     def get(self, ids: Any) -> Any:
         """The numbers at these ids, 0 where nothing contributed."""
+        if isinstance(ids, Range) and ids.start < 0:
+            return ids.of(self._elements) if ids.shape else self._elements[ids.start]
         ids = np.asarray(ids)
         if (ids < 0).all() and ids.size:
             return self._elements[ids]
@@ -179,6 +183,11 @@ class NestedFlow:
 
     def add(self, ids: Any, ct: Any) -> None:
         """Add to these ids; one may occur more than once."""
+        if isinstance(ids, Range) and ids.start < 0:
+            mine, reached = ids.of(self._elements), ids.of(self._reached)
+            mine[...] = mine + ct if reached.any() else ct
+            reached[...] = True
+            return
         ids = np.asarray(ids)
         ct = np.broadcast_to(real_array(ct), ids.shape).reshape(-1)
         ids = ids.reshape(-1)
