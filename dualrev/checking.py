@@ -46,7 +46,7 @@ def check_grads(
     leaves, structure = flatten_leaves(y)
     ct = structure.cotangent_leaves([_random_leaf(x, rng) for x in leaves])
     expected = _inner(ct, _difference(f, args, v, eps))
-    scale = _inner_of_sizes(ct, y, args, v)
+    scale = _inner_of_sizes(ct, y)
 
     def check(what: str, found: float) -> None:
         allowed = atol * max(scale, 1.0) + rtol * abs(expected)
@@ -98,6 +98,6 @@ def _inner(ct: Any, v: Any) -> float:
     return math.fsum(c * w for c, w in zip(flatten(ct)[0], flatten(v)[0], strict=True))
 
 
-def _inner_of_sizes(ct: Any, y: Any, args: Any, v: Any) -> float:
+def _inner_of_sizes(ct: Any, y: Any) -> float:
     """The size of the numbers that differences were taken of."""
     return math.fsum(abs(c * x) for c, x in zip(flatten(ct)[0], flatten(y)[0], strict=True))

@@ -52,7 +52,7 @@ def _by_name(
     first = min([names.index(name) for name in ("dtype", "out") if name in names] + [room])
     if len(args) > first:
         kwargs = {**kwargs, **dict(zip(names[first:], args[first:], strict=False))}
-    return args[:first], {key: u for key, u in kwargs.items() if u is not _NOT_GIVEN}
+    return args[:first], {key: u for key, u in kwargs.items() if u is not reductions.NOT_GIVEN}
 
 
 def _check_options(func: Any, handler: Any, kwargs: dict[str, Any]) -> None:
@@ -90,9 +90,6 @@ def _room(handler: Any) -> int:
 
 def _name(func: Any) -> str:
     return f"{func.__module__ or 'numpy'}.{func.__name__}"
-
-
-_NOT_GIVEN: Any = getattr(np, "_NoValue", None)
 
 
 def assemble(make: Callable[[list[Any]], Any], *data: Any) -> Any:
@@ -303,6 +300,28 @@ def _astype(x: Any, dtype: Any, copy: bool = True, device: Any = None) -> Any:
     return real_array(x).astype(dtype)
 
 
+def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
+    a, low, high = real_array(a), a_min if min is None else min, a_max if max is None else max
+    a = a if low is None else np.maximum(a, low)
+    return a if high is None else np.minimum(a, high)
+
+
+def _block(arrays: Any) -> Any:
+    def depth(x: Any) -> int:
+        return 1 + depth(x[0]) if isinstance(x, list) else 0
+
+    def join(x: Any, level: int) -> Any:
+        if not isinstance(x, list):
+            return real_array(x)
+        parts = [join(u, level - 1) for u in x]
+        ndim = max(levels, *(np.ndim(part) for part in parts))
+        parts = [np.reshape(part, (1,) * (ndim - np.ndim(part)) + np.shape(part)) for part in parts]
+        return np.concatenate(parts, axis=-level)
+
+    levels = depth(arrays)
+    return join(arrays, levels)
+
+
 def _size(a: Any, axis: Any = None) -> int:
     return int(np.size(plain(real_array(a)), axis))
 
@@ -311,8 +330,7 @@ _MOVING = [np.reshape, np.ravel, np.transpose, np.swapaxes, np.moveaxis, np.roll
 _MOVING += [np.diagonal, np.flip, np.fliplr, np.flipud, np.rot90, np.roll, np.tile, np.repeat, np.broadcast_to]
 _MOVING += [np.take, np.take_along_axis, np.delete, np.diag, np.diagflat, np.resize, np.matrix_transpose]
 _MOVING += [np.linalg.diagonal, np.linalg.matrix_transpose]
-_CUTTING = [np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit]
-_CUTTING += [getattr(np, name) for name in ("unstack",) if hasattr(np, name)]  # numpy 2.1
+_CUTTING = [np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit, np.unstack]
 _JOINING = [np.concatenate, np.stack, np.hstack, np.vstack, np.dstack, np.column_stack]
 
 #: What is done for each function of numpy; those of numpy.linalg are there by the same keys.
@@ -321,7 +339,7 @@ HANDLERS: dict[Any, Callable[..., Any]] = {
     **{func: _pieces(func) for func in _CUTTING},
     **{func: _joined(func) for func in _JOINING},
     **{func: _atleast(func) for func in (np.atleast_1d, np.atleast_2d, np.atleast_3d)},
-    np.block: lambda arrays: _block(arrays),
+    np.block: _block,
     np.zeros_like: _like(0.0),
     np.ones_like: _like(1.0),
     np.empty_like: _like(0.0),
@@ -345,41 +363,18 @@ HANDLERS: dict[Any, Callable[..., Any]] = {
     np.around: _round,
     np.fix: lambda x: np.trunc(x),
     np.unique: _unique,
-    np.clip: lambda a, a_min=None, a_max=None, **kwargs: _clip(a, kwargs.get("min", a_min), kwargs.get("max", a_max)),
+    np.clip: _clip,
     np.real: lambda val: real_array(val)[()],
     np.imag: lambda val: np.zeros(np.shape(val))[()],
     np.real_if_close: lambda a, tol=100: real_array(a),
     np.size: _size,
-    **{getattr(np, name): _astype for name in ("astype",) if hasattr(np, name)},  # numpy 2.1
+    np.astype: _astype,
     **numerics.HANDLERS,
     **places.HANDLERS,
     **reductions.HANDLERS,
     **products.HANDLERS,
     **linalg.HANDLERS,
 }
-
-
-def _clip(a: Any, low: Any, high: Any) -> Any:
-    a = real_array(a)
-    a = a if low is None else np.maximum(a, low)
-    return a if high is None else np.minimum(a, high)
-
-
-def _block(arrays: Any, axis: int = -1) -> Any:
-    def depth(x: Any) -> int:
-        return 1 + depth(x[0]) if isinstance(x, list) else 0
-
-    def join(x: Any, level: int) -> Any:
-        if not isinstance(x, list):
-            return real_array(x)
-        parts = [join(u, level - 1) for u in x]
-        ndim = max(levels, *(np.ndim(part) for part in parts))
-        parts = [np.reshape(part, (1,) * (ndim - np.ndim(part)) + np.shape(part)) for part in parts]
-        return np.concatenate(parts, axis=-level)
-
-    levels = depth(arrays)
-    return join(arrays, levels)
-
 
 _OF_VALUES = {np.argmax, np.argmin, np.argsort, np.lexsort, np.nonzero, np.flatnonzero, np.argwhere, np.count_nonzero}
 _OF_VALUES |= {np.searchsorted, np.digitize, np.isclose, np.allclose, np.array_equal, np.array_equiv, np.all, np.any}

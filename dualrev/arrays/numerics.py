@@ -12,20 +12,19 @@ from typing import Any
 import numpy as np
 
 from dualrev.arrays.record import by_rule, sum_of_rows
+from dualrev.arrays.reductions import NOT_GIVEN
 from dualrev.arrays.storage import innermost, plain, real_array, to_objects
 from dualrev.errors import UnsupportedError
 from dualrev.tape import Tape
 
 __all__ = ["HANDLERS"]
 
-_NOTHING: Any = getattr(np, "_NoValue", None)
-
 # Differences and sums of them
 
 
-def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = _NOTHING, append: Any = _NOTHING) -> Any:
+def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOT_GIVEN, append: Any = NOT_GIVEN) -> Any:
     a = real_array(a)
-    ends = [[] if end is _NOTHING else [_column(end, a.shape, axis)] for end in (prepend, append)]
+    ends = [[] if end is NOT_GIVEN else [_column(end, a.shape, axis)] for end in (prepend, append)]
     a = np.moveaxis(np.concatenate([*ends[0], a, *ends[1]], axis=axis), axis, -1)
     for _ in range(n):
         a = a[..., 1:] - a[..., :-1]
@@ -210,7 +209,7 @@ def _convolve(a: Any, v: Any, mode: Any = "full") -> Any:
     run = innermost([a, v])
     if run is not None and not isinstance(run, Tape):
         return np.convolve(to_objects(a), to_objects(v), mode)
-    full = by_rule(np.convolve, _pull_convolve, _push_convolve, a, v)
+    full = by_rule(np.convolve, _pull_convolve, _push_convolve, a, v, keeps_value=False)
     start = {"full": 0, "same": (m - 1) // 2, "valid": m - 1}[mode]
     length = {"full": n + m - 1, "same": n, "valid": n - m + 1}[mode]
     return full[start : start + length]

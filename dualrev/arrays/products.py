@@ -170,6 +170,7 @@ def _spelled_out(operands: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _einsum_of(names: list[str], result: str, arrays: list[Any]) -> Any:
     """Every operand's letters differ from one another, and each is in another operand or in the result."""
+    subscripts = f"{','.join(names)}->{result}"
 
     def pull(xs: Sequence[Any], ys: Any, gs: Sequence[Any]) -> list[Any]:
         made = []
@@ -183,14 +184,17 @@ def _einsum_of(names: list[str], result: str, arrays: list[Any]) -> Any:
         total: Any = 0.0
         for k, t in enumerate(ts):
             if t is not None:
-                total = total + np.einsum(f"{','.join(names)}->{result}", *xs[:k], t, *xs[k + 1 :], optimize=True)
+                total = total + np.einsum(subscripts, *xs[:k], t, *xs[k + 1 :], optimize=True)
         return [total]
 
-    subscripts = f"{','.join(names)}->{result}"
     run = innermost(arrays)
     if run is not None and not isinstance(run, Tape):
         return np.einsum(subscripts, *map(to_objects, arrays))
-    return by_rule(lambda *xs: np.einsum(subscripts, *xs, optimize=len(xs) > 1), pull, push, *arrays)
+
+    def compute(*xs: Any) -> Any:
+        return np.einsum(subscripts, *xs, optimize=len(xs) > 1)
+
+    return by_rule(compute, pull, push, *arrays, keeps_value=False)
 
 
 def _subscripts(text: str, ndims: list[int]) -> tuple[list[str], str]:

@@ -14,9 +14,10 @@ from dualrev.arrays.storage import RealArray, innermost, plain, real_array, stri
 from dualrev.errors import UnsupportedError
 from dualrev.tape import Tape
 
-__all__ = ["HANDLERS", "accumulate", "logsumexp"]
+__all__ = ["HANDLERS", "NOT_GIVEN", "accumulate", "logsumexp"]
 
-_NOTHING: Any = getattr(np, "_NoValue", None)
+#: What numpy passes for an option that the caller left out.
+NOT_GIVEN: Any = np._NoValue
 
 
 def _axes(axis: Any, ndim: int) -> tuple[int, ...]:
@@ -45,19 +46,17 @@ def _rows(shape: tuple[int, ...], axis: Any) -> np.ndarray:
     return spread(np.arange(math.prod(kept)).reshape(kept), shape).reshape(-1)
 
 
-def _reduction(
-    name: str, partials: Callable[[Any, Any, np.ndarray, Any], Any], masked: float | None = None
-) -> Callable[..., Any]:
+def _reduction(name: str, partials: Callable[[Any, Any, Any], Any], masked: float | None = None) -> Callable[..., Any]:
     """A reduction as numpy has it, given dy/dx of x, of y with its axes kept, and of the axes.
 
     `masked` is what elements that are left out become.
     """
     func = getattr(np, name)
 
-    def handler(a: Any, axis: Any = None, keepdims: Any = False, initial: Any = _NOTHING, where: Any = True) -> Any:
+    def handler(a: Any, axis: Any = None, keepdims: Any = False, initial: Any = NOT_GIVEN, where: Any = True) -> Any:
         a = real_array(a)
-        initial = None if initial is _NOTHING else initial
-        if where is not True and where is not _NOTHING:
+        initial = None if initial is NOT_GIVEN else initial
+        if where is not True and where is not NOT_GIVEN:
             if initial is None and name in ("max", "min"):
                 raise ValueError(f"numpy.{name} with where= needs initial=, as there may be no element")
             a = real_array(np.where(where, a, masked))
@@ -70,7 +69,7 @@ def _reduction(
             x = strip(a, run)
             y = func(x, axis=axis, keepdims=bool(keepdims))
             with np.errstate(all="ignore"):
-                p = partials(x, np.reshape(y, _kept(a.shape, axis)), y, axis)
+                p = partials(x, np.reshape(y, _kept(a.shape, axis)), axis)
             made = _contribute(run, a, y, p, axis)
         else:
             made = func(plain(a) if run is None else to_objects(a), axis=axis, keepdims=bool(keepdims))
@@ -89,7 +88,7 @@ def _count(x: Any, axis: Any) -> int:
     return math.prod(x.shape[k] for k in _axes(axis, x.ndim))
 
 
-def _extreme(x: Any, y: Any, _: Any, axis: Any) -> Any:
+def _extreme(x: Any, y: Any, axis: Any) -> Any:
     """One for the extreme element; a tie is shared in equal parts."""
     x, y = plain(x), plain(y)
     chosen = x == y
@@ -98,7 +97,7 @@ def _extreme(x: Any, y: Any, _: Any, axis: Any) -> Any:
     return chosen / chosen.sum(axis=axis, keepdims=True)
 
 
-def _others(x: Any, y: Any, _: Any, axis: Any) -> Any:
+def _others(x: Any, _: Any, axis: Any) -> Any:
     """The product of all other elements: without dividing, since one may be 0."""
     if not x.size:
         return np.ones(x.shape)
@@ -160,6 +159,7 @@ def _cumsum(a: Any, axis: Any = None) -> Any:
         lambda xs, ys, gs: [np.flip(np.cumsum(np.flip(gs[0], axis), axis=axis), axis)],
         lambda xs, ys, ts: [np.cumsum(ts[0], axis=axis)],
         a,
+        keeps_value=False,
     )
 
 
@@ -226,7 +226,7 @@ def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fal
 
 def _median(a: Any, axis: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
     a = real_array(a)
-    lines = _sorted_lines(a, axis)
+    lines = np.sort(_lines(a, axis), axis=-1)
     n = lines.shape[-1]
     if not n:
         return np.mean(a, axis=axis, keepdims=keepdims)
@@ -235,12 +235,11 @@ def _median(a: Any, axis: Any = None, overwrite_input: bool = False, keepdims: A
     return np.reshape(made, _kept(a.shape, axis)) if keepdims else made
 
 
-def _sorted_lines(a: Any, axis: Any) -> Any:
-    """The elements over the axes, sorted along one new last axis."""
+def _lines(a: Any, axis: Any) -> Any:
+    """The elements over the axes along one new last axis."""
     axes = _axes(axis, a.ndim)
     rest = [k for k in range(a.ndim) if k not in axes]
-    shape = [a.shape[k] for k in rest]
-    return np.sort(np.transpose(a, [*rest, *axes]).reshape([*shape, _count(a, axis)]), axis=-1)
+    return np.transpose(a, [*rest, *axes]).reshape([*(a.shape[k] for k in rest), _count(a, axis)])
 
 
 def _quantile(
@@ -252,7 +251,7 @@ def _quantile(
     a, q = real_array(a), real_array(q)
     if np.any((plain(q) < 0) | (plain(q) > 1)):
         raise ValueError("Quantiles must be in the range [0, 1]")
-    lines = _sorted_lines(a, axis)
+    lines = np.sort(_lines(a, axis), axis=-1)
     n = lines.shape[-1]
     place = q * (n - 1.0)
     low = np.minimum(np.floor(plain(place)).astype(int), max(n - 2, 0))
@@ -302,22 +301,18 @@ def _line_by_line(func: Any, takes_q: bool) -> Callable[..., Any]:
         axis = args[0] if args else kwargs.pop("axis", None)
         if any(map(np.ndim, q)):
             raise UnsupportedError(f"numpy.nan{func.__name__} with several q", "one q at a time")
-        axes = _axes(axis, a.ndim)
-        rest = [k for k in range(a.ndim) if k not in axes]
-        lines = np.transpose(a, [*rest, *axes]).reshape([*(a.shape[k] for k in rest), _count(a, axis)])
-        made = np.apply_along_axis(lambda line: func(line[~np.isnan(line)], *q, **kwargs), -1, lines)[()]
+        made = np.apply_along_axis(lambda line: func(line[~np.isnan(line)], *q, **kwargs), -1, _lines(a, axis))[()]
         return np.reshape(made, _kept(a.shape, axis)) if keepdims else made
 
     return handler
 
 
-_sum = _reduction("sum", lambda x, y, _, axis: 1.0, masked=0.0)
+_sum = _reduction("sum", lambda x, y, axis: 1.0, masked=0.0)
 _max = _reduction("max", _extreme, masked=-math.inf)
 _min = _reduction("min", _extreme, masked=math.inf)
-_mean_of_all = _reduction("mean", lambda x, y, _, axis: 1.0 / max(_count(x, axis), 1))
+_mean_of_all = _reduction("mean", lambda x, y, axis: 1.0 / max(_count(x, axis), 1))
+#: How `initial` joins the others.
 _COMBINE: dict[str, Callable[..., Any]] = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
-
-_CUMULATIVE = {"cumulative_sum": _cumulative(_cumsum, 0.0), "cumulative_prod": _cumulative(_cumprod, 1.0)}
 
 HANDLERS: dict[Any, Callable[..., Any]] = {
     np.sum: _sum,
@@ -332,7 +327,8 @@ HANDLERS: dict[Any, Callable[..., Any]] = {
     np.std: _standard_deviation,
     np.cumsum: _cumsum,
     np.cumprod: _cumprod,
-    **{getattr(np, name): f for name, f in _CUMULATIVE.items() if hasattr(np, name)},  # numpy 2.1
+    np.cumulative_sum: _cumulative(_cumsum, 0.0),
+    np.cumulative_prod: _cumulative(_cumprod, 1.0),
     np.average: _average,
     np.median: _median,
     np.quantile: _quantile,

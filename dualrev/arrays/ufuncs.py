@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.arrays import places
+from dualrev.arrays import places, products, reductions
 from dualrev.arrays.record import by_terms, ids_of, spread, sum_of_rows
 from dualrev.arrays.storage import RealArray, holds_duals, innermost, plain, real_array, strip, to_objects
 from dualrev.errors import UnsupportedError
@@ -36,9 +36,9 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[s
         line = table_by_ufunc().get(name)  # the common case, without what the others need
         if line is not None:
             return elementwise(line, inputs, ufunc)
-    args = tuple(u if isinstance(u, DualNumber) else real_array(u) for u in inputs) if method != "at" else inputs
     if method == "at":
         return _at(ufunc, *inputs)
+    args = tuple(u if isinstance(u, DualNumber) else real_array(u) for u in inputs)
     out, where = kwargs.pop("out", (None,)), plain(kwargs.pop("where", True))
     if method == "__call__":
         made = _call(ufunc, name, args, kwargs, where)
@@ -74,7 +74,7 @@ def _call(ufunc: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], 
             raise UnsupportedError(
                 f"numpy.{name} with {', '.join(kwargs)}", "numpy.einsum, or numpy.moveaxis before it"
             )
-        return getattr(_products(), name)(*args, **{key: u for key, u in kwargs.items() if key == "axis"})
+        return getattr(products, name)(*args, **{key: u for key, u in kwargs.items() if key == "axis"})
     line = table_by_ufunc().get(name)
     if line is None and name not in _COMPOSED:
         if any(map(holds_duals, args)):
@@ -99,9 +99,9 @@ def _along(ufunc: Any, method: str, a: Any, *at: Any, axis: Any, **kwargs: Any) 
     if ufunc.nin != 2 or ufunc.nout != 1 or np.ndim(axis) or axis is None or kwargs.keys() - {"dtype"}:
         raise UnsupportedError(f"numpy.{name}.{method}", "it with numpy's functions on whole arrays, or as a loop")
     if method == "accumulate":
-        return _reductions().accumulate(ufunc, a, axis)
+        return reductions.accumulate(ufunc, a, axis)
     if method == "reduce":
-        return _reductions().accumulate(ufunc, a, axis).take(-1, axis)
+        return reductions.accumulate(ufunc, a, axis).take(-1, axis)
     slices = np.moveaxis(a, axis, 0)
     ends = [*at[0][1:], len(slices)]
     made = [ufunc.reduce(slices[i:j]) if i < j else slices[i] for i, j in zip(at[0], ends, strict=True)]
@@ -265,23 +265,11 @@ def _nan_to(x: Any, other: Any, pick: Any) -> Any:
 
 def _heaviside(x: Any, h: Any) -> Any:
     x = plain(x)
-    return real_array(np.where(np.isnan(x), math.nan, np.where(x == 0, h, 1.0 * (x > 0))))
+    return real_array(np.where(np.isnan(x), math.nan, np.where(x == 0, h, 1.0 * (x > 0))))[()]
 
 
 def _sigmoid(x: Any) -> Any:
     return 0.5 * (1.0 + np.tanh(0.5 * x))
-
-
-def _products() -> Any:
-    from dualrev.arrays import products  # it uses what this module defines
-
-    return products
-
-
-def _reductions() -> Any:
-    from dualrev.arrays import reductions  # it uses what this module defines
-
-    return reductions
 
 
 @functools.cache
@@ -311,7 +299,7 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
     "fmin": lambda a, b: _nan_to(a, b, np.minimum),
     "logaddexp2": lambda a, b: np.logaddexp(a * math.log(2.0), b * math.log(2.0)) / math.log(2.0),
     "ldexp": lambda x, n: x * np.exp2(1.0 * n),
-    "heaviside": lambda x, h: _heaviside(x, h)[()],
+    "heaviside": _heaviside,
     "expit": _sigmoid,
     "psi": lambda x: on_arrays(PRIMITIVES["polygamma"])(0.0, x),
     "nextafter": lambda x, other: x + (np.nextafter(plain(x), plain(other)) - plain(x)),
@@ -326,7 +314,7 @@ _METHODS: dict[str, dict[str, Callable[..., Any]]] = {
         "minimum": np.min,
         "logical_and": np.all,
         "logical_or": np.any,
-        "logaddexp": lambda x, **kwargs: _reductions().logsumexp(x, **kwargs),
+        "logaddexp": reductions.logsumexp,
     },
     "accumulate": {"add": np.cumsum, "multiply": np.cumprod},
 }
