@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.arrays.storage import RealArray
-from dualrev.derivatives import jvp, own, vjp, zero
+from dualrev.arrays.storage import RealArray, own, zero
+from dualrev.derivatives import jvp, vjp
 from dualrev.errors import CheckError
 from dualrev.tree import flatten, flatten_leaves
 
@@ -32,15 +32,35 @@ def check_grads(
     In mode "fwd", jvp in a direction v against (f(x + eps v) - f(x - eps v)) / (2 eps); in mode "rev", the cotangent
     that vjp gives along v against the same. Then the derivatives are checked as functions of args themselves, up to
     `order`. The directions are the same in every call. By default eps is 1e-5 and the tolerances are 1e-6 times the
-    size of the numbers. CheckError (an AssertionError) if they differ; NaN differs from everything.
+    size of the numbers.
+
+    args is a tuple or a list of all arguments of f; modes is a tuple or a list. CheckError (an AssertionError) if the
+    derivatives differ; NaN differs from everything. ValueError for other modes, or an order below 1.
 
     >>> check_grads(lambda x: np.sum(np.sin(x) * x), (np.array([0.5, 1.0]),))
     """
     if not modes or set(modes) - {"fwd", "rev"} or order < 1:
-        raise ValueError(f"modes are 'fwd' and 'rev', an order is at least 1; got modes={modes!r}, order={order!r}")
-    rng = random.Random(order)  # other directions in every order: v^T H v says nothing of H - H^T
-    args = tuple(args)
+        raise ValueError(
+            f"modes are 'fwd' and 'rev', an order is at least 1; got modes={modes!r}, order={order!r}. Write a tuple of"
+            " modes, such as modes=('rev',)."
+        )
     eps, atol, rtol = 1e-5 if eps is None else eps, 1e-6 if atol is None else atol, 1e-6 if rtol is None else rtol
+    _check(f, tuple(args), 1, order, modes, atol, rtol, eps, engine)
+
+
+def _check(
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    order: int,
+    last: int,
+    modes: Sequence[str],
+    atol: float,
+    rtol: float,
+    eps: float,
+    engine: Any,
+) -> None:
+    """Derivatives of this order, where f is one of the order before."""
+    rng = random.Random(order)  # other directions in every order: v^T H v says nothing of H - H^T
     v = _random_like(args, rng)
     y = f(*_copied(args))
     leaves, structure = flatten_leaves(y)
@@ -51,17 +71,19 @@ def check_grads(
     def check(what: str, found: float) -> None:
         allowed = atol * max(scale, 1.0) + rtol * abs(expected)
         if not abs(found - expected) <= allowed:
-            raise CheckError(f"{what} of order {order} below the top", found, expected, f"within {allowed:.2g}")
+            raise CheckError(f"{what} in a random direction, order {order}", found, expected, f"within {allowed:.2g}")
 
     if "fwd" in modes:
-        check("jvp in a random direction", _inner(ct, jvp(f, args, v, engine=engine)[1]))
+        check("jvp", _inner(ct, jvp(f, args, v, engine=engine)[1]))
     if "rev" in modes:
-        check("vjp in a random direction", _inner(vjp(f, *args, engine=engine)[1](ct), v))
-    if order > 1:
-        if "fwd" in modes:
-            check_grads(lambda *xs: jvp(f, xs, v, engine=engine)[1], args, order - 1, modes, atol, rtol, eps, engine)
-        if "rev" in modes:
-            check_grads(lambda *xs: vjp(f, *xs, engine=engine)[1](ct), args, order - 1, modes, atol, rtol, eps, engine)
+        check("vjp", _inner(vjp(f, *args, engine=engine)[1](ct), v))
+    if order < last:
+        for g in (
+            (lambda *xs: jvp(f, xs, v, engine=engine)[1]) if "fwd" in modes else None,
+            (lambda *xs: vjp(f, *xs, engine=engine)[1](ct)) if "rev" in modes else None,
+        ):
+            if g is not None:
+                _check(g, args, order + 1, last, modes, atol, rtol, eps, engine)
 
 
 def _copied(args: Any) -> Any:

@@ -20,9 +20,8 @@ import numpy as np
 
 from dualrev import engine
 from dualrev.arrays.record import attach, ids_of
-from dualrev.arrays.storage import RealArray, holds_duals, innermost, plain, real_array, strip
+from dualrev.arrays.storage import RealArray, holds_duals, innermost, own, plain, real_array, strip, zero
 from dualrev.arrays.ufuncs import on_arrays, table_by_ufunc
-from dualrev.derivatives import own, zero
 from dualrev.errors import ClosureError, CustomRuleError, DualrevError, PrimitiveError
 from dualrev.overload import DualNumber, contribute, function
 from dualrev.overload import value as value_of_number
@@ -156,7 +155,8 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
     Only the arguments and the value are kept. A loop of n steps, done in blocks of k steps each of which is a
     checkpoint, needs the memory of n / k states and of the tape of k steps.
 
-    Whatever f depends on and is being differentiated has to be among its arguments (ClosureError if it is not). In a
+    Whatever f depends on and is being differentiated has to be among its arguments (ClosureError if it is not). It has
+    to give the same value each time: CustomRuleError if the second run differs, as with fresh random numbers. In a
     stage of the paper, f is simply called.
 
     >>> from dualrev import grad
@@ -179,13 +179,18 @@ def _checkpoint(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     def again(args: Any, kwargs: Any) -> Any:
         return f(*args, **kwargs)
 
-    primals = call.stripped
-    rule = _Rule(
-        f,
-        lambda ct: engine.vjp(again, *primals)[1](ct),
-        lambda *tangents: engine.linearize(again, *primals)[1].push(*tangents),
-    )
-    return call.record(call.value(again), rule, ClosureError(f))
+    primals, y = call.stripped, call.value(again)
+    before = [own(plain(x)) for x in flatten_leaves(y)[0]]
+
+    def linearize() -> Any:
+        now, derivative = engine.linearize(again, *primals)
+        after = [plain(x) for x in flatten_leaves(now)[0]]
+        if len(after) != len(before) or not all(map(_equal, after, before)):
+            raise CustomRuleError(f, "to give the same value when it is run again: pass random numbers and state to it")
+        return derivative
+
+    rule = _Rule(f, lambda ct: linearize().pull(ct), lambda *tangents: linearize().push(*tangents))
+    return call.record(y, rule, ClosureError(f))
 
 
 def primitive(
@@ -276,7 +281,8 @@ class _Call:
 
     def __init__(self, f: Callable[..., Any], args: tuple[Any, ...]) -> None:
         self._f = f
-        self._leaves, self._structure = flatten_leaves(args)
+        self._leaves, structure = flatten_leaves(args)
+        self._structure = structure.owned()  # the caller may change an array of ints later
         self.run = innermost(self._leaves)
         if self.run is not None:
             run = self.run
@@ -286,10 +292,11 @@ class _Call:
 
     def value(self, function: Callable[..., Any]) -> Any:
         """What the function makes of the arguments, which it must not change in place: the caller would not see it."""
-        given = self._structure.rebuild_leaves([own(x) for x in self._xs])
+        given = self._structure.owned().rebuild_leaves([own(x) for x in self._xs])
         made = function(*given)
-        leaves = flatten_leaves(given)[0]
-        if len(leaves) != len(self._xs) or not all(map(_unchanged, leaves, self._xs)):
+        leaves, structure = flatten_leaves(given)
+        same = len(leaves) == len(self._xs) and all(map(_unchanged, leaves, self._xs))
+        if not same or not structure.same(self._structure):
             raise CustomRuleError(self._f, "not to change its arguments in place: work on a copy, and return it")
         return made
 
@@ -298,6 +305,7 @@ class _Call:
         run = self.run
         assert run is not None
         ys, output = flatten_leaves(y)
+        ys = list(map(own, ys))  # residuals may be the same arrays, and the caller may assign to elements later
         found = innermost(ys)
         if found is not None and found.level >= run.level:
             raise closure
@@ -392,7 +400,11 @@ class _Rule:
 def _unchanged(x: Any, before: Any) -> bool:
     if not isinstance(before, (RealArray, np.ndarray)):
         return x is before
-    return np.shape(x) == before.shape and np.array_equal(plain(x), plain(before), equal_nan=True)
+    return _equal(plain(x), plain(before))
+
+
+def _equal(a: Any, b: Any) -> bool:
+    return np.shape(a) == np.shape(b) and np.array_equal(a, b, equal_nan=True)
 
 
 def _shaped(g: Any, like: Any) -> Any:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from dualrev import engine as default_engine
-from dualrev.arrays.storage import RealArray, innermost, strip
+from dualrev.arrays.storage import RealArray, innermost, own, strip, zero
 from dualrev.errors import ArgumentError, ArgumentNumberError, AuxiliaryError, ScalarError, TangentError
 from dualrev.overload import DualNumber
 from dualrev.transformed import Transformed
@@ -222,16 +222,6 @@ def _without_aux(f: Callable[..., Any], aux: list[Any]) -> Callable[..., Any]:
         return made[0]
 
     return function
-
-
-def own(leaf: Any) -> Any:
-    """The same leaf, an array as a copy."""
-    return leaf.copy() if isinstance(leaf, (RealArray, np.ndarray)) else leaf
-
-
-def zero(leaf: Any) -> Any:
-    """The zero of a leaf's shape."""
-    return np.zeros(leaf.shape) if isinstance(leaf, (RealArray, np.ndarray)) else 0.0
 
 
 def _index(k: Any) -> int | None:

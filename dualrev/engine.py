@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dualrev.arrays.record import consecutive, ids_of
-from dualrev.arrays.storage import RealArray, holds_duals, innermost, plain, real_array, strip
+from dualrev.arrays.storage import RealArray, holds_duals, innermost, own, plain, real_array, strip
 from dualrev.errors import ArgumentError, OutputError, TangentError
 from dualrev.tape import Range, Real, Tape, real
 from dualrev.tree import flatten_leaves
@@ -100,7 +100,7 @@ def _ids(run: Tape, leaf: Any) -> Any:
 
 def _value(run: Tape, leaf: Any) -> Any:
     """What a leaf of the value is outside of the run; an array is the caller's own."""
-    return strip(leaf, run).copy() if isinstance(leaf, RealArray) else strip(leaf, run)
+    return own(strip(leaf, run)) if isinstance(leaf, RealArray) else strip(leaf, run)
 
 
 def _seed(flow: Any, ids: Any, leaf: Any) -> None:

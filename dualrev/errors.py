@@ -168,7 +168,7 @@ class ConversionError(DualrevError, TypeError):
     """A dual number was to become a plain one, which would lose its derivative."""
 
     def __init__(self, conversion: str) -> None:
-        if conversion == "float()" and _is_assigned_to_an_element():
+        if conversion in ("float()", "asarray()") and _is_assigned_to_an_element():
             conversion = "storing"
         what, cure = _CONVERSIONS.get(conversion, (f"{conversion} of a number that is being differentiated", ""))
         super().__init__(
@@ -219,7 +219,7 @@ _CONVERSIONS = {
     "asarray()": (
         "making a plain array of one that holds numbers that are being differentiated",
         "np.array, np.asarray and functions that call them do this: leave the call out, or use the function of the same"
-        " name in dualrev.numpy. ",
+        " name in dualrev.numpy; for a list of arrays, write np.stack([a, b]). ",
     ),
 }
 

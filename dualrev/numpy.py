@@ -66,7 +66,14 @@ def __dir__() -> list[str]:
 
 
 def array(x: Any, dtype: Any = None, *, copy: bool = True, ndmin: int = 0, **kwargs: Any) -> Any:
-    """A new array of numbers, nested sequences of them, or another array; a RealArray where numpy's is of floats."""
+    """A new array of numbers, nested sequences of them, or another array; a RealArray where numpy's is of floats.
+
+    A float dtype is taken as float64; another one gives numpy's array of the values, which are constants. TypeError if
+    there are numbers under differentiation beside what is no real number.
+
+    >>> array([[1, 2.5]])
+    RealArray([[1. , 2.5]])
+    """
     made = real_array(x)
     if isinstance(made, RealArray):
         same = dtype is None or _np.dtype(dtype).kind == "f"
@@ -85,7 +92,11 @@ asanyarray = ascontiguousarray = asfortranarray = asarray
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, **kwargs: Any) -> Any:
-    """An array of this shape, every element of which is the value, a number or an array that broadcasts."""
+    """An array of this shape, every element of which is the value, a number or an array that broadcasts.
+
+    >>> full(3, 0.5)
+    RealArray([0.5, 0.5, 0.5])
+    """
     value = real_array(fill_value)
     if not isinstance(value, RealArray):
         return _holding(_np.full(shape, value, dtype, **kwargs))

@@ -179,7 +179,7 @@ _OF_NUMBERS: dict[Any, Callable[..., Any]] = {
     np.greater: operator.gt,
     np.greater_equal: operator.ge,
 }
-_NUMBERS = (DualNumber, float, int, np.number)
+_NUMBERS = (DualNumber, float, int, np.floating, np.integer)
 _names = {**FUNCTIONS, "pack": _pack, "new": _new}
 overload(Real, None, op, inline=(_RECORD % "0.0, 0", _RECORD % "{q}, v.i"), names=_names)
 overload(NestedReal, None, op)

@@ -136,6 +136,23 @@ class Structure:
         """Data of this structure with anything in place of the leaves, and None in place of discrete values."""
         return self.fold(leaves, node=lambda part, children: part.build(children), discrete=lambda x: None)
 
+    def owned(self) -> Structure:
+        """The same with copies of the discrete arrays, so that nobody else can change them."""
+        return Structure(
+            [
+                _Discrete(part.value.copy())
+                if part.__class__ is _Discrete and isinstance(part.value, np.ndarray)
+                else part
+                for part in self._parts
+            ]
+        )
+
+    def same(self, other: Structure) -> bool:
+        """Whether nodes and discrete values are the same as in another one."""
+        if len(self._parts) != len(other._parts):
+            return False
+        return all(map(_same_part, self._parts, other._parts))
+
     def leaf_parts(self) -> list[_Real | _Array]:
         """What is known of every real leaf."""
         return [part for part in self._parts if part.__class__ is _Real or part.__class__ is _Array]
@@ -422,6 +439,17 @@ def _numbers(x: Any) -> Any:
     if x.dtype != object:
         return x.astype(float)
     return _object_array(x.shape, [_number(u) for u in x.ravel().tolist()])
+
+
+def _same_part(a: Any, b: Any) -> bool:
+    if a.__class__ is not b.__class__:
+        return False
+    if isinstance(a, _Discrete):
+        x, y = a.value, b.value
+        if isinstance(x, np.ndarray) and isinstance(y, np.ndarray):
+            return x.shape == y.shape and bool(np.all(x == y))
+        return x is y or (type(x) is type(y) and _same(x, y))
+    return not isinstance(a, _Node) or ((a.cls, a.size) == (b.cls, b.size) and _same(a.rest, b.rest))
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -48,7 +48,15 @@ class DualArray(np.ndarray):
         if func is np.nan_to_num:
             why = "it does nothing to arrays of objects, which these numbers are kept in"
             raise UnsupportedError("numpy.nan_to_num", "np.where(np.isnan(x), 0.0, x)", why)
-        return _as_dual(super().__array_function__(func, types, args, kwargs))
+        try:
+            return _as_dual(super().__array_function__(func, types, args, kwargs))
+        except TypeError:
+            if func.__module__ != "numpy.linalg":
+                raise
+            why = "it computes in arrays of plain floats"
+            raise UnsupportedError(
+                f"numpy.linalg.{func.__name__} in a stage of the paper", "it as loops, or use the default engine", why
+            ) from None
 
 
 def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

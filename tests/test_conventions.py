@@ -37,9 +37,27 @@ SAID = {"1.0": "1 (as JAX)", "0.0": "0", "0.5": "one half each", "inf": "inf", "
         ("floor", (2.0,), (0.0,)),
         ("round", (0.5,), (0.0,)),
         ("acosh", (1.0,), (math.inf,)),
+        ("asin", (1.0,), (math.inf,)),
+        ("acos", (1.0,), (-math.inf,)),
     ],
 )
 def test_the_conventions_at_kinks_are_edges_of_the_table(name, point, expected):
     assert str(PRIMITIVES[name].edges[point]) == str(expected)
     (row,) = [row for row in table(PAGE, "kinks") if name in re.findall(r"\w+", row[0])]
     assert row[2].startswith(SAID[str(expected[0])])
+
+
+@pytest.mark.parametrize(
+    ("name", "point", "expected"),
+    [
+        ("pow", (3.0, 0.0), (0.0, math.log(3.0))),  # x**0
+        ("pow", (0.0, 0.0), (0.0, 0.0)),
+        ("pow", (0.0, 2.0), (0.0, 0.0)),  # 0**y
+        ("pow", (-2.0, 3.0), (12.0, math.nan)),  # x**n, x < 0
+        ("mod", (4.0, 2.0), (1.0, -2.0)),  # the quotient that the value was computed with
+        ("fmod", (-3.0, 2.0), (1.0, 1.0)),
+        ("remainder", (-3.5, 2.0), (1.0, 2.0)),
+    ],
+)
+def test_what_the_page_says_of_powers_and_remainders(name, point, expected):
+    assert str(PRIMITIVES[name].edges[point]) == str(expected)

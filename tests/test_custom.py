@@ -443,3 +443,64 @@ def test_a_replaced_line_for_a_ufunc():
 def test_a_line_for_a_ufunc_of_scipy_in_a_stage():
     dr.primitive("of_mine", "1.0 / (1.0 + exp(-x))", "y * (1.0 - y)", ufunc="expit")
     assert dr.grad(special.expit, engine=STAGES["staged"])(0.0) == 0.25
+
+
+# What a rule must not be fooled by
+
+
+def test_a_residual_that_the_caller_gets_as_the_value():
+    exp = dr.custom_vjp(lambda x: np.exp(x))
+    exp.defvjp(lambda x: (y := np.exp(x), y), lambda y, ct: (ct * y,))
+
+    def f(x):
+        y = exp(x)
+        y *= 2.0
+        return np.sum(y)
+
+    x = np.array([0.3, 0.8])
+    assert_same(dr.grad(f)(x), 2.0 * np.exp(x))
+
+
+@pytest.mark.parametrize("kind", ["checkpoint", "custom_vjp"])
+def test_an_array_of_ints_that_changes_after_the_call(kind):
+    def step(x, i):
+        return np.sum(x[i] * np.array([1.0, 5.0]))
+
+    if kind == "checkpoint":
+        step = dr.checkpoint(step)
+    else:
+        plain_step, step = step, dr.custom_vjp(step)
+        step.defvjp(
+            lambda x, i: (plain_step(x, i), (x, i)),
+            lambda saved, ct: (ct * np.bincount(saved[1], [1.0, 5.0], len(saved[0])), None),
+        )
+
+    def f(x):
+        i = np.array([0, 1])
+        total = 0.0
+        for _ in range(2):
+            total = total + step(x, i)
+            i[0] = 1
+        return total
+
+    assert_same(dr.grad(f)(np.array([0.3, 0.8])), np.array([1.0, 11.0]))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, c: (c.update(hits=c["hits"] + 1), x * c["hits"])[1],
+        lambda x, c: (c["log"].append("a"), x * x)[1],
+        lambda x, c: (c["n"].__setitem__(0, 5), x * c["n"][0])[1],
+    ],
+)
+def test_discrete_contents_that_change_inside(f):
+    with pytest.raises(CustomRuleError, match="not to change its arguments in place"):
+        dr.grad(lambda x: dr.checkpoint(f)(x, {"hits": 0, "log": [], "n": np.array([1, 2])}))(2.0)
+
+
+def test_a_checkpoint_that_gives_another_value_the_second_time():
+    rng = np.random.default_rng(0)
+    dropped = dr.checkpoint(lambda x: np.sum(x * (rng.random(4) > 0.5)))
+    with pytest.raises(CustomRuleError, match=r"the same value when it is run again.*pass random numbers"):
+        dr.grad(dropped)(np.array([1.0, 10.0, 100.0, 1000.0]))

@@ -9,7 +9,7 @@ import pytest
 from dualrev.arrays import functions, linalg, numerics, places, products, reductions, ufuncs
 
 PAGE = (Path(__file__).parent.parent / "docs" / "numpy.md").read_text(encoding="utf-8")
-OF_SCIPY = {"erf", "erfc", "gamma", "gammaln", "polygamma", "psi", "expit"}
+OF_SCIPY = {"erf", "erfc", "gamma", "gammaln", "psi", "expit"}
 ELEMENTWISE = set(ufuncs.table_by_ufunc())  # now, before other tests add lines of their own
 
 

@@ -14,7 +14,7 @@ README = Path(__file__).parent.parent / "README.md"
 def test_the_examples_run():
     found = doctest.testfile(str(README), module_relative=False)
     assert found.failed == 0
-    assert found.attempted >= 6
+    assert found.attempted >= 25
 
 
 def test_the_counts_are_those_of_ten_doublings():

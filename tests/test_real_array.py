@@ -288,3 +288,42 @@ def test_a_pullback_never_warns():
         _, second_row = dr.vjp(lambda x: (matrix @ x)[1], np.array([1.0, 2.0]))
     assert inverse_square(1.0)[0][0] == -np.inf
     assert_same(second_row(1.0)[0], np.array([np.nan, 2.0]))  # a matrix product is one operation: inf * 0 takes part
+
+
+COMPLEX = np.array([1.0 + 2.0j, 3.0j])
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.sum(np.abs(np.exp(1j * x) + x)),
+        lambda x: np.sum((x * COMPLEX).real),
+        lambda x: np.sum((COMPLEX + x).real),
+        lambda x: (x @ COMPLEX).real,
+        lambda x: np.sum(np.where(True, x, 1j)),
+        lambda x: np.sum(np.concatenate([x, COMPLEX])),
+        lambda x: (np.complex128(2.0 + 1.0j) * x[0]).real,
+        lambda x: np.sum(x.astype(complex).real),
+        lambda x: x.__setitem__(0, 1j) or np.sum(x),
+        lambda x: np.sum(dnp.array(x, dtype=complex).real),
+        lambda x: np.sum(x * np.ma.array([1.0, 2.0], mask=[False, True])),
+    ],
+)
+def test_what_would_lose_a_part_of_itself_is_refused(f):
+    with pytest.raises(TypeError):
+        dr.grad(f)(np.array([0.3, 1.7]))
+
+
+def test_arrays_of_objects_keep_their_numbers():
+    assert_same(dr.grad(lambda x: np.sum(x.astype(object) * 2.0))(X), np.full(6, 2.0))
+
+
+def test_a_long_chain_of_views():
+    def f(x):
+        total = 0.0
+        while len(x):
+            total, x = total + x[0] ** 2, x[1:]
+        return total
+
+    x = np.arange(1500.0)
+    assert_same(dr.grad(f)(x), 2.0 * x)

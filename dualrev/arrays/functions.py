@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from dualrev.arrays import linalg, numerics, places, products, reductions
-from dualrev.arrays.storage import RealArray, holds_duals, innermost, plain, real_array
+from dualrev.arrays.storage import RealArray, holds_duals, innermost, plain, real_array, refuse_foreign
 from dualrev.arrays.ufuncs import as_real_array, into
 from dualrev.errors import UnsupportedError
 from dualrev.overload import DualNumber
@@ -105,6 +105,8 @@ def assemble(make: Callable[[list[Any]], Any], *data: Any) -> Any:
         ids = [a.layers().get(run) if isinstance(a, RealArray) else None for a in arrays]
         made = make([np.full(np.shape(a), *nothing) if i is None else i for a, i in zip(arrays, ids, strict=True)])
         layers[run] = np.asarray(made, order="C")
+    for a in arrays:
+        refuse_foreign(a)
     x = make([np.asarray(plain(a), dtype=float) for a in arrays])
     whole = RealArray(np.asarray(x, order="C"), layers)
     return whole if whole.ndim else whole[()]

@@ -12,7 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.arrays.storage import RealArray, adopt, innermost, plain, real_array, strip, to_objects
+from dualrev.arrays.storage import (
+    RealArray,
+    adopt,
+    innermost,
+    own,
+    plain,
+    real_array,
+    refuse_foreign,
+    strip,
+    to_objects,
+)
 from dualrev.overload import DualNumber, Run
 from dualrev.tape import Range, Real, Rule, Tape, Terms, real
 
@@ -23,6 +33,7 @@ def attach(run: Tape, y: Any, out: int) -> Any:
     """The value y with consecutive ids from `out`: an array, or a number where y has no axes."""
     if isinstance(y, np.ndarray) and y.dtype == object:
         y = adopt(y)
+    refuse_foreign(y)
     if not isinstance(y, (RealArray, np.ndarray)) or y.ndim == 0:
         y = y[()] if isinstance(y, (RealArray, np.ndarray)) else y
         return real(run, y if isinstance(y, DualNumber) else float(y), out)
@@ -68,6 +79,7 @@ def by_terms(run: Tape, y: Any, terms: Sequence[tuple[np.ndarray | None, Any, np
         if isinstance(p, DualNumber) or (isinstance(p, np.ndarray) and p.dtype == object):
             p = real_array(p).reshape(-1)
         elif not isinstance(p, (np.ndarray, RealArray)) or not p.ndim:
+            refuse_foreign(p)
             p = np.array([p], dtype=float)
         run.blocks.append(Terms(run.fresh(), out, row, p, ids))
     return attach(run, y, out)
@@ -92,11 +104,13 @@ def by_rule(
         return holding(compute(*(plain(u) for u in args)), args)
     if not isinstance(run, Tape):
         return compute(*(to_objects(u) for u in args))
+    for u in args:
+        refuse_foreign(u)
     # what is saved must not change when the user's function assigns to an element later
-    xs = [x.copy() if isinstance(x, (RealArray, np.ndarray)) else x for x in (strip(u, run) for u in args)]
+    xs = [own(strip(u, run)) for u in args]
     y = compute(*xs)
     ys = y if isinstance(y, tuple) else (y,)
-    saved = tuple(v.copy() if isinstance(v, (RealArray, np.ndarray)) else v for v in ys) if keeps_value else ()
+    saved = tuple(map(own, ys)) if keeps_value else ()
     outs = [run.allocate(int(np.size(v))) for v in ys]
     run.blocks.append(
         Rule(

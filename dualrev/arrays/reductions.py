@@ -47,7 +47,7 @@ def _rows(shape: tuple[int, ...], axis: Any) -> np.ndarray:
 
 
 def _reduction(name: str, partials: Callable[[Any, Any, Any], Any], masked: float | None = None) -> Callable[..., Any]:
-    """A reduction as numpy has it, given dy/dx of x, of y with its axes kept, and of the axes.
+    """A reduction as numpy has it, given partials(x, y with its axes kept, axis): dy/dx of every element.
 
     `masked` is what elements that are left out become.
     """
@@ -263,8 +263,10 @@ def _quantile(
     return np.reshape(made, q.shape + _kept(a.shape, axis)) if keepdims else made
 
 
-def _percentile(a: Any, q: Any, *args: Any, **kwargs: Any) -> Any:
-    return _quantile(a, real_array(q)[()] / 100.0, *args, **kwargs)
+def _percentile(
+    a: Any, q: Any, axis: Any = None, overwrite_input: bool = False, method: str = "linear", keepdims: Any = False
+) -> Any:
+    return _quantile(a, real_array(q)[()] / 100.0, axis, overwrite_input, method, keepdims)
 
 
 def _ignoring_nan(func: Any, fill: float) -> Callable[..., Any]:
@@ -292,19 +294,29 @@ def _without_nan(func: Any) -> Callable[..., Any]:
     return handler
 
 
-def _line_by_line(func: Any, takes_q: bool) -> Callable[..., Any]:
-    """The same of the elements of each line that are not NaN."""
+def _nanmedian(a: Any, axis: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
+    return _line_by_line(_median, a, axis, keepdims)
 
-    def handler(a: Any, *args: Any, keepdims: Any = False, **kwargs: Any) -> Any:
-        a = real_array(a)
-        q, args = args[:takes_q], args[takes_q:]
-        axis = args[0] if args else kwargs.pop("axis", None)
-        if any(map(np.ndim, q)):
-            raise UnsupportedError(f"numpy.nan{func.__name__} with several q", "one q at a time")
-        made = np.apply_along_axis(lambda line: func(line[~np.isnan(line)], *q, **kwargs), -1, _lines(a, axis))[()]
-        return np.reshape(made, _kept(a.shape, axis)) if keepdims else made
 
-    return handler
+def _nanquantile(
+    a: Any, q: Any, axis: Any = None, overwrite_input: bool = False, method: str = "linear", keepdims: Any = False
+) -> Any:
+    if np.ndim(q):
+        raise UnsupportedError("numpy.nanquantile or numpy.nanpercentile with several q", "one q at a time")
+    return _line_by_line(lambda line: _quantile(line, q, method=method), a, axis, keepdims)
+
+
+def _nanpercentile(
+    a: Any, q: Any, axis: Any = None, overwrite_input: bool = False, method: str = "linear", keepdims: Any = False
+) -> Any:
+    return _nanquantile(a, real_array(q)[()] / 100.0, axis, overwrite_input, method, keepdims)
+
+
+def _line_by_line(func: Callable[[Any], Any], a: Any, axis: Any, keepdims: Any) -> Any:
+    """A function of the elements over the axes that are not NaN."""
+    a = real_array(a)
+    made = np.apply_along_axis(lambda line: func(line[~np.isnan(line)]), -1, _lines(a, axis))[()]
+    return np.reshape(made, _kept(a.shape, axis)) if keepdims else made
 
 
 _sum = _reduction("sum", lambda x, y, axis: 1.0, masked=0.0)
@@ -342,7 +354,7 @@ HANDLERS: dict[Any, Callable[..., Any]] = {
     np.nanmean: _without_nan(np.mean),
     np.nanvar: _without_nan(np.var),
     np.nanstd: _without_nan(np.std),
-    np.nanmedian: _line_by_line(np.median, takes_q=False),
-    np.nanquantile: _line_by_line(np.quantile, takes_q=True),
-    np.nanpercentile: _line_by_line(np.percentile, takes_q=True),
+    np.nanmedian: _nanmedian,
+    np.nanquantile: _nanquantile,
+    np.nanpercentile: _nanpercentile,
 }

@@ -21,12 +21,24 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from dualrev.errors import ConversionError, LeakError
+from dualrev.errors import ConversionError, LeakError, UnsupportedError
 from dualrev.overload import DualNumber, Run, value
 from dualrev.tape import Real, Tape, real
 from dualrev.ufuncs import DualArray
 
-__all__ = ["RealArray", "adopt", "holds_duals", "innermost", "plain", "real_array", "strip", "to_objects"]
+__all__ = [
+    "RealArray",
+    "adopt",
+    "holds_duals",
+    "innermost",
+    "own",
+    "plain",
+    "real_array",
+    "refuse_foreign",
+    "strip",
+    "to_objects",
+    "zero",
+]
 
 
 class RealArray(NDArrayOperatorsMixin):
@@ -49,10 +61,15 @@ class RealArray(NDArrayOperatorsMixin):
 
     def layers(self) -> dict[Run, np.ndarray]:
         """The ids of every run that has numbers here (or had)."""
-        if self._parent is not None:
-            for run, ids in list(self._parent.layers().items()):
-                if run not in self._layers:
-                    self._layers[run] = self._select(ids)  # type: ignore[misc]
+        if self._parent is None:
+            return self._layers
+        chain = [self]  # no recursion: x = x[1:] in a loop makes a long one
+        while chain[-1]._parent is not None:
+            chain.append(chain[-1]._parent)
+        for above, view in zip(chain[:0:-1], chain[-2::-1], strict=True):
+            for run, ids in list(above._layers.items()):
+                if run not in view._layers:
+                    view._layers[run] = view._select(ids)  # type: ignore[misc]
         return self._layers
 
     def layer(self, run: Run) -> np.ndarray:
@@ -60,7 +77,10 @@ class RealArray(NDArrayOperatorsMixin):
         if run in self.layers():
             return self._layers[run]
         if self._parent is not None:
-            self._parent.layer(run)
+            root = self._parent
+            while root._parent is not None:
+                root = root._parent
+            root.layer(run)
             return self.layers()[run]
         for old in [r for r in list(self._layers) if r.over and not _has_ids(self._layers[r])]:
             self._layers.pop(old, None)  # an array that is kept between calls would keep every call's tape
@@ -111,6 +131,7 @@ class RealArray(NDArrayOperatorsMixin):
             innermost([u])  # is it left over from a call that has ended?
             parts = u.layers() if isinstance(u, RealArray) else {}
             u = plain(u)
+            refuse_foreign(u)
         self.x[key] = u
         for run in parts:
             self.layer(run)
@@ -208,7 +229,7 @@ class RealArray(NDArrayOperatorsMixin):
         return self._parent
 
     def __repr__(self) -> str:
-        return repr(self.x).replace("array(", "RealArray(", 1)
+        return f"RealArray({np.array2string(self.x, separator=', ', prefix='RealArray(')})"
 
     def __str__(self) -> str:
         return str(self.x)
@@ -267,8 +288,15 @@ class RealArray(NDArrayOperatorsMixin):
         return self.ravel(order).copy()
 
     def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> Any:
-        """For a float type a copy, in double precision; for others the values, converted, which are constants."""
-        return self.copy() if np.dtype(dtype).kind == "f" else self.x.astype(dtype, *args, **kwargs)
+        """For a float type a copy, in double precision; for integers and the like the values, which are constants."""
+        kind = np.dtype(dtype).kind
+        if kind == "f":
+            return self.copy()
+        if kind in "cO" and holds_duals(self):  # the values alone would lose their derivatives
+            if kind == "O":
+                return to_objects(self)
+            raise ConversionError("complex()")
+        return self.x.astype(dtype, *args, **kwargs)
 
     def reshape(self, *shape: Any, order: Any = "C") -> RealArray:
         """A view where possible."""
@@ -326,6 +354,18 @@ def _level(run: Run) -> int:
     return run.level
 
 
+def refuse_foreign(x: Any) -> None:
+    """UnsupportedError for what would lose a part of itself beside real numbers."""
+    if x.__class__ is float or isinstance(x, RealArray):
+        return
+    if isinstance(x, complex) or getattr(getattr(x, "dtype", None), "kind", "") == "c":
+        raise UnsupportedError("complex arithmetic", "the real and the imaginary part as two numbers")
+    if isinstance(x, (np.ma.MaskedArray, np.matrix)):
+        raise UnsupportedError(
+            f"a {type(x).__name__} in an operation", "np.where with the mask, or np.asarray of the matrix"
+        )
+
+
 def holds_duals(x: Any) -> bool:
     """Whether an array or a number is, or contains, a number under differentiation."""
     if isinstance(x, RealArray):
@@ -350,6 +390,16 @@ def plain(x: Any) -> Any:
     if isinstance(x, np.ndarray) and x.dtype == object:
         return np.array([value(u) for u in x.ravel()]).reshape(x.shape)
     return value(x)
+
+
+def own(leaf: Any) -> Any:
+    """The same leaf, an array as a copy."""
+    return leaf.copy() if isinstance(leaf, (RealArray, np.ndarray)) else leaf
+
+
+def zero(leaf: Any) -> Any:
+    """The zero of a leaf's shape."""
+    return np.zeros(leaf.shape) if isinstance(leaf, (RealArray, np.ndarray)) else 0.0
 
 
 def innermost(args: Sequence[Any]) -> Run | None:

@@ -16,7 +16,16 @@ import numpy as np
 
 from dualrev.arrays import places, products, reductions
 from dualrev.arrays.record import by_terms, ids_of, spread, sum_of_rows
-from dualrev.arrays.storage import RealArray, holds_duals, innermost, plain, real_array, strip, to_objects
+from dualrev.arrays.storage import (
+    RealArray,
+    holds_duals,
+    innermost,
+    plain,
+    real_array,
+    refuse_foreign,
+    strip,
+    to_objects,
+)
 from dualrev.errors import UnsupportedError
 from dualrev.overload import DualNumber, function
 from dualrev.primitives import FUNCTIONS, PRIMITIVES, Primitive
@@ -27,7 +36,7 @@ __all__ = ["apply_ufunc", "as_real_array", "elementwise", "into", "on_arrays", "
 
 
 def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A numpy ufunc, or a method of it, on arrays and numbers, some under differentiation.
+    """A numpy ufunc, or a method of it, on arrays and numbers, some under differentiation: what numpy calls.
 
     UnsupportedError for what has no rule. ConversionError if the result is to go into a plain array.
     """
@@ -110,6 +119,8 @@ def _along(ufunc: Any, method: str, a: Any, *at: Any, axis: Any, **kwargs: Any) 
 
 def elementwise(line: Primitive, args: Sequence[Any], compute: Callable[..., Any]) -> Any:
     """A line of the table on arrays and numbers, which broadcast; `compute` is the function of their values."""
+    for u in args:
+        refuse_foreign(u)
     for u in args:
         if isinstance(u, (RealArray, np.ndarray)) and u.ndim:
             break
@@ -276,7 +287,7 @@ def _sigmoid(x: Any) -> Any:
 def table_by_ufunc() -> dict[str, Primitive]:
     """The table's lines by the names that numpy and SciPy have for ufuncs; `cache_clear` when a line is added."""
     lines = {getattr(np, line.ufunc).__name__: line for line in PRIMITIVES.values() if hasattr(np, line.ufunc or "-")}
-    of_scipy = {"gammaln": "lgamma", "polygamma": "polygamma", **{name: name for name in ("erf", "erfc", "gamma")}}
+    of_scipy = {"gammaln": "lgamma", **{name: name for name in ("erf", "erfc", "gamma")}}
     lines |= {name: PRIMITIVES[line] for name, line in of_scipy.items()}
     lines |= {line.ufunc: line for line in PRIMITIVES.values() if line.ufunc and not hasattr(np, line.ufunc)}
     return lines
