@@ -108,7 +108,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, **kwargs: Any) -> Any:
 def _holding(made: Any) -> Any:
     """A float array of numpy's as one that can hold numbers under differentiation, with memory of its own."""
     if isinstance(made, _np.ndarray) and made.dtype.kind == "f":
-        return RealArray(_np.array(made, dtype=float, order="C"))
+        return RealArray(_np.array(made, dtype=float))
     return made
 
 

@@ -129,6 +129,15 @@ class DualNumber:
         alive(self)
         raise ConversionError("float()")
 
+    def as_integer_ratio(self) -> tuple[int, int]:
+        """ConversionError: `statistics` and `fractions` compute with such ratios."""
+        alive(self)
+        raise ConversionError("as_integer_ratio()")
+
+    def is_integer(self) -> bool:
+        """Whether the value is a whole number."""
+        return float(value(self)).is_integer()
+
     def __complex__(self) -> complex:
         alive(self)
         raise ConversionError("complex()")

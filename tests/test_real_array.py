@@ -115,6 +115,17 @@ def test_every_kind_of_index(key, engine):
         check_vjp(lambda f, *xs: dr.vjp(f, *xs, engine=engine), f, X)
 
 
+def test_flat_reads_and_writes():
+    def f(x):
+        made = x.reshape(2, 3).T * 1.0
+        made.flat[1] = x[0] * x[5]
+        made.flat[[2, 3]] = made.flat[4:]
+        assert len(made.flat) == len(list(made.flat)) == 6
+        return np.sum(made * made * made)
+
+    check_vjp(dr.vjp, f, X)
+
+
 def test_the_callers_array_is_left_alone():
     x = X.copy()
 
@@ -131,6 +142,33 @@ def test_the_layout_of_an_argument_is_kept():
     assert_same(dr.grad(lambda x: x.ravel("K")[1] * 1.0)(x), np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]))
     transposed = dr.value_and_grad(lambda x: np.copy(x.T).reshape(-1)[1] * 1.0)
     assert_same(transposed(X.reshape(2, 3))[0], 0.7)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: np.zeros_like(x.T),
+        lambda x: np.full_like(x.T, 2.0),
+        lambda x: np.where(x.T > 0, x.T, 0.0),
+        lambda x: np.copy(x.T),
+        lambda x: x.T.copy(),
+        lambda x: x.T.astype(float),
+        lambda x: x.T * 2.0,
+        lambda x: np.concatenate([x.T, x.T]),
+        lambda x: np.stack([x.T, x.T]),
+        lambda x: np.clip(x.T, 0.0, 1.0),
+    ],
+)
+def test_what_is_a_view_of_a_result_is_a_view_in_numpy(make):
+    """Written through, the same elements change as in numpy."""
+
+    def f(x):
+        made = make(x)
+        made.reshape(-1)[1] = 10.0 * x[0, 0]
+        made.T.reshape(-1)[0] = 7.0 * x[0, 1]
+        return made
+
+    check_vjp(dr.vjp, f, np.arange(1.0, 7.0).reshape(2, 3) / 8.0)
 
 
 def test_a_root_that_is_not_contiguous():

@@ -99,16 +99,17 @@ def assemble(make: Callable[[list[Any]], Any], *data: Any) -> Any:
     if not found:
         return make(arrays)
     innermost(arrays)  # is none of them from a run that has ended?
+    for a in arrays:
+        refuse_foreign(a)
+    x = np.asarray(make([np.asarray(plain(a), dtype=float) for a in arrays]))
     layers = {}
     for run in {run: None for a in found for run in a.layers() if not run.over}:
         nothing: Any = (0, np.int64) if isinstance(run, Tape) else (None, object)
         ids = [a.layers().get(run) if isinstance(a, RealArray) else None for a in arrays]
         made = make([np.full(np.shape(a), *nothing) if i is None else i for a, i in zip(arrays, ids, strict=True)])
-        layers[run] = np.asarray(made, order="C")
-    for a in arrays:
-        refuse_foreign(a)
-    x = make([np.asarray(plain(a), dtype=float) for a in arrays])
-    whole = RealArray(np.asarray(x, order="C"), layers)
+        layers[run] = np.empty_like(x, dtype=nothing[1])  # in the memory layout of x: their views go together
+        layers[run][...] = made
+    whole = RealArray(x, layers)
     return whole if whole.ndim else whole[()]
 
 
@@ -172,9 +173,9 @@ def _like(value: Any) -> Callable[..., Any]:
     """zeros_like and the like: an array that can hold numbers under differentiation, of the same shape."""
 
     def handler(
-        a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, device: Any = None
+        a: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, device: Any = None
     ) -> Any:
-        made = np.full(np.shape(a) if shape is None else shape, value, dtype or float)
+        made = np.full_like(plain(real_array(a)), value, dtype or float, order, shape=shape)
         return RealArray(made.astype(float)) if made.dtype.kind == "f" else made
 
     return handler
@@ -346,7 +347,7 @@ HANDLERS: dict[Any, Callable[..., Any]] = {
     np.ones_like: _like(1.0),
     np.empty_like: _like(0.0),
     np.full_like: _full_like,
-    np.copy: lambda a, order="K", subok=False: real_array(a).copy(),
+    np.copy: lambda a, order="K", subok=False: real_array(a).copy(order),
     np.where: _where,
     np.select: _select,
     np.choose: _choose,

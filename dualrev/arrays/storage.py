@@ -219,9 +219,9 @@ class RealArray(NDArrayOperatorsMixin):
         return np.zeros(self.x.shape)
 
     @property
-    def flat(self) -> Iterator[Any]:
-        """The numbers, one after the other."""
-        return iter(self.reshape(-1))
+    def flat(self) -> _Flat:
+        """The numbers, one after the other; an index into them reads and writes."""
+        return _Flat(self)
 
     @property
     def base(self) -> RealArray | None:
@@ -291,7 +291,7 @@ class RealArray(NDArrayOperatorsMixin):
         """For a float type a copy, in double precision; for integers and the like the values, which are constants."""
         kind = np.dtype(dtype).kind
         if kind == "f":
-            return self.copy()
+            return self.copy("K")
         if kind in "cO" and holds_duals(self):  # the values alone would lose their derivatives
             if kind == "O":
                 return to_objects(self)
@@ -330,6 +330,28 @@ class RealArray(NDArrayOperatorsMixin):
     def sort(self, axis: int = -1, kind: Any = None) -> None:
         """Sort in place by value, NaN last."""
         self[...] = np.sort(self, axis=axis, kind=kind)
+
+
+class _Flat:
+    """An array's elements in C order, by one index."""
+
+    def __init__(self, a: RealArray) -> None:
+        self._a = a
+
+    def __len__(self) -> int:
+        return self._a.size
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._a.ravel())
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._a[self._index(key)]
+
+    def __setitem__(self, key: Any, new: Any) -> None:
+        self._a[self._index(key)] = new
+
+    def _index(self, key: Any) -> Any:
+        return np.unravel_index(np.arange(self._a.size)[key], self._a.shape)
 
 
 def _as_method(name: str) -> Callable[..., Any]:

@@ -226,7 +226,7 @@ def _by_elements(f: Callable[..., Any]) -> Callable[..., Any]:
 
 def as_real_array(y: Any) -> Any:
     """A result without numbers under differentiation: it can hold some, as the arrays that it was made of."""
-    return RealArray(np.ascontiguousarray(y)) if isinstance(y, np.ndarray) and y.ndim and y.dtype == float else y
+    return RealArray(np.array(y)) if isinstance(y, np.ndarray) and y.ndim and y.dtype == float else y
 
 
 def into(out: Any, made: Any, where: Any) -> Any:
