@@ -22,11 +22,12 @@ from dualrev import engine
 from dualrev.arrays.record import attach, ids_of
 from dualrev.arrays.storage import RealArray, holds_duals, innermost, own, plain, real_array, strip, zero
 from dualrev.arrays.ufuncs import on_arrays, table_by_ufunc
+from dualrev.blocks import Rule
 from dualrev.errors import ClosureError, CustomRuleError, DualrevError, PrimitiveError
 from dualrev.overload import DualNumber, contribute, function
 from dualrev.overload import value as value_of_number
 from dualrev.primitives import FUNCTIONS, PRIMITIVES, Primitive
-from dualrev.tape import Rule, Tape
+from dualrev.tape import Tape
 from dualrev.transformed import Transformed, Wrapper
 from dualrev.tree import Structure, flatten, flatten_leaves
 

@@ -15,8 +15,9 @@ import numpy as np
 
 from dualrev.arrays.record import consecutive, ids_of
 from dualrev.arrays.storage import RealArray, holds_duals, innermost, own, plain, real_array, strip
+from dualrev.blocks import Range
 from dualrev.errors import ArgumentError, OutputError, TangentError
-from dualrev.tape import Range, Real, Tape, real
+from dualrev.tape import Real, Tape, real
 from dualrev.tree import flatten_leaves
 
 __all__ = ["Linearized", "linearize", "vjp"]

@@ -23,8 +23,9 @@ from dualrev.arrays.storage import (
     strip,
     to_objects,
 )
+from dualrev.blocks import Range, Rule, Terms
 from dualrev.overload import DualNumber, Run
-from dualrev.tape import Range, Real, Rule, Tape, Terms, real
+from dualrev.tape import Real, Tape, real
 
 __all__ = ["NestedFlow", "attach", "by_rule", "by_terms", "consecutive", "holding", "ids_of", "spread", "sum_of_rows"]
 
@@ -137,7 +138,7 @@ def holding(y: Any, args: Sequence[Any]) -> Any:
 
 
 class NestedFlow:
-    """Cotangents or tangents that are numbers of an outer run: see `dualrev.tape.Flow`.
+    """Cotangents or tangents that are numbers of an outer run: see `dualrev.blocks.Flow`.
 
     Those of elements are in an array, those of scalars in a dict.
     """
