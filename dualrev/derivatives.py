@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numba.core.dispatcher import Dispatcher
 
 from dualrev import engine as default_engine
 from dualrev.arrays.storage import RealArray, innermost, own, strip, zero
@@ -54,6 +55,10 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False, engine: Any
     >>> y, pullback(1.0)
     (15.0, (8.0, 3.0))
     """
+    if _is_compiled(f, has_aux, engine):
+        from dualrev.compiler import api
+
+        return api.vjp(f, primals)
     y, derivative, aux = _linearize(f, primals, has_aux, engine)
     return (y, derivative.pull, aux) if has_aux else (y, derivative.pull)
 
@@ -98,6 +103,10 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, eng
     >>> grad(lambda p: p["a"] * p["n"])({"a": 0.5, "n": 3})
     {'a': 3.0, 'n': None}
     """
+    if _is_compiled(f, has_aux, engine):
+        from dualrev.compiler import api
+
+        return api.gradient(f, "grad", argnums)
     return Transformed(_grad, f, argnums=argnums, has_aux=has_aux, engine=engine)
 
 
@@ -111,6 +120,10 @@ def value_and_grad(
     >>> value_and_grad(lambda x: x**3)(2.0)
     (8.0, 12.0)
     """
+    if _is_compiled(f, has_aux, engine):
+        from dualrev.compiler import api
+
+        return api.gradient(f, "value_and_grad", argnums)
     return Transformed(_value_and_grad, f, argnums=argnums, has_aux=has_aux, engine=engine)
 
 
@@ -178,6 +191,11 @@ def hvp(f: Callable[..., Any], engine: Any = None) -> Callable[..., Any]:
 
 
 # One run of f
+
+
+def _is_compiled(f: Any, has_aux: bool, engine: Any) -> bool:
+    """Whether f is a numba function, whose derivative is compiled: the user's own njit is the switch."""
+    return engine is None and isinstance(f, Dispatcher) and not has_aux
 
 
 class _ByPullback:

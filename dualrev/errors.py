@@ -59,6 +59,17 @@ class ArgumentError(DualrevError, TypeError):
             " Write 2.0 where you wrote 2, or register the class with dualrev.register_node."
         )
 
+    @classmethod
+    def of(cls, kind: str) -> ArgumentError:
+        """The same for an argument of a numba type, such as int64."""
+        error = _again(
+            cls,
+            f"there is nothing to differentiate with respect to: an argument of numba type {kind} holds no real"
+            " scalar. Write 2.0 where you wrote 2, or choose other arguments by argnums.",
+        )
+        assert isinstance(error, ArgumentError)
+        return error
+
 
 class LeafError(DualrevError, TypeError):
     """Nested data holds a value that is neither a real scalar nor safe to treat as a constant."""
@@ -87,6 +98,18 @@ class ScalarError(DualrevError, TypeError):
             f"a gradient is that of one real number, but the function returned {what}. Return one number, such as the"
             " sum; or use dualrev.jacobian, or dualrev.vjp with a cotangent of the value's structure."
         )
+
+    @classmethod
+    def of(cls, kind: str, place: str) -> ScalarError:
+        """The same for a numba function, at `file:line`, whose value has a numba type."""
+        error = _again(
+            cls,
+            f"{place}: a gradient is that of one real number, but the function returns a value of numba type {kind}."
+            " Return one number, such as the sum; or use dualrev.jacobian, or dualrev.vjp with a cotangent of the"
+            " value's structure.",
+        )
+        assert isinstance(error, ScalarError)
+        return error
 
 
 class AuxiliaryError(DualrevError, TypeError):
@@ -204,6 +227,19 @@ class UnsupportedError(DualrevError, TypeError):
 
     def __init__(self, name: str, instead: str, why: str = "there is no derivative rule for it") -> None:
         super().__init__(f"{name} of numbers that are being differentiated{_where()}: {why}. Write {instead}.")
+
+    @classmethod
+    def at(cls, place: str, what: str, why: str, instead: str) -> UnsupportedError:
+        """The refusal of a construct of a numba function; place is `file:line`, with the line's text if there is one.
+
+        >>> raise UnsupportedError.at("f.py:3", "a `with` statement", "it has no derivative", "the body alone")
+        Traceback (most recent call last):
+        dualrev.errors.UnsupportedError: f.py:3: a `with` statement cannot be differentiated: it has no derivative. \
+Write the body alone.
+        """
+        error = _again(cls, f"{place}: {what} cannot be differentiated: {why}. Write {instead}.")
+        assert isinstance(error, UnsupportedError)
+        return error
 
 
 _CONVERSIONS = {

@@ -1,0 +1,245 @@
+"""Emitted source -> numba dispatchers, kept on disk where that is asked for (cache.py, fingerprint.py).
+
+`derivative(f, "grad", 0)` is a numba dispatcher of its own: called from Python it goes through numba's compiled call
+path, at the cost of calling f; called from other njit code it is typed and linked as any numba function. For each tuple
+of argument types it loads an emitted module, has numba compile the module's top function (the entry) for these types,
+and takes over what came of it:
+
+    types -> fingerprint -> file in the cache, or emit(f, ...) -> namespace -> entry.compile -> overload
+
+Emitted functions get a qualified name that holds the fingerprint: numba makes the names of symbols from it, and code
+loaded from the cache must not meet other code of the same name. Their `__module__` is this one: numba imports it to
+load compiled functions again, in processes that know nothing of the emitted module.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import linecache
+import uuid
+import weakref
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+from numba.core import config, sigutils, types
+from numba.core.caching import NullCache
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.dispatcher import _CompileStats
+from numba.core.errors import TypingError
+from numba.core.registry import CPUDispatcher
+
+from dualrev.compiler.cache import MachineCode, Module, folder_for, read, resolve, warn, write
+from dualrev.compiler.fingerprint import fingerprint
+from dualrev.errors import DualrevError
+
+__all__ = ["Derivative", "derivative"]
+
+_CPUDispatcher: Any = CPUDispatcher  # numba's type information leaves out what is overridden here
+
+_TAPES = {  # what the placeholders do: the same by the tape, for the curious who call `py_func`
+    "grad": "return dualrev.grad(function, argnums)({all})",
+    "value_and_grad": "return dualrev.value_and_grad(function, argnums)({all})",
+    "vjp": "return dualrev.vjp(function, {primals})[1]({others})",
+    "jvp": "return dualrev.jvp(function, ({primals},), ({others},))",
+}
+
+
+def derivative(f: Any, transform: str, argnums: Any = 0) -> Derivative:
+    """The derivative of a numba function, as a numba function; one and the same object whenever it is asked for.
+
+    transform is "grad" or "value_and_grad", with the arguments of f; "vjp", with those and a cotangent; or "jvp", with
+    those and as many tangents. argnums is an int or a tuple of ints. Nothing is compiled before the first call, and
+    errors (dualrev.errors) come then.
+    """
+    # A weak dictionary would keep f: the derivatives refer to it. What f itself refers to goes with it.
+    known = vars(f).setdefault("_dualrev_derivatives", {})
+    key = transform, argnums
+    return known.get(key) or known.setdefault(key, Derivative(f, transform, argnums))
+
+
+class Derivative(_CPUDispatcher):
+    """A numba dispatcher whose overloads are made by the compiler of dualrev: see the module's docstring."""
+
+    def __init__(self, f: Any, transform: str, argnums: Any) -> None:
+        self.derivative_of = f, transform, argnums
+        self._entries: dict[tuple[types.Type, ...], Any] = {}
+        self._arity = len(inspect.signature(f.py_func).parameters)
+        placeholder = _placeholder(f, transform, argnums)
+        super().__init__(placeholder, locals={}, targetoptions=dict(f.targetoptions))
+        self.__wrapped__ = f
+        self.__signature__ = inspect.signature(placeholder)
+
+    def __repr__(self) -> str:
+        f, transform, argnums = self.derivative_of
+        return f"<dualrev {transform} of {f!r} by argument {argnums}, compiled>"
+
+    def compile(self, sig: Any) -> Any:
+        """Compile for a signature, as numba's dispatchers do."""
+        with global_compiler_lock, self._compiling_counter:
+            args = self._declared(tuple(map(types.unliteral, sigutils.normalize_signature(sig)[0])))
+            if args not in self.overloads:
+                if not self._can_compile:
+                    raise RuntimeError("compilation disabled")  # numba's words
+                entry = self._entries.get(args) or self._entries.setdefault(args, self._load(args))
+                entry.compile(args)
+                for made in _defined_in(entry.py_func.__globals__):
+                    _forget_intermediate_code(made)
+                self.add_overload(entry.overloads[args])
+            return self.overloads[args].entry_point
+
+    def _declared(self, args: tuple[types.Type, ...]) -> tuple[types.Type, ...]:
+        """The types that f is compiled for if it is called with these: others, if its signatures are declared."""
+        f = self.derivative_of[0]
+        if f._can_compile:
+            return args
+        found = self.typingctx.resolve_overload(f.py_func, f.nopython_signatures, args[: self._arity], {})
+        if found is None:
+            raise TypingError(f"No matching definition for argument type(s) {', '.join(map(str, args))}")
+        return (*found.args, *args[self._arity :])
+
+    def _load(self, args: tuple[types.Type, ...]) -> Any:
+        """The top function of the module that is emitted for these types, or was at some time."""
+        f, transform, argnums = self.derivative_of
+        name, module, file, obstacle = self.py_func.__name__, None, None, ""
+        folder = folder_for(f)
+        if folder is not None:
+            digest, obstacle = fingerprint(f, transform, argnums, args)
+            file = None if obstacle else folder / f"{name[:40]}_{digest}.py"
+        if file is not None:
+            module = read(file)
+        if module is None:
+            module = _emit(f, transform, argnums, args)
+            if obstacle:
+                warn(f"{name} is not cached: it depends on {obstacle}.")
+            if file is not None and not write(file, module):
+                file = None
+        constants = {name: resolve(f, args, path) for name, path in module.constants.items()}
+        return _execute(module, constants, name, file)
+
+    def _compile_for_args(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super()._compile_for_args(*args, **kwargs)
+        except DualrevError as e:
+            if config.FULL_TRACEBACKS:  # type: ignore[attr-defined]
+                raise
+            raise e.with_traceback(None)  # noqa: B904 - it is the same error, without the compiler's frames
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """The types of a call in njit code: see numba."""
+        with _as_typing_error():
+            return super().get_call_template(args, kws)
+
+    def get_compile_result(self, sig: Any) -> Any:
+        """The overload for a signature, where njit code takes this as an argument: see numba."""
+        with _as_typing_error():
+            return super().get_compile_result(sig)
+
+    @property
+    def stats(self) -> _CompileStats:
+        """What numba's cache had of the emitted functions."""
+        entries = list(self._entries.values())
+        path = next((entry.stats.cache_path for entry in entries), None)
+        hits: Counter[Any] = sum((entry.stats.cache_hits for entry in entries), Counter())
+        return _CompileStats(path, hits, sum((entry.stats.cache_misses for entry in entries), Counter()))
+
+    def _reset_overloads(self) -> None:  # `recompile` means it: globals may have changed
+        super()._reset_overloads()
+        self._entries.clear()
+
+    def _make_finalizer(self) -> Any:
+        return _nothing  # the compiled functions are the entries', which remove them
+
+    def _reduce_states(self) -> dict[str, Any]:
+        f, transform, argnums = self.derivative_of
+        return {"f": f, "transform": transform, "argnums": argnums, "cached": not isinstance(f._cache, NullCache)}
+
+    @classmethod
+    def _rebuild(cls, f: Any, transform: str, argnums: Any, cached: bool) -> Derivative:
+        if cached and isinstance(f._cache, NullCache):  # numba forgets it when it pickles f
+            with contextlib.suppress(RuntimeError):  # no place for its own cache
+                f.enable_caching()
+        return derivative(f, transform, argnums)
+
+
+def _placeholder(f: Any, transform: str, argnums: Any) -> FunctionType:
+    """A Python function with the name and the parameters of the derivative: numba reads them from one."""
+    parameters = inspect.signature(f.py_func).parameters.values()
+    primals = [str(p.replace(default=p.empty, annotation=p.empty)) for p in parameters]
+    others: list[str] = []
+    if transform == "vjp":
+        others = [_new("cotangent", primals)]
+    elif transform == "jvp":
+        others = [_new(f"tangent_{p.name}", primals) for p in parameters]
+    if others:
+        primals = [p.name for p in parameters]
+    joined = {"all": ", ".join(primals + others), "primals": ", ".join(primals), "others": ", ".join(others)}
+    called = f.py_func.__name__
+    name = f"{transform}_{called if called.isidentifier() and called.isascii() else 'function'}"
+    import dualrev  # a module of the package cannot import it while it is being imported
+
+    namespace = {"dualrev": dualrev, "function": f.py_func, "argnums": argnums, "__name__": f.py_func.__module__}
+    exec(f"def {name}({joined['all']}):\n    " + _TAPES[transform].format(**joined), namespace)
+    placeholder: Any = namespace[name]
+    placeholder.__defaults__ = None if others else f.py_func.__defaults__
+    placeholder.__doc__ = f"`{transform}` of `{called}`, compiled by dualrev and numba; argnums={argnums!r}."
+    return placeholder
+
+
+def _new(name: str, taken: list[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _emit(f: Any, transform: str, argnums: Any, argtypes: tuple[types.Type, ...]) -> Module:
+    from dualrev.compiler.pipeline import emit  # what is found in the cache does not need it
+
+    emitted = emit(f, transform, argnums, argtypes)
+    return Module(emitted.source, emitted.entry, dict(emitted.constants))
+
+
+def _execute(module: Module, constants: dict[str, Any], name: str, file: Path | None) -> Any:
+    """Run an emitted module, and set up numba's cache for what it defines; without a file, its text is in linecache."""
+    unique = uuid.uuid4().hex if file is None else file.stem[-32:]
+    filename = f"<dualrev {name} {unique}>" if file is None else str(file)
+    namespace: dict[str, Any] = {"__name__": __name__, **constants}
+    exec(compile(module.source, filename, "exec"), namespace)
+    for made in _defined_in(namespace):
+        made.py_func.__qualname__ = f"{unique[:16]}.{made.py_func.__name__}"
+        if file is not None:
+            with contextlib.suppress(RuntimeError):  # numba finds no place to write to
+                made._cache = MachineCode(made.py_func)
+    entry = namespace[module.entry]
+    if file is None:
+        linecache.cache[filename] = len(module.source), None, module.source.splitlines(keepends=True), filename
+        weakref.finalize(entry, linecache.cache.pop, filename, None)
+    return entry
+
+
+def _defined_in(namespace: dict[str, Any]) -> list[Any]:
+    """The numba functions of an emitted module, without those that it was given."""
+    return [x for x in namespace.values() if isinstance(x, _CPUDispatcher) and x.py_func.__globals__ is namespace]
+
+
+def _forget_intermediate_code(made: Any) -> None:
+    """What numba forgets when it stores a function: it refers to the module, which would then live for ever."""
+    for args, compiled in list(made.overloads.items()):
+        compiled.fndesc.typemap = compiled.fndesc.calltypes = None
+        made.overloads[args] = compiled._replace(type_annotation=str(compiled.type_annotation))
+
+
+@contextlib.contextmanager
+def _as_typing_error() -> Iterator[None]:
+    """Let an error of ours reach the user through numba's typing of the njit function that calls a derivative."""
+    try:
+        yield
+    except DualrevError as e:
+        raise TypingError(f"{type(e).__name__}: {e}") from e
+
+
+def _nothing() -> None:
+    pass

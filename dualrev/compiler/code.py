@@ -1,0 +1,112 @@
+"""Emitted code: statements, and how they are written, each beside the source line that it comes from."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["Assign", "Code", "Pop", "Push", "Suite", "lines_of"]
+
+
+@dataclass(eq=False)
+class Assign:
+    """target op value, where op is `=` or `+=`."""
+
+    target: ast.expr
+    value: ast.expr
+    line: int
+    op: str = "="
+
+
+@dataclass(eq=False)
+class Code:
+    """A statement as text."""
+
+    text: str
+    line: int
+    barrier: bool = True
+
+
+@dataclass(eq=False)
+class Push:
+    """Words that go to the tape; `room` says whether there has to be a check that they fit."""
+
+    words: list[ast.expr]
+    line: int
+    room: bool = True
+
+
+@dataclass(eq=False)
+class Pop:
+    """Words that come back: assignments from words[top], words[top + 1], ..."""
+
+    targets: list[tuple[ast.expr, Callable[[ast.expr], ast.expr]]]
+    line: int
+
+
+@dataclass(eq=False)
+class Suite:
+    """A statement with a block; `orelse` is that of an if."""
+
+    header: str
+    body: list[Any]
+    line: int
+    orelse: list[Any] = field(default_factory=list)
+    loop: bool = False
+
+
+WIDTH = 120
+
+
+def word(k: int) -> ast.expr:
+    """The k-th word of a group on the tape."""
+    return ast.parse("words[top]" if k == 0 else f"words[top + {k}]", mode="eval").body
+
+
+def lines_of(code: list[Any], source: Callable[[int], str], depth: int = 1) -> list[str]:
+    """The text; a source line stands as a comment beside the first line that it has become."""
+    return _Writer(source).block(code, depth)
+
+
+class _Writer:
+    def __init__(self, source: Callable[[int], str]) -> None:
+        self.source, self.last = source, 0
+
+    def block(self, code: list[Any], depth: int) -> list[str]:
+        found = [line for s in code for line in self.statement(s, depth)]
+        return found or ["    " * depth + "pass"]
+
+    def statement(self, s: Any, depth: int) -> list[str]:
+        if isinstance(s, Suite):
+            text = self.put(s.header, s.line, depth) + self.block(s.body, depth + 1)
+            if s.orelse:
+                text += ["    " * depth + "else:", *self.block(s.orelse, depth + 1)]
+            return text
+        if isinstance(s, Assign):
+            return self.put(f"{ast.unparse(s.target)} {s.op} {ast.unparse(s.value)}", s.line, depth)
+        if isinstance(s, Push):
+            text = []
+            if s.room:
+                text += self.put(f"if top + {len(s.words)} > words.size:", s.line, depth)
+                text += self.put(f"words = runtime.grow(tape, top + {len(s.words)})", s.line, depth + 1)
+            for k, value in enumerate(s.words):
+                text += self.put(f"{ast.unparse(word(k))} = {ast.unparse(value)}", s.line, depth)
+            return text + self.put(f"top += {len(s.words)}", s.line, depth)
+        if isinstance(s, Pop):
+            text = self.put(f"top -= {len(s.targets)}", s.line, depth)
+            for k, (target, made) in enumerate(s.targets):
+                text += self.put(f"{ast.unparse(target)} = {ast.unparse(made(word(k)))}", s.line, depth)
+            return text
+        return self.put(s.text, s.line, depth)
+
+    def put(self, text: str, line: int, depth: int) -> list[str]:
+        text = "    " * depth + text
+        if line == self.last or not line:
+            return [text]
+        self.last = line
+        comment = f"  # {self.source(line)}"
+        if len(text) + len(comment) <= WIDTH:
+            return [text + comment]
+        return ["    " * depth + comment.strip()[: WIDTH - 4 * depth], text]

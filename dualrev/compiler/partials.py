@@ -1,0 +1,76 @@
+"""The table's partial derivatives as syntax for emitted code."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+from dualrev.compiler import syntax
+from dualrev.compiler.core import Const
+from dualrev.primitives import FUNCTIONS, Primitive
+
+__all__ = ["partial", "scaled"]
+
+_NAMES = {
+    **{f: f"math.{f}" for f in FUNCTIONS if hasattr(math, f)},
+    **{"abs": "abs", "cbrt": "np.cbrt", "exp2": "np.exp2", "sign": "np.sign", "round": "np.rint"},
+    **{"floor": "np.floor", "ceil": "np.ceil", "trunc": "np.trunc", "maximum": "np.maximum", "minimum": "np.minimum"},
+    **{"logaddexp": "np.logaddexp", "polygamma": "runtime.polygamma", "inf": "math.inf", "nan": "math.nan"},
+}
+
+
+class _Numba(ast.NodeTransformer):
+    def visit_Name(self, node: ast.Name) -> ast.expr:  # noqa: N802
+        return syntax.name(_NAMES[node.id]) if node.id in _NAMES else node
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:  # noqa: N802
+        args = [self.visit(x) for x in node.args]
+        if isinstance(node.func, ast.Name) and node.func.id == "power":
+            return ast.BinOp(args[0], ast.Pow(), args[1])
+        return ast.Call(self.visit(node.func), args, [])
+
+
+@functools.cache
+def _text(text: str) -> ast.expr:
+    tree = _Numba().visit(ast.parse(text, mode="eval").body)
+    assert isinstance(tree, ast.expr)
+    return tree
+
+
+def partial(line: Primitive, k: int, args: tuple[Any, ...], get: Callable[[str], ast.expr]) -> ast.expr:
+    """The k-th partial derivative; get("a") is the syntax for the argument a, get("y") that for the answer."""
+    if line.name == "pow" and k == 0 and isinstance(args[1], Const):
+        return _power(args[1].value, get)
+    tree = _text(line.partials[k])
+    names = {*line.parameters, "y"}
+    return syntax.substitute(tree, lambda x: get(x) if x in names else None)
+
+
+def _power(n: Any, get: Callable[[str], ast.expr]) -> ast.expr:
+    """The derivative of a ** n by a, for a constant n."""
+    if n == 0:
+        return syntax.number(0.0)
+    if n == 1:
+        return syntax.number(1.0)
+    if n == 2:
+        return syntax.binary("*", syntax.number(2.0), get("a"))
+    if n == 0.5:
+        return syntax.binary("/", syntax.number(0.5), get("y"))
+    raised = syntax.binary("**", get("a"), syntax.number(n - 1))
+    return syntax.binary("*", syntax.number(float(n)), raised)
+
+
+def scaled(factor: ast.expr, ct: ast.expr) -> ast.expr:
+    """Factor * ct, without a factor of 1."""
+    if isinstance(factor, ast.Constant) and factor.value == 1.0:
+        return ct
+    if isinstance(factor, ast.UnaryOp) and isinstance(factor.op, ast.USub):
+        if isinstance(factor.operand, ast.Constant) and factor.operand.value == 1.0:
+            return ast.UnaryOp(ast.USub(), ct)
+        return ast.UnaryOp(ast.USub(), syntax.binary("*", factor.operand, ct))
+    if isinstance(factor, ast.BinOp) and isinstance(factor.op, ast.Div) and isinstance(factor.left, ast.Constant) and factor.left.value == 1.0:
+        return syntax.binary("/", ct, factor.right)
+    return syntax.binary("*", factor, ct)

@@ -1,0 +1,918 @@
+"""Expanded core -> the code of its derivative in reverse mode.
+
+    forward sweep     the function as it is, which also records on the tape what plan.py has chosen
+    reverse sweep     the statements from the last to the first. With d_x the cotangent of the variable x at this place:
+
+        y = op(a, b)        d_a += (partial by a) * d_y ; d_b += ... ; d_y = 0
+        y = a               d_a += d_y ; d_y = 0
+        y = a[i]            d_a[i] += d_y ; d_y = 0
+        a[i] = x            d_x += d_a[i] ; d_a[i] = 0 ; a[i] = its old value, if something needs it
+        b = a[1:]           nothing: d_b = d_a[1:], a view of the same shadow, since the forward sweep
+        if c: s else: t     if c: reverse of t ...                      with c recorded or computed again
+        for i in range(n)   for i from n - 1 down to 0: reverse of the body
+        y = g(x)            d_x += g_reverse(x, d_y)
+
+There is one cotangent per variable, as there is one memory cell: so branches and loops need no rule of their own.
+Within straight-line code the order, the zeros and the first contributions are known, so `d_x = ...` stands in place of
+`d_x += ...` where d_x is known to be 0 (the paper's staging, done by the compiler).
+
+A function that another one calls becomes two: `f_forward`, which records, and `f_reverse`, which takes from the tape in
+the opposite order. So recursion needs nothing special. The outermost function has both sweeps in one.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler import syntax
+from dualrev.compiler.activity import Activity, Classes, atom_name
+from dualrev.compiler.code import Assign, Code, Pop, Push, Suite
+from dualrev.compiler.core import Call, Const, Effect, For, If, Let, Node, Store, While, leaves, reads, walk, writes
+from dualrev.compiler.expand import Expanded, is_array, is_real, is_real_array
+from dualrev.compiler.flow import Flow, Region, Value
+from dualrev.compiler.partials import partial, scaled
+from dualrev.compiler.plan import Plan, changed, reads_memory
+
+__all__ = ["Reverse"]
+
+
+class Reverse:
+    """The two sweeps of one function, at given types and activity.
+
+    `joint` functions have both sweeps in one; in others the values cross on the tape. `callee(s)` is the derivative of
+    the function that a Call calls, `effects(s)` what it does to its arguments.
+    """
+
+    def __init__(
+        self,
+        e: Expanded,
+        effects: Callable[[Call], Any],
+        callee: Callable[[Call, Reverse], Any],
+        varied: set[str],
+        pattern: dict[str, int],
+        shadowless: set[str],
+        joint: bool,
+        checked_division: bool,
+    ) -> None:
+        self.e, self.effects, self.callee, self.joint = e, effects, callee, joint
+        self.checked_division = checked_division
+        self.leaves = [x for p in e.parameters for x in leaves(p)]
+        self.result_leaves = leaves(e.result)
+        self.classes = Classes(e, pattern, effects)
+        arrays = {x for x in self.leaves if is_array(e.types.get(x))}
+        useful = {x for x in self.result_leaves if isinstance(x, str)} | (set() if joint else arrays)
+        self.activity = Activity(e, self.classes, effects, varied, useful, shadowless)
+        self.flow = Flow(self.leaves, e.body, self.result_leaves)
+        self.taken = set(e.types) | set(self.leaves) | set(e.lowered.refs)
+        self.parameter_classes = {self.classes.find(x) for x in arrays}
+        self.content: set[str] = set()
+        self.names: dict[Value, str] = {}
+        self.locals_of: dict[int, set[str]] = {}
+        self.occurs = self._occurrences()
+        self.needed_parameters: set[str] = set()
+        self.kept: set[Any] = set()
+        self.seeds: list[ast.expr] = [ast.Name(f"d_result_{k}") for k in range(len(self.result_leaves))]
+        self._plan()
+
+    # Planning: the reverse sweep is written once without a tape, to see what it asks for
+
+    def _plan(self) -> None:
+        while True:
+            self.needs: dict[Value, int] = {}
+            self.planning = True
+            self.touched: dict[str, list[int]] = {}
+            self.plan = Plan(self.e, self.flow, self.activity, self.effects, self.joint)
+            self.reverse()
+            self.planning = False
+            self.plan.make(self.needs)
+            for v in self.plan.again:
+                for x in reads_memory(v.statement, self.e):
+                    self.touch(x, v.statement)
+            if set(self.touched) <= self.content:
+                break
+            self.content |= set(self.touched)
+        self._name_values()
+        self.restored = {
+            self.classes.find(s.array) for s in walk(self.e.body) if isinstance(s, Store) and self.must_restore(s)
+        } | {
+            self.classes.find(x)
+            for s in walk(self.e.body)
+            if isinstance(s, Call)
+            for x in changed(s, self.effects)
+        }
+        self.recorded_in: dict[int, list[Value]] = {}
+        for v in sorted(self.plan.recorded, key=lambda v: v.position):
+            block = v.region.block
+            if isinstance(v.region.owner, While) and v.region.owner.test_block is block:
+                block = v.region.owner.body
+            self.recorded_in.setdefault(id(block), []).append(v)
+        self.own_tape = any(self.words(v) for v in self.plan.recorded) or any(
+            isinstance(s, Store) and self.must_restore(s) for s in walk(self.e.body)
+        )
+        self.calls_tape = any(isinstance(s, Call) and self.callee_tape(s) for s in walk(self.e.body))
+        self.uses_tape = self.own_tape or self.calls_tape or bool(self.plan.recorded)
+
+    def callee_tape(self, s: Call) -> bool:
+        unit = self.callee(s, self)
+        return unit is not None and unit.uses_tape
+
+    def touch(self, array: Any, s: Any) -> None:
+        """The reverse sweep reads elements of an array as they were at a statement."""
+        name = atom_name(array)
+        if name is not None:
+            self.touched.setdefault(self.classes.find(name), []).append(self.flow.extent[s][0])
+
+    def must_restore(self, s: Store) -> bool:
+        """Whether the old value of an element has to come back on the way back."""
+        key = self.classes.find(s.array)
+        if key in self.parameter_classes and not self.joint:
+            return True
+        if key not in self.content:
+            return False
+        place = self.flow.extent[s][0]
+        if any(p < place for p in self.touched.get(key, [])):
+            return True
+        # a read that follows may precede in the next round of a common loop, unless the array is made anew there
+        made = [
+            self.flow.extent[t]
+            for t in walk(self.e.body)
+            if (isinstance(t, Let) and t.op in ("alloc", "array") and self.same(t.target, key))
+            or (isinstance(t, Call) and any(self.same(x, key) for x in t.targets))
+        ]
+        for loop in self.flow.enclosing_loops(self.flow.region_of[s]):
+            first, last = self.flow.extent[loop]
+            if any(first <= p <= last for p in self.touched.get(key, [])) and (
+                key in self.parameter_classes or not made or any(not first <= a <= last for a, _ in made)
+            ):
+                return True
+        return False
+
+    def same(self, x: str, key: str) -> bool:
+        return is_array(self.e.types.get(x)) and self.classes.find(x) == key
+
+    def _occurrences(self) -> dict[str, list[Region]]:
+        """Where each active scalar occurs."""
+        found: dict[str, list[Region]] = {}
+        for s in walk(self.e.body):
+            names = {x for x in [*reads(s), *writes(s)] if isinstance(x, str)}
+            for x in names:
+                if is_real(self.e.types.get(x)) and self.activity.is_active(x):
+                    found.setdefault(x, []).append(self.flow.region_of[s])
+        return found
+
+    def _name_values(self) -> None:
+        """A name for each value that the reverse sweep uses: that of the variable, unless it is assigned again."""
+        assigned: dict[str, list[int]] = {}
+        for v in self.flow.values:
+            if v.kind in ("op", "counter"):
+                assigned.setdefault(v.variable, []).append(v.position)
+        self.hold: set[Value] = set()
+        count: dict[str, int] = {}
+        parameters = {v for v in self.needs if v.kind == "param"}
+        parameters |= {u for v in self.plan.again for u in self.plan.dependencies(v) if u.kind == "param"}
+        used = self.plan.recorded | self.plan.again | self.plan.alive | parameters
+        for v in sorted(used, key=lambda v: v.position):
+            base = v.variable
+            if v.kind == "trips":
+                base = "trips"
+            extent = (0, self.flow.clock) if v.domain is None else self.flow.extent[v.domain]
+            again = v.kind != "trips" and any(
+                p > v.position and extent[0] <= p <= extent[1] for p in assigned.get(v.variable, [])
+            )
+            if not again and v.kind != "trips":
+                self.names[v] = base
+                continue
+            while True:
+                count[base] = count.get(base, 0) + 1
+                name = f"{base}_{count[base]}"
+                if name not in self.taken:
+                    break
+            self.taken.add(name)
+            self.names[v] = name
+            if again and (self.joint or v.kind != "param"):
+                self.hold.add(v)
+
+    def cotangent(self, x: str) -> str:
+        """The name of the cotangent of a variable, or of the shadow of an array."""
+        name = f"d_{x.lstrip('_')}" if not x.startswith("_") else f"d{x}"
+        while name in self.e.types:
+            name += "_"
+        return name
+
+    def d(self, x: str) -> ast.expr:
+        return ast.Name(self.cotangent(x))
+
+    def is_active(self, x: Any) -> bool:
+        return self.activity.is_active(x)
+
+    def kind(self, x: Any) -> Any:
+        return self.e.types.get(x) if isinstance(x, str) else None
+
+    # The forward sweep
+
+    def forward(self) -> list[Any]:
+        """The code of the forward sweep."""
+        self.out: list[Any] = []
+        for x in self.leaves:
+            self.hold_value(self.flow.parameters[x], self.e.lowered.source.tree.lineno)
+        self.forward_block(self.e.body)
+        return self.out
+
+    def emit(self, code: Any) -> None:
+        self.out.append(code)
+
+    def assign(self, target: str | ast.expr, value: ast.expr, line: int, op: str = "=") -> None:
+        self.out.append(Assign(ast.Name(target) if isinstance(target, str) else target, value, line, op))
+
+    @contextmanager
+    def into(self, out: list[Any]) -> Iterator[None]:
+        before, self.out = self.out, out
+        try:
+            yield
+        finally:
+            self.out = before
+
+    def hold_value(self, v: Value, line: int) -> None:
+        """A copy of a variable that will change while its value is still needed."""
+        if v in self.hold:
+            name = self.names[v]
+            self.assign(name, ast.Name(v.variable), line)
+            if self.has_shadow(v.variable):
+                self.assign(self.cotangent(name), self.d(v.variable), line)
+
+    def has_shadow(self, x: Any) -> bool:
+        return isinstance(x, str) and is_real_array(self.kind(x)) and self.is_active(x)
+
+    def forward_block(self, block: list[Any]) -> None:
+        for s in block:
+            self.forward_statement(s)
+            for v in self.flow.made.get(s, {}).values():
+                if not isinstance(s, For):
+                    self.hold_value(v, s.line)
+        recorded = self.recorded_in.get(id(block), [])
+        line = block[-1].line if block else 0
+        words = [self.to_word(v) for v in recorded if self.words(v)]
+        if words:
+            self.emit(Push(words, line))
+        for v in recorded:
+            if is_array(self.kind(v.variable)):
+                for name in self.kept_names(v):
+                    self.emit(Code(f"{self.kept_list(v.variable, name)}.append({name})", line))
+
+    def kept_names(self, v: Value) -> list[str]:
+        name = self.names[v]
+        return [name, self.cotangent(name)] if self.has_shadow(v.variable) else [name]
+
+    def kept_list(self, x: str, name: str) -> str:
+        """The list that keeps arrays of the type of x, or shadows of such."""
+        kind = self.kind(x)
+        layout = kind.layout if name in self.names.values() else "A"
+        self.kept.add((str(kind.dtype), kind.ndim, layout))
+        return f"kept_{kind.dtype}_{kind.ndim}{layout.lower()}"
+
+    def words(self, v: Value) -> bool:
+        """Whether a value goes to the tape's words (not to a list of arrays)."""
+        return not is_array(self.kind(v.variable))
+
+    def to_word(self, v: Value) -> ast.expr:
+        kind = types.int64 if v.kind == "trips" else self.kind(v.variable)
+        name = ast.Name(self.names[v])
+        return syntax.call("runtime.bits", name) if isinstance(kind, types.Integer) else name
+
+    def from_word(self, v: Value) -> Callable[[ast.expr], ast.expr]:
+        kind = types.int64 if v.kind == "trips" else self.kind(v.variable)
+        if isinstance(kind, types.Boolean):
+            return lambda word: ast.Compare(word, [ast.NotEq()], [ast.Constant(0.0)])
+        if isinstance(kind, types.Integer):
+            whole = lambda word: syntax.call("runtime.whole", word)  # noqa: E731
+            return whole if kind == types.int64 else lambda word: syntax.call(f"np.{kind}", whole(word))
+        if kind == types.float32:
+            return lambda word: syntax.call("np.float32", word)
+        return lambda word: word
+
+    def forward_statement(self, s: Any) -> None:
+        if isinstance(s, Let):
+            self.forward_let(s)
+        elif isinstance(s, Store):
+            target = syntax.subscript(syntax.atom(s.array), s.index, syntax.atom)
+            if self.must_restore(s):
+                old = target
+                if isinstance(self.kind(s.array).dtype, types.Integer):
+                    old = syntax.call("runtime.bits", old)
+                self.emit(Push([old], s.line))
+            self.assign(target, syntax.atom(s.value), s.line)
+        elif isinstance(s, If):
+            branches: list[list[Any]] = [[], []]
+            for out, block in zip(branches, (s.then, s.orelse), strict=True):
+                with self.into(out):
+                    self.forward_block(block)
+            if branches[0] or branches[1]:
+                self.emit(if_suite(syntax.atom(s.test), branches[0], branches[1], s.line))
+            for v in self.flow.joins[s].values():
+                self.hold_value(v, s.line)
+        elif isinstance(s, (For, While)):
+            self.forward_loop(s)
+        elif isinstance(s, Effect):
+            if s.raises and self.uses_tape:
+                self.emit(Code("runtime.free_tape(tape)", s.line))
+            self.emit(Code(syntax.effect(s, syntax.atom), s.line))
+        else:
+            self.forward_call(s)
+
+    def forward_let(self, s: Let) -> None:
+        self.assign(s.target, self.primal(s), s.line)
+        if self.has_shadow(s.target):
+            self.assign(self.cotangent(s.target), self.shadow(s, syntax.atom, self.cotangent), s.line)
+
+    def primal(self, s: Let, sub: Callable[[Any], ast.expr] = syntax.atom, repeat: bool = False) -> ast.expr:
+        """The expression of an operation; a division that f would refuse is refused, unless it is repeated."""
+        if s.op == "prim":
+            inner = s.info[1]
+            tree = syntax.expression(Let(s.target, inner.op if inner.op != "iop" else "binop", s.args, inner.info, s.line), sub)
+        elif s.op == "view" and isinstance(s.info, ast.expr):
+            first, *rest = s.args
+            names: dict[str, Any] = {x: x for x in rest}
+            names["a"] = first
+            tree = syntax.substitute(s.info, lambda x: sub(names[x]) if x in names else None)
+        elif s.op == "alloc":
+            inside = set(s.args)
+            tree = syntax.substitute(s.info, lambda x: sub(x) if x in inside else None)
+        elif s.op == "array":
+            tree = syntax.call(s.info[0], *(sub(x) for x in s.args))
+        else:
+            tree = syntax.expression(s, sub)
+        if self.checked_division and not repeat:
+            tree = _Checked().visit(tree)
+        return tree
+
+    def shadow(self, s: Let, sub: Callable[[Any], ast.expr], shadow_of: Callable[[str], str]) -> ast.expr:
+        """The expression of the shadow of an array that an operation makes."""
+        if s.op == "copy" and isinstance(s.args[0], str):
+            return ast.Name(shadow_of(s.args[0]))
+        if s.op == "view" and isinstance(s.args[0], str):
+            base = s.args[0]
+
+            def with_shadow(x: Any) -> ast.expr:
+                return ast.Name(shadow_of(base)) if x == base else sub(x)
+
+            return self.primal(s, with_shadow)
+        return syntax.call("np.zeros_like", ast.Name(s.target))
+
+    def forward_loop(self, s: For | While) -> None:
+        trips = self.flow.trips[s]
+        counted = trips in self.names
+        if counted:
+            self.assign(self.names[trips], ast.Constant(0), s.line)
+        body: list[Any] = []
+        header = "while True:"
+        with self.into(body):
+            if isinstance(s, For):
+                bounds = range_text(s.start, s.stop, s.step)
+                header = f"for {s.target} in range({bounds}):"
+            else:
+                for t in s.test_block:
+                    self.forward_statement(t)
+                if s.test != Const(True):
+                    self.emit(Suite(f"if not {syntax.text(syntax.atom(s.test))}:", [Code("break", s.line)], s.line))
+            for v in self.flow.headers[s].values():
+                self.hold_value(v, s.line)
+            if isinstance(s, While):
+                for t in s.test_block:
+                    for v in self.flow.made.get(t, {}).values():
+                        self.hold_value(v, s.line)
+            if counted:
+                self.assign(self.names[trips], ast.Constant(1), s.line, "+=")
+            self.forward_block(s.body)
+            for flag in s.exits:
+                self.emit(Suite(f"if {flag}:", [Code("break", s.line)], s.line))
+        if isinstance(s, For):
+            self.reserve(s, body)
+        self.emit(Suite(header, body, s.line, loop=True))
+        for v in self.flow.afters[s].values():
+            self.hold_value(v, s.line)
+
+    def reserve(self, s: For, body: list[Any]) -> None:
+        """Make room before a loop for all that it records, so that it need not look."""
+        pushes: list[Push] = []
+
+        def collect(code: list[Any]) -> bool:
+            for c in code:
+                if isinstance(c, Push):
+                    pushes.append(c)
+                elif isinstance(c, Suite):
+                    if c.loop and any(isinstance(x, Push) for x in flat(c.body)):
+                        return False
+                    if not (collect(c.body) and collect(c.orelse)):
+                        return False
+                elif isinstance(c, Code) and c.text.startswith("tape[1]"):
+                    return False
+            return True
+
+        if not collect(body) or not pushes:
+            return
+        words = sum(len(p.words) for p in pushes)
+        for p in pushes:
+            p.room = False
+        size = length_text(s)
+        need = f"top + {words} * {size}" if words > 1 else f"top + {size}"
+        self.emit(Suite(f"if {need} > words.size:", [Code(f"words = runtime.grow(tape, {need})", s.line)], s.line))
+
+    def forward_call(self, s: Call) -> None:
+        unit = self.callee(s, self)
+        args = [self.tree(a, syntax.atom) for a in s.args]
+        if unit is None or unit.primal_suffices:
+            self.assign_results(s, syntax.call(s.function.name, *args))
+            return
+        flat_args = [syntax.atom(x) for a in s.args for x in leaves(a)]
+        shadows = [self.d(x) for x in self.call_leaves(s) if self.has_shadow(x)]
+        self.with_tape(unit, s.line, lambda extra: self.assign_results(
+            s, syntax.call(unit.forward_name, *flat_args, *shadows, *extra), [t for t in s.targets if self.has_shadow(t)]
+        ))
+
+    def call_leaves(self, s: Call) -> list[Any]:
+        return [x for a in s.args for x in leaves(a)]
+
+    def with_tape(self, unit: Any, line: int, work: Callable[[list[ast.expr]], None]) -> None:
+        extra: list[ast.expr] = []
+        if unit.uses_tape:
+            extra = [ast.Name("tape"), ast.Name("KEPT")]
+            if self.own_tape:
+                self.emit(Code("tape[1] = top", line))
+        work(extra)
+        if unit.uses_tape and self.own_tape:
+            self.emit(Code("words = runtime.words(tape)", line))
+            self.emit(Code("top = tape[1]", line))
+
+    def assign_results(self, s: Call, value: ast.expr, shadows: list[str] | None = None) -> None:
+        """The results of a call go to their variables."""
+        if shadows is None:
+            target = target_tree(s.result)
+        else:
+            names = [*s.targets, *(self.cotangent(t) for t in shadows)]
+            target = ", ".join(names) if len(names) != 1 else names[0]
+        if not target or not s.targets:
+            self.emit(Code(syntax.text(value), s.line))
+        else:
+            self.assign(ast.Name(target), value, s.line)
+
+    def tree(self, tree: Any, sub: Callable[[Any], ast.expr]) -> ast.expr:
+        """A tuple's syntax from its parts."""
+        if isinstance(tree, Node):
+            parts = [self.tree(x, sub) for x in tree.parts]
+            return ast.Tuple(parts, ast.Load()) if tree.cls is None else syntax.call(tree.cls.name, *parts)
+        return sub(tree)
+
+    # The reverse sweep
+
+    def reverse(self) -> list[Any]:
+        """The code of the reverse sweep."""
+        self.out = []
+        self.frames: list[_Frame] = []
+        self.available: list[set[Value]] = [set()]
+        self.zero = set(self.occurs) | {x for x in self.leaves if self.is_scalar(x)}
+        for k, x in enumerate(self.result_leaves):
+            if self.is_scalar(x):
+                self.contribute(x, self.seeds[k], 0)
+        self.reverse_block(self.e.body)
+        for x in self.leaves:
+            if self.is_scalar(x) and x in self.zero:
+                self.assign(self.cotangent(x), ast.Constant(0.0), 0)
+        return self.out
+
+    def is_scalar(self, x: Any) -> bool:
+        return isinstance(x, str) and is_real(self.kind(x)) and self.is_active(x)
+
+    def contribute(self, x: str, value: ast.expr, line: int) -> None:
+        """d_x += value."""
+        if x in self.zero:
+            self.zero.discard(x)
+            self.assign(self.cotangent(x), value, line)
+        elif isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub):
+            self.assign(self.cotangent(x), value.operand, line, "-=")
+        else:
+            self.assign(self.cotangent(x), value, line, "+=")
+
+    def clear(self, x: str) -> None:
+        self.zero.add(x)
+
+    # Values in the reverse sweep
+
+    def get(self, x: Any, s: Any) -> ast.expr:
+        """The syntax for an atom as it was at a statement."""
+        v = self.flow.at(s, x)
+        return self.fetch(v, s) if isinstance(v, Value) else syntax.atom(x)
+
+    def get_shadow(self, x: str, s: Any) -> ast.expr:
+        """The shadow of an array as it was at a statement."""
+        v = self.flow.at(s, x)
+        assert isinstance(v, Value)
+        self.fetch(v, s)
+        return ast.Name(self.cotangent(self.names.get(v, v.variable)))
+
+    def fetch(self, v: Value, s: Any) -> ast.expr:
+        if v.kind == "counter":
+            return ast.Name(v.variable)
+        if self.planning:
+            moment = self.plan.moment(v, s)
+            self.needs[v] = max(self.needs.get(v, -1), moment)
+            return ast.Name(v.variable or "trips")
+        if v.kind == "param":
+            self.needed_parameters.add(v.variable)
+        name = self.names[v] if v in self.names else v.variable
+        if v.kind == "param" or v in self.plan.alive or any(v in some for some in self.available):
+            return ast.Name(name)
+        assert v in self.plan.again, f"{v} is neither recorded nor computed again"
+        self.compute_again(v)
+        return ast.Name(name)
+
+    def compute_again(self, v: Value) -> None:
+        """Compute v here, or before the loops that do not change it."""
+        s = v.statement
+        depth = 0
+        for frame in self.frames:
+            if v.domain is None or not self.inside(v.region, frame.loop):
+                break
+            depth += 1
+        if depth < len(self.frames):
+            frame = self.frames[depth]
+            outer = (self.frames, self.available)
+            self.frames, self.available = self.frames[:depth], self.available[: frame.scopes]
+            with self.into(frame.before):
+                self.compute(v, s)
+            self.frames, self.available = outer
+        else:
+            self.compute(v, s)
+
+    def inside(self, region: Region, loop: Any) -> bool:
+        r: Region | None = region
+        while r is not None:
+            if r.owner is loop:
+                return True
+            r = r.parent
+        return False
+
+    def compute(self, v: Value, s: Let) -> None:
+        def sub(x: Any) -> ast.expr:
+            return self.get(x, s)
+
+        value = self.primal(s, sub, repeat=True)
+        self.assign(self.names[v], value, s.line)
+        if self.has_shadow(s.target):
+
+            def shadow_of(x: str) -> str:
+                u = self.flow.at(s, x)
+                return self.cotangent(self.names.get(u, u.variable))
+
+            self.assign(self.cotangent(self.names[v]), self.shadow(s, sub, shadow_of), s.line)
+        self.available[-1].add(v)
+
+    # Blocks
+
+    def reverse_block(self, block: list[Any]) -> None:
+        """The reverse of a block, into self.out."""
+        self.available.append(set())
+        if not self.planning:
+            self.take(block)
+        for s in reversed(block):
+            self.reverse_statement(s)
+        self.available.pop()
+
+    def take(self, block: list[Any]) -> None:
+        """Take from the tape what the block has recorded."""
+        recorded = self.recorded_in.get(id(block), [])
+        line = block[-1].line if block else 0
+        for v in reversed(recorded):
+            if is_array(self.kind(v.variable)):
+                for name in reversed(self.kept_names(v)):
+                    self.assign(name, syntax.call(f"{self.kept_list(v.variable, name)}.pop"), line)
+        words = [v for v in recorded if self.words(v)]
+        if words:
+            self.emit(Pop([(ast.Name(self.names[v]), self.from_word(v)) for v in words], line))
+        self.available[-1] |= set(recorded)
+
+    def reverse_statement(self, s: Any) -> None:
+        if isinstance(s, Let):
+            self.reverse_let(s)
+        elif isinstance(s, Store):
+            self.reverse_store(s)
+        elif isinstance(s, If):
+            self.reverse_if(s)
+        elif isinstance(s, (For, While)):
+            self.reverse_loop(s)
+        elif isinstance(s, Call):
+            self.reverse_call(s)
+
+    def reverse_let(self, s: Let) -> None:
+        t = s.target
+        if s.op == "array":
+            self.reverse_array(s)
+        if not self.is_scalar(t) or t in self.zero:
+            return
+        ct = self.d(t)
+        if s.op == "prim":
+            own = None
+            line = s.info[0]
+            names = dict(zip(line.parameters, s.args, strict=True))
+
+            def get(name: str) -> ast.expr:
+                if name == "y":
+                    return self.fetch(self.flow.made[s][t], s)
+                return self.get(names[name], s)
+
+            for k, x in enumerate(s.args):
+                if not self.is_scalar(x) or line.partials[k] == "0.0":
+                    continue
+                factor = partial(line, k, s.args, get)
+                if isinstance(factor, ast.Constant) and factor.value == 0.0:
+                    continue
+                if x == t:
+                    own = factor if own is None else syntax.binary("+", own, factor)
+                else:
+                    self.contribute(x, scaled(factor, ct), s.line)
+            if own is None:
+                self.clear(t)
+            elif not (isinstance(own, ast.Constant) and own.value == 1.0):
+                self.assign(ct, scaled(own, ct), s.line)
+        elif s.op == "copy":
+            if s.args[0] != t:
+                if self.is_scalar(s.args[0]):
+                    self.contribute(s.args[0], ct, s.line)
+                self.clear(t)
+        elif s.op == "load":
+            if self.has_shadow(s.args[0]):
+                target = syntax.subscript(self.get_shadow(s.args[0], s), s.info, lambda x: self.get(x, s))
+                self.assign(target, ct, s.line, "+=")
+            self.clear(t)
+        elif s.op == "array":
+            pass
+        else:
+            self.clear(t)
+
+    def reverse_array(self, s: Let) -> None:
+        """Products of arrays, and their smallest and largest elements."""
+        t = s.target
+        if not self.is_active(t) or t in self.zero:
+            return
+        if s.info[0] in ("np.min", "np.max"):
+            (x,) = s.args
+            if self.has_shadow(x):
+                self.touch(x, s)
+                y = self.fetch(self.flow.made[s][t], s)
+                call = syntax.call("runtime.share", self.get(x, s), y, self.get_shadow(x, s), self.d(t))
+                self.emit(Code(syntax.text(call), s.line))
+            self.clear(t)
+            return
+        a, b = s.args
+        ct = self.d(t) if self.is_scalar(t) else ast.Name(self.cotangent(self.value_name(s, t)))
+        if not self.is_scalar(t):
+            self.fetch(self.flow.made[s][t], s)
+        ndims = f"{self.kind_of(a).ndim}{self.kind_of(b).ndim}"
+        for x, other, side in ((a, b, "left"), (b, a, "right")):
+            if self.has_shadow(x):
+                self.touch(other, s)
+                call = syntax.call(f"runtime.dot_{side}_{ndims}", self.get_shadow(x, s), self.get(other, s), ct)
+                self.emit(Code(syntax.text(call), s.line))
+        if self.is_scalar(t):
+            self.clear(t)
+
+    def kind_of(self, x: Any) -> Any:
+        if isinstance(x, str):
+            return self.kind(x)
+        import numba
+
+        return numba.typeof(x.value)
+
+    def value_name(self, s: Any, t: str) -> str:
+        v = self.flow.made[s][t]
+        return self.names.get(v, v.variable)
+
+    def reverse_store(self, s: Store) -> None:
+        place: ast.expr | None = None
+        if self.has_shadow(s.array):
+            place = syntax.subscript(self.get_shadow(s.array, s), s.index, lambda x: self.get(x, s))
+            if self.is_scalar(s.value):
+                self.contribute(s.value, place, s.line)
+            self.assign(place, ast.Constant(0.0), s.line)
+        if self.must_restore(s):
+            target = syntax.subscript(self.get(s.array, s), s.index, lambda x: self.get(x, s))
+            made: Callable[[ast.expr], ast.expr] = lambda word: word  # noqa: E731
+            kind = self.kind(s.array).dtype
+            if isinstance(kind, types.Integer):
+                made = lambda word: syntax.call("runtime.whole", word)  # noqa: E731
+            elif isinstance(kind, types.Boolean):
+                made = lambda word: ast.Compare(word, [ast.NotEq()], [ast.Constant(0.0)])  # noqa: E731
+            self.emit(Pop([(target, made)], s.line))
+
+    def crossing(self, s: Any) -> set[str]:
+        """The active scalars that occur in a statement's blocks and outside of them."""
+        found = set()
+        for x, regions in self.occurs.items():
+            inner = [r for r in regions if self.inside(r, s)]
+            if inner and not self.is_local(x, s, regions, inner):
+                found.add(x)
+        return found
+
+    def is_local(self, x: str, s: Any, regions: list[Region], inner: list[Region]) -> bool:
+        if len(inner) < len(regions) or x in self.leaves or x in self.result_leaves:
+            return False
+        if isinstance(s, (For, While)):
+            header = self.flow.headers[s].get(x)
+            return header is None or not header.used
+        sides = {self.side(r, s) for r in inner}
+        if len(sides) > 1:
+            return False
+        return not any(x in self.flow.headers[loop] and self.flow.headers[loop][x].used for loop in self.loops_around(s))
+
+    def loops_around(self, s: Any) -> list[Any]:
+        return self.flow.enclosing_loops(self.flow.region_of[s])
+
+    def side(self, region: Region, s: Any) -> int:
+        r: Region = region
+        while r.owner is not s:
+            assert r.parent is not None
+            r = r.parent
+        return id(r.block)
+
+    def settle(self, names: set[str], line: int) -> None:
+        """Write the zeros that are known so far only to the compiler."""
+        for x in sorted(names & self.zero):
+            self.assign(self.cotangent(x), ast.Constant(0.0), line)
+            self.zero.discard(x)
+
+    def reverse_if(self, s: If) -> None:
+        crossing = self.crossing(s)
+        before = set(self.zero)
+        branches: list[tuple[list[Any], set[str]]] = []
+        for block in (s.then, s.orelse):
+            code: list[Any] = []
+            self.zero = before - crossing
+            with self.into(code):
+                self.reverse_block(block)
+            branches.append((code, set(self.zero)))
+        self.zero = before
+        if not branches[0][0] and not branches[1][0] and branches[0][1] & crossing == branches[1][1] & crossing == set():
+            return
+        self.settle(crossing, s.line)
+        both = branches[0][1] & branches[1][1] & crossing
+        for code, zero in branches:
+            for x in sorted((zero & crossing) - both):
+                code.append(Assign(self.d(x), ast.Constant(0.0), s.line))
+        self.zero |= both
+        if branches[0][0] or branches[1][0]:
+            test = self.get(s.test, s)
+            self.emit(if_suite(test, branches[0][0], branches[1][0], s.line))
+
+    def reverse_loop(self, s: For | While) -> None:
+        crossing = self.crossing(s)
+        before = set(self.zero)
+        self.zero = before - crossing
+        frame = _Frame(s, [], len(self.available))
+        self.frames.append(frame)
+        code: list[Any] = []
+        with self.into(code):
+            self.reverse_block(s.body)
+            for x in sorted(self.zero & crossing):
+                self.assign(self.cotangent(x), ast.Constant(0.0), s.line)
+        self.frames.pop()
+        self.zero = before
+        if not code:
+            return
+        self.settle(crossing, s.line)
+        self.out.extend(frame.before)
+        header, first = self.backwards(s)
+        self.emit(Suite(header, [*first, *code], s.line, loop=True))
+
+    def backwards(self, s: For | While) -> tuple[str, list[Any]]:
+        """The header of the reversed loop, and how to get the counter."""
+        if isinstance(s, For):
+            start, stop, step = s.start, s.stop, s.step
+            counter = ast.Name(s.target)
+            if not s.exits and step == Const(1):
+                low, high = syntax.text(self.get(start, s)), syntax.text(self.get(stop, s))
+                low = "-1" if low == "0" else f"{low} - 1"
+                return f"for {s.target} in range({high} - 1, {low}, -1):", []
+            count = self.count(s)
+            name = self.fresh("k")
+            value: ast.expr = ast.Name(name)
+            if step != Const(1):
+                value = syntax.binary("*", value, self.get(step, s))
+            if start != Const(0):
+                value = syntax.binary("+", self.get(start, s), value)
+            if start == Const(0) and step == Const(1):
+                return f"for {s.target} in range({count} - 1, -1, -1):", []
+            return f"for {name} in range({count} - 1, -1, -1):", [Assign(counter, value, s.line)]
+        return f"for {self.fresh('k')} in range({self.count(s)} - 1, -1, -1):", []
+
+    def count(self, s: For | While) -> str:
+        if isinstance(s, For) and not s.exits:
+            bounds = ", ".join(syntax.text(self.get(x, s)) for x in (s.start, s.stop, s.step))
+            return f"runtime.range_length({bounds})"
+        return syntax.text(self.fetch(self.flow.trips[s], s))
+
+    def fresh(self, base: str) -> str:
+        if self.planning:
+            return base
+        name, k = f"_{base}", 1
+        while name in self.taken:
+            k += 1
+            name = f"_{base}{k}"
+        self.taken.add(name)
+        return name
+
+    def reverse_call(self, s: Call) -> None:
+        unit = self.callee(s, self)
+        if unit is None:
+            return
+        results = [t for t in s.targets if self.is_scalar(t)]
+        inputs = self.call_leaves(s)
+        args: list[ast.expr] = []
+        for k, x in enumerate(inputs):
+            if unit.needs(k):
+                args.append(self.get(x, s))
+            if is_array(self.kind_of(x) if not isinstance(x, Const) else None) and unit.reads_content(k):
+                self.touch(x, s)
+        args += [self.get_shadow(x, s) for x in inputs if self.has_shadow(x)]
+        for t in results:
+            args.append(ast.Constant(0.0) if t in self.zero else self.d(t))
+        targets = [x for x in inputs if self.is_scalar(x)]
+        made = [self.fresh("d") for _ in targets]
+        target = ", ".join(made)
+
+        def work(extra: list[ast.expr]) -> None:
+            call = syntax.call(unit.reverse_name, *args, *extra)
+            if made:
+                self.assign(ast.Name(target), call, s.line)
+            else:
+                self.emit(Code(syntax.text(call), s.line))
+
+        self.with_tape(unit, s.line, work) if not self.planning else work([])
+        for t in results:
+            self.clear(t)
+        for x, name in zip(targets, made, strict=True):
+            self.contribute(x, ast.Name(name), s.line)
+
+
+class _Frame:
+    """A loop that is being reversed, and what goes before it."""
+
+    def __init__(self, loop: Any, before: list[Any], scopes: int) -> None:
+        self.loop, self.before, self.scopes = loop, before, scopes
+
+
+class _Checked(ast.NodeTransformer):
+    """Divisions that raise ZeroDivisionError, as the function does; emitted code itself follows IEEE."""
+
+    _NAMES = {ast.Div: "divide", ast.FloorDiv: "floor_divide", ast.Mod: "remainder"}  # noqa: RUF012
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:  # noqa: N802
+        left, right = self.visit(node.left), self.visit(node.right)
+        name = self._NAMES.get(type(node.op))
+        constant = isinstance(right, ast.Constant) and bool(right.value)
+        if name is None or constant:
+            return ast.BinOp(left, node.op, right)
+        return syntax.call(f"runtime.{name}", left, right)
+
+
+def flat(code: list[Any]) -> Iterator[Any]:
+    """All statements of emitted code."""
+    for c in code:
+        yield c
+        if isinstance(c, Suite):
+            yield from flat(c.body)
+            yield from flat(c.orelse)
+
+
+def if_suite(test: ast.expr, then: list[Any], orelse: list[Any], line: int) -> Suite:
+    """An if; without a then-branch, the test is negated."""
+    if not then:
+        return Suite(f"if {syntax.text(ast.UnaryOp(ast.Not(), test))}:", orelse, line)
+    return Suite(f"if {syntax.text(test)}:", then, line, orelse)
+
+
+def range_text(start: Any, stop: Any, step: Any) -> str:
+    """The arguments of range, as short as they can be."""
+    texts = [syntax.text(syntax.atom(x)) for x in (start, stop, step)]
+    if step == Const(1):
+        texts = texts[1:2] if start == Const(0) else texts[:2]
+    return ", ".join(texts)
+
+
+def length_text(s: For) -> str:
+    """How many iterations a loop may have."""
+    start, stop, step = (syntax.text(syntax.atom(x)) for x in (s.start, s.stop, s.step))
+    if s.start == Const(0) and s.step == Const(1):
+        return f"max({stop}, 0)"
+    return f"runtime.range_length({start}, {stop}, {step})"
+
+
+def target_tree(tree: Any) -> str:
+    """The text of the target of an assignment of a tuple."""
+    if isinstance(tree, Node):
+        return "(" + "".join(f"{target_tree(x)}, " for x in tree.parts).strip() + ")"
+    return tree if isinstance(tree, str) else "_"
+

@@ -1,0 +1,106 @@
+"""A numba function's source: its syntax tree with true line numbers, and what its names stand for."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import linecache
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, NoReturn
+
+import numba
+
+from dualrev.errors import UnsupportedError
+
+__all__ = ["Source", "Static", "is_numba_function", "read"]
+
+
+@dataclass(frozen=True)
+class Static:
+    """Something that is known while compiling: a module, a function, a frozen number or array; and the way to it."""
+
+    value: Any
+    path: tuple[Any, ...]
+
+
+def is_numba_function(f: Any) -> bool:
+    """Whether f was made by numba.njit."""
+    return isinstance(f, numba.core.dispatcher.Dispatcher)
+
+
+@dataclass(frozen=True)
+class Source:
+    """The definition of a function, and how to speak of its lines."""
+
+    function: Callable[..., Any]
+    tree: ast.FunctionDef
+    file: str
+
+    def line(self, number: int) -> str:
+        """The text of a line, without its indentation."""
+        return linecache.getline(self.file, number).strip()
+
+    def refuse(self, where: ast.AST | int, what: str, why: str, instead: str) -> NoReturn:
+        """UnsupportedError for a construct at a node or a line."""
+        number = where if isinstance(where, int) else getattr(where, "lineno", self.tree.lineno)
+        place = f"{self.file}:{number}: `{self.line(number)}`"
+        raise UnsupportedError.at(place, what, why, instead)
+
+    def lookup(self, name: str, path: tuple[Any, ...]) -> Static | None:
+        """What a name that is no local variable stands for; `path` leads to this function."""
+        code = self.function.__code__
+        if name in code.co_freevars:
+            cell = (self.function.__closure__ or ())[code.co_freevars.index(name)]
+            try:
+                return Static(cell.cell_contents, (*path, ("closure", name)))
+            except ValueError:
+                return None
+        if name in self.function.__globals__:
+            return Static(self.function.__globals__[name], (*path, ("global", name)))
+        if hasattr(builtins, name):
+            return Static(getattr(builtins, name), ())
+        return None
+
+
+def read(dispatcher: Any) -> Source:
+    """The source of a numba function; UnsupportedError if there is none."""
+    function = dispatcher.py_func
+    name = getattr(function, "__qualname__", repr(function))
+    code = function.__code__
+    try:
+        lines, first = inspect.getsourcelines(function)
+        tree = ast.parse(textwrap.dedent("".join(lines)))
+    except (OSError, TypeError, SyntaxError, IndentationError):
+        raise UnsupportedError.at(
+            f"{code.co_filename}:{code.co_firstlineno}",
+            f"numba function {name}",
+            "its source code cannot be found, and the derivative is made from the source",
+            "the function in a file or a notebook cell, not in exec or a lambda expression",
+        ) from None
+    ast.increment_lineno(tree, first - 1)
+    found = [
+        node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == function.__name__
+    ]
+    if not found:
+        raise UnsupportedError.at(
+            f"{code.co_filename}:{code.co_firstlineno}",
+            f"numba function {name}",
+            "its source is not a `def` statement",
+            "a function with `def`, and decorate it",
+        )
+    return Source(function, found[0], code.co_filename)
+
+
+def describe(x: Any) -> str:
+    """A short name for a message."""
+    if isinstance(x, ModuleType):
+        return x.__name__
+    module = getattr(x, "__module__", None)
+    name = getattr(x, "__qualname__", None) or getattr(x, "__name__", None)
+    if name and module and module != "builtins":
+        return f"{module}.{name}"
+    return name or repr(x)

@@ -1,0 +1,141 @@
+"""Core -> Python syntax: one expression per operation. Precedence and parentheses are left to `ast.unparse`."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable
+from typing import Any
+
+from dualrev.compiler.core import Const, Effect, Let, Ref, Slice
+
+__all__ = ["atom", "call", "expression", "name", "number", "subscript", "substitute", "text"]
+
+Sub = Callable[[Any], ast.expr]
+
+
+def name(text: str) -> ast.expr:
+    """A name, or a dotted one."""
+    return ast.parse(text, mode="eval").body
+
+
+def number(x: Any) -> ast.expr:
+    """A constant; infinities and NaN have names, negative numbers a sign."""
+    if isinstance(x, float) and not math.isfinite(x):
+        return name("math.nan" if x != x else "math.inf" if x > 0 else "-math.inf")
+    if type(x) in (int, float) and math.copysign(1.0, x) < 0.0:
+        return ast.UnaryOp(ast.USub(), ast.Constant(-x))
+    return ast.Constant(x)
+
+
+def atom(x: Any) -> ast.expr:
+    """An atom as it is called in the source."""
+    if isinstance(x, Const):
+        return number(x.value)
+    return name(x.name if isinstance(x, Ref) else x)
+
+
+def call(function: str | ast.expr, *args: ast.expr, **keywords: ast.expr) -> ast.Call:
+    """function(*args, **keywords)."""
+    f = name(function) if isinstance(function, str) else function
+    return ast.Call(f, list(args), [ast.keyword(k, v) for k, v in keywords.items()])
+
+
+def binary(symbol: str, a: ast.expr, b: ast.expr) -> ast.expr:
+    """A symbol b."""
+    made = ast.parse(f"a {symbol} b", mode="eval").body
+    assert isinstance(made, ast.BinOp)
+    return ast.BinOp(a, made.op, b)
+
+
+def index(entries: tuple[Any, ...], sub: Sub) -> ast.expr:
+    """What stands between the brackets."""
+    parts: list[ast.expr] = []
+    for entry in entries:
+        if isinstance(entry, Slice):
+            lower, upper, step = (None if x is None else sub(x) for x in (entry.lower, entry.upper, entry.step))
+            parts.append(ast.Slice(lower, upper, step))
+        elif entry is Ellipsis or entry is None:
+            parts.append(ast.Constant(entry))
+        else:
+            parts.append(sub(entry))
+    return parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load())
+
+
+def subscript(base: ast.expr, entries: tuple[Any, ...], sub: Sub) -> ast.expr:
+    """base[entries]."""
+    return ast.Subscript(base, index(entries, sub), ast.Load())
+
+
+class _Replace(ast.NodeTransformer):
+    def __init__(self, sub: Callable[[str], ast.expr | None]) -> None:
+        self.sub = sub
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:  # noqa: N802
+        found = self.sub(node.id)
+        return node if found is None else found
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:  # noqa: N802
+        if isinstance(node.value, ast.Name) and node.value.id in ("math", "np", "runtime"):
+            return node
+        node.value = self.visit(node.value)
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:  # noqa: N802
+        node.args = [self.visit(x) for x in node.args]
+        return node
+
+
+def substitute(tree: ast.expr, sub: Callable[[str], ast.expr | None]) -> ast.expr:
+    """A copy of an expression with other expressions for its variables."""
+    copied = ast.parse(ast.unparse(tree), mode="eval").body
+    made = _Replace(sub).visit(copied)
+    assert isinstance(made, ast.expr)
+    return made
+
+
+def expression(s: Let, sub: Sub) -> ast.expr:
+    """The right-hand side of a Let; `sub` gives the expression for an atom."""
+    args = s.args
+    if s.op == "copy":
+        return sub(args[0])
+    if s.op == "plain":
+        inside = set(args)
+        return substitute(s.info, lambda x: sub(x) if x in inside else None)
+    if s.op == "binop":
+        return binary(s.info, sub(args[0]), sub(args[1]))
+    if s.op == "unary":
+        op = {"-": ast.USub(), "+": ast.UAdd(), "~": ast.Invert()}[s.info]
+        return ast.UnaryOp(op, sub(args[0]))
+    if s.op == "func":
+        function, keywords = s.info
+        return _call(name(function), [sub(x) for x in args], keywords)
+    if s.op == "method":
+        method, keywords = s.info
+        f = ast.Attribute(sub(args[0]), method, ast.Load())
+        return _call(f, [sub(x) for x in args[1:]], keywords)
+    if s.op in ("getitem", "load", "view"):
+        return subscript(sub(args[0]), s.info, sub)
+    if s.op == "attr":
+        return ast.Attribute(sub(args[0]), s.info, ast.Load())
+    if s.op == "tuple":
+        items = [sub(x) for x in args]
+        return ast.Tuple(items, ast.Load()) if s.info is None else call(s.info.name, *items)
+    if s.op == "call":
+        return call(s.info.name, *(sub(x) for x in args))
+    raise AssertionError(s.op)
+
+
+def _call(f: ast.expr, args: list[ast.expr], keywords: tuple[str, ...]) -> ast.expr:
+    first = len(args) - len(keywords)
+    return ast.Call(f, args[:first], [ast.keyword(k, v) for k, v in zip(keywords, args[first:], strict=True)])
+
+
+def effect(s: Effect, sub: Sub) -> str:
+    """The text of a raise or a print."""
+    return s.text.format(*(text(sub(x)) for x in s.args))
+
+
+def text(tree: ast.expr) -> str:
+    """The expression as text."""
+    return ast.unparse(tree)
