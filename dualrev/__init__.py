@@ -14,19 +14,23 @@ from dualrev import errors, math, numpy, tree
 from dualrev._version import __version__
 from dualrev.arrays import RealArray
 from dualrev.checking import check_grads
+from dualrev.compiler.lift import derivative_source, lift
 from dualrev.custom import checkpoint, custom_jvp, custom_vjp, primitive, stop_gradient, value
 from dualrev.derivatives import grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad, vjp
+from dualrev.errors import UnsupportedError
 from dualrev.tape import Real
 from dualrev.tree import register_node
 
 __all__ = [
     "Real",
     "RealArray",
+    "UnsupportedError",
     "__version__",
     "check_grads",
     "checkpoint",
     "custom_jvp",
     "custom_vjp",
+    "derivative_source",
     "errors",
     "grad",
     "hessian",
@@ -35,6 +39,7 @@ __all__ = [
     "jacobian",
     "jacrev",
     "jvp",
+    "lift",
     "math",
     "numpy",
     "primitive",

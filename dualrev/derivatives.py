@@ -56,9 +56,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False, engine: Any
     (15.0, (8.0, 3.0))
     """
     if _is_compiled(f, has_aux, engine):
-        from dualrev.compiler import api
-
-        return api.vjp(f, primals)
+        return _compiled().vjp(f, primals)
     y, derivative, aux = _linearize(f, primals, has_aux, engine)
     return (y, derivative.pull, aux) if has_aux else (y, derivative.pull)
 
@@ -84,6 +82,8 @@ def jvp(
         raise TypeError(f"jvp takes a tuple of primals, got {type(primals).__name__}: write jvp(f, (x,), (t,))")
     if not isinstance(tangents, (tuple, list)):
         raise TangentError(tangents, "a tuple or a list around them: write jvp(f, (x,), (t,))")
+    if _is_compiled(f, has_aux, engine):
+        return _compiled().jvp(f, tuple(primals), tuple(tangents))
     y, derivative, aux = _linearize(f, tuple(primals), has_aux, engine)
     dy = derivative.push(*tangents)
     return (y, dy, aux) if has_aux else (y, dy)
@@ -104,9 +104,7 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, eng
     {'a': 3.0, 'n': None}
     """
     if _is_compiled(f, has_aux, engine):
-        from dualrev.compiler import api
-
-        return api.gradient(f, "grad", argnums)
+        return _compiled().gradient(f, "grad", argnums)
     return Transformed(_grad, f, argnums=argnums, has_aux=has_aux, engine=engine)
 
 
@@ -121,9 +119,7 @@ def value_and_grad(
     (8.0, 12.0)
     """
     if _is_compiled(f, has_aux, engine):
-        from dualrev.compiler import api
-
-        return api.gradient(f, "value_and_grad", argnums)
+        return _compiled().gradient(f, "value_and_grad", argnums)
     return Transformed(_value_and_grad, f, argnums=argnums, has_aux=has_aux, engine=engine)
 
 
@@ -175,6 +171,8 @@ def hessian(
     array([[4., 6.],
            [6., 0.]])
     """
+    if _is_compiled(f, False, engine):
+        _compiled().refuse_second_order(f, "hessian")
     return jacobian(jacrev(f, argnums, has_aux, engine), argnums, has_aux, engine)
 
 
@@ -187,6 +185,8 @@ def hvp(f: Callable[..., Any], engine: Any = None) -> Callable[..., Any]:
     >>> hvp(lambda x: 2 * x[0] ** 2 + 3 * x[0] * x[1] + 4 * x[1] ** 2)([3.0, 4.0], [7.0, 8.0])
     [52.0, 85.0]
     """
+    if _is_compiled(f, False, engine):
+        _compiled().refuse_second_order(f, "hvp")
     return Transformed(_hvp, f, engine=engine)
 
 
@@ -196,6 +196,13 @@ def hvp(f: Callable[..., Any], engine: Any = None) -> Callable[..., Any]:
 def _is_compiled(f: Any, has_aux: bool, engine: Any) -> bool:
     """Whether f is a numba function, whose derivative is compiled: the user's own njit is the switch."""
     return engine is None and isinstance(f, Dispatcher) and not has_aux
+
+
+def _compiled() -> Any:
+    """What the functions above are for numba functions; it takes time to import."""
+    from dualrev.compiler import api
+
+    return api
 
 
 class _ByPullback:
@@ -250,19 +257,24 @@ def _index(k: Any) -> int | None:
         return None
 
 
-def _choose(
-    f: Callable[..., Any], argnums: Argnums, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """f as a function of the chosen arguments only, and those."""
+def _numbers(argnums: Argnums, args: tuple[Any, ...]) -> list[int]:
+    """The numbers of the chosen arguments."""
     given = argnums if isinstance(argnums, Sequence) else (argnums,)
     numbers = [k % len(args) for k in map(_index, given) if k is not None and -len(args) <= k < len(args)]
     if not numbers or len(set(numbers)) < len(given):
         raise ArgumentNumberError(argnums, len(args))
-    chosen = tuple(args[k] for k in numbers)
-    if len(chosen) > 1:  # a single one is looked at by the engine
-        for x in chosen:
-            if not flatten_leaves(x)[0]:
-                raise ArgumentError((x,))
+    if len(numbers) > 1:  # a single one is looked at by the engine
+        for k in numbers:
+            if not flatten_leaves(args[k])[0]:
+                raise ArgumentError((args[k],))
+    return numbers
+
+
+def _choose(
+    f: Callable[..., Any], argnums: Argnums, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """f as a function of the chosen arguments only, and those."""
+    numbers = _numbers(argnums, args)
 
     def function(*duals: Any) -> Any:
         whole = list(args)
@@ -270,7 +282,7 @@ def _choose(
             whole[k] = u
         return f(*whole, **kwargs)
 
-    return functools.update_wrapper(function, f), chosen
+    return functools.update_wrapper(function, f), tuple(args[k] for k in numbers)
 
 
 def _value_and_grad(
@@ -318,8 +330,13 @@ def _jacobian(
     engine: Any,
     mode: str | None,
 ) -> Any:
-    function, chosen = _choose(f, argnums, args, kwargs)
-    y, derivative, aux = _linearize(function, chosen, has_aux, engine)
+    if _is_compiled(f, has_aux, engine):
+        numbers = _numbers(argnums, args)
+        chosen, aux = tuple(args[k] for k in numbers), None
+        y, derivative = _compiled().linearize(f, args, kwargs, numbers)
+    else:
+        function, chosen = _choose(f, argnums, args, kwargs)
+        y, derivative, aux = _linearize(function, chosen, has_aux, engine)
     outputs, output = flatten_leaves(y)
     inputs, structure = flatten_leaves(chosen)
     if mode is None:

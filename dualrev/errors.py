@@ -28,6 +28,7 @@ __all__ = [
     "HashError",
     "LeafError",
     "LeakError",
+    "LiftError",
     "OutputError",
     "PrimitiveError",
     "ScalarError",
@@ -186,6 +187,13 @@ class TangentError(DualrevError, ValueError):
             " for an array, None for every discrete value."
         )
 
+    @classmethod
+    def of(cls, kind: str, expected: str) -> TangentError:
+        """The same for a tangent of a numba type."""
+        error = _again(cls, f"a tangent of numba type {kind} was given where the primals have {expected}.")
+        assert isinstance(error, TangentError)
+        return error
+
 
 class ConversionError(DualrevError, TypeError):
     """A dual number was to become a plain one, which would lose its derivative."""
@@ -222,6 +230,16 @@ class LeakError(DualrevError, RuntimeError):
         )
 
 
+class LiftError(DualrevError, TypeError):
+    """dualrev.lift was given something else than a numba function."""
+
+    def __init__(self, f: Any) -> None:
+        super().__init__(
+            f"dualrev.lift takes a numba function, but got {_short(f)} (type {type(f).__name__}){_where()}. A Python"
+            " function is differentiated as it is: leave dualrev.lift out, or write @numba.njit below it."
+        )
+
+
 class UnsupportedError(DualrevError, TypeError):
     """A function that has no derivative rule, or would give a wrong answer on dual numbers."""
 
@@ -238,6 +256,13 @@ class UnsupportedError(DualrevError, TypeError):
 Write the body alone.
         """
         error = _again(cls, f"{place}: {what} cannot be differentiated: {why}. Write {instead}.")
+        assert isinstance(error, UnsupportedError)
+        return error
+
+    @classmethod
+    def call(cls, what: str, why: str, instead: str) -> UnsupportedError:
+        """The refusal of a call in the user's code: `what` says which, and what of it."""
+        error = _again(cls, f"{what}{_where()}: {why}. Write {instead}.")
         assert isinstance(error, UnsupportedError)
         return error
 

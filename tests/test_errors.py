@@ -19,6 +19,7 @@ from dualrev.errors import (
     HashError,
     LeafError,
     LeakError,
+    LiftError,
     OutputError,
     PrimitiveError,
     ScalarError,
@@ -43,6 +44,7 @@ EXAMPLES = {
     ClosureError: ((len,), TypeError),
     CheckError: (("jvp", 1.0, 2.0, "within 1e-6"), AssertionError),
     LeakError: ((), RuntimeError),
+    LiftError: ((len,), TypeError),
     UnsupportedError: (("numpy.nan_to_num", "np.where(np.isnan(x), 0.0, x)"), TypeError),
 }
 
@@ -135,6 +137,19 @@ def test_unsupported_error_names_the_function_the_line_the_reason_and_the_cure()
     assert text.startswith(f"numpy.f of numbers that are being differentiated at {__file__}:")
     assert "there is no derivative rule for it" in text
     assert text.endswith("Write g(x).")
+
+
+def test_unsupported_error_of_a_call_says_what_where_why_and_the_cure():
+    text = str(UnsupportedError.call("f was called", "it has no rule", "g(x)"))  # this very line
+    assert text.startswith(f"f was called at {__file__}:")
+    assert text.endswith("# this very line`: it has no rule. Write g(x).")
+
+
+def test_lift_error_shows_what_was_given_the_line_and_the_cure():
+    text = str(LiftError(len))  # this very line
+    assert text.startswith(f"dualrev.lift takes a numba function, but got {len!r} (type builtin_function_or_method) at")
+    assert "`text = str(LiftError(len))  # this very line`" in text
+    assert text.endswith("leave dualrev.lift out, or write @numba.njit below it.")
 
 
 def test_the_line_number_is_that_of_the_innermost_line_outside_the_library():

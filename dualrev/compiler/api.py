@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-import functools
+import ctypes
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numba
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
+from dualrev.arrays.storage import RealArray
 from dualrev.compiler.build import Derivative, derivative
 from dualrev.compiler.pipeline import emit
 from dualrev.compiler.source import describe, is_numba_function
-from dualrev.errors import CotangentError, UnsupportedError
-from dualrev.tree import flatten_leaves
+from dualrev.errors import ArgumentError, CotangentError, OutputError, TangentError, UnsupportedError
+from dualrev.overload import DualNumber
+from dualrev.tree import Structure, flatten_leaves
 
-__all__ = ["derivative_source", "gradient", "is_numba_function", "vjp"]
+__all__ = [
+    "Linear",
+    "derivative_source",
+    "gradient",
+    "is_numba_function",
+    "jvp",
+    "linearize",
+    "refuse_second_order",
+    "vjp",
+]
 
 
 def _first_order(f: Any, wanted: str) -> None:
@@ -35,30 +48,151 @@ def gradient(f: Any, transform: str, argnums: int | Sequence[int]) -> Derivative
     return derivative(f, transform, tuple(argnums) if isinstance(argnums, Sequence) else argnums)
 
 
-def _copied(x: Any) -> Any:
-    """The same arguments, with copies of the arrays: f may write them."""
-    if isinstance(x, np.ndarray):
-        return x.copy()
-    if isinstance(x, tuple):
-        parts = [_copied(part) for part in x]
-        return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
-    return x
+def refuse_second_order(f: Any, wanted: str) -> None:
+    """UnsupportedError: second derivatives are the tape's."""
+    if isinstance(f, Derivative):
+        _first_order(f, wanted)
+    raise UnsupportedError.at(
+        describe(f.py_func),
+        f"a numba function twice ({wanted})",
+        "the compiler makes first derivatives only",
+        f"dr.{wanted}(f.py_func), which takes the tape",
+    )
+
+
+def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
+    """The value of a numba function, and its derivative in the direction of the tangents."""
+    _first_order(f, "jvp")
+    leaves, structure = _real_leaves(f, primals)
+    _real_leaves(f, tangents)
+    given = structure.cotangent_leaves(structure.read_leaves(tangents, TangentError))
+    if not leaves:
+        raise ArgumentError(primals)
+    args = _bound(f, primals, {})
+    y, dy = derivative(f, "jvp")(*args, *given, *_zeros(args[len(primals) :]))
+    outputs, output = flatten_leaves(y)
+    if not outputs:
+        raise OutputError(y)
+    return y, output.cotangent_leaves(flatten_leaves(dy)[0])
 
 
 def vjp(f: Any, primals: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
     """The value of a numba function, and its pullback."""
+    y, linear = linearize(f, primals, {}, range(len(primals)))
+    return y, linear.pull
+
+
+def linearize(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], numbers: Sequence[int]) -> tuple[Any, Linear]:
+    """The value of a numba function, and its derivative by the arguments of these numbers."""
     _first_order(f, "vjp")
-    kept = _copied(primals)
-    y = f(*primals)
-    leaves, structure = flatten_leaves(y)
-    compiled = derivative(f, "vjp", 0)
+    if not _real_leaves(f, tuple(args[k] for k in numbers))[0]:
+        raise ArgumentError(tuple(args[k] for k in numbers))
+    whole = _bound(f, args, kwargs)
+    _real_leaves(f, whole)
+    kept = _copied(whole)
+    y = f(*whole)
+    return y, Linear(f, kept, numbers, y)
 
-    def pullback(ct: Any) -> tuple[Any, ...]:
-        given = structure.read_leaves(ct, CotangentError)
-        cts = [np.asarray(c, x.dtype) if isinstance(x, np.ndarray) else float(c) for c, x in zip(given, leaves, strict=True)]
-        return compiled(*_copied(kept), structure.cotangent_leaves(cts))[1]
 
-    return y, pullback
+class Linear:
+    """The derivative of a numba function at its arguments, as a linear map that goes both ways: see engine.py."""
+
+    def __init__(self, f: Any, args: tuple[Any, ...], numbers: Sequence[int], y: Any) -> None:
+        self._f, self._args, self._numbers = f, args, numbers
+        self._structure = flatten_leaves(tuple(args[k] for k in numbers))[1]
+        leaves, self._output = flatten_leaves(y)
+        if not leaves:
+            raise OutputError(y)
+
+    def pull(self, ct: Any) -> tuple[Any, ...]:
+        """A cotangent for every chosen argument, from a cotangent of the value."""
+        given = self._output.cotangent_leaves(self._output.read_leaves(ct, CotangentError))
+        cts = derivative(self._f, "vjp")(*_copied(self._args), given)[1]
+        made = self._structure.cotangent_leaves(flatten_leaves(tuple(cts[k] for k in self._numbers))[0])
+        assert isinstance(made, tuple)
+        return made
+
+    def push(self, *tangents: Any) -> Any:
+        """A tangent of the value, from a tangent for every chosen argument."""
+        given = self._structure.cotangent_leaves(self._structure.read_leaves(tangents, TangentError))
+        whole = list(_zeros(self._args))
+        for k, tangent in zip(self._numbers, given, strict=True):
+            whole[k] = tangent
+        dy = derivative(self._f, "jvp")(*_copied(self._args), *whole)[1]
+        return self._output.cotangent_leaves(flatten_leaves(dy)[0])
+
+
+def _real_leaves(f: Any, x: Any) -> tuple[list[Any], Structure]:
+    """`flatten_leaves`; UnsupportedError for numbers under differentiation, which numba does not know."""
+    leaves, structure = flatten_leaves(x)
+    if any(isinstance(leaf, (DualNumber, RealArray)) for leaf in leaves):
+        raise UnsupportedError.at(
+            describe(f.py_func),
+            "a numba function of numbers that are being differentiated",
+            "numba has no derivatives of its derivatives",
+            "f.py_func in its place, which takes the tape",
+        )
+    return leaves, structure
+
+
+def _bound(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """All arguments of f, those that have their default values too."""
+    bound = inspect.signature(f.py_func).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return tuple(bound.arguments.values())
+
+
+def _zeros(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The tangents of arguments that do not move."""
+    leaves, structure = flatten_leaves(args)
+    made = structure.cotangent_leaves([np.zeros_like(x) if isinstance(x, np.ndarray) else 0.0 for x in leaves])
+    assert isinstance(made, tuple)
+    return made
+
+
+def _copied(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The same arguments with copies of the arrays, since f may write them.
+
+    What shares memory does so in the copies: f is refused then if it writes there, and is another function otherwise.
+    """
+    made: dict[int, Any] = {}
+    group: list[Any] = []
+    end = 0
+    for x in sorted(_arrays(args), key=lambda x: byte_bounds(x)[0]):
+        low, high = byte_bounds(x)
+        if group and low >= end:
+            _copy_group(group, end, made)
+            group = []
+        group.append(x)
+        end = max(end, high)
+    if group:
+        _copy_group(group, end, made)
+
+    def visit(x: Any) -> Any:
+        if isinstance(x, tuple):
+            parts = map(visit, x)
+            return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
+        return made[id(x)] if isinstance(x, np.ndarray) else x
+
+    return tuple(map(visit, args))
+
+
+def _arrays(x: Any) -> list[Any]:
+    if isinstance(x, tuple):
+        return [a for part in x for a in _arrays(part)]
+    return [x] if isinstance(x, np.ndarray) else []
+
+
+def _copy_group(group: list[Any], end: int, made: dict[int, Any]) -> None:
+    """Copies of arrays that lie in one piece of memory, which ends before `end`, by their ids."""
+    if len(group) == 1:
+        made[id(group[0])] = group[0].copy("K")
+        return
+    start = byte_bounds(group[0])[0]
+    memory = np.frombuffer(ctypes.string_at(start, end - start), np.uint8).copy()
+    for x in group:
+        offset = x.__array_interface__["data"][0] - start
+        made[id(x)] = np.ndarray(x.shape, x.dtype, memory, offset, x.strides)
 
 
 def derivative_source(f: Any, *args: Any, argnums: int | Sequence[int] = 0, transform: str = "value_and_grad") -> str:
@@ -72,6 +206,3 @@ def derivative_source(f: Any, *args: Any, argnums: int | Sequence[int] = 0, tran
     _first_order(f, "derivative_source")
     numbers = tuple(argnums) if isinstance(argnums, Sequence) else argnums
     return emit(f, transform, numbers, tuple(map(numba.typeof, args))).source
-
-
-assert functools

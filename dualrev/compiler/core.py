@@ -201,7 +201,7 @@ def reads(s: Any) -> list[Atom]:
     """The atoms that a statement itself reads (not those of its blocks)."""
     if isinstance(s, Let):
         atoms = list(s.args)
-        if s.op in ("getitem", "load", "view"):
+        if s.op in ("getitem", "load", "view") and isinstance(s.info, tuple):
             atoms += index_atoms(s.info)
         return atoms
     if isinstance(s, Store):

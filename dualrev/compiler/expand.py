@@ -17,6 +17,7 @@ Afterwards an operation is one of
 from __future__ import annotations
 
 import ast
+import functools
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -42,6 +43,7 @@ from dualrev.compiler.core import (
     leaves,
     reads,
     walk,
+    writes,
 )
 from dualrev.compiler.lower import Lowered
 from dualrev.compiler.names import line_of
@@ -119,6 +121,8 @@ class _Expansion:
         for x, kind in list(self.of.items()):
             self.check(x, kind)
         parameters = [self.tree(p) for p in self.lowered.parameters]
+        if self.lowered.result == "_result":
+            self.undefined(self.tree("_result"))
         self.block_into(self.lowered.body)
         result = self.lowered.result
         if isinstance(result, str) and result not in self.of:
@@ -126,6 +130,19 @@ class _Expansion:
         self.materialise(result)
         kinds = {x: k for x, k in self.of.items() if not isinstance(k, types.BaseTuple)}
         return Expanded(self.lowered, parameters, self.out, self.tree(result), kinds, self.argtypes, self.classes)
+
+    def undefined(self, tree: Any) -> None:
+        """Give the parts of the result a value, for numba: it is never used."""
+        line = self.source.tree.lineno
+        for x in leaves(tree):
+            kind = self.of[x]
+            if is_array(kind):
+                shape = ast.Tuple([ast.Constant(0)] * kind.ndim, ast.Load())
+                empty = syntax.call("np.empty", shape, syntax.name(dtype_name(kind.dtype)))
+                self.let("alloc", (), empty, line, target=x)
+            elif not isinstance(kind, types.NoneType):
+                zero: Any = 0.0 if is_real(kind) else False if isinstance(kind, types.Boolean) else 0
+                self.let("copy", (Const(zero),), None, line, target=x)
 
     def check(self, x: str, kind: Any) -> None:
         """Refuse types that have no derivative."""
@@ -253,9 +270,9 @@ class _Expansion:
     # Statements
 
     def statement(self, s: Any) -> None:
+        if any(isinstance(x, str) and x not in self.of for x in [*reads(s), *writes(s)]):
+            return  # numba has found that this is never reached
         if isinstance(s, Let):
-            if s.target not in self.of:
-                return  # numba has found that this is never reached
             self.operation(s)
             return
         if isinstance(s, Store):
@@ -588,6 +605,8 @@ class _Expansion:
             array, value = s.args
             self.flush(keep=value)
             self.assign(array, value, s.line, s.info)
+            if s.target != array:
+                self.let("copy", (array,), None, s.line, target=s.target)
             return True
         if not is_array(kind) or (s.op == "method") or s.info == "@":
             return False
@@ -603,9 +622,16 @@ class _Expansion:
             s = Let(s.target, "binop", s.args, s.info, s.line)
         if isinstance(kind.dtype, types.Float) and s.op != "func" and line_of(s.info if s.op == "binop" else f"{s.info}x") is None:
             return False
-        self.lazy[s.target] = _Lazy(s, kind.dtype, kind.ndim)
-        if self.uses[s.target] != 1 or not s.target.startswith("_"):
-            self.materialise(s.target)
+        lazy = _Lazy(s, kind.dtype, kind.ndim)
+        if self.uses[s.target] == 1 and s.target.startswith("_"):
+            self.lazy[s.target] = lazy
+            return True
+        read = [y for x in s.args for y in self.array_leaves(x)]
+        made = s.target if s.target not in read else self.temp(kind)  # x = 2 * x reads the old x
+        self.lazy[made] = lazy
+        self.materialise(made)
+        if made != s.target:
+            self.let("copy", (made,), None, s.line, target=s.target)
         return True
 
     def flush(self, keep: Any = None) -> None:
@@ -751,7 +777,7 @@ class _Expansion:
         self.alias.join(view, s.array)
         self.assign(view, s.value, s.line, None)
 
-    @property
+    @functools.cached_property
     def in_place(self) -> dict[str, str]:
         """Temporaries that are views changed in place by `a[i:j] += ...`: the assignment back changes nothing."""
         found: dict[str, str] = {}
@@ -759,8 +785,8 @@ class _Expansion:
         for s in walk(self.lowered.body):
             if isinstance(s, Let) and s.op == "getitem" and s.target.startswith("_"):
                 made[s.target] = s
-            if isinstance(s, Let) and s.op == "iop" and s.target in made and is_array(self.of[s.target]):
-                found[s.target] = made[s.target].args[0]
+            if isinstance(s, Let) and s.op == "iop" and s.args[0] in made and is_array(self.of.get(s.target)):
+                found[s.target] = made[s.args[0]].args[0]
         return found
 
     def assign(self, array: str, value: Any, line: int, symbol: str | None) -> None:

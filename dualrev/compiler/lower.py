@@ -220,7 +220,7 @@ class _Lowering:
         if ast.Continue in exits:
             flags.append(self.loops[-1].skip)
         test = ast.parse(" or ".join(flags), mode="eval").body
-        left = self.let(self.temp(), "plain", tuple(flags), test, line)
+        left = flags[0] if len(flags) == 1 else self.let(self.temp(), "plain", tuple(flags), test, line)
         self.out.append(If(left, [], self.block(rest), line))
 
     def statement(self, s: ast.stmt) -> None:

@@ -15,9 +15,10 @@ from typing import Any
 import numba
 from numba.core import types
 
+from dualrev.compiler import forward as forward_mode
 from dualrev.compiler import syntax
 from dualrev.compiler.code import Assign, Code, lines_of
-from dualrev.compiler.core import Call, Const, Node, Ref, leaves, walk
+from dualrev.compiler.core import Call, Const, Node, Ref, leaves, walk, writes
 from dualrev.compiler.activity import Classes
 from dualrev.compiler.expand import Expanded, expand, is_array, is_real, is_real_array
 from dualrev.compiler.lower import lower
@@ -244,7 +245,10 @@ class _Module:
                 results.append(ast.Name(r.cotangent(x)) if has else syntax.call("np.zeros_like", syntax.atom(x)))
         reverse = r.reverse()
         self.kept |= r.kept
-        shadows = [r.cotangent(x) for x, flag in zip(inputs, flags, strict=True) if flag and is_array(e.types.get(x))]
+        names = {x: r.names.get(r.flow.parameters[x], x) for x in inputs}
+        flagged = [x for x, flag in zip(inputs, flags, strict=True) if flag and is_array(e.types.get(x))]
+        shadows = [r.cotangent(x) for x in flagged]
+        shadows_back = [r.cotangent(names[x]) for x in flagged]
         needs = {k for k, x in enumerate(inputs) if x in r.needed_parameters}
         content = {
             k for k, x in enumerate(inputs) if is_array(e.types.get(x)) and r.classes.find(x) in r.content
@@ -252,7 +256,6 @@ class _Module:
         array_wanted = any(w and isinstance(x, str) and is_array(e.types.get(x)) for x, w in zip(reals, wanted, strict=False))
         unit.finish(r.uses_tape, not r.uses_tape and not array_wanted, needs, content)
         extra = ["tape", "KEPT"] if unit.uses_tape else []
-        names = {x: r.names.get(r.flow.parameters[x], x) for x in inputs}
         cts = [
             f"d_result_{k}" for k, (x, w) in enumerate(zip(r.result_leaves, wanted, strict=False)) if w and self.scalar(x, e)
         ]
@@ -272,7 +275,7 @@ class _Module:
             self.function(unit.forward_name, [*inputs, *shadows, *extra], doc, body, e, f)
         body = [*enter, *reverse, *leave, Code(f"return {', '.join(back)}" if back else "return", 0)]
         doc = f"Add what the arguments of {name} contribute to its results, backwards."
-        self.function(unit.reverse_name, [*given, *shadows, *cts, *extra], doc, body, e, f)
+        self.function(unit.reverse_name, [*given, *shadows_back, *cts, *extra], doc, body, e, f)
         del line
 
     def scalar(self, x: Any, e: Expanded) -> bool:
@@ -317,6 +320,8 @@ class _Module:
             if isinstance(kind, types.Dispatcher)
         }
         e = self.expanded(f, primals, (), functions)
+        if transform == "jvp":
+            return forward_mode.root(self, e, cts or primals)
         chosen = self.chosen(transform, argnums, e, primals)
         varied = {x for k in chosen for x in leaves(e.parameters[k]) if self.differentiable(x, e)}
         r = self.reverse_of(f, e, varied, {}, set(), joint=True)
@@ -337,6 +342,8 @@ class _Module:
             if isinstance(kind, types.BaseTuple):
                 self.unpack(x, e.parameters[parameters.index(x)], body)
         arrays = [x for x in r.leaves if is_array(e.types.get(x))]
+        rebound = {t for s in walk(e.body) for t in writes(s)}
+        kept = {x: f"{x}_given" if x in rebound else x for x in arrays}  # the array that the caller has
         wrote = [x for x in arrays if any(r.classes.find(c) == r.classes.find(x) for s in walk(e.body) for c in changed(s, r.effects))]
         if wrote and len(arrays) > 1:
             pairs = [(x, y) for k, x in enumerate(arrays) for y in arrays[k + 1 :] if x in wrote or y in wrote]
@@ -345,6 +352,10 @@ class _Module:
         for x in arrays:
             if r.has_shadow(x):
                 body.append(Assign(ast.Name(r.cotangent(x)), syntax.call("np.zeros_like", ast.Name(x)), 0))
+            if kept[x] != x:
+                body.append(Code(f"{kept[x]} = {x}", 0))
+                if r.has_shadow(x):
+                    body.append(Code(f"d_{kept[x]} = {r.cotangent(x)}", 0))
         forward = r.forward()
         if r.uses_tape:
             body += [Code("tape = runtime.new_tape()", 0)]
@@ -354,7 +365,7 @@ class _Module:
         body += [Code("# the forward sweep", 0), *forward]
         for k, x in enumerate(wrote):
             if r.classes.find(x) in r.restored:
-                body.append(Code(f"final_{k} = {x}.copy()", 0))
+                body.append(Code(f"final_{k} = {kept[x]}.copy()", 0))
         made = {}
         for j, x in enumerate(r.result_leaves):
             if isinstance(x, str) and is_array(e.types.get(x)) and r.classes.find(x) in r.restored:
@@ -370,11 +381,11 @@ class _Module:
         body += reverse
         for k, x in enumerate(wrote):
             if r.classes.find(x) in r.restored:
-                body.append(Code(f"{x}[...] = final_{k}", 0))
+                body.append(Code(f"{kept[x]}[...] = final_{k}", 0))
         if r.uses_tape:
             body.append(Code("runtime.free_tape(tape)", 0))
         self.kept |= r.kept
-        gradients = [self.gradient(e.parameters[k], r, e) for k in chosen]
+        gradients = [self.gradient(e.parameters[k], r, e, kept) for k in chosen]
         if transform != "vjp" and not isinstance(argnums, (tuple, list)):
             gradient = gradients[0]
         else:
@@ -464,14 +475,16 @@ class _Module:
 
         visit(e.result, "ct")
 
-    def gradient(self, tree: Any, r: Reverse, e: Expanded) -> ast.expr:
+    def gradient(self, tree: Any, r: Reverse, e: Expanded, kept: dict[str, str]) -> ast.expr:
         """The gradient with respect to an argument, in its structure."""
         if isinstance(tree, Node):
-            parts = [self.gradient(x, r, e) for x in tree.parts]
+            parts = [self.gradient(x, r, e, kept) for x in tree.parts]
             return ast.Tuple(parts, ast.Load()) if tree.cls is None else syntax.call(tree.cls.name, *parts)
         kind = e.types.get(tree)
         if is_real_array(kind):
-            return ast.Name(r.cotangent(tree)) if r.has_shadow(tree) else syntax.call("np.zeros_like", ast.Name(tree))
+            if not r.has_shadow(tree):
+                return syntax.call("np.zeros_like", ast.Name(kept[tree]))
+            return ast.Name(r.cotangent(tree) if kept[tree] == tree else f"d_{kept[tree]}")
         if is_real(kind):
             made: ast.expr = ast.Name(r.cotangent(tree)) if r.is_scalar(tree) else syntax.number(0.0)
             return syntax.call("np.float32", made) if kind == types.float32 else made

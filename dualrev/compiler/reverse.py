@@ -70,7 +70,7 @@ class Reverse:
         self.flow = Flow(self.leaves, e.body, self.result_leaves)
         self.taken = set(e.types) | set(self.leaves) | set(e.lowered.refs)
         self.parameter_classes = {self.classes.find(x) for x in arrays}
-        self.content: set[str] = set()
+        self.content: dict[str, set[int]] = {}  # class -> where the reverse sweep needs its elements as they were
         self.names: dict[Value, str] = {}
         self.locals_of: dict[int, set[str]] = {}
         self.occurs = self._occurrences()
@@ -85,7 +85,7 @@ class Reverse:
         while True:
             self.needs: dict[Value, int] = {}
             self.planning = True
-            self.touched: dict[str, list[int]] = {}
+            self.touched: dict[str, set[int]] = {}
             self.plan = Plan(self.e, self.flow, self.activity, self.effects, self.joint)
             self.reverse()
             self.planning = False
@@ -93,9 +93,10 @@ class Reverse:
             for v in self.plan.again:
                 for x in reads_memory(v.statement, self.e):
                     self.touch(x, v.statement)
-            if set(self.touched) <= self.content:
+            if all(places <= self.content.get(key, set()) for key, places in self.touched.items()):
                 break
-            self.content |= set(self.touched)
+            for key, places in self.touched.items():
+                self.content.setdefault(key, set()).update(places)
         self._name_values()
         self.restored = {
             self.classes.find(s.array) for s in walk(self.e.body) if isinstance(s, Store) and self.must_restore(s)
@@ -125,7 +126,7 @@ class Reverse:
         """The reverse sweep reads elements of an array as they were at a statement."""
         name = atom_name(array)
         if name is not None:
-            self.touched.setdefault(self.classes.find(name), []).append(self.flow.extent[s][0])
+            self.touched.setdefault(self.classes.find(name), set()).add(self.flow.extent[s][0])
 
     def must_restore(self, s: Store) -> bool:
         """Whether the old value of an element has to come back on the way back."""
@@ -135,7 +136,7 @@ class Reverse:
         if key not in self.content:
             return False
         place = self.flow.extent[s][0]
-        if any(p < place for p in self.touched.get(key, [])):
+        if any(p < place for p in self.content[key]):
             return True
         # a read that follows may precede in the next round of a common loop, unless the array is made anew there
         made = [
@@ -146,7 +147,7 @@ class Reverse:
         ]
         for loop in self.flow.enclosing_loops(self.flow.region_of[s]):
             first, last = self.flow.extent[loop]
-            if any(first <= p <= last for p in self.touched.get(key, [])) and (
+            if any(first <= p <= last for p in self.content[key]) and (
                 key in self.parameter_classes or not made or any(not first <= a <= last for a, _ in made)
             ):
                 return True

@@ -141,12 +141,12 @@ def spread(a, shape):
     return _spread(a, shape)
 
 
-def _spread(a: Any, shape: Any) -> Any:
+def _spread(a, shape):
     raise NotImplementedError
 
 
 @numba.extending.overload(_spread)
-def _overload_spread(a: Any, shape: Any) -> Any:
+def _overload_spread(a, shape):
     ndim, more = a.ndim, len(shape) - a.ndim
 
     def one(a, shape):
@@ -264,3 +264,39 @@ def dot_left_22(d_a, b, ct):
 def dot_right_22(d_b, a, ct):
     """The cotangent of b in dot(a, b): matrix times matrix."""
     d_b += np.dot(np.ascontiguousarray(a).T, np.ascontiguousarray(ct))
+
+
+# Forward mode
+
+
+@njit
+def tangent(x, t_x):
+    """The tangent of an array, if it has the array's shape; else ValueError."""
+    if t_x.shape != x.shape:
+        raise ValueError("a tangent has another shape than the array that it belongs to")
+    return t_x
+
+
+@njit
+def new_tangent(x, t_x):
+    """The same as a new array, of x's dtype and layout: the function may write it."""
+    made = np.zeros_like(x)
+    made[...] = tangent(x, t_x)
+    return made
+
+
+@njit
+def product(partial, t):
+    """Partial * t, and 0 for a tangent of 0 where the partial derivative is infinite or NaN."""
+    return partial * t if t != 0.0 else 0.0 * t
+
+
+@njit
+def at_extreme(x, extreme, t_x):
+    """The mean of the tangents of those elements of x that have its extreme value."""
+    count, total = 0, 0.0
+    for index, value in np.ndenumerate(x):
+        if value == extreme:
+            count += 1
+            total += t_x[index]
+    return total / count if count else 0.0

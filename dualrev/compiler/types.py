@@ -116,6 +116,8 @@ def _program(lowered: Lowered) -> tuple[list[str], dict[int, list[tuple[Any, str
                 put(depth, f"{s.target} {s.info}= {syntax.text(syntax.atom(s.args[1]))}", s, "all")
             else:
                 put(depth, f"{s.target} = {syntax.text(syntax.expression(s, syntax.atom))}", s, "all")
+            if s.target == "_result":  # so that numba sees no path on which it is not defined
+                lines.append("    " * depth + "return _result")
         elif isinstance(s, Store):
             target = syntax.text(syntax.subscript(syntax.atom(s.array), s.index, syntax.atom))
             put(depth, f"{target} = {syntax.text(syntax.atom(s.value))}", s, "all")
@@ -123,7 +125,10 @@ def _program(lowered: Lowered) -> tuple[list[str], dict[int, list[tuple[Any, str
             put(depth, syntax.effect(s, syntax.atom), s, "all")
         elif isinstance(s, If):
             put(depth, f"if {syntax.text(syntax.atom(s.test))}:", s, "all")
-            block(s.then, depth + 1)
+            if s.test == "_return":
+                lines.append("    " * (depth + 1) + "raise RuntimeError")
+            else:
+                block(s.then, depth + 1)
             lines.append("    " * depth + "else:")
             block(s.orelse, depth + 1)
         elif isinstance(s, For):
@@ -147,7 +152,10 @@ def _program(lowered: Lowered) -> tuple[list[str], dict[int, list[tuple[Any, str
             lines.append("    " * (depth + 1) + "break")
 
     block(lowered.body, 1)
-    put(1, f"return {syntax.text(syntax.atom(lowered.result))}", lowered, "result")
+    if lowered.result == "_result":
+        lines.append("    raise RuntimeError")
+    else:
+        put(1, f"return {syntax.text(syntax.atom(lowered.result))}", lowered, "result")
     return lines, places
 
 
@@ -189,6 +197,9 @@ def _webs(lowered: Lowered, argtypes: tuple[Any, ...], places: Any, func_ir: Any
             versions.setdefault(version.split(".")[0], []).append(version)
     of: dict[str, Any] = {}
     new: dict[tuple[str, str], str] = {}
+    versions.pop("_result", None)
+    if lowered.result == "_result":
+        of["_result"] = types.unliteral(result)
     for variable, names in versions.items():
         kinds: dict[str, list[Any]] = {}
         for version in names:

@@ -1,0 +1,434 @@
+"""Compiled gradients of numba functions beside gradients written by hand, in one run: `python -m bench.compiled`.
+
+For every program (bench/compiled_programs.py): the time of the numba function itself, the primal; of its value and
+gradient by all real inputs, compiled by dualrev; and of the adjoint written by hand in numba, where there is one. Each
+gradient is first compared with the eager tape on small inputs, and with the adjoint on those that are timed.
+
+Times are from Python to Python, of single-threaded code, taken in turns in one process with Python's garbage collector
+off; ratios are of the best times. Compare within one run only. Gradients are new arrays in every call. So that their
+pages are not given back to the system and fetched again each time, malloc is told to keep what is freed (where it is
+glibc's; --fresh-pages leaves malloc alone): a process whose heap is larger than the gradient does so anyway.
+
+The first call of a gradient is timed in new processes, from `value_and_grad(f, argnums)` to the answer on small inputs,
+with numba's own set-up: one process with an empty DUALREV_CACHE_DIR, and the next one with what it left there.
+
+Memory is what numba allocates at most during a call, by tracemalloc, less the same of the primal: the gradient and what
+has been saved for it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import dataclasses
+import gc
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import tracemalloc
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+if __name__ == "__main__":  # the libraries read this when they are imported
+    os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"
+
+import numba
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+import dualrev
+from bench.compiled_programs import PROGRAMS, Program, plain
+from bench.peers import disagreement, processor, progress, versions
+
+TURN = 0.004  # seconds
+LONG = 10_000_000  # steps of the pendulum, so that what is saved is larger than what the compiler needed
+GOALS = {"primal": (2.5, 6.0), "adjoint": (1.2, 2.0), "first call": (5.0, 0.5)}  # ratios; seconds, from the cache
+OVERHEAD = 1.0  # us: the goal of a call
+
+Run = Callable[[], Any]
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What is measured
+
+
+@dataclasses.dataclass
+class Cell:
+    """The seconds of a call in every turn and the bytes that it allocates, or why there are none."""
+
+    absent: str = ""  # "-", "UnsupportedError: ..."
+    seconds: list[float] = dataclasses.field(default_factory=list)
+    memory: int | None = None
+
+
+@dataclasses.dataclass
+class Result:
+    """One program. `first_calls`: the gradient's, in a new process each, without and with a cache."""
+
+    program: Program
+    primal: Cell
+    gradient: Cell
+    adjoint: Cell
+    wrong: str = ""
+    first_calls: list[float] = dataclasses.field(default_factory=list)
+
+    def ratio(self, over: str, under: str) -> float | None:
+        above, below = getattr(self, over), getattr(self, under)
+        return min(above.seconds) / min(below.seconds) if above.seconds and below.seconds else None
+
+
+@dataclasses.dataclass
+class Extras:
+    """What is measured of single functions: the pendulum's bytes per step, and calls of a function of one float."""
+
+    allocated: float | None = None  # bytes per step, besides the primal's
+    resident: float | None = None  # the same, by the process's peak memory at LONG steps
+    primal_call: float | None = None  # seconds
+    gradient_call: float | None = None
+
+
+def first_line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
+
+
+def prepare(program: Program, size: int) -> tuple[Result, dict[str, Run]]:
+    """Compile all, compare the gradient with the tape and the adjoint, and give what can be timed."""
+    args = program.make(size)
+    result = Result(program, Cell(), Cell(), Cell())
+    runs: dict[str, Run] = {"primal": lambda: program.function(*args)}
+    value, adjoint = runs["primal"](), None
+    if program.adjoint is None:
+        result.adjoint.absent = "-"
+    else:
+        runs["adjoint"] = lambda: program.adjoint(*args)
+        adjoint = runs["adjoint"]()
+    try:
+        gradient = dualrev.value_and_grad(program.function, program.argnums)
+        small = program.make(program.small)
+        found = gradient(*small), gradient(*args)
+    except Exception as error:
+        result.gradient.absent = first_line(error)
+        return result, runs
+    expected = dualrev.value_and_grad(plain(program.function), program.argnums)(*small)
+    checks = [("the tape", found[0], expected)]
+    checks.append(("numba", (found[1][0], 0.0), (value, 0.0)))
+    if adjoint is not None:
+        checks.append(("the adjoint", found[1], (adjoint[0], adjoint[1:])))
+    for whom, ours, theirs in checks:
+        if wrong := disagreement(ours, theirs):
+            result.gradient.absent = result.wrong = f"does not agree with {whom}: {wrong}"
+            return result, runs
+    runs["gradient"] = lambda: gradient(*args)
+    return result, runs
+
+
+def measure(result: Result, runs: dict[str, Run], budget: float) -> None:
+    """Time the calls in turns, until each has had its budget; each at least once. Then trace their memory."""
+    numbers = {key: repetitions(run) for key, run in runs.items()}
+    spent = dict.fromkeys(runs, 0.0)
+    gc.collect()
+    gc.disable()
+    try:
+        while not min(spent.values()) or min(spent.values()) < budget:
+            for key, run in runs.items():
+                seconds = clock(run, numbers[key])
+                getattr(result, key).seconds.append(seconds / numbers[key])
+                spent[key] += seconds
+    finally:
+        gc.enable()
+    for key, run in runs.items():
+        getattr(result, key).memory = peak_memory(run)
+
+
+def clock(run: Run, number: int) -> float:
+    """Seconds of so many calls."""
+    repeat = range(number)
+    start = time.perf_counter()
+    for _ in repeat:
+        run()
+    return time.perf_counter() - start
+
+
+def repetitions(run: Run) -> int:
+    """How many calls take a turn."""
+    number = 1
+    while clock(run, number) < TURN / 2:
+        number *= 2
+    return number
+
+
+def peak_memory(run: Run) -> int:
+    """The bytes that are allocated at most while it runs, besides those allocated before."""
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        run()
+        return tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+
+
+def keep_pages() -> bool:
+    """Tell glibc's malloc to keep the memory that is freed, for the next call. False where malloc is another one."""
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):
+        return False
+    trim, threshold = -1, -3  # M_TRIM_THRESHOLD, M_MMAP_THRESHOLD; the latter's largest value is 32 MB
+    return bool(mallopt(threshold, 32 << 20) and mallopt(trim, 1 << 30))
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# In processes of their own
+
+
+def first_call(name: str) -> float:
+    """Seconds of everything that a first gradient needs, if this process has not compiled anything yet."""
+    program = PROGRAMS[name]
+    args = program.make(program.small)
+    start = time.perf_counter()
+    dualrev.value_and_grad(program.function, program.argnums)(*args)
+    return time.perf_counter() - start
+
+
+def resident(name: str, size: int) -> float:
+    """The process's peak memory in a gradient call over its memory before, in bytes per step. On Linux only."""
+    import resource
+
+    program = PROGRAMS[name]
+    gradient = dualrev.value_and_grad(program.function, program.argnums)
+    gradient(*program.make(program.small))
+    args = program.make(size)
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    gradient(*args)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return (peak - pages * resource.getpagesize()) / size
+
+
+def elsewhere(expression: str, **environment: str) -> float | None:
+    """The value of an expression of this module, in a new process; None if that fails."""
+    code = f"from bench import compiled; print(compiled.{expression})"
+    variables = {key: value for key, value in os.environ.items() if key != "NUMBA_CACHE_DIR"} | environment
+    folder = Path(__file__).parent.parent
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, env=variables, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        progress(f"{expression}: {done.stderr.strip().rpartition(chr(10))[2]}")
+        return None
+    return float(done.stdout)
+
+
+def first_calls(name: str) -> list[float]:
+    """Seconds of the first call without a cache, and with the one it leaves; none if it fails."""
+    with tempfile.TemporaryDirectory() as folder:
+        times = [elsewhere(f"first_call({name!r})", DUALREV_CACHE_DIR=folder) for _ in range(2)]
+    return [seconds for seconds in times if seconds is not None]
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Single functions
+
+
+@numba.njit
+def cube(x):
+    return x * x * x
+
+
+def call_overhead(rounds: int = 200) -> tuple[float, float]:
+    """Seconds of a call of `cube` from Python, and of one of its gradient."""
+    gradient = dualrev.grad(cube, 0)
+    runs = [lambda: cube(2.0), lambda: gradient(2.0)]
+    if disagreement((runs[0](), runs[1]()), (8.0, 12.0)):
+        raise ArithmeticError(f"the gradient of a cube is {runs[1]()}")
+    number = repetitions(runs[0])
+    times = [[clock(run, number) / number for run in runs] for _ in range(rounds)]
+    primal, of_gradient = map(min, zip(*times, strict=True))
+    return primal, of_gradient
+
+
+def extras(results: dict[str, Result], processes: bool) -> Extras:
+    found = Extras()
+    pendulum = results.get("pendulum")
+    if pendulum and pendulum.gradient.seconds:
+        assert pendulum.gradient.memory is not None, "memory is traced where time is measured"
+        found.allocated = (pendulum.gradient.memory - (pendulum.primal.memory or 0)) / pendulum.program.size
+        if processes and sys.platform == "linux":
+            found.resident = elsewhere(f"resident('pendulum', {LONG})")
+    try:
+        found.primal_call, found.gradient_call = call_overhead()
+    except Exception as error:
+        progress(f"a function of one float: {first_line(error)}")
+    return found
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Output
+
+HEADING = [
+    "program",
+    "lines",
+    "primal\nus",
+    "gradient\n/ primal",
+    "adjoint\n/ primal",
+    "gradient\n/ adjoint",
+    "Enzyme",
+    "first call\ns",
+    "from cache\ns",
+    "memory\nbytes",
+    "adjoint's\nbytes",
+]
+
+
+def number(x: float | None, pattern: str = ",.2f") -> str:
+    return "-" if x is None else format(x, pattern)
+
+
+def row(result: Result) -> list[str]:
+    """A line of the table; at its end, why there is no gradient."""
+    program, calls = result.program, result.first_calls
+    return [
+        program.name,
+        str(program.lines),
+        number(min(result.primal.seconds) * 1e6, ",.1f"),
+        number(result.ratio("gradient", "primal")),
+        number(result.ratio("adjoint", "primal")),
+        number(result.ratio("gradient", "adjoint")),
+        number(program.enzyme, ".1f"),
+        number(calls[0] if calls else None),
+        number(calls[1] if len(calls) > 1 else None),
+        number(extra(result.gradient, result.primal), ","),
+        number(extra(result.adjoint, result.primal), ","),
+        result.gradient.absent,
+    ]
+
+
+def extra(cell: Cell, primal: Cell) -> int | None:
+    return None if cell.memory is None or primal.memory is None else cell.memory - primal.memory
+
+
+def worst(entries: Iterable[tuple[str, float | None]]) -> tuple[float, float, str] | None:
+    """The median, the largest, and whose that is."""
+    known = [(x, name) for name, x in entries if x is not None]
+    return (statistics.median(x for x, _ in known), *max(known)) if known else None
+
+
+def summary(results: dict[str, Result], measured: Extras) -> list[str]:
+    """What the goals are about."""
+    lines = []
+    for under, name in (("primal", "the primal"), ("adjoint", "the adjoint by hand")):
+        middle, most = GOALS[under]
+        goal = f"(goals: median {middle}, largest {most:g})"
+        found = worst((key, result.ratio("gradient", under)) for key, result in results.items())
+        text = f"median {found[0]:.2f}, largest {found[1]:.2f} of {found[2]}" if found else "none"
+        lines.append(f"Gradient over {name}: {text} {goal}.")
+    for k, what in enumerate(("First call without a cache", "First call from the cache")):
+        calls = ((key, r.first_calls[k] if len(r.first_calls) > k else None) for key, r in results.items())
+        if found := worst(calls):
+            goal = f"(goal: {GOALS['first call'][k]} s)"
+            lines.append(f"{what}: median {found[0]:.2f} s, largest {found[1]:.2f} s of {found[2]} {goal}.")
+    if measured.allocated is not None:
+        line = f"Pendulum: {measured.allocated:.1f} bytes per step are allocated"
+        if measured.resident is not None:
+            line += f", and {measured.resident:.1f} in {LONG:,} steps by the process's peak memory"
+        lines.append(f"{line}.")
+    if measured.primal_call is not None and measured.gradient_call is not None:
+        primal, gradient = measured.primal_call * 1e6, measured.gradient_call * 1e6
+        lines.append(
+            f"A call from Python, of a function of one float: {primal:.3f} us, of its gradient {gradient:.3f} us, "
+            f"{gradient - primal:.3f} us more (goal: {OVERHEAD:g} us)."
+        )
+    return lines
+
+
+def terminal(results: dict[str, Result], lines: list[str], console: Console) -> None:
+    failed = any(result.gradient.absent for result in results.values())
+    table = Table(box=box.SIMPLE_HEAD, header_style="")
+    for k, text in enumerate(HEADING):
+        table.add_column(text, justify="right" if k else "left", style="" if k else "bold", no_wrap=True)
+    if failed:
+        table.add_column("no gradient because", overflow="fold")
+    for result in results.values():
+        table.add_row(*map(escape, row(result)[: None if failed else -1]))
+    console.print(table)
+    for line in lines:
+        console.print(line, markup=False, highlight=False)
+
+
+def data(results: dict[str, Result], measured: Extras, about: dict[str, str], budget: float) -> dict[str, Any]:
+    """The same for JSON, in seconds and bytes."""
+
+    def numbers(cell: Cell) -> dict[str, Any]:
+        if not cell.seconds:
+            return {"absent": cell.absent}
+        best, median = min(cell.seconds), statistics.median(cell.seconds)
+        return {"best": best, "median": median, "turns": len(cell.seconds), "memory": cell.memory}
+
+    programs = {
+        name: {
+            "size": result.program.size,
+            "lines": result.program.lines,
+            "primal": numbers(result.primal),
+            "gradient": numbers(result.gradient),
+            "adjoint": numbers(result.adjoint),
+            "gradient/primal": result.ratio("gradient", "primal"),
+            "adjoint/primal": result.ratio("adjoint", "primal"),
+            "gradient/adjoint": result.ratio("gradient", "adjoint"),
+            "enzyme": result.program.enzyme,
+            "first calls": result.first_calls,
+        }
+        for name, result in results.items()
+    }
+    return {"versions": about, "budget": budget, "programs": programs, "extras": dataclasses.asdict(measured)}
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(description="Time compiled gradients of numba functions beside those by hand.")
+    made.add_argument("--program", action="append", choices=PROGRAMS, help="only this program (may be repeated)")
+    made.add_argument("--budget", type=float, default=1.0, metavar="SECONDS", help="of each time in the table (1)")
+    made.add_argument("--times-only", action="store_true", help="start no new processes for first calls and memory")
+    made.add_argument("--fresh-pages", action="store_true", help="leave it to malloc what it gives back to the system")
+    made.add_argument("--json", type=Path, metavar="FILE", help="save all numbers in this file, too")
+    return made
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the table; 1 if a gradient is wrong."""
+    options = (made := parser()).parse_args(argv)
+    if options.json and not options.json.parent.is_dir():
+        made.error(f"--json {options.json}: the folder is not there")
+    kept = not options.fresh_pages and keep_pages()
+    results = {}
+    for name in [name for name in PROGRAMS if name in (options.program or PROGRAMS)]:
+        program = PROGRAMS[name]
+        progress(f"{name}: compiling and checking")
+        result, runs = prepare(program, program.size)
+        progress(f"{name}: timing")
+        measure(result, runs, options.budget)
+        if result.gradient.seconds and not options.times_only:
+            progress(f"{name}: the first call, in new processes")
+            result.first_calls = first_calls(name)
+        results[name] = result
+    measured = extras(results, processes=not options.times_only)
+    about = versions({}) | {"numba": numba.__version__, "processor": processor()}
+    about |= {"malloc": "keeps what is freed" if kept else "as it is"}
+    console = Console()
+    terminal(
+        results,
+        [*summary(results, measured), ", ".join(f"{key} {value}" for key, value in about.items())],
+        console if console.is_terminal else Console(width=160),
+    )
+    if options.json:
+        saved = data(results, measured, about, options.budget)
+        options.json.write_text(json.dumps(saved, indent=1) + "\n", encoding="utf-8")
+    return 1 if any(result.wrong for result in results.values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,351 @@
+"""Numba functions that have no compiled gradient, and are refused: `REFUSALS` lists them.
+
+The line that the message has to name ends in the comment `# refused`; where several lines do, it is one of them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numba
+import numpy as np
+from numba import float64, njit, prange
+from numba.experimental import jitclass
+
+__all__ = ["REFUSALS", "Refusal"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A function, its arguments, and words of the message: one of each group, in any case of letters."""
+
+    function: Any
+    primals: tuple[Any, ...]
+    words: tuple[str, ...]
+    argnums: int | tuple[int, ...]
+    helper: Any  # a callee in which the construct may be
+
+    def arguments(self) -> tuple[Any, ...]:
+        """The arguments; of a class an object, which numba compiles when it is made."""
+        return tuple(x() if inspect.isclass(x) else x for x in self.primals)
+
+    def places(self) -> list[str]:
+        """The lines that the message may name, as file:line."""
+        made = []
+        for f in filter(None, (self.function, self.helper)):
+            lines, first = inspect.getsourcelines(f.py_func)
+            file = f.py_func.__code__.co_filename
+            made += [f"{file}:{first + k}" for k, line in enumerate(lines) if line.endswith("# refused\n")]
+        return made
+
+
+#: All of them.
+REFUSALS: list[Refusal] = []
+
+
+def refused(*primals: Any, words: str, argnums: int | tuple[int, ...] = 0, helper: Any = None) -> Callable[[F], F]:
+    """A decorator that appends the function to `REFUSALS`; words are groups, with | between those of a group."""
+
+    def enter(function: F) -> F:
+        REFUSALS.append(Refusal(function, primals, tuple(words.split()), argnums, helper))
+        return function
+
+    return enter
+
+
+A = np.array([0.5, 1.2, 0.8])
+M = np.array([[2.0, 0.5], [0.3, 1.5]])
+COUNT = 0
+
+
+# Statements
+
+
+@refused(A, 5, words="try")
+@njit
+def a_handler(a, k):
+    try:  # refused
+        if k > 3:
+            raise ValueError
+        y = a[0]
+    except Exception:
+        y = 0.0
+    return y * a[1]
+
+
+@refused(0.7, words="with|objmode")
+@njit
+def object_mode(x):
+    with numba.objmode(y="float64"):  # refused
+        y = x * 2.0
+    return y * x
+
+
+@njit
+def multiples(x):
+    for k in range(3):
+        yield x * k  # refused
+
+
+@refused(0.7, words="yield|generator|multiples|for", helper=multiples)
+@njit
+def a_generator_that_is_called(x):
+    s = 0.0
+    for y in multiples(x):  # refused
+        s += y
+    return s
+
+
+@refused(0.7, words="global")
+@njit
+def a_global_statement(x):
+    global COUNT  # refused
+    COUNT = 1
+    return x * COUNT
+
+
+def make_counter():
+    count = 0.0
+
+    @refused(0.7, words="nonlocal")
+    @njit
+    def counter(x):
+        nonlocal count  # refused
+        count = x
+        return count * x
+
+    return counter
+
+
+make_counter()
+
+
+@refused(0.7, words="lambda")
+@njit
+def a_lambda(x):
+    g = lambda t: t * x  # noqa: E731  # refused
+    return g(x)
+
+
+@refused(0.7, words="def|function")
+@njit
+def an_inner_function(x):
+    def g(t):  # refused
+        return t * x
+
+    return g(x)
+
+
+@refused((1.0, 2.0, 3.0), words="star")
+@njit
+def a_starred_target(t):
+    first, *rest = t  # refused
+    return first * rest[0]
+
+
+@refused(A, words="del")
+@njit
+def a_deletion(a):
+    b = a * 2.0
+    del b[0]  # refused
+    return a[1]
+
+
+@refused(2.0, words="match")
+@njit
+def a_match_statement(x):
+    match x:  # refused
+        case 2.0:
+            return x * x
+        case _:
+            return x
+
+
+# Data
+
+
+@refused(0.7, words="list|comprehension")
+@njit
+def a_comprehension(x):
+    ys = [x * k for k in range(3)]  # refused
+    return ys[1] * x
+
+
+@refused(0.7, words="generator|comprehension")
+@njit
+def a_generator_expression(x):
+    return sum(x * k for k in range(3))  # refused
+
+
+@refused(0.7, words="list")
+@njit
+def a_list(x):
+    ys = [x]  # refused
+    for k in range(3):
+        ys.append(ys[-1] * k)
+    return ys[2]
+
+
+@refused(0.7, words="dict")
+@njit
+def a_dict(x):
+    table = {1: x, 2: x * x}  # refused
+    return table[2]
+
+
+@refused(0.7, words="set")
+@njit
+def a_set(x):
+    values = {x, x * x}  # refused
+    return len(values) * x
+
+
+@refused(0.7, words="str")
+@njit
+def strings(x):
+    name = "a" + "b"  # refused
+    return len(name) * x
+
+
+@refused(0.7, 0.3, words="complex")
+@njit
+def complex_numbers(x, y):
+    z = complex(x, y)  # refused
+    return abs(z * z)
+
+
+@refused(0.7, words="complex")
+@njit
+def an_imaginary_literal(x):
+    z = x + 2j  # refused
+    return abs(z)
+
+
+@jitclass([("value", float64)])
+class Box:
+    def __init__(self):
+        self.value = 0.5
+
+
+@refused(Box, 0.7, words="attribute|box|class", argnums=1)
+@njit
+def an_object(b, x):  # refused
+    return b.value * x  # refused
+
+
+@refused(Box, 0.7, words="attribute|box|class", argnums=1)
+@njit
+def an_attribute_that_is_assigned(b, x):  # refused
+    b.value = x  # refused
+    return x * x
+
+
+RECORDS = np.zeros(2, dtype=[("mass", "f8"), ("speed", "f8")])
+
+
+@refused(RECORDS, 0.7, words="array|record|mass|index", argnums=1)
+@njit
+def a_structured_array(records, x):  # refused
+    return records[0]["mass"] * x  # refused
+
+
+@refused(np.array([1.0 + 2.0j]), 0.7, words="complex", argnums=1)
+@njit
+def a_complex_array(z, x):  # refused
+    return z[0].real * x  # refused
+
+
+# Functions
+
+
+@refused(M, A[:2].copy(), words="linalg.solve")
+@njit
+def a_linear_system(m, b):
+    return np.linalg.solve(m, b)[0]  # refused
+
+
+@refused(A, words="sort")
+@njit
+def a_sort(a):
+    return np.sort(a)[0]  # refused
+
+
+@refused(A, words="sort")
+@njit
+def a_sort_in_place(a):
+    a.sort()  # refused
+    return a[0]
+
+
+@refused(0.7, words="random")
+@njit
+def a_random_number(x):
+    return x * np.random.normal()  # refused
+
+
+@refused(A, words="prange|parallel")
+@njit(parallel=True)
+def a_parallel_loop(a):  # refused
+    s = 0.0
+    for i in prange(len(a)):  # refused
+        s += a[i] * a[i]
+    return s
+
+
+def in_python(x):
+    return x * x
+
+
+@refused(0.7, words="in_python njit")
+@njit
+def a_call_of_plain_python(x):
+    return in_python(x)  # refused
+
+
+@numba.vectorize
+def soft(x):
+    return x * x
+
+
+@refused(0.7, words="soft")
+@njit
+def a_call_of_a_ufunc(x):
+    return soft(x) * 2.0  # refused
+
+
+@refused(1.0, 2.0, words="[*]|star", argnums=(0, 1))
+@njit
+def any_number_of_arguments(*xs):  # refused
+    return xs[0] * xs[1]
+
+
+# Indices
+
+
+@refused(A, np.array([0, 2]), words="index")
+@njit
+def an_index_array(a, places):
+    return np.sum(a[places])  # refused
+
+
+@refused(A, words="index")
+@njit
+def a_mask(a):
+    a[a > 1.0] = 0.0  # refused
+    return np.sum(a)
+
+
+def without_source():
+    """A function that exec made, and one whose file has gone."""
+    names: dict[str, Any] = {}
+    exec("def from_exec(x):\n    return x * x\n", names)
+    file = "<there is no such file>"
+    linecache.cache.pop(file, None)
+    exec(compile("def from_nowhere(x):\n    return x * x\n", file, "exec"), names)
+    return [njit(names[name]) for name in ("from_exec", "from_nowhere")]

@@ -1,0 +1,81 @@
+"""The plain Python function that a numba function was made from, such that the eager tape can run it.
+
+    twin f = f.py_func, with other functions in its globals, its closure and its defaults:
+             numba's dispatchers -> their twins        math -> dualrev.math        numpy -> dualrev.numpy
+
+The code is the same. float(x) and np.float32(x) give x itself if it is being differentiated: everything is computed in
+double precision.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+import types
+from typing import Any
+
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+
+import dualrev as dr
+from dualrev.overload import DualNumber
+
+__all__ = ["twin"]
+
+
+def twin(x: Any, memo: dict[int, Any] | None = None) -> Any:
+    """The twin of a numba function, and of what may stand beside one: modules, functions, tuples; else x itself."""
+    memo = {} if memo is None else memo
+    if isinstance(x, tuple) and not hasattr(x, "_make"):
+        return tuple(twin(u, memo) for u in x)
+    if isinstance(x, Dispatcher):
+        return memo[id(x)] if id(x) in memo else _function(x, memo)
+    if x is math:
+        return dr.math
+    if x is np:
+        return _NUMPY
+    if isinstance(x, types.BuiltinFunctionType) and x.__module__ == "math":
+        return getattr(dr.math, x.__name__)
+    if callable(x) and getattr(np, getattr(x, "__name__", ""), None) is x:
+        return getattr(_NUMPY, x.__name__)
+    return x
+
+
+def _function(dispatcher: Any, memo: dict[int, Any]) -> Any:
+    f, names, cells = dispatcher.py_func, {}, []
+    for cell in f.__closure__ or ():
+        cells.append(memo.setdefault(id(cell), types.CellType()))
+    made = types.FunctionType(f.__code__, names, f.__name__, None, tuple(cells))
+    memo[id(dispatcher)] = made  # before its names are looked up: it may call itself
+    for own, cell in zip(f.__closure__ or (), cells, strict=True):
+        cell.cell_contents = twin(own.cell_contents, memo)
+    used = {name: f.__globals__[name] for name in f.__code__.co_names if name in f.__globals__}
+    names.update({name: twin(x, memo) for name, x in used.items()})
+    names["__builtins__"] = {**vars(builtins), "float": _float}
+    made.__defaults__ = twin(f.__defaults__, memo)
+    return made
+
+
+def _float(x: Any = 0.0) -> Any:
+    return x if isinstance(x, DualNumber) else float(x)
+
+
+class _Float64(np.float64):
+    """np.float64, as a type and as a conversion."""
+
+    def __new__(cls, x: Any = 0.0) -> Any:
+        return _float(x)
+
+
+class _Numpy(types.ModuleType):
+    """dualrev.numpy, with conversions of numbers."""
+
+    float64 = float32 = _Float64
+    int64 = int32 = staticmethod(int)
+    bool_ = staticmethod(bool)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(dr.numpy, name)
+
+
+_NUMPY = _Numpy("numpy")

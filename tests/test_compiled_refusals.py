@@ -1,0 +1,193 @@
+"""What compiled gradients refuse: always, and with a message that says where, what, why, and what to write instead."""
+
+import numpy as np
+import pytest
+from compiled.refusals import REFUSALS, without_source
+from numba import njit
+from numba.core.errors import NumbaError, UnsupportedBytecodeError
+
+import dualrev as dr
+from dualrev.errors import ArgumentError, ArgumentNumberError, OutputError, ScalarError, UnsupportedError
+
+compiled = pytest.mark.skipif(not hasattr(dr, "derivative_source"), reason="the compiler does not exist yet")
+every_refusal = pytest.mark.parametrize("case", REFUSALS, ids=[case.function.__name__ for case in REFUSALS])
+
+#: Functions that numba refuses as well.
+NOT_NUMBA = {
+    "a_global_statement",
+    "a_starred_target",
+    "a_deletion",
+    "a_generator_expression",
+    "a_call_of_plain_python",
+}
+
+
+def check_message(text, places, words):
+    """It names one of the places, a word of each group, and a remedy."""
+    assert any(place + ":" in text or text.rstrip().endswith(place) for place in places), (text, places)
+    for group in words:
+        assert any(word.strip("[]").lower() in text.lower() for word in group.split("|")), (text, group)
+    assert "Write " in text, text
+
+
+@pytest.mark.slow
+@every_refusal
+def test_numba_takes_what_is_refused(case):
+    assert case.places()
+    if case.function.__name__ in NOT_NUMBA:
+        with pytest.raises((NumbaError, UnsupportedBytecodeError)):
+            case.function(*case.arguments())
+    else:
+        assert isinstance(case.function(*case.arguments()), float)
+
+
+@compiled
+@every_refusal
+@pytest.mark.parametrize("transformed", [dr.grad, dr.value_and_grad])
+def test_a_gradient_is_refused(case, transformed):
+    """At the first call at the latest, and at the second one too."""
+    for _ in range(2):
+        with pytest.raises(UnsupportedError) as caught:
+            transformed(case.function, case.argnums)(*case.arguments())
+        check_message(str(caught.value), case.places(), case.words)
+
+
+def is_real_array(x):
+    return isinstance(x, np.ndarray) and x.dtype.kind == "f"
+
+
+@compiled
+@every_refusal
+def test_pullbacks_tangents_and_sources_are_refused(case):
+    args = case.arguments()
+    tangents = tuple(x if isinstance(x, (float, tuple)) or is_real_array(x) else None for x in args)
+    for call in (
+        lambda: dr.vjp(case.function, *args),
+        lambda: dr.jvp(case.function, args, tangents),
+        lambda: dr.derivative_source(case.function, *args),
+    ):
+        with pytest.raises(UnsupportedError) as caught:
+            call()
+        check_message(str(caught.value), case.places(), case.words)
+
+
+@compiled
+@pytest.mark.parametrize("name", ["a_list", "a_linear_system", "an_index_array"])
+def test_the_message_survives_a_call_from_numba(name):
+    """Inside of njit numba may wrap the error in its own."""
+    case = next(case for case in REFUSALS if case.function.__name__ == name)
+
+    def call_from_numba():
+        gradient = dr.grad(case.function)
+
+        @njit
+        def caller(*args):
+            return gradient(*args)
+
+        return caller(*case.arguments())
+
+    with pytest.raises((UnsupportedError, NumbaError)) as caught:
+        call_from_numba()
+    check_message(str(caught.value), case.places(), case.words)
+
+
+@compiled
+def test_a_refusal_in_a_callee_names_the_line_of_the_callee():
+    case = next(case for case in REFUSALS if case.function.__name__ == "a_sort")
+    callee = case.function
+
+    @njit
+    def outer(a):
+        return callee(a) * 2.0
+
+    with pytest.raises(UnsupportedError) as caught:
+        dr.grad(outer)(np.array([2.0, 1.0]))
+    check_message(str(caught.value), case.places(), case.words)
+
+
+@compiled
+@pytest.mark.parametrize("f", without_source(), ids=lambda f: f.__name__)
+def test_a_function_without_source_says_so(f):
+    with pytest.raises(UnsupportedError, match=r"source.*Write ") as caught:
+        dr.grad(f)(0.7)
+    assert f.__name__ in str(caught.value)
+
+
+# What is asked for in the wrong way
+
+
+@njit
+def product(x, n):
+    return x * n
+
+
+@njit
+def twice(a):
+    return a * 2
+
+
+@njit
+def whole(x):
+    return int(x * 3.0)
+
+
+@njit
+def nothing(a):
+    a[0] = 1.0
+
+
+@compiled
+@pytest.mark.parametrize("argnums", [1, (0, 1)])
+def test_an_int_argument_is_not_differentiated(argnums):
+    with pytest.raises(ArgumentError, match="real scalar"):
+        dr.grad(product, argnums)(2.0, 3)
+
+
+@compiled
+def test_int_arguments_only():
+    with pytest.raises(ArgumentError, match="real scalar"):
+        dr.grad(product)(2, 3)
+    with pytest.raises(ArgumentError, match="real scalar"):
+        dr.vjp(product, 2, 3)
+
+
+@compiled
+@pytest.mark.parametrize("argnums", [2, -3, (0, 0), (), 0.5])
+def test_argnums_that_name_no_argument(argnums):
+    with pytest.raises((ArgumentNumberError, TypeError), match=r"argnums|int"):
+        dr.grad(product, argnums)(2.0, 3)
+
+
+@compiled
+@pytest.mark.parametrize(("f", "x"), [(twice, np.ones(2)), (whole, 2.5), (nothing, np.ones(2))])
+def test_a_gradient_is_that_of_one_real_number(f, x):
+    with pytest.raises((ScalarError, OutputError), match="real"):
+        dr.grad(f)(x)
+
+
+@compiled
+@pytest.mark.parametrize(("f", "x"), [(whole, 2.5), (nothing, np.ones(2))])
+def test_a_pullback_needs_a_real_result(f, x):
+    with pytest.raises(OutputError, match="no real scalar"):
+        dr.vjp(f, x)
+
+
+@compiled
+def test_print_has_no_derivative_or_is_refused(capfd):
+    @njit
+    def speaks(x):
+        print(x)
+        return x * x
+
+    try:
+        gradient = dr.grad(speaks)(3.0)
+    except UnsupportedError as error:
+        assert "print" in str(error)  # noqa: PT017
+    else:
+        assert gradient == 6.0
+        assert capfd.readouterr().out == "3.0\n"
+
+
+@compiled
+def test_the_error_is_part_of_the_api():
+    assert dr.UnsupportedError is UnsupportedError
