@@ -793,7 +793,10 @@ class _Expansion:
         """array[...] = value, or array[...] (symbol)= value."""
         ndim = self.kind(array).ndim
         arrays = self.array_leaves(value)
-        if symbol is None and any(self.alias.same(array, self.named(a, line)) for a in arrays):
+        shared = [a for a in arrays if self.alias.same(array, self.named(a, line))]
+        if symbol is not None and isinstance(value, str) and value in self.lazy and set(shared) - {array}:
+            self.materialise(value)
+        if symbol is None and shared:
             if isinstance(value, str) and value in self.lazy:
                 self.materialise(value)
             else:

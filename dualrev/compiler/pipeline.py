@@ -223,10 +223,10 @@ class _Module:
         self.used_names.add(name)
         return name
 
-    def reverse_of(self, f: Any, e: Expanded, varied: set[str], pattern: dict[str, int], shadowless: set[str], joint: bool) -> Reverse:
+    def reverse_of(self, f: Any, e: Expanded, varied: set[str], pattern: dict[str, int], shadowless: set[str], joint: bool, wanted: set[int] | None = None) -> Reverse:
         checked = f.targetoptions.get("error_model", "python") == "python"
         return Reverse(
-            e, lambda s: self.effects(s, e), self.unit, varied, pattern, shadowless, joint, checked
+            e, lambda s: self.effects(s, e), self.unit, varied, pattern, shadowless, joint, checked, wanted
         )
 
     def write_unit(self, unit: Unit, f: Any, e: Expanded, flags: Any, wanted: Any, pattern: Any) -> None:
@@ -234,7 +234,9 @@ class _Module:
         varied = {x for x, flag in zip(inputs, flags, strict=True) if flag}
         numbers = {x: n for x, n in zip(inputs, pattern, strict=True) if n is not None}
         shadowless = {x for x, flag, n in zip(inputs, flags, pattern, strict=True) if n is not None and not flag}
-        r = self.reverse_of(f, e, varied, numbers, shadowless, joint=False)
+        places = [k for k, x in enumerate(leaves(e.result)) if x != Const(None)]
+        chosen = {k for k, w in zip(places, wanted, strict=False) if w}
+        r = self.reverse_of(f, e, varied, numbers, shadowless, joint=False, wanted=chosen)
         line = e.lowered.source.tree.lineno
         forward = r.forward()
         results = [syntax.atom(x) for x in r.result_leaves if x != Const(None)]
@@ -257,7 +259,7 @@ class _Module:
         unit.finish(r.uses_tape, not r.uses_tape and not array_wanted, needs, content)
         extra = ["tape", "KEPT"] if unit.uses_tape else []
         cts = [
-            f"d_result_{k}" for k, (x, w) in enumerate(zip(r.result_leaves, wanted, strict=False)) if w and self.scalar(x, e)
+            f"d_result_{k}" for k, x in enumerate(r.result_leaves) if k in chosen and self.scalar(x, e)
         ]
         given = [names[x] for k, x in enumerate(inputs) if unit.needs(k)]
         back = [

@@ -58,14 +58,17 @@ class Reverse:
         shadowless: set[str],
         joint: bool,
         checked_division: bool,
+        wanted: set[int] | None = None,
     ) -> None:
         self.e, self.effects, self.callee, self.joint = e, effects, callee, joint
         self.checked_division = checked_division
         self.leaves = [x for p in e.parameters for x in leaves(p)]
         self.result_leaves = leaves(e.result)
+        self.wanted = set(range(len(self.result_leaves))) if wanted is None else wanted  # whose cotangent is given
         self.classes = Classes(e, pattern, effects)
         arrays = {x for x in self.leaves if is_array(e.types.get(x))}
-        useful = {x for x in self.result_leaves if isinstance(x, str)} | (set() if joint else arrays)
+        useful = {x for k, x in enumerate(self.result_leaves) if isinstance(x, str) and k in self.wanted}
+        useful |= set() if joint else arrays
         self.activity = Activity(e, self.classes, effects, varied, useful, shadowless)
         self.flow = Flow(self.leaves, e.body, self.result_leaves)
         self.taken = set(e.types) | set(self.leaves) | set(e.lowered.refs)
@@ -477,7 +480,7 @@ class Reverse:
         self.available: list[set[Value]] = [set()]
         self.zero = set(self.occurs) | {x for x in self.leaves if self.is_scalar(x)}
         for k, x in enumerate(self.result_leaves):
-            if self.is_scalar(x):
+            if k in self.wanted and self.is_scalar(x):
                 self.contribute(x, self.seeds[k], 0)
         self.reverse_block(self.e.body)
         for x in self.leaves:

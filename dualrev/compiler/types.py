@@ -190,7 +190,7 @@ def _webs(lowered: Lowered, argtypes: tuple[Any, ...], places: Any, func_ir: Any
             found = at.setdefault(inst.loc.line, {"read": {}, "write": {}})
             for var in inst.list_vars():
                 wrote = isinstance(inst, ir.Assign) and var is inst.target
-                found["write" if wrote else "read"].setdefault(var.unversioned_name, var.name)
+                found["write" if wrote else "read"].setdefault(var.name.split(".")[0], var.name)
     versions: dict[str, list[str]] = {}
     for version in typemap:
         if not version.startswith(("$", "arg.")):
