@@ -43,6 +43,10 @@ class Classes:
                             x = atom_name(inputs[k]) if isinstance(k, int) else None
                             if x is not None:
                                 self.join(t, x)
+                for group in effects(s).groups:
+                    names = [x for x in (atom_name(inputs[k]) for k in group) if x is not None]
+                    for x in names[1:]:
+                        self.join(x, names[0])
                 # results of one call may share memory among themselves
                 arrays = [t for t in s.targets if is_array(e.types.get(t))]
                 for t in arrays[1:]:

@@ -107,6 +107,7 @@ class _Expansion:
         self.out: list[Any] = []
         self.count = 0
         self.lazy: dict[str, _Lazy] = {}
+        self.part_names: dict[tuple[str, int], str] = {}
         self.uses = Counter(x for s in walk(lowered.body) for x in reads(s) if isinstance(x, str))
         self.uses[lowered.result] += 1  # type: ignore[index]
         self.classes: dict[Any, Ref] = {}
@@ -204,14 +205,20 @@ class _Expansion:
         cls = None
         if isinstance(kind, types.BaseNamedTuple):
             cls = self.class_ref(kind.instance_class)
-        return Node(tuple(self.parts(f"{x}_{k}", t) for k, t in enumerate(kind.types)), cls)
+        return Node(tuple(self.parts(self.part_name(x, k), t) for k, t in enumerate(kind.types)), cls)
+
+    def part_name(self, x: str, k: int) -> str:
+        """The name of a part of a tuple: t_0, unless the program has a variable of this name."""
+        if (x, k) not in self.part_names:
+            name = f"{x}_{k}"
+            while name in self.typed.of or name in self.part_names.values():
+                name += "_"
+            self.part_names[x, k] = name
+        return self.part_names[x, k]
 
     def class_ref(self, cls: Any) -> Ref:
         if cls not in self.classes:
-            found = [r for r in self.lowered.refs.values() if r.value is cls]
-            path: tuple[Any, ...] = ("class", cls.__module__, cls.__qualname__)
-            self.classes[cls] = found[0] if found else Ref(f"_{cls.__name__}", cls, path)
-            self.lowered.refs[self.classes[cls].name] = self.classes[cls]
+            self.classes[cls] = next(r for r in self.lowered.refs.values() if r.value is cls)
         return self.classes[cls]
 
     def constant_tree(self, x: Ref) -> Any:
@@ -319,7 +326,7 @@ class _Expansion:
         elif is_array(of) and name in ("size", "ndim"):
             self.plain(f"a.{name}", s.line, target=s.target, a=base)
         elif is_array(of) and name == "T":
-            self.let("view", (base,), syntax.name("a.T"), s.line, target=s.target)
+            self.let("view", (base,), syntax.name("BASE.T"), s.line, target=s.target)
         else:
             self.refuse(s.line, f"the attribute .{name}", "it is not known", "shape, size, ndim or T")
 
@@ -575,8 +582,11 @@ class _Expansion:
             self.let("copy", (x,), None, s.line, target=s.target)
             return
         base = x if isinstance(x, str) else self.let("copy", (x,), None, s.line, source)
-        self.empty_like(s.target, base, s.line)
-        self.over(s.target, kind.ndim, s.line, lambda i: self.put(s.target, i, self.pick(base, i, s.line), s.line))
+        made = s.target if s.target != base else self.temp(kind)
+        self.empty_like(made, base, s.line)
+        self.over(made, kind.ndim, s.line, lambda i: self.put(made, i, self.pick(base, i, s.line), s.line))
+        if made != s.target:
+            self.let("copy", (made,), None, s.line, target=s.target)
 
     def reshaped(self, s: Let, kind: Any) -> None:
         x = s.args[0]
@@ -587,7 +597,7 @@ class _Expansion:
         if s.info[0] == "np.transpose" and len(s.args) > 1:
             self.refuse(s.line, "transpose with axes", "it is not known", "a.T")
         names = tuple(dict.fromkeys(y for a in s.args[1:] for y in leaves(self.tree(a)) if isinstance(y, str)))
-        inner = syntax.expression(s, lambda y: syntax.name("a") if y == x else self.syntax_tree(self.tree(y)))
+        inner = syntax.expression(s, lambda y: syntax.name("BASE") if y == x else self.syntax_tree(self.tree(y)))
         self.let("view", (x, *names), inner, s.line, target=s.target)
 
     def dot(self, s: Let, kind: Any) -> None:
@@ -692,7 +702,7 @@ class _Expansion:
                 kind = self.kind(a)
                 view = self.temp(types.Array(kind.dtype, ndim, "A"))
                 spread[a] = view
-                tree = syntax.name(f"runtime.spread(a, {shape_of}.shape)")
+                tree = syntax.name(f"runtime.spread(BASE, {shape_of}.shape)")
                 self.let("view", (a, shape_of), tree, line, target=view)
         lazies = {y: self.lazy[y] for y in self.lazy_names(x)}
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import ModuleType
@@ -30,7 +31,8 @@ from dualrev.primitives import PRIMITIVES
 
 __all__ = ["Lowered", "lower"]
 
-_RESERVED = {"math", "np", "numba", "njit", "runtime"}
+#: Names that emitted code has for itself.
+_RESERVED = re.compile(r"(math|np|numba|njit|runtime|tape|words|top|ct|BASE|KEPT)_*|(d_)?(result|final|ct|trips)_\d+_*|kept_.*|[dt]_.*")
 
 
 @dataclass(eq=False)
@@ -70,7 +72,7 @@ class _Lowering:
         self.parameters = [a.arg for a in [*args.posonlyargs, *args.args, *args.kwonlyargs]]
         self.assigned = self._assigned(source.tree.body)
         self.locals = {*self.parameters, *self.assigned}
-        self.inside: dict[str, int] = {}
+        self.own_names: dict[str, str] = {}
 
     def run(self) -> Lowered:
         tree = self.source.tree
@@ -106,7 +108,15 @@ class _Lowering:
         self.source.refuse(node, what, why, instead)
 
     def name(self, name: str) -> str:
-        return f"{name}_" if name in _RESERVED else name
+        """What a variable of the user's is called here."""
+        if name not in self.own_names:
+            made = name
+            if name.startswith("_") or _RESERVED.fullmatch(name):
+                made = f"u_{name.lstrip('_')}"
+                while made in self.locals or made in self.own_names.values():
+                    made += "_"
+            self.own_names[name] = made
+        return self.own_names[name]
 
     def temp(self) -> str:
         self.count += 1

@@ -9,7 +9,7 @@ argument types, active arguments and arguments that may share memory.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numba
@@ -48,6 +48,7 @@ class Effects:
     writes: list[bool]
     aliases: list[list[int]]
     shared: bool = False
+    groups: list[list[int]] = field(default_factory=list)  # arguments that it treats as one memory
 
 
 def emit(f: Any, transform: str, argnums: Any, argtypes: tuple[Any, ...]) -> Emitted:
@@ -185,6 +186,7 @@ class _Module:
                 made.aliases[j] = of_class.get(classes.find(x), [])
                 found.append(classes.find(x))
         made.shared = len(found) > len(set(found))
+        made.groups = [some for some in of_class.values() if len(some) > 1]
         self.effects_of[key] = made
         return made
 
@@ -195,7 +197,7 @@ class _Module:
         e = caller.e
         inputs = [x for a in s.args for x in leaves(a)]
         effects = self.effects(s, e)
-        flags = tuple(caller.is_active(x) for x in inputs)
+        flags = tuple(caller.is_active(x) or caller.shares(x) for x in inputs)
         wanted = tuple(caller.is_active(t) for t in s.targets)
         if not any(effects.writes) and not any(wanted):
             return None
@@ -316,6 +318,8 @@ class _Module:
         parameters = [a.arg for a in [*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs]]
         count = len(parameters)
         primals, cts = argtypes[:count], argtypes[count:]
+        for k, kind in enumerate(primals):
+            self.find_classes(kind, (("arg", k),))
         functions = {
             name: Static(kind.dispatcher, (("arg", k),))
             for k, (name, kind) in enumerate(zip(parameters, primals, strict=True))
@@ -400,6 +404,18 @@ class _Module:
         self.function(name, given, doc, body, e, f)
         del line
         return self.finish(name, f"{doc} Made by dualrev from {source.file}.")
+
+    def find_classes(self, kind: Any, path: tuple[Any, ...]) -> None:
+        """Name the classes of named tuples among the arguments."""
+        if isinstance(kind, types.BaseNamedTuple):
+            cls = kind.instance_class
+            name = f"_{cls.__name__}"
+            while name in self.refs and self.refs[name].value is not cls:
+                name += "_"
+            self.refs.setdefault(name, Ref(name, cls, (*path, ("attr", "instance_class"))))
+        if isinstance(kind, types.BaseTuple):
+            for k, part in enumerate(kind.types):
+                self.find_classes(part, (*path, ("attr", "types"), ("item", k)))
 
     def describe(self, transform: str, argnums: Any, name: str) -> str:
         if transform == "grad":

@@ -32,7 +32,7 @@ from numba.core import types
 from dualrev.compiler import syntax
 from dualrev.compiler.activity import Activity, Classes, atom_name
 from dualrev.compiler.code import Assign, Code, Pop, Push, Suite
-from dualrev.compiler.core import Call, Const, Effect, For, If, Let, Node, Store, While, leaves, reads, walk, writes
+from dualrev.compiler.core import Call, Const, Effect, For, If, Let, Node, Ref, Store, While, leaves, reads, walk, writes
 from dualrev.compiler.expand import Expanded, is_array, is_real, is_real_array
 from dualrev.compiler.flow import Flow, Region, Value
 from dualrev.compiler.partials import partial, scaled
@@ -75,6 +75,7 @@ class Reverse:
         self.parameter_classes = {self.classes.find(x) for x in arrays}
         self.content: dict[str, set[int]] = {}  # class -> where the reverse sweep needs its elements as they were
         self.names: dict[Value, str] = {}
+        self.cotangents: dict[str, str] = {}
         self.locals_of: dict[int, set[str]] = {}
         self.occurs = self._occurrences()
         self.needed_parameters: set[str] = set()
@@ -203,10 +204,12 @@ class Reverse:
 
     def cotangent(self, x: str) -> str:
         """The name of the cotangent of a variable, or of the shadow of an array."""
-        name = f"d_{x.lstrip('_')}" if not x.startswith("_") else f"d{x}"
-        while name in self.e.types:
-            name += "_"
-        return name
+        if x not in self.cotangents:
+            name = f"d_{x.lstrip('_')}"
+            while name in self.e.types or name in self.cotangents.values():
+                name += "_"
+            self.cotangents[x] = name
+        return self.cotangents[x]
 
     def d(self, x: str) -> ast.expr:
         return ast.Name(self.cotangent(x))
@@ -341,7 +344,7 @@ class Reverse:
         elif s.op == "view" and isinstance(s.info, ast.expr):
             first, *rest = s.args
             names: dict[str, Any] = {x: x for x in rest}
-            names["a"] = first
+            names["BASE"] = first
             tree = syntax.substitute(s.info, lambda x: sub(names[x]) if x in names else None)
         elif s.op == "alloc":
             inside = set(s.args)
@@ -433,10 +436,20 @@ class Reverse:
             self.assign_results(s, syntax.call(s.function.name, *args))
             return
         flat_args = [syntax.atom(x) for a in s.args for x in leaves(a)]
-        shadows = [self.d(x) for x in self.call_leaves(s) if self.has_shadow(x)]
+        shadows = [self.shadow_argument(x, self.d) for x in self.call_leaves(s) if self.shares(x)]
         self.with_tape(unit, s.line, lambda extra: self.assign_results(
             s, syntax.call(unit.forward_name, *flat_args, *shadows, *extra), [t for t in s.targets if self.has_shadow(t)]
         ))
+
+    def shares(self, x: Any) -> bool:
+        """Whether an argument may share memory with arrays that have shadows."""
+        if isinstance(x, Ref):
+            return is_real_array(self.kind_of(x)) and self.classes.find(x.name) in self.activity.active
+        return self.has_shadow(x)
+
+    def shadow_argument(self, x: Any, shadow: Callable[[str], ast.expr]) -> ast.expr:
+        """The shadow of an argument; a frozen array gets one that is thrown away."""
+        return syntax.call("np.zeros_like", syntax.atom(x)) if isinstance(x, Ref) else shadow(x)
 
     def call_leaves(self, s: Call) -> list[Any]:
         return [x for a in s.args for x in leaves(a)]
@@ -840,7 +853,7 @@ class Reverse:
                 args.append(self.get(x, s))
             if is_array(self.kind_of(x) if not isinstance(x, Const) else None) and unit.reads_content(k):
                 self.touch(x, s)
-        args += [self.get_shadow(x, s) for x in inputs if self.has_shadow(x)]
+        args += [self.shadow_argument(x, lambda y: self.get_shadow(y, s)) for x in inputs if self.shares(x)]
         for t in results:
             args.append(ast.Constant(0.0) if t in self.zero else self.d(t))
         targets = [x for x in inputs if self.is_scalar(x)]
