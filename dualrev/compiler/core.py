@@ -83,12 +83,13 @@ class Let:
 
 @dataclass(eq=False)
 class Store:
-    """array[index] = value."""
+    """array[index] op value, where op is =, += or -=."""
 
     array: str
     index: Index
     value: Atom
     line: int
+    op: str = "="
 
 
 @dataclass(eq=False)

@@ -90,7 +90,7 @@ class Forward(Reverse):
         """A statement, and the tangents of what it makes."""
         super().forward_statement(s)
         if isinstance(s, Store) and self.has_shadow(s.array):
-            self.assign(syntax.subscript(self.d(s.array), s.index, syntax.atom), self.tangent(s.value), s.line)
+            self.assign(syntax.subscript(self.d(s.array), s.index, syntax.atom), self.tangent(s.value), s.line, s.op)
 
     def tangent(self, x: Any) -> ast.expr:
         """The tangent of a scalar atom."""

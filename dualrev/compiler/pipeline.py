@@ -18,12 +18,13 @@ from numba.core import types
 from dualrev.compiler import forward as forward_mode
 from dualrev.compiler import syntax
 from dualrev.compiler.code import Assign, Code, lines_of
-from dualrev.compiler.core import Call, Const, Node, Ref, leaves, walk, writes
+from dualrev.compiler.core import Call, Const, If, Let, Node, Ref, leaves, walk, writes
 from dualrev.compiler.activity import Classes
 from dualrev.compiler.expand import Expanded, expand, is_array, is_real, is_real_array
 from dualrev.compiler.lower import lower
-from dualrev.compiler.plan import changed
+from dualrev.compiler.plan import CHEAP, changed
 from dualrev.compiler.reverse import Reverse
+from dualrev.compiler.simplify import simplify
 from dualrev.compiler.source import Static, read
 from dualrev.compiler.types import infer
 from dualrev.errors import ArgumentError, ArgumentNumberError, ScalarError
@@ -48,6 +49,7 @@ class Effects:
     writes: list[bool]
     aliases: list[list[int]]
     shared: bool = False
+    cheap: bool = False  # short, of numbers only, without loops: may be called twice
     groups: list[list[int]] = field(default_factory=list)  # arguments that it treats as one memory
 
 
@@ -116,7 +118,9 @@ class _Module:
             source = read(f)
             lowered = lower(source, path, functions, self.refs)
             typed = infer(lowered, argtypes)
-            self.expanded_of[key] = expand(lowered, typed, argtypes)
+            made = expand(lowered, typed, argtypes)
+            simplify(made.body, leaves(made.result))
+            self.expanded_of[key] = made
         return self.expanded_of[key]
 
     def callee(self, s: Call, e: Expanded) -> tuple[Any, Expanded]:
@@ -186,9 +190,25 @@ class _Module:
                 made.aliases[j] = of_class.get(classes.find(x), [])
                 found.append(classes.find(x))
         made.shared = len(found) > len(set(found))
+        made.cheap = self.is_cheap(e)
         made.groups = [some for some in of_class.values() if len(some) > 1]
         self.effects_of[key] = made
         return made
+
+    def is_cheap(self, e: Expanded) -> bool:
+        """Whether a function is short, without loops, arrays, and costly operations."""
+        count = 0
+        for s in walk(e.body):
+            count += 1
+            if isinstance(s, Let):
+                if s.op not in ("copy", "plain", "prim") or (s.op == "prim" and s.info[0].name not in CHEAP):
+                    return False
+            elif isinstance(s, Call):
+                if not self.effects(s, e).cheap:
+                    return False
+            elif not isinstance(s, If):
+                return False
+        return count <= 60 and not any(is_array(e.types.get(x)) for p in e.parameters for x in leaves(p))
 
     # Derivatives of called functions
 

@@ -13,15 +13,15 @@ import ast
 from collections import deque
 from typing import Any
 
-from dualrev.compiler.core import Call, Const, Let, Store, leaves, walk
+from dualrev.compiler.core import Call, Const, For, Let, Store, leaves, walk
 from dualrev.compiler.expand import Expanded, is_array
 from dualrev.compiler.activity import Activity, atom_name
 from dualrev.compiler.flow import Flow, Value
 
-__all__ = ["Plan", "reads_memory"]
+__all__ = ["CHEAP", "Plan", "changed", "reads_memory"]
 
-_CHEAP = {"add", "sub", "mul", "div", "neg", "pos", "abs", "sqrt", "maximum", "minimum", "copysign", "sign", "floor"}
-_WORD, _FLAG, _ARRAY = 8, 7, 40  # what it costs to record a number, a bool, an array
+CHEAP = {"add", "sub", "mul", "div", "neg", "pos", "abs", "sqrt", "maximum", "minimum", "copysign", "sign", "floor"}
+_WORD, _FLAG, _ARRAY = 10, 3, 60  # what it costs to record a number, a bool, an array
 
 
 def reads_memory(s: Any, e: Expanded) -> list[str]:
@@ -46,11 +46,13 @@ def reads_memory(s: Any, e: Expanded) -> list[str]:
 class Plan:
     """Which values are recorded, and which computed again."""
 
-    def __init__(self, e: Expanded, flow: Flow, activity: Activity, effects: Any, joint: bool) -> None:
+    def __init__(self, e: Expanded, flow: Flow, activity: Activity, effects: Any, joint: bool, forbidden: set[str]) -> None:
+        self.forbidden = forbidden
         self.e, self.flow, self.activity, self.effects, self.joint = e, flow, activity, effects, joint
         self.recorded: set[Value] = set()
         self.again: set[Value] = set()
         self.alive: set[Value] = set()
+        self.linear = {v: found for v in flow.values if (found := self.progression(v)) is not None}
         self.clobbers: dict[str, list[int]] = {}
         for s in walk(e.body):
             for x in changed(s, effects):
@@ -113,24 +115,58 @@ class Plan:
 
     def dependencies(self, v: Value) -> list[Value]:
         """What is needed to compute v again."""
-        if v.kind != "op" or not isinstance(v.statement, Let):
+        if v in self.linear:
+            return [v.parts[0], *(u for u in self.flow.reads[v.statement].values())]
+        if v.kind != "op" or not isinstance(v.statement, (Let, Call)):
             return []
         return list(self.flow.reads[v.statement].values())
 
     def can_repeat(self, v: Value, last: int) -> bool:
         """Whether v may be computed again as late as at `last`."""
         s = v.statement
+        if v in self.linear:
+            return True
+        if v.kind == "op" and isinstance(s, Call):
+            return self.can_call(s, v.position, last)
         if v.kind != "op" or not isinstance(s, Let) or s.op not in ("copy", "plain", "prim", "load", "view"):
             return False
-        if s.op == "prim" and s.info[0].name not in _CHEAP:
+        if s.op == "prim" and s.info[0].name not in CHEAP:
             whole = s.info[0].name == "pow" and isinstance(s.args[1], Const) and isinstance(s.args[1].value, int)
             if not whole or abs(s.args[1].value) > 4:
                 return False
         for x in reads_memory(s, self.e):
             key = self.activity.classes.find(x)
-            if any(v.position < p <= last for p in self.clobbers.get(key, [])):
+            if key in self.forbidden or any(v.position < p <= last for p in self.clobbers.get(key, [])):
                 return False
         return True
+
+    def can_call(self, s: Call, position: int, last: int) -> bool:
+        """Whether a call may be made again: a short function of numbers, or of arrays that stay as they are."""
+        if not self.effects(s).cheap or any(is_array(self.e.types.get(t)) for t in s.targets):
+            return False
+        for x in (x for a in s.args for x in leaves(a)):
+            if is_array(self.e.types.get(x) if isinstance(x, str) else None):
+                return False
+        return True
+
+    def progression(self, v: Value) -> tuple[str, int] | None:
+        """For a whole number that each iteration of a For changes by a constant: the sign and the constant."""
+        loop = v.statement
+        if v.kind != "header" or not isinstance(loop, For) or len(v.parts) != 2 or loop.step != Const(1):
+            return None
+        if str(self.e.types.get(v.variable)) != "int64":
+            return None
+        end = v.parts[1]
+        s = end.statement
+        if end.kind != "op" or end.region.block is not loop.body or not isinstance(s, Let) or s.op != "plain":
+            return None
+        if self.flow.reads[s].get(v.variable) is not v or not isinstance(s.info, ast.BinOp):
+            return None
+        left, right = s.info.left, s.info.right
+        if not (isinstance(left, ast.Name) and left.id == v.variable and isinstance(right, ast.Constant)):
+            return None
+        symbol = {ast.Add: "+", ast.Sub: "-"}.get(type(s.info.op))
+        return (symbol, right.value) if symbol and isinstance(right.value, int) else None
 
     def cut(self, domain: Any, mine: dict[Value, int], last: dict[Value, int]) -> set[Value]:
         """The cheapest set of values from which all needed ones can be computed: a minimal vertex cut."""

@@ -86,21 +86,14 @@ class Reverse:
     # Planning: the reverse sweep is written once without a tape, to see what it asks for
 
     def _plan(self) -> None:
-        while True:
-            self.needs: dict[Value, int] = {}
-            self.planning = True
-            self.touched: dict[str, set[int]] = {}
-            self.plan = Plan(self.e, self.flow, self.activity, self.effects, self.joint)
-            self.reverse()
-            self.planning = False
-            self.plan.make(self.needs)
-            for v in self.plan.again:
-                for x in reads_memory(v.statement, self.e):
-                    self.touch(x, v.statement)
-            if all(places <= self.content.get(key, set()) for key, places in self.touched.items()):
-                break
-            for key, places in self.touched.items():
-                self.content.setdefault(key, set()).update(places)
+        forbidden: set[str] = set()  # classes whose elements are not read again, so that stores need not be undone
+        best = self._solve(forbidden)
+        for key in sorted(self.content):
+            if any(isinstance(s, Store) and self.same(s.array, key) and self.must_restore(s) for s in walk(self.e.body)):
+                cost = self._solve(forbidden | {key})
+                if cost <= best:
+                    best, forbidden = cost, forbidden | {key}
+        self._solve(forbidden)
         self._name_values()
         self.restored = {
             self.classes.find(s.array) for s in walk(self.e.body) if isinstance(s, Store) and self.must_restore(s)
@@ -111,7 +104,7 @@ class Reverse:
             for x in changed(s, self.effects)
         }
         self.recorded_in: dict[int, list[Value]] = {}
-        for v in sorted(self.plan.recorded, key=lambda v: v.position):
+        for v in sorted(self.plan.recorded, key=lambda v: (v.position, v.variable)):
             block = v.region.block
             if isinstance(v.region.owner, While) and v.region.owner.test_block is block:
                 block = v.region.owner.body
@@ -121,6 +114,30 @@ class Reverse:
         )
         self.calls_tape = any(isinstance(s, Call) and self.callee_tape(s) for s in walk(self.e.body))
         self.uses_tape = self.own_tape or self.calls_tape or bool(self.plan.recorded)
+
+    def _solve(self, forbidden: set[str]) -> float:
+        """Plan, and tell what it costs: words on the tape, those in inner loops more."""
+        self.content = {}
+        while True:
+            self.needs: dict[Value, int] = {}
+            self.planning = True
+            self.touched: dict[str, set[int]] = {}
+            self.plan = Plan(self.e, self.flow, self.activity, self.effects, self.joint, forbidden)
+            self.reverse()
+            self.planning = False
+            self.plan.make(self.needs)
+            for v in self.plan.again:
+                for x in reads_memory(v.statement, self.e):
+                    self.touch(x, v.statement)
+            if all(places <= self.content.get(key, set()) for key, places in self.touched.items()):
+                break
+            for key, places in self.touched.items():
+                self.content.setdefault(key, set()).update(places)
+        cost = sum(self.plan.cost(v) * 30.0**v.region.depth for v in self.plan.recorded)
+        for s in walk(self.e.body):
+            if isinstance(s, Store) and self.must_restore(s):
+                cost += 10.0 * 30.0 ** self.flow.region_of[s].depth
+        return cost
 
     def callee_tape(self, s: Call) -> bool:
         unit = self.callee(s, self)
@@ -181,7 +198,7 @@ class Reverse:
         parameters = {v for v in self.needs if v.kind == "param"}
         parameters |= {u for v in self.plan.again for u in self.plan.dependencies(v) if u.kind == "param"}
         used = self.plan.recorded | self.plan.again | self.plan.alive | parameters
-        for v in sorted(used, key=lambda v: v.position):
+        for v in sorted(used, key=lambda v: (v.position, v.variable)):
             base = v.variable
             if v.kind == "trips":
                 base = "trips"
@@ -263,7 +280,7 @@ class Reverse:
                     self.hold_value(v, s.line)
         recorded = self.recorded_in.get(id(block), [])
         line = block[-1].line if block else 0
-        words = [self.to_word(v) for v in recorded if self.words(v)]
+        words = self.to_words([v for v in recorded if self.words(v)])
         if words:
             self.emit(Push(words, line))
         for v in recorded:
@@ -286,10 +303,46 @@ class Reverse:
         """Whether a value goes to the tape's words (not to a list of arrays)."""
         return not is_array(self.kind(v.variable))
 
-    def to_word(self, v: Value) -> ast.expr:
-        kind = types.int64 if v.kind == "trips" else self.kind(v.variable)
-        name = ast.Name(self.names[v])
-        return syntax.call("runtime.bits", name) if isinstance(kind, types.Integer) else name
+    def flags(self, recorded: list[Value]) -> list[list[Value]]:
+        """The bools among recorded values, by the word that they share."""
+        found = [v for v in recorded if isinstance(self.kind(v.variable), types.Boolean)]
+        return [found[k : k + 32] for k in range(0, len(found), 32)]
+
+    def to_words(self, recorded: list[Value]) -> list[ast.expr]:
+        """What is recorded of values: a word for each number, and one for all bools together."""
+        words = []
+        for v in recorded:
+            kind = types.int64 if v.kind == "trips" else self.kind(v.variable)
+            name = ast.Name(self.names[v])
+            if isinstance(kind, types.Integer):
+                words.append(syntax.call("runtime.bits", name))
+            elif not isinstance(kind, types.Boolean):
+                words.append(name)
+        for some in self.flags(recorded):
+            total: ast.expr = ast.Name(self.names[some[0]])
+            for k, v in enumerate(some[1:], 1):
+                total = syntax.binary("+", total, syntax.binary("*", ast.Constant(2**k), ast.Name(self.names[v])))
+            words.append(total)
+        return words
+
+    def pop_words(self, recorded: list[Value], line: int) -> None:
+        """Take values from the tape again."""
+        flags = self.flags(recorded)
+        bools = {v for some in flags for v in some}
+        targets = [(ast.Name(self.names[v]), self.from_word(v)) for v in recorded if v not in bools]
+        bits: list[tuple[str, list[Value]]] = []
+        for some in flags:
+            if len(some) == 1:
+                targets.append((ast.Name(self.names[some[0]]), self.from_word(some[0])))
+            else:
+                name = self.fresh("flags")
+                targets.append((ast.Name(name), lambda word: syntax.call("int", word)))
+                bits.append((name, some))
+        self.emit(Pop(targets, line))
+        for name, some in bits:
+            for k, v in enumerate(some):
+                bit = ast.BinOp(ast.Name(name), ast.BitAnd(), ast.Constant(2**k))
+                self.assign(self.names[v], ast.Compare(bit, [ast.NotEq()], [ast.Constant(0)]), line)
 
     def from_word(self, v: Value) -> Callable[[ast.expr], ast.expr]:
         kind = types.int64 if v.kind == "trips" else self.kind(v.variable)
@@ -312,7 +365,7 @@ class Reverse:
                 if isinstance(self.kind(s.array).dtype, types.Integer):
                     old = syntax.call("runtime.bits", old)
                 self.emit(Push([old], s.line))
-            self.assign(target, syntax.atom(s.value), s.line)
+            self.assign(target, syntax.atom(s.value), s.line, s.op)
         elif isinstance(s, If):
             branches: list[list[Any]] = [[], []]
             for out, block in zip(branches, (s.then, s.orelse), strict=True):
@@ -501,6 +554,16 @@ class Reverse:
                 self.assign(self.cotangent(x), ast.Constant(0.0), 0)
         return self.out
 
+    def shadow_classes(self) -> dict[str, str]:
+        """The class of every shadow, by its name."""
+        held = {name: v.variable for v, name in self.names.items()}
+        found = {}
+        for x, name in self.cotangents.items():
+            variable = x if x in self.e.types else held.get(x, x)
+            if is_array(self.kind(variable)):
+                found[name] = self.classes.find(variable)
+        return found
+
     def is_scalar(self, x: Any) -> bool:
         return isinstance(x, str) and is_real(self.kind(x)) and self.is_active(x)
 
@@ -573,10 +636,21 @@ class Reverse:
             r = r.parent
         return False
 
-    def compute(self, v: Value, s: Let) -> None:
+    def compute(self, v: Value, s: Any) -> None:
         def sub(x: Any) -> ast.expr:
             return self.get(x, s)
 
+        if v.kind == "header":
+            self.compute_header(v)
+            return
+        if isinstance(s, Call):
+            made = self.flow.made[s]
+            args = [self.tree(a, sub) for a in s.args]
+            names = {t: self.names[made[t]] if made[t] in self.plan.again else "_" for t in s.targets}
+            target = target_tree(renamed(s.result, names))
+            self.assign(target, syntax.call(s.function.name, *args), s.line)
+            self.available[-1] |= {u for u in made.values() if u in self.plan.again}
+            return
         value = self.primal(s, sub, repeat=True)
         self.assign(self.names[v], value, s.line)
         if self.has_shadow(s.target):
@@ -586,6 +660,17 @@ class Reverse:
                 return self.cotangent(self.names.get(u, u.variable))
 
             self.assign(self.cotangent(self.names[v]), self.shadow(s, sub, shadow_of), s.line)
+        self.available[-1].add(v)
+
+    def compute_header(self, v: Value) -> None:
+        """A whole number that every iteration of a For changes by the same amount."""
+        loop, (symbol, step) = v.statement, self.plan.linear[v]
+        first = self.fetch(v.parts[0], loop)
+        rounds: ast.expr = ast.Name(loop.target)
+        if loop.start != Const(0):
+            rounds = syntax.binary("-", rounds, self.get(loop.start, loop))
+        value = syntax.binary(symbol, first, rounds if step == 1 else syntax.binary("*", ast.Constant(step), rounds))
+        self.assign(self.names[v], value, loop.line)
         self.available[-1].add(v)
 
     # Blocks
@@ -609,7 +694,7 @@ class Reverse:
                     self.assign(name, syntax.call(f"{self.kept_list(v.variable, name)}.pop"), line)
         words = [v for v in recorded if self.words(v)]
         if words:
-            self.emit(Pop([(ast.Name(self.names[v]), self.from_word(v)) for v in words], line))
+            self.pop_words(words, line)
         self.available[-1] |= set(recorded)
 
     def reverse_statement(self, s: Any) -> None:
@@ -713,8 +798,9 @@ class Reverse:
         if self.has_shadow(s.array):
             place = syntax.subscript(self.get_shadow(s.array, s), s.index, lambda x: self.get(x, s))
             if self.is_scalar(s.value):
-                self.contribute(s.value, place, s.line)
-            self.assign(place, ast.Constant(0.0), s.line)
+                self.contribute(s.value, ast.UnaryOp(ast.USub(), place) if s.op == "-=" else place, s.line)
+            if s.op == "=":
+                self.assign(place, ast.Constant(0.0), s.line)
         if self.must_restore(s):
             target = syntax.subscript(self.get(s.array, s), s.index, lambda x: self.get(x, s))
             made: Callable[[ast.expr], ast.expr] = lambda word: word  # noqa: E731
@@ -801,16 +887,18 @@ class Reverse:
             return
         self.settle(crossing, s.line)
         self.out.extend(frame.before)
-        header, first = self.backwards(s)
+        header, first = self.backwards(s, order_free(self, s, code, crossing))
         self.emit(Suite(header, [*first, *code], s.line, loop=True))
 
-    def backwards(self, s: For | While) -> tuple[str, list[Any]]:
+    def backwards(self, s: For | While, any_order: bool) -> tuple[str, list[Any]]:
         """The header of the reversed loop, and how to get the counter."""
         if isinstance(s, For):
             start, stop, step = s.start, s.stop, s.step
             counter = ast.Name(s.target)
             if not s.exits and step == Const(1):
                 low, high = syntax.text(self.get(start, s)), syntax.text(self.get(stop, s))
+                if any_order:
+                    return f"for {s.target} in range({high if low == '0' else f'{low}, {high}'}):", []
                 low = "-1" if low == "0" else f"{low} - 1"
                 return f"for {s.target} in range({high} - 1, {low}, -1):", []
             count = self.count(s)
@@ -874,6 +962,56 @@ class Reverse:
             self.contribute(x, ast.Name(name), s.line)
 
 
+def order_free(r: Reverse, s: Any, code: list[Any], crossing: set[str]) -> bool:
+    """Whether the rounds of a reversed loop may come in any order; then they run upwards, as compilers like it.
+
+    So it is if they only add to cotangents that others see, or read and clear elements of a shadow that belong to one
+    round alone: those with the counter as an index.
+    """
+    if not isinstance(s, For) or s.exits or s.step != Const(1) or not isinstance(s.start, Const):
+        return False
+    wrote = {c.target.id for c in flat(code) if isinstance(c, Assign) and isinstance(c.target, ast.Name)}
+    shared = {r.cotangent(x) for x in crossing} & wrote
+    of_shadow = r.shadow_classes()
+    added: set[str] = set()
+    cleared: set[str] = set()
+    taken: dict[str, set[str]] = {}
+    for c in flat(code):
+        if isinstance(c, Suite):
+            mentioned = {n.id for n in ast.walk(ast.parse(c.header + " pass")) if isinstance(n, ast.Name)}
+            if mentioned & shared:
+                return False
+            continue
+        if not isinstance(c, Assign):
+            return False
+        target = c.target
+        base = target.value if isinstance(target, ast.Subscript) else target
+        if not isinstance(base, ast.Name) or (isinstance(target, ast.Subscript) and base.id not in of_shadow):
+            return False
+        if isinstance(target, ast.Subscript):
+            if c.op == "=":
+                taken.setdefault(of_shadow[base.id], set()).add(index_text(target, s.target))
+                cleared.add(of_shadow[base.id])
+            else:
+                added.add(of_shadow[base.id])
+        elif base.id in shared and c.op == "=":
+            return False
+        for node in ast.walk(c.value):
+            if isinstance(node, ast.Name) and node.id in shared:
+                return False
+            if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in of_shadow:
+                if base.id in of_shadow and isinstance(target, ast.Name):
+                    continue  # a view of a shadow
+                taken.setdefault(of_shadow[node.value.id], set()).add(index_text(node, s.target))
+    return not added & set(taken) and all(len(taken[key]) == 1 and "" not in taken[key] for key in cleared)
+
+
+def index_text(node: ast.Subscript, counter: str) -> str:
+    """The text of an element's place, if the counter is one of its indices; else nothing."""
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    return ast.unparse(node) if any(isinstance(x, ast.Name) and x.id == counter for x in parts) else ""
+
+
 class _Frame:
     """A loop that is being reversed, and what goes before it."""
 
@@ -925,6 +1063,13 @@ def length_text(s: For) -> str:
     if s.start == Const(0) and s.step == Const(1):
         return f"max({stop}, 0)"
     return f"runtime.range_length({start}, {stop}, {step})"
+
+
+def renamed(tree: Any, names: dict[str, str]) -> Any:
+    """A tree with other names for its leaves."""
+    if isinstance(tree, Node):
+        return Node(tuple(renamed(x, names) for x in tree.parts), tree.cls)
+    return names.get(tree, tree) if isinstance(tree, str) else tree
 
 
 def target_tree(tree: Any) -> str:
