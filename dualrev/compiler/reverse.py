@@ -823,23 +823,8 @@ class Reverse:
     def is_local(self, x: str, s: Any, regions: list[Region], inner: list[Region]) -> bool:
         if len(inner) < len(regions) or x in self.leaves or x in self.result_leaves:
             return False
-        if isinstance(s, (For, While)):
-            header = self.flow.headers[s].get(x)
-            return header is None or not header.used
-        sides = {self.side(r, s) for r in inner}
-        if len(sides) > 1:
-            return False
-        return not any(x in self.flow.headers[loop] and self.flow.headers[loop][x].used for loop in self.loops_around(s))
-
-    def loops_around(self, s: Any) -> list[Any]:
-        return self.flow.enclosing_loops(self.flow.region_of[s])
-
-    def side(self, region: Region, s: Any) -> int:
-        r: Region = region
-        while r.owner is not s:
-            assert r.parent is not None
-            r = r.parent
-        return id(r.block)
+        header = self.flow.headers[s].get(x)
+        return header is None or not header.used
 
     def settle(self, names: set[str], line: int) -> None:
         """Write the zeros that are known so far only to the compiler."""
@@ -848,24 +833,18 @@ class Reverse:
             self.zero.discard(x)
 
     def reverse_if(self, s: If) -> None:
-        crossing = self.crossing(s)
         before = set(self.zero)
         branches: list[tuple[list[Any], set[str]]] = []
         for block in (s.then, s.orelse):
             code: list[Any] = []
-            self.zero = before - crossing
+            self.zero = set(before)
             with self.into(code):
                 self.reverse_block(block)
-            branches.append((code, set(self.zero)))
-        self.zero = before
-        if not branches[0][0] and not branches[1][0] and branches[0][1] & crossing == branches[1][1] & crossing == set():
-            return
-        self.settle(crossing, s.line)
-        both = branches[0][1] & branches[1][1] & crossing
+            branches.append((code, self.zero))
+        self.zero = branches[0][1] & branches[1][1]
         for code, zero in branches:
-            for x in sorted((zero & crossing) - both):
+            for x in sorted(zero - self.zero):
                 code.append(Assign(self.d(x), ast.Constant(0.0), s.line))
-        self.zero |= both
         if branches[0][0] or branches[1][0]:
             test = self.get(s.test, s)
             self.emit(if_suite(test, branches[0][0], branches[1][0], s.line))
@@ -996,12 +975,16 @@ def order_free(r: Reverse, s: Any, code: list[Any], crossing: set[str]) -> bool:
                 added.add(of_shadow[base.id])
         elif base.id in shared and c.op == "=":
             return False
+        view = isinstance(target, ast.Name) and base.id in of_shadow
+        bases = {id(node.value) for node in ast.walk(c.value) if isinstance(node, ast.Subscript)}
         for node in ast.walk(c.value):
-            if isinstance(node, ast.Name) and node.id in shared:
+            if isinstance(node, ast.Name) and node.id in {*shared, "tape", "words", "top", "KEPT"}:
                 return False
+            if isinstance(node, ast.Name) and node.id in of_shadow and not view and id(node) not in bases:
+                return False  # a call that may do anything with it
             if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in of_shadow:
-                if base.id in of_shadow and isinstance(target, ast.Name):
-                    continue  # a view of a shadow
+                if view:
+                    continue
                 taken.setdefault(of_shadow[node.value.id], set()).add(index_text(node, s.target))
     return not added & set(taken) and all(len(taken[key]) == 1 and "" not in taken[key] for key in cleared)
 

@@ -8,35 +8,36 @@ different types (`x = x.sum()`) is split into several, so that afterwards a vari
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numba
 import numpy as np
 from numba.core import compiler, ir, types
 from numba.core.compiler_machinery import AnalysisPass, register_pass
+from numba.core.errors import NumbaPerformanceWarning
 from numba.core.registry import cpu_target
 from numba.core.typed_passes import NopythonTypeInference
 
 from dualrev.compiler import runtime, syntax
-from dualrev.compiler.core import Const, Effect, For, If, Let, Store, While, reads, walk
+from dualrev.compiler.core import Const, Effect, For, If, Let, Slice, Store, While
 from dualrev.compiler.lower import Lowered
 
 __all__ = ["Typed", "infer"]
 
 
-class _Inferred(Exception):  # noqa: N818 - carries the result out of numba's pipeline
-    pass
-
-
 @register_pass(mutates_CFG=False, analysis_only=True)
 class _Stop(AnalysisPass):
+    """The end: numba's pipeline returns `cr`, which is usually the compiled function."""
+
     _name = "dualrev_stop_after_inference"
 
     def __init__(self) -> None:
         AnalysisPass.__init__(self)
 
     def run_pass(self, state: Any) -> bool:
-        raise _Inferred(state.func_ir, state.typemap, state.return_type)
+        state.cr = state.func_ir, state.typemap, state.return_type
+        return False
 
 
 class _Inference(compiler.CompilerBase):
@@ -73,8 +74,9 @@ def infer(lowered: Lowered, argtypes: tuple[Any, ...]) -> Typed:
     flags = compiler.Flags()
     flags.nrt = True
     flags.enable_looplift = False
-    try:
-        compiler.compile_extra(
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NumbaPerformanceWarning)  # of products: numba warns where it compiles f itself
+        func_ir, typemap, result = compiler.compile_extra(
             cpu_target.typing_context,
             cpu_target.target_context,
             space["function"],
@@ -84,8 +86,6 @@ def infer(lowered: Lowered, argtypes: tuple[Any, ...]) -> Typed:
             {},
             pipeline_class=_Inference,
         )
-    except _Inferred as found:
-        func_ir, typemap, result = found.args
     return _webs(lowered, argtypes, places, func_ir, typemap, result)
 
 
@@ -216,7 +216,7 @@ def _webs(lowered: Lowered, argtypes: tuple[Any, ...], places: Any, func_ir: Any
             new[variable, web] = split
             of[split] = unified[web]
     for name, kind in zip(lowered.parameters, argtypes, strict=True):
-        of.setdefault(name, types.unliteral(kind.key if False else _given(kind)))
+        of.setdefault(name, types.unliteral(_given(kind)))
     _rename(lowered, places, at, sets, new, of)
     return Typed(of, types.unliteral(result))
 
@@ -263,8 +263,6 @@ def _rename(lowered: Lowered, places: Any, at: Any, sets: _Sets, new: dict[tuple
 
 
 def _rename_in(s: Any, read: Any) -> None:
-    from dualrev.compiler.core import Slice
-
     def entry(x: Any) -> Any:
         return Slice(*(read(y) for y in (x.lower, x.upper, x.step))) if isinstance(x, Slice) else read(x)
 
@@ -284,6 +282,3 @@ def _rename_in(s: Any, read: Any) -> None:
         s.start, s.stop, s.step = read(s.start), read(s.stop), read(s.step)
     elif isinstance(s, Effect):
         s.args = tuple(read(x) for x in s.args)
-
-
-assert reads and walk

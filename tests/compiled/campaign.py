@@ -80,6 +80,7 @@ def load(source: str, folder: str) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module  # numba gives wrong names to what recursive functions of other modules call
     spec.loader.exec_module(module)
     return module
 
