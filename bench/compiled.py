@@ -12,8 +12,9 @@ glibc's; --fresh-pages leaves malloc alone): a process whose heap is larger than
 The first call of a gradient is timed in new processes, from `value_and_grad(f, argnums)` to the answer on small inputs,
 with numba's own set-up: one process with an empty DUALREV_CACHE_DIR, and the next one with what it left there.
 
-Memory is what numba allocates at most during a call, by tracemalloc, less the same of the primal: the gradient and what
-has been saved for it.
+Memory is measured on the pendulum, whose gradient is three numbers: all that a call takes is what it has saved for the
+reverse sweep. It is the peak of the resident memory in the call over that before, in a new process, in bytes per step.
+(What is saved is outside of numba's arrays, so that tracemalloc does not see it.)
 """
 
 from __future__ import annotations
@@ -29,7 +30,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import tracemalloc
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -60,11 +60,10 @@ Run = Callable[[], Any]
 
 @dataclasses.dataclass
 class Cell:
-    """The seconds of a call in every turn and the bytes that it allocates, or why there are none."""
+    """The seconds of a call in every turn, or why there are none."""
 
     absent: str = ""  # "-", "UnsupportedError: ..."
     seconds: list[float] = dataclasses.field(default_factory=list)
-    memory: int | None = None
 
 
 @dataclasses.dataclass
@@ -87,8 +86,8 @@ class Result:
 class Extras:
     """What is measured of single functions: the pendulum's bytes per step, and calls of a function of one float."""
 
-    allocated: float | None = None  # bytes per step, besides the primal's
-    resident: float | None = None  # the same, by the process's peak memory at LONG steps
+    gradient_bytes: float | None = None  # per step
+    adjoint_bytes: float | None = None
     primal_call: float | None = None  # seconds
     gradient_call: float | None = None
 
@@ -101,12 +100,13 @@ def prepare(program: Program, size: int) -> tuple[Result, dict[str, Run]]:
     """Compile all, compare the gradient with the tape and the adjoint, and give what can be timed."""
     args = program.make(size)
     result = Result(program, Cell(), Cell(), Cell())
+    by_hand = program.adjoint
     runs: dict[str, Run] = {"primal": lambda: program.function(*args)}
     value, adjoint = runs["primal"](), None
-    if program.adjoint is None:
+    if by_hand is None:
         result.adjoint.absent = "-"
     else:
-        runs["adjoint"] = lambda: program.adjoint(*args)
+        runs["adjoint"] = lambda: by_hand(*args)
         adjoint = runs["adjoint"]()
     try:
         gradient = dualrev.value_and_grad(program.function, program.argnums)
@@ -129,7 +129,7 @@ def prepare(program: Program, size: int) -> tuple[Result, dict[str, Run]]:
 
 
 def measure(result: Result, runs: dict[str, Run], budget: float) -> None:
-    """Time the calls in turns, until each has had its budget; each at least once. Then trace their memory."""
+    """Time the calls in turns, until each has had its budget; each at least once."""
     numbers = {key: repetitions(run) for key, run in runs.items()}
     spent = dict.fromkeys(runs, 0.0)
     gc.collect()
@@ -142,8 +142,6 @@ def measure(result: Result, runs: dict[str, Run], budget: float) -> None:
                 spent[key] += seconds
     finally:
         gc.enable()
-    for key, run in runs.items():
-        getattr(result, key).memory = peak_memory(run)
 
 
 def clock(run: Run, number: int) -> float:
@@ -161,17 +159,6 @@ def repetitions(run: Run) -> int:
     while clock(run, number) < TURN / 2:
         number *= 2
     return number
-
-
-def peak_memory(run: Run) -> int:
-    """The bytes that are allocated at most while it runs, besides those allocated before."""
-    tracemalloc.start()
-    try:
-        before = tracemalloc.get_traced_memory()[0]
-        run()
-        return tracemalloc.get_traced_memory()[1] - before
-    finally:
-        tracemalloc.stop()
 
 
 def keep_pages() -> bool:
@@ -197,18 +184,21 @@ def first_call(name: str) -> float:
     return time.perf_counter() - start
 
 
-def resident(name: str, size: int) -> float:
-    """The process's peak memory in a gradient call over its memory before, in bytes per step. On Linux only."""
-    import resource
-
+def resident(name: str, size: int, what: str = "gradient") -> float:
+    """The peak of the memory of this process in a call over that before, in bytes per step. On Linux only."""
     program = PROGRAMS[name]
-    gradient = dualrev.value_and_grad(program.function, program.argnums)
-    gradient(*program.make(program.small))
+    run = program.adjoint if what == "adjoint" else dualrev.value_and_grad(program.function, program.argnums)
+    run(*program.make(program.small))
     args = program.make(size)
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    gradient(*args)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return (peak - pages * resource.getpagesize()) / size
+    before = memory("VmRSS")
+    run(*args)
+    return (memory("VmHWM") - before) / size
+
+
+def memory(field: str) -> int:
+    """Bytes of this process: VmRSS, what is resident now, or VmHWM, what was at most."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(status.partition(f"{field}:")[2].split()[0]) * 1024
 
 
 def elsewhere(expression: str, **environment: str) -> float | None:
@@ -255,12 +245,9 @@ def call_overhead(rounds: int = 200) -> tuple[float, float]:
 
 def extras(results: dict[str, Result], processes: bool) -> Extras:
     found = Extras()
-    pendulum = results.get("pendulum")
-    if pendulum and pendulum.gradient.seconds:
-        assert pendulum.gradient.memory is not None, "memory is traced where time is measured"
-        found.allocated = (pendulum.gradient.memory - (pendulum.primal.memory or 0)) / pendulum.program.size
-        if processes and sys.platform == "linux":
-            found.resident = elsewhere(f"resident('pendulum', {LONG})")
+    if processes and sys.platform == "linux" and "pendulum" in results and results["pendulum"].gradient.seconds:
+        found.gradient_bytes = elsewhere(f"resident('pendulum', {LONG})")
+        found.adjoint_bytes = elsewhere(f"resident('pendulum', {LONG}, 'adjoint')")
     try:
         found.primal_call, found.gradient_call = call_overhead()
     except Exception as error:
@@ -281,8 +268,6 @@ HEADING = [
     "Enzyme",
     "first call\ns",
     "from cache\ns",
-    "memory\nbytes",
-    "adjoint's\nbytes",
 ]
 
 
@@ -303,14 +288,8 @@ def row(result: Result) -> list[str]:
         number(program.enzyme, ".1f"),
         number(calls[0] if calls else None),
         number(calls[1] if len(calls) > 1 else None),
-        number(extra(result.gradient, result.primal), ","),
-        number(extra(result.adjoint, result.primal), ","),
         result.gradient.absent,
     ]
-
-
-def extra(cell: Cell, primal: Cell) -> int | None:
-    return None if cell.memory is None or primal.memory is None else cell.memory - primal.memory
 
 
 def worst(entries: Iterable[tuple[str, float | None]]) -> tuple[float, float, str] | None:
@@ -333,11 +312,12 @@ def summary(results: dict[str, Result], measured: Extras) -> list[str]:
         if found := worst(calls):
             goal = f"(goal: {GOALS['first call'][k]} s)"
             lines.append(f"{what}: median {found[0]:.2f} s, largest {found[1]:.2f} s of {found[2]} {goal}.")
-    if measured.allocated is not None:
-        line = f"Pendulum: {measured.allocated:.1f} bytes per step are allocated"
-        if measured.resident is not None:
-            line += f", and {measured.resident:.1f} in {LONG:,} steps by the process's peak memory"
-        lines.append(f"{line}.")
+    if measured.gradient_bytes is not None:
+        by_hand = number(measured.adjoint_bytes, ".1f")
+        lines.append(
+            f"Memory, in {LONG:,} steps of the pendulum: {measured.gradient_bytes:.1f} bytes per step, "
+            f"by hand {by_hand}; 8 are one number."
+        )
     if measured.primal_call is not None and measured.gradient_call is not None:
         primal, gradient = measured.primal_call * 1e6, measured.gradient_call * 1e6
         lines.append(
@@ -368,7 +348,7 @@ def data(results: dict[str, Result], measured: Extras, about: dict[str, str], bu
         if not cell.seconds:
             return {"absent": cell.absent}
         best, median = min(cell.seconds), statistics.median(cell.seconds)
-        return {"best": best, "median": median, "turns": len(cell.seconds), "memory": cell.memory}
+        return {"best": best, "median": median, "turns": len(cell.seconds)}
 
     programs = {
         name: {

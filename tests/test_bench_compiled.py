@@ -6,16 +6,16 @@ import dataclasses
 import importlib.util
 import json
 import math
+import sys
 from types import SimpleNamespace
 
-import numba
 import numpy as np
 import pytest
 from numba.core.registry import CPUDispatcher
 
 import bench.compiled
 import dualrev as dr
-from bench import compiled_programs
+from bench import compiled_adjoints, compiled_programs
 from bench.compiled_programs import PROGRAMS, plain
 from tests import oracle
 
@@ -98,7 +98,7 @@ def test_the_particle_takes_both_sides_of_each_branch():
 
 def test_newton_saves_more_than_its_first_buffer_holds():
     numbers = np.array([2.0, 1e40, 5.0])
-    value, ct = compiled_programs.newton_adjoint(numbers)
+    value, ct = compiled_adjoints.newton_adjoint(numbers)
     assert value == pytest.approx(np.cbrt(numbers).sum(), rel=1e-12)
     np.testing.assert_allclose(ct, np.cbrt(numbers) / (3.0 * numbers), rtol=1e-9)
 
@@ -132,17 +132,11 @@ def test_lines_are_counted_with_those_of_helpers():
 # The measures
 
 
-def test_memory_is_counted_to_the_byte():
-    @numba.njit
-    def saves(n):
-        kept = np.empty(n)
-        kept[0] = 1.0
-        return kept[0]
-
-    saves(1)
-    few, many = (bench.compiled.peak_memory(lambda n=n: saves(n)) for n in (1000, 3000))
-    assert many - few == 8 * 2000
-    assert 8 * 1000 <= few < 8 * 1000 + 500
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
+def test_the_memory_of_a_call_is_what_it_saves():
+    """The pendulum's adjoint by hand saves two numbers in each step."""
+    per_step = bench.compiled.elsewhere("resident('pendulum', 4_000_000, 'adjoint')")
+    assert per_step == pytest.approx(16.0, rel=0.05)
 
 
 def test_every_run_has_its_turns(monkeypatch):
@@ -152,7 +146,6 @@ def test_every_run_has_its_turns(monkeypatch):
     assert len(result.primal.seconds) == len(result.gradient.seconds) >= 2
     assert result.ratio("gradient", "primal") > 1.0
     assert result.ratio("gradient", "adjoint") is None
-    assert result.primal.memory is not None
     assert not result.adjoint.seconds
 
 
@@ -207,14 +200,14 @@ def test_a_line_for_every_program_in_the_terminal_and_in_json(script, capsys, tm
     lines = {line.split()[0]: line.split()[1:] for line in out.splitlines() if line.strip()}
     assert lines["dot"][5] == "1.5"
     assert all(float(x) > 0.0 for x in lines["dot"][:5])
-    assert lines["tree"][6:8] == ["-", "-"]  # no new processes
+    assert lines["tree"][6:] == ["-", "-"]  # no new processes
     assert "Gradient over the primal: median" in out
     assert "(goals: median 2.5, largest 6)" in out
     assert "us more (goal: 1 us)" in out
     assert "tree: timing" in err
     saved = json.loads((tmp_path / "times.json").read_text(encoding="utf-8"))
     assert list(saved["programs"]) == ["dot", "kalman", "tree"]
-    assert saved["programs"]["dot"]["gradient"].keys() == {"best", "median", "turns", "memory"}
+    assert saved["programs"]["dot"]["gradient"].keys() == {"best", "median", "turns"}
     assert saved["programs"]["tree"]["enzyme"] == 7.9
 
 

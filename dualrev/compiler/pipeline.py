@@ -68,12 +68,14 @@ class Unit:
         self._tape, self._primal = True, False
         self._needs: set[int] = set(range(leaf_count))
         self._content: set[int] = set(range(leaf_count))
+        self._results: set[int] | None = None
 
-    def finish(self, tape: bool, primal: bool, needs: set[int], content: set[int]) -> None:
+    def finish(self, tape: bool, primal: bool, needs: set[int], content: set[int], results: set[int]) -> None:
         """What turned out; a recursive function keeps to what was promised to its calls."""
         self.done = True
         if not self.recursive:
             self._tape, self._primal, self._needs, self._content = tape, primal, needs, content
+            self._results = results
 
     @property
     def uses_tape(self) -> bool:
@@ -88,6 +90,10 @@ class Unit:
     def needs(self, k: int) -> bool:
         """Whether the reverse function takes the k-th leaf of the arguments."""
         return k in self._needs
+
+    def needs_result(self, k: int) -> bool:
+        """Whether the reverse function takes the k-th leaf of the results, an array."""
+        return self._results is None or k in self._results
 
     def reads_content(self, k: int) -> bool:
         """Whether the reverse function reads elements of the k-th leaf."""
@@ -278,7 +284,18 @@ class _Module:
             k for k, x in enumerate(inputs) if is_array(e.types.get(x)) and r.classes.find(x) in r.content
         }
         array_wanted = any(w and isinstance(x, str) and is_array(e.types.get(x)) for x, w in zip(reals, wanted, strict=False))
-        unit.finish(r.uses_tape, not r.uses_tape and not array_wanted, needs, content)
+        final = [(k, r.flow.result[x]) for k, x in enumerate(reals) if isinstance(x, str)]
+        results_needed = {k for k, v in final if v in r.needed_results or v.variable in r.needed_parameters}
+        unit.finish(r.uses_tape, not r.uses_tape and not array_wanted, needs, content, results_needed)
+        returned_arrays: list[str] = []
+        for k, (x, want) in enumerate(zip(reals, wanted, strict=False)):
+            if want and isinstance(x, str) and is_array(e.types.get(x)):
+                v = r.flow.result[x]
+                mine = v in r.given and v not in [r.flow.result.get(y) for y in reals[:k]]
+                name = r.names.get(v, v.variable)
+                if unit.needs_result(k):
+                    returned_arrays.append(name if mine else f"_result_{k}")
+                returned_arrays.append(r.cotangent(name) if mine else f"_d_result_{k}")
         extra = ["tape", "KEPT"] if unit.uses_tape else []
         cts = [
             f"d_result_{k}" for k, x in enumerate(r.result_leaves) if k in chosen and self.scalar(x, e)
@@ -299,7 +316,7 @@ class _Module:
             self.function(unit.forward_name, [*inputs, *shadows, *extra], doc, body, e, f)
         body = [*enter, *reverse, *leave, Code(f"return {', '.join(back)}" if back else "return", 0)]
         doc = f"Add what the arguments of {name} contribute to its results, backwards."
-        self.function(unit.reverse_name, [*given, *shadows_back, *cts, *extra], doc, body, e, f)
+        self.function(unit.reverse_name, [*given, *shadows_back, *returned_arrays, *cts, *extra], doc, body, e, f)
         del line
 
     def scalar(self, x: Any, e: Expanded) -> bool:

@@ -46,8 +46,10 @@ def reads_memory(s: Any, e: Expanded) -> list[str]:
 class Plan:
     """Which values are recorded, and which computed again."""
 
-    def __init__(self, e: Expanded, flow: Flow, activity: Activity, effects: Any, joint: bool, forbidden: set[str]) -> None:
-        self.forbidden = forbidden
+    def __init__(
+        self, e: Expanded, flow: Flow, activity: Activity, effects: Any, joint: bool, forbidden: set[str], given: set[Value]
+    ) -> None:
+        self.forbidden, self.given = forbidden, given
         self.e, self.flow, self.activity, self.effects, self.joint = e, flow, activity, effects, joint
         self.recorded: set[Value] = set()
         self.again: set[Value] = set()
@@ -84,6 +86,8 @@ class Plan:
         todo = deque(mine)
         while todo:
             v = todo.popleft()
+            if self.free(v):
+                continue
             for u in self.dependencies(v):
                 if u.domain is domain and last.get(u, -1) < last[v]:
                     last[u] = last[v]
@@ -94,7 +98,7 @@ class Plan:
         stack = list(mine)
         while stack:
             v = stack.pop()
-            if v in done or v in cut or v.kind in ("param", "counter"):
+            if v in done or v in cut or self.free(v):
                 continue
             done.add(v)
             for u in self.dependencies(v):
@@ -103,6 +107,10 @@ class Plan:
                 else:
                     needs[u] = max(needs.get(u, -1), self.outside(u, domain))
         self.again |= done
+
+    def free(self, v: Value) -> bool:
+        """Whether a value is there without further ado."""
+        return v.kind in ("param", "counter") or v in self.given
 
     def outside(self, u: Value, domain: Any) -> int:
         """The position of a use of u, of an outer domain, in the loop `domain`."""
@@ -172,20 +180,20 @@ class Plan:
         """The cheapest set of values from which all needed ones can be computed: a minimal vertex cut."""
         network = _Network()
         for v, q in last.items():
-            if v.kind in ("param", "counter"):
+            if self.free(v):
                 continue
             network.edge((v, 0), (v, 1), self.cost(v))
             if not self.can_repeat(v, q):
                 network.edge("source", (v, 0), _Network.INFINITE)
             else:
                 for u in self.dependencies(v):
-                    if u.domain is domain and u.kind not in ("param", "counter"):
+                    if u.domain is domain and not self.free(u):
                         network.edge((u, 1), (v, 0), _Network.INFINITE)
         for v in mine:
-            if v.kind not in ("param", "counter"):
+            if not self.free(v):
                 network.edge((v, 1), "sink", _Network.INFINITE)
         behind = network.behind_the_cut()
-        return {v for v in last if (v, 1) in behind and (v, 0) not in behind and v.kind not in ("param", "counter")}
+        return {v for v in last if (v, 1) in behind and (v, 0) not in behind and not self.free(v)}
 
     def cost(self, v: Value) -> int:
         kind = self.e.types.get(v.variable)

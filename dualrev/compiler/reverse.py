@@ -79,9 +79,18 @@ class Reverse:
         self.locals_of: dict[int, set[str]] = {}
         self.occurs = self._occurrences()
         self.needed_parameters: set[str] = set()
+        self.given = self._given_results()
+        self.needed_results: set[Value] = set()
         self.kept: set[Any] = set()
         self.seeds: list[ast.expr] = [ast.Name(f"d_result_{k}") for k in range(len(self.result_leaves))]
         self._plan()
+
+    def _given_results(self) -> set[Value]:
+        """Arrays that the function returns: its caller has them, and gives them to the reverse sweep."""
+        if self.joint:
+            return set()
+        found = {self.flow.result[x] for k, x in enumerate(self.result_leaves) if k in self.wanted and self.has_shadow(x)}
+        return {v for v in found if v.kind != "param"}
 
     # Planning: the reverse sweep is written once without a tape, to see what it asks for
 
@@ -122,10 +131,13 @@ class Reverse:
             self.needs: dict[Value, int] = {}
             self.planning = True
             self.touched: dict[str, set[int]] = {}
-            self.plan = Plan(self.e, self.flow, self.activity, self.effects, self.joint, forbidden)
+            self.refs: set[Value] = set()  # arrays that the reverse sweep itself needs, ...
+            self.shadows: set[Value] = set()  # ... and those whose shadows it needs
+            self.plan = Plan(self.e, self.flow, self.activity, self.effects, self.joint, forbidden, self.given)
             self.reverse()
             self.planning = False
             self.plan.make(self.needs)
+            self._spread_wants()
             for v in self.plan.again:
                 for x in reads_memory(v.statement, self.e):
                     self.touch(x, v.statement)
@@ -138,6 +150,21 @@ class Reverse:
             if isinstance(s, Store) and self.must_restore(s):
                 cost += 10.0 * 30.0 ** self.flow.region_of[s].depth
         return cost
+
+    def _spread_wants(self) -> None:
+        """What is computed again needs the arrays that it is computed from, or their shadows."""
+        for v in sorted(self.plan.again, key=lambda v: -v.position):
+            of_array = is_array(self.kind(v.variable))
+            s = v.statement
+            if of_array and v in self.shadows and isinstance(s, Let) and not isinstance(s.args[0], str):
+                self.refs.add(v)  # the shadow of a frozen array is made like the array
+            for x, u in self.flow.reads[s].items():
+                if not is_array(self.kind(x)):
+                    continue
+                if not of_array or v in self.refs or x != s.args[0]:
+                    self.refs.add(u)
+                if of_array and v in self.shadows and x == s.args[0]:
+                    self.shadows.add(u)
 
     def callee_tape(self, s: Call) -> bool:
         unit = self.callee(s, self)
@@ -195,8 +222,10 @@ class Reverse:
                 assigned.setdefault(v.variable, []).append(v.position)
         self.hold: set[Value] = set()
         count: dict[str, int] = {}
-        parameters = {v for v in self.needs if v.kind == "param"}
-        parameters |= {u for v in self.plan.again for u in self.plan.dependencies(v) if u.kind == "param"}
+        parameters = {v for v in self.needs if v.kind == "param" or v in self.given}
+        parameters |= {
+            u for v in self.plan.again for u in self.plan.dependencies(v) if u.kind == "param" or u in self.given
+        }
         used = self.plan.recorded | self.plan.again | self.plan.alive | parameters
         for v in sorted(used, key=lambda v: (v.position, v.variable)):
             base = v.variable
@@ -216,7 +245,7 @@ class Reverse:
                     break
             self.taken.add(name)
             self.names[v] = name
-            if again and (self.joint or v.kind != "param"):
+            if again and (self.joint or (v.kind != "param" and v not in self.given)):
                 self.hold.add(v)
 
     def cotangent(self, x: str) -> str:
@@ -286,16 +315,17 @@ class Reverse:
         for v in recorded:
             if is_array(self.kind(v.variable)):
                 for name in self.kept_names(v):
-                    self.emit(Code(f"{self.kept_list(v.variable, name)}.append({name})", line))
+                    self.emit(Code(f"{self.kept_list(v.variable)}.append({name})", line))
 
     def kept_names(self, v: Value) -> list[str]:
         name = self.names[v]
-        return [name, self.cotangent(name)] if self.has_shadow(v.variable) else [name]
+        found = [name] if v in self.refs or not self.has_shadow(v.variable) else []
+        return [*found, self.cotangent(name)] if v in self.shadows and self.has_shadow(v.variable) else found
 
-    def kept_list(self, x: str, name: str) -> str:
-        """The list that keeps arrays of the type of x, or shadows of such."""
+    def kept_list(self, x: str) -> str:
+        """The list that keeps arrays of the type of x, and shadows: they are at least as contiguous."""
         kind = self.kind(x)
-        layout = kind.layout if name in self.names.values() else "A"
+        layout = kind.layout
         self.kept.add((str(kind.dtype), kind.ndim, layout))
         return f"kept_{kind.dtype}_{kind.ndim}{layout.lower()}"
 
@@ -591,20 +621,30 @@ class Reverse:
         """The shadow of an array as it was at a statement."""
         v = self.flow.at(s, x)
         assert isinstance(v, Value)
-        self.fetch(v, s)
+        return self.fetch_shadow(v, s)
+
+    def fetch_shadow(self, v: Value, s: Any) -> ast.expr:
+        """The shadow of an array value."""
+        self.shadows.add(v)
+        self.fetch(v, s, shadow=True)
         return ast.Name(self.cotangent(self.names.get(v, v.variable)))
 
-    def fetch(self, v: Value, s: Any) -> ast.expr:
+    def fetch(self, v: Value, s: Any, shadow: bool = False) -> ast.expr:
+        """The name of a value; what is not there yet is computed before. `shadow` asks for its shadow only."""
         if v.kind == "counter":
             return ast.Name(v.variable)
+        if self.planning and not shadow and is_array(self.kind(v.variable)):
+            self.refs.add(v)
         if self.planning:
             moment = self.plan.moment(v, s)
             self.needs[v] = max(self.needs.get(v, -1), moment)
             return ast.Name(v.variable or "trips")
-        if v.kind == "param":
+        if v.kind == "param" and not shadow:
             self.needed_parameters.add(v.variable)
+        if v in self.given and not shadow:
+            self.needed_results.add(v)
         name = self.names[v] if v in self.names else v.variable
-        if v.kind == "param" or v in self.plan.alive or any(v in some for some in self.available):
+        if v.kind == "param" or v in self.given or v in self.plan.alive or any(v in some for some in self.available):
             return ast.Name(name)
         assert v in self.plan.again, f"{v} is neither recorded nor computed again"
         self.compute_again(v)
@@ -651,12 +691,14 @@ class Reverse:
             self.assign(target, syntax.call(s.function.name, *args), s.line)
             self.available[-1] |= {u for u in made.values() if u in self.plan.again}
             return
-        value = self.primal(s, sub, repeat=True)
-        self.assign(self.names[v], value, s.line)
-        if self.has_shadow(s.target):
+        wanted = not is_array(self.kind(v.variable)) or v in self.refs
+        if wanted:
+            self.assign(self.names[v], self.primal(s, sub, repeat=True), s.line)
+        if self.has_shadow(s.target) and v in self.shadows:
 
             def shadow_of(x: str) -> str:
                 u = self.flow.at(s, x)
+                self.fetch(u, s, shadow=True)
                 return self.cotangent(self.names.get(u, u.variable))
 
             self.assign(self.cotangent(self.names[v]), self.shadow(s, sub, shadow_of), s.line)
@@ -691,7 +733,7 @@ class Reverse:
         for v in reversed(recorded):
             if is_array(self.kind(v.variable)):
                 for name in reversed(self.kept_names(v)):
-                    self.assign(name, syntax.call(f"{self.kept_list(v.variable, name)}.pop"), line)
+                    self.assign(name, syntax.call(f"{self.kept_list(v.variable)}.pop"), line)
         words = [v for v in recorded if self.words(v)]
         if words:
             self.pop_words(words, line)
@@ -770,9 +812,7 @@ class Reverse:
             self.clear(t)
             return
         a, b = s.args
-        ct = self.d(t) if self.is_scalar(t) else ast.Name(self.cotangent(self.value_name(s, t)))
-        if not self.is_scalar(t):
-            self.fetch(self.flow.made[s][t], s)
+        ct = self.d(t) if self.is_scalar(t) else self.fetch_shadow(self.flow.made[s][t], s)
         ndims = f"{self.kind_of(a).ndim}{self.kind_of(b).ndim}"
         for x, other, side in ((a, b, "left"), (b, a, "right")):
             if self.has_shadow(x):
@@ -921,6 +961,12 @@ class Reverse:
             if is_array(self.kind_of(x) if not isinstance(x, Const) else None) and unit.reads_content(k):
                 self.touch(x, s)
         args += [self.shadow_argument(x, lambda y: self.get_shadow(y, s)) for x in inputs if self.shares(x)]
+        for k, t in enumerate(s.targets):
+            if self.has_shadow(t):
+                made_array = self.flow.made[s][t]
+                if unit.needs_result(k):
+                    args.append(self.fetch(made_array, s))
+                args.append(self.fetch_shadow(made_array, s))
         for t in results:
             args.append(ast.Constant(0.0) if t in self.zero else self.d(t))
         targets = [x for x in inputs if self.is_scalar(x)]

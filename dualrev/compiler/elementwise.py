@@ -1,0 +1,269 @@
+class Elementwise(Expansion):
+    """x"""
+
+    def elementwise(self, s: Let, kind: Any) -> bool:
+        """Whether it was elementwise arithmetic; then it has become lazy, or happened in place."""
+        if s.op == "iop" and is_array(self.kind(s.args[0])):
+            array, value = s.args
+            self.flush(keep=value)
+            self.assign(array, value, s.line, s.info)
+            if s.target != array:
+                self.let("copy", (array,), None, s.line, target=s.target)
+            return True
+        if not is_array(kind) or (s.op == "method") or s.info == "@":
+            return False
+        if s.op == "func":
+            text, keywords = s.info
+            if text == "np.where" and len(s.args) == 3:
+                pass
+            elif line_of(text) is None or keywords:
+                return False
+        elif not any(is_array(self.kind(x)) for x in s.args):
+            return False
+        if s.op == "iop":
+            s = Let(s.target, "binop", s.args, s.info, s.line)
+        if isinstance(kind.dtype, types.Float) and s.op != "func" and line_of(s.info if s.op == "binop" else f"{s.info}x") is None:
+            return False
+        lazy = _Lazy(s, kind.dtype, kind.ndim)
+        if self.uses[s.target] == 1 and s.target.startswith("_"):
+            self.lazy[s.target] = lazy
+            return True
+        read = [y for x in s.args for y in self.array_leaves(x)]
+        made = s.target if s.target not in read else self.temp(kind)  # x = 2 * x reads the old x
+        self.lazy[made] = lazy
+        self.materialise(made)
+        if made != s.target:
+            self.let("copy", (made,), None, s.line, target=s.target)
+        return True
+
+    def flush(self, keep: Any = None) -> None:
+        """Make arrays of all lazy expressions, in their order."""
+        inside = set(self.lazy_names(keep))
+        for x in list(self.lazy):
+            if x in self.lazy and x not in inside and not self.consumed_later(x):
+                self.materialise(x)
+
+    def consumed_later(self, x: str) -> bool:
+        return any(x in lazy.let.args for lazy in self.lazy.values())
+
+    def lazy_names(self, x: Any) -> list[str]:
+        if not isinstance(x, str) or x not in self.lazy:
+            return []
+        return [x, *(y for a in self.lazy[x].let.args for y in self.lazy_names(a))]
+
+    def materialise(self, x: Any) -> None:
+        """Make an array of a lazy expression."""
+        if not isinstance(x, str) or x not in self.lazy:
+            return
+        lazy = self.lazy[x]
+        arrays = self.array_leaves(x)
+        line = lazy.let.line
+        target = x
+        if len(arrays) == 1 and self.kind(arrays[0]).ndim == lazy.ndim:
+            self.empty_like(x, self.named(arrays[0], line), line)
+        else:
+            shapes = ", ".join(f"{self.named(a, line)}.shape" for a in arrays)
+            tree = syntax.name(f"np.empty(np.broadcast_shapes({shapes}), {dtype_name(lazy.dtype)})")
+            self.let("alloc", tuple(self.named(a, line) for a in arrays), tree, line, target=target)
+        self.fill_with(target, x, line)
+
+    def named(self, a: Any, line: int) -> str:
+        return a if isinstance(a, str) else a.name
+
+    def array_leaves(self, x: Any) -> list[Any]:
+        if isinstance(x, str) and x in self.lazy:
+            found = [y for a in self.lazy[x].let.args for y in self.array_leaves(a)]
+            return list(dict.fromkeys(found))
+        return [x] if not isinstance(x, Const) and is_array(self.kind(x)) else []
+
+    def fill_with(self, array: str, x: Any, line: int) -> None:
+        """array[...] = the lazy expression x, which is consumed."""
+        ndim = self.kind(array).ndim
+        element = self.element_maker(x, array, ndim, line)
+        self.over(array, ndim, line, lambda i: self.put(array, i, element(i), line))
+
+    def element_maker(self, x: Any, shape_of: str, ndim: int, line: int) -> Callable[[tuple[str, ...]], Atom]:
+        """A function that writes how to compute the element of x at an index of the array `shape_of`."""
+        arrays = self.array_leaves(x)
+        spread: dict[Any, Any] = {}
+        for a in arrays:
+            alone = len(arrays) == 1 and self.kind(a).ndim == ndim and isinstance(x, str) and x == shape_of
+            if alone or a == shape_of:
+                spread[a] = a
+            else:
+                kind = self.kind(a)
+                view = self.temp(types.Array(kind.dtype, ndim, "A"))
+                spread[a] = view
+                tree = syntax.name(f"runtime.spread(BASE, {shape_of}.shape)")
+                self.let("view", (a, shape_of), tree, line, target=view)
+        lazies = {y: self.lazy[y] for y in self.lazy_names(x)}
+
+        def element(i: tuple[str, ...], y: Any = x) -> Atom:
+            if isinstance(y, str) and y in lazies:
+                return self.scalar(lazies[y], [lambda a=a: element(i, a) for a in lazies[y].let.args])
+            if y in spread:
+                return self.pick(spread[y], i, line)
+            return y
+
+        for y in lazies:
+            self.lazy.pop(y, None)
+        return element
+
+    def scalar(self, lazy: _Lazy, args: list[Callable[[], Atom]]) -> Atom:
+        """The operation of a lazy expression on scalars."""
+        s, kind = lazy.let, lazy.dtype
+        target = self.temp(kind)
+        if s.op == "func" and s.info[0] == "np.where":
+            test = args[0]()
+            branches = [self.collect(lambda a=a: self.let("copy", (a(),), None, s.line, target=target) and None) for a in args[1:]]
+            self.out.append(If(test, *branches, s.line))
+            return target
+        atoms = tuple(a() for a in args)
+        made = Let(target, s.op, atoms, s.info, s.line)
+        line = line_of(s.info[0] if s.op == "func" else s.info if s.op == "binop" else f"{s.info}x")
+        if is_real(kind) and line is not None:
+            self.let("prim", atoms, (line, made), s.line, target=target)
+        else:
+            self.as_written(made)
+        return target
+
+    # Loops over elements
+
+    def over(self, array: str, ndim: int, line: int, body: Callable[[tuple[str, ...]], Any]) -> None:
+        """Loops over all indices of an array."""
+        sizes = [self.plain(f"a.shape[{k}]", line, a=array) for k in range(ndim)]
+        index = tuple(self.temp(types.int64) for _ in range(ndim))
+
+        def nest(k: int) -> None:
+            if k == ndim:
+                body(index)
+            else:
+                inner = self.collect(lambda: nest(k + 1))
+                self.out.append(For(index[k], Const(0), sizes[k], Const(1), inner, [], line))
+
+        nest(0)
+
+    def pick(self, array: Any, index: tuple[str, ...], line: int) -> str:
+        return self.let("load", (array,), index, line, self.kind(array).dtype)
+
+    def put(self, array: str, index: tuple[str, ...], value: Atom, line: int) -> None:
+        self.out.append(Store(array, index, value, line))
+
+    def fill(self, array: str, value: Atom, line: int) -> None:
+        self.over(array, self.kind(array).ndim, line, lambda i: self.put(array, i, value, line))
+
+    def empty_like(self, target: str, shape_of: str, line: int) -> None:
+        kind = self.of[target]
+        tree = syntax.name(f"np.empty({shape_of}.shape, {dtype_name(kind.dtype)})")
+        self.let("alloc", (shape_of,), tree, line, target=target)
+
+    # Changes of arrays
+
+    def store(self, s: Store) -> None:
+        kind = self.kind(s.value)
+        of = self.kind(s.array)
+        if not is_array(of):
+            self.refuse(s.line, "an assignment to an element of something that is no array", "it cannot change", "an array")
+        self.check_index(s.index, s.line)
+        whole = len([x for x in s.index if x is not None]) == of.ndim and not any(
+            isinstance(x, Slice) or x is Ellipsis or x is None for x in s.index
+        )
+        if whole:
+            self.materialise(s.value)
+            self.flush()
+            if is_array(kind):
+                value = self.let("load", (s.value,), (), s.line, kind.dtype)
+                self.out.append(Store(s.array, s.index, value, s.line))
+            else:
+                self.out.append(s)
+            return
+        if isinstance(s.value, str) and self.in_place.get(s.value) == s.array:
+            return
+        self.flush(keep=s.value)
+        ndim = of.ndim - sum(not isinstance(x, Slice) and x is not Ellipsis and x is not None for x in s.index)
+        view = self.temp(types.Array(of.dtype, ndim + sum(x is None for x in s.index), "A"))
+        self.let("view", (s.array,), s.index, s.line, target=view)
+        self.alias.join(view, s.array)
+        self.assign(view, s.value, s.line, None)
+
+    @functools.cached_property
+    def in_place(self) -> dict[str, str]:
+        """Temporaries that are views changed in place by `a[i:j] += ...`: the assignment back changes nothing."""
+        found: dict[str, str] = {}
+        made: dict[str, Let] = {}
+        for s in walk(self.lowered.body):
+            if isinstance(s, Let) and s.op == "getitem" and s.target.startswith("_"):
+                made[s.target] = s
+            if isinstance(s, Let) and s.op == "iop" and s.args[0] in made and is_array(self.of.get(s.target)):
+                found[s.target] = made[s.args[0]].args[0]
+        return found
+
+    def assign(self, array: str, value: Any, line: int, symbol: str | None) -> None:
+        """array[...] = value, or array[...] (symbol)= value."""
+        ndim = self.kind(array).ndim
+        arrays = self.array_leaves(value)
+        shared = [a for a in arrays if self.alias.same(array, self.named(a, line))]
+        if symbol is not None and isinstance(value, str) and value in self.lazy and set(shared) - {array}:
+            self.materialise(value)
+        if symbol is None and shared:
+            if isinstance(value, str) and value in self.lazy:
+                self.materialise(value)
+            else:
+                copied = self.temp(types.Array(self.kind(value).dtype, self.kind(value).ndim, "C"))
+                base = value if isinstance(value, str) else self.let("copy", (value,), None, line, self.kind(value))
+                self.empty_like(copied, base, line)
+                self.over(copied, self.kind(value).ndim, line, lambda i: self.put(copied, i, self.pick(base, i, line), line))
+                value = copied
+        if not self.array_leaves(value):
+            element: Callable[[tuple[str, ...]], Atom] = lambda i: value  # noqa: E731
+            if isinstance(value, str) and value in self.lazy:
+                element = self.element_maker(value, array, ndim, line)
+        else:
+            element = self.element_maker(value, array, ndim, line)
+        kind = self.kind(array).dtype
+
+        def one(i: tuple[str, ...]) -> None:
+            new = element(i)
+            if symbol is not None:
+                old = self.pick(array, i, line)
+                made = Let(self.temp(kind), "binop", (old, new), symbol, line)
+                if is_real(kind):
+                    self.let("prim", made.args, (line_of(symbol), made), line, target=made.target)
+                else:
+                    self.as_written(made)
+                new = made.target
+            self.put(array, i, new, line)
+
+        self.over(array, ndim, line, one)
+
+    def reduce(self, s: Let, kind: Any, name: str) -> None:
+        """Sum, mean and product of all elements, in the order in which numba takes them."""
+        x = s.args[0]
+        if len(s.args) > 1:
+            self.refuse(s.line, f"{name} with an axis or a dtype", "only that of all elements is known", "a loop")
+        arrays = self.array_leaves(x)
+        lazy = isinstance(x, str) and x in self.lazy
+        if lazy and (len(arrays) != 1 or self.kind(arrays[0]).ndim != self.lazy[x].ndim):
+            self.materialise(x)
+            lazy = False
+        shape_of = self.named(arrays[0], s.line) if lazy else self.named(x, s.line)
+        ndim = self.kind(x).ndim
+        total = self.temp(kind)
+        start: Atom = Const(1.0 if name == "prod" else 0.0)
+        if kind == types.float32:
+            start = self.let("plain", (), syntax.name(f"np.float32({start.value})"), s.line, kind)
+        self.let("copy", (start,), None, s.line, target=total)
+        element = self.element_maker(x, shape_of, ndim, s.line) if lazy else lambda i: self.pick(x, i, s.line)
+        symbol = "*" if name == "prod" else "+"
+
+        def one(i: tuple[str, ...]) -> None:
+            made = Let(total, "binop", (total, element(i)), symbol, s.line)
+            self.let("prim", made.args, (line_of(symbol), made), s.line, target=total)
+
+        self.over(shape_of, ndim, s.line, one)
+        if name == "mean":
+            n = self.plain("a.size", s.line, a=shape_of)
+            made = Let(s.target, "binop", (total, n), "/", s.line)
+            self.let("prim", made.args, (line_of("/"), made), s.line, target=s.target)
+        else:
+            self.let("copy", (total,), None, s.line, target=s.target)

@@ -1,0 +1,364 @@
+class _Lowering(Expressions):
+    def run(self) -> Lowered:
+        tree = self.source.tree
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.Global, ast.Nonlocal)):
+                self.refuse(node, "a `global` or `nonlocal` statement", "numba functions change no globals", "arguments")
+        body = tree.body
+        single = isinstance(body[-1], ast.Return) and not any(_exits(s) for s in body[:-1])
+        if single:
+            self.block_into(body[:-1])
+            last = body[-1]
+            assert isinstance(last, ast.Return)
+            result = self.atom(last.value) if last.value is not None else Const(None)
+        else:
+            self.let("_return", "copy", (Const(False),), None, tree.lineno)
+            self.block_into(body)
+            if not _always(body):
+                result_set = Let("_result", "copy", (Const(None),), None, tree.lineno)
+                if any(isinstance(n, ast.Return) for n in ast.walk(tree)):
+                    self.out.append(If("_return", [], [result_set], tree.lineno))
+                    result = "_result"
+                else:
+                    result = Const(None)
+            else:
+                result = "_result"
+        parameters = [self.name(p) for p in self.parameters]
+        _drop_unread(self.out, result)
+        return Lowered(self.source, parameters, self.out, result, self.refs, self.functions)
+
+    def block(self, body: list[ast.stmt]) -> list[Any]:
+        return self.collect(lambda: self.block_into(body))
+
+    def block_into(self, body: list[ast.stmt]) -> None:
+        for k, s in enumerate(body):
+            rest = body[k + 1 :]
+            if isinstance(s, ast.If) and _exits(s):
+                then, orelse = s.body, s.orelse
+                if rest and _always(then):
+                    orelse, rest = orelse + rest, []
+                elif rest and _always(orelse):
+                    then, rest = then + rest, []
+                test = self.atom(s.test)
+                self.out.append(If(test, self.block(then), self.block(orelse), s.lineno))
+                return self.guarded(rest, _exits(s), s.lineno)
+            self.statement(s)
+            if isinstance(s, (ast.Break, ast.Continue, ast.Return)):
+                return None
+            if isinstance(s, (ast.For, ast.While)) and _exits(s):
+                return self.guarded(rest, _exits(s), s.lineno)
+        return None
+
+    def guarded(self, rest: list[ast.stmt], exits: set[type], line: int) -> None:
+        """What follows a statement that may have left the block."""
+        if not rest:
+            return
+        flags = []
+        if ast.Return in exits:
+            flags.append("_return")
+        if ast.Break in exits:
+            flags.append(self.loops[-1].stop)
+        if ast.Continue in exits:
+            flags.append(self.loops[-1].skip)
+        test = ast.parse(" or ".join(flags), mode="eval").body
+        left = flags[0] if len(flags) == 1 else self.let(self.temp(), "plain", tuple(flags), test, line)
+        self.out.append(If(left, [], self.block(rest), line))
+
+    def statement(self, s: ast.stmt) -> None:
+        method = getattr(self, f"_{type(s).__name__}", None)
+        if method is None:
+            what, instead = _STATEMENTS.get(type(s).__name__, (f"a `{type(s).__name__.lower()}` statement", "it in other words"))
+            self.refuse(s, what, "the compiler does not know it", instead)
+        method(s)
+
+    def _Pass(self, s: ast.Pass) -> None:  # noqa: N802 - named after the node, as in ast.NodeVisitor
+        pass
+
+    def _Break(self, s: ast.Break) -> None:  # noqa: N802
+        self.let(self.loops[-1].stop, "copy", (Const(True),), None, s.lineno)
+
+    def _Continue(self, s: ast.Continue) -> None:  # noqa: N802
+        self.let(self.loops[-1].skip, "copy", (Const(True),), None, s.lineno)
+
+    def _Return(self, s: ast.Return) -> None:  # noqa: N802
+        self.expr(s.value if s.value is not None else ast.Constant(None, lineno=s.lineno), "_result")
+        self.let("_return", "copy", (Const(True),), None, s.lineno)
+
+    def _Expr(self, s: ast.Expr) -> None:  # noqa: N802
+        if isinstance(s.value, ast.Constant):
+            return
+        if isinstance(s.value, ast.Call):
+            static = self.static(s.value.func)
+            if static is not None and static.value is print:
+                args = tuple(self.atom(x) for x in s.value.args)
+                holes = ", ".join("{}" for _ in args)
+                self.out.append(Effect(f"print({holes})", args, s.lineno))
+                return
+        self.expr(s.value)
+
+    def _Assert(self, s: ast.Assert) -> None:  # noqa: N802
+        test = self.atom(s.test)
+        message = self.atom(s.msg) if s.msg is not None else None
+        text = "raise AssertionError" + ("({})" if message is not None else "")
+        self.out.append(If(test, [], [Effect(text, () if message is None else (message,), s.lineno, True)], s.lineno))
+
+    def _Raise(self, s: ast.Raise) -> None:  # noqa: N802
+        if s.exc is None or s.cause is not None:
+            self.refuse(s, "a `raise` without an exception or with a cause", "numba has none", "raise Error(...)")
+        assert s.exc is not None
+        call = s.exc if isinstance(s.exc, ast.Call) else ast.Call(s.exc, [], [])
+        static = self.static(call.func)
+        if static is None or not (isinstance(static.value, type) and issubclass(static.value, BaseException)):
+            self.refuse(s, "a `raise` of something that is no exception class", "numba has none", "raise Error(...)")
+        assert static is not None
+        name = static.value.__name__ if not static.path else self.ref(static).name
+        args = tuple(self.atom(x) for x in call.args)
+        holes = ", ".join("{}" for _ in args)
+        text = f"raise {name}" + (f"({holes})" if isinstance(s.exc, ast.Call) else "")
+        self.out.append(Effect(text, args, s.lineno, True))
+
+    def _AnnAssign(self, s: ast.AnnAssign) -> None:  # noqa: N802
+        if s.value is not None:
+            self.assign(s.target, s.value, s)
+
+    def _Assign(self, s: ast.Assign) -> None:  # noqa: N802
+        if len(s.targets) == 1:
+            self.assign(s.targets[0], s.value, s)
+        else:
+            value = self.atom(s.value)
+            for target in s.targets:
+                self.store(target, value, s)
+
+    def assign(self, target: ast.expr, value: ast.expr, s: ast.stmt) -> None:
+        if isinstance(target, ast.Name):
+            self.expr(value, self.name(target.id))
+        elif isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, (ast.Tuple, ast.List)):
+            if len(target.elts) != len(value.elts) or any(isinstance(x, ast.Starred) for x in [*target.elts, *value.elts]):
+                self.refuse(s, "an assignment to a starred or longer tuple", "the lengths differ", "one name per value")
+            names = {self.name(t.id) for t in target.elts if isinstance(t, ast.Name)}
+            values = []
+            for x in value.elts:
+                v = self.atom(x)
+                values.append(self.let(self.temp(), "copy", (v,), None, s.lineno) if v in names else v)
+            for t, v in zip(target.elts, values, strict=True):
+                self.store(t, v, s)
+        else:
+            self.store(target, self.atom(value), s)
+
+    def store(self, target: ast.expr, value: Atom, s: ast.stmt) -> None:
+        if isinstance(target, ast.Name):
+            self.let(self.name(target.id), "copy", (value,), None, s.lineno)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            for k, t in enumerate(target.elts):
+                if isinstance(t, ast.Starred):
+                    self.refuse(t, "a starred target", "its length is not known", "one name per value")
+                item = self.let(self.temp(), "getitem", (value,), (Const(k),), s.lineno)
+                self.store(t, item, s)
+        elif isinstance(target, ast.Subscript):
+            array = self.variable(target.value)
+            self.out.append(Store(array, self.index(target.slice), value, s.lineno))
+        else:
+            self.refuse(s, "an assignment to an attribute", "only variables and elements of arrays can change", "a variable")
+
+    def _AugAssign(self, s: ast.AugAssign) -> None:  # noqa: N802
+        symbol = BINARY.get(type(s.op))
+        if symbol is None:
+            self.refuse(s, "this operator", "it works on ints only and is not known", "an operator of arithmetic")
+        value = self.atom(s.value)
+        if isinstance(s.target, ast.Name):
+            name = self.name(s.target.id)
+            self.let(name, "iop", (name, value), symbol, s.lineno)
+        elif isinstance(s.target, ast.Subscript):
+            array, index = self.variable(s.target.value), self.index(s.target.slice)
+            old = self.let(self.temp(), "getitem", (array,), index, s.lineno)
+            self.let(old, "iop", (old, value), symbol, s.lineno)
+            self.out.append(Store(array, index, old, s.lineno))
+        else:
+            self.refuse(s, "an assignment to an attribute", "only variables and elements of arrays can change", "a variable")
+
+    def _If(self, s: ast.If) -> None:  # noqa: N802
+        test = self.atom(s.test)
+        self.out.append(If(test, self.block(s.body), self.block(s.orelse), s.lineno))
+
+    # Loops
+
+    def loop_flags(self, s: ast.For | ast.While) -> tuple[_Loop, list[str]]:
+        self.count += 1
+        loop = _Loop(f"_break{self.count}", f"_continue{self.count}")
+        exits = _exits_of(s.body)
+        flags = [flag for kind, flag in [(ast.Break, loop.stop), (ast.Return, "_return")] if kind in exits]
+        if ast.Break in exits:
+            self.let(loop.stop, "copy", (Const(False),), None, s.lineno)
+        return loop, flags
+
+    def loop_body(self, loop: _Loop, body: list[ast.stmt], before: Callable[[], None]) -> list[Any]:
+        self.loops.append(loop)
+        try:
+
+            def work() -> None:
+                if ast.Continue in _exits_of(body):
+                    self.let(loop.skip, "copy", (Const(False),), None, body[0].lineno)
+                before()
+                self.block_into(body)
+
+            return self.collect(work)
+        finally:
+            self.loops.pop()
+
+    def _While(self, s: ast.While) -> None:  # noqa: N802
+        loop, flags = self.loop_flags(s)
+        tests: list[Atom] = []
+        test_block = self.collect(lambda: tests.append(self.atom(s.test)))
+        test = tests[0]
+        if any(isinstance(t, (Store, Effect)) or (isinstance(t, Let) and t.op == "call") for t in walk(test_block)):
+            # the condition has effects, or is worth differentiating: it becomes the first part of the body
+            flag = f"_stop{self.count}"
+            self.let(flag, "copy", (Const(False),), None, s.lineno)
+            inner = self.loop_body(loop, s.body, lambda: None)
+            ended = [Let(flag, "copy", (Const(True),), None, s.lineno)]
+            body = [*test_block, If(test, inner, ended, s.lineno)]
+            self.out.append(While([], Const(True), body, [*flags, flag], s.lineno))
+        else:
+            body = self.loop_body(loop, s.body, lambda: None)
+            self.out.append(While(test_block, test, body, flags, s.lineno))
+        self.otherwise(s, loop)
+
+    def otherwise(self, s: ast.For | ast.While, loop: _Loop) -> None:
+        """The `else` of a loop."""
+        if not s.orelse:
+            return
+        flags = [f for kind, f in [(ast.Break, loop.stop), (ast.Return, "_return")] if kind in _exits_of(s.body)]
+        if flags:
+            test = ast.parse(" or ".join(flags), mode="eval").body
+            left = self.let(self.temp(), "plain", tuple(flags), test, s.lineno)
+            self.out.append(If(left, [], self.block(s.orelse), s.lineno))
+        else:
+            self.block_into(s.orelse)
+
+    def _For(self, s: ast.For) -> None:  # noqa: N802
+        changing = {self.name(n) for n in self._assigned(s.body)}
+        loop, flags = self.loop_flags(s)
+        bounds = self.range_bounds(s.iter)
+        if bounds is not None and isinstance(s.target, ast.Name):
+            start, stop, step = (self.keep(x, {*changing, self.name(s.target.id)}, s.lineno) for x in bounds)
+            name = self.name(s.target.id)
+            if self.is_own_counter(s):
+                body = self.loop_body(loop, s.body, lambda: None)
+                self.out.append(For(name, start, stop, step, body, flags, s.lineno))
+            else:
+                k = self.temp()
+                body = self.loop_body(loop, s.body, lambda: self.let(name, "copy", (k,), None, s.lineno) and None)
+                self.out.append(For(k, start, stop, step, body, flags, s.lineno))
+        else:
+            changing |= {self.name(n) for n in self._assigned([ast.Expr(s.target)])}
+            n, element = self.sequence(s.iter, changing)
+            k = self.temp()
+            before = lambda: self.store_element(s.target, element(k, s.lineno), s)  # noqa: E731
+            body = self.loop_body(loop, s.body, before)
+            self.out.append(For(k, Const(0), n, Const(1), body, flags, s.lineno))
+        self.otherwise(s, loop)
+
+    def store_element(self, target: ast.expr, element: Any, s: ast.stmt) -> None:
+        if isinstance(element, list):
+            if isinstance(target, (ast.Tuple, ast.List)) and len(target.elts) == len(element):
+                for t, e in zip(target.elts, element, strict=True):
+                    self.store_element(t, e, s)
+                return
+            element = self.let(self.temp(), "tuple", tuple(self.joined(e, s) for e in element), None, s.lineno)
+        self.store(target, element, s)
+
+    def joined(self, element: Any, s: ast.stmt) -> Atom:
+        if isinstance(element, list):
+            return self.let(self.temp(), "tuple", tuple(self.joined(e, s) for e in element), None, s.lineno)
+        return element
+
+    def is_own_counter(self, s: ast.For) -> bool:
+        """Whether the loop's variable lives in such loops only, so that it can count."""
+        assert isinstance(s.target, ast.Name)
+        name = s.target.id
+        if name in self.parameters:
+            return False
+        seen: set[int] = set()
+        for node in ast.walk(self.source.tree):
+            if isinstance(node, ast.For) and isinstance(node.target, ast.Name) and node.target.id == name:
+                if self.range_call(node.iter) is None:
+                    return False
+                seen.add(id(node.target))
+                for inner in node.body:
+                    for x in ast.walk(inner):
+                        if isinstance(x, ast.Name) and x.id == name:
+                            if isinstance(x.ctx, ast.Store):
+                                return False
+                            seen.add(id(x))
+        return all(id(x) in seen for x in ast.walk(self.source.tree) if isinstance(x, ast.Name) and x.id == name)
+
+    def range_call(self, node: ast.expr) -> ast.Call | None:
+        if isinstance(node, ast.Call) and not node.keywords:
+            static = self.static(node.func)
+            if static is not None and (static.value is range or describe(static.value) == "numba.misc.special.prange"):
+                if static.value is not range:
+                    self.refuse(node, "prange", "parallel loops are not differentiated", "range")
+                return node
+        return None
+
+    def range_bounds(self, node: ast.expr) -> list[Atom] | None:
+        call = self.range_call(node)
+        if call is None:
+            return None
+        atoms = [self.atom(x) for x in call.args]
+        if len(atoms) == 1:
+            return [Const(0), atoms[0], Const(1)]
+        if len(atoms) == 2:
+            return [*atoms, Const(1)]
+        return atoms
+
+    def keep(self, x: Atom, changing: set[str], line: int) -> Atom:
+        """An atom that the loop's body cannot change: Python evaluates it once."""
+        if isinstance(x, str) and x in changing:
+            return self.let(self.temp(), "copy", (x,), None, line)
+        return x
+
+    def sequence(self, node: ast.expr, changing: set[str]) -> tuple[Atom, Callable[[Atom, int], Any]]:
+        """The length of what a loop runs over, and a function that writes how to get its k-th element."""
+        line = node.lineno
+        bounds = self.range_bounds(node)
+        if bounds is not None:
+            start, stop, step = (self.keep(x, changing, line) for x in bounds)
+            length = self.let(self.temp(), "func", (start, stop, step), ("runtime.range_length", ()), line)
+
+            def nth(k: Atom, line: int) -> Any:
+                if start == Const(0) and step == Const(1):
+                    return k
+                scaled = k if step == Const(1) else self.let(self.temp(), "binop", (k, step), "*", line)
+                return self.let(self.temp(), "binop", (start, scaled), "+", line)
+
+            return length, nth
+        if isinstance(node, ast.Call):
+            static = self.static(node.func)
+            if static is not None and static.value is enumerate:
+                n, inner = self.sequence(node.args[0], changing)
+                extra = [*node.args[1:], *(k.value for k in node.keywords)]
+                first = self.keep(self.atom(extra[0]), changing, line) if extra else Const(0)
+
+                def numbered(k: Atom, line: int) -> Any:
+                    number = k if first == Const(0) else self.let(self.temp(), "binop", (first, k), "+", line)
+                    return [number, inner(k, line)]
+
+                return n, numbered
+            if static is not None and static.value is zip and not node.keywords:
+                parts = [self.sequence(x, changing) for x in node.args]
+                n = parts[0][0]
+                for m, _ in parts[1:]:
+                    n = self.let(self.temp(), "func", (n, m), ("min", ()), line)
+                return n, lambda k, line: [inner(k, line) for _, inner in parts]
+            if static is not None and static.value is reversed:
+                n, inner = self.sequence(node.args[0], changing)
+
+                def backwards(k: Atom, line: int) -> Any:
+                    last = self.let(self.temp(), "binop", (n, Const(1)), "-", line)
+                    return inner(self.let(self.temp(), "binop", (last, k), "-", line), line)
+
+                return n, backwards
+        value = self.keep(self.atom(node), changing, line)
+        n = self.let(self.temp(), "func", (value,), ("len", ()), line)
+        return n, lambda k, line: self.let(self.temp(), "getitem", (value,), (k,), line)
