@@ -2,15 +2,18 @@
 #   make compare                            the step-by-step comparison of all stages
 #   make compare ARGS="--program doublings"  ... of one program (see: make compare ARGS=--help)
 #   make test                               the tests         make campaign   the long ones too
+#   make campaign FOR=3600 ARGS="--jobs 2"   random numba programs, for so many seconds; what fails goes to failures/
 #   make check                              format, lint, types      make format    mend the first two
 #   make bench                              times by pytest-benchmark
+#   make compiled                           times of compiled gradients of numba functions
 #   make peers                              times beside other AD libraries, which it installs first (6 GB)
 #   make figures                            paper_figures/, made anew
 
-.PHONY: compare test campaign bench peers figures check format clean
+.PHONY: compare test campaign bench compiled peers figures check format clean
 .DEFAULT_GOAL := compare
 
 ARGS ?=
+FOR ?=
 VENV := .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/.set-up
@@ -23,10 +26,17 @@ test: $(SETUP)
 	$(RUN) pytest $(ARGS)
 
 campaign: $(SETUP)
+ifeq ($(FOR),)
 	$(RUN) pytest -m "slow or not slow" --hypothesis-profile=campaign $(ARGS)
+else
+	cd tests && ../$(RUN) compiled.campaign --seconds $(FOR) --seed "$$(date +%s)" --save ../failures $(ARGS)
+endif
 
 bench: $(SETUP)
 	$(RUN) pytest bench --benchmark-disable-gc --benchmark-group-by=group --benchmark-columns=min,median,rounds --benchmark-sort=name $(ARGS)
+
+compiled: $(SETUP)
+	$(RUN) bench.compiled $(ARGS)
 
 peers: $(SETUP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[peers]'

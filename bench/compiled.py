@@ -341,6 +341,15 @@ def terminal(results: dict[str, Result], lines: list[str], console: Console) -> 
         console.print(line, markup=False, highlight=False)
 
 
+def markdown(results: dict[str, Result], lines: list[str]) -> str:
+    """The table and what the goals are about, for GitHub."""
+    failed = any(result.gradient.absent for result in results.values())
+    heading = [text.replace("\n", " ") for text in HEADING] + ["no gradient because"] * failed
+    rule = ["---", *["---:"] * (len(heading) - 1)]
+    rows = [heading, rule, *(row(result)[: len(heading)] for result in results.values())]
+    return "\n".join([*("| " + " | ".join(cells) + " |" for cells in rows), "", *(f"- {line}" for line in lines)])
+
+
 def data(results: dict[str, Result], measured: Extras, about: dict[str, str], budget: float) -> dict[str, Any]:
     """The same for JSON, in seconds and bytes."""
 
@@ -374,6 +383,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--budget", type=float, default=1.0, metavar="SECONDS", help="of each time in the table (1)")
     made.add_argument("--times-only", action="store_true", help="start no new processes for first calls and memory")
     made.add_argument("--fresh-pages", action="store_true", help="leave it to malloc what it gives back to the system")
+    made.add_argument("--markdown", action="store_true", help="print the table for GitHub")
     made.add_argument("--json", type=Path, metavar="FILE", help="save all numbers in this file, too")
     return made
 
@@ -398,12 +408,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     measured = extras(results, processes=not options.times_only)
     about = versions({}) | {"numba": numba.__version__, "processor": processor()}
     about |= {"malloc": "keeps what is freed" if kept else "as it is"}
-    console = Console()
-    terminal(
-        results,
-        [*summary(results, measured), ", ".join(f"{key} {value}" for key, value in about.items())],
-        console if console.is_terminal else Console(width=160),
-    )
+    lines = [*summary(results, measured), ", ".join(f"{key} {value}" for key, value in about.items())]
+    if options.markdown:
+        print(markdown(results, lines))
+    else:
+        console = Console()
+        terminal(results, lines, console if console.is_terminal else Console(width=160))
     if options.json:
         saved = data(results, measured, about, options.budget)
         options.json.write_text(json.dumps(saved, indent=1) + "\n", encoding="utf-8")

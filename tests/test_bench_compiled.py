@@ -222,6 +222,15 @@ def test_why_there_is_no_gradient_is_in_its_row_and_the_rest_goes_on(script, cap
     assert saved["programs"]["kalman"]["primal"]["best"] > 0.0
 
 
+def test_a_table_for_github(script, capsys):
+    assert script.main([*QUICK, "--markdown"]) == 0
+    heading, rule, *lines = capsys.readouterr().out.splitlines()
+    assert heading.startswith("| program | lines | primal us | gradient / primal |")
+    assert {line.count("|") for line in (heading, rule, *lines[:3])} == {11}
+    assert lines[1].endswith("| TypeError: not this [one] |")
+    assert lines[4].startswith("- Gradient over the primal: median")
+
+
 def test_a_wrong_gradient_is_not_timed(script, capsys):
     script.off = 1.001
     assert script.main([*QUICK, "--program", "dot"]) == 1

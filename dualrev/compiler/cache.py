@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import inspect
 import json
 import os
 import tempfile
@@ -25,12 +26,14 @@ from typing import Any
 from numba.core import sigutils, types
 from numba.core.caching import FunctionCache, NullCache
 
+from dualrev.compiler import library
 from dualrev.compiler.fingerprint import lasting
 
 __all__ = ["ConstantPath", "MachineCode", "Module", "folder_for", "read", "resolve", "write"]
 
 #: Steps from the differentiated function to an object: ("global", name), ("closure", name), ("attr", name),
-#: ("item", number); as a first step also ("arg", number), the function that is passed as this argument.
+#: ("item", number), ("default", name); as a first step also ("arg", number), the function that is passed as this
+#: argument, and ("library", name), a function of library.py.
 ConstantPath = tuple[tuple[str, str | int], ...]
 
 _MARK = "# dualrev "
@@ -63,6 +66,10 @@ def resolve(f: Any, argtypes: tuple[types.Type, ...], path: ConstantPath) -> Any
             x = getattr(x, step)  # type: ignore[arg-type]
         elif kind == "item":
             x = x[step]
+        elif kind == "library":
+            x = getattr(library, str(step))
+        elif kind == "default":
+            x = inspect.signature(getattr(x, "py_func", x)).parameters[str(step)].default
         else:
             function = getattr(x, "py_func", x)
             if kind == "global":

@@ -85,7 +85,11 @@ class _Writer:
                 text += ["    " * depth + "else:", *self.block(s.orelse, depth + 1)]
             return text
         if isinstance(s, Assign):
-            return self.put(f"{ast.unparse(s.target)} {s.op} {ast.unparse(s.value)}", s.line, depth)
+            op, value = s.op, s.value
+            same = isinstance(s.target, ast.Name) and isinstance(value, ast.BinOp) and isinstance(value.left, ast.Name)
+            if op == "=" and same and value.left.id == s.target.id and isinstance(value.op, (ast.Add, ast.Sub)):  # type: ignore[attr-defined]
+                op, value = ("+=" if isinstance(value.op, ast.Add) else "-="), value.right  # type: ignore[attr-defined]
+            return self.put(f"{ast.unparse(s.target)} {op} {ast.unparse(value)}", s.line, depth)
         if isinstance(s, Push):
             text = []
             if s.room:

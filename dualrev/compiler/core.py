@@ -16,19 +16,19 @@ that has set one of its `exits`. A variable may be assigned many times.
 
 Operations, by the pass that leaves them there:
 
-    lower.py   copy plain binop unary func getitem attr method tuple call
+    lower.py   copy plain binop iop unary func getitem attr method tuple literal call star
     expand.py  copy plain prim load view alloc array call      (no tuples; elementwise work has become loops)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 __all__ = [
-    *["Atom", "Call", "Const", "Effect", "For", "If", "Let", "Node", "Ref", "Slice", "Stmt", "Store", "While"],
-    *["blocks", "index_atoms", "leaves", "reads", "walk", "writes"],
+    *["Atom", "Call", "Const", "Effect", "For", "If", "Let", "Node", "Ref", "Slice", "Star", "Stmt", "Store", "While"],
+    *["blocks", "ends", "index_atoms", "leaves", "reads", "walk", "writes"],
 ]
 
 
@@ -165,6 +165,34 @@ def leaves(tree: Any) -> list[Any]:
     return [tree]
 
 
+@dataclass(frozen=True)
+class Star:
+    """A call with tuples in place of some arguments, g(x, *t): it becomes `op` when the tuples' lengths are known.
+
+    `names` and `defaults` are the parameters of the callee; the table's functions have none here.
+    """
+
+    op: str
+    callee: Any  # a Ref, or the name of a function of the table
+    stars: tuple[bool, ...]
+    keywords: tuple[str, ...]
+    names: tuple[str, ...]
+    defaults: dict[str, Atom]
+
+    def bound(self, atoms: list[Atom], refuse: Callable[[str], Any]) -> list[Atom]:
+        """The arguments in the order of the parameters; the last atoms are those that are given by keyword."""
+        count = len(atoms) - len(self.keywords)
+        given = dict(zip(self.names, atoms[:count], strict=False))
+        more = dict(zip(self.keywords, atoms[count:], strict=True))
+        if count > len(self.names) or set(more) - set(self.names) or set(more) & set(given):
+            refuse("it has other parameters")
+        found = {**self.defaults, **given, **more}
+        for name in self.names:
+            if name not in found:
+                refuse(f"the argument {name} is missing")
+        return [found[name] for name in self.names]
+
+
 Stmt = Let | Store | Call | If | For | While | Effect
 
 
@@ -216,6 +244,13 @@ def reads(s: Any) -> list[Atom]:
     if isinstance(s, Call):
         return [x for arg in s.args for x in leaves(arg)]
     return []
+
+
+def ends(s: Any) -> list[Atom]:
+    """The atoms that end a loop: its flags, and the condition of a While, which is computed in the loop."""
+    if isinstance(s, While):
+        return [s.test, *s.exits]
+    return list(s.exits) if isinstance(s, For) else []
 
 
 def writes(s: Any) -> list[str]:

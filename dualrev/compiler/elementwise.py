@@ -1,5 +1,47 @@
+"""Arithmetic of whole arrays, and assignment to parts of them -> loops over elements, one for a whole expression."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler import syntax
+from dualrev.compiler.core import Atom, Const, Effect, For, If, Let, Node, Slice, Store, leaves, reads, walk
+from dualrev.compiler.expansion import Expansion, dtype_name, is_array, is_real
+from dualrev.compiler.lower import Lowered
+from dualrev.compiler.names import line_of
+from dualrev.compiler.types import Typed
+
+__all__ = ["REWRITTEN", "Elementwise"]
+
+#: Functions that are a product or a quotient: the operator, and the other factor (None for the argument itself).
+REWRITTEN: dict[str, tuple[str, float | None]] = {
+    **{text: ("*", 180.0 / math.pi) for text in ["math.degrees", "np.degrees", "np.rad2deg"]},
+    **{text: ("*", math.pi / 180.0) for text in ["math.radians", "np.radians", "np.deg2rad"]},
+    **{"np.square": ("*", None), "np.reciprocal": ("/", 1.0)},
+}
+
+
+@dataclass(frozen=True)
+class _Lazy:
+    """An elementwise expression: a scalar operation on the elements of arrays and lazy expressions."""
+
+    let: Let
+    dtype: Any
+    ndim: int
+
+
 class Elementwise(Expansion):
-    """x"""
+    """Arithmetic of whole arrays: it is put off until its elements are wanted, and then done in one loop."""
+
+    def __init__(self, lowered: Lowered, typed: Typed, argtypes: tuple[Any, ...]) -> None:
+        super().__init__(lowered, typed, argtypes)
+        self.lazy: dict[str, _Lazy] = {}
 
     def elementwise(self, s: Let, kind: Any) -> bool:
         """Whether it was elementwise arithmetic; then it has become lazy, or happened in place."""
@@ -14,9 +56,9 @@ class Elementwise(Expansion):
             return False
         if s.op == "func":
             text, keywords = s.info
-            if text == "np.where" and len(s.args) == 3:
-                pass
-            elif line_of(text) is None or keywords:
+            line = line_of(text)
+            known = text in REWRITTEN or (line is not None and len(line.partials) == len(s.args))
+            if keywords or not (known or (text == "np.where" and len(s.args) == 3)):
                 return False
         elif not any(is_array(self.kind(x)) for x in s.args):
             return False
@@ -43,6 +85,13 @@ class Elementwise(Expansion):
             if x in self.lazy and x not in inside and not self.consumed_later(x):
                 self.materialise(x)
 
+    def settle(self, s: Let) -> None:
+        """Make arrays of what still reads the variable that an operation is about to assign."""
+        mine = {y for x in reads(s) for y in self.lazy_names(x)}
+        for x in list(self.lazy):
+            if x in self.lazy and x not in mine and s.target in self.lazy[x].let.args:
+                self.materialise(x)
+
     def consumed_later(self, x: str) -> bool:
         return any(x in lazy.let.args for lazy in self.lazy.values())
 
@@ -63,8 +112,7 @@ class Elementwise(Expansion):
             self.empty_like(x, self.named(arrays[0], line), line)
         else:
             shapes = ", ".join(f"{self.named(a, line)}.shape" for a in arrays)
-            tree = syntax.name(f"np.empty(np.broadcast_shapes({shapes}), {dtype_name(lazy.dtype)})")
-            self.let("alloc", tuple(self.named(a, line) for a in arrays), tree, line, target=target)
+            self.empty(target, f"np.broadcast_shapes({shapes})", tuple(self.named(a, line) for a in arrays), line)
         self.fill_with(target, x, line)
 
     def named(self, a: Any, line: int) -> str:
@@ -112,6 +160,8 @@ class Elementwise(Expansion):
     def scalar(self, lazy: _Lazy, args: list[Callable[[], Atom]]) -> Atom:
         """The operation of a lazy expression on scalars."""
         s, kind = lazy.let, lazy.dtype
+        if s.op == "func" and s.info[0] in REWRITTEN:
+            return self.rewritten(s.info[0], args[0](), kind, s.line)
         target = self.temp(kind)
         if s.op == "func" and s.info[0] == "np.where":
             test = args[0]()
@@ -125,6 +175,22 @@ class Elementwise(Expansion):
             self.let("prim", atoms, (line, made), s.line, target=target)
         else:
             self.as_written(made)
+        return target
+
+    def rewritten(self, text: str, x: Any, kind: Any, line: int, target: str = "") -> str:
+        """A function of a scalar that is a product or a quotient."""
+        symbol, factor = REWRITTEN[text]
+        other: Any = x
+        if factor is not None:
+            other = Const(factor)
+            if kind == types.float32:
+                other = self.let("plain", (), syntax.name(f"np.float32({factor})"), line, kind)
+        args = (other, x) if symbol == "/" else (x, other)
+        target = target or self.temp(kind)
+        made = Let(target, "binop", args, symbol, line)
+        if is_real(kind):
+            return self.let("prim", args, (line_of(symbol), made), line, target=target)
+        self.as_written(made)
         return target
 
     # Loops over elements
@@ -153,38 +219,61 @@ class Elementwise(Expansion):
         self.over(array, self.kind(array).ndim, line, lambda i: self.put(array, i, value, line))
 
     def empty_like(self, target: str, shape_of: str, line: int) -> None:
+        """Target = a new array of the same shape."""
+        self.empty(target, f"{shape_of}.shape", (shape_of,), line)
+
+    def empty(self, target: str, shape: str, names: tuple[str, ...], line: int) -> None:
+        """Target = a new array of this shape, in the layout that numba has found."""
         kind = self.of[target]
-        tree = syntax.name(f"np.empty({shape_of}.shape, {dtype_name(kind.dtype)})")
-        self.let("alloc", (shape_of,), tree, line, target=target)
+        backwards = kind.layout == "F" and kind.ndim > 1
+        text = f"np.empty({shape}[::-1], {dtype_name(kind.dtype)}).T" if backwards else f"np.empty({shape}, {dtype_name(kind.dtype)})"
+        self.let("alloc", names, syntax.name(text), line, target=target)
 
     # Changes of arrays
 
     def store(self, s: Store) -> None:
-        kind = self.kind(s.value)
+        """array[index] = value."""
         of = self.kind(s.array)
+        if s.array in self.flats or isinstance(of, types.NumpyFlatType):
+            self.refuse(s.line, "an assignment to a.flat", "only reading it is known", "a.ravel()[k] = x")
         if not is_array(of):
             self.refuse(s.line, "an assignment to an element of something that is no array", "it cannot change", "an array")
-        self.check_index(s.index, s.line)
-        whole = len([x for x in s.index if x is not None]) == of.ndim and not any(
-            isinstance(x, Slice) or x is Ellipsis or x is None for x in s.index
-        )
-        if whole:
+        index = self.index(s.index, s.line)
+        sliced = [isinstance(x, Slice) or x is Ellipsis or x is None for x in index]
+        kind = self.kind(s.value)
+        if isinstance(s.value, str) and self.in_place.get(s.value) == s.array and is_array(kind):
+            return
+        if len([x for x in index if x is not None]) == of.ndim and not any(sliced):
             self.materialise(s.value)
             self.flush()
+            value = s.value
             if is_array(kind):
-                value = self.let("load", (s.value,), (), s.line, kind.dtype)
-                self.out.append(Store(s.array, s.index, value, s.line))
-            else:
-                self.out.append(s)
-            return
-        if isinstance(s.value, str) and self.in_place.get(s.value) == s.array:
+                if kind.ndim:
+                    self.refuse(s.line, "an array as an element", "an element is a number", "a loop")
+                value = self.let("load", (value,), (), s.line, kind.dtype)
+            elif isinstance(kind, types.BaseTuple):
+                self.refuse(s.line, "a tuple as an element", "an element is a number", "its parts")
+            self.out.append(Store(s.array, index, value, s.line))
             return
         self.flush(keep=s.value)
-        ndim = of.ndim - sum(not isinstance(x, Slice) and x is not Ellipsis and x is not None for x in s.index)
-        view = self.temp(types.Array(of.dtype, ndim + sum(x is None for x in s.index), "A"))
-        self.let("view", (s.array,), s.index, s.line, target=view)
+        ndim = of.ndim - sum(not x for x in sliced)
+        view = self.temp(types.Array(of.dtype, ndim + sum(x is None for x in index), "A"))
+        self.let("view", (s.array,), index, s.line, target=view)
         self.alias.join(view, s.array)
-        self.assign(view, s.value, s.line, None)
+        if isinstance(kind, types.BaseTuple) or isinstance(self.tree(s.value), Node):
+            self.assign_parts(view, leaves(self.tree(s.value)), s.line)
+        else:
+            self.assign(view, s.value, s.line, None)
+
+    def assign_parts(self, view: str, parts: list[Any], line: int) -> None:
+        """view[...] = a tuple of numbers."""
+        if self.kind(view).ndim != 1 or any(is_array(self.kind(x)) for x in parts):
+            self.refuse(line, "this assignment of a tuple", "only numbers to a vector are known", "its parts, one by one")
+        wrong = self.plain(f"a.shape[0] != {len(parts)}", line, types.boolean, a=view)
+        text = 'raise ValueError("cannot assign slice from input of different size")'
+        self.out.append(If(wrong, [Effect(text, (), line, True)], [], line))
+        for k, x in enumerate(parts):
+            self.out.append(Store(view, (Const(k),), x, line))
 
     @functools.cached_property
     def in_place(self) -> dict[str, str]:
@@ -239,8 +328,9 @@ class Elementwise(Expansion):
     def reduce(self, s: Let, kind: Any, name: str) -> None:
         """Sum, mean and product of all elements, in the order in which numba takes them."""
         x = s.args[0]
-        if len(s.args) > 1:
-            self.refuse(s.line, f"{name} with an axis or a dtype", "only that of all elements is known", "a loop")
+        axis = s.args[1] if len(s.args) > 1 else Const(None)
+        if len(s.args) > 2 or (axis != Const(None) and (name != "sum" or self.kind(x).ndim > 1)):
+            self.refuse(s.line, f"{name} with these arguments", "only that of all elements is known", "a loop")
         arrays = self.array_leaves(x)
         lazy = isinstance(x, str) and x in self.lazy
         if lazy and (len(arrays) != 1 or self.kind(arrays[0]).ndim != self.lazy[x].ndim):
@@ -267,3 +357,31 @@ class Elementwise(Expansion):
             self.let("prim", made.args, (line_of("/"), made), s.line, target=s.target)
         else:
             self.let("copy", (total,), None, s.line, target=s.target)
+
+    def sum_axis(self, s: Let, kind: Any) -> None:
+        """np.sum(a, axis)."""
+        x, axis = s.args[0], s.args[1]
+        ndim = self.kind(x).ndim
+        if len(s.args) > 2 or not isinstance(axis, Const) or type(axis.value) is not int or not -ndim <= axis.value < ndim:
+            self.refuse(s.line, "np.sum with this axis or dtype", "only an int that is a constant is known", "a loop")
+        self.materialise(x)
+        skipped = axis.value % ndim
+        sizes = ", ".join(f"a.shape[{k}]" for k in range(ndim) if k != skipped)
+        name = self.named(x, s.line)
+        made = s.target if s.target != name else self.temp(kind)
+        tree = syntax.substitute(
+            syntax.name(f"np.zeros(({sizes},), {dtype_name(kind.dtype)})"), lambda y: syntax.name(name) if y == "a" else None
+        )
+        self.let("alloc", (name,), tree, s.line, target=made)
+
+        def one(i: tuple[str, ...]) -> None:
+            place = tuple(k for n, k in enumerate(i) if n != skipped)
+            old = self.pick(made, place, s.line)
+            both = (old, self.pick(x, i, s.line))
+            new = Let(self.temp(kind.dtype), "binop", both, "+", s.line)
+            self.let("prim", both, (line_of("+"), new), s.line, target=new.target)
+            self.put(made, place, new.target, s.line)
+
+        self.over(name, ndim, s.line, one)
+        if made != s.target:
+            self.let("copy", (made,), None, s.line, target=s.target)

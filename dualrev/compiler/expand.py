@@ -40,6 +40,7 @@ from dualrev.compiler.core import (
     Slice,
     Store,
     While,
+    ends,
     leaves,
     reads,
     walk,
@@ -277,7 +278,7 @@ class _Expansion:
     # Statements
 
     def statement(self, s: Any) -> None:
-        if any(isinstance(x, str) and x not in self.of for x in [*reads(s), *writes(s)]):
+        if any(isinstance(x, str) and x not in self.of for x in [*reads(s), *ends(s), *writes(s)]):
             return  # numba has found that this is never reached
         if isinstance(s, Let):
             self.operation(s)

@@ -1,3 +1,43 @@
+"""What all of expanding needs: types, the parts of tuples, and the statements that are written."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler import library, syntax
+from dualrev.compiler.core import Atom, Call, Const, Let, Node, Ref, Slice, leaves, reads, walk
+from dualrev.compiler.lower import Lowered
+from dualrev.compiler.types import Typed
+
+__all__ = ["Aliases", "Expansion", "dtype_name", "is_array", "is_real", "is_real_array"]
+
+
+def is_real(kind: Any) -> bool:
+    """Whether a type is that of a real scalar."""
+    return isinstance(kind, types.Float)
+
+
+def is_array(kind: Any) -> bool:
+    """Whether a type is that of an array."""
+    return isinstance(kind, types.Array)
+
+
+def is_real_array(kind: Any) -> bool:
+    """Whether a type is that of an array of real scalars."""
+    return is_array(kind) and is_real(kind.dtype)
+
+
+def dtype_name(kind: Any) -> str:
+    """np.float64 for numba's float64."""
+    return "np.bool_" if isinstance(kind, types.Boolean) else f"np.{kind}"
+
+
 class Expansion:
     """What all of expanding needs."""
 
@@ -12,7 +52,8 @@ class Expansion:
         self.uses = Counter(x for s in walk(lowered.body) for x in reads(s) if isinstance(x, str))
         self.uses[lowered.result] += 1  # type: ignore[index]
         self.classes: dict[Any, Ref] = {}
-        self.alias = _Aliases()
+        self.alias = Aliases()
+        self.flats: dict[str, str] = {}  # the arrays of `a.flat`
         for s in walk(lowered.body):
             if isinstance(s, Let):
                 for x in s.args:
@@ -31,7 +72,7 @@ class Expansion:
                 self.check(f"{x}[{k}]", part)
             return
         scalar = (types.Float, types.Integer, types.Boolean, types.NoneType, types.Array, types.UnicodeType)
-        functions = (types.Dispatcher, types.Function, types.NumberClass, types.DType, types.ClassType)
+        functions = (types.Dispatcher, types.Function, types.NumberClass, types.DType, types.NumpyFlatType)
         if not isinstance(kind, (*scalar, *functions)):
             self.refuse(self.line_of(x), f"the variable {x} (numba type {kind})", "it is no number, array or tuple", "one")
         if is_array(kind) and not isinstance(kind.dtype, (types.Float, types.Integer, types.Boolean)):
@@ -68,9 +109,10 @@ class Expansion:
         """An atom, or the tree of a tuple's parts."""
         if isinstance(x, Ref) and isinstance(x.value, tuple):
             return self.constant_tree(x)
-        if not self.is_tuple(x):
-            return x
-        return self.parts(x, self.of[x])
+        kind = self.of.get(x) if isinstance(x, str) else None
+        if isinstance(kind, (types.DType, types.NumberClass)):
+            return Ref(dtype_name(kind.dtype if isinstance(kind, types.DType) else kind.instance_type), None)
+        return self.parts(str(x), kind) if isinstance(kind, types.BaseTuple) else x
 
     def parts(self, x: str, kind: Any) -> Any:
         if not isinstance(kind, types.BaseTuple):
@@ -166,7 +208,10 @@ class Expansion:
     def check_index(self, index: tuple[Any, ...], line: int) -> None:
         for entry in index:
             if isinstance(entry, (str, Ref)) and not isinstance(self.kind(entry), (types.Integer, types.Boolean)):
-                self.refuse(line, "an index that is an array", "only ints and slices are known", "a loop over the index")
+                what = "an array" if is_array(self.kind(entry)) else f"a value of numba type {self.kind(entry)}"
+                self.refuse(line, f"an index that is {what}", "only ints and slices are known", "a loop over the index")
+            if isinstance(entry, Slice):
+                self.check_slice(entry, line)
             if isinstance(entry, str) and isinstance(self.kind(entry), types.Boolean):
                 self.refuse(line, "an index that is a bool", "only ints and slices are known", "a branch")
 
@@ -176,3 +221,47 @@ class Expansion:
 
         names = tuple(dict.fromkeys(x for a in s.args for x in leaves(self.tree(a)) if isinstance(x, str)))
         self.let("alloc", names, syntax.expression(s, sub), s.line, target=s.target)
+
+    def check_slice(self, entry: Slice, line: int) -> None:
+        for x in entry.atoms():
+            if isinstance(x, str) and not isinstance(self.kind(x), types.Integer):
+                self.refuse(line, f"a slice whose bound is of numba type {self.kind(x)}", "only ints are known", "ints")
+
+    def index(self, entries: tuple[Any, ...], line: int) -> tuple[Any, ...]:
+        """An index with the parts of the tuples in it."""
+        made: list[Any] = []
+        for entry in entries:
+            tree = entry if entry is None or entry is Ellipsis or isinstance(entry, Slice) else self.tree(entry)
+            made += leaves(tree) if isinstance(tree, Node) else [entry]
+        self.check_index(tuple(made), line)
+        return tuple(made)
+
+    def library(self, s: Let, name: str, args: tuple[Any, ...]) -> None:
+        """target = a function of library.py, which is differentiated as the user's own are."""
+        ref = next((r for r in self.lowered.refs.values() if r.path == (("library", name),)), None)
+        if ref is None:
+            base = f"_{name}"
+            while base in self.lowered.refs:
+                base += "_"
+            ref = self.lowered.refs[base] = Ref(base, getattr(library, name), (("library", name),))
+        result = self.tree(s.target)
+        targets = [x for x in leaves(result) if isinstance(x, str)]
+        self.out.append(Call(targets, ref, [self.tree(x) for x in args], result, s.line))
+
+
+class Aliases:
+    """Which arrays may share memory, from their definitions, without regard to order."""
+
+    def __init__(self) -> None:
+        self.parent: dict[str, str] = {}
+
+    def find(self, x: str) -> str:
+        while self.parent.setdefault(x, x) != x:
+            x = self.parent[x]
+        return x
+
+    def join(self, x: str, y: str) -> None:
+        self.parent[self.find(x)] = self.find(y)
+
+    def same(self, x: str, y: str) -> bool:
+        return self.find(x) == self.find(y)

@@ -1,5 +1,28 @@
+"""Expressions -> core. Conditions without calls of the user's functions stay as they are written (`plain`)."""
+
+# ruff: noqa: N802 - methods are named after the nodes of the syntax tree, as in ast.NodeVisitor
+
+from __future__ import annotations
+
+import ast
+import inspect
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dualrev.compiler import syntax
+from dualrev.compiler.core import Atom, Const, If, Ref, Slice, Star
+from dualrev.compiler.names import BINARY, CASTS, COMPARE, PARAMETERS, canonical, pure_functions
+from dualrev.compiler.scope import Scope
+from dualrev.compiler.source import Static, describe, is_numba_function
+
+__all__ = ["Expressions"]
+
+
 class Expressions(Scope):
-    """x"""
+    """Expressions: each becomes statements that give a name to its value."""
 
     def atom(self, node: ast.expr) -> Atom:
         """The atom that holds the value of an expression."""
@@ -34,98 +57,139 @@ class Expressions(Scope):
             return self.refuse(node, what, "the compiler does not know it", instead)
         return method(node, target if target is not None else self.temp())
 
-    def _BinOp(self, node: ast.BinOp, target: str) -> Atom:  # noqa: N802
+    def _BinOp(self, node: ast.BinOp, target: str) -> Atom:
         symbol = BINARY.get(type(node.op))
         if symbol is None:
             return self.refuse(node, "this operator", "it is not known", "an operator of arithmetic")
         args = (self.atom(node.left), self.atom(node.right))
         return self.let(target, "binop", args, symbol, node.lineno)
 
-    def _UnaryOp(self, node: ast.UnaryOp, target: str) -> Atom:  # noqa: N802
+    def _UnaryOp(self, node: ast.UnaryOp, target: str) -> Atom:
         if isinstance(node.op, ast.Not):
             return self.condition(node, target)
         symbol = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~"}[type(node.op)]
         return self.let(target, "unary", (self.atom(node.operand),), symbol, node.lineno)
 
-    def _Compare(self, node: ast.Compare, target: str) -> Atom:  # noqa: N802
+    def _Compare(self, node: ast.Compare, target: str) -> Atom:
         return self.condition(node, target)
 
-    def _BoolOp(self, node: ast.BoolOp, target: str) -> Atom:  # noqa: N802
+    def _BoolOp(self, node: ast.BoolOp, target: str) -> Atom:
         return self.condition(node, target)
 
     def condition(self, node: ast.expr, target: str) -> Atom:
         """Comparisons and `and`, `or`, `not`: as they are written if they call no numba function."""
         names: list[str] = []
-        try:
-            expression = self.plain(node, names)
-        except _NotPlain:
-            pass
-        else:
+        expression = self.plain(node, names)
+        if expression is not None:
             return self.let(target, "plain", tuple(dict.fromkeys(names)), expression, node.lineno)
         line = node.lineno
         if isinstance(node, ast.UnaryOp):
             operand = self.variable(node.operand)
             return self.let(target, "plain", (operand,), ast.UnaryOp(ast.Not(), ast.Name(operand)), line)
+        result = self.temp()  # what follows may read the target
         if isinstance(node, ast.BoolOp):
-            self.expr(node.values[0], target)
-            rest = node.values[1:]
-            if rest:
-                more = self.collect(lambda: self.expr_again(node.op, rest, target, line))
-                branches = (more, []) if isinstance(node.op, ast.And) else ([], more)
-                self.out.append(If(target, *branches, line))
-            return target
-        assert isinstance(node, ast.Compare)
-        atoms = [self.variable(x) for x in [node.left, *node.comparators]]
-        for op in node.ops:
-            if type(op) not in COMPARE:
-                self.refuse(node, "this comparison", "it is not known", "a comparison of numbers")
-        expression = ast.Compare(ast.Name(atoms[0]), node.ops, [ast.Name(a) for a in atoms[1:]])
-        return self.let(target, "plain", tuple(dict.fromkeys(atoms)), expression, line)
+            self.expr(node.values[0], result)
+            self.shortcut(isinstance(node.op, ast.And), node.values[1:], result, line)
+        else:
+            assert isinstance(node, ast.Compare)
+            self.comparison(self.variable(node.left), node.ops, node.comparators, result, node)
+        return self.let(target, "copy", (result,), None, line)
 
-    def expr_again(self, op: ast.boolop, values: list[ast.expr], target: str, line: int) -> None:
-        node = values[0] if len(values) == 1 else ast.BoolOp(op, values, lineno=line)
-        self.expr(node, target)
+    def shortcut(self, conjunction: bool, values: list[ast.expr], result: str, line: int) -> None:
+        """The rest of an `and` or an `or`, which is looked at only if the result is not known."""
+        if values:
 
-    def plain(self, node: ast.AST, names: list[str]) -> Any:
-        """The expression with our names for the user's; _NotPlain if it has effects or needs types."""
+            def work() -> None:
+                self.expr(values[0], result)
+                self.shortcut(conjunction, values[1:], result, line)
+
+            more = self.collect(work)
+            self.out.append(If(result, *((more, []) if conjunction else ([], more)), line))
+
+    def comparison(self, left: str, ops: list[ast.cmpop], others: list[ast.expr], result: str, node: ast.expr) -> None:
+        """A chain of comparisons, which ends with the first that fails."""
+        if isinstance(others[0], (ast.Tuple, ast.List)) and isinstance(ops[0], (ast.In, ast.NotIn)):
+            right = self.variable(ast.Tuple(others[0].elts, ast.Load(), lineno=node.lineno))
+        else:
+            right = self.variable(others[0])
+        if type(ops[0]) not in COMPARE:
+            self.refuse(node, "this comparison", "it is not known", "a comparison of numbers")
+        tree = ast.Compare(ast.Name(left), ops[:1], [ast.Name(right)])
+        self.let(result, "plain", tuple(dict.fromkeys((left, right))), tree, node.lineno)
+        if len(ops) > 1:
+            more = self.collect(lambda: self.comparison(right, ops[1:], others[1:], result, node))
+            self.out.append(If(result, more, [], node.lineno))
+
+    def plain(self, node: ast.AST, names: list[str]) -> ast.expr | None:
+        """The expression with our names for the user's; None if it has effects or needs types."""
         if isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and self.static(node) is not None):
             static = self.static(node)
             if static is None:
                 assert isinstance(node, ast.Name)
                 names.append(self.name(node.id))
                 return ast.Name(self.name(node.id))
-            if type(static.value) in (int, float, bool) and math.isfinite(static.value):
-                return ast.Constant(static.value)
-            raise _NotPlain
+            number = type(static.value) in (int, float, bool) and math.isfinite(static.value)
+            return ast.Constant(static.value) if number else None
         if isinstance(node, ast.Constant):
-            return node
-        if isinstance(node, ast.Compare) and all(type(op) in COMPARE for op in node.ops):
-            return ast.Compare(
-                self.plain(node.left, names), node.ops, [self.plain(x, names) for x in node.comparators]
-            )
-        if isinstance(node, ast.BoolOp):
-            return ast.BoolOp(node.op, [self.plain(x, names) for x in node.values])
-        if isinstance(node, ast.UnaryOp):
-            return ast.UnaryOp(node.op, self.plain(node.operand, names))
-        if isinstance(node, ast.BinOp) and type(node.op) in BINARY and not isinstance(node.op, ast.MatMult):
-            return ast.BinOp(self.plain(node.left, names), node.op, self.plain(node.right, names))
-        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and not isinstance(node.slice, ast.Slice):
-            if self.static(node.value) is not None:
-                raise _NotPlain
-            parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-            if any(isinstance(x, (ast.Slice, ast.Starred)) for x in parts):
-                raise _NotPlain
-            done = [self.plain(x, names) for x in parts]
-            index = ast.Tuple(done, ast.Load()) if isinstance(node.slice, ast.Tuple) else done[0]
-            return ast.Subscript(self.plain(node.value, names), index, ast.Load())
-        if isinstance(node, ast.Call) and not node.keywords:
-            static = self.static(node.func)
+            return None if isinstance(node.value, (complex, bytes)) else node
+        if isinstance(node, ast.Call):
+            static = self.static(node.func) if not node.keywords else None
             text = canonical(static.value) if static is not None else None
-            if text in pure_functions():
-                return ast.Call(ast.parse(text, mode="eval").body, [self.plain(x, names) for x in node.args], [])
-        raise _NotPlain
+            if text not in pure_functions():
+                return None
+            return self.rebuilt(names, node.args, lambda args: syntax.call(str(text), *args))
+        if isinstance(node, ast.Compare) and all(type(op) in COMPARE - {ast.In, ast.NotIn} for op in node.ops):
+            operands = [node.left, *node.comparators]
+            return self.rebuilt(names, operands, lambda xs: ast.Compare(xs[0], node.ops, xs[1:]))
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)) and len(node.ops) == 1:
+            return self.membership(node, names)
+        if isinstance(node, ast.BoolOp):
+            return self.rebuilt(names, node.values, lambda xs: ast.BoolOp(node.op, xs))
+        if isinstance(node, ast.UnaryOp):
+            return self.rebuilt(names, [node.operand], lambda xs: ast.UnaryOp(node.op, xs[0]))
+        if isinstance(node, ast.BinOp) and type(node.op) in BINARY and not isinstance(node.op, ast.MatMult):
+            return self.rebuilt(names, [node.left, node.right], lambda xs: ast.BinOp(xs[0], node.op, xs[1]))
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+            several = isinstance(node.slice, ast.Tuple)
+            parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            if self.static(node.value) is not None or any(isinstance(x, (ast.Slice, ast.Starred)) for x in parts):
+                return None
 
-    def _IfExp(self, node: ast.IfExp, target: str) -> Atom:  # noqa: N802
+            def element(xs: list[ast.expr]) -> ast.expr:
+                return ast.Subscript(xs[0], ast.Tuple(xs[1:], ast.Load()) if several else xs[1], ast.Load())
+
+            return self.rebuilt(names, [node.value, *parts], element)
+        return None
+
+    def rebuilt(
+        self, names: list[str], operands: list[ast.expr], make: Callable[[list[ast.expr]], ast.expr]
+    ) -> ast.expr | None:
+        """What `make` makes of the plain operands, if all of them are."""
+        done: list[ast.expr] = []
+        for x in operands:
+            made = self.plain(x, names)
+            if made is None:
+                return None
+            done.append(made)
+        return make(done)
+
+    def membership(self, node: ast.Compare, names: list[str]) -> ast.expr | None:
+        """X in (a, b): x == a or x == b."""
+        right = node.comparators[0]
+        if isinstance(right, ast.Name) and right.id in self.locals:
+            return self.rebuilt(names, [node.left, right], lambda xs: ast.Compare(xs[0], node.ops, xs[1:]))
+        if not isinstance(right, (ast.Tuple, ast.List)) or not isinstance(node.left, ast.Name):
+            return None
+        equal: ast.cmpop = ast.Eq() if isinstance(node.ops[0], ast.In) else ast.NotEq()
+        join: ast.boolop = ast.Or() if isinstance(node.ops[0], ast.In) else ast.And()
+
+        def make(xs: list[ast.expr]) -> ast.expr:
+            tests: list[ast.expr] = [ast.Compare(xs[0], [equal], [x]) for x in xs[1:]]
+            return ast.BoolOp(join, tests) if len(tests) > 1 else tests[0] if tests else ast.Constant(join is ast.And)
+
+        return self.rebuilt(names, [node.left, *right.elts], make) if right.elts else None
+
+    def _IfExp(self, node: ast.IfExp, target: str) -> Atom:
         test = self.atom(node.test)
         result = self.temp()  # the branches may read the target
         then = self.collect(lambda: self.expr(node.body, result) and None)
@@ -133,15 +197,15 @@ class Expressions(Scope):
         self.out.append(If(test, then, orelse, node.lineno))
         return self.let(target, "copy", (result,), None, node.lineno)
 
-    def _Tuple(self, node: ast.Tuple, target: str) -> Atom:  # noqa: N802
+    def _Tuple(self, node: ast.Tuple, target: str) -> Atom:
         if any(isinstance(x, ast.Starred) for x in node.elts):
             return self.refuse(node, "a starred expression", "its length is not known", "every value")
         return self.let(target, "tuple", tuple(self.atom(x) for x in node.elts), None, node.lineno)
 
-    def _Attribute(self, node: ast.Attribute, target: str) -> Atom:  # noqa: N802
+    def _Attribute(self, node: ast.Attribute, target: str) -> Atom:
         return self.let(target, "attr", (self.variable(node.value),), node.attr, node.lineno)
 
-    def _Subscript(self, node: ast.Subscript, target: str) -> Atom:  # noqa: N802
+    def _Subscript(self, node: ast.Subscript, target: str) -> Atom:
         base = self.atom(node.value)
         if isinstance(base, Const):
             return self.refuse(node, "an index of a constant", "it is no array or tuple", "the value itself")
@@ -165,34 +229,64 @@ class Expressions(Scope):
 
     # Calls
 
-    def _Call(self, node: ast.Call, target: str) -> Atom:  # noqa: N802
-        if any(isinstance(x, ast.Starred) for x in node.args) or any(k.arg is None for k in node.keywords):
-            return self.refuse(node, "a call with * or **", "the number of arguments is not known", "every argument")
+    def _Call(self, node: ast.Call, target: str) -> Atom:
+        if any(k.arg is None for k in node.keywords):
+            return self.refuse(node, "a call with **", "the names of the arguments are not known", "every argument")
         static = self.static(node.func)
+        starred = any(isinstance(x, ast.Starred) for x in node.args)
         if static is None:
-            if isinstance(node.func, ast.Attribute):
-                args = [self.variable(node.func.value), *(self.atom(x) for x in node.args)]
-                args += [self.atom(k.value) for k in node.keywords]
+            if isinstance(node.func, ast.Attribute) and not starred:
+                args = [self.variable(node.func.value), *(self.function_argument(x) for x in node.args)]
+                args += [self.function_argument(k.value) for k in node.keywords]
                 keywords = tuple(str(k.arg) for k in node.keywords)
                 return self.let(target, "method", tuple(args), (node.func.attr, keywords), node.lineno)
             return self.refuse(node, "a call of a variable", "which function it is, is not known", "a numba function")
         f = static.value
         if is_numba_function(f):
-            return self.call(node, static, target)
+            if inspect.isgeneratorfunction(f.py_func):
+                what = f"the call of the generator {describe(f.py_func)}"
+                return self.refuse(node, what, "its `yield` is not differentiated", "a loop, or an array of the results")
+            return self.call_of(node, "call", self.ref(static), *self.signature(node, static), target)
         if isinstance(f, type) and issubclass(f, tuple) and hasattr(f, "_fields"):
-            args = self.bound(node, list(f._fields), dict(getattr(f, "_field_defaults", {})), f.__name__)
-            return self.let(target, "tuple", tuple(args), self.ref(static), node.lineno)
+            defaults = {k: self.constant(node, Static(x, ())) for k, x in getattr(f, "_field_defaults", {}).items()}
+            return self.call_of(node, "tuple", self.ref(static), list(f._fields), defaults, target)
         text = canonical(f)
         if text is None:
             name = describe(f)
             if callable(f) and hasattr(f, "__code__"):
                 return self.refuse(node, f"the call of {name}", "it is no numba function", "@njit above its definition")
-            return self.refuse(node, f"the call of {name}", "it has no derivative here", "it with loops or the functions of the table")
-        keywords = tuple(str(k.arg) for k in node.keywords)
-        given = [self.function_argument(x, text) for x in [*node.args, *(k.value for k in node.keywords)]]
-        return self.let(target, "func", tuple(given), (text, keywords), node.lineno)
+            return self.refuse(
+                node, f"the call of {name}", "it has no derivative here", "it with loops or the functions of the table"
+            )
+        if text in ("np.array", "np.asarray") and node.args and isinstance(node.args[0], (ast.Tuple, ast.List)):
+            return self.literal(node, target)
+        given = ordered(node, text)
+        keywords = tuple(k for k, _ in given if k)
+        atoms = tuple(self.function_argument(x.value if isinstance(x, ast.Starred) else x) for _, x in given)
+        if starred:
+            stars = tuple(isinstance(x, ast.Starred) for _, x in given)
+            return self.let(target, "star", atoms, Star("func", text, stars, keywords, (), {}), node.lineno)
+        return self.let(target, "func", atoms, (text, keywords), node.lineno)
 
-    def function_argument(self, node: ast.expr, text: str) -> Atom:
+    def literal(self, node: ast.Call, target: str) -> Atom:
+        """np.array of a list or a tuple, which may be nested."""
+        atoms: list[Atom] = []
+
+        def visit(x: ast.expr) -> Any:
+            if isinstance(x, (ast.Tuple, ast.List)):
+                return [visit(y) for y in x.elts]
+            atoms.append(self.atom(x))
+            return len(atoms) - 1
+
+        places = visit(node.args[0])
+        dtypes = [*node.args[1:], *(k.value for k in node.keywords)]
+        if len(dtypes) > 1 or any(k.arg != "dtype" for k in node.keywords):
+            self.refuse(node, "np.array with these arguments", "only dtype is known", "np.array(values, dtype)")
+        dtype = self.function_argument(dtypes[0]) if dtypes else None
+        return self.let(target, "literal", (*atoms, *([] if dtype is None else [dtype])), places, node.lineno)
+
+    def function_argument(self, node: ast.expr) -> Atom:
+        """An argument of a function of the table: an atom, or the name of a dtype."""
         static = self.static(node)
         if static is not None and isinstance(static.value, (type, np.dtype)):
             kind = CASTS.get(static.value if isinstance(static.value, type) else static.value.type)
@@ -202,35 +296,56 @@ class Expressions(Scope):
             return Ref(kind, static.value)
         return self.atom(node)
 
-    def call(self, node: ast.Call, static: Static, target: str) -> Atom:
-        import inspect
-
-        signature = inspect.signature(static.value.py_func)
-        names = []
-        for p in signature.parameters.values():
+    def signature(self, node: ast.Call, static: Static) -> tuple[list[str], dict[str, Atom]]:
+        """The parameters of a numba function, and the defaults of those that have one."""
+        names, defaults = [], {}
+        for p in inspect.signature(static.value.py_func).parameters.values():
             if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
                 self.refuse(node, f"the call of {describe(static.value.py_func)}", "it has *args", "every argument")
             names.append(p.name)
-        defaults = {p.name: p.default for p in signature.parameters.values() if p.default is not p.empty}
-        args = self.bound(node, names, defaults, describe(static.value.py_func), static.path)
-        self.ref(static)
-        return self.let(target, "call", tuple(args), self.ref(static), node.lineno)
+            if p.default is not p.empty:
+                defaults[p.name] = self.constant(node, Static(p.default, (*static.path, ("default", p.name))))
+        return names, defaults
 
-    def bound(
-        self, node: ast.Call, names: list[str], defaults: dict[str, Any], what: str, path: tuple[Any, ...] = ()
-    ) -> list[Atom]:
-        """The arguments of a call in the order of the parameters."""
-        given: dict[str, ast.expr] = dict(zip(names, node.args, strict=False))
-        given.update({str(k.arg): k.value for k in node.keywords})
-        atoms: dict[str, Atom] = {name: self.atom(x) for name, x in given.items()}
-        if len(node.args) > len(names) or set(given) - set(names):
-            self.refuse(node, f"the call of {what}", "it has other parameters", "their names")
-        args: list[Atom] = []
-        for name in names:
-            if name in atoms:
-                args.append(atoms[name])
-            elif name in defaults:
-                args.append(self.constant(node, Static(defaults[name], (*path, ("default", name)))))
-            else:
-                self.refuse(node, f"the call of {what}", f"the argument {name} is missing", "it")
-        return args
+    def call_of(
+        self, node: ast.Call, op: str, ref: Ref, names: list[str], defaults: dict[str, Atom], target: str
+    ) -> Atom:
+        """The call of a function with these parameters."""
+        values = [*node.args, *(k.value for k in node.keywords)]
+        atoms = tuple(self.atom(x.value if isinstance(x, ast.Starred) else x) for x in values)
+        keywords = tuple(str(k.arg) for k in node.keywords)
+        stars = tuple(isinstance(x, ast.Starred) for x in values)
+        star = Star(op, ref, stars, keywords, tuple(names), defaults)
+        if any(stars):
+            return self.let(target, "star", atoms, star, node.lineno)
+        args = star.bound(list(atoms), lambda why: self.refuse(node, f"the call of {ref.name[1:]}", why, "its arguments"))
+        return self.let(target, op, tuple(args), ref, node.lineno)
+
+
+def ordered(node: ast.Call, text: str) -> list[tuple[str, ast.expr]]:
+    """The arguments of a function, those by keyword by position where that is known: (keyword or "", value)."""
+    given = [("", x) for x in node.args]
+    keywords = {str(k.arg): k.value for k in node.keywords}
+    for name in PARAMETERS.get(text, ())[len(given) :]:
+        if name not in keywords:
+            break
+        given.append(("", keywords.pop(name)))
+    return given + list(keywords.items())
+
+
+_EXPRESSIONS = {
+    "List": ("a list", "an array (np.empty) or a tuple"),
+    "ListComp": ("a list comprehension", "a loop that fills an array"),
+    "SetComp": ("a set comprehension", "a loop that fills an array"),
+    "DictComp": ("a dict comprehension", "arrays"),
+    "GeneratorExp": ("a generator expression", "a loop"),
+    "Dict": ("a dict", "arrays or named tuples"),
+    "Set": ("a set", "an array"),
+    "Lambda": ("a lambda", "a numba function outside of this one"),
+    "NamedExpr": ("an assignment inside of an expression", "the assignment on a line of its own"),
+    "JoinedStr": ("an f-string", "a constant string"),
+    "Yield": ("a generator", "a loop, or an array of the results"),
+    "YieldFrom": ("a generator", "a loop, or an array of the results"),
+    "Await": ("a coroutine", "a plain function"),
+    "Starred": ("a starred expression", "every value"),
+}

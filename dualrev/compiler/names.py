@@ -12,7 +12,7 @@ import numpy as np
 
 from dualrev.primitives import PRIMITIVES
 
-__all__ = ["BINARY", "CASTS", "COMPARE", "canonical", "line_of", "pure_functions"]
+__all__ = ["BINARY", "CASTS", "COMPARE", "PARAMETERS", "canonical", "line_of", "pure_functions"]
 
 BINARY = {
     ast.Add: "+",
@@ -29,7 +29,7 @@ BINARY = {
     ast.LShift: "<<",
     ast.RShift: ">>",
 }
-COMPARE = {ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE}
+COMPARE = {ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn, ast.Is, ast.IsNot}
 
 #: The types that may be called or given as dtype, and their names in emitted code.
 CASTS: dict[Any, str] = {
@@ -42,13 +42,28 @@ CASTS: dict[Any, str] = {
 _OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**", "mod": "%", "floordiv": "//"}
 _SYMBOLS = {symbol: name for name, symbol in _OPERATORS.items()}
 
+#: The parameters of functions that are often given by keyword.
+PARAMETERS: dict[str, tuple[str, ...]] = {
+    **{f"np.{n}": ("shape", "dtype") for n in ["zeros", "ones", "empty"]},
+    **{f"np.{n}": ("a", "dtype") for n in ["zeros_like", "ones_like"]},
+    **{f"np.{n}": ("a", "axis", "dtype") for n in ["sum", "cumsum"]},
+    **{f"np.{n}": ("a",) for n in ["mean", "prod", "var", "std", "copy", "ravel", "shape", "size", "ndim"]},
+    **{f"np.{n}": ("a",) for n in ["amin", "amax", "min", "max", "argmin", "argmax", "any", "all", "trace"]},
+    **{"np.full": ("shape", "fill_value", "dtype"), "np.full_like": ("a", "fill_value", "dtype")},
+    **{"np.empty_like": ("prototype", "dtype"), "np.arange": ("start", "stop", "step", "dtype")},
+    **{"np.linspace": ("start", "stop", "num"), "np.eye": ("N", "M", "k", "dtype"), "np.identity": ("n", "dtype")},
+    **{"np.clip": ("a", "a_min", "a_max"), "np.outer": ("a", "b"), "np.dot": ("a", "b"), "np.diff": ("a", "n")},
+    **{"np.where": ("condition", "x", "y"), "np.concatenate": ("arrays", "axis"), "np.transpose": ("a", "axes")},
+    "np.reshape": ("a", "shape"),
+}
+
 _BUILTINS = ["abs", "min", "max", "len", "int", "float", "bool", "round", "pow", "sum", "divmod"]
 _ARRAYS = [
     *["zeros", "ones", "empty", "full", "zeros_like", "empty_like", "ones_like", "full_like", "copy", "arange"],
     *["linspace", "eye", "identity", "sum", "mean", "min", "max", "amin", "amax", "prod", "dot", "shape", "size"],
     *["ndim", "transpose", "reshape", "ravel", "ascontiguousarray", "asarray", "argmin", "argmax", "isnan"],
     *["isfinite", "isinf", "where", "array", "clip", "var", "std", "cumsum", "outer", "vdot", "any", "all"],
-    *["count_nonzero", "searchsorted", "round", "square", "reciprocal", "dtype"],
+    *["count_nonzero", "searchsorted", "round", "square", "reciprocal", "dtype", "diff", "concatenate", "trace"],
 ]
 
 

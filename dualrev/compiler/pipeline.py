@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -26,6 +27,7 @@ from dualrev.compiler.plan import CHEAP, changed
 from dualrev.compiler.reverse import Reverse
 from dualrev.compiler.simplify import simplify
 from dualrev.compiler.source import Static, read
+from dualrev.compiler.tidy import tidy
 from dualrev.compiler.types import infer
 from dualrev.errors import ArgumentError, ArgumentNumberError, ScalarError
 
@@ -69,13 +71,16 @@ class Unit:
         self._needs: set[int] = set(range(leaf_count))
         self._content: set[int] = set(range(leaf_count))
         self._results: set[int] | None = None
+        self._result_content: set[int] | None = None
 
-    def finish(self, tape: bool, primal: bool, needs: set[int], content: set[int], results: set[int]) -> None:
+    def finish(
+        self, tape: bool, primal: bool, needs: set[int], content: set[int], results: set[int], result_content: set[int]
+    ) -> None:
         """What turned out; a recursive function keeps to what was promised to its calls."""
         self.done = True
         if not self.recursive:
             self._tape, self._primal, self._needs, self._content = tape, primal, needs, content
-            self._results = results
+            self._results, self._result_content = results, result_content
 
     @property
     def uses_tape(self) -> bool:
@@ -98,6 +103,10 @@ class Unit:
     def reads_content(self, k: int) -> bool:
         """Whether the reverse function reads elements of the k-th leaf."""
         return k in self._content
+
+    def reads_result(self, k: int) -> bool:
+        """Whether the reverse function reads elements of the k-th leaf of the results as they were at the return."""
+        return self._result_content is None or k in self._result_content
 
 
 class _Module:
@@ -286,7 +295,12 @@ class _Module:
         array_wanted = any(w and isinstance(x, str) and is_array(e.types.get(x)) for x, w in zip(reals, wanted, strict=False))
         final = [(k, r.flow.result[x]) for k, x in enumerate(reals) if isinstance(x, str)]
         results_needed = {k for k, v in final if v in r.needed_results or v.variable in r.needed_parameters}
-        unit.finish(r.uses_tape, not r.uses_tape and not array_wanted, needs, content, results_needed)
+        result_content = {
+            k for k, x in enumerate(reals)
+            if isinstance(x, str) and is_array(e.types.get(x)) and r.classes.find(x) in r.content
+        }
+        primal = not r.uses_tape and not array_wanted
+        unit.finish(r.uses_tape, primal, needs, content, results_needed, result_content)
         returned_arrays: list[str] = []
         for k, (x, want) in enumerate(zip(reals, wanted, strict=False)):
             if want and isinstance(x, str) and is_array(e.types.get(x)):
@@ -334,7 +348,7 @@ class _Module:
     def function(self, name: str, parameters: list[str], doc: str, body: list[Any], e: Expanded, f: Any) -> None:
         source = e.lowered.source
         lines = [f"@njit({self.options(f)})", f"def {name}({', '.join(parameters)}):", f'    """{doc}"""']
-        lines += lines_of(body, source.line)
+        lines += lines_of(tidy(body), source.line)
         self.texts.append("\n".join(lines))
 
     def text(self, doc: str) -> str:
@@ -415,7 +429,7 @@ class _Module:
                 made[x] = f"result_{j}"
                 body.append(Code(f"result_{j} = {x}.copy()", 0))
             elif isinstance(x, str):
-                body.append(Code(f"result_{j} = {x}", 0))
+                body.append(Assign(ast.Name(f"result_{j}"), ast.Name(x), 0))
                 made[x] = f"result_{j}"
         body.append(Code("# the reverse sweep", 0))
         if transform == "vjp":
@@ -440,7 +454,7 @@ class _Module:
         doc = self.describe(transform, argnums, tree.name)
         self.function(name, given, doc, body, e, f)
         del line
-        return self.finish(name, f"{doc} Made by dualrev from {source.file}.")
+        return self.finish(name, f"{doc} Made by dualrev from {Path(source.file).name}.")
 
     def find_classes(self, kind: Any, path: tuple[Any, ...]) -> None:
         """Name the classes of named tuples among the arguments."""

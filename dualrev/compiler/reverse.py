@@ -195,8 +195,9 @@ class Reverse:
         ]
         for loop in self.flow.enclosing_loops(self.flow.region_of[s]):
             first, last = self.flow.extent[loop]
+            carried = any(v.used and self.same(x, key) for x, v in self.flow.headers[loop].items())
             if any(first <= p <= last for p in self.content[key]) and (
-                key in self.parameter_classes or not made or any(not first <= a <= last for a, _ in made)
+                key in self.parameter_classes or carried or not made or any(not first <= a <= last for a, _ in made)
             ):
                 return True
         return False
@@ -962,6 +963,8 @@ class Reverse:
                 self.touch(x, s)
         args += [self.shadow_argument(x, lambda y: self.get_shadow(y, s)) for x in inputs if self.shares(x)]
         for k, t in enumerate(s.targets):
+            if is_array(self.kind(t)) and unit.reads_result(k):
+                self.touch(t, s)
             if self.has_shadow(t):
                 made_array = self.flow.made[s][t]
                 if unit.needs_result(k):

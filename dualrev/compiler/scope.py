@@ -30,7 +30,6 @@ class Scope:
     ) -> None:
         self.source, self.path, self.functions, self.refs = source, path, functions, refs
         self.out: list[Any] = []
-        self.loops: list[_Loop] = []
         self.count = 0
         args = source.tree.args
         if args.vararg or args.kwarg:

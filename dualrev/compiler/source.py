@@ -16,7 +16,7 @@ import numba
 
 from dualrev.errors import UnsupportedError
 
-__all__ = ["Source", "Static", "is_numba_function", "read"]
+__all__ = ["Source", "Static", "describe", "is_numba_function", "read", "unlifted"]
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,14 @@ class Static:
 def is_numba_function(f: Any) -> bool:
     """Whether f was made by numba.njit."""
     return isinstance(f, numba.core.dispatcher.Dispatcher)
+
+
+def unlifted(static: Static) -> Static:
+    """The numba function inside of what dualrev.lift made of it."""
+    inner = getattr(static.value, "__wrapped__", None)
+    if is_numba_function(inner) and not is_numba_function(static.value):
+        return Static(inner, (*static.path, ("attr", "__wrapped__")))
+    return static
 
 
 @dataclass(frozen=True)
@@ -56,11 +64,11 @@ class Source:
         if name in code.co_freevars:
             cell = (self.function.__closure__ or ())[code.co_freevars.index(name)]
             try:
-                return Static(cell.cell_contents, (*path, ("closure", name)))
+                return unlifted(Static(cell.cell_contents, (*path, ("closure", name))))
             except ValueError:
                 return None
         if name in self.function.__globals__:
-            return Static(self.function.__globals__[name], (*path, ("global", name)))
+            return unlifted(Static(self.function.__globals__[name], (*path, ("global", name))))
         if hasattr(builtins, name):
             return Static(getattr(builtins, name), ())
         return None

@@ -1,15 +1,20 @@
 """Core -> Python syntax: one expression per operation. Precedence and parentheses are left to `ast.unparse`."""
 
+# ruff: noqa: N802 - methods are named after the nodes of the syntax tree, as in ast.NodeVisitor
+
 from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from dualrev.compiler.core import Const, Effect, Let, Ref, Slice
 
-__all__ = ["atom", "call", "expression", "name", "number", "subscript", "substitute", "text"]
+__all__ = [
+    *["atom", "binary", "call", "effect", "expression", "flattened", "name", "number", "subscript", "substitute"],
+    "text",
+]
 
 Sub = Callable[[Any], ast.expr]
 
@@ -71,17 +76,17 @@ class _Replace(ast.NodeTransformer):
     def __init__(self, sub: Callable[[str], ast.expr | None]) -> None:
         self.sub = sub
 
-    def visit_Name(self, node: ast.Name) -> ast.expr:  # noqa: N802
+    def visit_Name(self, node: ast.Name) -> ast.expr:
         found = self.sub(node.id)
         return node if found is None else found
 
-    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:  # noqa: N802
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         if isinstance(node.value, ast.Name) and node.value.id in ("math", "np", "runtime"):
             return node
         node.value = self.visit(node.value)
         return node
 
-    def visit_Call(self, node: ast.Call) -> ast.expr:  # noqa: N802
+    def visit_Call(self, node: ast.Call) -> ast.expr:
         node.args = [self.visit(x) for x in node.args]
         return node
 
@@ -123,7 +128,30 @@ def expression(s: Let, sub: Sub) -> ast.expr:
         return ast.Tuple(items, ast.Load()) if s.info is None else call(s.info.name, *items)
     if s.op == "call":
         return call(s.info.name, *(sub(x) for x in args))
+    if s.op == "literal":
+        count = sum(1 for _ in flattened(s.info))
+        keywords = () if len(args) == count else ("dtype",)
+        return _call(name("np.array"), [nested(s.info, lambda k: sub(args[k])), *map(sub, args[count:])], keywords)
+    if s.op == "star":
+        made = [ast.Starred(sub(x), ast.Load()) if star else sub(x) for x, star in zip(args, s.info.stars, strict=False)]
+        made += [sub(x) for x in args[len(made) :]]
+        callee = s.info.callee if isinstance(s.info.callee, str) else s.info.callee.name
+        return _call(name(callee), made, s.info.keywords)
     raise AssertionError(s.op)
+
+
+def nested(places: Any, sub: Callable[[int], ast.expr]) -> ast.expr:
+    """A list of lists."""
+    return ast.List([nested(x, sub) for x in places], ast.Load()) if isinstance(places, list) else sub(places)
+
+
+def flattened(places: Any) -> Iterator[int]:
+    """The numbers in a list of lists."""
+    for x in places:
+        if isinstance(x, list):
+            yield from flattened(x)
+        else:
+            yield x
 
 
 def _call(f: ast.expr, args: list[ast.expr], keywords: tuple[str, ...]) -> ast.expr:
