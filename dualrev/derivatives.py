@@ -7,6 +7,9 @@ or object with `vjp(f, *primals) -> (y, pullback)`, such as a stage of the paper
 Arguments and values are nested data: floats, numpy floating scalars and arrays of them, in tuples, lists, dicts,
 namedtuples, dataclasses and classes registered with `register_node`. Cotangents and gradients have the structure, the
 shapes and the dtypes of what they belong to, and None in place of everything discrete (ints, strings, None, ...).
+
+A function that numba.njit compiles has compiled derivatives (dualrev.compiler, docs/numba.md), unless an engine is
+given. They are first derivatives, without has_aux; UnsupportedError (a TypeError) for what the compiler does not know.
 """
 
 from __future__ import annotations
@@ -47,6 +50,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False, engine: Any
 
     Returns (y, pullback), or (y, pullback, aux) if has_aux says that f returns (y, aux). pullback(ct) takes a cotangent
     of the structure of y and returns a tuple with one cotangent for every primal. It can be called any number of times.
+    If f is a numba function, the pullback is compiled, and runs f once more.
 
     Raises ArgumentError if the primals hold no real scalar, OutputError if y holds none, and CotangentError (from the
     pullback) for a cotangent of another structure. Source: Smeding and Vákár 2023, section 3 (Wrap).
@@ -73,7 +77,8 @@ def jvp(
     Primals and tangents are tuples (or lists) of the same structure; None is the tangent of what is discrete. Returns
     (y, dy), or (y, dy, aux) if has_aux says that f returns (y, aux). TangentError if the structures differ.
 
-    The default engine runs f once, and pushes the tangents along the tape: memory grows with the operations of f.
+    The default engine runs f once, and pushes the tangents along the tape: memory grows with the operations of f. If f
+    is a numba function, its compiled derivative computes both, and records nothing.
 
     >>> jvp(lambda x, y: x * y, (3.0, 2.0), (1.0, 0.5))
     (6.0, 3.5)
@@ -94,6 +99,7 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, eng
 
     The function that is returned takes the arguments of f, and returns the gradient with respect to the argument
     `argnums`, or a tuple of gradients if argnums is a tuple; (gradient, aux) if has_aux says that f returns (y, aux).
+    If f is a numba function, so is its gradient: a dispatcher that Python and other numba functions can call.
 
     Raises ArgumentError (a TypeError) if a chosen argument holds no real scalar, such as 2 in place of 2.0, and
     ScalarError (a TypeError) if f returns something else than one real number.
@@ -102,6 +108,20 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, eng
     12.0
     >>> grad(lambda p: p["a"] * p["n"])({"a": 0.5, "n": 3})
     {'a': 3.0, 'n': None}
+
+    >>> from numba import njit
+    >>> @njit
+    ... def power(x, n):
+    ...     y = 1.0
+    ...     for _ in range(n):
+    ...         y *= x
+    ...     return y
+    >>> slope = grad(power)
+    >>> @njit
+    ... def newton_step(x, n, y):
+    ...     return x - (power(x, n) - y) / slope(x, n)
+    >>> slope(2.0, 3), newton_step(2.0, 3, 2.0)
+    (12.0, 1.5)
     """
     if _is_compiled(f, has_aux, engine):
         return _compiled().gradient(f, "grad", argnums)
@@ -113,7 +133,7 @@ def value_and_grad(
 ) -> Callable[..., Any]:
     """The value of f and its gradient, from one run of f: see `grad`.
 
-    Returns (y, gradient), or ((y, aux), gradient) with has_aux.
+    Returns (y, gradient), or ((y, aux), gradient) with has_aux. That of a numba function is a numba dispatcher.
 
     >>> value_and_grad(lambda x: x**3)(2.0)
     (8.0, 12.0)
@@ -129,7 +149,8 @@ def jacrev(
     """The Jacobian of f, row by row in reverse mode: best where f has fewer results than arguments.
 
     It has the structure of f's value, with the structure of the argument in place of each leaf: a leaf of shape s by a
-    leaf of shape t is an array of shape s + t, or a float where both are scalars.
+    leaf of shape t is an array of shape s + t, or a float where both are scalars. Of a numba function, each row is a
+    call of its compiled pullback.
 
     >>> jacrev(lambda x: [x[0] * x[1], x[0]])([2.0, 3.0])
     [[3.0, 2.0], [1.0, 0.0]]
@@ -142,6 +163,8 @@ def jacfwd(
 ) -> Callable[..., Any]:
     """The Jacobian of f, column by column in forward mode: best where f has fewer arguments than results.
 
+    Of a numba function, each column is a call of its compiled forward mode.
+
     >>> jacfwd(lambda x: np.array([x, x * x]))(3.0)
     array([1., 6.])
     """
@@ -151,7 +174,7 @@ def jacfwd(
 def jacobian(
     f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, engine: Any = None
 ) -> Callable[..., Any]:
-    """The Jacobian of f, by rows or by columns, whichever is fewer: see `jacrev`.
+    """The Jacobian of f, by rows or by columns, whichever is fewer: see `jacrev`. It is compiled for numba functions.
 
     >>> jacobian(lambda x: x * x[0])(np.array([2.0, 3.0]))
     array([[4., 0.],
@@ -165,7 +188,8 @@ def hessian(
 ) -> Callable[..., Any]:
     """The second derivatives of f: the Jacobian of its Jacobian.
 
-    For f of an array of shape s to a number, an array of shape s + s.
+    For f of an array of shape s to a number, an array of shape s + s. Numba functions have compiled first derivatives
+    only: UnsupportedError; hessian(f.py_func) takes the tape.
 
     >>> hessian(lambda x: x[0] ** 2 * x[1])(np.array([3.0, 2.0]))
     array([[4., 6.],
@@ -180,7 +204,8 @@ def hvp(f: Callable[..., Any], engine: Any = None) -> Callable[..., Any]:
     """The product of the Hessian of f and a vector.
 
     hvp(f)(x, p, *args) is that of f at x, where f(x, *args) is one real number, with p. p has the structure of
-    x. The order of the arguments is that of SciPy's `hessp`. It costs a small multiple of f; no Hessian is made.
+    x. The order of the arguments is that of SciPy's `hessp`. It costs a small multiple of f; no Hessian is made. Of
+    numba functions, it takes f.py_func, as `hessian` does.
 
     >>> hvp(lambda x: 2 * x[0] ** 2 + 3 * x[0] * x[1] + 4 * x[1] ** 2)([3.0, 4.0], [7.0, 8.0])
     [52.0, 85.0]

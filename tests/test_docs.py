@@ -1,5 +1,6 @@
-"""docs/numpy.md lists what has a rule, and nothing else."""
+"""docs/numpy.md lists what has a rule, and nothing else; the examples of docs/numba.md run."""
 
+import doctest
 import re
 from pathlib import Path
 
@@ -8,7 +9,8 @@ import pytest
 
 from dualrev.arrays import functions, linalg, numerics, places, products, reductions, ufuncs
 
-PAGE = (Path(__file__).parent.parent / "docs" / "numpy.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parent.parent / "docs"
+PAGE = (DOCS / "numpy.md").read_text(encoding="utf-8")
 OF_SCIPY = {"erf", "erfc", "gamma", "gammaln", "psi", "expit"}
 ELEMENTWISE = set(ufuncs.table_by_ufunc())  # now, before other tests add lines of their own
 
@@ -46,3 +48,9 @@ def test_all_functions_are_on_the_page_once():
 
 def test_what_looks_at_values():
     assert listed("values") == names(functions._OF_VALUES) | set(ufuncs._OF_VALUES)
+
+
+def test_the_examples_with_numba_run():
+    found = doctest.testfile(str(DOCS / "numba.md"), module_relative=False, optionflags=doctest.ELLIPSIS)
+    assert found.failed == 0
+    assert found.attempted >= 25

@@ -64,7 +64,11 @@ class Elementwise(Expansion):
             return False
         if s.op == "iop":
             s = Let(s.target, "binop", s.args, s.info, s.line)
-        if isinstance(kind.dtype, types.Float) and s.op != "func" and line_of(s.info if s.op == "binop" else f"{s.info}x") is None:
+        if (
+            isinstance(kind.dtype, types.Float)
+            and s.op != "func"
+            and line_of(s.info if s.op == "binop" else f"{s.info}x") is None
+        ):
             return False
         lazy = _Lazy(s, kind.dtype, kind.ndim)
         if self.uses[s.target] == 1 and s.target.startswith("_"):
@@ -165,7 +169,10 @@ class Elementwise(Expansion):
         target = self.temp(kind)
         if s.op == "func" and s.info[0] == "np.where":
             test = args[0]()
-            branches = [self.collect(lambda a=a: self.let("copy", (a(),), None, s.line, target=target) and None) for a in args[1:]]
+            branches = [
+                self.collect(lambda a=a: self.let("copy", (a(),), None, s.line, target=target) and None)
+                for a in args[1:]
+            ]
             self.out.append(If(test, *branches, s.line))
             return target
         atoms = tuple(a() for a in args)
@@ -226,7 +233,11 @@ class Elementwise(Expansion):
         """Target = a new array of this shape, in the layout that numba has found."""
         kind = self.of[target]
         backwards = kind.layout == "F" and kind.ndim > 1
-        text = f"np.empty({shape}[::-1], {dtype_name(kind.dtype)}).T" if backwards else f"np.empty({shape}, {dtype_name(kind.dtype)})"
+        text = (
+            f"np.empty({shape}[::-1], {dtype_name(kind.dtype)}).T"
+            if backwards
+            else f"np.empty({shape}, {dtype_name(kind.dtype)})"
+        )
         self.let("alloc", names, syntax.name(text), line, target=target)
 
     # Changes of arrays
@@ -237,7 +248,9 @@ class Elementwise(Expansion):
         if s.array in self.flats or isinstance(of, types.NumpyFlatType):
             self.refuse(s.line, "an assignment to a.flat", "only reading it is known", "a.ravel()[k] = x")
         if not is_array(of):
-            self.refuse(s.line, "an assignment to an element of something that is no array", "it cannot change", "an array")
+            self.refuse(
+                s.line, "an assignment to an element of something that is no array", "it cannot change", "an array"
+            )
         index = self.index(s.index, s.line)
         sliced = [isinstance(x, Slice) or x is Ellipsis or x is None for x in index]
         kind = self.kind(s.value)
@@ -268,7 +281,9 @@ class Elementwise(Expansion):
     def assign_parts(self, view: str, parts: list[Any], line: int) -> None:
         """view[...] = a tuple of numbers."""
         if self.kind(view).ndim != 1 or any(is_array(self.kind(x)) for x in parts):
-            self.refuse(line, "this assignment of a tuple", "only numbers to a vector are known", "its parts, one by one")
+            self.refuse(
+                line, "this assignment of a tuple", "only numbers to a vector are known", "its parts, one by one"
+            )
         wrong = self.plain(f"a.shape[0] != {len(parts)}", line, types.boolean, a=view)
         text = 'raise ValueError("cannot assign slice from input of different size")'
         self.out.append(If(wrong, [Effect(text, (), line, True)], [], line))
@@ -301,7 +316,9 @@ class Elementwise(Expansion):
                 copied = self.temp(types.Array(self.kind(value).dtype, self.kind(value).ndim, "C"))
                 base = value if isinstance(value, str) else self.let("copy", (value,), None, line, self.kind(value))
                 self.empty_like(copied, base, line)
-                self.over(copied, self.kind(value).ndim, line, lambda i: self.put(copied, i, self.pick(base, i, line), line))
+                self.over(
+                    copied, self.kind(value).ndim, line, lambda i: self.put(copied, i, self.pick(base, i, line), line)
+                )
                 value = copied
         if not self.array_leaves(value):
             element: Callable[[tuple[str, ...]], Atom] = lambda i: value  # noqa: E731
@@ -362,7 +379,12 @@ class Elementwise(Expansion):
         """np.sum(a, axis)."""
         x, axis = s.args[0], s.args[1]
         ndim = self.kind(x).ndim
-        if len(s.args) > 2 or not isinstance(axis, Const) or type(axis.value) is not int or not -ndim <= axis.value < ndim:
+        if (
+            len(s.args) > 2
+            or not isinstance(axis, Const)
+            or type(axis.value) is not int
+            or not -ndim <= axis.value < ndim
+        ):
             self.refuse(s.line, "np.sum with this axis or dtype", "only an int that is a constant is known", "a loop")
         self.materialise(x)
         skipped = axis.value % ndim
@@ -370,7 +392,8 @@ class Elementwise(Expansion):
         name = self.named(x, s.line)
         made = s.target if s.target != name else self.temp(kind)
         tree = syntax.substitute(
-            syntax.name(f"np.zeros(({sizes},), {dtype_name(kind.dtype)})"), lambda y: syntax.name(name) if y == "a" else None
+            syntax.name(f"np.zeros(({sizes},), {dtype_name(kind.dtype)})"),
+            lambda y: syntax.name(name) if y == "a" else None,
         )
         self.let("alloc", (name,), tree, s.line, target=made)
 

@@ -47,7 +47,6 @@ class Expansion:
         self.typed = typed
         self.out: list[Any] = []
         self.count = 0
-        self.lazy: dict[str, _Lazy] = {}
         self.part_names: dict[tuple[str, int], str] = {}
         self.uses = Counter(x for s in walk(lowered.body) for x in reads(s) if isinstance(x, str))
         self.uses[lowered.result] += 1  # type: ignore[index]
@@ -74,7 +73,9 @@ class Expansion:
         scalar = (types.Float, types.Integer, types.Boolean, types.NoneType, types.Array, types.UnicodeType)
         functions = (types.Dispatcher, types.Function, types.NumberClass, types.DType, types.NumpyFlatType)
         if not isinstance(kind, (*scalar, *functions)):
-            self.refuse(self.line_of(x), f"the variable {x} (numba type {kind})", "it is no number, array or tuple", "one")
+            self.refuse(
+                self.line_of(x), f"the variable {x} (numba type {kind})", "it is no number, array or tuple", "one"
+            )
         if is_array(kind) and not isinstance(kind.dtype, (types.Float, types.Integer, types.Boolean)):
             self.refuse(self.line_of(x), f"the array {x} (numba type {kind})", "its elements are no numbers", "floats")
 

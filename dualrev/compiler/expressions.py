@@ -53,7 +53,9 @@ class Expressions(Scope):
             return self.let(target, "copy", (self.atom(node),), None, node.lineno)
         method = getattr(self, f"_{type(node).__name__}", None)
         if method is None:
-            what, instead = _EXPRESSIONS.get(type(node).__name__, (f"a {type(node).__name__} expression", "it in other words"))
+            what, instead = _EXPRESSIONS.get(
+                type(node).__name__, (f"a {type(node).__name__} expression", "it in other words")
+            )
             return self.refuse(node, what, "the compiler does not know it", instead)
         return method(node, target if target is not None else self.temp())
 
@@ -245,7 +247,9 @@ class Expressions(Scope):
         if is_numba_function(f):
             if inspect.isgeneratorfunction(f.py_func):
                 what = f"the call of the generator {describe(f.py_func)}"
-                return self.refuse(node, what, "its `yield` is not differentiated", "a loop, or an array of the results")
+                return self.refuse(
+                    node, what, "its `yield` is not differentiated", "a loop, or an array of the results"
+                )
             return self.call_of(node, "call", self.ref(static), *self.signature(node, static), target)
         if isinstance(f, type) and issubclass(f, tuple) and hasattr(f, "_fields"):
             defaults = {k: self.constant(node, Static(x, ())) for k, x in getattr(f, "_field_defaults", {}).items()}
@@ -318,7 +322,9 @@ class Expressions(Scope):
         star = Star(op, ref, stars, keywords, tuple(names), defaults)
         if any(stars):
             return self.let(target, "star", atoms, star, node.lineno)
-        args = star.bound(list(atoms), lambda why: self.refuse(node, f"the call of {ref.name[1:]}", why, "its arguments"))
+        args = star.bound(
+            list(atoms), lambda why: self.refuse(node, f"the call of {ref.name[1:]}", why, "its arguments")
+        )
         return self.let(target, op, tuple(args), ref, node.lineno)
 
 

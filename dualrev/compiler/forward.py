@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 __all__ = ["Forward", "root"]
 
 # Their partials are infinite or NaN somewhere in their domain: a tangent of 0 takes no part there, as on the tape.
-_SINGULAR = {"sqrt", "cbrt", "log", "log1p", "log2", "log10", "asin", "acos", "acosh", "atanh", "atan2", "hypot", "pow"}
-
 
 class Forward(Reverse):
     """One function with tangents, at given types and activity; `callee(s)` is the Unit of what a Call calls, or None.
@@ -172,11 +170,7 @@ class Forward(Reverse):
             factor = partial(line, k, s.args, get)
             if isinstance(factor, ast.Constant) and factor.value == 0.0:
                 continue
-            whole = line.name == "pow" and isinstance(s.args[1], Const) and s.args[1].value >= 1
-            if line.name in _SINGULAR and not whole:
-                term: ast.expr = syntax.call("runtime.product", factor, self.d(x))
-            else:
-                term = scaled(factor, self.d(x))
+            term = scaled(factor, self.d(x))
             if total is None:
                 total = term
             elif isinstance(term, ast.UnaryOp) and isinstance(term.op, ast.USub):

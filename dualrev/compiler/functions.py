@@ -1,5 +1,43 @@
+"""Functions of numpy, math and Python, and methods of arrays, in expanded core."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler import syntax
+from dualrev.compiler.core import Const, If, Let, Node, Ref, Slice, Star, Store, leaves
+from dualrev.compiler.elementwise import REWRITTEN, Elementwise
+from dualrev.compiler.expansion import dtype_name, is_array, is_real, is_real_array
+from dualrev.compiler.names import line_of
+
+__all__ = ["Functions"]
+
+_METHODS = {"sum", "mean", "min", "max", "prod", "dot", "copy", "reshape", "ravel", "transpose", "flatten", "cumsum"}
+_METHODS |= {"var", "std"}
+
+#: Functions with a method of their own here.
+_FUNCTIONS = {
+    **{f"np.{n}": "_alloc" for n in ["zeros", "ones", "empty", "eye", "identity"]},
+    **{f"np.{n}": "_alloc" for n in ["zeros_like", "empty_like", "ones_like"]},
+    **{"np.arange": "_range", "np.linspace": "_range", "np.full": "full", "np.full_like": "full"},
+    **{text: "_sum" for text in ["sum", "np.sum", "np.mean", "np.prod"]},
+    **{text: "_extreme" for text in ["np.min", "np.max", "np.amin", "np.amax"]},
+    **{f"np.{n}": "_spread" for n in ["var", "std", "cumsum"]},
+    **{f"np.{n}": "copied" for n in ["copy", "ascontiguousarray", "asarray"]},
+    **{f"np.{n}": "_shape" for n in ["shape", "size", "ndim"]},
+    **{f"np.{n}": "reshaped" for n in ["transpose", "reshape", "ravel"]},
+    **{"np.dot": "dot", "np.outer": "_outer", "np.diff": "_diff", "np.clip": "_clip", "len": "_len"},
+    "np.concatenate": "_concatenate",
+}
+#: Those that make an array of no array.
+_SHAPED = {f"np.{n}" for n in ["zeros", "ones", "empty", "eye", "identity", "arange", "linspace", "full"]}
+_SHAPED |= {f"np.{n}" for n in ["zeros_like", "empty_like", "ones_like", "full_like", "asarray", "concatenate"]}
+
+
 class Functions(Elementwise):
-    """x"""
+    """Functions and methods: each becomes a line of the table, loops, or the call of a function of library.py."""
 
     def _method(self, s: Let, kind: Any) -> None:
         method, keywords = s.info
@@ -7,21 +45,24 @@ class Functions(Elementwise):
         if not is_array(base):
             self.refuse(s.line, f"the method .{method}", "it is not known", "a function")
         if method == "fill":
+            self.flush()
             self.fill(s.args[0], s.args[1], s.line)
-        elif method in ("sum", "mean", "min", "max", "prod", "dot", "copy", "reshape", "ravel", "transpose", "flatten"):
+        elif method in _METHODS:
             function = "np.copy" if method == "flatten" else f"np.{method}"
             args = s.args
             if method == "reshape" and len(args) > 2:
                 shape = self.temp(types.UniTuple(types.int64, len(args) - 1))
                 self._tuple(Let(shape, "tuple", args[1:], None, s.line), None)
                 args = (args[0], shape)
+            if keywords == ("axis",) and len(args) == 2:
+                keywords = ()
             self.function(Let(s.target, "func", args, (function, keywords), s.line), kind)
         elif method in ("argmin", "argmax", "any", "all", "item") and not is_real(kind):
             self.materialise(s.args[0])
             self.as_written(s)
         elif method == "astype":
             self.copied(s, kind)
-        elif method == "item":
+        elif method == "item" and len(s.args) == 1:
             self.materialise(s.args[0])
             index = tuple(Const(0) for _ in range(base.ndim))
             self.let("load", (s.args[0],), index, s.line, target=s.target)
@@ -31,63 +72,243 @@ class Functions(Elementwise):
     def _func(self, s: Let, kind: Any) -> None:
         self.function(s, kind)
 
+    def _star(self, s: Let, kind: Any) -> None:
+        """g(x, *t), now that the length of t is known."""
+        star: Star = s.info
+        count = len(star.stars)
+        args: list[Any] = []
+        for x, starred in zip(s.args, star.stars, strict=False):
+            args += self.items_of(x, s.line) if starred else [x]
+        args += s.args[count:]
+        if star.op == "func":
+            self.operation(Let(s.target, "func", tuple(args), (star.callee, star.keywords), s.line))
+            return
+        name = star.callee.name.strip("_")
+        bound = star.bound(args, lambda why: self.refuse(s.line, f"the call of {name}", why, "its arguments"))
+        self.operation(Let(s.target, star.op, tuple(bound), star.callee, s.line))
+
+    def items_of(self, x: Any, line: int) -> list[Any]:
+        """The items of a tuple as atoms: those that are tuples themselves get a name."""
+        tree = self.tree(x)
+        if not isinstance(tree, Node):
+            self.refuse(line, "* before something that is no tuple", "its length is not known", "every argument")
+        made = []
+        for k, part in enumerate(tree.parts):
+            if isinstance(part, Node):
+                kind = self.kind(x)
+                name = self.temp(kind.types[k])
+                self.copy_tree(self.tree(name), part, line)
+                made.append(name)
+            else:
+                made.append(part)
+        return made
+
+    # Functions
+
     def function(self, s: Let, kind: Any) -> None:
+        """A function of the table, or numpy's."""
         text, keywords = s.info
-        kinds = [self.kind(x) for x in s.args if not isinstance(x, Ref)]
+        kinds = [self.kind(x) for x in s.args if not isinstance(x, Ref) or x.path]
         arrays = any(is_array(k) for k in kinds)
-        short = text.split(".")[-1]
-        if text in ("min", "max") and len(s.args) > 1:
+        method = getattr(self, _FUNCTIONS.get(text, ""), None)
+        line = line_of(text)
+        if keywords and text not in _SHAPED:
+            names = ", ".join(keywords)
+            self.refuse(s.line, f"{text} with {names}", "it is not known here", "the function with its usual arguments")
+        if method is not None and (arrays or text in _SHAPED or any(isinstance(k, types.BaseTuple) for k in kinds)):
+            method(s, kind)
+        elif text in ("min", "max") and len(s.args) > 1:
             self.extremum(s, kind, "<" if text == "min" else ">")
-        elif text in ("min", "max", "sum") and self.is_tuple(s.args[0]):
-            self.of_tuple(s, kind)
-        elif text == "len" and isinstance(self.kind(s.args[0]), types.BaseTuple):
-            self.let("copy", (Const(len(self.kind(s.args[0]).types)),), None, s.line, target=s.target)
+        elif text == "divmod":
+            self.library(s, "divmod_of", s.args)
         elif text in ("float", "np.float64", "np.float32") and not arrays:
-            if is_real(self.kind(s.args[0])):
+            if s.args and is_real(self.kind(s.args[0])):
                 self.let("prim", s.args, (line_of("+x"), s), s.line, target=s.target)
             else:
                 self.as_written(s)
-        elif text in ("np.shape", "np.size", "np.ndim"):
-            self._attr(Let(s.target, "attr", s.args, short, s.line), kind)
-        elif text in ("np.zeros", "np.ones", "np.empty", "np.eye", "np.identity", "np.arange") or (
-            text in ("np.zeros_like", "np.empty_like", "np.ones_like")
-        ):
-            if text == "np.arange" and any(isinstance(x, str) and is_real(self.kind(x)) for x in s.args):
-                self.refuse(s.line, "np.arange of floats", "their derivative is not known", "np.arange of ints, and scale it")
-            self.alloc(s)
-        elif text == "np.linspace":
-            if any(isinstance(x, str) and is_real(self.kind(x)) for x in s.args[:2]):
-                self.refuse(s.line, "np.linspace of variables", "their derivative is not known", "a loop")
-            self.alloc(s)
-        elif text in ("np.full", "np.full_like"):
-            self.full(s, kind)
-        elif text in ("np.copy", "np.ascontiguousarray", "np.asarray"):
-            self.copied(s, kind)
-        elif text in ("np.sum", "sum", "np.mean", "np.prod") and arrays and is_real(kind):
-            self.reduce(s, kind, short)
-        elif text in ("np.min", "np.max", "np.amin", "np.amax", "min", "max") and arrays and is_real(kind):
-            self.materialise(s.args[0])
-            if len(s.args) > 1:
-                self.refuse(s.line, f"{text} with an axis", "numba has none", "a loop")
-            self.let("array", (s.args[0],), (f"np.{short.replace('a', '', 1) if short[0] == 'a' else short}",), s.line, target=s.target)
-        elif text in ("np.dot",):
-            self.dot(s, kind)
-        elif text in ("np.transpose", "np.reshape", "np.ravel"):
-            self.reshaped(s, kind)
-        elif line_of(text) is not None and is_real(kind):
-            if keywords:
-                self.refuse(s.line, f"{text} with keywords", "they are not known", "the function with its arguments only")
+        elif text in REWRITTEN and is_real(kind):
+            self.rewritten(text, s.args[0], kind, s.line, s.target)
+        elif text == "math.ldexp":
+            power = self.plain("math.ldexp(1.0, n)", s.line, kind, n=s.args[1])
+            made = Let(s.target, "binop", (s.args[0], power), "*", s.line)
+            self.let("prim", made.args, (line_of("*"), made), s.line, target=s.target)
+        elif line is not None and is_real(kind) and len(line.partials) == len(s.args):
             for x in s.args:
                 self.materialise(x)
-            self.let("prim", s.args, (line_of(text), s), s.line, target=s.target)
+            self.let("prim", s.args, (line, s), s.line, target=s.target)
         elif text in ("round", "np.round") and is_real(kind):
             self.as_written(s)  # to a number of digits: piecewise constant
-        elif not is_real(kind) and not is_array(kind):
+        elif not is_real(kind) and not isinstance(kind, types.BaseTuple) and not is_real_array(kind):
             for x in s.args:
                 self.materialise(x)
             self.as_written(s)
         else:
             self.refuse(s.line, f"{text} of these arguments", "it has no derivative here", "a loop")
+
+    def _len(self, s: Let, kind: Any) -> None:
+        of = self.kind(s.args[0])
+        if isinstance(of, types.BaseTuple):
+            self.let("copy", (Const(len(of.types)),), None, s.line, target=s.target)
+        else:
+            self.materialise(s.args[0])
+            self.as_written(s)
+
+    def _shape(self, s: Let, kind: Any) -> None:
+        self.materialise(s.args[0])
+        self._attr(Let(s.target, "attr", s.args, s.info[0].split(".")[-1], s.line), kind)
+
+    def _range(self, s: Let, kind: Any) -> None:
+        """np.arange and np.linspace."""
+        name = s.info[0].split(".")[-1]
+        count = 2 if name == "linspace" else 3
+        real = any(isinstance(x, str) and is_real(self.kind(x)) for x in s.args[:count])
+        if not real:
+            self.alloc(s)
+            return
+        if s.info[1] or len(s.args) > 3 or kind.dtype != types.float64:
+            self.refuse(s.line, f"np.{name} with these arguments", "its derivative is not known", "a loop")
+        args = s.args
+        if name == "arange":
+            args = (Const(0), args[0], Const(1)) if len(args) == 1 else (*args, Const(1))[:3]
+        elif len(args) == 2:
+            args = (*args, Const(50))
+        self.library(s, name, args)
+
+    def _sum(self, s: Let, kind: Any) -> None:
+        """Sum, mean and product."""
+        short = s.info[0].split(".")[-1]
+        if self.is_tuple(s.args[0]) or isinstance(s.args[0], Ref) and isinstance(s.args[0].value, tuple):
+            self.of_tuple(s, kind)
+        elif is_real_array(kind) and short == "sum":
+            self.sum_axis(s, kind)
+        elif is_real(kind):
+            self.reduce(s, kind, short)
+        else:
+            self.materialise(s.args[0])
+            self.as_written(s)
+
+    def _extreme(self, s: Let, kind: Any) -> None:
+        short = s.info[0].split(".")[-1].removeprefix("a")
+        if self.is_tuple(s.args[0]):
+            self.of_tuple(s, kind)
+            return
+        self.materialise(s.args[0])
+        if len(s.args) > 1:
+            self.refuse(s.line, f"{s.info[0]} with an axis", "numba has none", "a loop")
+        if is_real(kind):
+            self.let("array", (s.args[0],), (f"np.{short}",), s.line, target=s.target)
+        else:
+            self.as_written(s)
+
+    def _spread(self, s: Let, kind: Any) -> None:
+        """np.var, np.std and np.cumsum."""
+        short = s.info[0].split(".")[-1]
+        self.materialise(s.args[0])
+        of = self.kind(s.args[0])
+        if len(s.args) > 1 or not is_real_array(of) or (short == "cumsum" and of.ndim > 1):
+            self.refuse(s.line, f"np.{short} of these arguments", "it has no derivative here", "a loop")
+        if short != "std":
+            self.library(s, short, s.args)
+            return
+        made = self.temp(kind)
+        self.library(Let(made, "func", s.args, s.info, s.line), "var", s.args)
+        root = Let(s.target, "binop", (made, Const(0.5)), "**", s.line)
+        self.let("prim", root.args, (line_of("**"), root), s.line, target=s.target)
+
+    def _outer(self, s: Let, kind: Any) -> None:
+        """A column times a row."""
+        for x in s.args:
+            self.materialise(x)
+        if len(s.args) != 2 or any(not is_array(self.kind(x)) or self.kind(x).ndim != 1 for x in s.args):
+            self.refuse(s.line, "np.outer of these arguments", "only that of two vectors is known", "a loop")
+        column = self.temp(types.Array(self.kind(s.args[0]).dtype, 2, "A"))
+        self.let("view", (s.args[0],), (Slice(None, None, None), None), s.line, target=column)
+        self.operation(Let(s.target, "binop", (column, s.args[1]), "*", s.line))
+
+    def _diff(self, s: Let, kind: Any) -> None:
+        """What is behind, minus what is before."""
+        x = s.args[0]
+        self.materialise(x)
+        if len(s.args) != 1 or not is_array(self.kind(x)) or self.kind(x).ndim != 1:
+            self.refuse(s.line, "np.diff of these arguments", "only that of a vector is known", "a loop")
+        views = []
+        for part in (Slice(Const(1), None, None), Slice(None, Const(-1), None)):
+            views.append(self.temp(types.Array(self.kind(x).dtype, 1, "A")))
+            self.let("view", (x,), (part,), s.line, target=views[-1])
+        self.operation(Let(s.target, "binop", tuple(views), "-", s.line))
+
+    def _clip(self, s: Let, kind: Any) -> None:
+        """min(max(x, low), high) for all elements."""
+        x, low, high = (*s.args, Const(None), Const(None))[:3]
+        if len(s.args) > 3 or not is_array(self.kind(x)) or any(is_array(self.kind(y)) for y in (low, high)):
+            self.refuse(s.line, "np.clip of these arguments", "only that of an array by numbers is known", "a loop")
+        self.materialise(x)
+        base = self.named(x, s.line)
+        made = s.target if s.target != base else self.temp(kind)
+        self.empty_like(made, base, s.line)
+
+        def one(i: tuple[str, ...]) -> None:
+            y: Any = self.pick(x, i, s.line)
+            for bound, symbol in ((low, ">"), (high, "<")):
+                if bound != Const(None):
+                    clipped = self.temp(kind.dtype)
+                    self.extremum(Let(clipped, "func", (y, bound), None, s.line), kind.dtype, symbol)
+                    y = clipped
+            self.put(made, i, y, s.line)
+
+        self.over(made, kind.ndim, s.line, one)
+        if made != s.target:
+            self.let("copy", (made,), None, s.line, target=s.target)
+
+    def _concatenate(self, s: Let, kind: Any) -> None:
+        """Arrays one after the other, along the first axis."""
+        axis = s.args[1] if len(s.args) > 1 else Const(0)
+        parts = leaves(self.tree(s.args[0]))
+        if axis != Const(0) or any(not is_array(self.kind(x)) or self.kind(x).ndim != kind.ndim for x in parts):
+            self.refuse(
+                s.line, "np.concatenate of these arguments", "only that along the first axis is known", "a loop"
+            )
+        names = [self.named(x, s.line) for x in parts]
+        total = " + ".join(f"{x}.shape[0]" for x in names)
+        rest = "".join(f", {names[0]}.shape[{k}]" for k in range(1, kind.ndim))
+        made = s.target if s.target not in names else self.temp(kind)
+        self.empty(made, f"({total}{rest},)", tuple(dict.fromkeys(names)), s.line)
+        start: Any = Const(0)
+        for x, name in zip(parts, names, strict=True):
+            end = self.plain("start + x.shape[0]", s.line, start=start, x=name)
+            view = self.temp(types.Array(kind.dtype, kind.ndim, "A"))
+            self.let("view", (made,), (Slice(start, end, None),), s.line, target=view)
+            self.alias.join(view, made)
+            self.assign(view, x, s.line, None)
+            start = end
+        if made != s.target:
+            self.let("copy", (made,), None, s.line, target=s.target)
+
+    def _literal(self, s: Let, kind: Any) -> None:
+        """np.array([[x, y], [z, w]])."""
+        flat = list(syntax.flattened(s.info))
+        if any(not isinstance(self.kind(s.args[k]), (types.Float, types.Integer, types.Boolean)) for k in flat):
+            self.refuse(s.line, "np.array of these values", "its elements are no numbers", "an array of numbers")
+        places: list[tuple[tuple[int, ...], int]] = []
+
+        def visit(tree: Any, index: tuple[int, ...]) -> None:
+            for k, x in enumerate(tree):
+                if isinstance(x, list):
+                    visit(x, (*index, k))
+                else:
+                    places.append(((*index, k), x))
+
+        visit(s.info, ())
+        shape = tuple(1 + max(index[k] for index, _ in places) for k in range(kind.ndim))
+        made = s.target if s.target not in s.args else self.temp(kind)
+        self.empty(made, str(shape), (), s.line)
+        for index, k in places:
+            self.out.append(Store(made, tuple(map(Const, index)), s.args[k], s.line))
+        if made != s.target:
+            self.let("copy", (made,), None, s.line, target=s.target)
+
+    def _alloc(self, s: Let, kind: Any) -> None:
+        self.alloc(s)
 
     def extremum(self, s: Let, kind: Any, symbol: str) -> None:
         """Python's min and max: the first of those that tie."""
@@ -100,15 +321,20 @@ class Functions(Elementwise):
         self.let("copy", (best,), None, s.line, target=s.target)
 
     def of_tuple(self, s: Let, kind: Any) -> None:
+        """Sum, min and max of a tuple's items."""
         parts = tuple(self.tree(s.args[0]).parts)
-        text = s.info[0]
+        text = s.info[0].split(".")[-1]
+        if any(isinstance(x, Node) or is_array(self.kind(x)) for x in parts) or text not in ("sum", "min", "max"):
+            self.refuse(s.line, f"{text} of this tuple", "its items are no numbers", "a loop")
         if text != "sum":
             self.extremum(Let(s.target, "func", parts, s.info, s.line), kind, "<" if text == "min" else ">")
             return
-        total: Any = parts[0]
-        for x in parts[1:]:
+        total: Any = s.args[1] if len(s.args) > 1 else Const(0)
+        for x in parts:
             made = self.temp(kind)
-            self._binop(Let(made, "binop", (total, x), "+", s.line), kind)
+            self._binop(Let(made, "binop", (total, x), "+", s.line), kind) if total != Const(0) else self.let(
+                "copy", (x,), None, s.line, target=made
+            )
             total = made
         self.let("copy", (total,), None, s.line, target=s.target)
 
@@ -116,11 +342,16 @@ class Functions(Elementwise):
         value = s.args[1]
         rest = [*s.args[:1], *s.args[2:]]
         keywords = s.info[1]
+        if any(k != "dtype" for k in keywords):
+            self.refuse(s.line, f"{s.info[0]} with these keywords", "they are not known", "np.full(shape, value)")
         name = "np.empty" if s.info[0] == "np.full" else "np.empty_like"
         if name == "np.empty" and len(rest) == 1:
             rest.append(Ref(dtype_name(kind.dtype), None))
-        self.alloc(Let(s.target, "func", tuple(rest), (name, keywords), s.line))
-        self.fill(s.target, value, s.line)
+        made = s.target if s.target not in s.args else self.temp(kind)
+        self.alloc(Let(made, "func", tuple(rest), (name, keywords), s.line))
+        self.fill(made, value, s.line)
+        if made != s.target:
+            self.let("copy", (made,), None, s.line, target=s.target)
 
     def copied(self, s: Let, kind: Any) -> None:
         x = s.args[0]
@@ -142,7 +373,9 @@ class Functions(Elementwise):
         self.materialise(x)
         of = self.kind(x)
         if s.info[0] == "np.ravel" and of.layout != "C":
-            self.refuse(s.line, "ravel of a strided array", "it is a copy or a view, depending on the array", "a.copy().ravel()")
+            self.refuse(
+                s.line, "ravel of a strided array", "it is a copy or a view, depending on the array", "a.copy().ravel()"
+            )
         if s.info[0] == "np.transpose" and len(s.args) > 1:
             self.refuse(s.line, "transpose with axes", "it is not known", "a.T")
         names = tuple(dict.fromkeys(y for a in s.args[1:] for y in leaves(self.tree(a)) if isinstance(y, str)))

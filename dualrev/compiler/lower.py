@@ -28,6 +28,7 @@ from dualrev.compiler.source import Source, Static, describe
 
 __all__ = ["Lowered", "lower"]
 
+
 @dataclass(eq=False)
 class Lowered:
     """A function in core: it computes `result` from its parameters."""
@@ -61,7 +62,9 @@ class _Lowering(Expressions):
         tree, self.loops = self.source.tree, []
         for node in ast.walk(tree):
             if isinstance(node, (ast.Global, ast.Nonlocal)):
-                self.refuse(node, "a `global` or `nonlocal` statement", "numba functions change no globals", "arguments")
+                self.refuse(
+                    node, "a `global` or `nonlocal` statement", "numba functions change no globals", "arguments"
+                )
         body = tree.body
         single = isinstance(body[-1], ast.Return) and not any(_exits(s) for s in body[:-1])
         if single:
@@ -125,7 +128,9 @@ class _Lowering(Expressions):
     def statement(self, s: ast.stmt) -> None:
         method = getattr(self, f"_{type(s).__name__}", None)
         if method is None:
-            what, instead = _STATEMENTS.get(type(s).__name__, (f"a `{type(s).__name__.lower()}` statement", "it in other words"))
+            what, instead = _STATEMENTS.get(
+                type(s).__name__, (f"a `{type(s).__name__.lower()}` statement", "it in other words")
+            )
             self.refuse(s, what, "the compiler does not know it", instead)
         method(s)
 
@@ -197,7 +202,9 @@ class _Lowering(Expressions):
         if isinstance(target, ast.Name):
             self.expr(value, self.name(target.id))
         elif isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, (ast.Tuple, ast.List)):
-            if len(target.elts) != len(value.elts) or any(isinstance(x, ast.Starred) for x in [*target.elts, *value.elts]):
+            if len(target.elts) != len(value.elts) or any(
+                isinstance(x, ast.Starred) for x in [*target.elts, *value.elts]
+            ):
                 self.refuse(s, "an assignment to a starred or longer tuple", "the lengths differ", "one name per value")
             names = {self.name(t.id) for t in target.elts if isinstance(t, ast.Name)}
             values = []
@@ -222,7 +229,9 @@ class _Lowering(Expressions):
             array = self.variable(target.value)
             self.out.append(Store(array, self.index(target.slice), value, s.lineno))
         else:
-            self.refuse(s, "an assignment to an attribute", "only variables and elements of arrays can change", "a variable")
+            self.refuse(
+                s, "an assignment to an attribute", "only variables and elements of arrays can change", "a variable"
+            )
 
     def _AugAssign(self, s: ast.AugAssign) -> None:
         symbol = BINARY.get(type(s.op))
@@ -245,7 +254,9 @@ class _Lowering(Expressions):
             self.let(old, "iop", (old, values[0]), symbol, s.lineno)
             self.out.append(Store(array, index, old, s.lineno))
         else:
-            self.refuse(s, "an assignment to an attribute", "only variables and elements of arrays can change", "a variable")
+            self.refuse(
+                s, "an assignment to an attribute", "only variables and elements of arrays can change", "a variable"
+            )
 
     def _If(self, s: ast.If) -> None:
         test = self.atom(s.test)
@@ -281,7 +292,10 @@ class _Lowering(Expressions):
         tests: list[Atom] = []
         test_block = self.collect(lambda: tests.append(self.atom(s.test)))
         test = tests[0]
-        if any(isinstance(t, (Store, Effect)) or (isinstance(t, Let) and t.op in ("call", "star")) for t in walk(test_block)):
+        if any(
+            isinstance(t, (Store, Effect)) or (isinstance(t, Let) and t.op in ("call", "star"))
+            for t in walk(test_block)
+        ):
             # the condition has effects, or is worth differentiating: it becomes the first part of the body
             flag = f"_stop{self.count}"
             self.let(flag, "copy", (Const(False),), None, s.lineno)
@@ -477,7 +491,12 @@ def _always(body: list[ast.stmt]) -> bool:
             return True
         if isinstance(s, ast.If) and _always(s.body) and _always(s.orelse):
             return True
-        if isinstance(s, ast.While) and isinstance(s.test, ast.Constant) and s.test.value and ast.Break not in _exits_of(s.body):
+        if (
+            isinstance(s, ast.While)
+            and isinstance(s.test, ast.Constant)
+            and s.test.value
+            and ast.Break not in _exits_of(s.body)
+        ):
             return True
     return False
 

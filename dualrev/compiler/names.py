@@ -80,7 +80,18 @@ def _functions() -> dict[int, str]:
             found[id(getattr(math, line.name))] = f"math.{line.name}"
     for name in ["floor", "ceil", "trunc", "fabs", "pow", "isnan", "isinf", "isfinite", "ldexp", "degrees", "radians"]:
         found[id(getattr(math, name))] = f"math.{name}"
-    for name in ["fabs", "float_power", "negative", "positive", "fmax", "fmin", "deg2rad", "rad2deg", "degrees", "radians"]:
+    for name in [
+        "fabs",
+        "float_power",
+        "negative",
+        "positive",
+        "fmax",
+        "fmin",
+        "deg2rad",
+        "rad2deg",
+        "degrees",
+        "radians",
+    ]:
         found[id(getattr(np, name))] = f"np.{name}"
     for name in _BUILTINS:
         found[id(getattr(builtins, name))] = name

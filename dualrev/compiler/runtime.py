@@ -286,12 +286,6 @@ def new_tangent(x, t_x):
 
 
 @njit
-def product(partial, t):
-    """Partial * t, and 0 for a tangent of 0 where the partial derivative is infinite or NaN."""
-    return partial * t if t != 0.0 else 0.0 * t
-
-
-@njit
 def at_extreme(x, extreme, t_x):
     """The mean of the tangents of those elements of x that have its extreme value."""
     count, total = 0, 0.0

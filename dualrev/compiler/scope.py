@@ -104,7 +104,10 @@ class Scope:
         if isinstance(x, (np.generic, np.ndarray, tuple)) or is_numba_function(x):
             return self.ref(static)
         return self.refuse(
-            node, f"a value of type {type(x).__name__}", "it is no number, array, tuple or numba function", "one of these"
+            node,
+            f"a value of type {type(x).__name__}",
+            "it is no number, array, tuple or numba function",
+            "one of these",
         )
 
     def ref(self, static: Static) -> Ref:

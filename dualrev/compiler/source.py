@@ -90,9 +90,7 @@ def read(dispatcher: Any) -> Source:
             "the function in a file or a notebook cell, not in exec or a lambda expression",
         ) from None
     ast.increment_lineno(tree, first - 1)
-    found = [
-        node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == function.__name__
-    ]
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == function.__name__]
     if not found:
         raise UnsupportedError.at(
             f"{code.co_filename}:{code.co_firstlineno}",

@@ -133,7 +133,9 @@ def expression(s: Let, sub: Sub) -> ast.expr:
         keywords = () if len(args) == count else ("dtype",)
         return _call(name("np.array"), [nested(s.info, lambda k: sub(args[k])), *map(sub, args[count:])], keywords)
     if s.op == "star":
-        made = [ast.Starred(sub(x), ast.Load()) if star else sub(x) for x, star in zip(args, s.info.stars, strict=False)]
+        made = [
+            ast.Starred(sub(x), ast.Load()) if star else sub(x) for x, star in zip(args, s.info.stars, strict=False)
+        ]
         made += [sub(x) for x in args[len(made) :]]
         callee = s.info.callee if isinstance(s.info.callee, str) else s.info.callee.name
         return _call(name(callee), made, s.info.keywords)

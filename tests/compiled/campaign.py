@@ -1,4 +1,5 @@
-"""Random programs: the compiled gradient, the eager tape and differences agree. From the folder tests:
+"""Random programs: the compiled gradient, the eager tape and differences agree, and every fourth time the compiled
+derivative in a direction. From the folder tests:
 
 python -m compiled.campaign --programs 2000              run so many programs, in processes of 50 each
 python -m compiled.campaign --seconds 600 --jobs 2       ... or for so long
@@ -139,15 +140,16 @@ def eager(of: Program) -> tuple[float, tuple[Any, ...], tuple[int, ...], tuple[A
     return float(value), gradients, argnums, left
 
 
-def check(of: Program, value_and_grad: Callable[..., Any] | None = dr.value_and_grad) -> None:
+def check(of: Program, value_and_grad: Callable[..., Any] | None = dr.value_and_grad, forward: bool = True) -> None:
     """Failed, unless all agree; Discarded, if nothing can be said; dualrev.errors.UnsupportedError, if refused.
 
-    value_and_grad=None checks the program only: that numba compiles it, and that values and the tape are right.
+    value_and_grad=None checks the program only: that numba compiles it, and that values and the tape are right. forward
+    says whether jvp is compared as well.
     """
     with warnings.catch_warnings(), np.errstate(all="ignore"), tempfile.TemporaryDirectory() as folder:
         warnings.simplefilter("ignore")  # numba warns of slow products
         try:
-            _check(of, value_and_grad, folder)
+            _check(of, value_and_grad, forward, folder)
         except (Discarded, Failed, dr.errors.UnsupportedError):
             raise
         except Exception as error:
@@ -158,7 +160,7 @@ def check(of: Program, value_and_grad: Callable[..., Any] | None = dr.value_and_
             linecache.checkcache()
 
 
-def _check(of: Program, value_and_grad: Callable[..., Any] | None, folder: str) -> None:
+def _check(of: Program, value_and_grad: Callable[..., Any] | None, forward: bool, folder: str) -> None:
     expected, gradients, argnums, by_python = eager(of)
     left = arguments(of)
     try:
@@ -182,6 +184,18 @@ def _check(of: Program, value_and_grad: Callable[..., Any] | None, folder: str) 
         _same(f"value, {turn} call", float(found[0]), float(value), 1e-13, max(1.0, abs(expected)))
         _same(f"gradient, {turn} call", found[1], gradients, RTOL, scale)
         _same(f"arguments, {turn} call", given, left, 1e-13, size)
+    if not forward:
+        return
+    given = arguments(of)
+    tangents = list(arguments(of))
+    v = direction(tuple(given[k] for k in argnums))
+    for k, tangent in zip(argnums, v, strict=True):
+        tangents[k] = tangent
+    found = dr.jvp(f, given, tuple(tangents))
+    slopes = [abs(g * s) for g, s in zip(flat(gradients), flat(v), strict=True)]
+    _same("value, jvp", float(found[0]), float(value), 1e-13, max(1.0, abs(expected)))
+    _same("tangent", float(found[1]), float(inner(gradients, v)), RTOL, max(1.0, abs(expected), sum(slopes)))
+    _same("arguments, jvp", given, left, 1e-13, size)
 
 
 def _same(kind: str, found: Any, expected: Any, rtol: float, scale: float) -> None:
@@ -251,10 +265,10 @@ def reduce(of: Program, fails: Callable[[Program], bool], seconds: float = 120.0
     return of
 
 
-def _fails_as(kind: str, value_and_grad: Callable[..., Any] | None) -> Callable[[Program], bool]:
+def _fails_as(kind: str, options: argparse.Namespace, forward: bool) -> Callable[[Program], bool]:
     def fails(of: Program) -> bool:
         try:
-            check(of, value_and_grad)
+            check(of, None if options.eager else dr.value_and_grad, forward)
         except Failed as error:
             return error.kind == kind
         except Exception:
@@ -267,11 +281,11 @@ def _fails_as(kind: str, value_and_grad: Callable[..., Any] | None) -> Callable[
 # Many programs
 
 
-def _run(of: Program, options: argparse.Namespace) -> tuple[str, str]:
+def _run(of: Program, options: argparse.Namespace, forward: bool = True) -> tuple[str, str]:
     """What became of the program, and why."""
     value_and_grad = None if options.eager else dr.value_and_grad
     try:
-        check(of, value_and_grad)
+        check(of, value_and_grad, forward)
     except Discarded as why:
         return f"discarded: {why}", ""
     except dr.errors.UnsupportedError as why:
@@ -283,7 +297,6 @@ def _run(of: Program, options: argparse.Namespace) -> tuple[str, str]:
 
 def _shard(options: argparse.Namespace) -> None:
     """In a process of its own: programs one after another, a line of JSON before and after each."""
-    value_and_grad = None if options.eager else dr.value_and_grad
     kinds: Counter[str] = Counter()
     for number in range(options.first, options.first + options.programs):
         if time.time() > options.until:
@@ -291,15 +304,15 @@ def _shard(options: argparse.Namespace) -> None:
         faulthandler.dump_traceback_later(SECONDS + options.reduce, exit=True)
         name = f"{options.seed}-{number}"
         print(json.dumps({"started": number}), flush=True)
-        of = program(name)
-        status, why = _run(of, options)
+        of, forward = program(name), number % 4 == 0
+        status, why = _run(of, options, forward)
         if status == "failed":
             save(of, options.save / f"{name}.py", why)
             kind = why.partition(":")[0]
             kinds[kind] += 1
             if options.reduce and kinds[kind] <= 2:
-                small = reduce(of, _fails_as(kind, value_and_grad), options.reduce)
-                save(small, options.save / f"{name}-small.py", _run(small, options)[1])
+                small = reduce(of, _fails_as(kind, options, forward), options.reduce)
+                save(small, options.save / f"{name}-small.py", _run(small, options, forward)[1])
         print(json.dumps({"number": number, "status": status, "why": why, "uses": of.constructs}), flush=True)
     faulthandler.cancel_dump_traceback_later()
 
