@@ -4,8 +4,10 @@ import collections
 import dataclasses
 import math
 
+import numba
 import numpy as np
 import pytest
+from numba.core.dispatcher import Dispatcher
 from oracle import assert_same
 
 import dualrev as dr
@@ -551,3 +553,35 @@ def test_check_grads_says_what_it_takes(options):
 def test_check_grads_of_nan_fails():
     with pytest.raises(AssertionError, match="nan"):
         dr.check_grads(lambda x: x * math.nan, (1.0,), 1)
+
+
+# Numba functions
+
+
+@numba.njit
+def cubed(x):
+    return x * x * x
+
+
+def test_what_there_is_for_numba_functions_is_exported():
+    assert {"UnsupportedError", "derivative_source", "lift"} <= set(dr.__all__)
+    assert all(hasattr(dr, name) for name in dr.__all__)
+    assert issubclass(dr.UnsupportedError, TypeError)
+
+
+def test_a_numba_function_is_the_switch_to_compiled_derivatives():
+    slope, both = dr.grad(cubed), dr.value_and_grad(cubed)
+    assert isinstance(slope, Dispatcher)
+    assert isinstance(both, Dispatcher)
+    assert not isinstance(dr.grad(cubed.py_func), Dispatcher)
+    assert slope(2.0) == dr.grad(cubed.py_func)(2.0) == 12.0
+    assert both(2.0) == (8.0, 12.0)
+    assert "d_x" in dr.derivative_source(cubed, 2.0)
+    assert dr.grad(lambda x: dr.lift(cubed)(x) * x)(2.0) == 32.0
+
+
+@pytest.mark.parametrize("twice", [dr.hessian, dr.hvp], ids=["hessian", "hvp"])
+def test_second_derivatives_of_a_numba_function_are_those_of_its_python_function(twice):
+    with pytest.raises(dr.UnsupportedError, match=rf"Write dr\.{twice.__name__}\(f\.py_func\)"):
+        twice(cubed)
+    assert dr.hessian(cubed.py_func)(2.0) == 12.0

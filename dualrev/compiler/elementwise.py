@@ -21,9 +21,10 @@ __all__ = ["REWRITTEN", "Elementwise"]
 
 #: Functions that are a product or a quotient: the operator, and the other factor (None for the argument itself).
 REWRITTEN: dict[str, tuple[str, float | None]] = {
-    **{text: ("*", 180.0 / math.pi) for text in ["math.degrees", "np.degrees", "np.rad2deg"]},
-    **{text: ("*", math.pi / 180.0) for text in ["math.radians", "np.radians", "np.deg2rad"]},
-    **{"np.square": ("*", None), "np.reciprocal": ("/", 1.0)},
+    **dict.fromkeys(["math.degrees", "np.degrees", "np.rad2deg"], ("*", 180.0 / math.pi)),
+    **dict.fromkeys(["math.radians", "np.radians", "np.deg2rad"], ("*", math.pi / 180.0)),
+    "np.square": ("*", None),
+    "np.reciprocal": ("/", 1.0),
 }
 
 
@@ -97,9 +98,11 @@ class Elementwise(Expansion):
                 self.materialise(x)
 
     def consumed_later(self, x: str) -> bool:
+        """Whether another lazy expression reads x."""
         return any(x in lazy.let.args for lazy in self.lazy.values())
 
     def lazy_names(self, x: Any) -> list[str]:
+        """The lazy expressions in x, with x."""
         if not isinstance(x, str) or x not in self.lazy:
             return []
         return [x, *(y for a in self.lazy[x].let.args for y in self.lazy_names(a))]
@@ -120,9 +123,11 @@ class Elementwise(Expansion):
         self.fill_with(target, x, line)
 
     def named(self, a: Any, line: int) -> str:
+        """The name of an array."""
         return a if isinstance(a, str) else a.name
 
     def array_leaves(self, x: Any) -> list[Any]:
+        """The arrays that an expression reads."""
         if isinstance(x, str) and x in self.lazy:
             found = [y for a in self.lazy[x].let.args for y in self.array_leaves(a)]
             return list(dict.fromkeys(found))
@@ -170,7 +175,7 @@ class Elementwise(Expansion):
         if s.op == "func" and s.info[0] == "np.where":
             test = args[0]()
             branches = [
-                self.collect(lambda a=a: self.let("copy", (a(),), None, s.line, target=target) and None)
+                self.collect(lambda a=a: self.let("copy", (a(),), None, s.line, target=target))
                 for a in args[1:]
             ]
             self.out.append(If(test, *branches, s.line))
@@ -217,12 +222,15 @@ class Elementwise(Expansion):
         nest(0)
 
     def pick(self, array: Any, index: tuple[str, ...], line: int) -> str:
+        """An element."""
         return self.let("load", (array,), index, line, self.kind(array).dtype)
 
     def put(self, array: str, index: tuple[str, ...], value: Atom, line: int) -> None:
+        """Write an element."""
         self.out.append(Store(array, index, value, line))
 
     def fill(self, array: str, value: Atom, line: int) -> None:
+        """Write the same value everywhere."""
         self.over(array, self.kind(array).ndim, line, lambda i: self.put(array, i, value, line))
 
     def empty_like(self, target: str, shape_of: str, line: int) -> None:

@@ -14,8 +14,6 @@ Afterwards an operation is one of
     array  target = dot, min or max of arrays   and the statements of core.py
 """
 
-# ruff: noqa: N802 - methods are named after the nodes of the syntax tree, as in ast.NodeVisitor
-
 from __future__ import annotations
 
 import ast
@@ -37,6 +35,7 @@ from dualrev.compiler.core import (
     Slice,
     Store,
     While,
+    ends,
     leaves,
     reads,
     writes,

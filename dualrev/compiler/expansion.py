@@ -5,13 +5,12 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from numba.core import types
 
 from dualrev.compiler import library, syntax
-from dualrev.compiler.core import Atom, Call, Const, Let, Node, Ref, Slice, leaves, reads, walk
+from dualrev.compiler.core import Call, Const, Let, Node, Ref, Slice, leaves, reads, walk
 from dualrev.compiler.lower import Lowered
 from dualrev.compiler.types import Typed
 
@@ -80,6 +79,7 @@ class Expansion:
             self.refuse(self.line_of(x), f"the array {x} (numba type {kind})", "its elements are no numbers", "floats")
 
     def line_of(self, x: str) -> int:
+        """Where a variable is assigned first."""
         base = x.split("[")[0]
         for s in walk(self.lowered.body):
             if isinstance(s, Let) and s.target == base:
@@ -87,11 +87,17 @@ class Expansion:
         return self.source.tree.lineno
 
     def refuse(self, line: int, what: str, why: str, instead: str) -> Any:
+        """UnsupportedError."""
         self.source.refuse(line, what, why, instead)
+
+    def operation(self, s: Let) -> None:
+        """Write what an operation of core becomes: see expand.py."""
+        raise NotImplementedError
 
     # Names, trees, types
 
     def temp(self, kind: Any) -> str:
+        """A new variable."""
         while True:
             self.count += 1
             name = f"_t{self.count}"
@@ -104,6 +110,7 @@ class Expansion:
         return self.of[x] if isinstance(x, str) else self.typed(x)
 
     def is_tuple(self, x: Any) -> bool:
+        """Whether an atom is a variable that holds a tuple."""
         return isinstance(x, str) and isinstance(self.of.get(x), types.BaseTuple)
 
     def tree(self, x: Any) -> Any:
@@ -116,6 +123,7 @@ class Expansion:
         return self.parts(str(x), kind) if isinstance(kind, types.BaseTuple) else x
 
     def parts(self, x: str, kind: Any) -> Any:
+        """The tree of a variable of this type."""
         if not isinstance(kind, types.BaseTuple):
             self.of.setdefault(x, kind)
             return x
@@ -134,6 +142,7 @@ class Expansion:
         return self.part_names[x, k]
 
     def class_ref(self, cls: Any) -> Ref:
+        """The name of a named tuple's class."""
         if cls not in self.classes:
             self.classes[cls] = next(r for r in self.lowered.refs.values() if r.value is cls)
         return self.classes[cls]
@@ -156,6 +165,7 @@ class Expansion:
     # Writing
 
     def let(self, op: str, args: tuple[Any, ...], info: Any, line: int, kind: Any = None, target: str = "") -> str:
+        """Write an operation; without a target, its result gets a new name."""
         target = target or self.temp(kind)
         self.out.append(Let(target, op, args, info, line))
         return target
@@ -167,6 +177,7 @@ class Expansion:
         return self.let("plain", args, tree, line, kind, target)
 
     def copy_tree(self, target: Any, source: Any, line: int) -> None:
+        """Write copies of all parts."""
         if isinstance(target, Node):
             if not isinstance(source, Node):
                 self.refuse(line, "this tuple", "its parts are not known", "the parts")
@@ -175,7 +186,8 @@ class Expansion:
         else:
             self.let("copy", (source,), None, line, target=target)
 
-    def collect(self, work: Callable[[], None]) -> list[Any]:
+    def collect(self, work: Callable[[], object]) -> list[Any]:
+        """The statements that a piece of work writes."""
         before, self.out = self.out, []
         try:
             work()
@@ -184,6 +196,7 @@ class Expansion:
             self.out = before
 
     def syntax_tree(self, tree: Any) -> ast.expr:
+        """An expression for a tree."""
         if isinstance(tree, Node):
             parts = [self.syntax_tree(x) for x in tree.parts]
             return ast.Tuple(parts, ast.Load()) if tree.cls is None else syntax.call(tree.cls.name, *parts)
@@ -207,6 +220,7 @@ class Expansion:
         self.let("plain", names, expression, s.line, target=s.target)
 
     def check_index(self, index: tuple[Any, ...], line: int) -> None:
+        """Refuse what numba takes as an index, and the compiler does not."""
         for entry in index:
             if isinstance(entry, (str, Ref)) and not isinstance(self.kind(entry), (types.Integer, types.Boolean)):
                 what = "an array" if is_array(self.kind(entry)) else f"a value of numba type {self.kind(entry)}"
@@ -217,6 +231,8 @@ class Expansion:
                 self.refuse(line, "an index that is a bool", "only ints and slices are known", "a branch")
 
     def alloc(self, s: Let) -> None:
+        """A function that makes an array, as it is written."""
+
         def sub(x: Any) -> ast.expr:
             return self.syntax_tree(self.tree(x))
 
@@ -224,6 +240,7 @@ class Expansion:
         self.let("alloc", names, syntax.expression(s, sub), s.line, target=s.target)
 
     def check_slice(self, entry: Slice, line: int) -> None:
+        """The same for the bounds of a slice."""
         for x in entry.atoms():
             if isinstance(x, str) and not isinstance(self.kind(x), types.Integer):
                 self.refuse(line, f"a slice whose bound is of numba type {self.kind(x)}", "only ints are known", "ints")
@@ -257,12 +274,15 @@ class Aliases:
         self.parent: dict[str, str] = {}
 
     def find(self, x: str) -> str:
+        """The representative of an array."""
         while self.parent.setdefault(x, x) != x:
             x = self.parent[x]
         return x
 
     def join(self, x: str, y: str) -> None:
+        """Two arrays may share memory."""
         self.parent[self.find(x)] = self.find(y)
 
     def same(self, x: str, y: str) -> bool:
+        """Whether two arrays may share memory."""
         return self.find(x) == self.find(y)

@@ -194,8 +194,8 @@ class Expressions(Scope):
     def _IfExp(self, node: ast.IfExp, target: str) -> Atom:
         test = self.atom(node.test)
         result = self.temp()  # the branches may read the target
-        then = self.collect(lambda: self.expr(node.body, result) and None)
-        orelse = self.collect(lambda: self.expr(node.orelse, result) and None)
+        then = self.collect(lambda: self.expr(node.body, result))
+        orelse = self.collect(lambda: self.expr(node.orelse, result))
         self.out.append(If(test, then, orelse, node.lineno))
         return self.let(target, "copy", (result,), None, node.lineno)
 
@@ -214,6 +214,7 @@ class Expressions(Scope):
         return self.let(target, "getitem", (base,), self.index(node.slice), node.lineno)
 
     def index(self, node: ast.expr) -> tuple[Any, ...]:
+        """The entries between the brackets."""
         parts = node.elts if isinstance(node, ast.Tuple) else [node]
         entries: list[Any] = []
         for part in parts:

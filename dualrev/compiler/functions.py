@@ -21,14 +21,21 @@ _METHODS |= {"var", "std"}
 _FUNCTIONS = {
     **{f"np.{n}": "_alloc" for n in ["zeros", "ones", "empty", "eye", "identity"]},
     **{f"np.{n}": "_alloc" for n in ["zeros_like", "empty_like", "ones_like"]},
-    **{"np.arange": "_range", "np.linspace": "_range", "np.full": "full", "np.full_like": "full"},
-    **{text: "_sum" for text in ["sum", "np.sum", "np.mean", "np.prod"]},
-    **{text: "_extreme" for text in ["np.min", "np.max", "np.amin", "np.amax"]},
+    "np.arange": "_range",
+    "np.linspace": "_range",
+    "np.full": "full",
+    "np.full_like": "full",
+    **dict.fromkeys(["sum", "np.sum", "np.mean", "np.prod"], "_sum"),
+    **dict.fromkeys(["np.min", "np.max", "np.amin", "np.amax"], "_extreme"),
     **{f"np.{n}": "_spread" for n in ["var", "std", "cumsum"]},
     **{f"np.{n}": "copied" for n in ["copy", "ascontiguousarray", "asarray"]},
     **{f"np.{n}": "_shape" for n in ["shape", "size", "ndim"]},
     **{f"np.{n}": "reshaped" for n in ["transpose", "reshape", "ravel"]},
-    **{"np.dot": "dot", "np.outer": "_outer", "np.diff": "_diff", "np.clip": "_clip", "len": "_len"},
+    "np.dot": "dot",
+    "np.outer": "_outer",
+    "np.diff": "_diff",
+    "np.clip": "_clip",
+    "len": "_len",
     "np.concatenate": "_concatenate",
 }
 #: Those that make an array of no array.
@@ -52,7 +59,7 @@ class Functions(Elementwise):
             args = s.args
             if method == "reshape" and len(args) > 2:
                 shape = self.temp(types.UniTuple(types.int64, len(args) - 1))
-                self._tuple(Let(shape, "tuple", args[1:], None, s.line), None)
+                self.operation(Let(shape, "tuple", args[1:], None, s.line))
                 args = (args[0], shape)
             if keywords == ("axis",) and len(args) == 2:
                 keywords = ()
@@ -155,7 +162,7 @@ class Functions(Elementwise):
 
     def _shape(self, s: Let, kind: Any) -> None:
         self.materialise(s.args[0])
-        self._attr(Let(s.target, "attr", s.args, s.info[0].split(".")[-1], s.line), kind)
+        self.operation(Let(s.target, "attr", s.args, s.info[0].split(".")[-1], s.line))
 
     def _range(self, s: Let, kind: Any) -> None:
         """np.arange and np.linspace."""
@@ -177,7 +184,7 @@ class Functions(Elementwise):
     def _sum(self, s: Let, kind: Any) -> None:
         """Sum, mean and product."""
         short = s.info[0].split(".")[-1]
-        if self.is_tuple(s.args[0]) or isinstance(s.args[0], Ref) and isinstance(s.args[0].value, tuple):
+        if self.is_tuple(s.args[0]) or (isinstance(s.args[0], Ref) and isinstance(s.args[0].value, tuple)):
             self.of_tuple(s, kind)
         elif is_real_array(kind) and short == "sum":
             self.sum_axis(s, kind)
@@ -316,7 +323,7 @@ class Functions(Elementwise):
         self.let("copy", (s.args[0],), None, s.line, target=best)
         for x in s.args[1:]:
             test = self.plain(f"x {symbol} best", s.line, types.boolean, x=x, best=best)
-            then = self.collect(lambda x=x: self.let("copy", (x,), None, s.line, target=best) and None)
+            then = self.collect(lambda x=x: self.let("copy", (x,), None, s.line, target=best))
             self.out.append(If(test, then, [], s.line))
         self.let("copy", (best,), None, s.line, target=s.target)
 
@@ -332,13 +339,15 @@ class Functions(Elementwise):
         total: Any = s.args[1] if len(s.args) > 1 else Const(0)
         for x in parts:
             made = self.temp(kind)
-            self._binop(Let(made, "binop", (total, x), "+", s.line), kind) if total != Const(0) else self.let(
-                "copy", (x,), None, s.line, target=made
-            )
+            if total == Const(0):
+                self.let("copy", (x,), None, s.line, target=made)
+            else:
+                self.operation(Let(made, "binop", (total, x), "+", s.line))
             total = made
         self.let("copy", (total,), None, s.line, target=s.target)
 
     def full(self, s: Let, kind: Any) -> None:
+        """np.full and np.full_like."""
         value = s.args[1]
         rest = [*s.args[:1], *s.args[2:]]
         keywords = s.info[1]
@@ -354,6 +363,7 @@ class Functions(Elementwise):
             self.let("copy", (made,), None, s.line, target=s.target)
 
     def copied(self, s: Let, kind: Any) -> None:
+        """A new array with the same elements."""
         x = s.args[0]
         if isinstance(x, str) and x in self.lazy:
             self.materialise(x)
@@ -369,6 +379,7 @@ class Functions(Elementwise):
             self.let("copy", (made,), None, s.line, target=s.target)
 
     def reshaped(self, s: Let, kind: Any) -> None:
+        """A view of all elements in another shape."""
         x = s.args[0]
         self.materialise(x)
         of = self.kind(x)
@@ -383,6 +394,7 @@ class Functions(Elementwise):
         self.let("view", (x, *names), inner, s.line, target=s.target)
 
     def dot(self, s: Let, kind: Any) -> None:
+        """The product of two arrays."""
         for x in s.args:
             self.materialise(x)
         if not all(is_array(self.kind(x)) for x in s.args) or len(s.args) != 2:

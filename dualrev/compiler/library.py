@@ -19,7 +19,7 @@ def arange(start, stop, step):  # type: ignore[no-untyped-def]
     """np.arange of numbers one of which is a float."""
     if step == 0:
         raise ValueError("Maximum allowed size exceeded")
-    a = np.empty(max(int(math.ceil((stop - start) / step)), 0))
+    a = np.empty(max(math.ceil((stop - start) / step), 0))
     for i in range(len(a)):
         a[i] = start + i * step
     return a

@@ -273,7 +273,7 @@ class _Lowering(Expressions):
             self.let(loop.stop, "copy", (Const(False),), None, s.lineno)
         return loop, flags
 
-    def loop_body(self, loop: _Loop, body: list[ast.stmt], before: Callable[[], None]) -> list[Any]:
+    def loop_body(self, loop: _Loop, body: list[ast.stmt], before: Callable[[], object]) -> list[Any]:
         self.loops.append(loop)
         try:
 
@@ -332,7 +332,7 @@ class _Lowering(Expressions):
                 self.out.append(For(name, start, stop, step, body, flags, s.lineno))
             else:
                 k = self.temp()
-                body = self.loop_body(loop, s.body, lambda: self.let(name, "copy", (k,), None, s.lineno) and None)
+                body = self.loop_body(loop, s.body, lambda: self.let(name, "copy", (k,), None, s.lineno))
                 self.out.append(For(k, start, stop, step, body, flags, s.lineno))
         else:
             changing |= {self.name(n) for n in self.assigned_in([ast.Expr(s.target)])}

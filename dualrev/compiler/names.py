@@ -49,11 +49,20 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     **{f"np.{n}": ("a", "axis", "dtype") for n in ["sum", "cumsum"]},
     **{f"np.{n}": ("a",) for n in ["mean", "prod", "var", "std", "copy", "ravel", "shape", "size", "ndim"]},
     **{f"np.{n}": ("a",) for n in ["amin", "amax", "min", "max", "argmin", "argmax", "any", "all", "trace"]},
-    **{"np.full": ("shape", "fill_value", "dtype"), "np.full_like": ("a", "fill_value", "dtype")},
-    **{"np.empty_like": ("prototype", "dtype"), "np.arange": ("start", "stop", "step", "dtype")},
-    **{"np.linspace": ("start", "stop", "num"), "np.eye": ("N", "M", "k", "dtype"), "np.identity": ("n", "dtype")},
-    **{"np.clip": ("a", "a_min", "a_max"), "np.outer": ("a", "b"), "np.dot": ("a", "b"), "np.diff": ("a", "n")},
-    **{"np.where": ("condition", "x", "y"), "np.concatenate": ("arrays", "axis"), "np.transpose": ("a", "axes")},
+    "np.full": ("shape", "fill_value", "dtype"),
+    "np.full_like": ("a", "fill_value", "dtype"),
+    "np.empty_like": ("prototype", "dtype"),
+    "np.arange": ("start", "stop", "step", "dtype"),
+    "np.linspace": ("start", "stop", "num"),
+    "np.eye": ("N", "M", "k", "dtype"),
+    "np.identity": ("n", "dtype"),
+    "np.clip": ("a", "a_min", "a_max"),
+    "np.outer": ("a", "b"),
+    "np.dot": ("a", "b"),
+    "np.diff": ("a", "n"),
+    "np.where": ("condition", "x", "y"),
+    "np.concatenate": ("arrays", "axis"),
+    "np.transpose": ("a", "axes"),
     "np.reshape": ("a", "shape"),
 }
 
@@ -123,7 +132,7 @@ def pure_functions() -> frozenset[str]:
 
 @functools.cache
 def _lines() -> dict[str, str]:
-    found = {symbol: name for symbol, name in _SYMBOLS.items()}
+    found = dict(_SYMBOLS)
     for line in PRIMITIVES.values():
         if line.ufunc:
             found[f"np.{line.ufunc}"] = line.name

@@ -26,7 +26,7 @@ from dualrev.compiler.lower import lower
 from dualrev.compiler.plan import CHEAP, changed
 from dualrev.compiler.reverse import Reverse
 from dualrev.compiler.simplify import simplify
-from dualrev.compiler.source import Static, read
+from dualrev.compiler.source import Source, Static, read
 from dualrev.compiler.tidy import tidy
 from dualrev.compiler.types import infer
 from dualrev.errors import ArgumentError, ArgumentNumberError, ScalarError
@@ -115,6 +115,7 @@ class _Module:
     def __init__(self, f: Any) -> None:
         self.f = f
         self.refs: dict[str, Ref] = {}
+        self.sources: dict[int, Source] = {}
         self.expanded_of: dict[Any, Expanded] = {}
         self.effects_of: dict[Any, Effects] = {}
         self.settled: set[Any] = set()
@@ -126,11 +127,17 @@ class _Module:
 
     # Functions in core
 
+    def source(self, f: Any) -> Source:
+        """The source of a numba function."""
+        if id(f) not in self.sources:
+            self.sources[id(f)] = read(f)
+        return self.sources[id(f)]
+
     def expanded(self, f: Any, argtypes: tuple[Any, ...], path: tuple[Any, ...], functions: dict[str, Static]) -> Expanded:
         """The function in expanded core."""
         key = (id(f), argtypes)
         if key not in self.expanded_of:
-            source = read(f)
+            source = self.source(f)
             lowered = lower(source, path, functions, self.refs)
             typed = infer(lowered, argtypes)
             made = expand(lowered, typed, argtypes)
@@ -142,7 +149,8 @@ class _Module:
         """The key and the core of the function that a Call calls."""
         f = s.function.value
         argtypes = tuple(self.type_of(a, e) for a in s.args)
-        names = list(read(f).tree.args.posonlyargs) + list(read(f).tree.args.args) + list(read(f).tree.args.kwonlyargs)
+        tree = self.source(f).tree
+        names = [*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs]
         functions = {}
         for name, a, kind in zip(names, s.args, argtypes, strict=True):
             if isinstance(kind, types.Dispatcher):
@@ -364,7 +372,7 @@ class _Module:
 
     def root(self, transform: str, argnums: Any, argtypes: tuple[Any, ...]) -> Emitted:
         f = self.f
-        source = read(f)
+        source = self.source(f)
         tree = source.tree
         parameters = [a.arg for a in [*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs]]
         count = len(parameters)

@@ -40,6 +40,7 @@ class Scope:
         self.own_names: dict[str, str] = {}
 
     def refuse(self, node: Any, what: str, why: str, instead: str) -> Any:
+        """UnsupportedError for a construct."""
         self.source.refuse(node, what, why, instead)
 
     def name(self, name: str) -> str:
@@ -54,6 +55,7 @@ class Scope:
         return self.own_names[name]
 
     def temp(self) -> str:
+        """A new name."""
         self.count += 1
         return f"_{self.count}"
 
@@ -124,10 +126,11 @@ class Scope:
     # Writing
 
     def let(self, target: str, op: str, args: tuple[Any, ...], info: Any, line: int) -> str:
+        """Write an operation."""
         self.out.append(Let(target, op, args, info, line))
         return target
 
-    def collect(self, work: Callable[[], None]) -> list[Any]:
+    def collect(self, work: Callable[[], object]) -> list[Any]:
         """The statements that a piece of work writes."""
         before, self.out = self.out, []
         try:

@@ -1,7 +1,5 @@
 """Core -> Python syntax: one expression per operation. Precedence and parentheses are left to `ast.unparse`."""
 
-# ruff: noqa: N802 - methods are named after the nodes of the syntax tree, as in ast.NodeVisitor
-
 from __future__ import annotations
 
 import ast

@@ -187,10 +187,10 @@ def _check(of: Program, value_and_grad: Callable[..., Any] | None, forward: bool
     if not forward:
         return
     given = arguments(of)
-    tangents = list(arguments(of))
     v = direction(tuple(given[k] for k in argnums))
+    tangents: list[Any] = [None] * len(given)  # discrete values have none
     for k, tangent in zip(argnums, v, strict=True):
-        tangents[k] = tangent
+        tangents[k] = rebuild(given[k], flat(tangent), lambda _: None)
     found = dr.jvp(f, given, tuple(tangents))
     slopes = [abs(g * s) for g, s in zip(flat(gradients), flat(v), strict=True)]
     _same("value, jvp", float(found[0]), float(value), 1e-13, max(1.0, abs(expected)))
