@@ -342,12 +342,12 @@ def terminal(results: dict[str, Result], lines: list[str], console: Console) -> 
 
 
 def markdown(results: dict[str, Result], lines: list[str]) -> str:
-    """The table and what the goals are about, for GitHub."""
-    failed = any(result.gradient.absent for result in results.values())
-    heading = [text.replace("\n", " ") for text in HEADING] + ["no gradient because"] * failed
-    rule = ["---", *["---:"] * (len(heading) - 1)]
-    rows = [heading, rule, *(row(result)[: len(heading)] for result in results.values())]
-    return "\n".join([*("| " + " | ".join(cells) + " |" for cells in rows), "", *(f"- {line}" for line in lines)])
+    """The table, without columns that are empty, and what the goals are about, for GitHub."""
+    heading = [text.replace("\n", " ") for text in HEADING] + ["no gradient because"]
+    columns = [column for column in zip(heading, *map(row, results.values()), strict=True) if {*column[1:]} - {"-", ""}]
+    first, *others = map(" | ".join, zip(*columns, strict=True))
+    rule = " | ".join(["---", *["---:"] * (len(columns) - 1)])
+    return "\n".join([*(f"| {line} |" for line in (first, rule, *others)), "", *(f"- {line}" for line in lines)])
 
 
 def data(results: dict[str, Result], measured: Extras, about: dict[str, str], budget: float) -> dict[str, Any]:

@@ -226,7 +226,8 @@ def test_a_table_for_github(script, capsys):
     assert script.main([*QUICK, "--markdown"]) == 0
     heading, rule, *lines = capsys.readouterr().out.splitlines()
     assert heading.startswith("| program | lines | primal us | gradient / primal |")
-    assert {line.count("|") for line in (heading, rule, *lines[:3])} == {11}
+    assert heading.endswith("| Enzyme | no gradient because |")  # and no columns for first calls
+    assert {line.count("|") for line in (heading, rule, *lines[:3])} == {9}
     assert lines[1].endswith("| TypeError: not this [one] |")
     assert lines[4].startswith("- Gradient over the primal: median")
 

@@ -72,6 +72,13 @@ def test_the_library_imports_nothing_that_is_built_on_it(path):
     assert not top(imported(path)) & {"stages", "bench", "paper_figures", "tests"}
 
 
+def test_only_the_public_functions_import_the_compiler():
+    """And it has no say in what the tape does."""
+    outside = [path for path in LIBRARY if not name(path).startswith("dualrev/compiler/")]
+    users = {name(path) for path in outside if any(found.startswith("dualrev.compiler") for found in imported(path))}
+    assert users == {"dualrev/__init__.py", "dualrev/derivatives.py"}
+
+
 @pytest.mark.parametrize("path", AROUND_STAGES, ids=name)
 def test_the_stages_import_nothing_that_is_built_on_them(path):
     assert not top(imported(path)) & {"bench", "paper_figures", "tests"}

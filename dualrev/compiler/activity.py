@@ -148,4 +148,3 @@ def differentiable(s: Let) -> list[Any]:
     if s.op in ("load", "view"):
         return [s.args[0]]
     return list(s.args)
-

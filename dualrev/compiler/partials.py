@@ -16,17 +16,28 @@ __all__ = ["partial", "scaled"]
 
 _NAMES = {
     **{f: f"math.{f}" for f in FUNCTIONS if hasattr(math, f)},
-    **{"abs": "abs", "cbrt": "np.cbrt", "exp2": "np.exp2", "sign": "np.sign", "round": "np.rint"},
-    **{"floor": "np.floor", "ceil": "np.ceil", "trunc": "np.trunc", "maximum": "np.maximum", "minimum": "np.minimum"},
-    **{"logaddexp": "np.logaddexp", "polygamma": "runtime.polygamma", "inf": "math.inf", "nan": "math.nan"},
+    "abs": "abs",
+    "cbrt": "np.cbrt",
+    "exp2": "np.exp2",
+    "sign": "np.sign",
+    "round": "np.rint",
+    "floor": "np.floor",
+    "ceil": "np.ceil",
+    "trunc": "np.trunc",
+    "maximum": "np.maximum",
+    "minimum": "np.minimum",
+    "logaddexp": "np.logaddexp",
+    "polygamma": "runtime.polygamma",
+    "inf": "math.inf",
+    "nan": "math.nan",
 }
 
 
 class _Numba(ast.NodeTransformer):
-    def visit_Name(self, node: ast.Name) -> ast.expr:  # noqa: N802
+    def visit_Name(self, node: ast.Name) -> ast.expr:
         return syntax.name(_NAMES[node.id]) if node.id in _NAMES else node
 
-    def visit_Call(self, node: ast.Call) -> ast.expr:  # noqa: N802
+    def visit_Call(self, node: ast.Call) -> ast.expr:
         args = [self.visit(x) for x in node.args]
         if isinstance(node.func, ast.Name) and node.func.id == "power":
             return ast.BinOp(args[0], ast.Pow(), args[1])
@@ -71,6 +82,11 @@ def scaled(factor: ast.expr, ct: ast.expr) -> ast.expr:
         if isinstance(factor.operand, ast.Constant) and factor.operand.value == 1.0:
             return ast.UnaryOp(ast.USub(), ct)
         return ast.UnaryOp(ast.USub(), syntax.binary("*", factor.operand, ct))
-    if isinstance(factor, ast.BinOp) and isinstance(factor.op, ast.Div) and isinstance(factor.left, ast.Constant) and factor.left.value == 1.0:
+    if (
+        isinstance(factor, ast.BinOp)
+        and isinstance(factor.op, ast.Div)
+        and isinstance(factor.left, ast.Constant)
+        and factor.left.value == 1.0
+    ):
         return syntax.binary("/", ct, factor.right)
     return syntax.binary("*", factor, ct)

@@ -18,9 +18,9 @@ from numba.core import types
 
 from dualrev.compiler import forward as forward_mode
 from dualrev.compiler import syntax
+from dualrev.compiler.activity import Classes
 from dualrev.compiler.code import Assign, Code, lines_of
 from dualrev.compiler.core import Call, Const, If, Let, Node, Ref, leaves, walk, writes
-from dualrev.compiler.activity import Classes
 from dualrev.compiler.expand import Expanded, expand, is_array, is_real, is_real_array
 from dualrev.compiler.lower import lower
 from dualrev.compiler.plan import CHEAP, changed
@@ -133,7 +133,9 @@ class _Module:
             self.sources[id(f)] = read(f)
         return self.sources[id(f)]
 
-    def expanded(self, f: Any, argtypes: tuple[Any, ...], path: tuple[Any, ...], functions: dict[str, Static]) -> Expanded:
+    def expanded(
+        self, f: Any, argtypes: tuple[Any, ...], path: tuple[Any, ...], functions: dict[str, Static]
+    ) -> Expanded:
         """The function in expanded core."""
         key = (id(f), argtypes)
         if key not in self.expanded_of:
@@ -246,9 +248,7 @@ class _Module:
             return None
         numbers: dict[str, int] = {}
         arrays = [x if isinstance(x, str) and is_array(e.types.get(x)) else None for x in inputs]
-        pattern = tuple(
-            None if x is None else numbers.setdefault(caller.classes.find(x), len(numbers)) for x in arrays
-        )
+        pattern = tuple(None if x is None else numbers.setdefault(caller.classes.find(x), len(numbers)) for x in arrays)
         (f, argtypes), callee = self.callee(s, e)
         key = (f, argtypes, flags, wanted, pattern)
         if key in self.units:
@@ -268,11 +268,18 @@ class _Module:
         self.used_names.add(name)
         return name
 
-    def reverse_of(self, f: Any, e: Expanded, varied: set[str], pattern: dict[str, int], shadowless: set[str], joint: bool, wanted: set[int] | None = None) -> Reverse:
+    def reverse_of(
+        self,
+        f: Any,
+        e: Expanded,
+        varied: set[str],
+        pattern: dict[str, int],
+        shadowless: set[str],
+        joint: bool,
+        wanted: set[int] | None = None,
+    ) -> Reverse:
         checked = f.targetoptions.get("error_model", "python") == "python"
-        return Reverse(
-            e, lambda s: self.effects(s, e), self.unit, varied, pattern, shadowless, joint, checked, wanted
-        )
+        return Reverse(e, lambda s: self.effects(s, e), self.unit, varied, pattern, shadowless, joint, checked, wanted)
 
     def write_unit(self, unit: Unit, f: Any, e: Expanded, flags: Any, wanted: Any, pattern: Any) -> None:
         inputs = [x for p in e.parameters for x in leaves(p)]
@@ -297,14 +304,15 @@ class _Module:
         shadows = [r.cotangent(x) for x in flagged]
         shadows_back = [r.cotangent(names[x]) for x in flagged]
         needs = {k for k, x in enumerate(inputs) if x in r.needed_parameters}
-        content = {
-            k for k, x in enumerate(inputs) if is_array(e.types.get(x)) and r.classes.find(x) in r.content
-        }
-        array_wanted = any(w and isinstance(x, str) and is_array(e.types.get(x)) for x, w in zip(reals, wanted, strict=False))
+        content = {k for k, x in enumerate(inputs) if is_array(e.types.get(x)) and r.classes.find(x) in r.content}
+        array_wanted = any(
+            w and isinstance(x, str) and is_array(e.types.get(x)) for x, w in zip(reals, wanted, strict=False)
+        )
         final = [(k, r.flow.result[x]) for k, x in enumerate(reals) if isinstance(x, str)]
         results_needed = {k for k, v in final if v in r.needed_results or v.variable in r.needed_parameters}
         result_content = {
-            k for k, x in enumerate(reals)
+            k
+            for k, x in enumerate(reals)
             if isinstance(x, str) and is_array(e.types.get(x)) and r.classes.find(x) in r.content
         }
         primal = not r.uses_tape and not array_wanted
@@ -319,9 +327,7 @@ class _Module:
                     returned_arrays.append(name if mine else f"_result_{k}")
                 returned_arrays.append(r.cotangent(name) if mine else f"_d_result_{k}")
         extra = ["tape", "KEPT"] if unit.uses_tape else []
-        cts = [
-            f"d_result_{k}" for k, x in enumerate(r.result_leaves) if k in chosen and self.scalar(x, e)
-        ]
+        cts = [f"d_result_{k}" for k, x in enumerate(r.result_leaves) if k in chosen and self.scalar(x, e)]
         given = [names[x] for k, x in enumerate(inputs) if unit.needs(k)]
         back = [
             (r.cotangent(x) if r.is_scalar(x) else "0.0")
@@ -347,9 +353,7 @@ class _Module:
     # Text
 
     def options(self, f: Any) -> str:
-        options = {
-            k: f.targetoptions[k] for k in ("fastmath", "boundscheck", "nogil") if f.targetoptions.get(k)
-        }
+        options = {k: f.targetoptions[k] for k in ("fastmath", "boundscheck", "nogil") if f.targetoptions.get(k)}
         options["error_model"] = "numpy"
         return ", ".join(f"{k}={v!r}" for k, v in sorted(options.items()))
 
@@ -409,7 +413,11 @@ class _Module:
         arrays = [x for x in r.leaves if is_array(e.types.get(x))]
         rebound = {t for s in walk(e.body) for t in writes(s)}
         kept = {x: f"{x}_given" if x in rebound else x for x in arrays}  # the array that the caller has
-        wrote = [x for x in arrays if any(r.classes.find(c) == r.classes.find(x) for s in walk(e.body) for c in changed(s, r.effects))]
+        wrote = [
+            x
+            for x in arrays
+            if any(r.classes.find(c) == r.classes.find(x) for s in walk(e.body) for c in changed(s, r.effects))
+        ]
         if wrote and len(arrays) > 1:
             pairs = [(x, y) for k, x in enumerate(arrays) for y in arrays[k + 1 :] if x in wrote or y in wrote]
             for x, y in pairs:
@@ -499,9 +507,7 @@ class _Module:
         text = self.text(doc)
         used = {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
         refs = {name: ref for name, ref in self.refs.items() if name in used}
-        return Emitted(
-            text, entry, {n: r.path for n, r in refs.items()}, {n: r.value for n, r in refs.items()}
-        )
+        return Emitted(text, entry, {n: r.path for n, r in refs.items()}, {n: r.value for n, r in refs.items()})
 
     def chosen(self, transform: str, argnums: Any, e: Expanded, primals: tuple[Any, ...]) -> list[int]:
         count = len(primals)
@@ -521,7 +527,11 @@ class _Module:
         return kind is not None and (is_real(kind) or is_real_array(kind))
 
     def typed_result(self, e: Expanded) -> Any:
-        return self.type_of(e.result, e) if not isinstance(e.result, Const) else types.unliteral(numba.typeof(e.result.value))
+        return (
+            self.type_of(e.result, e)
+            if not isinstance(e.result, Const)
+            else types.unliteral(numba.typeof(e.result.value))
+        )
 
     def unpack(self, name: str, tree: Node, body: list[Any]) -> None:
         """name_0, name_1 = name."""
@@ -566,4 +576,3 @@ class _Module:
             made: ast.expr = ast.Name(r.cotangent(tree)) if r.is_scalar(tree) else syntax.number(0.0)
             return syntax.call("np.float32", made) if kind == types.float32 else made
         return ast.Constant(None)
-

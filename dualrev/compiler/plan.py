@@ -13,9 +13,9 @@ import ast
 from collections import deque
 from typing import Any
 
+from dualrev.compiler.activity import Activity, atom_name
 from dualrev.compiler.core import Call, Const, For, Let, Store, leaves, walk
 from dualrev.compiler.expand import Expanded, is_array
-from dualrev.compiler.activity import Activity, atom_name
 from dualrev.compiler.flow import Flow, Value
 
 __all__ = ["CHEAP", "Plan", "changed", "reads_memory"]
@@ -35,7 +35,11 @@ def reads_memory(s: Any, e: Expanded) -> list[str]:
         return []
     shapes = set()
     for node in ast.walk(s.info):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr in ("shape", "size", "ndim"):
+        if (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.attr in ("shape", "size", "ndim")
+        ):
             shapes.add(id(node.value))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len":
             shapes.add(id(node.args[0]))
@@ -47,7 +51,14 @@ class Plan:
     """Which values are recorded, and which computed again."""
 
     def __init__(
-        self, e: Expanded, flow: Flow, activity: Activity, effects: Any, joint: bool, forbidden: set[str], given: set[Value]
+        self,
+        e: Expanded,
+        flow: Flow,
+        activity: Activity,
+        effects: Any,
+        joint: bool,
+        forbidden: set[str],
+        given: set[Value],
     ) -> None:
         self.forbidden, self.given = forbidden, given
         self.e, self.flow, self.activity, self.effects, self.joint = e, flow, activity, effects, joint
@@ -260,4 +271,3 @@ def changed(s: Any, effects: Any) -> list[str]:
         inputs = [x for a in s.args for x in leaves(a)]
         return [x for x, w in zip(inputs, effects(s).writes, strict=True) if w and isinstance(x, str)]
     return []
-

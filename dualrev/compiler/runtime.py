@@ -23,8 +23,8 @@ _INT = ir.IntType(64)
 
 
 @intrinsic
-def _reallocate(typingctx: Any, address: Any, size: Any) -> Any:  # noqa: ARG001 - numba's protocol
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
+def _reallocate(typingctx: Any, address: Any, size: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kind = ir.FunctionType(_POINTER, [_POINTER, _INT])
         function = cgutils.get_or_insert_function(builder.module, kind, "realloc")
         return builder.ptrtoint(builder.call(function, [builder.inttoptr(args[0], _POINTER), args[1]]), _INT)
@@ -33,8 +33,8 @@ def _reallocate(typingctx: Any, address: Any, size: Any) -> Any:  # noqa: ARG001
 
 
 @intrinsic
-def _release(typingctx: Any, address: Any) -> Any:  # noqa: ARG001
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
+def _release(typingctx: Any, address: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kind = ir.FunctionType(ir.VoidType(), [_POINTER])
         function = cgutils.get_or_insert_function(builder.module, kind, "free")
         builder.call(function, [builder.inttoptr(args[0], _POINTER)])
@@ -44,15 +44,15 @@ def _release(typingctx: Any, address: Any) -> Any:  # noqa: ARG001
 
 
 @intrinsic
-def _pointer(typingctx: Any, address: Any) -> Any:  # noqa: ARG001
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
+def _pointer(typingctx: Any, address: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.inttoptr(args[0], _POINTER)
 
     return types.voidptr(types.int64), codegen
 
 
 @intrinsic
-def bits(typingctx: Any, x: Any) -> Any:  # noqa: ARG001
+def bits(typingctx: Any, x: Any) -> Any:
     """The float that has the bits of an int."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -63,10 +63,10 @@ def bits(typingctx: Any, x: Any) -> Any:  # noqa: ARG001
 
 
 @intrinsic
-def whole(typingctx: Any, x: Any) -> Any:  # noqa: ARG001
+def whole(typingctx: Any, x: Any) -> Any:
     """The int whose bits a float has: the inverse of bits."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.bitcast(args[0], _INT)
 
     return types.int64(types.float64), codegen

@@ -51,7 +51,12 @@ def _sum_into(block: list[Any], k: int, uses: Counter[str]) -> tuple[Let, Let] |
         return None
     for j in range(k - 2, -1, -1):
         s = block[j]
-        if isinstance(s, Let) and s.op == "load" and s.target in add.args and (s.args[0], s.info) == (store.array, store.index):
+        if (
+            isinstance(s, Let)
+            and s.op == "load"
+            and s.target in add.args
+            and (s.args[0], s.info) == (store.array, store.index)
+        ):
             place = {store.array, *index_atoms(store.index)}
             between = block[j + 1 : k - 1]
             once = uses[s.target] == (2 if s.target == add.target else 1) and uses[add.target] == (

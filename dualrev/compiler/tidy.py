@@ -18,7 +18,9 @@ from dualrev.compiler.code import Assign, Code, Pop, Push, Suite
 __all__ = ["tidy"]
 
 _GENERATED = re.compile(r"_(\d+|t\d+|d\d*|\d+_\d+_?)|d_t?\d+_*|d_\d+_\d+_*|_(break|continue)\d+")
-_PURE = re.compile(r"math\.\w+|np\.(?!empty|zeros|ones|dot)\w+|abs|min|max|int|float|bool|len|runtime\.(range_length|bits|whole)")
+_PURE = re.compile(
+    r"math\.\w+|np\.(?!empty|zeros|ones|dot)\w+|abs|min|max|int|float|bool|len|runtime\.(range_length|bits|whole)"
+)
 _WIDE = 88
 
 
@@ -112,7 +114,12 @@ def _block(code: list[Any], reads: Counter[str], writes: Counter[str]) -> bool:
     k = 0
     while k < len(code):
         s = code[k]
-        if isinstance(s, Assign) and s.op == "=" and isinstance(s.target, ast.Name) and _GENERATED.fullmatch(s.target.id):
+        if (
+            isinstance(s, Assign)
+            and s.op == "="
+            and isinstance(s.target, ast.Name)
+            and _GENERATED.fullmatch(s.target.id)
+        ):
             name = s.target.id
             dead = reads[name] == 0 and _is_pure(s.value)
             if not dead and writes[name] == 1 and _same(code, k, s, reads, writes):
