@@ -50,7 +50,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False, engine: Any
 
     Returns (y, pullback), or (y, pullback, aux) if has_aux says that f returns (y, aux). pullback(ct) takes a cotangent
     of the structure of y and returns a tuple with one cotangent for every primal. It can be called any number of times.
-    If f is a numba function, the pullback is compiled, and runs f once more.
+    If f is a numba function, the pullback is compiled, and each call of it runs f again.
 
     Raises ArgumentError if the primals hold no real scalar, OutputError if y holds none, and CotangentError (from the
     pullback) for a cotangent of another structure. Source: Smeding and Vákár 2023, section 3 (Wrap).

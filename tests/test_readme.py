@@ -5,6 +5,7 @@ from pathlib import Path
 
 from pages import table
 
+from bench.compiled_programs import PROGRAMS as COMPILED
 from stages import STAGES, compare, count
 from stages.programs import PROGRAMS
 
@@ -41,3 +42,9 @@ def test_the_stages_are_all_there():
     for name, module in STAGES.items():
         assert f"| `{name}`" in text
         assert f"`stages/{module.__name__.rpartition('.')[2]}.py`" in text
+
+
+def test_the_compiled_programs_are_all_there():
+    rows = table(README, "compiled")
+    assert [row[0] for row in rows] == list(COMPILED)
+    assert [row[1] for row in rows] == [str(program.lines) for program in COMPILED.values()]

@@ -124,7 +124,7 @@ class Derivative(_CPUDispatcher):
         try:
             return super()._compile_for_args(*args, **kwargs)
         except DualrevError as e:
-            if config.FULL_TRACEBACKS:  # type: ignore[attr-defined]
+            if config.FULL_TRACEBACKS:
                 raise
             raise e.with_traceback(None)  # noqa: B904 - it is the same error, without the compiler's frames
 

@@ -10,6 +10,7 @@ what is needed, for each loop on its own, from the innermost outwards.
 from __future__ import annotations
 
 import ast
+import itertools
 from collections import deque
 from typing import Any
 
@@ -247,7 +248,7 @@ class _Network:
     def behind_the_cut(self) -> set[Any]:
         """The nodes from which the sink can still be reached when the flow is maximal."""
         while way := self.path():
-            edges = list(zip(way, way[1:], strict=False))
+            edges = list(itertools.pairwise(way))
             amount = min(self.capacity[a][b] for a, b in edges)
             for a, b in edges:
                 self.capacity[a][b] -= amount

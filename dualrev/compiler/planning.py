@@ -28,6 +28,10 @@ __all__ = ["Planning"]
 class Planning(Recording):
     """The choices for both sweeps."""
 
+    def reverse(self) -> list[Any]:
+        """The code of the reverse sweep (reverse.py)."""
+        raise NotImplementedError
+
     def _given_results(self) -> set[Value]:
         """Arrays that the function returns: its caller has them, and gives them to the reverse sweep."""
         if self.joint:
@@ -52,7 +56,7 @@ class Planning(Recording):
         self.restored = {
             self.classes.find(s.array) for s in walk(self.e.body) if isinstance(s, Store) and self.must_restore(s)
         } | {self.classes.find(x) for s in walk(self.e.body) if isinstance(s, Call) for x in changed(s, self.effects)}
-        self.recorded_in: dict[int, list[Value]] = {}
+        self.recorded_in = {}
         for v in sorted(self.plan.recorded, key=lambda v: (v.position, v.variable)):
             block = v.region.block
             if isinstance(v.region.owner, While) and v.region.owner.test_block is block:
@@ -71,8 +75,8 @@ class Planning(Recording):
             self.needs: dict[Value, int] = {}
             self.planning = True
             self.touched: dict[str, set[int]] = {}
-            self.refs: set[Value] = set()  # arrays that the reverse sweep itself needs, ...
-            self.shadows: set[Value] = set()  # ... and those whose shadows it needs
+            self.refs = set()  # arrays that the reverse sweep itself needs, ...
+            self.shadows = set()  # ... and those whose shadows it needs
             self.plan = Plan(self.e, self.flow, self.activity, self.effects, self.joint, forbidden, self.given)
             self.reverse()
             self.planning = False
@@ -148,7 +152,7 @@ class Planning(Recording):
         for v in self.flow.values:
             if v.kind in ("op", "counter"):
                 assigned.setdefault(v.variable, []).append(v.position)
-        self.hold: set[Value] = set()
+        self.hold = set()
         count: dict[str, int] = {}
         parameters = {v for v in self.needs if v.kind == "param" or v in self.given}
         parameters |= {

@@ -27,6 +27,10 @@ __all__ = ["Recording"]
 class Recording(Sweep):
     """The sweeps' use of the tape."""
 
+    refs: set[Value]  # arrays that the reverse sweep itself needs, ...
+    shadows: set[Value]  # ... and those whose shadows it needs
+    available: list[set[Value]]  # values that are there, by the blocks of the reverse sweep
+
     def kept_names(self, v: Value) -> list[str]:
         name = self.names[v]
         found = [name] if v in self.refs or not self.has_shadow(v.variable) else []
@@ -50,7 +54,7 @@ class Recording(Sweep):
 
     def to_words(self, recorded: list[Value]) -> list[ast.expr]:
         """What is recorded of values: a word for each number, and one for all bools together."""
-        words = []
+        words: list[ast.expr] = []
         for v in recorded:
             kind = types.int64 if v.kind == "trips" else self.kind(v.variable)
             name = ast.Name(self.names[v])
@@ -69,7 +73,9 @@ class Recording(Sweep):
         """Take values from the tape again."""
         flags = self.flags(recorded)
         bools = {v for some in flags for v in some}
-        targets = [(ast.Name(self.names[v]), self.from_word(v)) for v in recorded if v not in bools]
+        targets: list[tuple[ast.expr, Callable[[ast.expr], ast.expr]]] = [
+            (ast.Name(self.names[v]), self.from_word(v)) for v in recorded if v not in bools
+        ]
         bits: list[tuple[str, list[Value]]] = []
         for some in flags:
             if len(some) == 1:

@@ -60,7 +60,7 @@ class Reverse(Planning):
         """The code of the reverse sweep."""
         self.out = []
         self.frames: list[_Frame] = []
-        self.available: list[set[Value]] = [set()]
+        self.available = [set()]
         self.zero = set(self.occurs) | {x for x in self.leaves if self.is_scalar(x)}
         for k, x in enumerate(self.result_leaves):
             if k in self.wanted and self.is_scalar(x):
@@ -125,7 +125,7 @@ class Reverse(Planning):
             self.needed_parameters.add(v.variable)
         if v in self.given and not shadow:
             self.needed_results.add(v)
-        name = self.names[v] if v in self.names else v.variable
+        name = self.names.get(v, v.variable)
         if v.kind == "param" or v in self.given or v in self.plan.alive or any(v in some for some in self.available):
             return ast.Name(name)
         assert v in self.plan.again, f"{v} is neither recorded nor computed again"
@@ -285,7 +285,7 @@ class Reverse(Planning):
         place: ast.expr | None = None
         if self.has_shadow(s.array):
             place = syntax.subscript(self.get_shadow(s.array, s), s.index, lambda x: self.get(x, s))
-            if self.is_scalar(s.value):
+            if isinstance(s.value, str) and self.is_scalar(s.value):
                 self.contribute(s.value, ast.UnaryOp(ast.USub(), place) if s.op == "-=" else place, s.line)
             if s.op == "=":
                 self.assign(place, ast.Constant(0.0), s.line)

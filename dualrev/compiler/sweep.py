@@ -41,11 +41,19 @@ __all__ = ["Sweep", "flat", "if_suite", "length_text", "range_text", "renamed", 
 class Sweep:
     """A function whose derivative is being written, at given types and activity."""
 
+    out: list[Any]  # the code that is being written
+    names: dict[Value, str]  # what values are called that the reverse sweep needs
+    hold: set[Value]  # values whose variable changes while they are needed
+    recorded_in: dict[int, list[Value]]  # block -> the values that it records
+    own_tape: bool  # whether the function itself records words
+    uses_tape: bool  # whether it takes a tape
+    planning: bool  # whether the reverse sweep is written only to see what it asks for
+
     def __init__(
         self,
         e: Expanded,
         effects: Callable[[Call], Any],
-        callee: Callable[[Call, Reverse], Any],
+        callee: Callable[[Call, Any], Any],
         varied: set[str],
         pattern: dict[str, int],
         shadowless: set[str],
@@ -123,9 +131,37 @@ class Sweep:
         finally:
             self.out = before
 
+    # What record.py and planning.py decide
+
+    def _plan(self) -> None:
+        raise NotImplementedError
+
+    def _given_results(self) -> set[Value]:
+        raise NotImplementedError
+
+    def must_restore(self, s: Store) -> bool:
+        raise NotImplementedError
+
+    def words(self, v: Value) -> bool:
+        raise NotImplementedError
+
+    def to_words(self, recorded: list[Value]) -> list[ast.expr]:
+        raise NotImplementedError
+
+    def kept_names(self, v: Value) -> list[str]:
+        raise NotImplementedError
+
+    def kept_list(self, x: str) -> str:
+        raise NotImplementedError
+
+    def reserve(self, s: For, body: list[Any]) -> None:
+        raise NotImplementedError
+
+    # The forward sweep
+
     def forward(self) -> list[Any]:
         """The code of the forward sweep."""
-        self.out: list[Any] = []
+        self.out = []
         for x in self.leaves:
             self.hold_value(self.flow.parameters[x], self.e.lowered.source.tree.lineno)
         self.forward_block(self.e.body)
