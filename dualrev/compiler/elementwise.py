@@ -279,8 +279,11 @@ class Elementwise(Expansion):
         self.flush(keep=s.value)
         ndim = of.ndim - sum(not x for x in sliced)
         view = self.temp(types.Array(of.dtype, ndim + sum(x is None for x in index), "A"))
-        self.let("view", (s.array,), index, s.line, target=view)
-        self.alias.join(view, s.array)
+        if index == (Ellipsis,):
+            view = s.array
+        else:
+            self.let("view", (s.array,), index, s.line, target=view)
+            self.alias.join(view, s.array)
         if isinstance(kind, types.BaseTuple) or isinstance(self.tree(s.value), Node):
             self.assign_parts(view, leaves(self.tree(s.value)), s.line)
         else:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numba
@@ -470,7 +469,7 @@ class _Module:
         doc = self.describe(transform, argnums, tree.name)
         self.function(name, given, doc, body, e, f)
         del line
-        return self.finish(name, f"{doc} Made by dualrev from {Path(source.file).name}.")
+        return self.finish(name, f"{doc} Made by dualrev.")
 
     def find_classes(self, kind: Any, path: tuple[Any, ...]) -> None:
         """Name the classes of named tuples among the arguments."""
