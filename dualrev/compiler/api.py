@@ -9,6 +9,8 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba.core import types
+from numba.core.errors import NumbaError, UnsupportedBytecodeError
 from numpy.lib.array_utils import byte_bounds
 
 from dualrev.arrays.storage import RealArray
@@ -63,6 +65,8 @@ def refuse_second_order(f: Any, wanted: str) -> None:
 def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
     """The value of a numba function, and its derivative in the direction of the tangents."""
     _first_order(f, "jvp")
+    if any(p.kind is p.VAR_POSITIONAL for p in inspect.signature(f.py_func).parameters.values()):
+        emit(f, "jvp", 0, tuple(map(numba.typeof, primals)))  # says that it cannot
     leaves, structure = _real_leaves(f, primals)
     _real_leaves(f, tangents)
     given = structure.cotangent_leaves(structure.read_leaves(tangents, TangentError))
@@ -77,7 +81,9 @@ def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[An
 
 
 def vjp(f: Any, primals: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
-    """The value of a numba function, and its pullback."""
+    """The value of a numba function, and its pullback; what cannot be differentiated is refused before f runs."""
+    _first_order(f, "vjp")
+    _compile_pullback(f, _bound(f, primals, {}))
     y, linear = linearize(f, primals, {}, range(len(primals)))
     return y, linear.pull
 
@@ -92,6 +98,33 @@ def linearize(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], numbers: Se
     kept = _copied(whole)
     y = f(*whole)
     return y, Linear(f, kept, numbers, y)
+
+
+def _compile_pullback(f: Any, args: tuple[Any, ...]) -> None:
+    """Compile the pullback for these arguments, once."""
+    argtypes = tuple(map(numba.typeof, args))
+    compiled = vars(f).setdefault("_dualrev_pullbacks", set())
+    if argtypes in compiled or not f._can_compile:
+        return
+    try:
+        f.compile(argtypes)
+    except (NumbaError, UnsupportedBytecodeError):
+        emit(f, "vjp", 0, argtypes)  # we can say better what cannot be done
+        raise
+    returned = f.overloads[argtypes].signature.return_type
+    derivative(f, "vjp").compile((*argtypes, _cotangent_type(returned)))
+    compiled.add(argtypes)
+
+
+def _cotangent_type(kind: Any) -> Any:
+    """The type of a cotangent of a value, as `Linear.pull` passes it."""
+    if isinstance(kind, types.Float):
+        return types.float64
+    if isinstance(kind, types.Array) and isinstance(kind.dtype, types.Float):
+        return types.Array(kind.dtype, kind.ndim, "C")
+    if isinstance(kind, types.BaseTuple):
+        return types.BaseTuple.from_types([_cotangent_type(t) for t in kind.types], getattr(kind, "instance_class", None))
+    return types.none
 
 
 class Linear:
@@ -205,4 +238,10 @@ def derivative_source(f: Any, *args: Any, argnums: int | Sequence[int] = 0, tran
         raise UnsupportedError.at(describe(f), "derivative_source", "this is no numba function", "@njit above it")
     _first_order(f, "derivative_source")
     numbers = tuple(argnums) if isinstance(argnums, Sequence) else argnums
-    return emit(f, transform, numbers, tuple(map(numba.typeof, args))).source
+    kinds = list(map(numba.typeof, args))
+    defaults = [p.default for p in inspect.signature(f.py_func).parameters.values()][len(args) :]
+    if transform in ("grad", "value_and_grad"):
+        if inspect.Parameter.empty in defaults:
+            inspect.signature(f.py_func).bind(*args)  # raises Python's error for a missing argument
+        kinds += [types.Omitted(x) for x in defaults]
+    return emit(f, transform, numbers, tuple(kinds)).source

@@ -175,8 +175,7 @@ class Elementwise(Expansion):
         if s.op == "func" and s.info[0] == "np.where":
             test = args[0]()
             branches = [
-                self.collect(lambda a=a: self.let("copy", (a(),), None, s.line, target=target))
-                for a in args[1:]
+                self.collect(lambda a=a: self.let("copy", (a(),), None, s.line, target=target)) for a in args[1:]
             ]
             self.out.append(If(test, *branches, s.line))
             return target

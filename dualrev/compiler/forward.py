@@ -43,6 +43,7 @@ __all__ = ["Forward", "root"]
 
 # Their partials are infinite or NaN somewhere in their domain: a tangent of 0 takes no part there, as on the tape.
 
+
 class Forward(Reverse):
     """One function with tangents, at given types and activity; `callee(s)` is the Unit of what a Call calls, or None.
 

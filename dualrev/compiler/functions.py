@@ -14,7 +14,7 @@ from dualrev.compiler.names import line_of
 
 __all__ = ["Functions"]
 
-_METHODS = {"sum", "mean", "min", "max", "prod", "dot", "copy", "reshape", "ravel", "transpose", "flatten", "cumsum"}
+_METHODS = {"sum", "mean", "min", "max", "prod", "dot", "copy", "reshape", "ravel", "transpose", "cumsum"}
 _METHODS |= {"var", "std"}
 
 #: Functions with a method of their own here.
@@ -54,9 +54,12 @@ class Functions(Elementwise):
         if method == "fill":
             self.flush()
             self.fill(s.args[0], s.args[1], s.line)
+        elif method == "flatten" and len(s.args) == 1:
+            copied = self.temp(types.Array(base.dtype, base.ndim, "C"))
+            self.copied(Let(copied, "func", s.args, ("np.copy", ()), s.line), self.of[copied])
+            self.let("view", (copied,), syntax.name("np.ravel(BASE)"), s.line, target=s.target)
         elif method in _METHODS:
-            function = "np.copy" if method == "flatten" else f"np.{method}"
-            args = s.args
+            function, args = f"np.{method}", s.args
             if method == "reshape" and len(args) > 2:
                 shape = self.temp(types.UniTuple(types.int64, len(args) - 1))
                 self.operation(Let(shape, "tuple", args[1:], None, s.line))

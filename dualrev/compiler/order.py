@@ -21,14 +21,15 @@ def order_free(r: Any, s: Any, code: list[Any], crossing: set[str]) -> bool:
     So it is if they only add to cotangents that others see, or read and clear elements of a shadow that belong to one
     round alone: those with the counter as an index.
     """
-    if not isinstance(s, For) or s.exits or s.step != Const(1) or not isinstance(s.start, Const):
-        return False
+    if not isinstance(s, For) or s.exits or s.step != Const(1) or not isinstance(s.start, Const) or s.start.value < 0:
+        return False  # a[-1] and a[n - 1] are one element
     wrote = {c.target.id for c in flat(code) if isinstance(c, Assign) and isinstance(c.target, ast.Name)}
     shared = {r.cotangent(x) for x in crossing} & wrote
     of_shadow = r.shadow_classes()
     added: set[str] = set()
     cleared: set[str] = set()
     taken: dict[str, set[str]] = {}
+    moving = wrote & set(of_shadow)  # views that differ from round to round
     for c in flat(code):
         if isinstance(c, Suite):
             mentioned = {n.id for n in ast.walk(ast.parse(c.header + " pass")) if isinstance(n, ast.Name)}
@@ -43,7 +44,8 @@ def order_free(r: Any, s: Any, code: list[Any], crossing: set[str]) -> bool:
             return False
         if isinstance(target, ast.Subscript):
             if c.op == "=":
-                taken.setdefault(of_shadow[base.id], set()).add(index_text(target, s.target))
+                place = "" if base.id in moving else index_text(target, s.target)
+                taken.setdefault(of_shadow[base.id], set()).add(place)
                 cleared.add(of_shadow[base.id])
             else:
                 added.add(of_shadow[base.id])
@@ -54,12 +56,15 @@ def order_free(r: Any, s: Any, code: list[Any], crossing: set[str]) -> bool:
         for node in ast.walk(c.value):
             if isinstance(node, ast.Name) and node.id in {*shared, "tape", "words", "top", "KEPT"}:
                 return False
+            if isinstance(node, ast.Name) and node.id.startswith("kept_"):
+                return False  # what was kept comes back in the opposite order
             if isinstance(node, ast.Name) and node.id in of_shadow and not view and id(node) not in bases:
                 return False  # a call that may do anything with it
             if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in of_shadow:
                 if view:
                     continue
-                taken.setdefault(of_shadow[node.value.id], set()).add(index_text(node, s.target))
+                place = "" if node.value.id in moving else index_text(node, s.target)
+                taken.setdefault(of_shadow[node.value.id], set()).add(place)
     return not added & set(taken) and all(len(taken[key]) == 1 and "" not in taken[key] for key in cleared)
 
 

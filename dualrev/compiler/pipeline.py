@@ -140,7 +140,7 @@ class _Module:
         if key not in self.expanded_of:
             source = self.source(f)
             lowered = lower(source, path, functions, self.refs)
-            typed = infer(lowered, argtypes)
+            typed = infer(lowered, argtypes, lambda: f.compile(argtypes))
             made = expand(lowered, typed, argtypes)
             simplify(made.body, leaves(made.result))
             self.expanded_of[key] = made
@@ -406,9 +406,9 @@ class _Module:
         else:
             r.seeds = [ast.Name(f"ct_{k}") for k in range(len(r.result_leaves))]
         line = tree.lineno
-        for x, kind in zip(parameters, primals, strict=True):
-            if isinstance(kind, types.BaseTuple):
-                self.unpack(x, e.parameters[parameters.index(x)], body)
+        for x, made in zip(e.lowered.parameters, e.parameters, strict=True):
+            if isinstance(made, Node):
+                self.unpack(x, made, body)
         arrays = [x for x in r.leaves if is_array(e.types.get(x))]
         rebound = {t for s in walk(e.body) for t in writes(s)}
         kept = {x: f"{x}_given" if x in rebound else x for x in arrays}  # the array that the caller has

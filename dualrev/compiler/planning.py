@@ -158,6 +158,8 @@ class Planning(Recording):
         parameters |= {
             u for v in self.plan.again for u in self.plan.dependencies(v) if u.kind == "param" or u in self.given
         }
+        if self.given:  # they may be later versions of parameters, which then have other names
+            parameters |= set(self.flow.parameters.values())
         used = self.plan.recorded | self.plan.again | self.plan.alive | parameters
         for v in sorted(used, key=lambda v: (v.position, v.variable)):
             base = v.variable

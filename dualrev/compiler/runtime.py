@@ -9,6 +9,7 @@ the tape takes is 8 bytes per recorded value.
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
+from types import FunctionType
 from typing import Any
 
 import numba
@@ -17,6 +18,8 @@ from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+from dualrev import special
 
 _POINTER = ir.IntType(8).as_pointer()
 _INT = ir.IntType(64)
@@ -294,3 +297,9 @@ def at_extreme(x, extreme, t_x):
             count += 1
             total += t_x[index]
     return total / count if count else 0.0
+
+
+#: Its code on floats, where the helper function is compiled, too.
+polygamma = njit(
+    FunctionType(special.polygamma.__code__, {**vars(special), "_power": njit(special._power)}, "polygamma")
+)

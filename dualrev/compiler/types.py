@@ -8,14 +8,17 @@ different types (`x = x.sum()`) is split into several, so that afterwards a vari
 from __future__ import annotations
 
 import math
+import re
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numba
 import numpy as np
 from numba.core import compiler, ir, types
 from numba.core.compiler_machinery import AnalysisPass, register_pass
-from numba.core.errors import NumbaPerformanceWarning
+from numba.core.errors import NumbaError, NumbaPerformanceWarning
 from numba.core.registry import cpu_target
 from numba.core.typed_passes import NopythonTypeInference
 
@@ -64,8 +67,12 @@ class Typed:
         return numba.typeof(x.value)
 
 
-def infer(lowered: Lowered, argtypes: tuple[Any, ...]) -> Typed:
-    """The types of all variables; names are split in place where they hold several. Raises numba's TypingError."""
+def infer(lowered: Lowered, argtypes: tuple[Any, ...], compile_itself: Callable[[], object]) -> Typed:
+    """The types of all variables; names are split in place where they hold several.
+
+    Where numba finds none, `compile_itself` raises its error for the function as it is written; if numba does compile
+    that, UnsupportedError.
+    """
     lines, places = _program(lowered)
     source = "\n".join(lines)
     space: dict[str, Any] = {"np": np, "math": math, "runtime": runtime, "range": range}
@@ -74,7 +81,7 @@ def infer(lowered: Lowered, argtypes: tuple[Any, ...]) -> Typed:
     flags = compiler.Flags()
     flags.nrt = True
     flags.enable_looplift = False
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _refusing(lowered, places, compile_itself):
         warnings.simplefilter("ignore", NumbaPerformanceWarning)  # of products: numba warns where it compiles f itself
         func_ir, typemap, result = compiler.compile_extra(
             cpu_target.typing_context,
@@ -90,6 +97,21 @@ def infer(lowered: Lowered, argtypes: tuple[Any, ...]) -> Typed:
 
 
 builtins_compile = compile
+
+
+@contextmanager
+def _refusing(lowered: Lowered, places: Any, compile_itself: Callable[[], object]) -> Iterator[None]:
+    """UnsupportedError in place of numba's, at the line of the user's function."""
+    try:
+        yield
+    except NumbaError as error:
+        compile_itself()
+        text = [x.strip() for x in str(error).splitlines() if x.strip() and not x.startswith("Failed in ")]
+        reason = " ".join(text[: 2 if text and text[0].endswith(":") else 1]) or type(error).__name__
+        found = re.findall(r'File "<A-normal form[^"]*", line (\d+)', str(error))
+        statement = next((places[int(n)][0][0] for n in found if int(n) in places), None)
+        line = getattr(statement, "line", lowered.source.tree.lineno)
+        lowered.source.refuse(line, "this line", f"the compiler cannot type it ({reason})", "it in several steps")
 
 
 # The program as text, one operation per line

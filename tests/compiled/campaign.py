@@ -140,7 +140,7 @@ def eager(of: Program) -> tuple[float, tuple[Any, ...], tuple[int, ...], tuple[A
     return float(value), gradients, argnums, left
 
 
-def check(of: Program, value_and_grad: Callable[..., Any] | None = dr.value_and_grad, forward: bool = True) -> None:
+def check(of: Program, value_and_grad: Callable[..., Any] | None = dr.value_and_grad, forward: bool = False) -> None:
     """Failed, unless all agree; Discarded, if nothing can be said; dualrev.errors.UnsupportedError, if refused.
 
     value_and_grad=None checks the program only: that numba compiles it, and that values and the tape are right. forward

@@ -15,6 +15,8 @@ from compiled import (
     constructs_inplace,
     constructs_kinks,
     constructs_loops,
+    constructs_numpy,
+    constructs_order,
     constructs_raises,
     constructs_scalars,
 )
@@ -31,6 +33,8 @@ __all__ = [
     "constructs_inplace",
     "constructs_kinks",
     "constructs_loops",
+    "constructs_numpy",
+    "constructs_order",
     "constructs_raises",
     "constructs_scalars",
 ]

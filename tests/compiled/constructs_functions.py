@@ -21,7 +21,7 @@ single = np.float32
 
 
 @case(MIDDLE, each=True, forward=True)
-@case(MIDDLE.astype(single), each=True, forward=True, name="math_single")
+@case(MIDDLE.astype(single), each=True, name="math_single")
 @njit
 def math_between_minus_one_and_one(xs):
     out = np.empty((20, len(xs)))
@@ -51,7 +51,6 @@ def math_between_minus_one_and_one(xs):
 
 
 @case(POSITIVE, DIVISORS, each=True, forward=True)
-@case(POSITIVE.astype(single), DIVISORS.astype(single), each=True, name="math_positive_single")
 @njit
 def math_of_positive_numbers(xs, ys):
     out = np.empty((15, len(xs)))
