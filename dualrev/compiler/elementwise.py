@@ -157,7 +157,7 @@ class Elementwise(Expansion):
 
         def element(i: tuple[str, ...], y: Any = x) -> Atom:
             if isinstance(y, str) and y in lazies:
-                return self.scalar(lazies[y], [lambda a=a: element(i, a) for a in lazies[y].let.args])
+                return self.scalar(lazies[y], [functools.partial(element, i, a) for a in lazies[y].let.args])
             if y in spread:
                 return self.pick(spread[y], i, line)
             return y
@@ -174,10 +174,11 @@ class Elementwise(Expansion):
         target = self.temp(kind)
         if s.op == "func" and s.info[0] == "np.where":
             test = args[0]()
-            branches = [
-                self.collect(lambda a=a: self.let("copy", (a(),), None, s.line, target=target)) for a in args[1:]
-            ]
-            self.out.append(If(test, *branches, s.line))
+
+            def chosen(a: Callable[[], Atom]) -> list[Any]:
+                return self.collect(lambda: self.let("copy", (a(),), None, s.line, target=target))
+
+            self.out.append(If(test, chosen(args[1]), chosen(args[2]), s.line))
             return target
         atoms = tuple(a() for a in args)
         made = Let(target, s.op, atoms, s.info, s.line)
@@ -351,70 +352,3 @@ class Elementwise(Expansion):
             self.put(array, i, new, line)
 
         self.over(array, ndim, line, one)
-
-    def reduce(self, s: Let, kind: Any, name: str) -> None:
-        """Sum, mean and product of all elements, in the order in which numba takes them."""
-        x = s.args[0]
-        axis = s.args[1] if len(s.args) > 1 else Const(None)
-        if len(s.args) > 2 or (axis != Const(None) and (name != "sum" or self.kind(x).ndim > 1)):
-            self.refuse(s.line, f"{name} with these arguments", "only that of all elements is known", "a loop")
-        arrays = self.array_leaves(x)
-        lazy = isinstance(x, str) and x in self.lazy
-        if lazy and (len(arrays) != 1 or self.kind(arrays[0]).ndim != self.lazy[x].ndim):
-            self.materialise(x)
-            lazy = False
-        shape_of = self.named(arrays[0], s.line) if lazy else self.named(x, s.line)
-        ndim = self.kind(x).ndim
-        total = self.temp(kind)
-        start: Atom = Const(1.0 if name == "prod" else 0.0)
-        if kind == types.float32:
-            start = self.let("plain", (), syntax.name(f"np.float32({start.value})"), s.line, kind)
-        self.let("copy", (start,), None, s.line, target=total)
-        element = self.element_maker(x, shape_of, ndim, s.line) if lazy else lambda i: self.pick(x, i, s.line)
-        symbol = "*" if name == "prod" else "+"
-
-        def one(i: tuple[str, ...]) -> None:
-            made = Let(total, "binop", (total, element(i)), symbol, s.line)
-            self.let("prim", made.args, (line_of(symbol), made), s.line, target=total)
-
-        self.over(shape_of, ndim, s.line, one)
-        if name == "mean":
-            n = self.plain("a.size", s.line, a=shape_of)
-            made = Let(s.target, "binop", (total, n), "/", s.line)
-            self.let("prim", made.args, (line_of("/"), made), s.line, target=s.target)
-        else:
-            self.let("copy", (total,), None, s.line, target=s.target)
-
-    def sum_axis(self, s: Let, kind: Any) -> None:
-        """np.sum(a, axis)."""
-        x, axis = s.args[0], s.args[1]
-        ndim = self.kind(x).ndim
-        if (
-            len(s.args) > 2
-            or not isinstance(axis, Const)
-            or type(axis.value) is not int
-            or not -ndim <= axis.value < ndim
-        ):
-            self.refuse(s.line, "np.sum with this axis or dtype", "only an int that is a constant is known", "a loop")
-        self.materialise(x)
-        skipped = axis.value % ndim
-        sizes = ", ".join(f"a.shape[{k}]" for k in range(ndim) if k != skipped)
-        name = self.named(x, s.line)
-        made = s.target if s.target != name else self.temp(kind)
-        tree = syntax.substitute(
-            syntax.name(f"np.zeros(({sizes},), {dtype_name(kind.dtype)})"),
-            lambda y: syntax.name(name) if y == "a" else None,
-        )
-        self.let("alloc", (name,), tree, s.line, target=made)
-
-        def one(i: tuple[str, ...]) -> None:
-            place = tuple(k for n, k in enumerate(i) if n != skipped)
-            old = self.pick(made, place, s.line)
-            both = (old, self.pick(x, i, s.line))
-            new = Let(self.temp(kind.dtype), "binop", both, "+", s.line)
-            self.let("prim", both, (line_of("+"), new), s.line, target=new.target)
-            self.put(made, place, new.target, s.line)
-
-        self.over(name, ndim, s.line, one)
-        if made != s.target:
-            self.let("copy", (made,), None, s.line, target=s.target)

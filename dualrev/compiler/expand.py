@@ -17,6 +17,7 @@ Afterwards an operation is one of
 from __future__ import annotations
 
 import ast
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -195,11 +196,9 @@ class _Expanding(Functions):
         """t[k] and t[i:j] of a tuple."""
         (entry,) = s.info
         if isinstance(entry, Slice):
-            bounds = []
-            for x in (entry.lower, entry.upper, entry.step):
-                if not (x is None or isinstance(x, Const)):
-                    self.refuse(s.line, "a slice of a tuple", "its bounds are not constant", "constants")
-                bounds.append(None if x is None else x.value)
+            if not all(isinstance(x, Const) for x in entry.atoms()):
+                self.refuse(s.line, "a slice of a tuple", "its bounds are not constant", "constants")
+            bounds = [x.value if isinstance(x, Const) else None for x in (entry.lower, entry.upper, entry.step)]
             for t, x in zip(self.tree(s.target).parts, tree.parts[slice(*bounds)], strict=True):
                 self.copy_tree(t, x, s.line)
         elif isinstance(entry, Const):
@@ -210,11 +209,10 @@ class _Expanding(Functions):
             target = self.tree(s.target)
             rest: list[Any] = [Effect('raise IndexError("tuple index out of range")', (), s.line, True)]
             for number, part in reversed(list(enumerate(tree.parts))):
-                test_block = self.collect(
-                    lambda number=number: self.plain(f"k == {number}", s.line, types.boolean, k=k)
-                )
-                then = self.collect(lambda part=part: self.copy_tree(target, part, s.line))
-                rest = [*test_block, If(test_block[-1].target, then, rest, s.line)]
+                test = self.temp(types.boolean)
+                equal = ast.Compare(ast.Name(k), [ast.Eq()], [ast.Constant(number)])
+                then = self.collect(functools.partial(self.copy_tree, target, part, s.line))
+                rest = [Let(test, "plain", (k,), equal, s.line), If(test, then, rest, s.line)]
             self.out.extend(rest)
 
     def _plain(self, s: Let, kind: Any) -> None:

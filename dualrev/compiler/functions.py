@@ -8,9 +8,10 @@ from numba.core import types
 
 from dualrev.compiler import syntax
 from dualrev.compiler.core import Const, If, Let, Node, Ref, Slice, Star, Store, leaves
-from dualrev.compiler.elementwise import REWRITTEN, Elementwise
+from dualrev.compiler.elementwise import REWRITTEN
 from dualrev.compiler.expansion import dtype_name, is_array, is_real, is_real_array
 from dualrev.compiler.names import line_of
+from dualrev.compiler.reductions import Reductions
 
 __all__ = ["Functions"]
 
@@ -43,7 +44,7 @@ _SHAPED = {f"np.{n}" for n in ["zeros", "ones", "empty", "eye", "identity", "ara
 _SHAPED |= {f"np.{n}" for n in ["zeros_like", "empty_like", "ones_like", "full_like", "asarray", "concatenate"]}
 
 
-class Functions(Elementwise):
+class Functions(Reductions):
     """Functions and methods: each becomes a line of the table, loops, or the call of a function of library.py."""
 
     def _method(self, s: Let, kind: Any) -> None:
@@ -127,6 +128,8 @@ class Functions(Elementwise):
             self.refuse(s.line, f"{text} with {names}", "it is not known here", "the function with its usual arguments")
         if method is not None and (arrays or text in _SHAPED or any(isinstance(k, types.BaseTuple) for k in kinds)):
             method(s, kind)
+        elif text in ("min", "max") and len(s.args) == 1 and isinstance(kinds[0], types.BaseTuple):
+            self.of_tuple(s, kind)
         elif text in ("min", "max") and len(s.args) > 1:
             self.extremum(s, kind, "<" if text == "min" else ">")
         elif text == "divmod":
@@ -326,7 +329,7 @@ class Functions(Elementwise):
         self.let("copy", (s.args[0],), None, s.line, target=best)
         for x in s.args[1:]:
             test = self.plain(f"x {symbol} best", s.line, types.boolean, x=x, best=best)
-            then = self.collect(lambda x=x: self.let("copy", (x,), None, s.line, target=best))
+            then: list[Any] = [Let(best, "copy", (x,), None, s.line)]
             self.out.append(If(test, then, [], s.line))
         self.let("copy", (best,), None, s.line, target=s.target)
 

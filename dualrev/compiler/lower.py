@@ -22,9 +22,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dualrev.compiler.core import Atom, Const, Effect, For, If, Let, Ref, Store, While, blocks, reads, walk
-from dualrev.compiler.expressions import Expressions
+from dualrev.compiler.exits import always, exits, exits_of
 from dualrev.compiler.names import BINARY
-from dualrev.compiler.source import Source, Static, describe
+from dualrev.compiler.sequences import Sequences
+from dualrev.compiler.source import Source, Static
 
 __all__ = ["Lowered", "lower"]
 
@@ -52,7 +53,7 @@ def lower(source: Source, path: tuple[Any, ...], functions: dict[str, Static], r
     return _Lowering(source, path, functions, refs).run()
 
 
-class _Lowering(Expressions):
+class _Lowering(Sequences):
     """Statements."""
 
     loops: list[_Loop]
@@ -66,7 +67,7 @@ class _Lowering(Expressions):
                     node, "a `global` or `nonlocal` statement", "numba functions change no globals", "arguments"
                 )
         body = tree.body
-        single = isinstance(body[-1], ast.Return) and not any(_exits(s) for s in body[:-1])
+        single = isinstance(body[-1], ast.Return) and not any(exits(s) for s in body[:-1])
         if single:
             self.block_into(body[:-1])
             last = body[-1]
@@ -75,7 +76,7 @@ class _Lowering(Expressions):
         else:
             self.let("_return", "copy", (Const(False),), None, tree.lineno)
             self.block_into(body)
-            if not _always(body):
+            if not always(body):
                 result_set = Let("_result", "copy", (Const(None),), None, tree.lineno)
                 if any(isinstance(n, ast.Return) for n in ast.walk(tree)):
                     self.out.append(If("_return", [], [result_set], tree.lineno))
@@ -94,32 +95,32 @@ class _Lowering(Expressions):
     def block_into(self, body: list[ast.stmt]) -> None:
         for k, s in enumerate(body):
             rest = body[k + 1 :]
-            if isinstance(s, ast.If) and _exits(s):
+            if isinstance(s, ast.If) and exits(s):
                 then, orelse = s.body, s.orelse
-                if rest and _always(then):
+                if rest and always(then):
                     orelse, rest = orelse + rest, []
-                elif rest and _always(orelse):
+                elif rest and always(orelse):
                     then, rest = then + rest, []
                 test = self.atom(s.test)
                 self.out.append(If(test, self.block(then), self.block(orelse), s.lineno))
-                return self.guarded(rest, _exits(s), s.lineno)
+                return self.guarded(rest, exits(s), s.lineno)
             self.statement(s)
             if isinstance(s, (ast.Break, ast.Continue, ast.Return)):
                 return None
-            if isinstance(s, (ast.For, ast.While)) and _exits(s):
-                return self.guarded(rest, _exits(s), s.lineno)
+            if isinstance(s, (ast.For, ast.While)) and exits(s):
+                return self.guarded(rest, exits(s), s.lineno)
         return None
 
-    def guarded(self, rest: list[ast.stmt], exits: set[type], line: int) -> None:
+    def guarded(self, rest: list[ast.stmt], left_by: set[type], line: int) -> None:
         """What follows a statement that may have left the block."""
         if not rest:
             return
         flags = []
-        if ast.Return in exits:
+        if ast.Return in left_by:
             flags.append("_return")
-        if ast.Break in exits:
+        if ast.Break in left_by:
             flags.append(self.loops[-1].stop)
-        if ast.Continue in exits:
+        if ast.Continue in left_by:
             flags.append(self.loops[-1].skip)
         test = ast.parse(" or ".join(flags), mode="eval").body
         left = flags[0] if len(flags) == 1 else self.let(self.temp(), "plain", tuple(flags), test, line)
@@ -267,9 +268,9 @@ class _Lowering(Expressions):
     def loop_flags(self, s: ast.For | ast.While) -> tuple[_Loop, list[str]]:
         self.count += 1
         loop = _Loop(f"_break{self.count}", f"_continue{self.count}")
-        exits = _exits_of(s.body)
-        flags = [flag for kind, flag in [(ast.Break, loop.stop), (ast.Return, "_return")] if kind in exits]
-        if ast.Break in exits:
+        found = exits_of(s.body)
+        flags = [flag for kind, flag in [(ast.Break, loop.stop), (ast.Return, "_return")] if kind in found]
+        if ast.Break in found:
             self.let(loop.stop, "copy", (Const(False),), None, s.lineno)
         return loop, flags
 
@@ -278,7 +279,7 @@ class _Lowering(Expressions):
         try:
 
             def work() -> None:
-                if ast.Continue in _exits_of(body):
+                if ast.Continue in exits_of(body):
                     self.let(loop.skip, "copy", (Const(False),), None, body[0].lineno)
                 before()
                 self.block_into(body)
@@ -312,7 +313,7 @@ class _Lowering(Expressions):
         """The `else` of a loop."""
         if not s.orelse:
             return
-        flags = [f for kind, f in [(ast.Break, loop.stop), (ast.Return, "_return")] if kind in _exits_of(s.body)]
+        flags = [f for kind, f in [(ast.Break, loop.stop), (ast.Return, "_return")] if kind in exits_of(s.body)]
         if flags:
             test = ast.parse(" or ".join(flags), mode="eval").body
             left = self.let(self.temp(), "plain", tuple(flags), test, s.lineno)
@@ -357,102 +358,6 @@ class _Lowering(Expressions):
             return self.let(self.temp(), "tuple", tuple(self.joined(e, s) for e in element), None, s.lineno)
         return element
 
-    def is_own_counter(self, s: ast.For) -> bool:
-        """Whether the loop's variable lives in such loops only, so that it can count."""
-        assert isinstance(s.target, ast.Name)
-        name = s.target.id
-        if name in self.parameters:
-            return False
-        seen: set[int] = set()
-        for node in ast.walk(self.source.tree):
-            if isinstance(node, ast.For) and isinstance(node.target, ast.Name) and node.target.id == name:
-                if self.range_call(node.iter) is None:
-                    return False
-                seen.add(id(node.target))
-                for inner in node.body:
-                    for x in ast.walk(inner):
-                        if isinstance(x, ast.Name) and x.id == name:
-                            if isinstance(x.ctx, ast.Store):
-                                return False
-                            seen.add(id(x))
-        return all(id(x) in seen for x in ast.walk(self.source.tree) if isinstance(x, ast.Name) and x.id == name)
-
-    def range_call(self, node: ast.expr) -> ast.Call | None:
-        if isinstance(node, ast.Call) and not node.keywords:
-            static = self.static(node.func)
-            if static is not None and (static.value is range or describe(static.value) == "numba.misc.special.prange"):
-                if static.value is not range:
-                    self.refuse(node, "prange", "parallel loops are not differentiated", "range")
-                return node
-        return None
-
-    def range_bounds(self, node: ast.expr) -> list[Atom] | None:
-        call = self.range_call(node)
-        if call is None:
-            return None
-        atoms = [self.atom(x) for x in call.args]
-        if len(atoms) == 1:
-            return [Const(0), atoms[0], Const(1)]
-        if len(atoms) == 2:
-            return [*atoms, Const(1)]
-        return atoms
-
-    def keep(self, x: Atom, changing: set[str], line: int) -> Atom:
-        """An atom that the loop's body cannot change: Python evaluates it once."""
-        if isinstance(x, str) and x in changing:
-            return self.let(self.temp(), "copy", (x,), None, line)
-        return x
-
-    def sequence(self, node: ast.expr, changing: set[str]) -> tuple[Atom, Callable[[Atom, int], Any]]:
-        """The length of what a loop runs over, and a function that writes how to get its k-th element."""
-        line = node.lineno
-        bounds = self.range_bounds(node)
-        if bounds is not None:
-            start, stop, step = (self.keep(x, changing, line) for x in bounds)
-            length = self.let(self.temp(), "func", (start, stop, step), ("runtime.range_length", ()), line)
-
-            def nth(k: Atom, line: int) -> Any:
-                if start == Const(0) and step == Const(1):
-                    return k
-                scaled = k if step == Const(1) else self.let(self.temp(), "binop", (k, step), "*", line)
-                return self.let(self.temp(), "binop", (start, scaled), "+", line)
-
-            return length, nth
-        if isinstance(node, ast.Call):
-            static = self.static(node.func)
-            if static is not None and static.value is enumerate:
-                n, inner = self.sequence(node.args[0], changing)
-                extra = [*node.args[1:], *(k.value for k in node.keywords)]
-                first = self.keep(self.atom(extra[0]), changing, line) if extra else Const(0)
-
-                def numbered(k: Atom, line: int) -> Any:
-                    number = k if first == Const(0) else self.let(self.temp(), "binop", (first, k), "+", line)
-                    return [number, inner(k, line)]
-
-                return n, numbered
-            if static is not None and static.value is zip and not node.keywords:
-                parts = [self.sequence(x, changing) for x in node.args]
-                n = parts[0][0]
-                for m, _ in parts[1:]:
-                    n = self.let(self.temp(), "func", (n, m), ("min", ()), line)
-                return n, lambda k, line: [inner(k, line) for _, inner in parts]
-            if static is not None and static.value is reversed:
-                n, inner = self.sequence(node.args[0], changing)
-
-                def backwards(k: Atom, line: int) -> Any:
-                    last = self.let(self.temp(), "binop", (n, Const(1)), "-", line)
-                    return inner(self.let(self.temp(), "binop", (last, k), "-", line), line)
-
-                return n, backwards
-        if isinstance(node, ast.Attribute) and node.attr == "flat":
-            base = self.keep(self.variable(node.value), changing, line)
-            flat = self.let(self.temp(), "attr", (base,), "flat", line)
-            n = self.let(self.temp(), "attr", (base,), "size", line)
-            return n, lambda k, line: self.let(self.temp(), "getitem", (flat,), (k,), line)
-        value = self.keep(self.atom(node), changing, line)
-        n = self.let(self.temp(), "func", (value,), ("len", ()), line)
-        return n, lambda k, line: self.let(self.temp(), "getitem", (value,), (k,), line)
-
 
 _STATEMENTS = {
     "Try": ("try/except", "a test before the operation that may fail"),
@@ -465,40 +370,6 @@ _STATEMENTS = {
     "Import": ("an import inside of a numba function", "it at the top of the module"),
     "ImportFrom": ("an import inside of a numba function", "it at the top of the module"),
 }
-
-
-def _exits(s: ast.stmt) -> set[type]:
-    """Which of break, continue and return may leave a statement."""
-    if isinstance(s, (ast.Break, ast.Continue, ast.Return)):
-        return {type(s)}
-    if isinstance(s, ast.If):
-        return _exits_of(s.body) | _exits_of(s.orelse)
-    if isinstance(s, (ast.For, ast.While)):
-        return (_exits_of(s.body) & {ast.Return}) | _exits_of(s.orelse)
-    return set()
-
-
-def _exits_of(body: list[ast.stmt]) -> set[type]:
-    return set().union(*map(_exits, body)) if body else set()
-
-
-def _always(body: list[ast.stmt]) -> bool:
-    """Whether control never reaches the end of a block."""
-    if not body:
-        return False
-    for s in body:
-        if isinstance(s, (ast.Break, ast.Continue, ast.Return, ast.Raise)):
-            return True
-        if isinstance(s, ast.If) and _always(s.body) and _always(s.orelse):
-            return True
-        if (
-            isinstance(s, ast.While)
-            and isinstance(s.test, ast.Constant)
-            and s.test.value
-            and ast.Break not in _exits_of(s.body)
-        ):
-            return True
-    return False
 
 
 _PURE = {"copy", "plain", "tuple"}

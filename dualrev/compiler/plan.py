@@ -66,6 +66,7 @@ class Plan:
         self.recorded: set[Value] = set()
         self.again: set[Value] = set()
         self.alive: set[Value] = set()
+        self.chained: dict[Value, Value] = {}
         self.linear = {v: found for v in flow.values if (found := self.progression(v)) is not None}
         self.clobbers: dict[str, list[int]] = {}
         for s in walk(e.body):
@@ -104,6 +105,7 @@ class Plan:
                 if u.domain is domain and last.get(u, -1) < last[v]:
                     last[u] = last[v]
                     todo.append(u)
+        self.chain(domain, mine)
         cut = self.cut(domain, mine, last)
         self.recorded |= cut
         done: set[Value] = set()
@@ -120,6 +122,18 @@ class Plan:
                     needs[u] = max(needs.get(u, -1), self.outside(u, domain))
         self.again |= done
 
+    def chain(self, loop: Any, mine: dict[Value, int]) -> None:
+        """Find values at the end of a round that are needed, and are those at the start of the next one, needed too.
+
+        On the way back the next round comes first, so its start need not be recorded a second time.
+        """
+        for header in self.flow.headers.get(loop, {}).values():
+            end = header.parts[1] if len(header.parts) == 2 else None
+            if end is None or end not in mine or header not in mine or header in self.linear or end is header:
+                continue
+            if end.region.block is loop.body and not is_array(self.e.types.get(header.variable)):
+                self.chained[end] = header
+
     def free(self, v: Value) -> bool:
         """Whether a value is there without further ado."""
         return v.kind in ("param", "counter") or v in self.given
@@ -135,6 +149,9 @@ class Plan:
 
     def dependencies(self, v: Value) -> list[Value]:
         """What is needed to compute v again."""
+        if v in self.chained:
+            header = self.chained[v]
+            return [header, self.flow.afters[header.statement][header.variable]]
         if v in self.linear:
             return [v.parts[0], *(u for u in self.flow.reads[v.statement].values())]
         if v.kind != "op" or not isinstance(v.statement, (Let, Call)):
@@ -144,7 +161,7 @@ class Plan:
     def can_repeat(self, v: Value, last: int) -> bool:
         """Whether v may be computed again as late as at `last`."""
         s = v.statement
-        if v in self.linear:
+        if v in self.linear or v in self.chained:
             return True
         if v.kind == "op" and isinstance(s, Call):
             return self.can_call(s, v.position, last)

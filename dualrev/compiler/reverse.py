@@ -344,15 +344,25 @@ class Reverse(Planning):
         frame = _Frame(s, [], len(self.available))
         self.frames.append(frame)
         code: list[Any] = []
+        chained = [] if self.planning else [v for v in self.plan.chained if v in self.plan.again]
+        chained = sorted((v for v in chained if v.region.block is s.body), key=lambda v: v.variable)
+        self.available.append(set(chained))
         with self.into(code):
             self.reverse_block(s.body)
             for x in sorted(self.zero & crossing):
                 self.assign(self.cotangent(x), ast.Constant(0.0), s.line)
+            for v in chained:  # the start of this round is the end of the one before
+                self.assign(self.names[v], ast.Name(self.names[self.plan.chained[v]]), s.line)
+        self.available.pop()
         self.frames.pop()
         self.zero = before
         if not code:
             return
         self.settle(crossing, s.line)
+        for v in chained:
+            last = self.fetch(self.flow.afters[s][v.variable], s)
+            if ast.unparse(last) != self.names[v]:
+                self.assign(self.names[v], last, s.line)
         self.out.extend(frame.before)
         header, first = self.backwards(s, order_free(self, s, code, crossing))
         self.emit(Suite(header, [*first, *code], s.line, loop=True))

@@ -18,6 +18,7 @@ from compiled.language import (
     IntVector,
     Length,
     Matrix,
+    Single,
     Variable,
     Vector,
 )
@@ -96,6 +97,8 @@ class Expressions:
             "m": lambda: self.names(Matrix),
             "w": lambda: self.names(Matrix),
             "q": lambda: self.names(IntVector),
+            "s": lambda: self.names(Single),
+            "P": lambda: self._assignable("pair"),
             "p": lambda: length is not None and self._with_rows(length),
             "h": lambda: self._callable(statement=False),
             "H": lambda: self._callable(statement=True),
@@ -124,8 +127,8 @@ class Expressions:
                 length = self.type_of(self.choices.pick(self.names(Vector))).length
             if letter in "mw" and shape is None:
                 shape = self.type_of(self.choices.pick(self.names(Matrix)))
-            if letter == "q":
-                text = self.choices.pick(self.names(IntVector))
+            if letter in "qs":
+                text = self.choices.pick(self.names(IntVector if letter == "q" else Single))
                 length = self.type_of(text).length
             else:
                 text = self._one(letter, depth, length, shape)
@@ -153,6 +156,8 @@ class Expressions:
             "p": lambda: self._product(length, depth),
             "l": lambda: length.text,
             "i": lambda: self.index(length),
+            "j": lambda: self.index(length),
+            "P": lambda: pick(self._assignable("pair")),
             "r": lambda: self.index(shape.rows),
             "c": lambda: self.index(shape.columns),
             "h": lambda: self.call(depth, pick(self._callable(statement=False))),
@@ -170,6 +175,7 @@ class Expressions:
         for tuple_ in self.names("tuple"):
             found += [f"{tuple_}[0]", f"{tuple_}[1]"]
         found += [f"{tuple_}[1][0]" for tuple_ in self.names("mixed")]
+        found += [f"{pair}.{part}" for pair in self.names("pair") for part in ("a", "v[1]")]
         for vector in self.names(Vector):
             found += [f"{vector}[{self._some_index(self.type_of(vector).length)}]"]
         for matrix in self.names(Matrix):
@@ -256,7 +262,8 @@ class Expressions:
             if parameter.type == "float":
                 arguments.append(self.float(depth - 1))
             elif parameter.type == "int":
-                arguments.append("down - 1" if helper is self.helper else f"({self.int(1)}) % 4")
+                inner = self.helper is not None and helper.family == self.helper.family
+                arguments.append("down - 1" if inner else f"({self.int(1)}) % 4")
             elif parameter.type == "tuple":
                 arguments.append(self.choices.pick([*self.names("tuple"), f"({self.float(1)}, 0.3)"]))
             else:

@@ -28,6 +28,7 @@ from compiled.language import (
     IntVector,
     Length,
     Matrix,
+    Single,
     Variable,
     Vector,
     made_of_matrix,
@@ -36,8 +37,39 @@ from compiled.language import (
 
 __all__ = ["Program", "program", "programs"]
 
-_HEADER = "import math\n\nimport numpy as np\nfrom numba import njit\n\nSCALE = 0.83\n"
+_HEADER = """
+import math
+from typing import NamedTuple
+import numpy as np
+from numba import njit
+SCALE = 0.83
+TABLE = np.array([0.31, -0.62, 0.77])
+class Pair(NamedTuple):
+    a: float
+    v: np.ndarray
+    n: int
+@njit
+def square(u):
+    return 0.5 * u * u
+@njit
+def wave(u):
+    return math.sin(u) if u < 0.4 else math.cos(u)
+@njit
+def apply(g, u, v):
+    return g(u) * v + g(v)
+@njit
+def each(g, a):
+    for i in range(len(a)):
+        a[i] = g(a[i])
+def bend(c):
+    @njit
+    def bent(u):
+        return c * u + TABLE[1] * u * u
+    return bent
+bent = bend(0.58)
+"""
 _ARGUMENTS = ["vector"] * 3 + ["float", "matrix", "int", "bool", "tuple", "ints", "strided", "transposed", "mixed"]
+_ARGUMENTS += ["single", "pair"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,7 +153,7 @@ class Function(Expressions):
         self.uses[template] += 1
         length = kind.length if isinstance(kind, Vector) else None
         text = self.fill(template.replace("{V}", name).replace("{N}", "NEW"), 3, length, kind)
-        letters = {"float": "x", "int": "k", "bool": "c", "tuple": "t"}
+        letters = {"float": "x", "int": "k", "bool": "c", "tuple": "t", "pair": "o"}
         name = self.declare(letters[kind] if isinstance(kind, str) else chosen[0].lower(), kind)
         for line in text.replace("NEW", name).split("\n"):
             self.write(line)
@@ -236,6 +268,7 @@ class Function(Expressions):
 
 
 def _helper(choices: Choices, helpers: list[Helper], uses: Counter[str]) -> tuple[Helper, str]:
+    """A function, or two that call each other."""
     results, recursive = choices.pick([1, 1, 2]), choices.rarely(2)
     parameters = [Variable("x", "float")]
     if choices.more(1):
@@ -248,21 +281,33 @@ def _helper(choices: Choices, helpers: list[Helper], uses: Counter[str]) -> tupl
         parameters.append(Variable("down", "int", fixed=True))
     elif choices.rarely(1):
         parameters.append(Variable("k", "int"))
-    helper = Helper(f"h{len(helpers) + 1}", parameters, results, recursive)
+    name = f"h{len(helpers) + 1}"
+    helper = Helper(name, parameters, results, recursive, name)
+    if not (recursive and choices.rarely(2)):
+        return helper, _definition(choices, helpers, uses, helper, helper)
+    uses["mutual recursion"] += 1
+    other = dataclasses.replace(helper, name=f"{name}b")
+    texts = [_definition(choices, helpers, uses, *both) for both in ((helper, other), (other, helper))]
+    return helper, "\n".join(texts)
+
+
+def _definition(choices: Choices, helpers: list[Helper], uses: Counter[str], helper: Helper, called: Helper) -> str:
+    """The text of a function; a recursive one calls `called`."""
+    parameters = helper.parameters
     function = Function(choices, helpers, uses, helper)
     function.variables += parameters
-    if recursive:
+    if helper.recursive:
         function.write("if down <= 0:")
         function.indent += 1
         function.finish(1)
         function.indent -= 1
-        function.helpers = [*helpers, helper]
+        function.helpers = [*helpers, called]
         function.statements(3)
-        function.choices.group(lambda: _recurse(function, helper))
+        function.choices.group(lambda: _recurse(function, called))
     function.statements(4)
     function.finish(2)
     head = f"def {helper.name}({', '.join(p.name for p in parameters)}):"
-    return helper, "\n".join([_decorator(choices, recursive), head, *function.lines])
+    return "\n".join([_decorator(choices, helper.recursive), head, *function.lines])
 
 
 def _recurse(function: Function, helper: Helper) -> None:
@@ -301,14 +346,16 @@ def _parameters(choices: Choices) -> tuple[list[Variable], tuple[str, ...]]:
     while len(parameters) < 6 and choices.more(5):
         kind, name = choices.pick(_ARGUMENTS), "yabcdef"[len(parameters)]
         rows, columns = (size, other) if choices.more(1) else (other, size)
-        if kind in ("vector", "strided", "ints"):
+        if kind in ("vector", "strided", "ints", "single"):
             length = lengths.setdefault(rows, Length(f"len({name})", rows))
             text = {
                 "vector": f"np.array({values.row(rows)})",
                 "strided": f"np.array({values.row(2 * rows)})[::2]",
                 "ints": f"np.array({[(7 * j + 3) % 5 for j in range(rows)]})",
+                "single": f"np.array({values.row(rows)}, dtype=np.float32)",
             }[kind]
-            made: Any = IntVector(length) if kind == "ints" else Vector(length)
+            classes: dict[str, Any] = {"ints": IntVector, "single": Single}
+            made: Any = classes.get(kind, Vector)(length)
         elif kind in ("matrix", "transposed"):
             first = lengths.setdefault(rows, Length(f"{name}.shape[0]", rows))
             second = lengths.setdefault(columns, Length(f"{name}.shape[1]", columns))
@@ -323,6 +370,7 @@ def _parameters(choices: Choices) -> tuple[list[Variable], tuple[str, ...]]:
                 "bool": str(choices.more(1)),
                 "tuple": f"({values.float()}, {values.float()})",
                 "mixed": f"(3, ({values.float()}, True))",
+                "pair": f"Pair({values.float()}, np.array({values.row(3)}), 2)",
             }[kind]
         parameters.append(Variable(name, made))
         arguments.append(text)

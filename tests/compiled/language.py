@@ -9,6 +9,7 @@ A letter in braces stands for something of a kind; a digit beside it makes two o
     b bool                       d vector as long as a column        l the length
     h call of a float            p matrix times vector               i, r, c index of a vector, row, column
     H any call
+    s float32 vector (with an index i)   P named tuple (its vector has three elements or more)
     Targets: F float, K int, T tuple, L vector that may change its length; N a new name, V what it is made of.
 
 Lengths are expressions such as `len(a)`, with the least number that they can be: vectors meet elementwise only where
@@ -30,6 +31,7 @@ FLOATS = _table("""
 math.exp(math.sin({f}))|math.exp(-{a1} * {a1})|math.sqrt(1.0 + {a1} * {a1})|math.log(1.5 + {a1} ** 2)
 ({f} / (1.5 + {a1} * {a1}))|math.atan2({f}, 1.5 + {a1} * {a1})|abs({f})|min({f}, {f})|max({f}, {f})|max({f}, {a}, {a})
 ({a} ** 2)|({a} ** 3)|({f} if {b} else {f})|({k} * {a})|(0.2 * float({k}))|np.tanh({f})|np.sum({v})|{n}.sum()
+apply(square, {f}, {a})|apply(wave, {f}, {f})|bent({f})|TABLE[{k} % 3]|np.sum({s})|{s}[0]|np.sum({P}.v)
 np.mean({v})|{n}.max()|np.min({v})|np.dot({v}, {v})|({v} @ {u})|np.prod(np.tanh({v}))|np.sum({w})|{h}|{h}
 """)
 VECTORS = _table("""
@@ -57,7 +59,9 @@ STATEMENTS = _table("""
 {m1}[{r}] *= {a}|{m1}[:, {c}] = {d}|{m1}[:, {c}] += {f}|{m1}[:] = {w}|{m1} += {w}|{m1} *= {a}|{m1} = {w}|{m1} = {m}
 {m1}[{r1}], {m1}[{r2}] = {m1}[{r2}], {m1}[{r1}]|{m1}[{r}, 1:] = {f}|{m1}[1:] *= {a}|{m1}[1:] = {m1}[:-1]
 {q1}[{i1}] = ({q1}[{i1}] + {k}) % 5|{q1}[{i}] += 1|{T1} = ({f}, {f})|{T1} = ({T1}[1], 0.5 * {T1}[0])|{F1}, {F2} = {T}
-{H}|{H}|assert len({z}) > 0
+each(wave, {n})|each(square, {n})|{s1}[{j}] = {f}|{s1}[{j}] += {f}|{s1}[{j}] *= {a}|{s1} *= {s1}|{s1}[1:] = {s1}[:-1]
+{P1} = Pair({f}, {P1}.v, {k})|{P1} = Pair({P1}.a * {a}, {P1}.v * {a}, {P1}.n + 1)|{P1}.v[{k} % 3] = {f}
+{H}|{H}|assert len({z}) > 0|if {x} > 60.0: raise ValueError('large')|if {k} > 90: raise IndexError
 """)
 RANGES = _table("""
 range(3)|range(2, -1, -1)|range(1, 5, 2)|range({k} % 4)|range({k} % 3, 4)|range({k} % 6, -1, -2)
@@ -93,9 +97,16 @@ class IntVector:
 
 
 @dataclasses.dataclass(frozen=True)
+class Single:
+    """A vector of float32."""
+
+    length: Length
+
+
+@dataclasses.dataclass(frozen=True)
 class Variable:
     name: str
-    type: Any  # one of the classes, or "float", "int", "bool", "tuple" (of two floats), "mixed" (tuple; see _atoms)
+    type: Any  # one of the classes, or "float", "int", "bool", "tuple" (of two floats), "mixed" (tuple; see _atoms), "pair"
     fixed: bool = False  # not assigned: a loop's variable or counter
     index_of: str = ""  # the length for which it is an index
 
@@ -106,11 +117,15 @@ class Helper:
     parameters: list[Variable]
     results: int
     recursive: bool
+    family: str = ""  # of functions that call each other
 
 
 NEW: list[tuple[str, Any]] = [
     ("{N} = {f}", "float"),
     ("{N} = {k} % 5", "int"),
+    ("{N} = 0\nfor j in range(3):\n    {N} += {f} * j", "float"),
+    ("{N} = 1\nfor element in {v}:\n    {N} *= element", "float"),
+    ("{N} = Pair({f}, np.full(3, {f}), {k})", "pair"),
     ("{N} = {b}", "bool"),
     ("{N} = ({f}, {f})", "tuple"),
     ("{N} = {f} > 0.0 or {b}", "bool"),
