@@ -23,7 +23,7 @@ compare: $(SETUP)
 	$(RUN) stages $(ARGS)
 
 test: $(SETUP)
-	$(RUN) pytest $(ARGS)
+	$(RUN) pytest -n 2 --dist loadfile -p no:benchmark $(ARGS)
 
 campaign: $(SETUP)
 ifeq ($(FOR),)

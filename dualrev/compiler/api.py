@@ -123,7 +123,9 @@ def _cotangent_type(kind: Any) -> Any:
     if isinstance(kind, types.Array) and isinstance(kind.dtype, types.Float):
         return types.Array(kind.dtype, kind.ndim, "C")
     if isinstance(kind, types.BaseTuple):
-        return types.BaseTuple.from_types([_cotangent_type(t) for t in kind.types], getattr(kind, "instance_class", None))
+        return types.BaseTuple.from_types(
+            [_cotangent_type(t) for t in kind.types], getattr(kind, "instance_class", None)
+        )
     return types.none
 
 

@@ -39,6 +39,7 @@ from dualrev.compiler.core import (
     ends,
     leaves,
     reads,
+    walk,
     writes,
 )
 from dualrev.compiler.expansion import dtype_name, is_array, is_real, is_real_array
@@ -212,7 +213,8 @@ class _Expanding(Functions):
                 test = self.temp(types.boolean)
                 equal = ast.Compare(ast.Name(k), [ast.Eq()], [ast.Constant(number)])
                 then = self.collect(functools.partial(self.copy_tree, target, part, s.line))
-                rest = [Let(test, "plain", (k,), equal, s.line), If(test, then, rest, s.line)]
+                self.out.append(Let(test, "plain", (k,), equal, s.line))  # all before the first branch: numba is not
+                rest = [If(test, then, rest, s.line)]  # good at names that are bound in some branches only
             self.out.extend(rest)
 
     def _plain(self, s: Let, kind: Any) -> None:
@@ -232,8 +234,24 @@ class _Expanding(Functions):
                 self.check_index(tuple(x.id for x in index if isinstance(x, ast.Name)), s.line)
             if isinstance(sub, ast.Compare) and isinstance(sub.ops[0], (ast.In, ast.NotIn)):
                 self.refuse(s.line, "`in`", "only that of a tuple of numbers is known", "a loop, or comparisons")
+        if isinstance(kind, types.Boolean) and self.known_or(tree):
+            tree = syntax.call("bool", tree)  # numba cannot compile some programs that branch on it twice
         args = tuple(dict.fromkeys(names))
         self.let("plain", args, tree, s.line, target=s.target)
+
+    def known_or(self, tree: ast.expr) -> bool:
+        """Whether the value of an `or` may be known by one of its first operands when numba compiles it."""
+        values = tree.values[:-1] if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.Or) else []
+        return any(all(self.is_fixed(x) for x in ast.walk(value)) for value in values)
+
+    def is_fixed(self, node: ast.AST) -> bool:
+        """Whether a part of an expression is nothing that is computed from arguments."""
+        if isinstance(node, ast.Name):
+            made = [t for t in walk(self.lowered.body) if node.id in writes(t)]
+            return len(made) == 1 and all(
+                isinstance(t, Let) and not any(isinstance(x, str) for x in t.args) for t in made
+            )
+        return not isinstance(node, (ast.Subscript, ast.Call))
 
     def _iop(self, s: Let, kind: Any) -> None:
         self._binop(Let(s.target, "binop", s.args, s.info, s.line), kind)

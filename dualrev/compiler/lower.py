@@ -126,14 +126,14 @@ class _Lowering(Sequences):
         left = flags[0] if len(flags) == 1 else self.let(self.temp(), "plain", tuple(flags), test, line)
         self.out.append(If(left, [], self.block(rest), line))
 
-    def statement(self, s: ast.stmt) -> None:
+    def statement(self, s: ast.stmt) -> Any:
         method = getattr(self, f"_{type(s).__name__}", None)
         if method is None:
             what, instead = _STATEMENTS.get(
                 type(s).__name__, (f"a `{type(s).__name__.lower()}` statement", "it in other words")
             )
-            self.refuse(s, what, "the compiler does not know it", instead)
-        method(s)
+            return self.refuse(s, what, "the compiler does not know it", instead)
+        return method(s)
 
     def _Pass(self, s: ast.Pass) -> None:
         pass

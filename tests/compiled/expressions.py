@@ -264,6 +264,8 @@ class Expressions:
             elif parameter.type == "int":
                 inner = self.helper is not None and helper.family == self.helper.family
                 arguments.append("down - 1" if inner else f"({self.int(1)}) % 4")
+            elif parameter.type == "pair":
+                arguments.append(self.choices.pick([*self.names("pair"), f"Pair({self.float(1)}, np.ones(3), 2)"]))
             elif parameter.type == "tuple":
                 arguments.append(self.choices.pick([*self.names("tuple"), f"({self.float(1)}, 0.3)"]))
             else:

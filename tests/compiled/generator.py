@@ -39,15 +39,11 @@ __all__ = ["Program", "program", "programs"]
 
 _HEADER = """
 import math
-from typing import NamedTuple
 import numpy as np
 from numba import njit
+from compiled.language import Pair
 SCALE = 0.83
 TABLE = np.array([0.31, -0.62, 0.77])
-class Pair(NamedTuple):
-    a: float
-    v: np.ndarray
-    n: int
 @njit
 def square(u):
     return 0.5 * u * u
@@ -141,9 +137,10 @@ class Function(Expressions):
         self.write(self.choose(STATEMENTS, 3))
 
     def declaration(self) -> None:
-        options = [(template, "", kind) for template, kind in NEW]
+        options = [(template, "", kind) for template, kind in NEW if self.fills(template.replace("{N}", ""), None)]
         for name in self.names(Vector):
             options += [(template, name, kind) for template, kind in made_of_vector(self.type_of(name).length)]
+        options += [("{N} = {V}.v", name, Vector(Length("3", 3))) for name in self.names("pair")]
         for name in self.names(Matrix):
             options += [(template, name, kind) for template, kind in made_of_matrix(self.type_of(name))]
         # There are more views than kinds of variables: choose among the latter first.
@@ -277,6 +274,8 @@ def _helper(choices: Choices, helpers: list[Helper], uses: Counter[str]) -> tupl
         parameters.append(Variable("b", Vector(Length("len(a)", 2))))
     if choices.rarely(3):
         parameters.append(Variable("t", "tuple"))
+    if choices.rarely(4):
+        parameters.append(Variable("o", "pair"))
     if recursive:
         parameters.append(Variable("down", "int", fixed=True))
     elif choices.rarely(1):

@@ -19,7 +19,7 @@ their lengths are the same expression, and every index is in range.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, NamedTuple
 
 
 def _table(text: str) -> list[str]:
@@ -70,6 +70,14 @@ RANGES_OF_LENGTH = _table("range({})|range(1, {})|range({} - 1, -1, -1)|range(0,
 CONSTANTS = ["0.71", "1.13", "0.37", "SCALE"]
 
 
+class Pair(NamedTuple):
+    """A named tuple of the programs."""
+
+    a: float
+    v: Any
+    n: int
+
+
 # Types. A loose vector may be bound to one of another length later, so nothing else is taken to be as long.
 
 
@@ -106,7 +114,7 @@ class Single:
 @dataclasses.dataclass(frozen=True)
 class Variable:
     name: str
-    type: Any  # one of the classes, or "float", "int", "bool", "tuple" (of two floats), "mixed" (tuple; see _atoms), "pair"
+    type: Any  # a class, or "float", "int", "bool", "tuple" (of two floats), "mixed" (tuple; see _atoms), "pair"
     fixed: bool = False  # not assigned: a loop's variable or counter
     index_of: str = ""  # the length for which it is an index
 
