@@ -170,7 +170,7 @@ class MachineCode(FunctionCache):
     in each process.
     """
 
-    def load_overload(self, sig: Any, target_context: Any) -> Any:  # noqa: D102 - see numba
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
             found = super().load_overload(sig, target_context)
         except Exception:  # whatever unpickling a damaged file raises
@@ -183,7 +183,7 @@ class MachineCode(FunctionCache):
         found.fndesc.argtypes = args
         return found._replace(signature=found.signature.replace(args=args))
 
-    def save_overload(self, sig: Any, data: Any) -> None:  # noqa: D102 - see numba
+    def save_overload(self, sig: Any, data: Any) -> None:
         with contextlib.suppress(OSError):  # the disk may be full
             super().save_overload(sig, data)
 
