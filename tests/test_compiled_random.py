@@ -82,7 +82,9 @@ def test_compiled_gradient_of_a_random_program_is_the_tape_s(of):
 @pytest.mark.slow
 def test_compiled_gradients_of_many_random_programs(tmp_path):
     """DUALREV_PROGRAMS of them, or 300."""
-    options = argparse.Namespace(programs=int(os.environ.get("DUALREV_PROGRAMS", "300")), seconds=0.0, seed="test")
+    options = argparse.Namespace(
+        programs=int(os.environ.get("DUALREV_PROGRAMS", "300")), seconds=0.0, seed="test", size=12
+    )
     vars(options).update(save=tmp_path, jobs=os.cpu_count() or 1, shard=50, reduce=60.0, eager=False)
     results = campaign(options)
     assert not [result for result in results if result["status"] == "failed"], summary(results, options)

@@ -18,6 +18,7 @@ import contextlib
 import inspect
 import linecache
 import uuid
+import warnings
 import weakref
 from collections import Counter
 from collections.abc import Iterator
@@ -29,7 +30,7 @@ from numba.core import config, sigutils, types
 from numba.core.caching import NullCache
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import _CompileStats
-from numba.core.errors import TypingError
+from numba.core.errors import NumbaPerformanceWarning, TypingError
 from numba.core.registry import CPUDispatcher
 
 from dualrev.compiler.cache import MachineCode, Module, folder_for, read, resolve, warn, write
@@ -85,7 +86,9 @@ class Derivative(_CPUDispatcher):
                 if not self._can_compile:
                     raise RuntimeError("compilation disabled")  # numba's words
                 entry = self._entries.get(args) or self._entries.setdefault(args, self._load(args))
-                entry.compile(args)
+                with warnings.catch_warnings():  # numba warns of slow products where it compiles f itself
+                    warnings.simplefilter("ignore", NumbaPerformanceWarning)
+                    entry.compile(args)
                 for made in _defined_in(entry.py_func.__globals__):
                     _forget_intermediate_code(made)
                 self.add_overload(entry.overloads[args])

@@ -1,8 +1,7 @@
 """Functions of numpy as numba code: the compiler differentiates them as it does the user's own functions.
 
 Each computes what numba's implementation computes, in the same order. functions.py calls them where an argument is a
-real
-number that may be differentiated.
+real number that may be differentiated.
 """
 
 from __future__ import annotations

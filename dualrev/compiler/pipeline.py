@@ -140,7 +140,7 @@ class _Module:
         if key not in self.expanded_of:
             source = self.source(f)
             lowered = lower(source, path, functions, self.refs)
-            typed = infer(lowered, argtypes, lambda: f.compile(argtypes))
+            typed = infer(lowered, argtypes, f.targetoptions, lambda: f.compile(argtypes))
             made = expand(lowered, typed, argtypes)
             simplify(made.body, leaves(made.result))
             self.expanded_of[key] = made

@@ -67,9 +67,12 @@ class Typed:
         return numba.typeof(x.value)
 
 
-def infer(lowered: Lowered, argtypes: tuple[Any, ...], compile_itself: Callable[[], object]) -> Typed:
+def infer(
+    lowered: Lowered, argtypes: tuple[Any, ...], options: dict[str, Any], compile_itself: Callable[[], object]
+) -> Typed:
     """The types of all variables; names are split in place where they hold several.
 
+    `options` are those of the function: what it calls, and numba compiles here for good, inherits some of them.
     Where numba finds none, `compile_itself` raises its error for the function as it is written; if numba does compile
     that, UnsupportedError.
     """
@@ -79,6 +82,8 @@ def infer(lowered: Lowered, argtypes: tuple[Any, ...], compile_itself: Callable[
     space.update({ref.name: ref.value for ref in lowered.refs.values()})
     exec(builtins_compile(source, f"<A-normal form of {lowered.source.tree.name}>", "exec"), space)
     flags = compiler.Flags()
+    inherited = {k: v for k, v in options.items() if k in ("boundscheck", "error_model", "fastmath")}
+    cpu_target.options.parse_as_flags(flags, inherited)
     flags.nrt = True
     flags.enable_looplift = False
     with warnings.catch_warnings(), _refusing(lowered, places, compile_itself):

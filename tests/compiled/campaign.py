@@ -316,7 +316,7 @@ def _shard(options: argparse.Namespace) -> None:
         faulthandler.dump_traceback_later(SECONDS + options.reduce, exit=True)
         name = f"{options.seed}-{number}"
         print(json.dumps({"started": number}), flush=True)
-        of, forward = program(name), number % 4 == 0
+        of, forward = program(name, options.size), number % 4 == 0
         status, why = _run(of, options, forward)
         if status == "failed":
             save(of, options.save / f"{name}.py", why)
@@ -333,7 +333,7 @@ def _process(options: argparse.Namespace, first: int, count: int) -> list[dict[s
     """The results of these programs. One that ends its process is a failure; the rest run in another."""
     results: list[dict[str, Any]] = []
     while count > 0 and time.time() < options.until:
-        flags = [f"--{name}={getattr(options, name)}" for name in ("seed", "save", "reduce", "until")]
+        flags = [f"--{name}={getattr(options, name)}" for name in ("seed", "save", "reduce", "until", "size")]
         flags += [f"--first={first}", f"--programs={count}", *["--eager"] * options.eager]
         done = subprocess.run(
             [sys.executable, "-m", "compiled.campaign", *flags],
@@ -350,8 +350,8 @@ def _process(options: argparse.Namespace, first: int, count: int) -> list[dict[s
             raise RuntimeError(done.stderr)
         last = max(line.get("started", -1) for line in lines)
         name, why = f"{options.seed}-{last}", f"the process ended with {done.returncode}\n{done.stderr[-2000:]}"
-        save(program(name), options.save / f"{name}.py", why)
-        results.append({"number": last, "status": "failed", "why": why, "uses": program(name).constructs})
+        save(program(name, options.size), options.save / f"{name}.py", why)
+        results.append({"number": last, "status": "failed", "why": why, "uses": program(name, options.size).constructs})
         first, count = last + 1, first + count - last - 1
     return results
 
@@ -400,6 +400,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--seed", default="0")
     parser.add_argument("--save", type=Path, default=Path("failures"), help="the folder for programs that fail")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
+    parser.add_argument("--size", type=int, default=12, help="statements of the function, about; few compile faster")
     parser.add_argument("--shard", type=int, default=50, help="programs of one process")
     parser.add_argument("--reduce", type=float, default=120.0, help="seconds for making a failing program smaller")
     parser.add_argument("--eager", action="store_true", help="compile the programs, not their gradients")

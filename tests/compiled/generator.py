@@ -376,7 +376,7 @@ def _parameters(choices: Choices) -> tuple[list[Variable], tuple[str, ...]]:
     return parameters, tuple(arguments)
 
 
-def _program(choices: Choices) -> Program:
+def _program(choices: Choices, size: int = 12) -> Program:
     uses: Counter[str] = Counter()
     helpers: list[Helper] = []
     parts = [_HEADER]
@@ -388,16 +388,16 @@ def _program(choices: Choices) -> Program:
     uses.update(f"argument: {p.type if isinstance(p.type, str) else type(p.type).__name__}" for p in parameters)
     f = Function(choices, helpers, uses, None)
     f.variables += parameters
-    f.statements(12)
+    f.statements(size)
     f.finish(5)
     parts.append("\n".join([_decorator(choices), f"def f({', '.join(p.name for p in parameters)}):", *f.lines]))
     return Program(ast.unparse(ast.parse("\n".join(parts))) + "\n", arguments, uses)
 
 
-def program(seed: int | str) -> Program:
-    """The program of this seed."""
+def program(seed: int | str, size: int = 12) -> Program:
+    """The program of this seed, whose function f has about so many statements."""
     state = random.Random(seed)
-    return _program(Choices(state.randint))
+    return _program(Choices(state.randint), size)
 
 
 @st.composite

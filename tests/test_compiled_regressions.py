@@ -1,0 +1,232 @@
+"""What the compiler once got wrong: compiled derivatives against the eager tape on the same functions (twin.py)."""
+
+import warnings
+
+import numpy as np
+import pytest
+from compiled.twin import twin
+from numba import njit
+from oracle import assert_same, direction, inner
+
+import dualrev as dr
+
+ALWAYS = True
+VECTOR = np.array([0.3, 0.5, 0.9, -0.2])
+
+
+def agrees(f, *primals, forward=True):
+    """value_and_grad by all arguments, what f leaves in them, and jvp."""
+
+    def fresh():
+        return tuple(x.copy() if isinstance(x, np.ndarray) else x for x in primals)
+
+    argnums = tuple(range(len(primals)))
+    expected = dr.value_and_grad(twin(f), argnums)(*fresh())
+    left = fresh()
+    f(*left)
+    for _ in range(2):
+        given = fresh()
+        assert_same(dr.value_and_grad(f, argnums)(*given), expected, rtol=1e-10, floor=1e-10)
+        assert_same(given, left, rtol=1e-12, floor=1e-12)
+    if forward:
+        v = direction(primals)
+        assert_same(dr.jvp(f, fresh(), v)[1], inner(expected[1], v), rtol=1e-10, floor=1e-10)
+
+
+# Arrays that change hands
+
+
+@njit
+def made(x):
+    a = np.empty(3)
+    a[0] = x
+    a[1] = a[0] * a[0]
+    a[2] = np.sin(a[1]) * a[0]
+    return a
+
+
+@njit
+def changed_by_the_caller(x):
+    """The reverse of `made` reads elements that stand here again when it runs."""
+    a = made(x)
+    a[0] = 5.0 * x * x
+    a[1] *= a[0]
+    return a[0] * a[1] + a[2] ** 2
+
+
+@njit
+def swapping(a, b, n):
+    """It returns a parameter's name, for another array."""
+    for i in range(n):
+        a, b = b, a
+        a[i % 3] = b[0] * a[1]
+    return a
+
+
+@njit
+def swapped_by_the_callee(x, a):
+    b = a * 0.7
+    s = 0.0
+    for i in range(4):
+        c = swapping(a, b, i)
+        c[0] = x * c[1]
+        s += c[0] * a[0] * b[2]
+        d = swapping(c, a, i)
+        d[2] *= x
+    return s + np.sum(a * b)
+
+
+@njit
+def kept_over_rounds(x, a):
+    w = np.zeros(4)
+    s = 0.0
+    for i in range(4):
+        v = a * s
+        w[0] = x * s + 0.3
+        v[1] += x * a[i % 3]
+        s += np.dot(v, v) + x
+        w = v
+    return s
+
+
+@njit
+def arrays(x, a):
+    return changed_by_the_caller(x) + swapped_by_the_callee(x, a.copy()) + kept_over_rounds(x, a)
+
+
+def test_arrays_that_callers_and_callees_change():
+    agrees(arrays, 0.7, VECTOR)
+
+
+# Loops whose rounds were taken in another order
+
+
+@njit
+def moving_view(x, a):
+    for i in range(3):
+        v = a[2 - i :]
+        v[i] = x * (i + 1)
+    return a[2] * a[2] + a[0]
+
+
+@njit
+def kept_views(x, a):
+    u = a
+    v = a * 2.0
+    for i in range(4):
+        u, v = v, u
+        u[i] = x * (i + 1)
+    return np.sum(u * u) + np.sum(v * u)
+
+
+@njit
+def negative_indices(x, a):
+    for i in range(-2, 4):
+        a[i] = x * (i + 5)
+    return np.sum(a * a)
+
+
+@njit
+def loops(x, a):
+    return moving_view(x, a.copy()) + kept_views(x, a.copy()) + negative_indices(x, a.copy())
+
+
+def test_order_of_rounds():
+    agrees(loops, 0.7, VECTOR, forward=False)
+
+
+# What numba leaves out
+
+
+@njit
+def unreachable(x, a):
+    for i in range(3):
+        if 1 < 0:
+            left = 2 % 5
+            while left > 0:
+                left -= 1
+            continue
+        a[1:] += 0.3 * a[:-1]
+        known = ALWAYS or x > 1.0
+        if known:
+            y = x * a[i]
+        else:
+            for j in range(len(a)):
+                a[j] = a[j] * x
+            y = a[0]
+        x += y
+    return x * a[2]
+
+
+def test_conditions_that_numba_knows():
+    agrees(unreachable, 0.7, VECTOR)
+
+
+# Other things that went wrong
+
+
+@njit
+def square_of_first(a, b):
+    b[1] = a[0] * a[0]
+    return b[1] * a[2]
+
+
+@njit
+def product_of_two(a, b):
+    return a[0] * b[0] * b[1]
+
+
+def test_one_array_for_two_arguments_is_refused_if_it_is_written():
+    a = VECTOR.copy()
+    with pytest.raises(ValueError, match="share memory"):
+        dr.grad(square_of_first, (0, 1))(a, a)
+    with pytest.raises(ValueError, match="share memory"):
+        dr.jvp(square_of_first, (a, a[::-1]), (a, a))
+    found = dr.grad(square_of_first, 0)(a[:3], np.zeros(2))
+    assert_same(found, np.array([2.0 * a[0] * a[2], 0.0, a[0] * a[0]]))
+    assert_same(a, VECTOR)
+    one, other = dr.grad(product_of_two, (0, 1))(a, a)
+    assert_same(one[:2], np.array([a[0] * a[1], 0.0]))
+    assert_same(other[:2], np.array([a[0] * a[1], a[0] * a[0]]))
+
+
+@njit
+def slow_products(m, v):
+    return np.dot(m[:, 0], v) + np.sum(m.T @ v[::-1])
+
+
+def test_numba_s_warnings_of_slow_products_do_not_come_from_emitted_code():
+    m, v = np.arange(9.0).reshape(3, 3), np.array([0.3, 0.5, 0.9])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        value = dr.value_and_grad(slow_products, (0, 1))(m, v)[0]
+        assert dr.jvp(slow_products, (m, v), (m, v))[0] == value
+
+
+@njit
+def quotient(x, y):
+    return x / y
+
+
+@njit(error_model="numpy")
+def with_infinities(x, y):
+    return quotient(x, y) * x
+
+
+@njit
+def other_quotient(x, y):
+    return x / y
+
+
+@njit
+def with_errors(x, y):
+    return other_quotient(x, y) * x
+
+
+def test_called_functions_keep_their_error_model():
+    """Numba compiles them while the derivative is made: with the options of the function, not of the derivative."""
+    assert_same(dr.grad(with_infinities)(1.0, 2.0), 1.0)
+    assert with_infinities(1.0, 0.0) == np.inf
+    assert_same(dr.grad(with_errors)(1.0, 2.0), 1.0)
+    with pytest.raises(ZeroDivisionError):
+        other_quotient(1.0, 0.0)
