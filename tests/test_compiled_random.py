@@ -150,7 +150,8 @@ def test_hypothesis_finds_a_small_program():
     @settings(few, max_examples=300, phases=[Phase.generate, Phase.shrink], database=None)
     @given(programs())
     def search(of):
-        if "for " in of.source and "[0] = " in of.source:
+        own = of.source.rpartition("@njit")[2]
+        if "for " in own and "[0] = " in own:
             found.append(of)
             raise AssertionError
 
