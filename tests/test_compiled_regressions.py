@@ -230,3 +230,20 @@ def test_called_functions_keep_their_error_model():
     assert_same(dr.grad(with_errors)(1.0, 2.0), 1.0)
     with pytest.raises(ZeroDivisionError):
         other_quotient(1.0, 0.0)
+
+
+def test_a_variable_called_d_is_not_mixed_up_with_cotangents():
+    """The copy of `d` was called d_1, and so was the cotangent of the first intermediate value."""
+
+    @njit
+    def f(d, n):
+        y = d * d * d
+        for _ in range(n):
+            d = d * y
+            y = y + d * d
+        return y
+
+    def plain(d):
+        return f.py_func(d, 2)
+
+    assert dr.grad(f)(0.7, 2) == pytest.approx(dr.grad(plain)(0.7), rel=1e-13)

@@ -175,7 +175,7 @@ class Planning(Recording):
             while True:
                 count[base] = count.get(base, 0) + 1
                 name = f"{base}_{count[base]}"
-                if name not in self.taken:
+                if name not in self.taken and name not in self.cotangents.values():
                     break
             self.taken.add(name)
             self.names[v] = name

@@ -103,7 +103,7 @@ class Sweep:
         """The name of the cotangent of a variable, or of the shadow of an array."""
         if x not in self.cotangents:
             name = f"d_{x.lstrip('_')}"
-            while name in self.e.types or name in self.cotangents.values():
+            while name in self.taken or name in self.cotangents.values():
                 name += "_"
             self.cotangents[x] = name
         return self.cotangents[x]
