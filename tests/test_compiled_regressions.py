@@ -247,3 +247,72 @@ def test_a_variable_called_d_is_not_mixed_up_with_cotangents():
         return f.py_func(d, 2)
 
     assert dr.grad(f)(0.7, 2) == pytest.approx(dr.grad(plain)(0.7), rel=1e-13)
+
+
+# What random programs found
+
+
+@njit
+def changes_its_argument(x, a):
+    for i in range(len(a)):
+        a[i] = a[i] * a[0]
+    return a[0] * a[1]
+
+
+@njit
+def element_and_array(a):
+    return changes_its_argument(a[0], a)
+
+
+@njit
+def constant(x, y):
+    return 1.13
+
+
+@njit
+def of_a_constant(x, y):
+    return constant(x * y, x) * y
+
+
+@njit
+def repeated_by_a_constant(x, a):
+    for _ in range(len(a)):
+        a[1 % len(a)] += 0.83
+    return a[0] * x
+
+
+@njit
+def swapped_after_continue(x, a, b):
+    v = np.empty_like(a)
+    for i in range(len(a)):
+        v[i] = x * a[i] * b[0]
+    if x < 5.0:
+        for t in b:
+            if (x < t and 2 == 1) or 2 == 0:
+                w = 0  # noqa: F841
+                continue
+            a, v = v, a
+            v *= a
+        y = v.sum()
+    else:
+        v = a[::-1]  # of another layout: another variable to the compiler
+        y = x
+    return y
+
+
+def test_a_call_keeps_its_place_among_reads_of_memory():
+    """`d_a[0] += reverse(..., d_a)` read d_a[0] before the call changed it."""
+    agrees(element_and_array, np.array([0.43, 0.5]))
+
+
+def test_a_function_whose_result_is_a_constant():
+    agrees(of_a_constant, 0.7, 0.3)
+
+
+def test_a_loop_that_adds_constants_to_elements():
+    agrees(repeated_by_a_constant, 0.64, np.array([0.06, 0.26]))
+
+
+def test_arrays_that_are_swapped_after_a_condition_that_numba_decides():
+    """Numba writes a phi with one incoming version as a copy; the variable was split there."""
+    agrees(swapped_after_continue, 0.7, np.array([0.8, 0.6]), np.array([0.9, 0.4, 0.7]))

@@ -326,7 +326,7 @@ class _Module:
                     returned_arrays.append(name if mine else f"_result_{k}")
                 returned_arrays.append(r.cotangent(name) if mine else f"_d_result_{k}")
         extra = ["tape", "KEPT"] if unit.uses_tape else []
-        cts = [f"d_result_{k}" for k, x in enumerate(r.result_leaves) if k in chosen and self.scalar(x, e)]
+        cts = [f"d_result_{k}" for k, x in enumerate(r.result_leaves) if k in chosen and not self.array(x, e)]
         given = [names[x] for k, x in enumerate(inputs) if unit.needs(k)]
         back = [
             (r.cotangent(x) if r.is_scalar(x) else "0.0")
@@ -346,8 +346,8 @@ class _Module:
         self.function(unit.reverse_name, [*given, *shadows_back, *returned_arrays, *cts, *extra], doc, body, e, f)
         del line
 
-    def scalar(self, x: Any, e: Expanded) -> bool:
-        return isinstance(x, str) and is_real(e.types.get(x))
+    def array(self, x: Any, e: Expanded) -> bool:
+        return isinstance(x, str) and is_array(e.types.get(x))
 
     # Text
 

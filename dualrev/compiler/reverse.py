@@ -282,10 +282,10 @@ class Reverse(Planning):
             self.clear(t)
 
     def reverse_store(self, s: Store) -> None:
-        place: ast.expr | None = None
-        if self.has_shadow(s.array):
+        contributes = isinstance(s.value, str) and self.is_scalar(s.value)
+        if self.has_shadow(s.array) and (contributes or s.op == "="):
             place = syntax.subscript(self.get_shadow(s.array, s), s.index, lambda x: self.get(x, s))
-            if isinstance(s.value, str) and self.is_scalar(s.value):
+            if contributes:
                 self.contribute(s.value, ast.UnaryOp(ast.USub(), place) if s.op == "-=" else place, s.line)
             if s.op == "=":
                 self.assign(place, ast.Constant(0.0), s.line)

@@ -170,13 +170,36 @@ def _inline(code: list[Any], k: int, s: Assign) -> bool:
         return False
     for t in code[k + 1 :]:
         if name in _reads(t):
-            return _put(t, name, s.value)
+            return _in_order(t, name, s.value) and _put(t, name, s.value)
         inner = [t, *_all([t])]
         if any(inputs & set(_writes(u)) for u in inner) or (memory and any(_changes_memory(u) for u in inner)):
             return False
         if any(name in _reads(u) for u in inner):
             return False
     return False
+
+
+def _in_order(t: Any, name: str, value: ast.expr) -> bool:
+    """Whether a call keeps its place: before what the statement reads from memory, after what was read before it.
+
+    `d[0] += g(d)` reads d[0] before it calls g, and `g(d) + d[0]` after that.
+    """
+    if not isinstance(t, (Assign, Push, Suite)):
+        return False
+    parts: list[Any] = [t.value] if isinstance(t, Assign) else t.words if isinstance(t, Push) else [_header(t)]
+    if _acts(value):
+        updates = isinstance(t, Assign) and isinstance(t.target, ast.Subscript) and t.op != "="
+        return not updates and not any(map(_reads_memory, parts))
+    return not _reads_memory(value) or not any(map(_acts, parts))
+
+
+def _acts(value: ast.expr) -> bool:
+    """Whether an expression calls what may change memory."""
+    calls = [n for n in ast.walk(value) if isinstance(n, ast.Call)]
+    return any(
+        not _PURE.fullmatch(f) and not re.fullmatch(r"np\.\w+|\w+\.copy", f)
+        for f in [ast.unparse(c.func) for c in calls]
+    )
 
 
 def _put(t: Any, name: str, value: ast.expr) -> bool:

@@ -207,8 +207,14 @@ class _Sets:
 def _webs(lowered: Lowered, argtypes: tuple[Any, ...], places: Any, func_ir: Any, typemap: Any, result: Any) -> Typed:
     sets = _Sets()
     at: dict[int, dict[str, dict[str, str]]] = {}  # line -> {"read", "write"} -> variable -> version
-    for block in func_ir.blocks.values():
-        for inst in block.body:
+    instructions = [inst for block in func_ir.blocks.values() for inst in block.body]
+    for inst in instructions:
+        if _same_variable(inst):  # what numba makes of a phi with one incoming version, or x = x
+            sets.union(inst.target.name, inst.value.name)
+    for of_copies in (False, True):  # numba gives a phi's line to its copy: what really stands there comes first
+        for inst in instructions:
+            if _same_variable(inst) != of_copies:
+                continue
             if isinstance(inst, ir.Assign) and isinstance(inst.value, ir.Expr) and inst.value.op == "phi":
                 for incoming in inst.value.incoming_values:
                     if isinstance(incoming, ir.Var):
@@ -246,6 +252,12 @@ def _webs(lowered: Lowered, argtypes: tuple[Any, ...], places: Any, func_ir: Any
         of.setdefault(name, types.unliteral(_given(kind)))
     _rename(lowered, places, at, sets, new, of)
     return Typed(of, types.unliteral(result))
+
+
+def _same_variable(inst: Any) -> bool:
+    """Whether one version of a variable is copied to another one."""
+    copied = isinstance(inst, ir.Assign) and isinstance(inst.value, ir.Var)
+    return bool(copied and inst.target.name.split(".")[0] == inst.value.name.split(".")[0] != "")
 
 
 def _given(kind: Any) -> Any:
