@@ -316,3 +316,21 @@ def test_a_loop_that_adds_constants_to_elements():
 def test_arrays_that_are_swapped_after_a_condition_that_numba_decides():
     """Numba writes a phi with one incoming version as a copy; the variable was split there."""
     agrees(swapped_after_continue, 0.7, np.array([0.8, 0.6]), np.array([0.9, 0.4, 0.7]))
+
+
+@njit
+def same(u):
+    return u
+
+
+@njit
+def known_condition(x, a):
+    known = 0.37 > 0.0 or a > same(x)
+    if known and (known and known):
+        return 1.0
+    return abs(max(x, a))
+
+
+def test_a_condition_that_numba_knows_is_kept_in_both_sweeps():
+    """Numba left the branch out in the first sweep, and not what used it in the second one."""
+    agrees(known_condition, 0.3, 0.5)

@@ -234,15 +234,16 @@ class _Expanding(Functions):
                 self.check_index(tuple(x.id for x in index if isinstance(x, ast.Name)), s.line)
             if isinstance(sub, ast.Compare) and isinstance(sub.ops[0], (ast.In, ast.NotIn)):
                 self.refuse(s.line, "`in`", "only that of a tuple of numbers is known", "a loop, or comparisons")
-        if isinstance(kind, types.Boolean) and self.known_or(tree):
+        if isinstance(kind, types.Boolean) and self.is_known(tree):
             tree = syntax.call("bool", tree)  # numba cannot compile some programs that branch on it twice
         args = tuple(dict.fromkeys(names))
         self.let("plain", args, tree, s.line, target=s.target)
 
-    def known_or(self, tree: ast.expr) -> bool:
-        """Whether the value of an `or` may be known by one of its first operands when numba compiles it."""
-        values = tree.values[:-1] if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.Or) else []
-        return any(all(self.is_fixed(x) for x in ast.walk(value)) for value in values)
+    def is_known(self, tree: ast.expr) -> bool:
+        """Whether numba may know a condition in the expression when it compiles it, and leave branches out."""
+        values = [v for node in ast.walk(tree) if isinstance(node, ast.BoolOp) for v in node.values]
+        conditions = [*values, *(node for node in ast.walk(tree) if isinstance(node, ast.Compare))]
+        return any(all(self.is_fixed(x) for x in ast.walk(value)) for value in conditions)
 
     def is_fixed(self, node: ast.AST) -> bool:
         """Whether a part of an expression is nothing that is computed from arguments."""

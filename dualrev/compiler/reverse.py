@@ -282,11 +282,11 @@ class Reverse(Planning):
             self.clear(t)
 
     def reverse_store(self, s: Store) -> None:
-        contributes = isinstance(s.value, str) and self.is_scalar(s.value)
-        if self.has_shadow(s.array) and (contributes or s.op == "="):
+        value = s.value if isinstance(s.value, str) and self.is_scalar(s.value) else None
+        if self.has_shadow(s.array) and (value is not None or s.op == "="):
             place = syntax.subscript(self.get_shadow(s.array, s), s.index, lambda x: self.get(x, s))
-            if contributes:
-                self.contribute(s.value, ast.UnaryOp(ast.USub(), place) if s.op == "-=" else place, s.line)
+            if value is not None:
+                self.contribute(value, ast.UnaryOp(ast.USub(), place) if s.op == "-=" else place, s.line)
             if s.op == "=":
                 self.assign(place, ast.Constant(0.0), s.line)
         if self.must_restore(s):
