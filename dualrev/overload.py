@@ -32,7 +32,7 @@ import numpy as np
 from dualrev.errors import ConversionError, HashError, LeakError
 from dualrev.primitives import FUNCTIONS, PRIMITIVES, Primitive
 
-__all__ = ["DualNumber", "Run", "alive", "apply", "contribute", "function", "overload", "value"]
+__all__ = ["DualNumber", "Run", "alive", "apply", "contribute", "function", "linearize", "overload", "value"]
 
 _WITH_METHODS = frozenset(PRIMITIVES.values())
 _levels = itertools.count()  # only ever counts up: a run that starts later is an inner one
@@ -200,7 +200,7 @@ def apply(primitive: Primitive, *args: Any) -> Any:
     if run is None:
         return _compiled(primitive).evaluate(*map(_plain, args))
     duals = [isinstance(u, DualNumber) and u.run is run for u in args]
-    y, partials = _linearize(primitive, [u.x if dual else _plain(u) for u, dual in zip(args, duals, strict=True)])
+    y, partials = linearize(primitive, [u.x if dual else _plain(u) for u, dual in zip(args, duals, strict=True)])
     return contribute(run, kind, y, args, partials)
 
 
@@ -391,7 +391,7 @@ class _Compiled:
         ]
 
 
-def _linearize(primitive: Primitive, xs: Sequence[Any]) -> tuple[Any, tuple[Any, ...]]:
+def linearize(primitive: Primitive, xs: Sequence[Any]) -> tuple[Any, tuple[Any, ...]]:
     """The value, with Python's exceptions, and the partials, with IEEE's limits."""
     made = _compiled(primitive)
     try:

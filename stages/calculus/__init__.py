@@ -1,0 +1,56 @@
+r"""The paper's languages, and D1 to D4 as typed transformations of programs: Figs. 4 to 9, 11 and 12, executable.
+
+In the other stages D is overloading; here it takes a term and gives a term, of the type that the paper says.
+
+    types, terms, declarations, sugar, discrete, languages    the languages: Fig. 4, section 9, Fig. 5, Fig. 11
+    kinds, check, linear                                      the type checker, with its two kinds of linearity
+    transform, d1, d2, d3, sparse, d4, forward                the transformations, each under its figure
+    values, evaluate, staged, arrays                          call-by-value evaluation, counting steps
+    text: parser, printer, latex                              programs as text
+    python                                                    Python functions as programs
+    python -m stages.calculus                                 prints programs and their derivatives
+
+>>> program = parse_program(r"\(x : R, y : R). let z = x + y in x * z")
+>>> show_type(check(program, "source"))
+'(ℝ, ℝ) → ℝ'
+>>> derivative = TRANSFORMATIONS["D4"].wrap(program)
+>>> show_type(check(derivative, "D4"))
+'(ℝ, ℝ) → (ℝ, ℝ ⊸ (ℝ, ℝ))'
+>>> machine = Machine(derivative)
+>>> y, pullback = machine.apply(machine.value(), (3.0, 2.0))
+>>> y, machine.apply(pullback, 1.0)
+(15.0, (8.0, 3.0))
+"""
+
+from collections.abc import Mapping
+
+from stages.calculus.check import check, check_term
+from stages.calculus.d1 import D1
+from stages.calculus.d2 import D2
+from stages.calculus.d3 import D3
+from stages.calculus.d4 import D4
+from stages.calculus.declarations import Program
+from stages.calculus.evaluate import Machine, evaluate
+from stages.calculus.forward import Forward
+from stages.calculus.sparse import Sparse
+from stages.calculus.text.parser import parse_program, parse_term, parse_type
+from stages.calculus.text.printer import show, show_program, show_type
+from stages.calculus.transform import Transformation
+
+__all__ = [
+    "TRANSFORMATIONS",
+    "Machine",
+    "Program",
+    "check",
+    "check_term",
+    "evaluate",
+    "parse_program",
+    "parse_term",
+    "parse_type",
+    "show",
+    "show_program",
+    "show_type",
+]
+
+#: The transformations by name: those of reverse AD in the paper's order, and forward AD.
+TRANSFORMATIONS: Mapping[str, type[Transformation]] = {D.name: D for D in (D1, D2, D3, Sparse, D4, Forward)}

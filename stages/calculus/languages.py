@@ -1,0 +1,50 @@
+r"""Which constructs each language of the paper has.
+
+source    Fig. 4, with section 9's letrec, sums and data types
+D1        Fig. 5: and linear functions, whose types have no function arrows in them
+D2        section 4: and maps
+D3        section 5: and functions t -> t under linear arrows, with id and composition for 0 and +; section 6
+D4        Fig. 11: and arrays, with resource-linear functions
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from stages.calculus import terms as t
+from stages.calculus import types as ty
+
+__all__ = ["LANGUAGES", "Language"]
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """Classes of terms and types, and whether functions t -> t may stand under a linear arrow."""
+
+    name: str
+    terms: frozenset[type]
+    types: frozenset[type]
+    endomorphisms: bool = False
+
+    def more(self, name: str, terms: set[type], types: set[type], endomorphisms: bool) -> Language:
+        """A language with all this, and more."""
+        return Language(name, self.terms | terms, self.types | types, endomorphisms)
+
+
+_SOURCE = Language(
+    "source",
+    frozenset({t.Var, t.Star, t.Tuple, t.Fst, t.Snd, t.Apply, t.Lambda, t.Let, t.Literal, t.Operation})
+    | {t.Integer, t.Discrete, t.Letrec, t.Con, t.Case},
+    frozenset({ty.Real, ty.Unit, ty.Pair, ty.Arrow, ty.Int, ty.Sum, ty.Named, ty.Parameter}),
+)
+_FIG5 = _SOURCE.more("D1", {t.LinearLambda, t.Partial, t.Plus, t.Zero, t.Claim}, {ty.Linear}, False)
+_STAGED = _FIG5.more("D2", {t.Singleton, t.Primitive}, {ty.Map}, False)
+_CAYLEY = _STAGED.more("D3", {t.Identity, t.Compose}, set(), True)
+_ARRAYS = _CAYLEY.more(
+    "D4", {t.ResourceLambda, t.ResourceLet, t.Of}, {ty.Array, ty.FrozenArray, ty.Resource, ty.Bang}, True
+)
+
+LANGUAGES: Mapping[str, Language] = {
+    language.name: language for language in (_SOURCE, _FIG5, _STAGED, _CAYLEY, _ARRAYS)
+}

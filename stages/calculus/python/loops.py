@@ -1,0 +1,141 @@
+r"""Loops of Python as recursive functions; x stands for the variables that the body assigns, of type s.
+
+while c: body              letrec loop : s -> s = \x. if c then (body in loop x) else x in let x = loop x in rest
+for i in range(a, b):      let start = a in let stop = b in letrec loop : (Int, s) -> s = \(i, x).
+    body                       if i <# stop then (body in loop (i +# 1, x)) else x in let x = loop (start, x) in rest
+
+A variable that has no value before the loop lives in the body only.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from stages.calculus import sugar
+from stages.calculus import terms as t
+from stages.calculus.python.calls import Calls
+from stages.calculus.python.source import assigned, nodes
+from stages.calculus.python.terms import Scope, Typed, Variable, pattern_of, tuple_of
+from stages.calculus.python.types import Tuples, lower, spoken
+from stages.calculus.types import INT, Arrow
+
+__all__ = ["Finish", "Loops"]
+
+Finish = Callable[[Scope], Typed]
+
+
+class Loops(Calls):
+    """The translation of loops, on top of that of expressions."""
+
+    def block(self, body: Sequence[ast.stmt], scope: Scope, finish: Finish) -> Typed:
+        """The statements, and what comes after them."""
+        raise NotImplementedError
+
+    def loop(self, node: ast.For | ast.While, scope: Scope, go_on: Finish) -> Typed:
+        """A loop, and what comes after it."""
+        self._check_loop(node)
+        changed = assigned(ast.iter_child_nodes(node))
+        own = node.target.id if isinstance(node, ast.For) and isinstance(node.target, ast.Name) else None
+        state = {name: one for name in changed if isinstance(one := scope.get(name), Variable) and name != own}
+        if not state:
+            self.refuse(node, "the loop assigns no variable that has a value before it", "assign it before the loop")
+        inner, name = self.fresh(scope, "loop", INT)
+        self.loops.append(set(changed))
+        try:
+            if isinstance(node, ast.For):
+                run = self._for(node, inner, name, state)
+            else:
+                run = self._run(node, self.condition(node.test, inner), inner, name, state)
+        finally:
+            self.loops.pop()
+        after: Scope = {**scope, **dict.fromkeys(changed.keys() - state.keys(), "it is assigned in the loop only")}
+        rest = go_on(after)
+        return Typed(sugar.let(_pattern(state), run, rest.term), rest.type)
+
+    def _for(self, node: ast.For, scope: Scope, loop: str, state: dict[str, Variable]) -> t.Term:
+        begin, end, step = self._range(node, scope)
+        scope, start, around = self.named(scope, "start", Typed(begin, INT))
+        scope, stop = self.fresh(scope, "stop", INT)
+        assert isinstance(node.target, ast.Name)
+        name, seen = node.target.id, ""
+        if name in assigned(node.body):  # the counter goes on from where it was
+            scope, counter = self.fresh(scope, "counter", INT)
+            scope, seen = self.bind({**scope, name: ""}, name, INT)
+        else:
+            scope, counter = self.bind({**scope, name: ""}, name, INT)
+        here, last = t.Var(counter), t.Var(stop)
+        test = t.Discrete("<#", (here, last) if step > 0 else (last, here))
+        following = t.Discrete("+#", (here, t.Integer(step)))
+        run = self._run(node, test, scope, loop, state, (counter, seen, start.term, following))
+        return around(t.Let(stop, end, run))
+
+    def _run(
+        self, node: ast.For | ast.While, test: t.Term, scope: Scope, loop: str, state: dict[str, Variable],
+        count: tuple[str, str, t.Term, t.Term] | None = None,
+    ) -> t.Term:  # fmt: skip
+        """The recursive function, and its call; `count` has the counter, what the body calls it, its start and step."""
+        types = [one.type for one in state.values()]
+        whole = types[0] if len(types) == 1 else Tuples(tuple(types))
+        now = tuple_of([t.Var(one.name) for one in state.values()])
+
+        def again(end: Scope) -> Typed:
+            following = tuple_of([self._kept(node, name, one, end[name]) for name, one in state.items()])
+            return Typed(t.Apply(t.Var(loop), t.Tuple(count[3], following) if count else following), whole)
+
+        body = self.block(node.body, scope, again).term
+        pattern, argument, first = _pattern(state), lower(whole), now
+        if count is not None:
+            counter, seen, start, _ = count
+            body = t.Let(seen, t.Var(counter), body) if seen else body
+            pattern, argument, first = (counter, pattern), lower(Tuples((INT, whole))), t.Tuple(start, now)
+        term = sugar.bind(pattern, sugar.if_(test, body, now))
+        function = t.Function(loop, Arrow(argument, lower(whole)), sugar.hidden(pattern), term)
+        return t.Letrec((function,), t.Apply(t.Var(loop), first))
+
+    def _kept(self, node: ast.AST, name: str, before: Variable, after: Variable | str) -> t.Term:
+        if isinstance(after, str):
+            self.refuse(node, f"{name}: {after}", "assign it on every path")
+        if after.type != before.type:
+            types = f"{spoken(before.type)} before the loop and {spoken(after.type)} after its body"
+            self.refuse(node, f"{name} is {types}", f"begin with a {spoken(after.type)}")
+        return t.Var(after.name)
+
+    def _range(self, node: ast.For, scope: Scope) -> tuple[t.Term, t.Term, int]:
+        """Where a counter begins and stops, and its step."""
+        match node.iter:
+            case ast.Call(ast.Name("range") as name, [_, *_] as bounds, []) if self.static(name, scope) is range:
+                pass
+            case _:
+                return self.refuse(node.iter, "a loop over something else than range(..)", "write a recursive function")
+        if not isinstance(node.target, ast.Name):
+            self.refuse(node.target, "a loop variable that is no name", "write for i in range(n)")
+        step: Any = 1
+        if len(bounds) == 3:
+            try:
+                step = ast.literal_eval(bounds[2])
+            except ValueError:
+                step = 0
+            if type(step) is not int or step == 0:
+                self.refuse(bounds[2], "a step that is no literal int", "write 1, 2, -1, ..")
+        made = [self.expression(bound, scope) for bound in bounds[:2]]
+        for bound, one in zip(bounds, made, strict=False):
+            if one.type != INT:
+                self.refuse(bound, f"a bound that is {spoken(one.type)}", "pass an int")
+        return (t.Integer(0) if len(made) == 1 else made[0].term), made[-1].term, step
+
+    def _check_loop(self, node: ast.For | ast.While) -> None:
+        if node.orelse:
+            self.refuse(node, "else after a loop", "write the statements after it")
+        for one in nodes(node.body):
+            if isinstance(one, ast.Return):
+                self.refuse(one, "return inside of a loop", "assign the result, and let the loop's condition end it")
+            if isinstance(one, ast.Break):
+                self.refuse(one, "a loop ends by its condition only", "write a while loop with this condition")
+            if isinstance(one, ast.Continue):
+                self.refuse(one, "a loop's body runs to its end", "write an if")
+
+
+def _pattern(state: dict[str, Variable]) -> sugar.Pattern:
+    return pattern_of([one.name for one in state.values()])

@@ -1,0 +1,142 @@
+"""A Python function's source: its syntax tree, what its names stand for, and how a refusal names a place in it."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from types import FunctionType
+from typing import Any, NoReturn
+
+from stages.calculus.errors import NotTranslated
+from stages.calculus.text.tokens import RESERVED
+
+__all__ = ["Source", "Untyped", "assigned", "clean", "leaves", "loaded", "locate", "nodes"]
+
+FunctionNode = ast.FunctionDef | ast.Lambda
+
+
+class Untyped(NotTranslated):
+    """A type is not known at this place; it may become known from elsewhere."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One global function: where it stands, its tree, its names' values, and its annotations' objects."""
+
+    file: str
+    node: FunctionNode
+    names: Mapping[str, Any]
+    annotations: Mapping[str, Any]
+    name: str
+
+    def refuse(self, node: ast.AST, why: str, instead: str, kind: type[NotTranslated] = NotTranslated) -> NoReturn:
+        """NotTranslated: file, line, the construct, why, and what to write instead."""
+        text = ast.unparse(node).split("\n")[0]
+        shown = text if len(text) <= 60 else text[:57] + "..."
+        raise kind(f"{self.file}:{getattr(node, 'lineno', self.node.lineno)}: `{shown}`: {why}; {instead}")
+
+
+def locate(f: Any) -> Source:
+    """The source of a Python function; NotTranslated where it has none, or more than one that it could be."""
+    if not isinstance(f, FunctionType):
+        raise NotTranslated(f"{f!r} is no Python function; pass one made by `def` or `lambda`")
+    code = f.__code__
+    place = f"{code.co_filename}:{code.co_firstlineno}: {f.__name__}"
+    try:
+        text = "".join(inspect.findsource(f)[0])
+    except (OSError, TypeError):
+        raise NotTranslated(f"{place}: its source is not to be found; put the function in a file") from None
+    found = [node for node in _functions(text) if _begins(node) == code.co_firstlineno and _is(node, f)]
+    if len(found) != 1:
+        many = f"{len(found)} lambdas with these parameters begin on one line; put each on a line of its own"
+        raise NotTranslated(f"{place}: {many if found else 'its source is not to be found; put it in a file'}")
+    cells = zip(code.co_freevars, f.__closure__ or (), strict=True)
+    closure = {name: cell.cell_contents for name, cell in cells if _is_filled(cell)}
+    names = {**vars(builtins), **f.__globals__, **closure}
+    name = "f" if isinstance(found[0], ast.Lambda) else f.__name__
+    return Source(code.co_filename, found[0], names, f.__annotations__, name)
+
+
+@lru_cache(maxsize=16)
+def _functions(text: str) -> list[FunctionNode]:
+    return [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef | ast.Lambda)]
+
+
+def _begins(node: FunctionNode) -> int:
+    return min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
+
+
+def _is(node: FunctionNode, f: FunctionType) -> bool:
+    names = tuple(a.arg for a in node.args.posonlyargs + node.args.args + node.args.kwonlyargs)
+    code = f.__code__
+    same = names == code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    return same and code.co_name == ("<lambda>" if isinstance(node, ast.Lambda) else node.name)
+
+
+def _is_filled(cell: Any) -> bool:
+    try:
+        return cell.cell_contents is not cell
+    except ValueError:
+        return False
+
+
+# Names
+
+
+def nodes(body: Iterable[ast.AST], *, into_functions: bool = False) -> Iterator[ast.AST]:
+    """All nodes in the order of the text; functions inside of it without their bodies, unless asked."""
+    for node in body:
+        yield node
+        if into_functions or not isinstance(node, ast.FunctionDef | ast.Lambda):
+            yield from nodes(ast.iter_child_nodes(node), into_functions=into_functions)
+
+
+def assigned(body: Iterable[ast.AST]) -> dict[str, list[ast.AST]]:
+    """The names that a body gives values to, in the order of the text, and where."""
+    found: dict[str, list[ast.AST]] = {}
+    for node in nodes(body):
+        match node:
+            case ast.Name(name, ast.Store()) | ast.FunctionDef(name=name):
+                found.setdefault(name, []).append(node)
+            case ast.MatchAs(name=name) if name is not None:
+                found.setdefault(name, []).append(node)
+    return found
+
+
+def loaded(body: Iterable[ast.AST]) -> Iterator[ast.Name]:
+    """The names that a body reads, functions inside of it included; `x += 1` reads x."""
+    for node in nodes(body, into_functions=True):
+        match node:
+            case ast.Name(_, ast.Load()) | ast.AugAssign(target=ast.Name()):
+                yield node if isinstance(node, ast.Name) else node.target  # type: ignore[misc]
+
+
+def leaves(body: list[ast.stmt]) -> str:
+    """Whether a block returns: "always", "sometimes" or "never"."""
+    found = "never"
+    for statement in body:
+        match statement:
+            case ast.Return():
+                return "always"
+            case ast.If(_, yes, no):
+                arms = {leaves(yes), leaves(no)}
+            case ast.Match(_, cases):
+                arms = {leaves(case.body) for case in cases}
+            case _:
+                continue
+        if arms == {"always"}:
+            return "always"
+        found = found if arms == {"never"} else "sometimes"
+    return found
+
+
+def clean(name: str) -> str:
+    """A Python name as a variable of the calculus: size is size_, _x is x_ (hidden names begin so), N is n_."""
+    bare = name.lstrip("_") or "unused"
+    if bare != name or bare in RESERVED or bare[0].isupper() or bare[0].isdigit():
+        return f"{'n' if bare[0].isdigit() else ''}{bare[0].lower()}{bare[1:]}_"
+    return name

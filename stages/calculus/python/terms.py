@@ -1,0 +1,71 @@
+"""Terms with their types, and what translations make them with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from stages.calculus import sugar
+from stages.calculus import terms as t
+from stages.calculus.python.types import Tuples
+from stages.calculus.types import REAL, Type
+
+__all__ = ["Scope", "Typed", "Variable", "convert", "pattern_of", "tuple_of"]
+
+
+class Typed(NamedTuple):
+    """A term and its type."""
+
+    term: t.Term
+    type: Type
+
+
+class Variable(NamedTuple):
+    """What a Python name is in the calculus."""
+
+    name: str
+    type: Type
+
+
+Scope = Mapping[str, Variable | str]  #: Python's names; a text says why a name has no value
+
+
+def tuple_of(terms: Sequence[t.Term]) -> t.Term:
+    """(t1, (t2, .. tn)); () of none."""
+    if len(terms) < 2:
+        return terms[0] if terms else t.Star()
+    return t.Tuple(terms[0], tuple_of(terms[1:]))
+
+
+def pattern_of(names: Sequence[str]) -> sugar.Pattern:
+    """(x1, (x2, .. xn)); a variable that nothing reads for none."""
+    if len(names) < 2:
+        return names[0] if names else "unit_"
+    return names[0], pattern_of(names[1:])
+
+
+def convert(made: Typed, expected: Type) -> Any:
+    """The term as one of a type that its own converts to (`join`); None if the term has to be taken apart for that."""
+    term, type_ = made
+    if type_ == expected:
+        return term
+    match term:
+        case t.Let(name, value, body):
+            inner = convert(Typed(body, type_), expected)
+            return inner and t.Let(name, value, inner)
+        case t.Letrec(functions, body):
+            inner = convert(Typed(body, type_), expected)
+            return inner and t.Letrec(functions, inner)
+        case t.Case(scrutinee, branches):
+            bodies = [convert(Typed(branch.body, type_), expected) for branch in branches]
+            done = [t.Branch(b.name, b.variables, body) for b, body in zip(branches, bodies, strict=True)]
+            return None if None in bodies else t.Case(scrutinee, tuple(done))
+        case t.Tuple(first, second) if isinstance(type_, Tuples) and isinstance(expected, Tuples):
+            one = convert(Typed(first, type_.elements[0]), expected.elements[0])
+            rest, wanted = type_.elements[1:], expected.elements[1:]
+            pair = (rest[0], wanted[0]) if len(rest) == 1 else (Tuples(rest), Tuples(wanted))
+            other = convert(Typed(second, pair[0]), pair[1])
+            return None if one is None or other is None else t.Tuple(one, other)
+        case t.Integer(value) if expected == REAL:
+            return t.Literal(float(value))
+    return t.Discrete("real", (term,)) if expected == REAL else None

@@ -1,0 +1,236 @@
+r"""Tagged unions: Python classes as the constructors of a data type.
+
+    @dataclass(frozen=True)
+    class Leaf: value: float
+    @dataclass(frozen=True)
+    class Node: left: "Tree"; right: "Tree"
+
+    Tree = union("Tree", Leaf, Node)                         data Tree = Leaf R | Node Tree Tree
+    List = union("List", Nil, Cons, parameters=(A,))         data List a = Nil | Cons a (List a),  A = TypeVar("A")
+
+A union serves as an annotation: `Tree`, `List[float]`, "Tree" in a string. Names in strings are looked up in the module
+of the class, among the union's own parameters, and the union itself; so unions that need each other stand in a module.
+
+    float  int  bool  tuple[..]  Callable[[..], ..]  a union        R  Int  ()+()  pairs  ->  a data type
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import dataclasses
+import sys
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from stages.calculus.declarations import Constructor, DataType, Declarations
+from stages.calculus.errors import NotTranslated
+from stages.calculus.python.types import Callables, Tuples, at, lift, lower
+from stages.calculus.types import BOOL, INT, REAL, Named, Parameter, Sum, Type
+from stages.calculus.values import FALSE, TRUE, Made
+
+__all__ = ["Applied", "Union", "Unions", "from_value", "to_value", "union"]
+
+_BUILT_IN = {"R", "Int", "Map", "Array", "IArray"}
+
+
+@dataclass(frozen=True, eq=False)
+class Union:
+    """A data type whose constructors are classes."""
+
+    name: str
+    constructors: tuple[type, ...]
+    parameters: tuple[typing.TypeVar, ...] = ()
+
+    def __getitem__(self, arguments: Any) -> Applied:
+        return Applied(self, arguments if isinstance(arguments, tuple) else (arguments,))
+
+    def __call__(self, *arguments: Any) -> typing.NoReturn:
+        """A TypeError: a union is called only because typing wants annotations that can be."""
+        raise TypeError(f"{self.name} is a union: call one of its constructors")
+
+    def whole(self) -> Named:
+        """The type, with its own parameters as arguments."""
+        return Named(self.name, tuple([Parameter(parameter.__name__) for parameter in self.parameters]))
+
+
+@dataclass(frozen=True, eq=False)
+class Applied:
+    """List[float]"""
+
+    union: Union
+    arguments: tuple[Any, ...]
+
+    def __call__(self, *arguments: Any) -> typing.NoReturn:
+        """A TypeError, as for the union."""
+        self.union()
+
+
+def union(name: str, *constructors: type, parameters: tuple[typing.Any, ...] = ()) -> Union:
+    """A data type with these dataclasses as its constructors; raises NotTranslated where they cannot be.
+
+    >>> @dataclasses.dataclass(frozen=True)
+    ... class Circle:
+    ...     radius: float
+    >>> union("Shape", Circle).whole()
+    Named(name='Shape', arguments=())
+    """
+    for cls in constructors:
+        if not dataclasses.is_dataclass(cls):
+            raise NotTranslated(f"union {name}: {cls.__name__} is no dataclass; write @dataclass(frozen=True) above it")
+        if "__union__" in vars(cls):
+            raise NotTranslated(f"union {name}: {cls.__name__} belongs to {_of(cls)} already; write a class of its own")
+    for word in (name, *(cls.__name__ for cls in constructors)):
+        if not word[:1].isupper() or word in _BUILT_IN:
+            raise NotTranslated(f"union {name}: {word} is no name for a type or constructor; begin with a capital, and"
+                                f" avoid {', '.join(sorted(_BUILT_IN))}")  # fmt: skip
+    made = Union(name, constructors, parameters)
+    for cls in constructors:
+        cls.__union__ = made  # type: ignore[attr-defined]
+    return made
+
+
+def _of(cls: type) -> str:
+    return typing.cast(Any, cls).__union__.name
+
+
+class Unions:
+    """The unions that one program uses, by name, and what annotations mean."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, Union] = {}
+        self.fields: dict[str, tuple[Type, ...]] = {}  # of each constructor
+        self.classes: dict[str, type] = {}  # constructors by name
+
+    def meaning(self, annotation: Any, names: Mapping[str, Any]) -> Type:
+        """The type that an annotation means; TypeError where it means none. `names` are those that strings may use."""
+        if isinstance(annotation, str):
+            return self.meaning(eval(annotation, dict(names)), names)
+        if isinstance(annotation, typing.ForwardRef):
+            return self.meaning(annotation.__forward_arg__, names)
+        if isinstance(annotation, Type):
+            return lift(annotation)
+        if isinstance(annotation, typing.TypeVar):
+            return Parameter(annotation.__name__)
+        if isinstance(annotation, Union | Applied):
+            return self._named(annotation, names)
+        origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+        if origin is collections.abc.Callable and isinstance(arguments[0], list):
+            return Callables(tuple([self.meaning(s, names) for s in arguments[0]]), self.meaning(arguments[1], names))
+        if origin is tuple and len(arguments) != 1 and ... not in arguments:
+            return Tuples(tuple([self.meaning(s, names) for s in arguments]))
+        simple = {float: REAL, int: INT, bool: BOOL}
+        if isinstance(annotation, type) and annotation in simple:
+            return simple[annotation]
+        raise TypeError(_why(annotation))
+
+    def _named(self, annotation: Union | Applied, names: Mapping[str, Any]) -> Type:
+        given, arguments = (
+            (annotation, ()) if isinstance(annotation, Union) else (annotation.union, annotation.arguments)
+        )
+        if len(arguments) != len(given.parameters):
+            raise TypeError(f"{given.name} has {len(given.parameters)} parameters, and {len(arguments)} are given")
+        self.add(given)
+        return Named(given.name, tuple([self.meaning(argument, names) for argument in arguments]))
+
+    def add(self, given: Union) -> None:
+        """Use a union, and with it those that its fields use."""
+        if (known := self.by_name.setdefault(given.name, given)) is not given:
+            raise TypeError(f"two unions are called {known.name}")
+        for cls in given.constructors:
+            if self.classes.setdefault(cls.__name__, cls) is not cls:
+                raise TypeError(f"two constructors are called {cls.__name__}")
+            if cls.__name__ not in self.fields:
+                self.fields[cls.__name__] = ()  # until they are known: a field may be of the union itself
+                names = {**vars(sys.modules[cls.__module__]), given.name: given}
+                names |= {parameter.__name__: parameter for parameter in given.parameters}
+                fields = dataclasses.fields(typing.cast(Any, cls))
+                self.fields[cls.__name__] = tuple([self.meaning(field.type, names) for field in fields])
+
+    def constructors(self, type_: Type) -> list[tuple[type, tuple[Type, ...]]] | None:
+        """The constructors of a union's type, with their fields at its arguments; None for other types."""
+        if not (isinstance(type_, Named) and type_.name in self.by_name):
+            return None
+        given = self.by_name[type_.name]
+        known = {p.__name__: argument for p, argument in zip(given.parameters, type_.arguments, strict=True)}
+        return [(cls, tuple([at(field, known) for field in self.fields[cls.__name__]])) for cls in given.constructors]
+
+    def declarations(self) -> Declarations:
+        """The data types."""
+        return Declarations({given.name: self._declared(given) for given in self.by_name.values()})
+
+    def _declared(self, given: Union) -> DataType:
+        made = [Constructor(c.__name__, tuple(map(lower, self.fields[c.__name__]))) for c in given.constructors]
+        return DataType(given.name, tuple([p.__name__.lower() for p in given.parameters]), tuple(made))
+
+
+def _why(annotation: Any) -> str:
+    if "__union__" in getattr(annotation, "__dict__", {}):
+        return f"{annotation.__name__} is a constructor of {_of(annotation)}, not a type; write {_of(annotation)}"
+    shown = getattr(annotation, "__name__", None) if isinstance(annotation, type) else None
+    return f"{shown or annotation} is no type of the calculus; write float, int, bool, tuple[..], Callable or a union"
+
+
+def to_value(x: Any, annotation: Any) -> Any:
+    """A Python object as the evaluator's value of the type that an annotation means.
+
+    >>> to_value((1, (True, 2.0)), tuple[float, tuple[bool, float]])
+    (1.0, (Made(name='inl', fields=((),)), 2.0))
+    """
+    unions = Unions()
+    return _to(x, unions.meaning(annotation, {}), unions)
+
+
+def _to(x: Any, type_: Type, unions: Unions) -> Any:
+    match type_:
+        case Tuples(elements):
+            values = [_to(one, element, unions) for one, element in zip(x, elements, strict=True)]
+            return _nested(values)
+        case Named():
+            for cls, fields in unions.constructors(type_) or ():
+                if type(x) is cls:
+                    parts = zip(dataclasses.fields(typing.cast(Any, cls)), fields, strict=True)
+                    return Made(cls.__name__, tuple([_to(getattr(x, p.name), s, unions) for p, s in parts]))
+            raise TypeError(f"{x!r} is made by no constructor of {type_.name}")
+        case Callables():
+            raise TypeError("a Python function is no value of the calculus; translate it")
+        case Sum():
+            return TRUE if x else FALSE
+        case _:
+            return float(x) if type_ == REAL else x
+
+
+def from_value(value: Any, annotation: Any) -> Any:
+    """The Python object that a value of the evaluator stands for: the inverse of `to_value`.
+
+    >>> from_value((1.0, (2.0, 3)), tuple[float, float, int])
+    (1.0, 2.0, 3)
+    """
+    unions = Unions()
+    return _from(value, unions.meaning(annotation, {}), unions)
+
+
+def _from(value: Any, type_: Type, unions: Unions) -> Any:
+    match type_:
+        case Tuples(elements):
+            found = []
+            for element in elements[:-1]:
+                found.append(_from(value[0], element, unions))
+                value = value[1]
+            return (*found, _from(value, elements[-1], unions)) if elements else ()
+        case Named():
+            cls, fields = next(one for one in unions.constructors(type_) or () if one[0].__name__ == value.name)
+            return cls(*[_from(part, s, unions) for part, s in zip(value.fields, fields, strict=True)])
+        case Callables():
+            raise TypeError("a function of the calculus has no Python object")
+        case Sum():
+            return value.name == "inl"
+        case _:
+            return value
+
+
+def _nested(values: list[Any]) -> Any:
+    if len(values) < 2:
+        return values[0] if values else ()
+    return values[0], _nested(values[1:])

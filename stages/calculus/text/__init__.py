@@ -1,0 +1,1 @@
+"""Types, terms and programs as text: parser, printer, LaTeX."""

@@ -1,0 +1,288 @@
+r"""Reading types, terms and programs: ASCII or unicode (tokens.SPELLINGS), also mixed.
+
+    s, t ::= R | Int | () | (s, t, ..) | a | T | !t                      types: T begins with a capital
+           | T t1 .. tn | Map Int t | Array t | IArray t                 of the types above
+           | s + t                                                       to the left
+           | s -> t | s -o t | s ->R t                                   to the right; no space in ->R and -o
+
+    s, t ::= \(x : s, ..). t | \_(z : s). t | \R(x : s). t               terms: these extend to the right
+           | let x = s in t | let (x, (y, z), ..) = s in t               as far as possible
+           | letrec f : s -> s' = \(x : s, ..). u and .. in t
+           | letR !x = s in t | letR (!x, y) = s in t
+           | if s then t else u
+           | s < t | s <= t | s <# t | s <=# t | s ==# t                 do not chain
+           | s + t | s - t | s +# t | s -# t | s ++ t                    to the left; ++ is the plus of monoids
+           | s * t | s / t | s *# t                                      to the left
+           | -t                                                          neg(t)
+           | s ** t                                                      to the right, as in Python
+           | s . t                                                       to the right
+           | s t                                                         to the left, of the terms below
+           | x | 1.0 | 3 | true | false | inf | nan | () | (s, t, ..) | !t
+           | fst(t) | snd(t) | linear(t) | op(t, ..) | C[t](t, ..) | C[t] | 0[t] | id[t] | {s |-> t}
+           | partial i op(t, ..)(b) | case s of {C(x, ..) -> t; D -> u; ..}
+
+    x, .. ::= x : s | (x, y) : s | (x : s, y : t), ..                    parameters
+
+    program ::= data T a .. = C t .. | D;  type T = t;  f : t = s;  ..  and then a term
+
+(s, t, u) is (s, (t, u)). `-1.0` is a literal, unless `**` follows; `- 1.0` and `-(1.0)` are neg(1.0). `f -1.0` is a
+difference. A discrete operation that has not got its two arguments is (+#)(t).
+
+In the body of \_(z : s). b, `+` is the plus of monoids; the operation is add(s, t) there. The function part of an
+application, the arguments of `partial`, the key of {s |-> t} and the first argument of an operation on maps or arrays
+are not of the body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from stages.calculus import sugar
+from stages.calculus.declarations import DataType, Declarations, Definition, Program, Synonym
+from stages.calculus.errors import Unreadable
+from stages.calculus.terms import (
+    Apply,
+    Compose,
+    Discrete,
+    Function,
+    Letrec,
+    LinearLambda,
+    Operation,
+    Plus,
+    ResourceLambda,
+    ResourceLet,
+    Term,
+)
+from stages.calculus.text.atom_parser import AtomParser, number
+from stages.calculus.text.tokens import COMPARISON, COMPOSE, INFIX, POWER, PRECEDENCE, PREFIX, unreadable
+from stages.calculus.types import Arrow, Type
+
+__all__ = ["parse_program", "parse_term", "parse_type"]
+
+
+def parse_type(text: str) -> Type:
+    """The type that a text denotes. Raises Unreadable."""
+    return _read(text, _Parser.type)
+
+
+def parse_term(text: str) -> Term:
+    """The term that a text denotes. Raises Unreadable.
+
+    >>> parse_term("fst(x) * 2.0")
+    Operation(name='mul', arguments=(Fst(pair=Var(name='x')), Literal(value=2.0)))
+    """
+    return _read(text, _Parser.term)
+
+
+def parse_program(text: str) -> Program:
+    """The program that a text denotes. Raises Unreadable."""
+    return _read(text, _Parser.program)
+
+
+def _read(text: str, parse: Callable[[_Parser], Any]) -> Any:
+    """What this text is, all of it."""
+    try:
+        parser = _Parser(text)
+        result = parse(parser)
+        if parser.token.kind != "end":
+            raise parser.failure("an operator or the end of the text")
+        return result
+    except RecursionError:
+        raise Unreadable("nested too deeply for Python's recursion limit: name the inner parts by let") from None
+
+
+_Link = Callable[[Term], Term]  # what a binder makes of the term after it
+
+
+class _Parser(AtomParser):
+    """A method for each binder, operators, and programs."""
+
+    def term(self) -> Term:
+        """A term: binders, and what they extend over."""
+        body, links = self.body, []
+        while binder := _BINDERS.get(self.token.text):
+            links.append(binder(self))
+        term = self.expression()
+        for link in reversed(links):
+            term = link(term)
+        self.body = body
+        return term
+
+    def let(self) -> _Link:
+        self.advance()
+        pattern = self.pattern()
+        if self.token.text == ":":
+            raise self.failure('"=" (let takes no type annotation)')
+        self.expect("=")
+        value = self.term()
+        self.expect("in")
+        return lambda rest: sugar.let(pattern, value, rest)
+
+    def lambda_(self) -> _Link:
+        self.advance()
+        pattern, type_ = self.parameters()
+        self.expect(".")
+        return lambda rest: sugar.lambda_(pattern, type_, rest)
+
+    def single_parameter(self) -> tuple[str, Type]:
+        """(x : t)"""
+        self.advance()
+        self.expect("(")
+        name = self.name("a name")
+        self.expect(":")
+        type_ = self.type()
+        self.expect(")")
+        self.expect(".")
+        return name, type_
+
+    def linear_lambda(self) -> _Link:
+        name, type_ = self.single_parameter()
+        self.body = True
+        return lambda rest: LinearLambda(name, type_, rest)
+
+    def resource_lambda(self) -> _Link:
+        name, type_ = self.single_parameter()
+        return lambda rest: ResourceLambda(name, type_, rest)
+
+    def letrec(self) -> _Link:
+        self.advance()
+        functions = [self.function()]
+        while self.accept("and"):
+            functions.append(self.function())
+        self.expect("in")
+        return lambda rest: Letrec(tuple(functions), rest)
+
+    def function(self) -> Function:
+        r"""f : s -> t = \(x : s). u"""
+        name = self.name("the name of a function")
+        self.expect(":", f" and the type of {name}")
+        at, type_ = self.at, self.type()
+        if not isinstance(type_, Arrow):
+            self.at = at
+            raise self.failure(f"a type s -> t (of the function {name})")
+        self.expect("=")
+        self.expect("\\", r" (letrec defines functions: \(x : s). t)")
+        at = self.at
+        pattern, annotation = self.parameters()
+        if annotation != type_.argument:
+            self.at = at
+            raise self.failure(f"a parameter of the type that {name} is declared with")
+        self.expect(".")
+        return Function(name, type_, sugar.hidden(pattern), sugar.bind(pattern, self.term()))
+
+    def resource_let(self) -> _Link:
+        self.advance()
+        if self.accept("("):
+            names = self.separated(self.resource_name, ")")
+        else:
+            names = (self.resource_name(),)
+        self.expect("=")
+        value = self.term()
+        self.expect("in")
+        return lambda rest: ResourceLet(names, value, rest)
+
+    def resource_name(self) -> str:
+        """x or !x"""
+        return "!" * self.accept("!") + self.name("a name")
+
+    def if_(self) -> _Link:
+        self.advance()
+        condition = self.term()
+        self.expect("then")
+        yes = self.term()
+        self.expect("else")
+        return lambda no: sugar.if_(condition, yes, no)
+
+    def expression(self) -> Term:
+        """Operators between operands, by two stacks: chains of any length are read without recursion."""
+        operators: list[tuple[int, str]] = []
+        operands: list[Term] = []
+        while True:
+            while self.token.text == "-" and not self.negative():
+                self.advance()
+                operators.append((PREFIX, "-"))
+            operands.append(self.operand())
+            symbol = self.token.text
+            level = PRECEDENCE.get(symbol, 0)
+            to_the_right = level in (POWER, COMPOSE)
+            while operators and (operators[-1][0] > level or (operators[-1][0] == level and not to_the_right)):
+                if level == COMPARISON == operators[-1][0]:
+                    reason = "comparisons do not chain: put one of them in parentheses"
+                    raise unreadable(self.text, self.token.start, reason)
+                self.reduce(operands, *operators.pop())
+            if not level:
+                return operands.pop()
+            operators.append((level, symbol))
+            self.advance()
+
+    def reduce(self, operands: list[Term], level: int, symbol: str) -> None:
+        """Put one operator between its operands."""
+        right = operands.pop()
+        if level == PREFIX:
+            operands.append(Operation("neg", (right,)))
+        elif symbol == "++" or (symbol == "+" and self.body):
+            operands.append(Plus(operands.pop(), right))
+        elif symbol == ".":
+            operands.append(Compose(operands.pop(), right))
+        elif symbol in INFIX:
+            operands.append(Operation(INFIX[symbol], (operands.pop(), right)))
+        else:
+            operands.append(Discrete(symbol, (operands.pop(), right)))
+
+    def negative(self) -> bool:
+        """Whether the minus that comes next belongs to a literal."""
+        number = self.peek().kind in ("real", "integer") or self.peek().text in ("inf", "nan")
+        return number and self.adjacent() and self.peek(2).text not in ("**", "[")
+
+    def operand(self) -> Term:
+        """What stands between operators."""
+        if self.accept("-"):
+            return number(self.advance(), "-")
+        if self.token.text in _BINDERS:
+            return self.term()
+        term: Term | None = None
+        while term is None or self.starts_atom(self.token):
+            # all atoms but the last are in the function part of an application
+            inner = self.body and self.starts_atom(self.tokens[self.after_atom(self.at)])
+            atom = self.elsewhere(self.atom) if inner else self.atom()
+            term = atom if term is None else Apply(term, atom)
+        return term
+
+    def program(self) -> Program:
+        types: dict[str, DataType | Synonym] = {}
+        definitions: dict[str, Definition] = {}
+        while (word := self.token.text) in ("data", "type") or (self.token.kind == "name" and self.peek().text == ":"):
+            start, declared = self.at, self.declaration()
+            known: Mapping[str, object] = definitions if isinstance(declared, Definition) else types
+            if declared.name in known:
+                self.at = start + (word in ("data", "type"))
+                raise self.failure("a name that is not declared yet")
+            if isinstance(declared, Definition):
+                definitions[declared.name] = declared
+            else:
+                types[declared.name] = declared
+            self.expect(";")
+        return Program(self.term(), Declarations(types), tuple(definitions.values()))
+
+    def declaration(self) -> DataType | Synonym | Definition:
+        if self.accept("data"):
+            return self.data_type()
+        if self.accept("type"):
+            return self.synonym()
+        name = self.name("a name")
+        self.expect(":")
+        type_ = self.type()
+        self.expect("=")
+        return Definition(name, type_, self.term())
+
+
+_BINDERS: Mapping[str, Callable[[_Parser], _Link]] = {
+    "let": _Parser.let,
+    "\\": _Parser.lambda_,
+    "\\_": _Parser.linear_lambda,
+    "\\R": _Parser.resource_lambda,
+    "letrec": _Parser.letrec,
+    "letR": _Parser.resource_let,
+    "if": _Parser.if_,
+}

@@ -1,0 +1,109 @@
+r"""Writing types, terms and programs as the parser reads them: parse_term(show(t)) is t.
+
+Sugar is written where sugar.py makes just this term: let and lambda with patterns, if, true and false. Otherwise all is
+written out. The grammar is in parser.py, the layout in layout.py. A chain of binders or operators of any length is
+written without recursion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stages.calculus.declarations import DataType, Definition, Program, Synonym
+from stages.calculus.terms import LinearLambda, Term, subterms
+from stages.calculus.text.layout import LINE, Document, Group, Nest, render, single_line
+from stages.calculus.text.term_printer import TermPrinter
+from stages.calculus.text.tokens import width as columns
+from stages.calculus.types import Type
+
+__all__ = ["mark", "show", "show_program", "show_type", "write_program"]
+
+_EXCERPT = 100  # characters that `mark` shows
+_ANCESTORS, _LEVELS = 40, 80  # how far above a part, and how far below that, `mark` looks
+
+
+def show_type(type_: Type, ascii: bool = False) -> str:
+    """A type, on one line."""
+    return TermPrinter(ascii).type(type_)
+
+
+def show(term: Term, ascii: bool = False, width: int = 100) -> str:
+    r"""A term, on one line if it fits.
+
+    >>> from stages.calculus.terms import Operation, Var
+    >>> show(Operation("mul", (Operation("add", (Var("x"), Var("y"))), Var("x"))), ascii=True)
+    '(x + y) * x'
+    """
+    return render(TermPrinter(ascii).term(term), width)
+
+
+def show_program(program: Program, ascii: bool = False, width: int = 100) -> str:
+    """A program: a declaration to a line, and the term."""
+    return write_program(TermPrinter(ascii), program, width)
+
+
+def write_program(printer: TermPrinter, program: Program, width: int) -> str:
+    """The text of a program."""
+    lines = [_declaration(printer, declared) for declared in program.declarations]
+    lines += [_definition(printer, definition) for definition in program.definitions]
+    texts = [render(line, width) + ";\n" for line in lines]
+    return "".join([*texts, "\n" * bool(texts), render(printer.term(program.term), width)])
+
+
+def _declaration(printer: TermPrinter, declared: DataType | Synonym) -> Document:
+    if isinstance(declared, Synonym):
+        return f"type {declared.name} = {printer.type(declared.type)}"
+    head = " ".join(["data", declared.name, *declared.parameters, "="])
+    constructors: list[Document] = []
+    for constructor in declared.constructors:
+        text = " ".join([constructor.name, *(printer.type(field, 3) for field in constructor.fields)])
+        constructors.append([LINE, "| " if constructors else "", text])
+    return Group([head, Nest(constructors)])
+
+
+def _definition(printer: TermPrinter, definition: Definition) -> Document:
+    head = f"{definition.name} : {printer.type(definition.type)} ="
+    return Group([head, Nest([LINE, printer.term(definition.term)])])
+
+
+def mark(root: Term, part: Term) -> str:
+    """The term on one line, and below it carets under one of its parts (this very object); "" if it is not in there.
+
+    What is long is shown around the part. A part that sugar hides is marked by what shows it. Far from the part, `...`
+    stands for what is nested deeply.
+    """
+    path = _path(root, part)
+    above = max(0, len(path) - _ANCESTORS)
+    body = any(isinstance(term, LinearLambda) for term in path[:above])
+    for candidate in reversed(path[above:]):
+        printer = TermPrinter(part=candidate, levels=_LEVELS)
+        text, place = single_line(["..." * (above > 0), printer.term(path[above], body=body)])
+        if place is not None:
+            return _excerpt(text, *place)
+    return ""
+
+
+def _path(root: Term, part: Term) -> Sequence[Term]:
+    """The terms from the root to the first place of a part; none if it has no place."""
+    stack: list[tuple[Term, int]] = [(root, 0)]
+    path: list[Term] = []
+    seen: set[int] = set()
+    while stack:
+        term, depth = stack.pop()
+        if id(term) in seen:
+            continue
+        seen.add(id(term))
+        path[depth:] = [term]
+        if term is part:
+            return path
+        stack.extend((below, depth + 1) for below in reversed(list(subterms(term))))
+    return []
+
+
+def _excerpt(text: str, start: int, end: int) -> str:
+    """A text, or what of it is around this place, with carets under the place."""
+    first = max(0, min(start, (start + end - _EXCERPT) // 2, len(text) - _EXCERPT))
+    last = first + _EXCERPT
+    before, after = "..." * (first > 0), "..." * (last < len(text))
+    indent = columns(before + text[first:start])
+    return f"{before}{text[first:last]}{after}\n{' ' * indent}{'^' * columns(text[start : min(end, last)])}"

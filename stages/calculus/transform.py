@@ -1,0 +1,248 @@
+r"""What all transformations share: types and declarations, names, and Wrap's recursion over data types.
+
+A transformation D_c, for a type c of cotangents, is given by what it makes of R and of the terms that touch scalars.
+Everywhere else it keeps the structure (Fig. 6, section 9):
+
+    D[()] = ()    D[(s, t)] = (D[s], D[t])    D[s -> t] = D[s] -> D[t]    D[Int] = Int    D[s + t] = D[s] + D[t]
+    D[a] = a      D[T t1 .. tn] = DT D[t1] .. D[tn],   with   data DT a1 .. an = DC1 D[..] .. | ..   declared
+
+    If G |- t : s then D[G] |- D[t] : D[s]         (D2 to D4: D[t] : Int -> (D[s], Int))
+    Wrap : (s -> t) ~> (s -> (t, t -o s))
+"""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import ClassVar
+
+from stages.calculus import types as ty
+from stages.calculus.check import check
+from stages.calculus.declarations import Constructor, DataType, Declarations, Definition, Program, Synonym
+from stages.calculus.errors import IllTyped
+from stages.calculus.kinds import first_order
+from stages.calculus.sugar import let
+from stages.calculus.terms import (
+    Apply,
+    Branch,
+    Case,
+    Con,
+    Integer,
+    Lambda,
+    Letrec,
+    Literal,
+    Star,
+    Term,
+    Tuple,
+    Var,
+    subterms,
+)
+from stages.calculus.text.printer import show_type
+from stages.calculus.types import Type
+
+__all__ = ["Transformation"]
+
+
+class Transformation(ABC):
+    """One of the paper's transformations, for one program.
+
+    name        "D1", ...
+    language    of check.check
+    c           the type of the program's cotangents
+    """
+
+    name: ClassVar[str]
+    language: ClassVar[str]
+
+    def __init__(self, c: Type, declarations: Declarations | None = None, taken: frozenset[str] = frozenset()) -> None:
+        self.c, self.source = c, declarations or Declarations()
+        self.taken = set(taken)
+        self.counters: dict[str, itertools.count[int]] = {}
+        self.definitions: dict[str, Definition] = {}
+        self.functions: dict[tuple[str, Type], str] = {}  # those of Wrap, for data types
+
+    # What each of them defines
+
+    @abstractmethod
+    def scalar(self) -> Type:
+        """D[R]"""
+
+    @abstractmethod
+    def arrow(self, argument: Type, result: Type) -> Type:
+        """D[s -> t], from D[s] and D[t]."""
+
+    @abstractmethod
+    def term(self, t: Term) -> Term:
+        """D[t]"""
+
+    @abstractmethod
+    def wrapped(self, x: str, source: Type, target: Type, inner: Callable[..., Term]) -> Term:
+        r"""The body of Wrap[\(x : source). t]; `inner` makes D[t]."""
+
+    def synonyms(self) -> Mapping[str, Synonym]:
+        """The types that the transformed program declares."""
+        return {}
+
+    def interface(self) -> tuple[Definition, ...]:
+        """The functions that the transformed program calls."""
+        return ()
+
+    # Types
+
+    def type(self, t: Type) -> Type:
+        """D[t] on types."""
+        match t:
+            case ty.Real():
+                return self.scalar()
+            case ty.Pair(first, second):
+                return ty.Pair(self.type(first), self.type(second))
+            case ty.Arrow(argument, result):
+                return self.arrow(self.type(argument), self.type(result))
+            case ty.Sum(left, right):
+                return ty.Sum(self.type(left), self.type(right))
+            case ty.Named(name, arguments):
+                declared = self.source.types[name]
+                if isinstance(declared, Synonym):
+                    return self.type(declared.type)
+                return ty.Named(f"D{name}", tuple([self.type(a) for a in arguments]))
+        return t
+
+    def environment(self, types: Mapping[str, Type]) -> dict[str, Type]:
+        """D on environments: D[x : t] = x : D[t]."""
+        return {x: self.type(t) for x, t in types.items()}
+
+    def declarations(self) -> Declarations:
+        """The program's data types, their images, and the synonyms."""
+        images = {
+            f"D{data.name}": DataType(
+                f"D{data.name}",
+                data.parameters,
+                tuple(Constructor(f"D{c.name}", tuple([self.type(f) for f in c.fields])) for c in data.constructors),
+            )
+            for data in self.source
+            if isinstance(data, DataType)
+        }
+        return self.source | {**images, **self.synonyms()}
+
+    # Terms
+
+    def constructor(self, t: Type, name: str, arguments: tuple[Term, ...]) -> Con:
+        """D[C] of arguments that are transformed already."""
+        return Con(self.type(t), self.image(name), arguments)
+
+    def image(self, constructor: str) -> str:
+        """The constructor that C is sent to: DC; inl and inr stay."""
+        return constructor if constructor in ("inl", "inr") else f"D{constructor}"
+
+    def fresh(self, base: str) -> str:
+        """A name that the program does not have: base1, base2, ..."""
+        count = self.counters.setdefault(base, itertools.count(1))
+        return next(name for k in count if (name := f"{base}{k}") not in self.taken)
+
+    # Wrap
+
+    @classmethod
+    def wrap(cls, program: Program) -> Program:
+        """Wrap[P] for a program P : s -> t without functions in s and t; IllTyped for others."""
+        kind = program.declarations.expose(check(program, "source"))
+        if not isinstance(kind, ty.Arrow):
+            raise IllTyped(program.term, f"Wrap takes a function, and this has type {show_type(kind)}")
+        for side, what in ((kind.argument, "argument"), (kind.result, "result")):
+            if not first_order(side, program.declarations):
+                why = "what the derivative of a function value should be is not defined"
+                raise IllTyped(program.term, f"the {what} has type {show_type(side)}, with a function in it: {why}")
+        self = cls(kind.argument, program.declarations, frozenset(_names(program.term)))
+        match program.term:
+            case Lambda(x, _, body):
+                term = Lambda(
+                    x, kind.argument, self.wrapped(x, kind.argument, kind.result, lambda *i: self.on(body, *i))
+                )
+            case function:
+                x = self.fresh("x")
+                inner = self.called(function, Var(x))
+                term = Lambda(x, kind.argument, self.wrapped(x, kind.argument, kind.result, inner))
+        return Program(term, self.declarations(), (*self.interface(), *self.definitions.values()))
+
+    def on(self, t: Term, *state: Term) -> Term:
+        """D[t], in the state where there is one."""
+        assert not state
+        return self.term(t)
+
+    def called(self, function: Term, x: Term) -> Callable[..., Term]:
+        """How to make D[function] x."""
+        return lambda: Apply(self.term(function), x)
+
+    def recursive(self, kind: str, t: Type, type_: Type, make: Callable[[], Term]) -> Var:
+        """A definition for a data type, made once; Interleave and the like call themselves for its parts."""
+        if (kind, t) not in self.functions:
+            assert isinstance(t, ty.Named)
+            name = f"{kind}_{t.name}"
+            while name in self.definitions or name in self.taken:
+                name += "'"
+            self.functions[kind, t] = name
+            self.definitions[name] = Definition(name, type_, Var(name))
+            self.definitions[name] = Definition(name, type_, make())
+        return Var(self.functions[kind, t])
+
+    def has_choice(self, t: Type, seen: frozenset[Type] = frozenset()) -> bool:
+        """Whether a sum or data type is in it: its 0 then depends on the input (the paper's note 8)."""
+        t = self.source.expose(t)
+        return isinstance(t, (ty.Sum, ty.Named)) or any(self.has_choice(part) for part in ty.parts(t))
+
+    def zeros(self, t: Type, x: Term) -> Term:
+        """0 with the structure of x: zeros_R x = 0, zeros_(s, t) (x, y) = (zeros x, zeros y), and so on."""
+        match self.source.expose(t):
+            case ty.Real():
+                return Literal(0.0)
+            case ty.Unit():
+                return Star()
+            case ty.Int():
+                return Integer(0)
+            case ty.Pair(first, second):
+                return self.halves(x, lambda v, w: Tuple(self.zeros(first, v), self.zeros(second, w)))
+            case ty.Named() as data:
+
+                def make() -> Term:
+                    v = self.fresh("v")
+                    return Lambda(v, data, self.each(data, Var(v), lambda c, ys: self.same(data, c, ys, self.zeros)))
+
+                return Apply(self.recursive("zeros", data, ty.Arrow(data, data), make), x)
+            case other:
+                return self.each(other, x, lambda c, ys: self.same(other, c, ys, self.zeros))
+
+    def each(self, t: Type, x: Term, make: Callable[[Constructor, list[Var]], Term], image: bool = False) -> Case:
+        """case x of {C(y1, .., yn) -> make(C, y1..yn); ..}, with `image` for x : D[t]."""
+        branches = []
+        constructors = self.source.constructors(t)
+        assert constructors is not None
+        for c in constructors:
+            names = tuple([self.fresh("y") for _ in c.fields])
+            name = self.image(c.name) if image else c.name
+            branches.append(Branch(name, names, make(c, [Var(y) for y in names])))
+        return Case(x, tuple(branches))
+
+    def same(self, t: Type, c: Constructor, ys: list[Var], part: Callable[[Type, Term], Term]) -> Con:
+        """C(part(y1), .., part(yn))"""
+        return Con(t, c.name, tuple([part(field, y) for field, y in zip(c.fields, ys, strict=True)]))
+
+    def halves(self, pair: Term, use: Callable[[Var, Var], Term]) -> Term:
+        """let (x, y) = pair in use(x, y)"""
+        x, y = self.fresh("x"), self.fresh("y")
+        return let((x, y), pair, use(Var(x), Var(y)))
+
+
+def _names(term: Term) -> set[str]:
+    """All names of variables in a term."""
+    found: set[str] = set()
+    todo = [term]
+    while todo:
+        t = todo.pop()
+        todo.extend(subterms(t))
+        if isinstance(t, Letrec):
+            found |= {name for f in t.functions for name in (f.name, f.parameter)}
+        elif isinstance(t, Case):
+            found |= {x for branch in t.branches for x in branch.variables}
+        elif "name" in t.__slots__:
+            found.add(t.name)  # type: ignore[attr-defined]
+    return found

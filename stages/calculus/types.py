@@ -1,0 +1,158 @@
+r"""Types of the source language (Fig. 4, section 9) and of the target languages (Fig. 5, sections 4 to 7, Fig. 11).
+
+    source      s, t ::= R | () | (s, t) | s -> t | Int                       Fig. 4
+                       | s + t | T t1 .. tn | a                               section 9: sums, data types, parameters
+    target             | s -o t           a monoid-linear function            Fig. 5
+                       | Map Int t        a persistent tree map               sections 4 to 6
+                       | Array t | IArray t | s ->R t | !t                    Fig. 11: arrays, and resource linearity
+
+`T t1 .. tn` is a data type or a synonym of a program's declarations (declarations.py). Synonyms may be recursive, as
+Staged c = (c, Map Int (R -o Staged c, R)) is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = [
+    "BOOL",
+    "INT",
+    "REAL",
+    "UNIT",
+    "Array",
+    "Arrow",
+    "Bang",
+    "FrozenArray",
+    "Int",
+    "Linear",
+    "Map",
+    "Named",
+    "Pair",
+    "Parameter",
+    "Real",
+    "Resource",
+    "Sum",
+    "Type",
+    "Unit",
+    "parts",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """Any type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Real(Type):
+    """R, the scalars that AD acts upon."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit(Type):
+    """()"""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair(Type):
+    """(s, t)"""
+
+    first: Type
+    second: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow(Type):
+    """s -> t"""
+
+    argument: Type
+    result: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Int(Type):
+    """Int, a type that AD does not act upon."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sum(Type):
+    """s + t, with the constructors inl and inr."""
+
+    left: Type
+    right: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Named(Type):
+    """T t1 .. tn: a declared data type or synonym."""
+
+    name: str
+    arguments: tuple[Type, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter(Type):
+    """A parameter of a declaration."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Linear(Type):
+    """s -o t: a function f with f 0 = 0 and f (x + y) = f x + f y."""
+
+    argument: Type
+    result: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Map(Type):
+    """Map Int t"""
+
+    value: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Array(Type):
+    """Array t, mutable, and so a resource: used exactly once."""
+
+    element: Type
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenArray(Type):
+    """IArray t, an array that nothing changes any more."""
+
+    element: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Resource(Type):
+    """s ->R t: a function that uses its argument exactly once."""
+
+    argument: Type
+    result: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Bang(Type):
+    """!t: an unrestricted value among resources."""
+
+    content: Type
+
+
+REAL, UNIT, INT = Real(), Unit(), Int()
+BOOL = Sum(UNIT, UNIT)  # inl is true, inr is false
+
+
+def parts(type_: Type) -> tuple[Type, ...]:
+    """The types that a type is made of."""
+    match type_:
+        case Pair(s, t) | Arrow(s, t) | Sum(s, t) | Linear(s, t) | Resource(s, t):
+            return s, t
+        case Map(t) | Array(t) | FrozenArray(t) | Bang(t):
+            return (t,)
+        case Named(_, arguments):
+            return arguments
+        case _:
+            return ()
