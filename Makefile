@@ -43,7 +43,9 @@ peers: $(SETUP)
 	$(BIN)/python -m bench.peers $(ARGS)
 
 figures: $(SETUP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plots]'
 	$(RUN) paper_figures.diffs
+	$(RUN) paper_figures.complexity
 
 check: $(SETUP)
 	$(BIN)/ruff format --check .

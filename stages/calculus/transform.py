@@ -164,6 +164,13 @@ class Transformation(ABC):
                 term = Lambda(x, kind.argument, self.wrapped(x, kind.argument, kind.result, inner))
         return Program(term, self.declarations(), (*self.interface(), *self.definitions.values()))
 
+    @classmethod
+    def of(cls, program: Program, kind: Type) -> Program:
+        """D[t] of a program of type s -> t with c = s (of another program, with c = ()), and what it refers to."""
+        c = kind.argument if isinstance(kind, ty.Arrow) else ty.UNIT
+        self = cls(c, program.declarations, frozenset(_names(program.term)))
+        return Program(self.term(program.term), self.declarations(), self.interface())
+
     def on(self, t: Term, *state: Term) -> Term:
         """D[t], in the state where there is one."""
         assert not state

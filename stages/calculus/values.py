@@ -14,9 +14,25 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from stages import ordered_map
+from stages.calculus.declarations import Declarations
 from stages.calculus.terms import Term
+from stages.calculus.types import Int, Pair, Real, Type, Unit
 
-__all__ = ["EMPTY", "FALSE", "IDENTITY", "TRUE", "ZERO", "Cells", "Closure", "Composed", "Made", "Tree", "is_function"]
+__all__ = [
+    "EMPTY",
+    "FALSE",
+    "IDENTITY",
+    "TRUE",
+    "ZERO",
+    "Cells",
+    "Closure",
+    "Composed",
+    "Made",
+    "Tree",
+    "is_function",
+    "read_value",
+    "show_value",
+]
 
 
 class Made(NamedTuple):
@@ -78,3 +94,45 @@ IDENTITY, ZERO, EMPTY = _Constant("IDENTITY"), _Constant("ZERO"), Tree(None)
 def is_function(value: Any) -> bool:
     """Whether the value can be applied."""
     return isinstance(value, (Closure, Composed)) or value is IDENTITY
+
+
+def show_value(value: Any) -> str:
+    """First-order data as text.
+
+    >>> show_value((1.0, Made("Cons", (2.0, Made("Nil", ())))))
+    '(1.0, Cons(2.0, Nil))'
+    """
+    if isinstance(value, Made):
+        return f"{value.name}({', '.join(map(show_value, value.fields))})" if value.fields else value.name
+    if isinstance(value, tuple):
+        parts = []
+        while isinstance(value, tuple) and not isinstance(value, Made) and value:
+            parts.append(value[0])
+            value = value[1]
+        return f"({', '.join(map(show_value, [*parts, value] if parts else []))})"
+    return repr(value)
+
+
+def read_value(value: Any, type_: Type, known: Declarations) -> Any:
+    """The value as one of this type: a whole number may stand for a real. ValueError if it is none."""
+    kind = known.expose(type_)
+    match kind:
+        case Real() if isinstance(value, (int, float)):
+            return float(value)
+        case Int() if isinstance(value, int):
+            return value
+        case Unit() if value == ():
+            return value
+        case Pair(first, second) if isinstance(value, tuple) and len(value) == 2 and not isinstance(value, Made):
+            return read_value(value[0], first, known), read_value(value[1], second, known)
+    constructors = {c.name: c.fields for c in known.constructors(kind) or ()}
+    if (
+        isinstance(value, Made)
+        and len(constructors.get(value.name, ())) == len(value.fields)
+        and value.name in constructors
+    ):
+        return Made(
+            value.name,
+            tuple([read_value(v, f, known) for v, f in zip(value.fields, constructors[value.name], strict=True)]),
+        )
+    raise ValueError(f"{show_value(value)} is no value of the type {type_}")

@@ -204,7 +204,7 @@ class TermPrinter(TypePrinter):
             term = term.function
         document = self.term(term, ATOM + _is_open(term), False)
         for index, (node, argument, inner) in reversed(list(enumerate(chain))):
-            level = ATOM + (index > 0 and _is_open(argument))
+            level = ATOM + (_is_call(argument) or (index > 0 and _is_open(argument)))
             document = self.marked(node, [document, Nest([LINE, self.term(argument, level, inner)])])
         return Group(document)
 
@@ -270,6 +270,13 @@ class TermPrinter(TypePrinter):
 def listed(documents: Sequence[Document], separator: str = ",") -> Document:
     """The documents, separated."""
     return [[separator, LINE, document] if index else document for index, document in enumerate(documents)]
+
+
+def _is_call(term: Term) -> bool:
+    """Whether a term is written f(..): as an argument, it is easier to read in parentheses of its own."""
+    if isinstance(term, (Con, Operation, Discrete, Primitive)):
+        return bool(term.arguments) and term not in (TRUE, FALSE)
+    return isinstance(term, (Fst, Snd, Claim, Partial))
 
 
 def precedence(term: Term, body: bool) -> int:

@@ -1,0 +1,138 @@
+r"""`python -m stages.calculus`: a program, its type, its derivative as a program, and their values.
+
+python -m stages.calculus "\(x : R, y : R). let z = x + y in x * z" --to D1      Fig. 1 (c)
+python -m stages.calculus --program doublings --to D4 --wrap                       with its wrapper and interface
+python -m stages.calculus --file model.py:f --to D2 --run 3,4                      a Python function
+"""
+
+from __future__ import annotations
+
+import argparse
+import runpy
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from stages.calculus import TRANSFORMATIONS
+from stages.calculus.check import check
+from stages.calculus.complexity import FAMILIES
+from stages.calculus.declarations import Program
+from stages.calculus.errors import CalculusError
+from stages.calculus.evaluate import Machine
+from stages.calculus.kinds import first_order
+from stages.calculus.python import translate
+from stages.calculus.readable import readable
+from stages.calculus.text.latex import latex_program, latex_type
+from stages.calculus.text.parser import parse_program, parse_term
+from stages.calculus.text.printer import show_program, show_type
+from stages.calculus.types import Arrow, Type
+from stages.calculus.values import read_value, show_value
+
+FIG1 = r"\(x : R, y : R). let z = x + y in x * z"
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    made = argparse.ArgumentParser(
+        prog="python -m stages.calculus",
+        description="Print a program of the paper's source language, its type, or its derivative as a program.",
+        epilog="The syntax is described in stages/calculus/text/parser.py.",
+    )
+    made.add_argument("term", nargs="?", help=f"a program as text; without one, Fig. 1's: {FIG1}")
+    made.add_argument("--program", choices=tuple(FAMILIES), help="one of the programs of complexity.py")
+    made.add_argument("--file", metavar="FILE.py:FUNCTION", help="a Python function with annotations")
+    made.add_argument("--to", choices=tuple(TRANSFORMATIONS), help="transform it: print D[t]")
+    made.add_argument("--wrap", action="store_true", help="with --to: print Wrap[t], with the definitions that it uses")
+    made.add_argument("--type", action="store_true", help="print the type")
+    made.add_argument("--run", metavar="ARGUMENT", help="evaluate at 3,4 and the like; with --to, the gradient too")
+    made.add_argument("--cotangent", metavar="VALUE", default="1", help="of the output, for --run (1)")
+    made.add_argument("--exact", action="store_true", help="print what the figures' rules give, without shortening it")
+    made.add_argument("--latex", action="store_true", help="print LaTeX")
+    made.add_argument("--ascii", action="store_true", help="print ASCII only")
+    return made
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print what was asked for: 0; 1 for a program that is refused or fails, 2 for a wrong command line."""
+    options = parser().parse_args(argv)
+    if sum(x is not None for x in (options.term, options.program, options.file)) > 1:
+        _usage("one of TERM, --program and --file")
+    if options.wrap and not options.to:
+        _usage("--wrap goes with --to")
+    try:
+        program = _program(options)
+        kind = check(program, "source")
+        if options.type:
+            _print_type(check(_transformed(program, kind, options), "D4") if options.to else kind, options)
+        elif options.run is not None:
+            _run(program, kind, options)
+        else:
+            _print(_transformed(program, kind, options) if options.to else program, options)
+    except (CalculusError, ArithmeticError, ValueError) as error:
+        print(f"python -m stages.calculus: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _program(options: argparse.Namespace) -> Program:
+    if options.program:
+        return FAMILIES[options.program].make(4)[0]
+    if not options.file:
+        return parse_program(options.term or FIG1)
+    path, _, name = options.file.rpartition(":")
+    if not Path(path).is_file():
+        _usage(f"--file {options.file}: there is no file {path!r}; write FILE.py:FUNCTION")
+    found = runpy.run_path(path).get(name)
+    if not callable(found):
+        _usage(f"--file {options.file}: {path} has no function {name!r}")
+    return translate(found)
+
+
+def _transformed(program: Program, kind: Type, options: argparse.Namespace) -> Program:
+    """Wrap[t], or D[t] with the program's argument as the type of cotangents."""
+    D = TRANSFORMATIONS[options.to]  # noqa: N806 - the paper's letter
+    made = D.wrap(program) if options.wrap else D.of(program, kind)
+    return made if options.exact else readable(made)
+
+
+def _print(program: Program, options: argparse.Namespace) -> None:
+    print(latex_program(program) if options.latex else show_program(program, options.ascii))
+
+
+def _print_type(kind: Type, options: argparse.Namespace) -> None:
+    print(latex_type(kind) if options.latex else show_type(kind, options.ascii))
+
+
+def _run(program: Program, kind: Type, options: argparse.Namespace) -> None:
+    if not isinstance(kind, Arrow) or not first_order(kind.argument, program.declarations):
+        _usage(f"--run takes a program that is a function of first-order data; this has type {show_type(kind)}")
+    x = _value(options.run, kind.argument, program)
+    machine = Machine(program)
+    print(f"value      {show_value(machine.apply(machine.value(), x))}   ({machine.steps:,} steps)")
+    if not options.to:
+        return
+    machine = Machine(TRANSFORMATIONS[options.to].wrap(program))
+    if options.to == "forward":
+        dx = _value(options.cotangent if options.cotangent != "1" else options.run, kind.argument, program)
+        _, tangent = machine.apply(machine.value(), (x, dx))
+        print(f"tangent    {show_value(tangent)}   ({machine.steps:,} steps, in the direction {show_value(dx)})")
+        return
+    _, pullback = machine.apply(machine.value(), x)
+    cotangent = _value(options.cotangent, kind.result, program)
+    print(f"cotangent  {show_value(machine.apply(pullback, cotangent))}   ({machine.steps:,} steps)")
+
+
+def _value(text: str, kind: Type, program: Program) -> Any:
+    """A value of a type from text: a term, in which whole numbers may stand for reals."""
+    machine = Machine(Program(parse_term(f"({text})"), program.declarations))
+    return read_value(machine.value(), kind, program.declarations)
+
+
+def _usage(message: str) -> NoReturn:
+    print(f"python -m stages.calculus: {message}", file=sys.stderr)
+    raise SystemExit(2)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

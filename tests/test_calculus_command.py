@@ -1,0 +1,133 @@
+"""`python -m stages.calculus`, and the readable form in which it prints derivatives."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from stages.calculus import TRANSFORMATIONS, Machine, check, evaluate, parse_program, show_program, show_type
+from stages.calculus.__main__ import main
+from stages.calculus.complexity import FAMILIES
+from stages.calculus.readable import readable
+
+FIG1 = r"\(x : R, y : R). let z = x + y in x * z"
+
+
+@pytest.fixture
+def printed(capsys):
+    def run(*words):
+        code = main(words)
+        found = capsys.readouterr()
+        return code, found.out if code == 0 else found.err
+
+    return run
+
+
+def test_fig_1_as_it_is_printed_in_the_paper(printed):
+    """(b) forward, (c) reverse."""
+    assert printed(FIG1, "--ascii") == (0, FIG1 + "\n")
+    forward = r"""\((x : R, dx : R), y : R, dy : R).
+  let (z, dz) = (x + y, partial 1 add(x, y)(dx) + partial 2 add(x, y)(dy)) in
+  (x * z, partial 1 mul(x, z)(dx) + partial 2 mul(x, z)(dz))
+"""
+    assert printed(FIG1, "--ascii", "--to", "forward") == (0, forward)
+    reverse = r"""\((x : R, dx : R -o (R, R)), y : R, dy : R -o (R, R)).
+  let (z, dz) = (x + y, \_(z1 : R). dx (partial 1 add(x, y)(z1)) + dy (partial 2 add(x, y)(z1))) in
+  (x * z, \_(z2 : R). dx (partial 1 mul(x, z)(z2)) + dz (partial 2 mul(x, z)(z2)))
+"""
+    assert printed(FIG1, "--ascii", "--to", "D1") == (0, reverse)
+
+
+@pytest.mark.parametrize("name", TRANSFORMATIONS)
+@pytest.mark.parametrize("wrap", [False, True])
+@pytest.mark.parametrize("exact", [False, True])
+def test_what_is_printed_can_be_read_back_and_has_the_type_that_is_printed(printed, name, wrap, exact):
+    words = [FIG1, "--to", name, *["--wrap"] * wrap, *["--exact"] * exact]
+    _, text = printed(*words)
+    _, kind = printed(*words, "--type", "--ascii")
+    _, ascii_text = printed(*words, "--ascii")
+    assert ascii_text.isascii()
+    program = parse_program(text)
+    assert program == parse_program(ascii_text)
+    assert show_program(program) + "\n" == text
+    assert main([*words, "--type"]) == 0
+    assert kind.strip() == show_type(check(program), ascii=True)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("name", [name for name in TRANSFORMATIONS if name != "forward"])
+def test_the_readable_form_means_the_same(family, name):
+    source, x = FAMILIES[family].make(4)
+    plain = TRANSFORMATIONS[name].wrap(source)
+    short = readable(plain)
+    assert check(short) == check(plain)
+    assert len(show_program(short)) < len(show_program(plain))
+    assert evaluate(short, x)[0] == evaluate(plain, x)[0]
+    assert evaluate_pullback(short, x) == evaluate_pullback(plain, x)
+
+
+def evaluate_pullback(program, x):
+    machine = Machine(program)
+    return machine.apply(machine.apply(machine.value(), x)[1], 1.0)
+
+
+def test_run_prints_value_gradient_and_steps(printed):
+    assert printed(FIG1, "--run", "3,4") == (0, "value      21.0   (14 steps)\n")
+    code, text = printed(FIG1, "--run", "3, 4", "--to", "D4", "--cotangent", "2")
+    assert code == 0
+    assert text.splitlines()[1].startswith("cotangent  (20.0, 6.0)   (")
+    assert "tangent    10.0" in printed(FIG1, "--run", "3,4", "--to", "forward", "--cotangent", "(1, 0)")[1]
+
+
+def test_latex_and_types(printed):
+    assert printed(FIG1, "--type") == (0, "(ℝ, ℝ) → ℝ\n")
+    assert r"\underline{\lambda}" in printed(FIG1, "--to", "D1", "--latex")[1]
+    assert printed(FIG1, "--to", "D1", "--wrap", "--type", "--latex") == (
+        0,
+        r"(\mathbb{R}, \mathbb{R}) \to (\mathbb{R}, \mathbb{R} \multimap (\mathbb{R}, \mathbb{R}))" + "\n",
+    )
+
+
+def test_programs_and_python_functions(printed, tmp_path):
+    assert "letrec f" in printed("--program", "doublings")[1]
+    file = tmp_path / "model.py"
+    file.write_text("def f(x: float, y: float) -> float:\n    z = x + y\n    return x * z\n")
+    assert printed("--file", f"{file}:f", "--ascii") == (0, FIG1 + "\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([r"\(x : R). fst(x)"], "a projection takes a pair, and this is ℝ"),
+        ([r"\(x : R). "], "line 1"),
+        ([FIG1, "--run", "(1, 2, 3)"], "is no value of the type"),
+        ([r"\(x : R). log(x)", "--run", "-1"], "math domain error"),
+        ([r"\(f : R -> R). f 1.0", "--to", "D1", "--wrap"], "with a function in it"),
+    ],
+)
+def test_what_is_refused_says_why(printed, words, said):
+    code, text = printed(*words)
+    assert code == 1
+    assert said in text
+
+
+@pytest.mark.parametrize(
+    "words", [[FIG1, "--program", "deep"], ["--wrap"], ["--file", "nowhere.py:f"], ["1.0", "--run", "3"]]
+)
+def test_wrong_command_lines(words, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(words)
+    assert end.value.code == 2
+    assert capsys.readouterr().err.startswith("python -m stages.calculus: ")
+
+
+def test_as_a_command():
+    done = subprocess.run(
+        [sys.executable, "-m", "stages.calculus", "--run", "3,4"],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[1],
+        check=True,
+    )
+    assert done.stdout == "value      21.0   (14 steps)\n"
