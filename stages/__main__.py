@@ -22,7 +22,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from dualrev.errors import DualrevError
 from stages import report
+from stages.calculus.errors import NotTranslated
 from stages.compare import FAMILIES, Comparison, Family, Growth, compare, grow
+from stages.derivatives import as_programs
 from stages.order import STAGES
 from stages.programs import PROGRAMS, Program
 
@@ -39,6 +41,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--size", type=int, metavar="N", help="the size of the programs, instead of their own")
     made.add_argument("--seed", type=int, default=0, metavar="N", help="the seed of the programs' inputs (0)")
     made.add_argument("--limit", type=float, default=1.5e6, metavar="STEPS", help="cut a stage off there (1,500,000)")
+    made.add_argument(
+        "--derivative", action="store_true", help="print the derivative as a program, too (stages.calculus)"
+    )
     made.add_argument("--json", type=Path, metavar="FILE", help="save all numbers in this file, too")
     made.add_argument("--file", metavar="FILE.py:FUNCTION", help="compare on a function of your own")
     made.add_argument(
@@ -129,11 +134,20 @@ def _run(
             # a function of the user's may have the name of one of ours; only ours have a size
             if size is not None and (more := report.MORE.get(name)) is not None:
                 console.print(more(program, result))
+            if options.derivative:
+                console.print(report.derivatives(_derivatives(program, primals, stages)))
             if family is not None:
                 found = list(grow(family, stages, options.limit, functools.partial(step, f"growth of {name}")))
                 console.print(report.growth(family, found))
                 growths += found
     return comparisons, growths
+
+
+def _derivatives(program: Program, primals: tuple[Any, ...], stages: tuple[str, ...]) -> dict[str, str]:
+    try:
+        return as_programs(program.function, primals, stages)
+    except NotTranslated as why:
+        return {"": f"{program.name} is not one for the calculus: {why}"}
 
 
 def _progress(total: int) -> Progress:

@@ -18,7 +18,7 @@ from stages.order import STAGES
 from stages.programs import LOOP_OPERATIONS, Program
 from stages.sharing import sharing
 
-__all__ = ["MORE", "agree", "comparison", "console", "fields", "growth", "legend", "overview"]
+__all__ = ["MORE", "agree", "comparison", "console", "derivatives", "fields", "growth", "legend", "overview"]
 
 AGREES = 1e-9  # the stages add the same numbers in different orders
 DIFFERENCES = 1e-5  # what central differences can resolve
@@ -152,6 +152,15 @@ MORE: dict[str, Callable[[Program, Comparison], RenderableType]] = {
     "section4": _section_4,
     "loop": _per_operation,
 }
+
+
+def derivatives(texts: dict[str, str]) -> RenderableType:
+    """D[f] of each stage, as a program."""
+    parts: list[RenderableType] = []
+    for stage, text in texts.items():
+        parts += [Text(f"{stage}: the derivative as a program", style="bold")] if stage else []
+        parts += [Text(text, overflow="fold"), Text()]
+    return Group(*parts)
 
 
 def legend() -> RenderableType:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from stages.__main__ import main as compare
 from stages.calculus import TRANSFORMATIONS, Machine, check, evaluate, parse_program, show_program, show_type
 from stages.calculus.__main__ import main
 from stages.calculus.complexity import FAMILIES
@@ -131,3 +132,12 @@ def test_as_a_command():
         check=True,
     )
     assert done.stdout == "value      21.0   (14 steps)\n"
+
+
+def test_the_comparison_of_stages_shows_the_derivative_as_a_program(capsys):
+    assert compare(["--program", "fig1", "--stage", "naive", "--stage", "tape", "--derivative"]) == 0
+    found = capsys.readouterr().out
+    assert "naive: the derivative as a program" in found
+    assert "let (z, dz) = (x + y, λ̲(z1 : ℝ). dx (∂1 add(x, y)(z1)) + dy (∂2 add(x, y)(z1))) in" in found
+    assert compare(["--program", "dot", "--size", "3", "--stage", "naive", "--derivative"]) == 0
+    assert "an argument of type list" in capsys.readouterr().out

@@ -111,8 +111,6 @@ class _Translation:
             source.refuse(
                 source.node, "a parameter with *, ** or a default", "write plain parameters, and pass them all"
             )
-        if getattr(source.node, "decorator_list", ()):
-            source.refuse(source.node, "a decorator", "leave it out")
         names = [argument.arg for argument in arguments.posonlyargs + arguments.args]
         return [
             self.annotation(source, source.annotations[name]) if name in source.annotations else Parameter(f"?{name}")

@@ -1,0 +1,46 @@
+"""The derivative as a program: what the first five stages do at run time, done to the text of a function.
+
+>>> from stages.programs import PROGRAMS
+>>> print(as_programs(PROGRAMS["fig1"].function, (3.0, 2.0), ("naive",))["naive"])
+λ((x : ℝ, dx : ℝ ⊸ (ℝ, ℝ)), y : ℝ, dy : ℝ ⊸ (ℝ, ℝ)).
+  let (z, dz) = (x + y, λ̲(z1 : ℝ). dx (∂1 add(x, y)(z1)) + dy (∂2 add(x, y)(z1))) in
+  (x · z, λ̲(z2 : ℝ). dx (∂1 mul(x, z)(z2)) + dz (∂2 mul(x, z)(z2)))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from stages.calculus import TRANSFORMATIONS, check, show_program
+from stages.calculus.errors import NotTranslated
+from stages.calculus.python import translate
+from stages.calculus.readable import readable
+from stages.calculus.types import BOOL, INT, REAL, UNIT, Pair, Type
+
+__all__ = ["AS_PROGRAM", "as_programs"]
+
+#: The transformation of programs that each stage is by overloading.
+AS_PROGRAM: Mapping[str, str] = {"naive": "D1", "staged": "D2", "cayley": "D3", "sparse": "sparse", "arrays": "D4"}
+
+
+def as_programs(f: Callable[..., Any], primals: Sequence[Any], stages: Sequence[str]) -> dict[str, str]:
+    """D[f] as text, for those of the stages that are transformations of programs.
+
+    The primals tell the types of parameters: float, int, bool and tuples of these. NotTranslated is raised for others,
+    and where f is outside the subset of Python that stages.calculus.python takes.
+    """
+    program = translate(f, *map(_type, primals))
+    kind = check(program, "source")
+    wanted = [stage for stage in stages if stage in AS_PROGRAM]
+    return {stage: show_program(readable(TRANSFORMATIONS[AS_PROGRAM[stage]].of(program, kind))) for stage in wanted}
+
+
+def _type(x: Any) -> Type:
+    if isinstance(x, bool):
+        return BOOL
+    if isinstance(x, (int, float)):
+        return REAL if isinstance(x, float) else INT
+    if isinstance(x, tuple):
+        return UNIT if not x else _type(x[0]) if len(x) == 1 else Pair(_type(x[0]), _type(x[1:]))
+    raise NotTranslated(f"an argument of type {type(x).__name__}: programs take numbers and tuples of them")
