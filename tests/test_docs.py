@@ -1,4 +1,4 @@
-"""docs/numpy.md lists what has a rule, and nothing else; the examples of docs/numba.md run."""
+"""docs/numpy.md lists what has a rule, and nothing else; the examples of docs/numba.md and docs/calculus.md run."""
 
 import doctest
 import re
@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dualrev.arrays import functions, linalg, numerics, places, products, reductions, ufuncs
+from stages.calculus.__main__ import main as calculus
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE = (DOCS / "numpy.md").read_text(encoding="utf-8")
@@ -54,3 +55,18 @@ def test_the_examples_with_numba_run():
     found = doctest.testfile(str(DOCS / "numba.md"), module_relative=False, optionflags=doctest.ELLIPSIS)
     assert found.failed == 0
     assert found.attempted >= 25
+
+
+def test_the_examples_of_the_calculus_run():
+    found = doctest.testfile(str(DOCS / "calculus.md"), module_relative=False)
+    assert found.failed == 0
+    assert found.attempted >= 15
+
+
+def test_the_derivative_on_the_page_of_the_calculus_is_the_one_that_is_printed(capsys):
+    text = (DOCS / "calculus.md").read_text(encoding="utf-8")
+    commands = re.findall(r'(?m)^python -m stages\.calculus "(.*)" --to (\w+)$', text)
+    assert commands
+    for term, name in commands:
+        assert calculus([term, "--to", name]) == 0
+        assert f"```\n{capsys.readouterr().out}```" in text
