@@ -334,3 +334,19 @@ def known_condition(x, a):
 def test_a_condition_that_numba_knows_is_kept_in_both_sweeps():
     """Numba left the branch out in the first sweep, and not what used it in the second one."""
     agrees(known_condition, 0.3, 0.5)
+
+
+@njit
+def reversed_into(a, b):
+    a[:] = np.minimum(b[::-1], 0.31)
+    return a[0] * a[1] + a[2]
+
+
+@njit
+def one_array_twice(d):
+    return reversed_into(d, d) + d[0]
+
+
+def test_a_function_that_is_given_one_array_twice():
+    """The right-hand side is complete before the first element is stored, though the names differ."""
+    agrees(one_array_twice, np.array([0.6, 0.3, -1.1]))

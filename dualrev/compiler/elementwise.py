@@ -40,8 +40,8 @@ class _Lazy:
 class Elementwise(Expansion):
     """Arithmetic of whole arrays: it is put off until its elements are wanted, and then done in one loop."""
 
-    def __init__(self, lowered: Lowered, typed: Typed, argtypes: tuple[Any, ...]) -> None:
-        super().__init__(lowered, typed, argtypes)
+    def __init__(self, lowered: Lowered, typed: Typed, argtypes: tuple[Any, ...], apart: bool) -> None:
+        super().__init__(lowered, typed, argtypes, apart)
         self.lazy: dict[str, _Lazy] = {}
 
     def elementwise(self, s: Let, kind: Any) -> bool:

@@ -64,9 +64,9 @@ class Expanded:
     classes: dict[Any, Ref]  # named tuples' classes
 
 
-def expand(lowered: Lowered, typed: Typed, argtypes: tuple[Any, ...]) -> Expanded:
-    """The function in expanded core."""
-    return _Expanding(lowered, typed, argtypes).run()
+def expand(lowered: Lowered, typed: Typed, argtypes: tuple[Any, ...], apart: bool) -> Expanded:
+    """The function in expanded core; `apart` says that arrays of different parameters never share memory."""
+    return _Expanding(lowered, typed, argtypes, apart).run()
 
 
 class _Expanding(Functions):

@@ -40,7 +40,7 @@ def dtype_name(kind: Any) -> str:
 class Expansion:
     """What all of expanding needs."""
 
-    def __init__(self, lowered: Lowered, typed: Typed, argtypes: tuple[Any, ...]) -> None:
+    def __init__(self, lowered: Lowered, typed: Typed, argtypes: tuple[Any, ...], apart: bool) -> None:
         self.lowered, self.source, self.argtypes = lowered, lowered.source, argtypes
         self.of = dict(typed.of)
         self.typed = typed
@@ -52,6 +52,10 @@ class Expansion:
         self.classes: dict[Any, Ref] = {}
         self.alias = Aliases()
         self.flats: dict[str, str] = {}  # the arrays of `a.flat`
+        if not apart:
+            arrays = [x for x in lowered.parameters if is_array(self.of.get(x)) or self.is_tuple(x)]
+            for x in arrays[1:]:
+                self.alias.join(x, arrays[0])
         for s in walk(lowered.body):
             if isinstance(s, Let):
                 for x in s.args:

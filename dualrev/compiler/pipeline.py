@@ -133,15 +133,15 @@ class _Module:
         return self.sources[id(f)]
 
     def expanded(
-        self, f: Any, argtypes: tuple[Any, ...], path: tuple[Any, ...], functions: dict[str, Static]
+        self, f: Any, argtypes: tuple[Any, ...], path: tuple[Any, ...], functions: dict[str, Static], apart: bool = True
     ) -> Expanded:
-        """The function in expanded core."""
-        key = (id(f), argtypes)
+        """The function in expanded core; `apart` as in expand.py: of f itself it is checked, of what it calls not."""
+        key = (id(f), argtypes, apart)
         if key not in self.expanded_of:
             source = self.source(f)
             lowered = lower(source, path, functions, self.refs)
             typed = infer(lowered, argtypes, f.targetoptions, lambda: f.compile(argtypes))
-            made = expand(lowered, typed, argtypes)
+            made = expand(lowered, typed, argtypes, apart)
             simplify(made.body, leaves(made.result))
             self.expanded_of[key] = made
         return self.expanded_of[key]
@@ -157,7 +157,7 @@ class _Module:
             if isinstance(kind, types.Dispatcher):
                 value = a.value if isinstance(a, Ref) else kind.dispatcher
                 functions[name.arg] = Static(value, a.path if isinstance(a, Ref) else self.function_path(a, e))
-        return (id(f), argtypes), self.expanded(f, argtypes, s.function.path, functions)
+        return (id(f), argtypes), self.expanded(f, argtypes, s.function.path, functions, apart=False)
 
     def function_path(self, a: Any, e: Expanded) -> tuple[Any, ...]:
         return e.lowered.constants[a].path if a in e.lowered.constants else ()
