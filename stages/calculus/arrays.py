@@ -26,12 +26,12 @@ __all__ = ["ARRAYS"]
 
 
 def _alloc(machine: Any, n: int, x: Any, f: Any) -> Any:
-    machine.step(n)
+    machine.step(_length(n))
     return (yield machine.call(f, Cells([x] * n)))
 
 
 def _alloc_beside(machine: Any, n: int, x: Any, beside: Cells) -> Any:
-    machine.step(n)
+    machine.step(_length(n))
     yield from ()
     return beside, Cells([x] * n)
 
@@ -71,6 +71,12 @@ def _freeze(machine: Any, a: Cells) -> Any:
 def _at(machine: Any, a: Cells, i: int) -> Any:
     yield from ()
     return a.cells[_index(i, a)]
+
+
+def _length(n: int) -> int:
+    if n < 0:
+        raise ValueError(f"an array of {n} elements")
+    return n
 
 
 def _index(i: int, a: Cells) -> int:

@@ -19,15 +19,16 @@ from dualrev.primitives import PRIMITIVES
 from stages.calculus import terms as t
 from stages.calculus import types as ty
 from stages.calculus.arrays import ARRAYS
-from stages.calculus.declarations import Declarations, Program
+from stages.calculus.declarations import DataType, Declarations, Program, Synonym
 from stages.calculus.discrete import DISCRETE
 from stages.calculus.errors import IllTyped
-from stages.calculus.kinds import is_monoid, is_resource, same, unknown_name
+from stages.calculus.kinds import is_collection, is_monoid, is_resource, same, unfold, unknown_name
 from stages.calculus.languages import LANGUAGES, Language
 from stages.calculus.staged import MAPS
 from stages.calculus.terms import Term
 from stages.calculus.text.printer import mark, show, show_type
 from stages.calculus.types import Type
+from stages.calculus.well_formed import parameters, twice, wrong_data, wrong_definition, wrong_synonym
 
 __all__ = ["Checker", "Environment", "check", "check_term"]
 
@@ -53,28 +54,38 @@ def check(program: Program, language: str = "D4") -> Type:
     is wrong and marks it in the term.
     """
     checker = Checker(program.declarations, LANGUAGES[language])
+    checker.declared(program.term)
     known = {definition.name: definition.type for definition in program.definitions}
+    if name := twice(definition.name for definition in program.definitions):
+        raise IllTyped(program.term, f"there are two definitions of {name}")
     for definition in program.definitions:
+        whole = mark(definition.term, definition.term)
+        if wrong := wrong_definition(definition):
+            raise IllTyped(definition.term, wrong, whole)
+        checker.form(definition.term, definition.type)
         found = _placed(checker, definition.term, known)
         if not same(found, definition.type, program.declarations):
-            raise IllTyped(
-                definition.term,
-                f"{definition.name} is declared {show_type(definition.type)}, and has type {show_type(found)}",
-            )
+            declared = f"{definition.name} is declared {show_type(definition.type)}"
+            raise IllTyped(definition.term, f"{declared}, and has type {show_type(found)}", whole)
     return _placed(checker, program.term, known)
 
 
 def check_term(
     term: Term, environment: Environment | None = None, declarations: Declarations | None = None, language: str = "D4"
 ) -> Type:
-    """The type of a term with free variables of these types."""
-    return _placed(Checker(declarations or Declarations(), LANGUAGES[language]), term, environment or {})
+    """The type of a term with free variables of these types. Those that are resources are used exactly once."""
+    checker = Checker(declarations or Declarations(), LANGUAGES[language])
+    checker.declared(term)
+    return _placed(checker, term, environment or {})
 
 
 def _placed(checker: Checker, term: Term, environment: Environment) -> Type:
     """The type; an error tells its place in the whole term."""
+    held = {x: kind for x, kind in environment.items() if is_resource(kind, checker.declarations)}
     try:
-        return checker.infer(term, environment)
+        found, used = checker.rule(term, {x: kind for x, kind in environment.items() if x not in held}, held)
+        checker.all_used(term, set(held), used)
+        return found
     except IllTyped as error:
         raise IllTyped(error.term, error.reason, mark(term, error.term)) from None
     except RecursionError:
@@ -88,8 +99,27 @@ class Checker:
     declarations: Declarations
     language: Language
     formed: set[Type] = field(default_factory=set)
+    seen: set[str] = field(default_factory=set)
+    parameters: frozenset[str] = frozenset()
 
     # What rules share
+
+    def declared(self, term: Term) -> None:
+        """Refuse declarations that are not allowed (well_formed.py)."""
+        for item in self.declarations:
+            known = self.declarations
+            if wrong := wrong_data(item, known) if isinstance(item, DataType) else wrong_synonym(item, known):
+                raise IllTyped(term, wrong, mark(term, term))
+
+    def named(self, term: Term, name: str) -> None:
+        """Refuse a declared type whose definition is not of the language."""
+        item = self.declarations.types[name]
+        outer, self.parameters = self.parameters, frozenset(getattr(item, "parameters", ()))
+        kinds = [item.type] if isinstance(item, Synonym) else [kind for c in item.constructors for kind in c.fields]
+        for kind in kinds:
+            self.form(term, kind)
+        self.parameters = outer
+        self.formed = {kind for kind in self.formed if not parameters(kind)}
 
     def infer(self, term: Term, env: Environment) -> Type:
         """The type of a term that uses no resources."""
@@ -113,8 +143,15 @@ class Checker:
             raise IllTyped(term, wrong)
         if type(type_) not in self.language.types:
             raise IllTyped(term, f"{show_type(type_)} is no type of {self._language()}")
+        if isinstance(type_, ty.Parameter) and type_.name not in self.parameters:
+            raise IllTyped(term, f"{type_.name} is a parameter of no declaration here")
         for part in ty.parts(type_):
             self.form(term, part)
+        if isinstance(type_, ty.Named) and type_.name not in self.seen:
+            self.seen.add(type_.name)
+            self.named(term, type_.name)
+        if isinstance(type_, ty.Map) and not is_collection(type_.value, self.declarations):
+            raise IllTyped(term, f"maps hold numbers, or pairs (R -o t, R), and not {show_type(type_.value)}")
         if isinstance(type_, ty.Linear):
             for side in (type_.argument, type_.result):
                 self.monoid(term, side)
@@ -184,10 +221,8 @@ class Checker:
                 result = Bodies(self).rule(body, inner, {name: type_})
                 self.monoid(term, result)
                 return ty.Linear(type_, result), NONE
-            case t.Partial(name, index, arguments, body):
-                self._arity(term, name, len(arguments))
-                if not 1 <= index <= len(arguments):
-                    raise IllTyped(term, f"{name} has {len(arguments)} arguments, so no partial derivative {index}")
+            case t.Partial(name, _, arguments, body):
+                self.partial(term)
                 for part in (*arguments, body):
                     found = self.closed(part, env, held, "a partial derivative uses no resource")
                     self.expect(part, found, ty.REAL, f"a partial derivative of {name} takes R: it")
@@ -208,7 +243,7 @@ class Checker:
                 return self.compose(term, after, before), NONE
             case t.Singleton(key, value):
                 self.expect(key, self.closed(key, env, held, "a map holds no resource"), ty.INT, "a key")
-                return ty.Map(self.closed(value, env, held, "a map holds no resource")), NONE
+                return self.form(term, ty.Map(self.closed(value, env, held, "a map holds no resource"))), NONE
             case t.Primitive(name, arguments):
                 return self._primitive(term, name, arguments, env, held)
             case t.ResourceLambda(name, type_, body):
@@ -317,6 +352,14 @@ class Checker:
             body = body.body
         return self.rule(body, env, held)
 
+    def partial(self, term: t.Partial) -> None:
+        """Refuse a partial derivative that does not exist."""
+        self._arity(term, term.name, len(term.arguments))
+        if not 1 <= term.index <= len(term.arguments):
+            raise IllTyped(
+                term, f"{term.name} has {len(term.arguments)} arguments, so no partial derivative {term.index}"
+            )
+
     def _arity(self, term: Term, name: str, count: int) -> None:
         if name not in PRIMITIVES:
             raise IllTyped(term, f"the table of primitives has no {name}")
@@ -335,14 +378,17 @@ class Checker:
     def _letrec(
         self, functions: tuple[t.Function, ...], body: Term, env: Environment, held: Environment
     ) -> tuple[Type, Used]:
-        inner = {**env, **{f.name: f.type for f in functions}}
+        own = {f.name: f.type for f in functions}
+        if name := twice(f.name for f in functions):
+            raise IllTyped(body, f"letrec defines {name} twice")
+        hidden = {x: Hidden(f"{x} is a resource, which no function may hold") for x in held}
         for f in functions:
             self.form(f.body, f.type)
             self.unrestricted(f.body, f.parameter, f.type.argument)
-            within = {**inner, **{x: Hidden(f"{x} is a resource, which no function may hold") for x in held}}
+            within = {**env, **hidden, **own}
             found = self.infer(f.body, {**within, f.parameter: f.type.argument})
             self.expect(f.body, found, f.type.result, f"the result of {f.name}")
-        return self.rule(body, inner, {x: kind for x, kind in held.items() if x not in inner or x in env})
+        return self.rule(body, {**env, **own}, {x: kind for x, kind in held.items() if x not in own})
 
     def _con(self, term: t.Con, env: Environment, held: Environment) -> tuple[Type, Used]:
         found, used = self.split(term.arguments, env, held)
@@ -381,6 +427,11 @@ class Checker:
                 raise IllTyped(
                     branch.body, f"{branch.name} has {len(fields[branch.name])} arguments, not {len(branch.variables)}"
                 )
+            if name := twice(branch.variables):
+                raise IllTyped(branch.body, f"{branch.name} has the variable {name} twice")
+            blank = [kind for x, kind in zip(branch.variables, fields[branch.name], strict=True) if x == "_"]
+            if len(blank) > 1 and any(is_resource(kind, self.declarations) for kind in blank):
+                raise IllTyped(branch.body, f"{branch.name} drops a resource: name it, and use it once")
         return [(b, dict(zip(b.variables, fields[b.name], strict=True))) for b in term.branches]
 
     def _case(self, term: t.Case, env: Environment, held: Environment) -> tuple[Type, Used]:
@@ -414,7 +465,7 @@ class Checker:
         if self.language.name in ("D2", "D3") and name in ARRAYS:
             raise IllTyped(term, f"{self._language()} has no arrays")
         found, used = self.split(arguments, env, held, operator.resources)
-        result = operator.type([self.declarations.expose(kind) for kind in found])
+        result = operator.type([unfold(kind, self.declarations) for kind in found])
         if result is None:
             given = ", ".join(map(show_type, found))
             raise IllTyped(term, f"{name} has type {operator.signature}, and its arguments are {given}")
@@ -423,6 +474,8 @@ class Checker:
     def _resource_let(self, term: t.ResourceLet, env: Environment, held: Environment) -> tuple[Type, Used]:
         kind, used = self.rule(term.value, env, held)
         exposed = self.declarations.expose(kind)
+        if len(term.names) not in (1, 2) or twice(name.removeprefix("!") for name in term.names):
+            raise IllTyped(term, "letR binds one name, or two different ones")
         if len(term.names) == 2 and not isinstance(exposed, ty.Pair):
             raise IllTyped(term.value, f"letR (x, y) takes a pair, and this is {show_type(kind)}")
         kinds = (exposed.first, exposed.second) if len(term.names) == 2 else (kind,)  # type: ignore[attr-defined]

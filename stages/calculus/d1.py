@@ -177,7 +177,8 @@ class D1(Transformation):
     def inner(self, part: Type, d: Term, place: Callable[[Term], Term], use: Callable[[Var], Term]) -> Term:
         r"""let e = \_(z : part). d (place z) in use(e)"""
         z, e = self.fresh("z"), self.fresh("d")
-        return t.Let(e, t.LinearLambda(z, part, t.Apply(d, place(Var(z)))), use(Var(e)))
+        made_by = "Interleave" if isinstance(part, ty.Real) else ""
+        return t.Let(e, t.LinearLambda(z, part, t.Apply(d, place(Var(z))), made_by), use(Var(e)))
 
     def choice(self, type_: Type, x: Term, d: Term) -> Term:
         """case x of {C(y1, .., yn) -> DC(Interleave (y1, ..), ..); ..}"""
@@ -258,7 +259,7 @@ class D1(Transformation):
     def wrapped(self, x: str, source: Type, target: Type, inner: Callable[..., Term]) -> Term:
         r"""let x = Interleave (x, \_(z : s). z) in Deinterleave (D[t])"""
         z, y, d, given = self.fresh("z"), self.fresh("y"), self.fresh("d"), self.fresh("x")
-        start = t.LinearLambda(z, source, Var(z))
+        start = t.LinearLambda(z, source, Var(z), "Interleave" if isinstance(source, ty.Real) else "")
         result: Term = t.Let(y, inner(), self.deinterleave(target, Var(y)))
         if self.has_choice(source):
             v, e = self.fresh("v"), self.fresh("d")

@@ -44,8 +44,6 @@ __all__ = ["D2"]
 #: What is made of a value and the next id.
 Use = Callable[[Term, Term], Term]
 
-STAGED = ty.Named("Staged")
-
 
 class D2(D1):
     """Fig. 8."""
@@ -67,9 +65,14 @@ class D2(D1):
         """R -o Staged"""
         return ty.Linear(ty.REAL, self.codomain())
 
+    @property
+    def staged(self) -> ty.Named:
+        """Staged"""
+        return self.own_type("Staged")
+
     def codomain(self) -> Type:
         """Staged"""
-        return STAGED
+        return self.staged
 
     def arrow(self, argument: Type, result: Type) -> Type:
         """D[s -> t] = D[s] -> Int -> (D[t], Int)"""
@@ -77,7 +80,7 @@ class D2(D1):
 
     def synonyms(self) -> Mapping[str, Synonym]:
         """Staged"""
-        return {"Staged": Synonym("Staged", ty.Pair(self.c, self.calls()))}
+        return {self.staged.name: Synonym(self.staged.name, ty.Pair(self.c, self.calls()))}
 
     def calls(self) -> Type:
         """Map Int (R -o Staged, R)"""
@@ -191,7 +194,7 @@ class D2(D1):
 
     def call(self, d: Term, z: Term) -> Term:
         """SCall d z"""
-        return t.Apply(t.Apply(Var("SCall"), d), z)
+        return t.Apply(t.Apply(self.own("SCall"), d), z)
 
     def run_discrete(self, term: t.Discrete, i: Term, use: Use) -> Term:
         """An operation with a discrete result, on the values; `real` makes a constant."""
@@ -213,7 +216,7 @@ class D2(D1):
 
     def zero(self) -> Term:
         """0 : Staged"""
-        return t.Zero(STAGED)
+        return t.Zero(self.staged)
 
     def interface(self) -> tuple[Definition, ...]:
         """SCotan, SCall and SResolve."""
@@ -221,22 +224,31 @@ class D2(D1):
 
     def cotan(self) -> Definition:
         """SCotan c = (c, {})"""
-        body = t.LinearLambda("c", self.c, t.Tuple(Var("c"), t.Zero(self.calls())))
-        return Definition("SCotan", ty.Linear(self.c, STAGED), body)
+        made_by = "Interleave" if isinstance(self.c, ty.Real) else ""
+        body = t.LinearLambda("c", self.c, t.Tuple(Var("c"), t.Zero(self.calls())), made_by)
+        return Definition(self.own("SCotan").name, ty.Linear(self.c, self.staged), body)
 
     def calling(self) -> Definition:
         """SCall (i, f) x = (0, {i -> (f, x)})"""
         delayed = t.Singleton(Var("i"), t.Tuple(Var("f"), Var("x")))
         body = t.LinearLambda("x", ty.REAL, t.Tuple(t.Zero(self.c), delayed))
         return Definition(
-            "SCall", ty.Arrow(self.backpropagator(), self.linear()), lambda_(("i", "f"), self.backpropagator(), body)
+            self.own("SCall").name,
+            ty.Arrow(self.backpropagator(), self.linear()),
+            lambda_(("i", "f"), self.backpropagator(), body),
         )
 
     def resolving(self) -> tuple[Definition, ...]:
         """SResolve (c, m)"""
-        again = t.Apply(Var("SResolve"), t.Plus(t.Apply(Var("f"), Var("a")), t.Tuple(Var("c"), Var("rest"))))
+        again = t.Apply(self.own("SResolve"), t.Plus(t.Apply(Var("f"), Var("a")), t.Tuple(Var("c"), Var("rest"))))
         body = self.pop_or(Var("c"), again)
-        return (Definition("SResolve", ty.Linear(STAGED, self.c), t.Claim(lambda_(("c", "m"), STAGED, body))),)
+        return (
+            Definition(
+                self.own("SResolve").name,
+                ty.Linear(self.staged, self.c),
+                t.Claim(lambda_(("c", "m"), self.staged, body)),
+            ),
+        )
 
     def pop_or(self, empty: Term, again: Term) -> Term:
         """if m is empty then .. else let i = highest key in m; (f, a) = lookup i in m; rest = m without i in .."""
@@ -296,7 +308,8 @@ class D2(D1):
     def into(self, part: Type, d: Term, place: Callable[[Term], Term]) -> Callable[[Callable[[Var], Term]], Term]:
         r"""let e = \_(z : part). d (place z) in .."""
         z, e = self.fresh("z"), self.fresh("d")
-        made = t.LinearLambda(z, self.given_by(part), t.Apply(d, place(Var(z))))
+        made_by = "Interleave" if isinstance(self.given_by(part), ty.Real) else ""
+        made = t.LinearLambda(z, self.given_by(part), t.Apply(d, place(Var(z))), made_by)
         return lambda use: t.Let(e, made, use(Var(e)))
 
     def given_by(self, part: Type) -> Type:
@@ -345,14 +358,14 @@ class D2(D1):
         result = self.resolved(Var(d), target, source, Var(given))
         made: Term = let((y, d), self.deinterleave(target, Var(e)), t.Tuple(Var(y), result))
         made = t.Let(e, t.Fst(inner(Var(i))), made)
-        start = self.place(Var(x), Var("SCotan"), t.Integer(0), t.Tuple, source)
+        start = self.place(Var(x), self.own("SCotan"), t.Integer(0), t.Tuple, source)
         made = let((x, i), start, made)
         return t.Let(given, Var(x), made) if self.has_choice(source) else made
 
     def resolved(self, d: Term, target: Type, source: Type, x: Term) -> Term:
         r"""\_(z : t). SResolve (d z)"""
         z = self.fresh("z")
-        body = t.Apply(Var("SResolve"), t.Apply(d, Var(z)))
+        body = t.Apply(self.own("SResolve"), t.Apply(d, Var(z)))
         if self.has_choice(source):
             return t.Claim(t.Lambda(z, target, t.Plus(body, self.zeros(source, x))))
         return t.LinearLambda(z, target, body)

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from stages.calculus import terms as t
 from stages.calculus import types as ty
-from stages.calculus.d2 import D2, STAGED
+from stages.calculus.d2 import D2
 from stages.calculus.declarations import Constructor, Definition
 from stages.calculus.sugar import lambda_
 from stages.calculus.terms import Term, Var
@@ -38,11 +38,11 @@ class D3(D2):
 
     def codomain(self) -> Type:
         """Staged -> Staged"""
-        return ty.Arrow(STAGED, STAGED)
+        return ty.Arrow(self.staged, self.staged)
 
     def zero(self) -> Term:
         """id : Staged -> Staged"""
-        return t.Identity(STAGED)
+        return t.Identity(self.staged)
 
     def plus(self, left: Term, right: Term) -> Term:
         """Composition"""
@@ -53,21 +53,25 @@ class D3(D2):
     def cotan(self) -> Definition:
         """SCotan g (c, m) = (g c, m)"""
         change = ty.Arrow(self.c, self.c)
-        body = lambda_(("c", "m"), STAGED, t.Tuple(t.Apply(Var("g"), Var("c")), Var("m")))
-        return Definition("SCotan", ty.Linear(change, self.codomain()), t.LinearLambda("g", change, body))
+        body = lambda_(("c", "m"), self.staged, t.Tuple(t.Apply(Var("g"), Var("c")), Var("m")))
+        return Definition(
+            self.own("SCotan").name, ty.Linear(change, self.codomain()), t.LinearLambda("g", change, body)
+        )
 
     def calling(self) -> Definition:
         """SCall (i, f) x (c, m) = (c, {i -> (f, x)} + m)"""
         more = t.Plus(t.Singleton(Var("i"), t.Tuple(Var("f"), Var("x"))), Var("m"))
-        body = t.LinearLambda("x", ty.REAL, lambda_(("c", "m"), STAGED, t.Tuple(Var("c"), more)))
+        body = t.LinearLambda("x", ty.REAL, lambda_(("c", "m"), self.staged, t.Tuple(Var("c"), more)))
         return Definition(
-            "SCall", ty.Arrow(self.backpropagator(), self.linear()), lambda_(("i", "f"), self.backpropagator(), body)
+            self.own("SCall").name,
+            ty.Arrow(self.backpropagator(), self.linear()),
+            lambda_(("i", "f"), self.backpropagator(), body),
         )
 
     def resolving(self) -> tuple[Definition, ...]:
         """SResolve and its loop."""
-        resolve = t.Claim(t.Lambda("u", self.codomain(), t.Apply(Var("loop"), t.Apply(Var("u"), self.nothing()))))
-        return self.loop(self.c), Definition("SResolve", ty.Linear(self.codomain(), self.c), resolve)
+        resolve = t.Claim(t.Lambda("u", self.codomain(), t.Apply(self.own("loop"), t.Apply(Var("u"), self.nothing()))))
+        return self.loop(self.c), Definition(self.own("SResolve").name, ty.Linear(self.codomain(), self.c), resolve)
 
     def nothing(self) -> Term:
         """(0, {})"""
@@ -76,8 +80,12 @@ class D3(D2):
     def loop(self, result: Type) -> Definition:
         """loop (c, m)"""
         rest = t.Tuple(Var("c"), Var("rest"))
-        again = t.Apply(Var("loop"), t.Apply(t.Apply(Var("f"), Var("a")), rest))
-        return Definition("loop", ty.Arrow(STAGED, result), lambda_(("c", "m"), STAGED, self.pop_or(Var("c"), again)))
+        again = t.Apply(self.own("loop"), t.Apply(t.Apply(Var("f"), Var("a")), rest))
+        return Definition(
+            self.own("loop").name,
+            ty.Arrow(self.staged, result),
+            lambda_(("c", "m"), self.staged, self.pop_or(Var("c"), again)),
+        )
 
     # The wrapper
 
@@ -117,4 +125,4 @@ class D3(D2):
             return super().resolved(d, target, source, x)
         z = self.fresh("z")
         start = t.Tuple(self.zeros(source, x), t.Zero(self.calls()))
-        return t.Claim(t.Lambda(z, target, t.Apply(Var("loop"), t.Apply(t.Apply(d, Var(z)), start))))
+        return t.Claim(t.Lambda(z, target, t.Apply(self.own("loop"), t.Apply(t.Apply(d, Var(z)), start))))

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from stages.calculus import terms as t
 from stages.calculus import types as ty
-from stages.calculus.d2 import STAGED
 from stages.calculus.declarations import Definition
 from stages.calculus.sparse import Sparse
 from stages.calculus.sugar import if_, lambda_, let
@@ -39,7 +38,7 @@ class D4(Sparse):
 
     def codomain(self) -> Type:
         """Staged ->R Staged"""
-        return ty.Resource(STAGED, STAGED)
+        return ty.Resource(self.staged, self.staged)
 
     def collector(self) -> Type:
         """Array R"""
@@ -69,14 +68,14 @@ class D4(Sparse):
 
     def allocating(self) -> Definition:
         """SAlloc i_inp i_out f"""
-        f = ty.Resource(STAGED, ty.Bang(self.collected()))
+        f = ty.Resource(self.staged, ty.Bang(self.collected()))
         unused = t.Tuple(t.LinearLambda("z", ty.REAL, self.zero()), t.Literal(0.0))
         beside = t.Primitive("allocBeside", (Var("i_out"), unused, Var("c")))
         made = t.ResourceLambda("c", self.collector(), t.Apply(Var("f"), beside))
         body = t.Primitive("alloc", (Var("i_inp"), t.Literal(0.0), made))
         curried = t.Lambda("i_inp", ty.INT, t.Lambda("i_out", ty.INT, t.Lambda("f", f, body)))
         kind = ty.Arrow(ty.INT, ty.Arrow(ty.INT, ty.Arrow(f, self.collected())))
-        return Definition("SAlloc", kind, curried)
+        return Definition(self.own("SAlloc").name, kind, curried)
 
     def calling(self) -> Definition:
         """SCall (i, f) a"""
@@ -84,35 +83,39 @@ class D4(Sparse):
         change = t.Tuple(Var("c"), t.Primitive("modify", (Var("i"), place, Var("m"))))
         body = t.LinearLambda("a", ty.REAL, self.on_staged(change))
         return Definition(
-            "SCall", ty.Arrow(self.backpropagator(), self.linear()), lambda_(("i", "f"), self.backpropagator(), body)
+            self.own("SCall").name,
+            ty.Arrow(self.backpropagator(), self.linear()),
+            lambda_(("i", "f"), self.backpropagator(), body),
         )
 
     def cotan(self) -> Definition:
         """SOneHot i a"""
         place = t.Lambda("b", ty.REAL, t.Plus(Var("a"), Var("b")))
         change = t.Tuple(t.Primitive("modify", (Var("i"), place, Var("c"))), Var("m"))
-        body = t.LinearLambda("a", ty.REAL, self.on_staged(change))
-        return Definition("SOneHot", ty.Arrow(ty.INT, self.linear()), t.Lambda("i", ty.INT, body))
+        body = t.LinearLambda("a", ty.REAL, self.on_staged(change), "Interleave")
+        return Definition(self.own("SOneHot").name, ty.Arrow(ty.INT, self.linear()), t.Lambda("i", ty.INT, body))
 
     def on_staged(self, body: Term) -> Term:
         r"""\R(c, m). body"""
-        return t.ResourceLambda("s", STAGED, t.ResourceLet(("c", "m"), Var("s"), body))
+        return t.ResourceLambda("s", self.staged, t.ResourceLet(("c", "m"), Var("s"), body))
 
     def resolving(self) -> tuple[Definition, ...]:
         """SResolve and its loop."""
         i = Var("i")
         rest = t.Apply(t.Apply(Var("f"), Var("a")), t.Tuple(Var("c"), Var("m")))
-        step = let(("f", "a"), Var("u"), t.Apply(t.Apply(Var("loop"), t.Discrete("-#", (i, t.Integer(1)))), rest))
+        step = let(("f", "a"), Var("u"), t.Apply(t.Apply(self.own("loop"), t.Discrete("-#", (i, t.Integer(1)))), rest))
         step = self.on_staged(t.ResourceLet(("!u", "m"), t.Primitive("get", (i, Var("m"))), step))
-        loop = t.Lambda("i", ty.INT, if_(t.Discrete("<#", (i, t.Integer(0))), t.Identity(STAGED), step))
+        loop = t.Lambda("i", ty.INT, if_(t.Discrete("<#", (i, t.Integer(0))), t.Identity(self.staged), step))
         last = t.Discrete("-#", (Var("i_out"), t.Integer(1)))
         done = t.ResourceLet(
-            ("c", "m"), t.Apply(t.Apply(Var("loop"), last), Var("s")), t.Primitive("dealloc", (Var("m"), Var("c")))
+            ("c", "m"), t.Apply(t.Apply(self.own("loop"), last), Var("s")), t.Primitive("dealloc", (Var("m"), Var("c")))
         )
-        resolve = t.Lambda("i_out", ty.INT, t.ResourceLambda("s", STAGED, done))
+        resolve = t.Lambda("i_out", ty.INT, t.ResourceLambda("s", self.staged, done))
         return (
-            Definition("loop", ty.Arrow(ty.INT, self.codomain()), loop),
-            Definition("SResolve", ty.Arrow(ty.INT, ty.Resource(STAGED, self.collector())), resolve),
+            Definition(self.own("loop").name, ty.Arrow(ty.INT, self.codomain()), loop),
+            Definition(
+                self.own("SResolve").name, ty.Arrow(ty.INT, ty.Resource(self.staged, self.collector())), resolve
+            ),
         )
 
     # The wrapper
@@ -120,7 +123,7 @@ class D4(Sparse):
     def rebuilt(self, rebuild: Term, d: Term, target: Type, inputs: Term, ids: Term) -> Term:
         r"""linear(\(z : t). rebuild (SAlloc i i' (\R(s). freeze (SResolve i' (d z s)))))"""
         z, s = self.fresh("z"), self.fresh("s")
-        resolved = t.Apply(t.Apply(Var("SResolve"), ids), t.Apply(t.Apply(d, Var(z)), Var(s)))
-        run = t.ResourceLambda(s, STAGED, t.Primitive("freeze", (resolved,)))
-        made = t.Apply(t.Apply(t.Apply(Var("SAlloc"), inputs), ids), run)
+        resolved = t.Apply(t.Apply(self.own("SResolve"), ids), t.Apply(t.Apply(d, Var(z)), Var(s)))
+        run = t.ResourceLambda(s, self.staged, t.Primitive("freeze", (resolved,)))
+        made = t.Apply(t.Apply(t.Apply(self.own("SAlloc"), inputs), ids), run)
         return t.Claim(t.Lambda(z, target, t.Apply(rebuild, made)))

@@ -3,7 +3,7 @@ r"""Call-by-value evaluation, with a count of steps.
 One step is the evaluation of one term: a variable, a literal, a pair, a call, an operation of the table or one of its
 partial derivatives. What costs more adds to the count:
 
-    0[t], b + b'            1 for every scalar, () and constructor that is made or added; for a map
+    0[t], b + b'            1 for every scalar, (), pair and constructor that is made or added; for a map
     Map, n and m <= n keys  union: m (1 + log2(n/m + 1));   highest, lookup, delete: 1 + log2(n + 1)      (staged.py)
     arrays                  alloc, allocBeside: 1 for every element;   get, set, modify, ...: 1           (arrays.py)
 
@@ -26,10 +26,9 @@ from stages.calculus.arrays import ARRAYS
 from stages.calculus.declarations import Declarations, Program
 from stages.calculus.discrete import DISCRETE
 from stages.calculus.errors import StepLimit
-from stages.calculus.kinds import is_monoid
 from stages.calculus.staged import MAPS
-from stages.calculus.types import Int, Map, Pair, Real, Type, Unit
-from stages.calculus.values import EMPTY, FALSE, IDENTITY, TRUE, ZERO, Closure, Composed, Made, Tree, is_function
+from stages.calculus.types import BOOL, Arrow, Int, Map, Pair, Real, Resource, Type, Unit
+from stages.calculus.values import EMPTY, FALSE, IDENTITY, TRUE, Closure, Composed, Formal, Made, Tree, is_function
 
 __all__ = ["Machine", "Tail", "evaluate", "log2"]
 
@@ -138,8 +137,10 @@ class Machine:
             self.step(small * (1 + log2(large // max(small, 1))))
             return Tree(ordered_map.union_with(_merge, a.root, b.root))
         self.step(1)
-        if a is ZERO or b is ZERO:
-            return b if a is ZERO else a
+        if isinstance(a, Formal) or isinstance(b, Formal):
+            return b if isinstance(a, Formal) else a
+        if is_function(a):
+            return Composed(a, b)
         if isinstance(a, Made):
             if a.name != b.name:
                 raise ValueError(
@@ -150,11 +151,15 @@ class Machine:
                 fields.append((yield self.plus(x, y)))
             return Made(a.name, tuple(fields))
         if isinstance(a, tuple) and a:
-            if is_function(a[0]):
-                return _merge(a, b)
             first = yield self.plus(a[0], b[0])
             return first, (yield self.plus(a[1], b[1]))
         return () if a == () else a + b
+
+    def zeros(self, type_: Type) -> tuple[str, tuple[Any, ...]]:
+        """The first constructor of a sum or data type, and 0 for each of its fields."""
+        constructors = self.declarations.constructors(type_)
+        assert constructors
+        return constructors[0].name, tuple([self.zero(field) for field in constructors[0].fields])
 
     def zero(self, type_: Type) -> Any:
         """0 of the type."""
@@ -170,8 +175,10 @@ class Machine:
                 return self.zero(first), self.zero(second)
             case Map():
                 return EMPTY
-        assert is_monoid(type_, self.declarations, endomorphisms=False), type_
-        return ZERO
+            case Arrow() | Resource():
+                return IDENTITY
+            case choice:
+                return Formal(choice)
 
 
 def evaluate(program: Program, *arguments: Any, limit: float = float("inf")) -> Any:
@@ -249,8 +256,9 @@ def _discrete(machine: Machine, term: t.Discrete, environment: Environment) -> R
     xs = []
     for argument in term.arguments:
         xs.append((yield argument, environment))
-    found = DISCRETE[term.name].compute(*xs)
-    return (TRUE if found else FALSE) if isinstance(found, bool) else found
+    line = DISCRETE[term.name]
+    found = line.compute(*xs)
+    return (TRUE if found else FALSE) if line.result == BOOL else found
 
 
 def _letrec(machine: Machine, term: t.Letrec, environment: Environment) -> Rule:
@@ -270,6 +278,9 @@ def _con(machine: Machine, term: t.Con, environment: Environment) -> Rule:
 
 def _case(machine: Machine, term: t.Case, environment: Environment) -> Rule:
     made = yield term.scrutinee, environment
+    if isinstance(made, Formal):  # a linear body is 0 in every branch
+        name, fields = machine.zeros(made.type)
+        made = Made(name, fields)
     branch = next(branch for branch in term.branches if branch.name == made.name)
     return Tail(branch.body, {**environment, **dict(zip(branch.variables, made.fields, strict=True))})
 

@@ -1,7 +1,7 @@
 r"""What a type is: equal to another one, first-order, a commutative monoid, a resource.
 
     monoid      R | () | Int | (m, m) | m + m | T t1 .. tn with such fields with 0 and +, elementwise (Fig. 5)
-                | Map Int m | Map Int (m -o t, m)                           union; arguments of one function are added
+                | Map Int R | Map Int (R -o t, R)                           union; arguments of one function are added
                 | t -> t | t ->R t                                          id and composition (section 5)
     resource    Array t, and pairs, sums and data with one in it
     first-order no function in it
@@ -32,7 +32,16 @@ from stages.calculus.types import (
     parts,
 )
 
-__all__ = ["first_order", "is_monoid", "is_resource", "same", "unknown_name"]
+__all__ = [
+    "first_order",
+    "is_collection",
+    "is_monoid",
+    "is_resource",
+    "names",
+    "same",
+    "unfold",
+    "unknown_name",
+]
 
 
 def same(a: Type, b: Type, known: Declarations, assumed: frozenset[tuple[Type, Type]] = frozenset()) -> bool:
@@ -58,20 +67,20 @@ def is_monoid(type_: Type, known: Declarations, endomorphisms: bool = True) -> b
                 return True
             case Arrow(a, b) | Resource(a, b):
                 return endomorphisms and same(a, b, known)
-            case Map(value):
-                match known.expose(value):
-                    case Pair(Linear(a, _), argument) if same(a, argument, known):
-                        return is_monoid(argument, known, endomorphisms)
-                return None
+            case Map():
+                return True
             case Pair() | Sum() | Named():
                 return None
         return False
 
-    return _everywhere(holds, type_, known)
+    return _everywhere(holds, type_, known, False)
 
 
 def first_order(type_: Type, known: Declarations) -> bool:
-    """Whether no function is in it, and nothing that only a target language has: what a program may take and give."""
+    """Whether no function is in it, and nothing that only a target language has: what a program may take and give.
+
+    A synonym that contains itself is not: no finite value has such a type.
+    """
 
     def holds(t: Type) -> bool | None:
         match t:
@@ -81,7 +90,7 @@ def first_order(type_: Type, known: Declarations) -> bool:
                 return None
         return False
 
-    return _everywhere(holds, type_, known)
+    return _everywhere(holds, type_, known, False)
 
 
 def is_resource(type_: Type, known: Declarations) -> bool:
@@ -95,7 +104,7 @@ def is_resource(type_: Type, known: Declarations) -> bool:
                 return None
         return True
 
-    return not _everywhere(free, type_, known)
+    return not _everywhere(free, type_, known, True)
 
 
 def unknown_name(type_: Type, known: Declarations) -> str | None:
@@ -110,17 +119,67 @@ def unknown_name(type_: Type, known: Declarations) -> str | None:
     return next((wrong for part in parts(type_) if (wrong := unknown_name(part, known))), None)
 
 
+def is_collection(value: Type, known: Declarations) -> bool:
+    """Whether there are maps of such values: numbers, and delayed calls with their arguments."""
+    match known.expose(value):
+        case Real():
+            return True
+        case Pair(first, second):
+            function = known.expose(first)
+            return isinstance(function, Linear) and all(
+                isinstance(known.expose(t), Real) for t in (function.argument, second)
+            )
+    return False
+
+
+def unfold(type_: Type, known: Declarations, within: frozenset[str] = frozenset()) -> Type:
+    """The type with all synonyms unfolded, but for those that contain themselves."""
+    if isinstance(type_, Named):
+        declared = known.types.get(type_.name)
+        if isinstance(declared, Synonym):
+            if type_.name in within or type_.name in names(declared.type, known):
+                return type_
+            return unfold(declared.type, known, within | {type_.name})
+        return Named(type_.name, tuple([unfold(a, known, within) for a in type_.arguments]))
+    inner = [unfold(part, known, within) for part in parts(type_)]
+    return type(type_)(*inner) if inner else type_
+
+
+def names(type_: Type, known: Declarations) -> set[str]:
+    """All declared types that a type refers to, those in declarations included."""
+    found: set[str] = set()
+    todo = [type_]
+    while todo:
+        t = todo.pop()
+        todo.extend(parts(t))
+        if isinstance(t, Named) and t.name not in found:
+            found.add(t.name)
+            declared = known.types.get(t.name)
+            if isinstance(declared, Synonym):
+                todo.append(declared.type)
+            elif declared is not None:
+                todo.extend(field for c in declared.constructors for field in c.fields)
+    return found
+
+
 def _everywhere(
-    holds: Callable[[Type], bool | None], type_: Type, known: Declarations, seen: frozenset[Type] = frozenset()
+    holds: Callable[[Type], bool | None],
+    type_: Type,
+    known: Declarations,
+    recursive: bool,
+    seen: frozenset[Type] = frozenset(),
 ) -> bool:
-    """Whether `holds` says so; where it says None, of all parts of the type. A type within itself is taken on trust."""
+    """Whether `holds` says so; where it says None, of all parts of the type.
+
+    A data type within itself is taken on trust; of a synonym within itself, `recursive` says.
+    """
     type_ = known.expose(type_)
     if (answer := holds(type_)) is not None:
         return answer
     if type_ in seen:
-        return True
+        return recursive or isinstance(type_, Named)
     inner = parts(type_)
     if isinstance(type_, Named):
         constructors = known.constructors(type_)
         inner = tuple([field for c in constructors for field in c.fields]) if constructors is not None else ()
-    return all(_everywhere(holds, part, known, seen | {type_}) for part in inner)
+    return all(_everywhere(holds, part, known, recursive, seen | {type_}) for part in inner)

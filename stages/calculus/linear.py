@@ -73,8 +73,9 @@ class Bodies:
                 self.ordinary.expect(argument, self.rule(argument, env, zs), kind.argument, "the argument")
                 return kind.result
             case t.Partial(name, _, arguments, body):
-                hole = t.Partial(name, b.index, arguments, t.Literal(0.0))
-                self.outside(hole, env, zs)
+                self.ordinary.partial(b)
+                for part in arguments:
+                    self.ordinary.expect(part, self.outside(part, env, zs), ty.REAL, f"an argument of {name}")
                 self.ordinary.expect(body, self.rule(body, env, zs), ty.REAL, "what a partial derivative is applied to")
                 return ty.REAL
             case t.Plus(left, right):
@@ -97,9 +98,11 @@ class Bodies:
                 return self.case(b, self.rule(scrutinee, env, zs), env, zs)
             case t.Singleton(key, value):
                 self.ordinary.expect(key, self.outside(key, env, zs), ty.INT, "a key")
-                return ty.Map(self.call(value, env, zs) or self.rule(value, env, zs))
+                return self.ordinary.form(b, ty.Map(self.call(value, env, zs) or self.rule(value, env, zs)))
             case t.Lambda(name, type_, body) | t.ResourceLambda(name, type_, body):
                 self.ordinary.form(b, type_)
+                if isinstance(b, t.Lambda):
+                    self.ordinary.unrestricted(b, name, type_)
                 self.act(body, (name,), type_, {name: ((name,), type_)}, env, zs)
                 return (ty.Arrow if isinstance(b, t.Lambda) else ty.Resource)(type_, type_)
         raise IllTyped(b, "this is no part of a linear body")
@@ -151,17 +154,21 @@ class Bodies:
         env: Environment,
         zs: Environment,
     ) -> None:
-        """e(p), with names for parts."""
+        """e(p), with names for parts, which hide other variables of these names."""
+        zs = {z: found for z, found in zs.items() if z not in parts}
         names = {x: found for x, found in env.items() if x not in parts}
         if self.part(e, parts) == (p, kind):
             return None
         match e:
             case t.Let(name, value, body) if found := self.part(value, parts):
                 return self.act(body, p, kind, {**parts, name: found}, env, zs)
-            case t.ResourceLet((first, second), value, body) if found := self.part(value, parts):
+            case t.ResourceLet((first, second), value, body) if (
+                (found := self.part(value, parts)) and first != second and not any(x[0] == "!" for x in e.names)
+            ):
                 halves = self.halves(value, found)
                 return self.act(body, p, kind, {**parts, first: halves[0], second: halves[1]}, env, zs)
-            case t.Plus(b, rest) | t.Plus(rest, b) if self.path(rest, parts) == p:
+            case t.Plus(left, right) if p in (self.path(left, parts), self.path(right, parts)):
+                b = left if self.path(right, parts) == p else right
                 self.ordinary.monoid(e, kind)
                 self.ordinary.expect(b, self.rule(b, names, zs), kind, "what is added to the part")
                 return None
@@ -174,7 +181,7 @@ class Bodies:
                 return self.pair(e, left, right, p, kind, parts, env, zs)
             case t.Case(scrutinee, _) if self.path(scrutinee, parts) == p:
                 for branch, variables in self.ordinary.branches(e, kind):
-                    self.constructor(e, branch, variables, p, parts, env, zs)
+                    self.constructor(kind, branch, variables, p, parts, env, zs)
                 return None
             case t.Primitive("modify", (index, function, rest)) if self.path(rest, parts) == p:
                 self.ordinary.expect(index, self.outside(index, names, zs), ty.INT, "an index")
@@ -213,7 +220,7 @@ class Bodies:
 
     def constructor(
         self,
-        e: Term,
+        type_: Type,
         branch: t.Branch,
         variables: dict[str, Type],
         p: Path,
@@ -228,6 +235,7 @@ class Bodies:
         if not isinstance(body, t.Con) or body.name != branch.name or len(body.arguments) != len(named):
             raise IllTyped(body, f"this must be a {branch.name} of the same parts, of which one may change")
         self.ordinary.fields(body)
+        self.ordinary.expect(body, body.type, type_, "the constructor")
         changed = [k for k, x in enumerate(branch.variables) if self.path(body.arguments[k], inner) != named[x][0]]
         if len(changed) > 1:
             raise IllTyped(body, "only one part may change")

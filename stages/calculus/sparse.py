@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 
 from stages.calculus import terms as t
 from stages.calculus import types as ty
-from stages.calculus.d2 import STAGED, Use
+from stages.calculus.d2 import Use
 from stages.calculus.d3 import D3
 from stages.calculus.declarations import Constructor, Definition, Synonym
 from stages.calculus.sugar import lambda_, let
@@ -38,7 +38,7 @@ class Sparse(D3):
 
     def synonyms(self) -> Mapping[str, Synonym]:
         """Staged"""
-        return {"Staged": Synonym("Staged", ty.Pair(self.collector(), self.calls()))}
+        return {self.staged.name: Synonym(self.staged.name, ty.Pair(self.collector(), self.calls()))}
 
     def collector(self) -> Type:
         """Map Int R"""
@@ -53,15 +53,15 @@ class Sparse(D3):
     def cotan(self) -> Definition:
         """SOneHot i z (c, m) = ({i -> z} + c, m)"""
         more = t.Plus(t.Singleton(Var("i"), Var("z")), Var("c"))
-        body = t.LinearLambda("z", ty.REAL, lambda_(("c", "m"), STAGED, t.Tuple(more, Var("m"))))
-        return Definition("SOneHot", ty.Arrow(ty.INT, self.linear()), t.Lambda("i", ty.INT, body))
+        body = t.LinearLambda("z", ty.REAL, lambda_(("c", "m"), self.staged, t.Tuple(more, Var("m"))), "Interleave")
+        return Definition(self.own("SOneHot").name, ty.Arrow(ty.INT, self.linear()), t.Lambda("i", ty.INT, body))
 
     def resolving(self) -> tuple[Definition, ...]:
         """SResolve and its loop."""
         start = t.Tuple(t.Zero(self.collector()), t.Zero(self.calls()))
-        body = t.Lambda("u", self.codomain(), t.Apply(Var("loop"), t.Apply(Var("u"), start)))
+        body = t.Lambda("u", self.codomain(), t.Apply(self.own("loop"), t.Apply(Var("u"), start)))
         kind = ty.Arrow(self.codomain(), self.collector())
-        return self.loop(self.collector()), Definition("SResolve", kind, body)
+        return self.loop(self.collector()), Definition(self.own("SResolve").name, kind, body)
 
     def lookup(self, i: Term, a: Term) -> Term:
         """The scalar of number i."""
@@ -78,7 +78,7 @@ class Sparse(D3):
 
         match self.source.expose(type_):
             case ty.Real():
-                dual = t.Tuple(x, t.Tuple(i, t.Apply(Var("SOneHot"), i)))
+                dual = t.Tuple(x, t.Tuple(i, t.Apply(self.own("SOneHot"), i)))
                 return self.bind(t.Tuple(t.Tuple(dual, rebuild(self.lookup(i, Var(a)))), self.next(i)), use)
             case ty.Unit() | ty.Int():
                 return use(t.Tuple(x, rebuild(x)), i)
@@ -147,4 +147,4 @@ class Sparse(D3):
     def rebuilt(self, rebuild: Term, d: Term, target: Type, inputs: Term, ids: Term) -> Term:
         r"""linear(\(z : t). rebuild (SResolve (d z)))"""
         z = self.fresh("z")
-        return t.Claim(t.Lambda(z, target, t.Apply(rebuild, t.Apply(Var("SResolve"), t.Apply(d, Var(z))))))
+        return t.Claim(t.Lambda(z, target, t.Apply(rebuild, t.Apply(self.own("SResolve"), t.Apply(d, Var(z))))))

@@ -6,7 +6,7 @@ r"""Maps: what Staged is made of in D2 and D3 (section 4), and with sparse cotan
                                                           with t = (s -o c, s): one function, the sum of its arguments
     empty m     : ()+()
     highest m   : Int                                     the highest key
-    lookup i m  : t                                       with t = R, 0 where i is no key
+    lookup i m  : t                                       with t = R, 0 where i is no key; i is one otherwise
     delete i m  : Map Int t
 
 All take logarithmic time (evaluate.py says how much is counted).
@@ -57,6 +57,8 @@ def _highest(machine: Any, m: Tree) -> Any:
 def _lookup(machine: Any, i: int, m: Tree) -> Any:
     machine.step(len(m).bit_length())
     yield from ()
+    if m.root is not None and isinstance(m.root.value, tuple) and ordered_map.find(m.root, i) is None:
+        raise ValueError(f"{i} is no key of the map")
     return ordered_map.find(m.root, i, 0.0)
 
 

@@ -28,6 +28,7 @@ from stages.calculus.terms import (
     Branch,
     Case,
     Con,
+    Function,
     Integer,
     Lambda,
     Letrec,
@@ -57,7 +58,8 @@ class Transformation(ABC):
 
     def __init__(self, c: Type, declarations: Declarations | None = None, taken: frozenset[str] = frozenset()) -> None:
         self.c, self.source = c, declarations or Declarations()
-        self.taken = set(taken)
+        # a pattern's hidden variable is _x_y: no part of such a name is free either
+        self.taken = set(taken) | {part for name in taken if name.startswith("_") for part in name.split("_")}
         self.counters: dict[str, itertools.count[int]] = {}
         self.definitions: dict[str, Definition] = {}
         self.functions: dict[tuple[str, Type], str] = {}  # those of Wrap, for data types
@@ -105,7 +107,7 @@ class Transformation(ABC):
                 declared = self.source.types[name]
                 if isinstance(declared, Synonym):
                     return self.type(declared.type)
-                return ty.Named(f"D{name}", tuple([self.type(a) for a in arguments]))
+                return ty.Named(self.own_type(f"D{name}").name, tuple([self.type(a) for a in arguments]))
         return t
 
     def environment(self, types: Mapping[str, Type]) -> dict[str, Type]:
@@ -115,8 +117,8 @@ class Transformation(ABC):
     def declarations(self) -> Declarations:
         """The program's data types, their images, and the synonyms."""
         images = {
-            f"D{data.name}": DataType(
-                f"D{data.name}",
+            (name := self.own_type(f"D{data.name}").name): DataType(
+                name,
                 data.parameters,
                 tuple(Constructor(f"D{c.name}", tuple([self.type(f) for f in c.fields])) for c in data.constructors),
             )
@@ -135,6 +137,18 @@ class Transformation(ABC):
         """The constructor that C is sent to: DC; inl and inr stay."""
         return constructor if constructor in ("inl", "inr") else f"D{constructor}"
 
+    def own(self, name: str) -> Var:
+        """One of the transformed program's functions; it has another name where the program has this one."""
+        while name in self.taken:
+            name += "'"
+        return Var(name)
+
+    def own_type(self, name: str) -> ty.Named:
+        """One of the transformed program's types, likewise."""
+        while name in self.source.types:
+            name += "'"
+        return ty.Named(name)
+
     def fresh(self, base: str) -> str:
         """A name that the program does not have: base1, base2, ..."""
         count = self.counters.setdefault(base, itertools.count(1))
@@ -145,6 +159,7 @@ class Transformation(ABC):
     @classmethod
     def wrap(cls, program: Program) -> Program:
         """Wrap[P] for a program P : s -> t without functions in s and t; IllTyped for others."""
+        program = _one_term(program)
         kind = program.declarations.expose(check(program, "source"))
         if not isinstance(kind, ty.Arrow):
             raise IllTyped(program.term, f"Wrap takes a function, and this has type {show_type(kind)}")
@@ -167,6 +182,7 @@ class Transformation(ABC):
     @classmethod
     def of(cls, program: Program, kind: Type) -> Program:
         """D[t] of a program of type s -> t with c = s (of another program, with c = ()), and what it refers to."""
+        program = _one_term(program)
         c = kind.argument if isinstance(kind, ty.Arrow) else ty.UNIT
         self = cls(c, program.declarations, frozenset(_names(program.term)))
         return Program(self.term(program.term), self.declarations(), self.interface())
@@ -237,6 +253,20 @@ class Transformation(ABC):
         """let (x, y) = pair in use(x, y)"""
         x, y = self.fresh("x"), self.fresh("y")
         return let((x, y), pair, use(Var(x), Var(y)))
+
+
+def _one_term(program: Program) -> Program:
+    """The program with its definitions as a letrec around its term, if it has any."""
+    if not program.definitions:
+        return program
+    check(program, "source")
+    functions = []
+    for d in program.definitions:
+        kind = program.declarations.expose(d.type)
+        assert isinstance(d.term, Lambda)
+        assert isinstance(kind, ty.Arrow)
+        functions.append(Function(d.name, kind, d.term.name, d.term.body))
+    return Program(Letrec(tuple(functions), program.term), program.declarations)
 
 
 def _names(term: Term) -> set[str]:

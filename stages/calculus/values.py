@@ -23,10 +23,10 @@ __all__ = [
     "FALSE",
     "IDENTITY",
     "TRUE",
-    "ZERO",
     "Cells",
     "Closure",
     "Composed",
+    "Formal",
     "Made",
     "Tree",
     "is_function",
@@ -43,6 +43,13 @@ class Made(NamedTuple):
 
 
 TRUE, FALSE = Made("inl", ((),)), Made("inr", ((),))
+
+
+@dataclass(frozen=True, slots=True)
+class Formal:
+    """The 0 of a sum or data type, which has none of its constructors."""
+
+    type: Type
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +95,7 @@ class _Constant:
         return self.name
 
 
-IDENTITY, ZERO, EMPTY = _Constant("IDENTITY"), _Constant("ZERO"), Tree(None)
+IDENTITY, EMPTY = _Constant("IDENTITY"), Tree(None)
 
 
 def is_function(value: Any) -> bool:
