@@ -4,7 +4,7 @@ D2 to D4 share tables: `D` stands for D[R] there, and `zero` and `plus` for 0 an
 """
 
 import re
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import pytest
 

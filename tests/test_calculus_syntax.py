@@ -1,6 +1,6 @@
 """Reading and writing the calculus: parse(show(t)) = t, the spellings, the sugar, and what the errors say."""
 
-# ruff: noqa: RUF001 (the unicode spelling of R is what is tested)
+
 
 import math
 

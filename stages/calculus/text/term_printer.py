@@ -262,8 +262,9 @@ class TermPrinter(TypePrinter):
             chain.append((term, self.term(term.first, 0, body)))
             term = term.second
         document = self.term(term, 0, body)
-        for node, first in reversed(chain):
-            document = self.marked(node, [first, ",", LINE, document])
+        for index, (node, first) in reversed(list(enumerate(chain))):
+            document = [first, ",", LINE, document]
+            document = self.marked(node, document) if index else document  # the whole is marked with its parentheses
         return Group(["(", Nest(document), ")"])
 
 
