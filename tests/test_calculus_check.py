@@ -342,6 +342,7 @@ def test_the_source_language_has_no_declarations_of_later_types(declaration):
 
 
 RIGHT = [
+    "data List a = Nil | Cons a (List a); data Rose a = Rose a (List (Rose a)); \\(x : Rose R). x",
     r"\_(z : R). \(a : R). a + z",
     "type A = Array R; alloc(3, 0.0, \\R(a : A). freeze(a))",
     "type D = R; \\(x : (D, R)). \\R(a : Array (R, R)). set(0, x, a)",

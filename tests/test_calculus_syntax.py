@@ -1,7 +1,5 @@
 """Reading and writing the calculus: parse(show(t)) = t, the spellings, the sugar, and what the errors say."""
 
-
-
 import math
 
 import pytest

@@ -12,11 +12,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from stages.calculus.declarations import DataType, Declarations, Definition, Synonym
-from stages.calculus.kinds import names, unknown_name
+from stages.calculus.kinds import unknown_name
 from stages.calculus.terms import Claim, Identity, Lambda, LinearLambda, ResourceLambda
 from stages.calculus.types import Named, Parameter, Type, parts
 
 __all__ = ["parameters", "twice", "wrong_data", "wrong_definition", "wrong_synonym"]
+
+_DEEP = 12  # levels of types in types, where a data type is taken for one that never ends
 
 
 def twice(found: Iterable[str]) -> str | None:
@@ -44,13 +46,8 @@ def wrong_data(data: DataType, known: Declarations) -> str | None:
             return wrong
         if free := parameters(field) - set(data.parameters):
             return f"{min(free)} is no parameter of {data.name}"
-        for inner in _named(field):
-            if data.name in names(inner, known) and any(
-                not isinstance(argument, Parameter) and parameters(argument) for argument in inner.arguments
-            ):
-                return (
-                    f"{data.name} contains itself at another type ({inner.name} of {data.name}'s parameters in a type)"
-                )
+    if not _regular(data, known):
+        return f"{data.name} contains itself at ever larger types"
     return None
 
 
@@ -75,6 +72,26 @@ def wrong_definition(definition: Definition) -> str | None:
     if isinstance(definition.term, (Lambda, LinearLambda, ResourceLambda, Identity, Claim)):
         return None
     return f"{definition.name} is no function: bind other values by let"
+
+
+def _regular(data: DataType, known: Declarations) -> bool:
+    """Whether a data type contains itself and others at finitely many types, which are not very deep then."""
+    seen: set[Named] = set()
+    todo = [Named(data.name, tuple([Parameter(name) for name in data.parameters]))]
+    while todo:
+        whole = todo.pop()
+        if whole in seen:
+            continue
+        if _depth(whole) > _DEEP:
+            return False
+        seen.add(whole)
+        fields = [field for c in known.constructors(whole) or () for field in c.fields]
+        todo.extend(inner for field in fields for inner in _named(field))
+    return True
+
+
+def _depth(type_: Type) -> int:
+    return 1 + max([_depth(part) for part in parts(type_)], default=0)
 
 
 def _named(type_: Type) -> Iterator[Named]:
