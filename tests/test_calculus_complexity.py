@@ -1,8 +1,16 @@
-"""Section 4.1's criterion: cost (snd (Wrap[P] x) dy) <= c (cost (P x) + size x), by the evaluator's counts."""
+"""Section 4.1's criterion: cost (snd (Wrap[P] x) dy) <= c (cost (P x) + size x), by the evaluator's counts.
+
+`python tests/test_calculus_complexity.py 4000` prints how the ratio is distributed over so many generated programs.
+"""
 
 import math
+import random
+import sys
 
 import pytest
+from calculus_generator import closed_program, closed_programs
+from hypothesis import assume, given
+from test_calculus_properties import STEPS, few, like, many
 
 from stages.calculus import TRANSFORMATIONS, evaluate
 from stages.calculus.complexity import FAMILIES, measure, size
@@ -43,6 +51,39 @@ def test_the_others_break_it_where_the_paper_says(family, name):
         assert large < 1.15 * small
 
 
+BOUND = 100  # the constant c of the criterion; the largest ratio seen in 4,000 programs is 74, the median 19
+
+
+def both(of):
+    """What D4 and the sparse version cost on a generated program; None if it takes long or fails."""
+    try:
+        y = evaluate(of.program, of.x, limit=STEPS)
+    except (StepLimit, ArithmeticError, ValueError):
+        return None
+    return [measure(TRANSFORMATIONS[name], of.program, of.x, like(y, 1)) for name in ("D4", "sparse")]
+
+
+def keeps_the_criterion(of):
+    found = both(of)
+    assume(found is not None)
+    arrays, sparse = found
+    assert arrays.ratio <= BOUND
+    assert sparse.ratio <= BOUND * math.log2(sparse.primal + sparse.size + 1)
+
+
+@few
+@given(closed_programs())
+def test_the_criterion_on_generated_programs(of):
+    keeps_the_criterion(of)
+
+
+@pytest.mark.slow
+@many
+@given(closed_programs())
+def test_the_criterion_on_many_generated_programs(of):
+    keeps_the_criterion(of)
+
+
 def test_d1_takes_twice_as_long_for_each_doubling():
     costs = [ratio("doublings", "D1", n).gradient for n in (8, 9, 10)]
     assert 1.8 < (costs[2] - costs[1]) / (costs[1] - costs[0]) < 2.2
@@ -66,3 +107,17 @@ def test_the_families_compute_what_they_say(family):
 def test_size_counts_constructors_pairs_and_scalars():
     assert size((1.0, ((), 2))) == 5
     assert size(Made("Cons", (1.0, Made("Nil", ())))) == 3
+
+
+def main(programs):
+    ratios = [[], []]
+    for seed in range(programs):
+        for line, m in zip(ratios, both(closed_program(random.Random(seed).randbytes(400), 14)) or (), strict=False):
+            line.append(m.ratio)
+    for name, line in zip(("D4", "sparse"), map(sorted, ratios), strict=True):
+        quantiles = {q: round(line[int(q * (len(line) - 1))], 1) for q in (0.0, 0.1, 0.5, 0.9, 0.99, 1.0)}
+        print(f"{name:7} {len(line):,} programs, quantiles of the ratio: {quantiles}")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
