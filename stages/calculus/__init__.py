@@ -3,11 +3,12 @@ r"""The paper's languages, and D1 to D4 as typed transformations of programs: Fi
 In the other stages D is overloading; here it takes a term and gives a term, of the type that the paper says.
 
     types, terms, declarations, sugar, discrete, languages    the languages: Fig. 4, section 9, Fig. 5, Fig. 11
-    kinds, check, linear                                      the type checker, with its two kinds of linearity
+    kinds, well_formed, formation, check, linear              the type checker, with its two kinds of linearity
     transform, d1, d2, d3, sparse, d4, forward                the transformations, each under its figure
     values, evaluate, staged, arrays                          call-by-value evaluation, counting steps
     text: parser, printer, latex                              programs as text
     python                                                    Python functions as programs
+    readable, complexity                                      shorter text, and section 4.1's criterion, measured
     python -m stages.calculus                                 prints programs and their derivatives
 
 >>> program = parse_program(r"\(x : R, y : R). let z = x + y in x * z")

@@ -12,37 +12,30 @@ uses x exactly once, however it does. All other constructs have their usual rule
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from dualrev.primitives import PRIMITIVES
 from stages.calculus import terms as t
 from stages.calculus import types as ty
 from stages.calculus.arrays import ARRAYS
-from stages.calculus.declarations import DataType, Declarations, Program, Synonym
+from stages.calculus.declarations import Declarations, Program
 from stages.calculus.discrete import DISCRETE
 from stages.calculus.errors import IllTyped
-from stages.calculus.kinds import is_collection, is_monoid, is_resource, same, unfold, unknown_name
-from stages.calculus.languages import LANGUAGES, Language
+from stages.calculus.formation import Environment, Formation, Hidden
+from stages.calculus.kinds import is_resource, same, unfold
+from stages.calculus.languages import LANGUAGES
+from stages.calculus.linear import Bodies
 from stages.calculus.staged import MAPS
 from stages.calculus.terms import Term
 from stages.calculus.text.printer import mark, show, show_type
 from stages.calculus.types import Type
-from stages.calculus.well_formed import parameters, twice, wrong_data, wrong_definition, wrong_synonym
+from stages.calculus.well_formed import twice, wrong_definition
 
 __all__ = ["Checker", "Environment", "check", "check_term"]
 
 OPERATORS = {**MAPS, **ARRAYS}
 
 
-@dataclass(frozen=True, slots=True)
-class Hidden(Type):
-    """In place of a variable's type: why it must not be used here."""
-
-    why: str
-
-
-Environment = Mapping[str, Type]
 Used = frozenset[str]
 NONE: Used = frozenset()
 
@@ -93,33 +86,10 @@ def _placed(checker: Checker, term: Term, environment: Environment) -> Type:
 
 
 @dataclass
-class Checker:
+class Checker(Formation):
     """The rules, for one set of declarations and one language."""
 
-    declarations: Declarations
-    language: Language
-    formed: set[Type] = field(default_factory=set)
-    seen: set[str] = field(default_factory=set)
-    parameters: frozenset[str] = frozenset()
-
     # What rules share
-
-    def declared(self, term: Term) -> None:
-        """Refuse declarations that are not allowed (well_formed.py)."""
-        for item in self.declarations:
-            known = self.declarations
-            if wrong := wrong_data(item, known) if isinstance(item, DataType) else wrong_synonym(item, known):
-                raise IllTyped(term, wrong, mark(term, term))
-
-    def named(self, term: Term, name: str) -> None:
-        """Refuse a declared type whose definition is not of the language."""
-        item = self.declarations.types[name]
-        outer, self.parameters = self.parameters, frozenset(getattr(item, "parameters", ()))
-        kinds = [item.type] if isinstance(item, Synonym) else [kind for c in item.constructors for kind in c.fields]
-        for kind in kinds:
-            self.form(term, kind)
-        self.parameters = outer
-        self.formed = {kind for kind in self.formed if not parameters(kind)}
 
     def infer(self, term: Term, env: Environment) -> Type:
         """The type of a term that uses no resources."""
@@ -130,55 +100,12 @@ class Checker:
         """The type of a part that must not use the resources that are around."""
         return self.infer(term, {**env, **{name: Hidden(why) for name in held}} if held else env)
 
-    def expect(self, term: Term, found: Type, wanted: Type, where: str) -> None:
-        """Refuse a part that has another type."""
-        if not same(found, wanted, self.declarations):
-            raise IllTyped(term, f"{where} has type {show_type(wanted)}, and this is {show_type(found)}")
-
-    def form(self, term: Term, type_: Type) -> Type:
-        """Refuse a type annotation that is no type of the language."""
-        if type_ in self.formed:
-            return type_
-        if wrong := unknown_name(type_, self.declarations):
-            raise IllTyped(term, wrong)
-        if type(type_) not in self.language.types:
-            raise IllTyped(term, f"{show_type(type_)} is no type of {self._language()}")
-        if isinstance(type_, ty.Parameter) and type_.name not in self.parameters:
-            raise IllTyped(term, f"{type_.name} is a parameter of no declaration here")
-        for part in ty.parts(type_):
-            self.form(term, part)
-        if isinstance(type_, ty.Named) and type_.name not in self.seen:
-            self.seen.add(type_.name)
-            self.named(term, type_.name)
-        if isinstance(type_, ty.Map) and not is_collection(type_.value, self.declarations):
-            raise IllTyped(term, f"maps hold numbers, or pairs (R -o t, R), and not {show_type(type_.value)}")
-        if isinstance(type_, ty.Linear):
-            for side in (type_.argument, type_.result):
-                self.monoid(term, side)
-        self.formed.add(type_)
-        return type_
-
-    def monoid(self, term: Term, type_: Type) -> None:
-        """Refuse a type under a linear arrow that has no 0 and +."""
-        if not is_monoid(type_, self.declarations, self.language.endomorphisms):
-            functions = "functions t -> t" if self.language.endomorphisms else "no function"
-            raise IllTyped(
-                term,
-                f"{show_type(type_)} cannot stand under a linear arrow, nor be added: it has no 0 and +"
-                f" ({functions} may be in such a type)",
-            )
-
-    def _language(self) -> str:
-        return (
-            "the source language" if self.language.name == "source" else f"the target language of {self.language.name}"
-        )
-
     # The rules, in the order of terms.py
 
     def rule(self, term: Term, env: Environment, held: Environment) -> tuple[Type, Used]:
         """The type of a term, and the resources that it uses."""
         if type(term) not in self.language.terms:
-            raise IllTyped(term, f"{self._language()} has no such term")
+            raise IllTyped(term, f"{self.spoken()} has no such term")
         match term:
             case t.Var(name):
                 return self._var(term, name, env, held)
@@ -200,7 +127,7 @@ class Checker:
             case t.Let():
                 return self._let(term, env, held)
             case t.Operation(name, arguments):
-                self._arity(term, name, len(arguments))
+                self.arity(term, name, len(arguments))
                 for argument in arguments:
                     found = self.closed(argument, env, held, f"an argument of {name} uses no resource")
                     self.expect(argument, found, ty.REAL, f"an argument of {name}")
@@ -214,8 +141,6 @@ class Checker:
             case t.Case():
                 return self._case(term, env, held)
             case t.LinearLambda(name, type_, body):
-                from stages.calculus.linear import Bodies
-
                 self.monoid(term, self.form(term, type_))
                 inner = {**env, **{x: Hidden(f"{x} is a resource, which no linear function may hold") for x in held}}
                 result = Bodies(self).rule(body, inner, {name: type_})
@@ -285,21 +210,6 @@ class Checker:
         for name in sorted(names - used):
             raise IllTyped(term, f"the resource {name} is not used: use it exactly once (dealloc throws an array away)")
 
-    def identity(self, term: Term, type_: Type) -> Type:
-        """The type of id."""
-        self.form(term, type_)
-        return (ty.Resource if is_resource(type_, self.declarations) else ty.Arrow)(type_, type_)
-
-    def compose(self, term: Term, outer: Type, inner: Type) -> Type:
-        """The type of outer . inner."""
-        for arrow in (ty.Arrow, ty.Resource):
-            match outer, inner:
-                case ((ty.Arrow(a, b) | ty.Resource(a, b)), (ty.Arrow(c, d) | ty.Resource(c, d))) if type(
-                    outer
-                ) is type(inner) is arrow and same(a, d, self.declarations):
-                    return arrow(c, b)
-        raise IllTyped(term, f"{show_type(outer)} and {show_type(inner)} cannot be composed: s -> t after r -> s")
-
     def _var(self, term: Term, name: str, env: Environment, held: Environment) -> tuple[Type, Used]:
         if name in held:
             return held[name], frozenset({name})
@@ -336,11 +246,6 @@ class Checker:
         inner = {**env, **{x: Hidden(f"{x} is a resource, which no function may hold") for x in held}, name: type_}
         return ty.Arrow(type_, self.infer(body, inner))
 
-    def unrestricted(self, term: Term, name: str, type_: Type) -> None:
-        """Refuse to bind a resource by an ordinary binder."""
-        if is_resource(type_, self.declarations):
-            raise IllTyped(term, f"{name} : {show_type(type_)} is a resource: bind it by \\R or letR, and use it once")
-
     def _let(self, term: t.Let, env: Environment, held: Environment) -> tuple[Type, Used]:
         """Chains of lets are as long as programs are, so they are followed by a loop."""
         body: Term = term
@@ -351,20 +256,6 @@ class Checker:
             held = {x: kind for x, kind in held.items() if x != body.name}
             body = body.body
         return self.rule(body, env, held)
-
-    def partial(self, term: t.Partial) -> None:
-        """Refuse a partial derivative that does not exist."""
-        self._arity(term, term.name, len(term.arguments))
-        if not 1 <= term.index <= len(term.arguments):
-            raise IllTyped(
-                term, f"{term.name} has {len(term.arguments)} arguments, so no partial derivative {term.index}"
-            )
-
-    def _arity(self, term: Term, name: str, count: int) -> None:
-        if name not in PRIMITIVES:
-            raise IllTyped(term, f"the table of primitives has no {name}")
-        if count != len(PRIMITIVES[name].partials):
-            raise IllTyped(term, f"{name} takes {len(PRIMITIVES[name].partials)} arguments, not {count}")
 
     def _discrete(self, term: Term, name: str, arguments: Sequence[Term], env: Environment, held: Environment) -> Type:
         line = DISCRETE.get(name)
@@ -396,44 +287,6 @@ class Checker:
             self.expect(argument, kind, wanted, f"an argument of {term.name}")
         return term.type, used
 
-    def fields(self, term: t.Con) -> tuple[Type, ...]:
-        """The types of a constructor's arguments."""
-        self.form(term, term.type)
-        constructors = self.declarations.constructors(term.type)
-        if constructors is None:
-            raise IllTyped(term, f"{show_type(term.type)} has no constructors")
-        fields = next((c.fields for c in constructors if c.name == term.name), None)
-        if fields is None:
-            names = ", ".join(c.name for c in constructors)
-            raise IllTyped(term, f"{show_type(term.type)} has no constructor {term.name}; it has {names}")
-        if len(fields) != len(term.arguments):
-            raise IllTyped(term, f"{term.name} takes {len(fields)} arguments, not {len(term.arguments)}")
-        return fields
-
-    def branches(self, term: t.Case, kind: Type) -> list[tuple[t.Branch, dict[str, Type]]]:
-        """Each branch with the types of its variables; refuses a missing case, and one too many."""
-        constructors = self.declarations.constructors(kind)
-        if constructors is None:
-            raise IllTyped(term.scrutinee, f"case takes a sum or data type, and this is {show_type(kind)}")
-        names = [branch.name for branch in term.branches]
-        for c in constructors:
-            if c.name not in names:
-                raise IllTyped(term, f"the case {c.name} of {show_type(kind)} is missing")
-        fields = {c.name: c.fields for c in constructors}
-        for k, branch in enumerate(term.branches):
-            if branch.name not in fields or branch.name in names[:k]:
-                raise IllTyped(branch.body, f"there is a case {branch.name} too many for {show_type(kind)}")
-            if len(branch.variables) != len(fields[branch.name]):
-                raise IllTyped(
-                    branch.body, f"{branch.name} has {len(fields[branch.name])} arguments, not {len(branch.variables)}"
-                )
-            if name := twice(branch.variables):
-                raise IllTyped(branch.body, f"{branch.name} has the variable {name} twice")
-            blank = [kind for x, kind in zip(branch.variables, fields[branch.name], strict=True) if x == "_"]
-            if len(blank) > 1 and any(is_resource(kind, self.declarations) for kind in blank):
-                raise IllTyped(branch.body, f"{branch.name} drops a resource: name it, and use it once")
-        return [(b, dict(zip(b.variables, fields[b.name], strict=True))) for b in term.branches]
-
     def _case(self, term: t.Case, env: Environment, held: Environment) -> tuple[Type, Used]:
         kind, used = self.rule(term.scrutinee, env, held)
         gone = {x: Hidden(f"the resource {x} is used twice") for x in used}
@@ -463,7 +316,7 @@ class Checker:
         if operator is None:
             raise IllTyped(term, f"there is no operation {name}")
         if self.language.name in ("D2", "D3") and name in ARRAYS:
-            raise IllTyped(term, f"{self._language()} has no arrays")
+            raise IllTyped(term, f"{self.spoken()} has no arrays")
         found, used = self.split(arguments, env, held, operator.resources)
         result = operator.type([unfold(kind, self.declarations) for kind in found])
         if result is None:

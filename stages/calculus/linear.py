@@ -29,12 +29,13 @@ from typing import TYPE_CHECKING
 from stages.calculus import terms as t
 from stages.calculus import types as ty
 from stages.calculus.errors import IllTyped
+from stages.calculus.formation import Environment, Hidden
 from stages.calculus.terms import Term
 from stages.calculus.text.printer import show_type
 from stages.calculus.types import Type
 
 if TYPE_CHECKING:
-    from stages.calculus.check import Checker, Environment
+    from stages.calculus.check import Checker
 
 __all__ = ["Bodies"]
 
@@ -109,8 +110,6 @@ class Bodies:
 
     def outside(self, term: Term, env: Environment, zs: Environment) -> Type:
         """The type of an ordinary term in a body."""
-        from stages.calculus.check import Hidden
-
         why = "{} is linear: it may be added, scaled and passed to linear functions, not used here"
         return self.ordinary.infer(term, {**env, **{z: Hidden(why.format(z)) for z in zs}})
 
@@ -130,8 +129,6 @@ class Bodies:
 
     def case(self, b: t.Case, kind: Type, env: Environment, zs: Environment) -> Type:
         """Branches are linear in what they take from the constructor, and in nothing else."""
-        from stages.calculus.check import Hidden
-
         result: Type | None = None
         hidden = {
             z: Hidden(f"{z} cannot be used in a branch: it would be multiplied by the branch's choice") for z in zs
