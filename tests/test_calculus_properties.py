@@ -31,6 +31,7 @@ from stages.calculus.discrete import DISCRETE
 from stages.calculus.errors import StepLimit
 from stages.calculus.kinds import same
 from stages.calculus.languages import LANGUAGES
+from stages.calculus.readable import readable
 from stages.calculus.terms import Branch, Discrete, Function, LinearLambda, Operation, Term, subterms
 from stages.calculus.types import INT
 from stages.calculus.values import Closure, Made
@@ -385,6 +386,25 @@ def test_names_of_the_program_are_not_captured(source, x, name):
     derivative = TRANSFORMATIONS[name].wrap(program)
     check(derivative, TRANSFORMATIONS[name].language)
     assert evaluate(derivative, x)[0] == evaluate(program, x)
+
+
+@few
+@given(closed_programs())
+def test_the_readable_form_means_the_same(of):
+    run = Run(of)
+    for name in ("D1", "D2", "D4"):
+        whole = wrapped(name, of)
+        short = readable(whole)
+        assert check(short, TRANSFORMATIONS[name].language) == check(whole, TRANSFORMATIONS[name].language)
+        found = []
+        for program in (whole, short):
+            machine = Machine(program, EXPONENTIAL if name == "D1" else math.inf)
+            try:
+                y, pullback = machine.apply(machine.value(), run.x)
+                found.append(repr((y, machine.apply(pullback, run.ct))))
+            except StepLimit:
+                assume(False)
+        assert found[0] == found[1]
 
 
 # All of many

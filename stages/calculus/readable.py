@@ -36,7 +36,10 @@ def readable(program: Program) -> Program:
 
 def _rewrite(term: Term, known: Declarations) -> Term:
     names: dict[tuple[str, Path], str] = {}
-    return _patterns(_without_aliases(term, {}, names), names, known)
+    try:
+        return _patterns(_without_aliases(term, {}, names), names, known)
+    except RecursionError:  # nested so deeply that nobody will read it
+        return term
 
 
 # Lets of variables and their parts
