@@ -102,7 +102,10 @@ def test_programs_and_python_functions(printed, tmp_path):
     [
         ([r"\(x : R). fst(x)"], "a projection takes a pair, and this is ℝ"),
         ([r"\(x : R). "], "line 1"),
-        ([FIG1, "--run", "(1, 2, 3)"], "is no value of the type"),
+        ([FIG1, "--run", "(1, 2, 3)"], "(2, 3) is no value of the type ℝ"),
+        ([FIG1, "--run", "one"], "there is no variable one here"),
+        ([FIG1, "--run", "1, 2", "--to", "D4", "--cotangent", "(1, 2)"], "(1, 2) is no value of the type ℝ"),
+        ([r"letrec f : R -> R = \(x : R). f x in f", "--run", "1", "--limit", "1e4"], "more than 10,000 steps"),
         ([r"\(x : R). log(x)", "--run", "-1"], "math domain error"),
         ([r"\(f : R -> R). f 1.0", "--to", "D1", "--wrap"], "with a function in it"),
     ],

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from stages.calculus import TRANSFORMATIONS
-from stages.calculus.check import check
+from stages.calculus.check import check, check_term
 from stages.calculus.complexity import FAMILIES
 from stages.calculus.declarations import Program
 from stages.calculus.errors import CalculusError
@@ -47,6 +47,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--type", action="store_true", help="print the type")
     made.add_argument("--run", metavar="ARGUMENT", help="evaluate at 3,4 and the like; with --to, the gradient too")
     made.add_argument("--cotangent", metavar="VALUE", default="1", help="of the output, for --run (1)")
+    made.add_argument("--limit", type=float, default=1e7, metavar="STEPS", help="give --run up there (10,000,000)")
     made.add_argument("--exact", action="store_true", help="print what the figures' rules give, without shortening it")
     made.add_argument("--latex", action="store_true", help="print LaTeX")
     made.add_argument("--ascii", action="store_true", help="print ASCII only")
@@ -69,6 +70,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             _run(program, kind, options)
         else:
             _print(_transformed(program, kind, options) if options.to else program, options)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
     except (CalculusError, ArithmeticError, ValueError) as error:
         print(f"python -m stages.calculus: {error}", file=sys.stderr)
         return 1
@@ -108,11 +112,11 @@ def _run(program: Program, kind: Type, options: argparse.Namespace) -> None:
     if not isinstance(kind, Arrow) or not first_order(kind.argument, program.declarations):
         _usage(f"--run takes a program that is a function of first-order data; this has type {show_type(kind)}")
     x = _value(options.run, kind.argument, program)
-    machine = Machine(program)
+    machine = Machine(program, options.limit)
     print(f"value      {show_value(machine.apply(machine.value(), x))}   ({machine.steps:,} steps)")
     if not options.to:
         return
-    machine = Machine(TRANSFORMATIONS[options.to].wrap(program))
+    machine = Machine(TRANSFORMATIONS[options.to].wrap(program), options.limit)
     if options.to == "forward":
         dx = _value(options.cotangent if options.cotangent != "1" else options.run, kind.argument, program)
         _, tangent = machine.apply(machine.value(), (x, dx))
@@ -125,7 +129,9 @@ def _run(program: Program, kind: Type, options: argparse.Namespace) -> None:
 
 def _value(text: str, kind: Type, program: Program) -> Any:
     """A value of a type from text: a term, in which whole numbers may stand for reals."""
-    machine = Machine(Program(parse_term(f"({text})"), program.declarations))
+    term = parse_term(f"({text})")
+    check_term(term, declarations=program.declarations)
+    machine = Machine(Program(term, program.declarations))
     return read_value(machine.value(), kind, program.declarations)
 
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from stages import ordered_map
 from stages.calculus.declarations import Declarations
 from stages.calculus.terms import Term
+from stages.calculus.text.printer import show_type
 from stages.calculus.types import Int, Pair, Real, Type, Unit
 
 __all__ = [
@@ -142,4 +143,4 @@ def read_value(value: Any, type_: Type, known: Declarations) -> Any:
             value.name,
             tuple([read_value(v, f, known) for v, f in zip(value.fields, constructors[value.name], strict=True)]),
         )
-    raise ValueError(f"{show_value(value)} is no value of the type {type_}")
+    raise ValueError(f"{show_value(value)} is no value of the type {show_type(type_)}")
