@@ -23,6 +23,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import traceback
 import warnings
@@ -357,17 +358,27 @@ def _process(options: argparse.Namespace, first: int, count: int) -> list[dict[s
 
 
 def campaign(options: argparse.Namespace) -> list[dict[str, Any]]:
-    """All programs, in processes of `shard` programs each."""
+    """All programs, in processes of `shard` programs each; `jobs` of them run at a time."""
     options.until = time.time() + options.seconds if options.seconds else math.inf
     total = options.programs or (10**9 if options.seconds else 200)
+    starts = iter(range(0, total, options.shard))
     results: list[dict[str, Any]] = []
+    lock = threading.Lock()
+
+    def work(_: int) -> None:
+        while time.time() < options.until:
+            with lock:
+                first = next(starts, None)
+            if first is None:
+                return
+            part = _process(options, first, min(options.shard, total - first))
+            with lock:
+                results.extend(part)
+                failed = sum(result["status"] == "failed" for result in results)
+                print(f"{len(results)} programs, {failed} failed", file=sys.stderr, flush=True)
+
     with ThreadPoolExecutor(options.jobs) as pool:
-        first = 0
-        while first < total and time.time() < options.until:
-            starts = range(first, min(total, first + options.jobs * options.shard), options.shard)
-            for part in pool.map(lambda k: _process(options, k, min(options.shard, total - k)), starts):
-                results += part
-            first = starts[-1] + options.shard
+        list(pool.map(work, range(options.jobs)))
     return results
 
 
