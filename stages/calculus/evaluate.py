@@ -124,6 +124,10 @@ class Machine:
             self.step(1)
             x = yield self.call(f.right, x)
             f = f.left
+        return self.enter(f, x)
+
+    def enter(self, f: Any, x: Any) -> Any:
+        """f x, for a function that is no composition: the value, or what is left to evaluate."""
         if f is IDENTITY:
             return x
         if f.made_by and self.called is not None:
@@ -229,15 +233,7 @@ def _snd(machine: Machine, term: t.Snd, environment: Environment) -> Rule:
 def _apply(machine: Machine, term: t.Apply, environment: Environment) -> Rule:
     f = yield term.function, environment
     x = yield term.argument, environment
-    return (yield machine.call(f, x)) if isinstance(f, Composed) else _called(machine, f, x)
-
-
-def _called(machine: Machine, f: Any, x: Any) -> Any:
-    if f is IDENTITY:
-        return x
-    if f.made_by and machine.called is not None:
-        machine.called(f, x)
-    return Tail(f.body, {**f.environment, f.parameter: x})
+    return (yield machine.call(f, x)) if isinstance(f, Composed) else machine.enter(f, x)
 
 
 def _let(machine: Machine, term: t.Let, environment: Environment) -> Rule:

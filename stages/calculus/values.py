@@ -2,7 +2,7 @@
 
 R          float (or what computes like one: a dual number of another stage)      Int     int
 ()         ()                                                                     (s, t)  (s, t)
-s + t, T   Made(constructor, fields); ZERO, the formal zero of a sum              !t      the value itself
+s + t, T   Made(constructor, fields); Formal(type), its formal zero               !t      the value itself
 s -> t, s -o t, s ->R t                 Closure, Composed, IDENTITY
 Map Int t  Tree, a persistent tree      Array t, IArray t  Cells, a list
 """
