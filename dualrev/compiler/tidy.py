@@ -170,7 +170,7 @@ def _inline(code: list[Any], k: int, s: Assign) -> bool:
         return False
     for t in code[k + 1 :]:
         if name in _reads(t):
-            return _in_order(t, name, s.value) and _put(t, name, s.value)
+            return _in_order(t, s.value) and _put(t, name, s.value)
         inner = [t, *_all([t])]
         if any(inputs & set(_writes(u)) for u in inner) or (memory and any(_changes_memory(u) for u in inner)):
             return False
@@ -179,7 +179,7 @@ def _inline(code: list[Any], k: int, s: Assign) -> bool:
     return False
 
 
-def _in_order(t: Any, name: str, value: ast.expr) -> bool:
+def _in_order(t: Any, value: ast.expr) -> bool:
     """Whether a call keeps its place: before what the statement reads from memory, after what was read before it.
 
     `d[0] += g(d)` reads d[0] before it calls g, and `g(d) + d[0]` after that.
