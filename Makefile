@@ -4,12 +4,14 @@
 #   make test                               the tests         make campaign   the long ones too
 #   make campaign FOR=3600 ARGS="--jobs 2"   random numba programs, for so many seconds; what fails goes to failures/
 #   make check                              format, lint, types      make format    mend the first two
-#   make bench                              times by pytest-benchmark
+#   make bench                              times and memory, by pytest-benchmark; then the report bench/report/index.html
+#   make bench-quick                        a part of it, in less than a minute
+#   make bench-compare                      what became slower, between the last two of them (or ARGS="OLD.json NEW.json")
+#   make peers                              installs the other AD libraries (6 GB), which `make bench` then takes in
 #   make compiled                           times of compiled gradients of numba functions
-#   make peers                              times beside other AD libraries, which it installs first (6 GB)
 #   make figures                            paper_figures/, made anew
 
-.PHONY: compare test campaign bench compiled peers figures check format clean
+.PHONY: compare test campaign bench bench-quick bench-compare compiled peers figures check format clean
 .DEFAULT_GOAL := compare
 
 ARGS ?=
@@ -32,18 +34,33 @@ else
 	cd tests && ../$(RUN) compiled.campaign --seconds $(FOR) --seed "$$(date +%s)" --save ../failures $(ARGS)
 endif
 
+# The report is written even if a benchmark fails, and says which have no time.
+BENCH = $(RUN) pytest bench -q -p no:xdist --benchmark-disable-gc --benchmark-quiet
+RUNS := bench/runs
+NOW := $(shell date -u +%Y%m%d-%H%M%S)
+
+bench bench-quick compiled: export OMP_NUM_THREADS := 1
+
 bench: $(SETUP)
-	$(RUN) pytest bench --benchmark-disable-gc --benchmark-group-by=group --benchmark-columns=min,median,rounds --benchmark-sort=name $(ARGS)
+	@mkdir -p $(RUNS)
+	$(BENCH) --benchmark-json=$(RUNS)/$(NOW).json $(ARGS); status=$$?; \
+	$(RUN) bench.reporting $(RUNS)/$(NOW).json --to bench/report && exit $$status
+
+bench-quick: $(SETUP)
+	@mkdir -p $(RUNS)
+	$(BENCH) --quick --benchmark-json=$(RUNS)/$(NOW)-quick.json $(ARGS); status=$$?; \
+	$(RUN) bench.reporting $(RUNS)/$(NOW)-quick.json --to bench/report/quick && exit $$status
+
+bench-compare: $(SETUP)
+	$(RUN) bench.compare $(ARGS)
 
 compiled: $(SETUP)
 	$(RUN) bench.compiled $(ARGS)
 
 peers: $(SETUP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[peers]'
-	$(BIN)/python -m bench.peers $(ARGS)
 
 figures: $(SETUP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plots]'
 	$(RUN) paper_figures.diffs
 	$(RUN) paper_figures.complexity
 

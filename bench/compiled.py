@@ -24,9 +24,7 @@ import ctypes
 import dataclasses
 import gc
 import json
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -34,8 +32,10 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-if __name__ == "__main__":  # the libraries read this when they are imported
-    os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"
+from bench import use_one_thread
+
+if __name__ == "__main__":
+    use_one_thread()
 
 import numba
 from rich import box
@@ -44,8 +44,10 @@ from rich.markup import escape
 from rich.table import Table
 
 import dualrev
+from bench.agreement import disagreement
 from bench.compiled_programs import PROGRAMS, Program, plain
-from bench.peers import disagreement, processor, progress, versions
+from bench.machine import processor, versions
+from bench.memory import ChildError, elsewhere, memory
 
 TURN = 0.004  # seconds
 LONG = 10_000_000  # steps of the pendulum, so that what is saved is larger than what the compiler needed
@@ -90,6 +92,10 @@ class Extras:
     adjoint_bytes: float | None = None
     primal_call: float | None = None  # seconds
     gradient_call: float | None = None
+
+
+def progress(message: str) -> None:
+    print(message, file=sys.stderr, flush=True)
 
 
 def first_line(error: BaseException) -> str:
@@ -195,30 +201,19 @@ def resident(name: str, size: int, what: str = "gradient") -> float:
     return (memory("VmHWM") - before) / size
 
 
-def memory(field: str) -> int:
-    """Bytes of this process: VmRSS, what is resident now, or VmHWM, what was at most."""
-    status = Path("/proc/self/status").read_text(encoding="ascii")
-    return int(status.partition(f"{field}:")[2].split()[0]) * 1024
-
-
-def elsewhere(expression: str, **environment: str) -> float | None:
+def attempt(expression: str, **environment: str) -> float | None:
     """The value of an expression of this module, in a new process; None if that fails."""
-    code = f"from bench import compiled; print(compiled.{expression})"
-    variables = {key: value for key, value in os.environ.items() if key != "NUMBA_CACHE_DIR"} | environment
-    folder = Path(__file__).parent.parent
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, env=variables, capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        progress(f"{expression}: {done.stderr.strip().rpartition(chr(10))[2]}")
+    try:
+        return elsewhere("compiled", expression, **environment)
+    except ChildError as error:
+        progress(str(error))
         return None
-    return float(done.stdout)
 
 
 def first_calls(name: str) -> list[float]:
     """Seconds of the first call without a cache, and with the one it leaves; none if it fails."""
     with tempfile.TemporaryDirectory() as folder:
-        times = [elsewhere(f"first_call({name!r})", DUALREV_CACHE_DIR=folder) for _ in range(2)]
+        times = [attempt(f"first_call({name!r})", DUALREV_CACHE_DIR=folder) for _ in range(2)]
     return [seconds for seconds in times if seconds is not None]
 
 
@@ -246,8 +241,8 @@ def call_overhead(rounds: int = 200) -> tuple[float, float]:
 def extras(results: dict[str, Result], processes: bool) -> Extras:
     found = Extras()
     if processes and sys.platform == "linux" and "pendulum" in results and results["pendulum"].gradient.seconds:
-        found.gradient_bytes = elsewhere(f"resident('pendulum', {LONG})")
-        found.adjoint_bytes = elsewhere(f"resident('pendulum', {LONG}, 'adjoint')")
+        found.gradient_bytes = attempt(f"resident('pendulum', {LONG})")
+        found.adjoint_bytes = attempt(f"resident('pendulum', {LONG}, 'adjoint')")
     try:
         found.primal_call, found.gradient_call = call_overhead()
     except Exception as error:
@@ -406,7 +401,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             result.first_calls = first_calls(name)
         results[name] = result
     measured = extras(results, processes=not options.times_only)
-    about = versions({}) | {"numba": numba.__version__, "processor": processor()}
+    known = versions()
+    about = {name: known[name] for name in ("Python", "dualrev", "numpy", "numba")} | {"processor": processor()}
     about |= {"malloc": "keeps what is freed" if kept else "as it is"}
     lines = [*summary(results, measured), ", ".join(f"{key} {value}" for key, value in about.items())]
     if options.markdown:

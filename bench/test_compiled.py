@@ -1,30 +1,44 @@
-"""Times of numba functions, their compiled gradients and adjoints by hand, by pytest-benchmark. `make bench` runs it.
+"""Times of numba functions, their compiled gradients, and adjoints written by hand.
 
-Compare within one run and one group only. `python -m bench.compiled` takes the same times in turns, which is what
-ratios should be read from on a machine that others use too. A gradient that is refused is skipped, and says why.
+`python -m bench.compiled` takes the same times in turns, which is what small differences should be read from.
 """
+
+from __future__ import annotations
+
+import functools
 
 import pytest
 
 import dualrev
+from bench.agreement import check
 from bench.compiled_programs import PROGRAMS
 
+QUICK = ("dot", "particles")
+CASES = [
+    pytest.param(name, what, marks=[] if name in QUICK else [pytest.mark.full])
+    for name, program in PROGRAMS.items()
+    for what in ("primal", "gradient", "adjoint")
+    if what != "adjoint" or program.adjoint
+]
 
-@pytest.mark.parametrize("what", ["primal", "gradient", "adjoint"])
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_value_and_gradient(benchmark, name, what):
+
+@pytest.fixture(scope="module")
+def gradients():
+    """By the program's name: each is compiled once."""
+    return {}
+
+
+@pytest.mark.parametrize(("name", "what"), CASES)
+def test_program(timed, gradients, name, what):
     program = PROGRAMS[name]
     args = program.make(program.size)
-    benchmark.group = name
-    if what == "gradient":
-        pytest.importorskip("dualrev.compiler", reason="there is no compiler yet")
-        run = dualrev.value_and_grad(program.function, program.argnums)
-    else:
-        run = program.adjoint if what == "adjoint" else program.function
-    if run is None:
-        pytest.skip(f"there is no adjoint of {name} by hand")
-    try:
-        run(*args)  # compiles
-    except dualrev.errors.UnsupportedError as refused:
-        pytest.skip(f"{name}: {refused}")
-    benchmark(run, *args)
+    if name not in gradients:
+        gradients[name] = dualrev.value_and_grad(program.function, program.argnums)
+    run = {"primal": program.function, "gradient": gradients[name], "adjoint": program.adjoint}[what]
+    answer = run(*args)  # compiles
+    value, gradient = gradients[name](*args)
+    if what == "primal":
+        check((answer, ()), (value, ()), f"the gradient of {name}")
+    elif what == "adjoint":
+        check((value, gradient), (answer[0], answer[1:]), f"the gradient of {name}")
+    timed(functools.partial(run, *args), "compiled", "compiled", program=name, what=what)

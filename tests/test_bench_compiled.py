@@ -135,7 +135,7 @@ def test_lines_are_counted_with_those_of_helpers():
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
 def test_the_memory_of_a_call_is_what_it_saves():
     """The pendulum's adjoint by hand saves two numbers in each step."""
-    per_step = bench.compiled.elsewhere("resident('pendulum', 4_000_000, 'adjoint')")
+    per_step = bench.memory.elsewhere("compiled", "resident('pendulum', 4_000_000, 'adjoint')")
     assert per_step == pytest.approx(16.0, rel=0.05)
 
 

@@ -1,0 +1,144 @@
+"""What all benchmarks share: how long they run, what they leave in the saved JSON, and what is cut off.
+
+Every benchmark is timed by `timed`, which writes beside pytest-benchmark's statistics what the time is of (its labels)
+and a calibration loop that ran just before and after. What has no time leaves a record with the reason.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bench import use_one_thread
+
+use_one_thread()
+
+from bench import machine  # noqa: E402 - it imports numpy
+
+FULL = {"budget": 0.15, "longest": 0.5}  # seconds: of all rounds of a benchmark, and of one call
+QUICK = {"budget": 0.01, "longest": 0.02}
+ROUND = 1e-4  # seconds: calls shorter than this are timed several at once
+ROUNDS = 3  # at least
+
+records = pytest.StashKey[list[dict[str, Any]]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="a part of the benchmarks, at small sizes")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "full: left out by --quick")
+    # other libraries' warnings are not ours to mend
+    config.addinivalue_line("filterwarnings", "default")
+    config.stash[records] = []
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--quick"):
+        left_out = [item for item in items if item.get_closest_marker("full")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("full")]
+
+
+def pytest_benchmark_update_machine_info(config: pytest.Config, machine_info: dict[str, Any]) -> None:
+    machine_info.clear()  # the host's name is nobody's business
+    machine_info.update(machine.about(), quick=config.getoption("--quick"))
+
+
+def pytest_benchmark_update_json(config: pytest.Config, benchmarks: Any, output_json: dict[str, Any]) -> None:
+    """Keep what bench/runs.py reads, and add the records."""
+    kept = ("min", "q1", "median", "rounds", "iterations")
+    output_json["benchmarks"] = [
+        {
+            "name": entry["name"],
+            "group": entry["group"],
+            "extra_info": entry["extra_info"],
+            "stats": {key: entry["stats"][key] for key in kept},
+        }
+        for entry in output_json["benchmarks"]
+    ]
+    output_json["records"] = config.stash[records]
+
+
+@pytest.fixture
+def quick(request: pytest.FixtureRequest) -> bool:
+    return request.config.getoption("--quick")
+
+
+@pytest.fixture
+def limits(quick: bool) -> dict[str, float]:
+    return QUICK if quick else FULL
+
+
+@pytest.fixture
+def record(request: pytest.FixtureRequest) -> Callable[..., None]:
+    """`record(suite, **facts)` writes something that is not a time to the saved JSON."""
+    return lambda suite, **facts: request.config.stash[records].append({"suite": suite, **facts})
+
+
+@pytest.fixture
+def absent(record: Callable[..., None]) -> Callable[..., None]:
+    """`absent(suite, reason, **labels)` records why there is no time, and skips."""
+
+    def skip(suite: str, reason: str, **labels: Any) -> None:
+        record(suite, absent=reason, **labels)
+        pytest.skip(reason)
+
+    return skip
+
+
+@pytest.fixture
+def timed(benchmark: Any, limits: dict[str, float]) -> Callable[..., float]:
+    """`timed(run, suite, calibration, **labels)` times a function without arguments, and gives its shortest time.
+
+    The function has been called before: whatever it compiles is compiled.
+    """
+
+    def time_it(run: Callable[[], Any], suite: str, calibration: str = "python", **labels: Any) -> float:
+        start = time.perf_counter()
+        run()
+        once = time.perf_counter() - start
+        iterations = max(1, math.ceil(ROUND / max(once, 1e-9)))
+        rounds = max(ROUNDS, min(1000, int(limits["budget"] / (once * iterations))))
+        gc.collect()
+        gc.freeze()  # what is alive now is of the imports: no later collection has to look at it
+        before = machine.calibrate(calibration)
+        benchmark.group = suite
+        benchmark.pedantic(run, rounds=rounds, iterations=iterations)
+        after = machine.calibrate(calibration)
+        benchmark.extra_info.update(labels, suite=suite, loop=calibration, calibration=[before, after])
+        return benchmark.stats.stats.min
+
+    return time_it
+
+
+class Ladder:
+    """The times of something at growing sizes: at which size it is cut off."""
+
+    def __init__(self) -> None:
+        self.times: dict[Any, list[tuple[int, float]]] = {}
+
+    def climb(self, key: Any, n: int, seconds: float) -> None:
+        self.times.setdefault(key, []).append((n, seconds))
+
+    def expected(self, key: Any, n: int) -> float:
+        """Seconds at size n, by the power through the last two sizes, at least linear: exponential growth is more."""
+        times = self.times.get(key, [])
+        if not times:
+            return 0.0
+        (m, last), power = times[-1], 1.0
+        if len(times) > 1:
+            k, before = times[-2]
+            power = max(1.0, math.log(last / before) / math.log(m / k))
+        return last * (n / m) ** power
+
+
+@pytest.fixture(scope="session")
+def ladder() -> Ladder:
+    return Ladder()

@@ -1,0 +1,97 @@
+"""What a time depends on besides the code: processor, versions, threads, the garbage collector; and a measure of it.
+
+The measure is a calibration loop, timed beside everything that is timed: machines, and hours on one machine, are
+compared by the ratio of a time to it. There are two, because what speeds up Python need not speed up compiled code.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+
+from numba import njit
+
+from bench import THREADS
+
+COLLECTOR = "collected before every benchmark, off while the clock runs"
+LIBRARIES = ("numpy", "numba", "scipy", "jax", "torch", "autograd", "casadi", "micrograd", "pytest-benchmark")
+
+
+def processor() -> str:
+    information = Path("/proc/cpuinfo")
+    if information.exists():
+        for line in information.read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def versions() -> dict[str, str]:
+    """Of Python, dualrev and all libraries that take part, as far as they are installed."""
+    from dualrev import __version__
+
+    found = {"Python": platform.python_version(), "dualrev": __version__}
+    for name in LIBRARIES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def about() -> dict[str, str]:
+    """Everything that a report says of where its times come from."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return versions() | {
+        "processor": processor(),
+        "cores": str(cores),
+        "system": platform.platform(),
+        "threads": ", ".join(f"{name}={os.environ.get(name, 'not set')}" for name in THREADS[:1]),
+        "garbage collector": COLLECTOR,
+    }
+
+
+# ---- calibration -----------------------------------------------------------------------------------------------------
+
+
+def _python_loop() -> float:
+    """Floats, a branch, a list and a dict: some half a millisecond of what interpreted code is made of."""
+    x, seen, found = 0.5, {}, []
+    for k in range(2000):
+        x = 3.7 * x * (1.0 - x)
+        if x > 0.5:
+            seen[k % 64] = x
+            found.append(x)
+    return x + len(seen) + len(found)
+
+
+@njit
+def _compiled_loop(n: int) -> float:
+    """The same map and branch, compiled, each step waiting for the one before."""
+    x, total = 0.5, 0.0
+    for _ in range(n):
+        x = 3.7 * x * (1.0 - x)
+        if x > 0.5:
+            total += x
+    return total
+
+
+def _run_compiled() -> float:
+    return _compiled_loop(100_000)
+
+
+CALIBRATION: dict[str, Callable[[], float]] = {"python": _python_loop, "compiled": _run_compiled}
+
+
+def calibrate(loop: str, repeats: int = 5) -> float:
+    """The shortest of so many runs of a calibration loop, in seconds."""
+    run, times = CALIBRATION[loop], []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    return min(times)

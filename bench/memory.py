@@ -1,0 +1,50 @@
+"""The memory that a call needs, measured in a new process: its peak over what was resident before.
+
+What numba's functions save for the way back is outside of Python's memory, so that tracemalloc does not see it; the
+system does, in pages. Reads /proc, so on Linux only.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+STATUS = Path("/proc/self/status")
+AVAILABLE = STATUS.exists()
+
+
+class ChildError(RuntimeError):
+    """The other process failed."""
+
+
+def memory(field: str) -> int:
+    """Bytes of this process: VmRSS, what is resident now, or VmHWM, what was at most."""
+    return int(STATUS.read_text(encoding="ascii").partition(f"{field}:")[2].split()[0]) * 1024
+
+
+def peak(program: str, library: str, size: int) -> int:
+    """Bytes that value and gradient take at most. Only right in a process that has done nothing as large before."""
+    from bench.peers import LIBRARIES, PROGRAMS
+
+    version = next(v for v in PROGRAMS[program].versions if v.library == library)
+    run, _ = LIBRARIES[library].prepare(version, PROGRAMS[program].small)
+    run()  # compiles
+    run, _ = LIBRARIES[library].prepare(version, size)
+    before = memory("VmRSS")
+    run()
+    return memory("VmHWM") - before
+
+
+def elsewhere(module: str, expression: str, **environment: str) -> float:
+    """The value of an expression of a module of bench/, in a new process. ChildError if that fails."""
+    code = f"from bench import {module}; print({module}.{expression})"
+    variables = {key: value for key, value in os.environ.items() if key != "NUMBA_CACHE_DIR"} | environment
+    folder = Path(__file__).parent.parent
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, env=variables, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise ChildError(f"{expression}: {done.stderr.strip().rpartition(chr(10))[2]}")
+    return float(done.stdout)

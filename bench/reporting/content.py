@@ -1,0 +1,349 @@
+"""What a report says: sections of text, tables and pictures, made from a run. A suite that did not run has none."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import statistics
+from collections.abc import Callable, Iterable
+
+from bench.families import CLAIMS, ENGINES, FAMILIES
+from bench.laws import Law, expected_power, fit_law, fit_slope
+from bench.peers import LIBRARIES, PROGRAMS
+from bench.runs import Measure, Run
+from bench.table1 import COLUMNS, ROWS
+
+REFERENCE = "compiled"  # whose times others are a multiple of
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """Text in columns; all but the first are aligned on the right, or as `left` says by their numbers."""
+
+    heading: list[str]
+    rows: list[list[str]]
+    caption: str = ""
+    left: tuple[int, ...] = (0,)
+
+
+@dataclasses.dataclass(frozen=True)
+class Picture:
+    """A plot of plots.py, and what it shows for who cannot see it."""
+
+    name: str
+    alt: str
+
+
+@dataclasses.dataclass
+class Section:
+    """A heading and what stands below it."""
+
+    name: str
+    title: str
+    text: list[str]
+    pictures: list[Picture] = dataclasses.field(default_factory=list)
+    tables: list[Table] = dataclasses.field(default_factory=list)
+    notes: list[str] = dataclasses.field(default_factory=list)
+
+
+def sections(run: Run) -> list[Section]:
+    """All sections, in order."""
+    made: list[Callable[[Run], Section | None]] = [families, table1, peers, memory, compiled, about]
+    return [section for make in made if (section := make(run))]
+
+
+# ---- numbers ---------------------------------------------------------------------------------------------------------
+
+
+def significant(x: float, digits: int = 3) -> str:
+    """So many digits, without an exponent.
+
+    >>> [significant(x) for x in (0.01234, 1.0, 56.78, 1234567.0)]
+    ['0.0123', '1.00', '56.8', '1,230,000']
+    """
+    if x == 0.0:
+        return "0"
+    rounded = float(f"{x:.{digits - 1}e}")
+    decimals = max(0, digits - 1 - int(f"{rounded:e}".partition("e")[2]))
+    return f"{rounded:,.{decimals}f}"
+
+
+def microseconds(seconds: float) -> str:
+    return significant(seconds * 1e6)
+
+
+def times(ratio: float) -> str:
+    return f"{significant(ratio, 2)}x"
+
+
+# ---- the stages ------------------------------------------------------------------------------------------------------
+
+
+def climbed(run: Run, family: str, engine: str) -> tuple[list[int], list[float]]:
+    """Sizes and seconds of an engine on a family."""
+    measures = run.select("families", family=family, engine=engine)
+    return [m.labels["n"] for m in measures], [m.seconds for m in measures]
+
+
+def cut_off(run: Run, family: str, engine: str) -> int | None:
+    """The size from which on an engine took too long, if there is one."""
+    return min((record["n"] for record in run.recorded("families", family=family, engine=engine)), default=None)
+
+
+def families(run: Run) -> Section | None:
+    """The plot of the families, and the laws."""
+    if not run.select("families"):
+        return None
+    section = Section(
+        "families",
+        "What each stage solves",
+        [
+            "The paper goes from backpropagators as closures to a tape in steps, and each step solves one problem. "
+            "Here are four programs, each of which has one of these problems and little else, at growing sizes: the "
+            "time of value and gradient in every stage of `stages/`, and in dualrev's own tape. `plain` is the program "
+            "itself.",
+            "A line ends where the next size would take a call longer than the run allows. The laws are fitted to the "
+            "larger half of the sizes, by least squares on the logarithm of the time, with intervals of 95% "
+            "confidence. Beside them stands what the paper says, and the power that a fit of exactly that law would "
+            "find at the same sizes: n log n looks like n to a power above one.",
+        ],
+        [Picture("families", "Time over size for every stage on four programs, both axes logarithmic.")],
+    )
+    for family in FAMILIES.values():
+        rows = [row for engine in ENGINES if (row := _law(run, family.name, engine))]
+        if rows:
+            caption = f"{family.name}: {family.problem} {family.solved}"
+            heading = ["stage", "fitted", "paper", "its power here", "largest n", "us per n there", "cut off"]
+            section.tables.append(Table(heading, rows, caption))
+    return section
+
+
+def _law(run: Run, family: str, engine: str) -> list[str] | None:
+    sizes, seconds = climbed(run, family, engine)
+    if not sizes:
+        return None
+    law = fit_law(sizes, seconds)
+    claim = FAMILIES[family].claims.get(engine, "n")
+    stop = cut_off(run, family, engine)
+    return [
+        engine,
+        str(law) if law else "too few sizes",
+        claim,
+        _power(claim, law) if law else "",
+        f"{sizes[-1]:,}",
+        microseconds(seconds[-1] / sizes[-1]),
+        f"at {stop:,}" if stop else "",
+    ]
+
+
+def _power(claim: str, law: Law) -> str:
+    if claim == "2^n":
+        return "2.00^n"
+    return f"n^{expected_power(CLAIMS[claim], law.sizes):.2f}"
+
+
+# ---- Table 1 ---------------------------------------------------------------------------------------------------------
+
+
+def table1(run: Run) -> Section | None:
+    """The paper's Table 1 with our columns."""
+    if not run.select("table1"):
+        return None
+    heading = ["us per n", "n counts", "paper (Haskell)", "ad (Haskell)", *COLUMNS]
+    lines = []
+    for row in ROWS.values():
+        paper = [f"{x:.3g}" for x in row.paper] if row.paper else ["-", "-"]
+        lines.append([row.title, row.unit, *paper, *(_slope(run, row.name, column) for column in COLUMNS)])
+    return Section(
+        "table1",
+        "Table 1 of the paper",
+        [
+            "Time per unit of n, as the slope over n: value and gradient of the paper's functions, and of two that the "
+            "authors' artifact adds. `contrib` is the stage that the paper measured, in Python; `tape` its last one; "
+            "`dualrev` the tape of the product; `compiled` its derivatives of numba functions. `plain` and `njit` are "
+            "the functions themselves, in Python and in numba. The paper's two columns are copied from it: GHC 9.2.2 "
+            "on another machine.",
+            "A single product and rotate_vec_by_quat are differentiated n times, as in the paper. That is where "
+            "dualrev's fixed cost of a call from Python shows, which code with more than a few operations does not "
+            "notice.",
+        ],
+        [Picture("table1", "Time over n for six functions, both axes logarithmic: all lines have the slope of one.")],
+        [Table(heading, lines, left=(0, 1))],
+        ["In brackets: half the width of the slope's interval of 95% confidence, where it is more than 2% of it."],
+    )
+
+
+def _slope(run: Run, row: str, column: str) -> str:
+    measures = run.select("table1", row=row, column=column)
+    slope = fit_slope([m.labels["n"] for m in measures], [m.seconds for m in measures])
+    if slope is None or slope.value <= 0.0:
+        return "-"
+    error = f" (±{significant(slope.error * 1e6, 2)})" if slope.error > 0.02 * slope.value else ""
+    return microseconds(slope.value) + error
+
+
+# ---- other libraries -------------------------------------------------------------------------------------------------
+
+
+def best(run: Run, program: str, library: str) -> Measure | None:
+    """The fastest version of a library."""
+    measures = [m for m in run.select("peers", program=program) if m.labels["version"].split(":")[0] == library]
+    return min(measures, key=lambda m: m.seconds, default=None)
+
+
+def peers(run: Run) -> Section | None:
+    """The table over all programs and libraries, and one for every program with all versions."""
+    programs = [p for p in PROGRAMS.values() if run.select("peers", program=p.name)]
+    if not programs:
+        return None
+    missing = sorted(
+        {LIBRARIES[r["version"].split(":")[0]].title for r in run.recorded("peers", absent="not installed")}
+    )
+    section = Section(
+        "peers",
+        "Beside other libraries",
+        [
+            "Value and gradient of the same functions, each written as the users of a library would write it "
+            "(`bench/peers/programs/` has a page for every function). All gradients agreed to nine digits before the "
+            "clock ran. What a library compiles or builds at its first call is not in these times, but in the tables "
+            "below.",
+        ],
+        [
+            Picture(
+                "peers",
+                "Time of value and gradient over that of dualrev's compiled derivative, a row for every program and a "
+                "mark for every library, on a logarithmic axis.",
+            )
+        ],
+    )
+    if missing:
+        section.text.append(f"Not installed in this run, and left out: {', '.join(missing)}.")
+    heading = ["us", *(library.title for library in LIBRARIES.values())]
+    rows = []
+    for program in programs:
+        size = run.select("peers", program=program.name)[0].labels["size"]
+        name = f"{program.title} ({size:,} {program.unit})"
+        rows.append([name, *(_peer(run, program.name, library) for library in LIBRARIES)])
+    section.tables.append(
+        Table(heading, rows, "Value and gradient, in microseconds; in brackets the multiple of dualrev, compiled.")
+    )
+    section.tables += [_versions(run, program.name) for program in programs]
+    section.notes = [f"{lib.title}: {lib.note}." for lib in LIBRARIES.values() if lib.note]
+    return section
+
+
+def _peer(run: Run, program: str, library: str) -> str:
+    measure, reference = best(run, program, library), best(run, program, REFERENCE)
+    if measure is None:
+        reasons = [r["absent"] for r in run.recorded("peers", program=program) if _library(r) == library]
+        return reasons[0].partition(":")[0] if reasons else "-"
+    if reference is None or library == REFERENCE:
+        return microseconds(measure.seconds)
+    return f"{microseconds(measure.seconds)} ({times(measure.seconds / reference.seconds)})"
+
+
+def _library(record: dict[str, str]) -> str:
+    return record["version"].partition(":")[0]
+
+
+def _versions(run: Run, name: str) -> Table:
+    """Every version of a program: its times, or why there are none."""
+    program, reference, rows = PROGRAMS[name], best(run, name, REFERENCE), []
+    for version in program.versions:
+        library = LIBRARIES[version.library]
+        title = library.title + (f": {version.form}" if version.form else "")
+        for m in run.select("peers", program=name, version=version.name):
+            ratio = times(m.seconds / reference.seconds) if reference else ""
+            first = f"{m.labels['first_call'] * 1e3:,.0f}" if library.gradient else ""
+            rows.append([title, microseconds(m.seconds), ratio, first, version.note])
+        for record in run.recorded("peers", program=name, version=version.name):
+            rows.append([title, "-", "", "", record["absent"]])
+    heading = ["library", "us", "over compiled", "first call ms", "remarks"]
+    return Table(heading, rows, f"{program.title}. {program.about}", left=(0, 4))
+
+
+# ---- memory and the compiler -----------------------------------------------------------------------------------------
+
+
+def memory(run: Run) -> Section | None:
+    """Bytes per operation of the tape and the compiled path."""
+    records = list(run.recorded("memory"))
+    if not records:
+        return None
+    rows = []
+    for record in records:
+        slope = bytes_per_unit(record)
+        per_operation = slope / record["operations"]
+        largest = max(record["bytes"]) / 2**20
+        rows.append(
+            [
+                f"{PROGRAMS[record['program']].title}, {LIBRARIES[record['library']].title}",
+                f"{record['operations']:.1f}",
+                f"{slope:.1f}",
+                f"{per_operation:.1f}",
+                f"{largest:,.0f} at {max(record['sizes']):,}",
+            ]
+        )
+    return Section(
+        "memory",
+        "Memory",
+        [
+            "The peak of a process's memory in a call of value and gradient, over what it had before, in a new process "
+            "for each size; bytes per step are the slope over the number of steps. The tape keeps a row for every "
+            "operation; compiled code keeps what it overwrites and will need again, and nothing else.",
+        ],
+        [Picture("memory", "Peak memory over the number of steps, both axes logarithmic.")],
+        [Table(["program", "operations per step", "bytes per step", "bytes per operation", "MB"], rows)],
+    )
+
+
+def bytes_per_unit(record: dict[str, list[int]]) -> float:
+    """The slope of a memory record by its largest and its smallest size."""
+    (first, low), *_, (last, high) = zip(record["sizes"], record["bytes"], strict=True)
+    return (high - low) / (last - first)
+
+
+def compiled(run: Run) -> Section | None:
+    """Gradient over primal of the numba functions."""
+    rows, ratios = [], []
+    for name in dict.fromkeys(m.labels["program"] for m in run.select("compiled")):
+        found = {m.labels["what"]: m.seconds for m in run.select("compiled", program=name)}
+        if {"primal", "gradient"} <= found.keys():
+            primal, adjoint = found["primal"], found.get("adjoint")
+            ratios.append(found["gradient"] / primal)
+            by_hand = [f"{adjoint / primal:.2f}", f"{found['gradient'] / adjoint:.2f}"] if adjoint else ["-", "-"]
+            rows.append([name, microseconds(primal), f"{ratios[-1]:.2f}", *by_hand])
+    if not rows:
+        return None
+    heading = ["program", "primal us", "gradient / primal", "adjoint by hand / primal", "gradient / adjoint"]
+    text = (
+        "Value and gradient of numba functions (`bench/compiled_programs.py`), over the function itself and over a "
+        f"gradient that was written by hand in numba. Median of gradient over primal: {statistics.median(ratios):.2f}."
+    )
+    picture = Picture("compiled", "Gradient over primal for every numba function, and of the adjoint by hand.")
+    return Section("compiled", "Compiled gradients", [text], [picture], [Table(heading, rows)])
+
+
+def about(run: Run) -> Section:
+    """The machine and the rules."""
+    rows = [[key, str(value)] for key, value in run.about.items() if key != "quick"]
+    rows += [["commit", run.commit or "unknown"], ["date", run.date]]
+    kind = "quick" if run.about.get("quick") else "full"
+    return Section(
+        "about",
+        "How this was measured",
+        [
+            f"A {kind} run by pytest-benchmark. A time is the shortest of several rounds, in one process and on one "
+            "thread; Python's garbage collector runs before each benchmark and is off while the clock runs. Beside "
+            "every time a calibration loop was timed, before and after, so that two runs can be compared by ratios to "
+            f"it (`make bench-compare`); it moved by {_unrest(run):.0%} in the median here, and "
+            f"{_unrest(run, 0.9):.0%} in the worst tenth.",
+        ],
+        tables=[Table(["what", "value"], rows, left=(0, 1))],
+    )
+
+
+def _unrest(run: Run, share: float = 0.5) -> float:
+    moved: Iterable[float] = (max(m.calibration) / min(m.calibration) - 1.0 for m in run.measures)
+    ordered = sorted(itertools.chain(moved, [0.0]))
+    return ordered[int(share * (len(ordered) - 1))]

@@ -1,0 +1,85 @@
+"""A saved run of the suite: pytest-benchmark's JSON, as bench/conftest.py writes it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+
+class RunError(Exception):
+    """A file is no saved run of this suite."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Measure:
+    """The time of one thing: its suite, labels like {"family": "wide", "engine": "tape", "n": 128}, and seconds."""
+
+    suite: str
+    labels: dict[str, Any]
+    seconds: float  # the shortest
+    quartile: float  # the first: a quarter of all calls took less
+    loop: str  # the calibration loop
+    calibration: tuple[float, float]  # its seconds before and after
+
+    @property
+    def name(self) -> str:
+        """The same in every run: the suite and the labels, without what is measured."""
+        fixed = {key: value for key, value in self.labels.items() if key != "first_call"}
+        return " ".join([self.suite, *map(str, fixed.values())])
+
+    @property
+    def relative(self) -> float:
+        """Seconds over those of the calibration loop."""
+        return self.seconds / min(self.calibration)
+
+    @property
+    def noise(self) -> float:
+        """How far apart equal things were, as a share: a quarter of the calls, and the calibration before and after."""
+        return self.quartile / self.seconds - 1.0 + max(self.calibration) / min(self.calibration) - 1.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """All measures of a run, and the records of what has no time: cut off, not installed, refused, or memory."""
+
+    about: dict[str, Any]
+    commit: str
+    date: str
+    measures: list[Measure]
+    records: list[dict[str, Any]]
+
+    def select(self, suite: str, **labels: Any) -> list[Measure]:
+        """Measures of a suite that have these labels, in their order."""
+        return [m for m in self.measures if m.suite == suite and labels.items() <= m.labels.items()]
+
+    def recorded(self, suite: str, **labels: Any) -> Iterator[dict[str, Any]]:
+        """Records of a suite that have these labels."""
+        return (r for r in self.records if r["suite"] == suite and labels.items() <= r.items())
+
+
+def load(path: Path) -> Run:
+    """Read a run. RunError says why a file is none."""
+    try:
+        saved = json.loads(path.read_text(encoding="utf-8"))
+        commit = saved["commit_info"]
+        return Run(
+            about=saved["machine_info"],
+            commit=(commit.get("id") or "")[:10] + (" with changes" if commit.get("dirty") else ""),
+            date=saved["datetime"][:10],
+            measures=[_measure(entry) for entry in saved["benchmarks"]],
+            records=saved["records"],
+        )
+    except OSError as error:
+        raise RunError(f"{path}: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise RunError(f"{path} is no run saved by `make bench`: {type(error).__name__}: {error}") from error
+
+
+def _measure(entry: dict[str, Any]) -> Measure:
+    labels = dict(entry["extra_info"])
+    before, after = labels.pop("calibration")
+    suite, loop = labels.pop("suite"), labels.pop("loop")
+    return Measure(suite, labels, entry["stats"]["min"], entry["stats"]["q1"], loop, (before, after))

@@ -1,0 +1,60 @@
+"""Table 1 of the paper: value and gradient of its functions at growing n, of which the report takes the slope."""
+
+from __future__ import annotations
+
+import functools
+
+import pytest
+
+import dualrev
+from bench.agreement import check
+from bench.table1 import COLUMNS, ROWS
+from bench.test_families import value_and_gradient
+from dualrev import tree
+
+VALUES = ("plain", "njit")  # these have no gradient
+CASES = [
+    pytest.param(row.name, column, k, marks=[] if k in row.quick else [pytest.mark.full])
+    for row in ROWS.values()
+    for column in COLUMNS
+    for k in row.sizes
+]
+
+
+@pytest.fixture(scope="module")
+def gradients():
+    """The compiled gradients by the row's name: each is compiled once."""
+    return {}
+
+
+@pytest.mark.parametrize(("name", "column", "k"), CASES)
+def test_row(timed, gradients, name, column, k):
+    row = ROWS[name]
+    primals, args = row.make(k)
+    if name not in gradients:
+        gradients[name] = dualrev.value_and_grad(row.compiled, row.argnums)
+    if column == "njit":
+        run = functools.partial(row.compiled, *args)
+    elif column == "compiled":
+        run = functools.partial(gradients[name], *args)
+    else:
+        run = value_and_gradient(column, row.function, primals)
+    value, gradient = gradients[name](*args)
+    check(numbers(column, run(), primals), (value, () if column in VALUES else gradient), f"{column} on {name} at {k}")
+    calls = range(row.count(k))
+
+    def repeated():
+        for _ in calls:
+            run()
+
+    calibration = "compiled" if column in ("njit", "compiled") else "python"
+    timed(repeated if row.repeated else run, "table1", calibration, row=name, column=column, n=row.count(k))
+
+
+def numbers(column, answer, primals):
+    """The sum of the numbers of the value, and their gradient as a flat list, if there is one."""
+    if column == "compiled":
+        return answer
+    y, gradient = (answer, []) if column in VALUES else answer
+    _, structure = tree.inputs(primals)
+    return sum(tree.outputs(y)[0]), structure.read(gradient) if gradient else []
