@@ -7,11 +7,12 @@
 #   make bench                              times and memory, by pytest-benchmark; then the report bench/report/index.html
 #   make bench-quick                        a part of it, in less than a minute
 #   make bench-compare                      what became slower, between the last two of them (or ARGS="OLD.json NEW.json")
+#   make bench-publish                      writes the last full one to bench/published/ and the README, to be checked in
 #   make peers                              installs the other AD libraries (6 GB), which `make bench` then takes in
 #   make compiled                           times of compiled gradients of numba functions
 #   make figures                            paper_figures/, made anew
 
-.PHONY: compare test campaign bench bench-quick bench-compare compiled peers figures check format clean
+.PHONY: compare test campaign bench bench-quick bench-publish bench-compare compiled peers figures check format clean
 .DEFAULT_GOAL := compare
 
 ARGS ?=
@@ -50,6 +51,9 @@ bench-quick: $(SETUP)
 	@mkdir -p $(RUNS)
 	$(BENCH) --quick --benchmark-json=$(RUNS)/$(NOW)-quick.json $(ARGS); status=$$?; \
 	$(RUN) bench.reporting $(RUNS)/$(NOW)-quick.json --to bench/report/quick && exit $$status
+
+bench-publish: $(SETUP)
+	$(RUN) bench.reporting --publish $(ARGS)
 
 bench-compare: $(SETUP)
 	$(RUN) bench.compare $(ARGS)

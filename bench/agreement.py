@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -38,7 +39,7 @@ def disagreement(found: tuple[Any, Any], expected: tuple[Any, Any]) -> str | Non
             return f"the {what} has {len(a)} entries in place of {len(b)}"
         slack = ROUNDING * max(map(abs, b), default=0.0)
         for k, (x, y) in enumerate(zip(a, b, strict=True)):
-            if not abs(x - y) <= AGREES * abs(y) + slack:  # so that NaN disagrees
+            if not (math.isfinite(y) and abs(x - y) <= AGREES * abs(y) + slack):  # NaN and infinity disagree
                 return f"the {what} is {x!r} in place of {y!r}" + (f" at entry {k}" if len(a) > 1 else "")
     return None
 

@@ -36,6 +36,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "full: left out by --quick")
     # other libraries' warnings are not ours to mend
     config.addinivalue_line("filterwarnings", "default")
+    config.option.benchmark_disable_gc = True  # as machine.COLLECTOR says
     config.stash[records] = []
 
 
@@ -46,11 +47,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if not item.get_closest_marker("full")]
 
 
+@pytest.hookimpl(optionalhook=True)  # so that doctests run with -p no:benchmark
 def pytest_benchmark_update_machine_info(config: pytest.Config, machine_info: dict[str, Any]) -> None:
     machine_info.clear()  # the host's name is nobody's business
     machine_info.update(machine.about(), quick=config.getoption("--quick"))
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_benchmark_update_json(config: pytest.Config, benchmarks: Any, output_json: dict[str, Any]) -> None:
     """Keep what bench/runs.py reads, and add the records."""
     kept = ("min", "q1", "median", "rounds", "iterations")
@@ -107,13 +110,13 @@ def timed(benchmark: Any, limits: dict[str, float]) -> Callable[..., float]:
         iterations = max(1, math.ceil(ROUND / max(once, 1e-9)))
         rounds = max(ROUNDS, min(1000, int(limits["budget"] / (once * iterations))))
         gc.collect()
-        gc.freeze()  # what is alive now is of the imports: no later collection has to look at it
+        gc.freeze()  # what is alive stays alive: no later collection has to look at it
         before = machine.calibrate(calibration)
         benchmark.group = suite
         benchmark.pedantic(run, rounds=rounds, iterations=iterations)
         after = machine.calibrate(calibration)
         benchmark.extra_info.update(labels, suite=suite, loop=calibration, calibration=[before, after])
-        return benchmark.stats.stats.min
+        return benchmark.stats.stats.min if benchmark.enabled else once  # it is not, with --benchmark-disable
 
     return time_it
 

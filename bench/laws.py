@@ -14,6 +14,7 @@ import numpy as np
 from scipy import stats
 
 CONFIDENCE = 0.95
+LEAST_BASE = 1.2  # 1.01^n is what noise makes of times that hardly grow
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,8 +61,9 @@ def fit_law(sizes: Sequence[int], seconds: Sequence[float]) -> Law | None:
     ns, times = np.array(sizes, float)[order], np.array(seconds, float)[order]
     start = min(int(np.searchsorted(ns, math.sqrt(ns[0] * ns[-1]))), len(ns) - 4)
     ns, times = ns[start:], times[start:]
-    made = [_regress(kind, x, np.log(times)) for kind, x in (("power", np.log(ns)), ("exponential", ns))]
-    kind, slope, half, _ = min(made, key=lambda fit: fit[-1])
+    power, exponential = (_regress(*kind, np.log(times)) for kind in (("power", np.log(ns)), ("exponential", ns)))
+    grows = exponential[1] > math.log(LEAST_BASE) and exponential[-1] < power[-1]
+    kind, slope, half, _ = exponential if grows else power
     scale: Callable[[float], float] = float if kind == "power" else math.exp
     return Law(kind, *(scale(x) for x in (slope, slope - half, slope + half)), tuple(map(int, ns)))
 

@@ -67,8 +67,8 @@ def load(path: Path) -> Run:
         commit = saved["commit_info"]
         return Run(
             about=saved["machine_info"],
-            commit=(commit.get("id") or "")[:10] + (" with changes" if commit.get("dirty") else ""),
-            date=saved["datetime"][:10],
+            commit=(commit.get("id") or "")[:12] + (" with changes" if commit.get("dirty") else ""),
+            date=saved["datetime"][:16].replace("T", " "),
             measures=[_measure(entry) for entry in saved["benchmarks"]],
             records=saved["records"],
         )

@@ -155,8 +155,8 @@ def test_the_worst_and_the_median():
 
 
 def test_in_a_new_process(capsys):
-    assert bench.compiled.elsewhere("LONG") == bench.compiled.LONG
-    assert bench.compiled.elsewhere("no_such_name") is None
+    assert bench.compiled.attempt("LONG") == bench.compiled.LONG
+    assert bench.compiled.attempt("no_such_name") is None
     assert "AttributeError" in capsys.readouterr().err
 
 

@@ -6,10 +6,13 @@ from pathlib import Path
 from pages import table
 
 from bench.compiled_programs import PROGRAMS as COMPILED
+from bench.reporting import content, markdown, sections
+from bench.runs import load
 from stages import STAGES, compare, count
 from stages.programs import PROGRAMS
 
 README = Path(__file__).parent.parent / "README.md"
+PUBLISHED = README.parent / "bench" / "published"
 
 
 def test_the_examples_run():
@@ -48,3 +51,22 @@ def test_the_compiled_programs_are_all_there():
     rows = table(README, "compiled")
     assert [row[0] for row in rows] == list(COMPILED)
     assert [row[1] for row in rows] == [str(program.lines) for program in COMPILED.values()]
+
+
+def test_the_table_of_libraries_is_that_of_the_published_run():
+    rows = table(README, "peers")
+    assert rows == content.peers(load(PUBLISHED / "run.json")).tables[0].rows
+    assert len(rows) == 12
+
+
+def test_the_published_report_is_that_of_its_run():
+    made = sections(load(PUBLISHED / "run.json"))
+    assert (PUBLISHED / "report.md").read_text(encoding="utf-8") == markdown(made)
+    assert all((PUBLISHED / f"{picture.name}.svg").exists() for section in made for picture in section.pictures)
+
+
+def test_the_published_run_has_every_library():
+    """None was missing: a machine without some would publish less."""
+    run = load(PUBLISHED / "run.json")
+    assert not list(run.recorded("peers", absent="not installed"))
+    assert not run.about["quick"]

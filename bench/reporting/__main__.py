@@ -1,41 +1,85 @@
-"""Write the report of a saved run: `python -m bench.reporting RUN.json --to FOLDER`."""
+"""Write the report of a saved run: `python -m bench.reporting RUN.json --to FOLDER`, or `... RUN.json --publish`.
+
+What is published is checked in: the run, the report as Markdown with its pictures, and the README's table.
+"""
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.reporting import html, markdown, plots, sections
+from bench.reporting import content, html, markdown, plots, sections
+from bench.reporting.render import table
 from bench.runs import RunError, load
 
+BENCH = Path(__file__).parent.parent
+PUBLISHED = BENCH / "published"
+README = BENCH.parent / "README.md"
+MARK = "<!-- peers -->\n"
 
-def write(run_file: Path, folder: Path) -> list[Path]:
-    """Write report.md, index.html and the pictures; give the files."""
+
+def write(run_file: Path, folder: Path, page: bool = True) -> list[Path]:
+    """Write report.md, the pictures and, as `page`, index.html; give the files."""
     run = load(run_file)
     made = sections(run)
     pictures = {picture.name: plots.draw(picture.name, run) for section in made for picture in section.pictures}
+    files = {"index.html": html(made, pictures)} if page else {}
+    files |= {"report.md": markdown(made)} | {f"{name}.svg": svg for name, svg in pictures.items()}
     folder.mkdir(parents=True, exist_ok=True)
-    files = {f"{name}.svg": svg for name, svg in pictures.items()}
-    files |= {"index.html": html(made, pictures), "report.md": markdown(made)}
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
     return [folder / name for name in files]
 
 
+def publish(run_file: Path, folder: Path = PUBLISHED, readme: Path = README) -> list[Path]:
+    """Write the files that are checked in. RunError for a run without other libraries: the README shows them."""
+    peers = content.peers(load(run_file))
+    if peers is None:
+        raise RunError(f"{run_file} has no times of other libraries, which the README shows")
+    files = write(run_file, folder, page=False)
+    (folder / "run.json").write_text(compact(run_file), encoding="utf-8")
+    before, _, rest = readme.read_text(encoding="utf-8").partition(MARK)
+    _, end, after = rest.partition("\n\n")
+    readme.write_text(before + MARK + "\n".join(table(peers.tables[0])) + end + after, encoding="utf-8")
+    return [*files, folder / "run.json", readme]
+
+
+def compact(run_file: Path) -> str:
+    """The JSON with a line for every benchmark and every record, so that it is small and its changes can be read."""
+    saved = json.loads(run_file.read_text(encoding="utf-8"))
+    parts = []
+    for key, value in saved.items():
+        lines = [json.dumps(x) for x in value] if isinstance(value, list) else None
+        parts.append(f"{json.dumps(key)}: " + ("[\n" + ",\n".join(lines) + "\n]" if lines else json.dumps(value)))
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def newest() -> Path:
+    """The newest full run of `make bench`. RunError if there is none."""
+    runs = sorted(path for path in (BENCH / "runs").glob("*.json") if not path.stem.endswith("-quick"))
+    if not runs:
+        raise RunError("there is no saved run yet: `make bench` makes one")
+    return runs[-1]
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Write all files of the report; 2 if the run cannot be read."""
     parser = argparse.ArgumentParser(description=__doc__, prog="python -m bench.reporting")
-    parser.add_argument("run", type=Path, help="a JSON file of `make bench`")
-    parser.add_argument("--to", type=Path, required=True, metavar="FOLDER", help="where the report goes")
+    parser.add_argument("run", type=Path, nargs="?", help="a JSON file of `make bench` (the newest full one)")
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("--to", type=Path, metavar="FOLDER", help="where the report goes")
+    where.add_argument("--publish", action="store_true", help="write what is checked in: bench/published, the README")
     options = parser.parse_args(argv)
     try:
-        files = write(options.run, options.to)
+        run = options.run or newest()
+        files = publish(run) if options.publish else write(run, options.to)
     except RunError as error:
         print(f"bench.reporting: {error}", file=sys.stderr)
         return 2
-    print(f"the report: {next(f for f in files if f.suffix == '.html')}")
+    print(f"the report: {files[0]}")
     return 0
 
 

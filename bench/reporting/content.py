@@ -105,7 +105,8 @@ def families(run: Run) -> Section | None:
             "A line ends where the next size would take a call longer than the run allows. The laws are fitted to the "
             "larger half of the sizes, by least squares on the logarithm of the time, with intervals of 95% "
             "confidence. Beside them stands what the paper says, and the power that a fit of exactly that law would "
-            "find at the same sizes: n log n looks like n to a power above one.",
+            "find at the same sizes: n log n looks like n to a power above one. A fitted power below it says that at "
+            "these sizes cheaper work still takes most of the time.",
         ],
         [Picture("families", "Time over size for every stage on four programs, both axes logarithmic.")],
     )
