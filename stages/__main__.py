@@ -23,7 +23,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from dualrev.errors import DualrevError
 from stages import report
 from stages.calculus.errors import NotTranslated
-from stages.compare import FAMILIES, Comparison, Family, Growth, compare, grow
+from stages.comparison import FAMILIES, Comparison, Family, Growth, compare, grow
 from stages.derivatives import as_programs
 from stages.order import STAGES
 from stages.programs import PROGRAMS, Program

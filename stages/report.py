@@ -1,4 +1,4 @@
-"""The comparison in the terminal: rich tables of what compare.py found."""
+"""The comparison in the terminal: rich tables of what comparison.py found."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from stages.compare import Comparison, Family, Growth, StageResult
+from stages.comparison import Comparison, Family, Growth, StageResult
 from stages.counting import trace
 from stages.order import STAGES
 from stages.programs import LOOP_OPERATIONS, Program

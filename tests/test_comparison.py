@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dualrev import value
-from stages import STAGES, compare, report
+from stages import STAGES, comparison, report
 from stages.__main__ import main
 from stages.programs import PROGRAMS
 
@@ -151,7 +151,7 @@ def test_what_is_wrong_with_the_user_s_function_is_said(own, function, arguments
     assert found == code
     error = capsys.readouterr().err
     assert all(word in error for word in words), error
-    assert "compare.py" not in error  # the user's lines, not ours
+    assert "comparison.py" not in error  # the user's lines, not ours
 
 
 def test_a_file_that_does_not_parse_is_said(tmp_path, capsys):
@@ -206,18 +206,18 @@ def test_an_interrupt_ends_the_comparison_without_a_traceback(monkeypatch, capsy
     ],
 )
 def test_the_fitted_law(law, work):
-    assert compare.fit({n: work(n) for n in (25, 50, 100, 200, 400, 800, 1600)}) == law
+    assert comparison.fit({n: work(n) for n in (25, 50, 100, 200, 400, 800, 1600)}) == law
 
 
 def test_the_fitted_law_of_an_exponential_and_of_too_few_sizes():
-    assert compare.fit({n: 5 * 2**n for n in (4, 6, 8, 10)}) == "2^n"
-    assert compare.fit({10: 20, 20: 40}) is None
+    assert comparison.fit({n: 5 * 2**n for n in (4, 6, 8, 10)}) == "2^n"
+    assert comparison.fit({10: 20, 20: 40}) is None
 
 
 def test_growth_says_which_problem_each_stage_solves():
     laws = {}
-    for family in compare.FAMILIES:
-        for growth in compare.grow(family, list(STAGES), limit=500_000):
+    for family in comparison.FAMILIES:
+        for growth in comparison.grow(family, list(STAGES), limit=500_000):
             laws[growth.program, growth.stage] = growth.law
     assert laws["doublings", "naive"] == "2^n"
     assert {laws["doublings", stage] for stage in list(STAGES)[1:]} == {"n"}
@@ -228,7 +228,7 @@ def test_growth_says_which_problem_each_stage_solves():
 
 def test_a_stage_that_is_too_much_work_is_cut_off_and_the_others_go_on():
     program = PROGRAMS["scaled_doublings"]
-    result = compare.compare(program, program.make(100, 0), 100, limit=20_000)
+    result = comparison.compare(program, program.make(100, 0), 100, limit=20_000)
     assert result.stages[0].cut_off == "more than 20,000 steps"
     assert result.stages[0].seconds is None
     assert all(stage.deviation == 0.0 for stage in result.stages[1:])
@@ -245,7 +245,7 @@ def test_a_stage_that_is_wrong_is_seen(monkeypatch, capsys):
 
     monkeypatch.setattr(stage, "vjp", wrong)
     program = PROGRAMS["fig1"]
-    result = compare.compare(program, (3.0, 2.0), 1)
+    result = comparison.compare(program, (3.0, 2.0), 1)
     deviations = {stage.stage: stage.deviation for stage in result.stages}
     assert deviations["arrays"] == pytest.approx(1e-6, rel=1e-3)
     assert deviations["arrays"] > report.AGREES
@@ -257,16 +257,16 @@ def test_a_stage_that_is_wrong_is_seen(monkeypatch, capsys):
 
 def test_a_gradient_on_which_all_stages_agree_but_which_is_wrong_is_seen():
     wrong = dataclasses.replace(PROGRAMS["fig1"], function=lambda x, y: x * (value(x) + y))  # drops a derivative
-    result = compare.compare(wrong, (3.0, 2.0), 1)
+    result = comparison.compare(wrong, (3.0, 2.0), 1)
     assert all(stage.deviation == 0.0 for stage in result.stages)
     assert all(stage.difference > report.DIFFERENCES for stage in result.stages)
 
 
 def test_distances():
-    assert compare._distance(np.array([1.0, 2.0]), np.array([1.0, 2.5])) == 0.2
-    assert compare._distance(np.array([math.nan]), np.array([math.nan])) == 0.0
-    assert math.isnan(compare._distance(np.array([math.nan]), np.array([1.0])))
-    assert compare._distance(np.array([0.0]), np.array([0.0])) == 0.0
+    assert comparison._distance(np.array([1.0, 2.0]), np.array([1.0, 2.5])) == 0.2
+    assert comparison._distance(np.array([math.nan]), np.array([math.nan])) == 0.0
+    assert math.isnan(comparison._distance(np.array([math.nan]), np.array([1.0])))
+    assert comparison._distance(np.array([0.0]), np.array([0.0])) == 0.0
 
 
 def test_every_stage_has_its_four_fields():
