@@ -1,7 +1,7 @@
 """What became slower between two saved runs: `python -m bench.compare OLD.json NEW.json`.
 
-Each time is divided by that of the calibration loop beside it, so that runs of different machines can be compared. The
-ratio of a pair is that of these quotients, new over old. Slower is what has a ratio of more than
+Each time is divided by that of a calibration loop in the same run, so that runs of different machines can be compared.
+The ratio of a pair is that of these quotients, new over old. Slower is what has a ratio of more than
 
     (1 + more) (1 + noise of the old time + noise of the new one),
 

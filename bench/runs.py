@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import statistics
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ class Measure:
     quartile: float  # the first: a quarter of all calls took less
     loop: str  # the calibration loop
     calibration: tuple[float, float]  # its seconds before and after
+    unit: float  # its median over the run: what a time is compared by
 
     @property
     def name(self) -> str:
@@ -32,13 +34,14 @@ class Measure:
 
     @property
     def relative(self) -> float:
-        """Seconds over those of the calibration loop."""
-        return self.seconds / min(self.calibration)
+        """Seconds over those that the calibration loop took as a rule in this run."""
+        return self.seconds / self.unit
 
     @property
     def noise(self) -> float:
-        """How far apart equal things were, as a share: a quarter of the calls, and the calibration before and after."""
-        return self.quartile / self.seconds - 1.0 + max(self.calibration) / min(self.calibration) - 1.0
+        """How far apart equal things were, as a share: a quarter of the calls, and the calibration here and else."""
+        times = [*self.calibration, self.unit]
+        return self.quartile / self.seconds - 1.0 + max(times) / min(times) - 1.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,7 +72,7 @@ def load(path: Path) -> Run:
             about=saved["machine_info"],
             commit=(commit.get("id") or "")[:12] + (" with changes" if commit.get("dirty") else ""),
             date=saved["datetime"][:16].replace("T", " "),
-            measures=[_measure(entry) for entry in saved["benchmarks"]],
+            measures=_measures(saved["benchmarks"]),
             records=saved["records"],
         )
     except OSError as error:
@@ -78,8 +81,17 @@ def load(path: Path) -> Run:
         raise RunError(f"{path} is no run saved by `make bench`: {type(error).__name__}: {error}") from error
 
 
-def _measure(entry: dict[str, Any]) -> Measure:
+def _measures(entries: list[dict[str, Any]]) -> list[Measure]:
+    times: dict[str, list[float]] = {}
+    for entry in entries:
+        times.setdefault(entry["extra_info"]["loop"], []).append(min(entry["extra_info"]["calibration"]))
+    units = {loop: statistics.median(seconds) for loop, seconds in times.items()}
+    return [_measure(entry, units) for entry in entries]
+
+
+def _measure(entry: dict[str, Any], units: dict[str, float]) -> Measure:
     labels = dict(entry["extra_info"])
     before, after = labels.pop("calibration")
     suite, loop = labels.pop("suite"), labels.pop("loop")
-    return Measure(suite, labels, entry["stats"]["min"], entry["stats"]["q1"], loop, (before, after))
+    stats = entry["stats"]
+    return Measure(suite, labels, stats["min"], stats["q1"], loop, (before, after), units[loop])

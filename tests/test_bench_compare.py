@@ -18,7 +18,7 @@ NOISE = 0.02
 def measure(n, seconds, *, noise=NOISE, calibration=1e-4, loop="python", engine="tape", suite="families", **labels):
     """A time of so much noise, all of it in the quartile."""
     fixed = {"engine": engine, "n": n, **labels}
-    return Measure(suite, fixed, seconds, seconds * (1.0 + noise), loop, (calibration, calibration))
+    return Measure(suite, fixed, seconds, seconds * (1.0 + noise), loop, (calibration, calibration), calibration)
 
 
 def run(*measures, records=(), commit="abc", **about):
@@ -63,7 +63,11 @@ def test_a_run_is_not_slower_than_itself():
 def test_a_machine_that_is_half_as_fast_is_no_change():
     half = [
         dataclasses.replace(
-            m, seconds=2.0 * m.seconds, quartile=2.0 * m.quartile, calibration=tuple(2.0 * c for c in m.calibration)
+            m,
+            seconds=2.0 * m.seconds,
+            quartile=2.0 * m.quartile,
+            calibration=tuple(2.0 * c for c in m.calibration),
+            unit=2.0 * m.unit,
         )
         for m in USUAL
     ]
@@ -73,7 +77,7 @@ def test_a_machine_that_is_half_as_fast_is_no_change():
 
 
 def test_what_takes_as_long_on_a_machine_that_is_twice_as_fast_is_slower():
-    fast = [dataclasses.replace(m, calibration=(5e-5, 5e-5)) for m in USUAL]
+    fast = [dataclasses.replace(m, calibration=(5e-5, 5e-5), unit=5e-5) for m in USUAL]
     found = compare(run(*USUAL), run(*fast))
     assert len(found.slower) == len(USUAL)
     assert found.means == pytest.approx({"families": 2.0, "table1": 2.0})

@@ -166,7 +166,8 @@ def test_a_saved_run_is_read(full):
     first, second, *_ = run.measures
     assert first.name == "tiny sum 500"
     assert first.loop == "python"
-    assert first.relative == first.seconds / min(first.calibration)
+    assert first.relative == first.seconds / first.unit
+    assert min(m.unit for m in run.measures) == max(m.unit for m in run.measures if m.loop == first.loop)
     assert first.noise >= 0.0
     assert run.select("tiny", n=5000) == [second]
     assert run.select("tiny", what="product") == run.select("other") == []
@@ -409,7 +410,7 @@ def test_times_of_another_suite_are_no_run(full, tmp_path):
     saved["benchmarks"][0]["extra_info"] = {}
     file = tmp_path / "other.json"
     file.write_text(json.dumps(saved), encoding="utf-8")
-    with pytest.raises(runs.RunError, match="is no run saved by `make bench`: KeyError: 'calibration'"):
+    with pytest.raises(runs.RunError, match="is no run saved by `make bench`: KeyError: 'loop'"):
         runs.load(file)
 
 
