@@ -79,6 +79,8 @@ class _Recorder:
             copy.flat = self._flat(copy.flat)
         if hasattr(copy, "array"):
             copy.array = functools.partial(_Tape, self)
+        if hasattr(copy, "visit"):
+            copy.visit = self._visited(copy.visit)
         if hasattr(copy, "resolve") and hasattr(copy.resolve, "py_func"):
             copy.call = self._row(copy.call)
             copy.resolve = copy.resolve.py_func
@@ -100,6 +102,13 @@ class _Recorder:
                 u.d = counted
 
         dual.__init__ = __init__
+
+    def _visited(self, visit: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*args: Any) -> Any:
+            self.add("calls")
+            return visit(*args)
+
+        return counted
 
     def _row(self, call: Callable[..., None]) -> Callable[..., None]:
         def counted(i: int, start: int, end: int, partials: Any, ids: Any, arguments: Any, *more: Any) -> None:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from dualrev.tree import Structure
 
-__all__ = ["Path", "add", "of", "one_hot", "paths", "scalars", "update", "zeros"]
+__all__ = ["Path", "add", "of", "one_hot", "paths", "scalars", "scale", "update", "zeros"]
 
 
 class Path(NamedTuple):
@@ -79,6 +79,15 @@ def zeros(c: Any) -> Any:
 def add(c1: Any, c2: Any) -> Any:
     """c1 + c2, scalar by scalar."""
     return _map(lambda x, y: x + y, c1, c2)
+
+
+def scale(z: Any, c: Any) -> Any:
+    """Every scalar of c, times z.
+
+    >>> scale(2.0, (1.0, (2.0, ())))
+    (2.0, (4.0, ()))
+    """
+    return _map(lambda x: z * x, c)
 
 
 def one_hot(path: Path | None, z: Any) -> Any:

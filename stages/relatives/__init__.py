@@ -1,0 +1,1 @@
+"""The neighbours: the algorithms of four other papers, behind the same `vjp` as the stages."""
