@@ -61,11 +61,11 @@ def fit_law(sizes: Sequence[int], seconds: Sequence[float]) -> Law | None:
     ns, times = np.array(sizes, float)[order], np.array(seconds, float)[order]
     start = min(int(np.searchsorted(ns, math.sqrt(ns[0] * ns[-1]))), len(ns) - 4)
     ns, times = ns[start:], times[start:]
-    power, exponential = (_regress(*kind, np.log(times)) for kind in (("power", np.log(ns)), ("exponential", ns)))
+    power, exponential = _regress("power", np.log(ns), np.log(times)), _regress("exponential", ns, np.log(times))
     grows = exponential[1] > math.log(LEAST_BASE) and exponential[-1] < power[-1]
     kind, slope, half, _ = exponential if grows else power
     scale: Callable[[float], float] = float if kind == "power" else math.exp
-    return Law(kind, *(scale(x) for x in (slope, slope - half, slope + half)), tuple(map(int, ns)))
+    return Law(kind, scale(slope), scale(slope - half), scale(slope + half), tuple(map(int, ns)))
 
 
 def expected_power(claim: Callable[[float], float], sizes: Sequence[int]) -> float:

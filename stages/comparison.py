@@ -13,7 +13,7 @@ import numpy as np
 
 from dualrev import tree
 from stages.counting import Counts, LimitReached, count
-from stages.order import STAGES
+from stages.order import STAGES, algorithm
 from stages.programs import PROGRAMS, Program
 
 __all__ = ["FAMILIES", "LAWS", "Comparison", "Family", "Growth", "StageResult", "compare", "fit", "grow"]
@@ -81,6 +81,9 @@ def compare(
         except LimitReached as reached:
             result.cut_off = str(reached)
             continue
+        except refusals(result.stage) as refused:
+            result.cut_off = f"refused: {str(refused).partition(chr(10))[0]}"
+            continue
         run = _value_and_gradient(result.stage, f, primals)
         y, gradient = run()
         result.value_deviation = _distance(np.array(tree.outputs(y)[0]), values)
@@ -113,12 +116,17 @@ def compare(
     )
 
 
+def refusals(name: str) -> tuple[type[Exception], ...]:
+    """What an algorithm raises at a program that is not of the kind it takes."""
+    return getattr(algorithm(name), "REFUSALS", ())
+
+
 def _value_and_gradient(stage: str, f: Callable[..., Any], primals: tuple[Any, ...]) -> Callable[[], Any]:
     """The value, and the gradient of the sum of its real scalars as a flat list: one forward pass and one pullback."""
     _, input_structure = tree.inputs(primals)
 
     def run() -> tuple[Any, list[float]]:
-        y, pullback = STAGES[stage].vjp(f, *primals)
+        y, pullback = algorithm(stage).vjp(f, *primals)
         scalars, structure = tree.outputs(y)
         return y, input_structure.read(pullback(structure.cotangent([1.0] * len(scalars))))
 
@@ -231,11 +239,12 @@ def grow(
     program = PROGRAMS[family.program]
     for stage in stages:
         progress(stage)
+        ends: tuple[type[Exception], ...] = (LimitReached, *refusals(stage))
         work: dict[int, int | None] = dict.fromkeys(family.sizes)
         try:
             for n in family.sizes:
                 work[n] = count(stage, program.function, *program.make(n, 0), limit=limit).work
-        except LimitReached:
+        except ends:
             pass
         yield Growth(family.program, stage, work, fit({n: w for n, w in work.items() if w is not None}))
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from dualrev.tree import outputs
 from stages import ordered_map, pairs
-from stages.order import STAGES
+from stages.order import algorithm
 
 __all__ = ["Counts", "LimitReached", "count", "fresh", "trace"]
 
@@ -223,7 +223,7 @@ class _Tape(array.array):
 
 
 def count(name: str, f: Callable[..., Any], *primals: Any, limit: float = float("inf")) -> Counts:
-    """What the stage of that name does for f's value at the primals and one pullback of ones.
+    """What the stage of that name, or the neighbour, does for f's value at the primals and one pullback of ones.
 
     KeyError for an unknown name; LimitReached once the counts together exceed `limit`.
 
@@ -234,7 +234,10 @@ def count(name: str, f: Callable[..., Any], *primals: Any, limit: float = float(
     >>> count("naive", doublings, 1.0).calls, count("staged", doublings, 1.0).calls
     (2047, 11)
     """
-    return _run(name, f, primals, limit).counts
+    module = algorithm(name)
+    if hasattr(module, "count"):  # an interpreter, which counts what it does
+        return module.count(f, *primals, limit=limit)
+    return _run(module, f, primals, limit).counts
 
 
 def trace(name: str, f: Callable[..., Any], *primals: Any, limit: float = float("inf")) -> list[tuple[int, float]]:
@@ -243,13 +246,13 @@ def trace(name: str, f: Callable[..., Any], *primals: Any, limit: float = float(
     >>> trace("tape", lambda x, y: x * (x + y), 3.0, 2.0)
     [(3, 1.0), (2, 3.0), (1, 3.0), (0, 8.0)]
     """
-    return _run(name, f, primals, limit).calls
+    return _run(algorithm(name), f, primals, limit).calls
 
 
-def _run(name: str, f: Callable[..., Any], primals: tuple[Any, ...], limit: float) -> _Recorder:
+def _run(module: ModuleType, f: Callable[..., Any], primals: tuple[Any, ...], limit: float) -> _Recorder:
     recorder = _Recorder(limit)
     with np.errstate(all="ignore"):  # the copies of compiled loops compute with numpy's numbers, which warn
-        y, pullback = recorder.instrument(STAGES[name]).vjp(f, *primals)
+        y, pullback = recorder.instrument(module).vjp(f, *primals)
         scalars, structure = outputs(y)
         pullback(structure.cotangent([1.0] * len(scalars)))
     return recorder

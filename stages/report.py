@@ -14,7 +14,7 @@ from rich.text import Text
 
 from stages.comparison import Comparison, Family, Growth, StageResult
 from stages.counting import trace
-from stages.order import STAGES
+from stages.order import STAGES, algorithm
 from stages.programs import LOOP_OPERATIONS, Program
 from stages.sharing import sharing
 
@@ -30,18 +30,18 @@ def fields(stage: str) -> dict[str, str]:
     >>> fields("sparse")["Paper"]
     'section 6'
     """
-    text = inspect.cleandoc(STAGES[stage].__doc__ or "")
+    text = inspect.cleandoc(algorithm(stage).__doc__ or "")
     pattern = re.compile(r"^(Paper:|D\[R\] =|Changed:|Cost:)(.*?)(?=^\S|^\s*$)", re.MULTILINE | re.DOTALL)
     return {name.rstrip(":= "): re.sub(r"\s*\n\s*", " ", body).strip() for name, body in pattern.findall(text)}
 
 
 def overview(stages: Sequence[str]) -> RenderableType:
     """What each stage changes."""
-    table = _table("The stages, in the paper's order")
+    table = _table("The stages, in the paper's order" if set(stages) <= set(STAGES) else "The neighbours, by paper")
     table.add_column("stage", style="bold", no_wrap=True)
     table.add_column("paper")
     table.add_column("D[R]")
-    table.add_column("what changes, and why", min_width=56)
+    table.add_column("what changes, and why", min_width=56 if set(stages) <= set(STAGES) else 30)
     for stage in stages:
         about = fields(stage)
         carried = about["D[R]"].partition("  ")[0]

@@ -1,1 +1,43 @@
-"""The neighbours: the algorithms of four other papers, behind the same `vjp` as the stages."""
+"""The neighbours: the algorithms of four other papers, behind the same `vjp` as the stages.
+
+    RELATIVES                       the algorithms by name, by paper
+    python -m stages --relatives    compares them, with the stage `tape` beside
+
+Krawiec et al. 2022 begin with vectorised forward mode where our paper begins with naive backpropagators, and arrive at
+the same place. Pearlmutter and Siskind 2008 transform programs of a language that can look into closures. In Wang et
+al. 2019, and in ad-delcont, an operation has its continuation: what follows it, there and back.
+
+An algorithm that takes only programs of its own kind has REFUSALS: the errors that say so.
+"""
+
+from types import ModuleType
+
+from stages.relatives import (
+    cps,
+    delcont,
+    delta,
+    delta_array,
+    delta_map,
+    functional,
+    global_tape,
+    shift_reset,
+    tagged_forward,
+    vectorised,
+    vlad,
+)
+
+__all__ = ["RELATIVES"]
+
+RELATIVES: dict[str, ModuleType] = {
+    "vectorised": vectorised,
+    "delta": delta,
+    "delta_map": delta_map,
+    "delta_array": delta_array,
+    "vlad": vlad,
+    "tagged_forward": tagged_forward,
+    "cps": cps,
+    "shift_reset": shift_reset,
+    "global_tape": global_tape,
+    "functional": functional,
+    "delcont": delcont,
+}
