@@ -1,40 +1,167 @@
-"""Fig. 3 as code: what each stage changes, as the difference between its file and the one before.
+"""Figs. 6 to 9 and 12: the transformations as the stages' code, and what each changes in the one before.
 
-`python -m paper_figures.diffs` (or `make figures`) writes diffs/; a test fails when they are stale.
+The paper gives there the rules of D1 with its wrapper (Figs. 6 and 7), D2 (Fig. 8), D3 (Fig. 9) and D4 (Fig. 12, which
+uses the arrays of Fig. 11), each as a change of the one before: what stays is set in grey. Sections 6 and 8 describe
+their changes in words.
+
+A stage is a module that opens with the figure in plain notation. The differences between neighbours are generated, and
+the page has beside them what the typed transformation of stages.calculus makes of Fig. 1's program.
 """
 
 from __future__ import annotations
 
+import ast
 import difflib
+import inspect
 import itertools
 from pathlib import Path
+from types import ModuleType
 
+from paper_figures.figure import FOLDER as HERE
+from paper_figures.figure import Figure, fence, table, write
 from stages import STAGES
+from stages.calculus import TRANSFORMATIONS, check, parse_program, show_program, show_type
+from stages.calculus.readable import readable
+from stages.derivatives import AS_PROGRAM
+from stages.report import fields
 
-FOLDER = Path(__file__).parent / "diffs"
+FOLDER = HERE / "diffs"
+
+#: What a stage is in the paper.
+FIGURES = {
+    "naive": "Figs. 6 and 7: D1",
+    "staged": "Fig. 8: D2",
+    "cayley": "Fig. 9: D3",
+    "sparse": "Section 6: D3 with sparse maps",
+    "arrays": "Fig. 12: D4",
+    "collectorless": "Section 8.1",
+    "contrib": "Section 8.2",
+    "tape": "Section 8.3",
+}
+PROGRAM = r"\(x : R, y : R). let z = x + y in x * z"
 
 
 def diffs() -> dict[str, str]:
     """The text of every difference by file name, in the stages' order."""
     made = {}
-    for (before, old), (after, new) in itertools.pairwise(STAGES.items()):
-        old_file, new_file = Path(str(old.__file__)), Path(str(new.__file__))
-        lines = difflib.unified_diff(
-            old_file.read_text(encoding="utf-8").splitlines(keepends=True),
-            new_file.read_text(encoding="utf-8").splitlines(keepends=True),
-            f"stages/{old_file.name}",
-            f"stages/{new_file.name}",
-        )
-        made[f"{before}-{after}.diff"] = "".join(lines)
+    for before, after in itertools.pairwise(STAGES):
+        old, new = source(STAGES[before]), source(STAGES[after])
+        made[f"{before}-{after}.diff"] = _difference(before, after, old, new)
     return made
 
 
+def _difference(before: str, after: str, old: str, new: str, context: int = 3) -> str:
+    names = [f"stages/{Path(str(STAGES[stage].__file__)).name}" for stage in (before, after)]
+    lines = difflib.unified_diff(old.splitlines(True), new.splitlines(True), names[0], names[1], n=context)
+    return "".join(lines)
+
+
+def source(stage: ModuleType) -> str:
+    """The text of a stage's file."""
+    return Path(str(stage.__file__)).read_text(encoding="utf-8")
+
+
+def code(stage: ModuleType) -> str:
+    """The same without the module's docstring."""
+    text = source(stage)
+    docstring = ast.parse(text).body[0]
+    return "".join(text.splitlines(True)[docstring.end_lineno :]).lstrip("\n")
+
+
+def notation(stage: ModuleType) -> str:
+    """The figure in plain notation: what is indented at the end of the docstring."""
+    lines = inspect.cleandoc(stage.__doc__ or "").splitlines()
+    start = max(k for k, line in enumerate(lines) if not line) + 1
+    return "\n".join(line.removeprefix("    ") for line in lines[start:])
+
+
+def changed(before: str, after: str) -> tuple[str, int, int, int]:
+    """The difference in code, without docstrings: as text, the lines gone and new, and those that stay."""
+    old, new = code(STAGES[before]), code(STAGES[after])
+    text = _difference(before, after, old, new, context=1)
+    body = text.splitlines()[2:]
+    removed, added = (sum(line.startswith(sign) for line in body) for sign in "-+")
+    return text, removed, added, len(new.splitlines()) - added
+
+
+def as_program(stage: str) -> str:
+    """Fig. 1's program after the stage's transformation, with the interface that it uses."""
+    program = parse_program(PROGRAM)
+    return show_program(readable(TRANSFORMATIONS[AS_PROGRAM[stage]].of(program, check(program, "source"))), width=96)
+
+
+def section(before: str | None, stage: str) -> list[str]:
+    """The part of the page about one stage."""
+    about, file = fields(stage), Path(str(STAGES[stage].__file__)).name
+    made = [
+        f"## {FIGURES[stage]}: `{stage}`",
+        f"Code: [stages/{file}](../stages/{file})",
+        f"- **D[R]**: {_parts(about['D[R]'])}\n- **Changed**: {about['Changed']}\n- **Cost**: {about['Cost']}",
+        fence(notation(STAGES[stage])),
+    ]
+    if stage in AS_PROGRAM:
+        made += [
+            "Fig. 1's program after the typed transformation" + (", with the interface:" if before else ":"),
+            fence(as_program(stage)),
+        ]
+    if before is not None:
+        text, removed, added, kept = changed(before, stage)
+        made += [
+            f"The code: {removed} lines of `{before}` give way to {added}, and {kept} stay. With docstrings: "
+            f"[diffs/{before}-{stage}.diff](diffs/{before}-{stage}.diff).",
+            f"<details>\n<summary>What changes in the code</summary>\n\n{fence(text, 'diff')}\n\n</details>",
+        ]
+    else:
+        made += [f"<details>\n<summary>The code</summary>\n\n{fence(code(STAGES[stage]), 'python')}\n\n</details>"]
+    return made
+
+
+def _parts(text: str) -> str:
+    """A type, and what its names stand for."""
+    kind, _, names = text.partition("  ")
+    names = f"`{names.strip()}`" if "=" in names else names.strip()
+    return f"`{kind}`; {names}" if names else f"`{kind}`"
+
+
+def types() -> set[str]:
+    """The types of Wrap of Fig. 1's program, by the checkers of the target languages."""
+    wraps = [
+        (TRANSFORMATIONS[name].wrap(parse_program(PROGRAM)), TRANSFORMATIONS[name]) for name in AS_PROGRAM.values()
+    ]
+    return {show_type(check(program, transformation.language)) for program, transformation in wraps}
+
+
+def figure() -> Figure:
+    """The page, and a file for each difference."""
+    pairs = list(itertools.pairwise(STAGES))
+    sizes = [changed(*pair)[1:] for pair in pairs]
+    rows = [[f"`{a}` to `{b}`", str(-r), f"+{n}", str(k)] for (a, b), (r, n, k) in zip(pairs, sizes, strict=True)]
+    body = [
+        "All stages have one skeleton and one order of names, so that the difference between neighbours is the lesson. "
+        "Lines of code, without the module's docstring:",
+        table(["", "gone", "new", "stay"], rows, range(1, 4)),
+    ]
+    for before, stage in zip([None, *STAGES], STAGES, strict=False):
+        body += section(before, stage)
+    (kind,) = types()
+    least, most = min(n for _, n, _ in sizes), max(n for _, n, _ in sizes)
+    return Figure(
+        "diffs",
+        "Figs. 6 to 9 and 12",
+        "the transformations, and what each changes",
+        "D1 is a homomorphism but for scalars; D2, D3 and D4 are small changes of it, in the type of a scalar, the "
+        "wrapper and the `Staged` interface.",
+        f"eight modules of at most {max(len(source(s).splitlines()) for s in STAGES.values())} lines; from one to the "
+        f"next {least} to {most} lines of code are new. As typed transformations D1 to D4 give Fig. 1's program the "
+        f"type `{kind}`, by type checkers for the paper's target languages.",
+        "\n\n".join(body),
+        {f"diffs/{name}": text for name, text in diffs().items()},
+    )
+
+
 def main() -> None:
-    """Write the files."""
-    FOLDER.mkdir(exist_ok=True)
-    for name, text in diffs().items():
-        (FOLDER / name).write_text(text, encoding="utf-8")
-        print(f"paper_figures/diffs/{name}: {len(text.splitlines())} lines")
+    """Write the page and the differences."""
+    write(figure())
 
 
 if __name__ == "__main__":

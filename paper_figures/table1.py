@@ -1,0 +1,108 @@
+"""Table 1: time per unit of n for the paper's four functions, beside ours; and ratios to taping libraries.
+
+The paper's table (section 10) gives for four functions the time of the authors' implementation in Haskell ("TH":
+section 7 with 8.1 and 8.2), of Kmett's library `ad` 4.5, a tape in Haskell, and the ratio, 0.27 to 1.50: the algorithm
+has reasonable constants beside a tuned library in the same language.
+
+Ours is made from the published run of the benchmarks, bench/published/run.json (`make bench`, `make bench-publish`).
+Its table has the paper's columns. The counterpart of the ratio are the Python libraries that tape scalars.
+"""
+
+from __future__ import annotations
+
+from bench.peers import LIBRARIES
+from bench.peers import PROGRAMS as PEERS
+from bench.reporting import content
+from bench.reporting.render import table as bench_table
+from bench.runs import Run, load
+from bench.table1 import ROWS
+from paper_figures.figure import FOLDER, Figure, table, write
+
+RUN = FOLDER.parent / "bench" / "published" / "run.json"
+
+#: The paper's table, microseconds per unit of n: TH, ad, and their ratio as printed.
+PAPER = {
+    "scalar_mult": ("0.146", "0.536", "0.27"),
+    "dot": ("2.210", "2.070", "1.10"),
+    "sum_mat_vec": ("2.050", "1.320", "1.50"),
+    "rotate": ("8.770", "6.130", "1.43"),
+}
+TAPING = ("autograd", "micrograd")  # libraries that record operations on scalars in Python
+COUNTERPARTS = {"dot": "dot_loop", "sum_mat_vec": "matvec_loop", "rotate": "rotate"}  # in the comparison with libraries
+
+
+def published() -> Run:
+    """The run that is checked in."""
+    return load(RUN)
+
+
+def ratios(run: Run) -> dict[str, dict[str, float]]:
+    """function -> library -> time of dualrev's tape over that of the library; for those that the run has."""
+    found: dict[str, dict[str, float]] = {}
+    for name, program in COUNTERPARTS.items():
+        ours = content.best(run, program, "dualrev")
+        for library in TAPING:
+            theirs = content.best(run, program, library)
+            if ours and theirs:
+                found.setdefault(name, {})[library] = ours.seconds / theirs.seconds
+    return found
+
+
+def figure(run: Run | None = None) -> Figure:
+    """Both tables; without an argument, of the published run. ValueError for a run without Table 1."""
+    run = run or published()
+    section = content.table1(run)
+    if section is None:
+        raise ValueError("the run has no times of Table 1")
+    found = ratios(run)
+    body = ["\n\n".join(section.text), "\n".join(bench_table(section.tables[0]))]
+    body += [f"{note}" for note in section.notes]
+    rows = []
+    for name, (th, ad, ratio) in PAPER.items():
+        ours = [content.significant(found[name][k], 2) if k in found.get(name, {}) else "-" for k in TAPING]
+        rows.append([ROWS[name].title, th, ad, ratio, *ours])
+    titles = [f"dualrev / {LIBRARIES[library].title}" for library in TAPING]
+    body += [
+        "The paper's own table, whose last column is the ratio to a library in the same language that is a tape of "
+        "operations on scalars, too; and that ratio for dualrev's tape, from the comparison with other libraries, "
+        "where that has the function:",
+        table(["", "TH us", "ad us", "TH / ad", *titles], rows, range(1, 4 + len(titles))),
+    ]
+    programs = ", ".join(f"*{PEERS[COUNTERPARTS[name]].title}*" for name in found)
+    body += [f"There they are called {programs}."] if found else []
+    body += [
+        "All libraries: [the report](../bench/published/report.md). Times over n: [the appendix's plots](scaling.md).",
+        f"The run: {run.date}, commit {run.commit}, Python {run.about['Python']}, {run.about['processor']}.",
+    ]
+    return Figure(
+        "table1",
+        "Table 1",
+        "time per unit of n",
+        "the implementation's constants are in the right ballpark: it takes 0.27 to 1.50 times as long as `ad`.",
+        _found(found),
+        "\n\n".join(body),
+    )
+
+
+def _found(found: dict[str, dict[str, float]]) -> str:
+    """The result in a sentence."""
+    parts = []
+    for library in TAPING:
+        known = [ratio for ratios_ in found.values() for name, ratio in ratios_.items() if name == library]
+        if known:
+            low, high = (content.significant(x, 2) for x in (min(known), max(known)))
+            parts.append(f"{low} to {high} times that of {LIBRARIES[library].title}")
+    if not parts:
+        return "the run has no times of other libraries."
+    return (
+        f"the time of dualrev's tape is {' and '.join(parts)}. Its absolute times are those of Python, not of Haskell."
+    )
+
+
+def main() -> None:
+    """Write the page."""
+    write(figure())
+
+
+if __name__ == "__main__":
+    main()
