@@ -10,7 +10,7 @@
 #   make bench-publish                      writes the last full one to bench/published/ and the README, to be checked in
 #   make peers                              installs the other AD libraries (6 GB), which `make bench` then takes in
 #   make compiled                           times of compiled gradients of numba functions
-#   make figures                            paper_figures/, made anew
+#   make figures                            paper_figures/, made anew; some of it by ARGS="fig2 fig10"
 
 .PHONY: compare test campaign bench bench-quick bench-publish bench-compare compiled peers figures check format clean
 .DEFAULT_GOAL := compare
@@ -54,6 +54,7 @@ bench-quick: $(SETUP)
 
 bench-publish: $(SETUP)
 	$(RUN) bench.reporting --publish $(ARGS)
+	$(RUN) paper_figures table1 scaling
 
 bench-compare: $(SETUP)
 	$(RUN) bench.compare $(ARGS)
@@ -65,8 +66,8 @@ peers: $(SETUP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[peers]'
 
 figures: $(SETUP)
-	$(RUN) paper_figures.diffs
-	$(RUN) paper_figures.complexity
+	$(RUN) paper_figures $(ARGS)
+	$(RUN) paper_figures.walkthrough_pictures
 
 check: $(SETUP)
 	$(BIN)/ruff format --check .
