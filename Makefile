@@ -1,6 +1,8 @@
 # Every target sets up what it needs in .venv; nothing but Python 3.11 to 3.13 and make has to be there.
 #   make compare                            the step-by-step comparison of all stages
 #   make compare ARGS="--program doublings"  ... of one program (see: make compare ARGS=--help)
+#   make compare ARGS="--html OUT.html"      ... as a page to step through
+#   make compare ARGS=--relatives            ... of the algorithms of neighbouring papers
 #   make test                               the tests         make campaign   the long ones too
 #   make campaign FOR=3600 ARGS="--jobs 2"   random numba programs, for so many seconds; what fails goes to failures/
 #   make check                              format, lint, types      make format    mend the first two

@@ -6,6 +6,7 @@ a module with `vjp(f, *primals) -> (y, pullback)`, and differs from the one befo
     STAGES              the eight stages by name, in the paper's order
     count, trace        what a stage does: exact counts, and the calls of backpropagators in their order
     sharing             which backpropagators refer to which (Fig. 10)
+    compare             all stages on a function of yours: a table, in a notebook with drawings; a page
     python -m stages    compares them, step by step
 
 >>> y, pullback = STAGES["staged"].vjp(lambda x, y: x * (x + y), 3.0, 2.0)
@@ -13,8 +14,9 @@ a module with `vjp(f, *primals) -> (y, pullback)`, and differs from the one befo
 (15.0, (8.0, 3.0))
 """
 
+from stages.compared import Compared, compare
 from stages.counting import Counts, LimitReached, count, trace
 from stages.order import STAGES
 from stages.sharing import Shared, sharing
 
-__all__ = ["STAGES", "Counts", "LimitReached", "Shared", "count", "sharing", "trace"]
+__all__ = ["STAGES", "Compared", "Counts", "LimitReached", "Shared", "compare", "count", "sharing", "trace"]

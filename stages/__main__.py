@@ -7,6 +7,7 @@ import ast
 import dataclasses
 import difflib
 import functools
+import importlib.util
 import itertools
 import json
 import math
@@ -23,6 +24,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from dualrev.errors import DualrevError
 from stages import report
 from stages.calculus.errors import NotTranslated
+from stages.compared import GROWTH_LIMIT
 from stages.comparison import FAMILIES, Comparison, Family, Growth, compare, grow
 from stages.derivatives import as_programs
 from stages.order import STAGES
@@ -38,6 +40,7 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--program", action="append", metavar="NAME", help="only this program (may be repeated)")
     made.add_argument("--stage", action="append", metavar="NAME", help="only this stage (may be repeated)")
+    made.add_argument("--relatives", action="store_true", help="the algorithms of neighbouring papers, beside tape")
     made.add_argument("--size", type=int, metavar="N", help="the size of the programs, instead of their own")
     made.add_argument("--seed", type=int, default=0, metavar="N", help="the seed of the programs' inputs (0)")
     made.add_argument("--limit", type=float, default=1.5e6, metavar="STEPS", help="cut a stage off there (1,500,000)")
@@ -45,6 +48,7 @@ def parser() -> argparse.ArgumentParser:
         "--derivative", action="store_true", help="print the derivative as a program, too (stages.calculus)"
     )
     made.add_argument("--json", type=Path, metavar="FILE", help="save all numbers in this file, too")
+    made.add_argument("--html", type=Path, metavar="FILE", help="write a page to look at, too: code, drawings, steps")
     made.add_argument("--file", metavar="FILE.py:FUNCTION", help="compare on a function of your own")
     made.add_argument(
         "--args", default="", metavar="LITERALS", help="its arguments: '3.0, [1.0, 2.0]'; --args='-1.0' if negative"
@@ -56,13 +60,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the comparison; 0, or 1 if stages disagree or the user's function failed, or 2 for a wrong command line."""
     options = parser().parse_args(argv)
     _check(options)
-    stages = _known("stage", options.stage, tuple(STAGES))
+    stages = _known("stage", options.stage, _candidates(options))
     console = report.console()
     try:
         chosen = _own(options) if options.file else _programs(options)
         console.print(report.overview(stages))
         console.print(report.legend())
         comparisons, growths = _run(chosen, stages, options, console)
+        if options.html:
+            _page(chosen, comparisons, growths, stages, options)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
@@ -91,8 +97,22 @@ def _check(options: argparse.Namespace) -> None:
         _usage("--file takes --args, not --program or --size")
     if options.args and not options.file:
         _usage("--args goes with --file")
-    if options.json and (options.json.is_dir() or not options.json.parent.is_dir()):
-        _usage(f"--json {options.json}: not a file in a folder that is there")
+    for name, path in (("json", options.json), ("html", options.html)):
+        if path and (path.is_dir() or not path.parent.is_dir()):
+            _usage(f"--{name} {path}: not a file in a folder that is there")
+    if options.html and options.relatives:
+        _usage("--html is a page of the stages: leave out --relatives")
+    if options.html and not importlib.util.find_spec("jinja2"):
+        _usage("--html needs jinja2: pip install 'dualrev[plots]'")
+
+
+def _candidates(options: argparse.Namespace) -> tuple[str, ...]:
+    """What is compared: the stages, or their neighbours."""
+    if not options.relatives:
+        return tuple(STAGES)
+    from stages.relatives import RELATIVES
+
+    return (*RELATIVES, "tape")
 
 
 #: A program, its arguments, the size that they have, and the family that shows how it grows.
@@ -103,11 +123,18 @@ def _programs(options: argparse.Namespace) -> list[_Chosen]:
     """The paper's programs, or those asked for. Growth is shown where no size was asked for."""
     families = {family.program: family for family in FAMILIES} if options.size is None else {}
     chosen: list[_Chosen] = []
-    for name in _known("program", options.program, tuple(PROGRAMS)):
+    names, sizes, primals = options.program, {}, {}
+    if options.html:  # what can be gone through step by step
+        from stages.page import DEFAULTS, PRIMALS, SIZES
+
+        names, sizes = names or list(DEFAULTS), SIZES
+        primals = PRIMALS if options.size is None and options.seed == 0 else {}
+    for name in _known("program", names, tuple(PROGRAMS)):
         program = PROGRAMS[name]
-        size = program.size if options.size is None else options.size
+        size = sizes.get(name, program.size) if options.size is None else options.size
         try:
-            chosen.append((program, program.make(size, options.seed), size, families.get(name)))
+            made = primals.get(name) or program.make(size, options.seed)
+            chosen.append((program, made, size, families.get(name)))
         except (ValueError, MemoryError, OverflowError) as error:
             _usage(f"--size {size}: {name} cannot be made so large ({error})")
     return chosen
@@ -141,6 +168,37 @@ def _run(
                 console.print(report.growth(family, found))
                 growths += found
     return comparisons, growths
+
+
+def _page(
+    chosen: list[_Chosen],
+    comparisons: list[Comparison],
+    growths: list[Growth],
+    stages: tuple[str, ...],
+    options: argparse.Namespace,
+) -> None:
+    """The page, with the growth of all families."""
+    from stages.page import Shown, write
+
+    measured = {growth.program for growth in growths}
+    missing = [family for family in FAMILIES if family.program not in measured]
+    with _progress(len(missing) * len(stages)) as progress:
+        done = itertools.count()
+        for family in missing:
+
+            def step(stage: str, name: str = family.program) -> None:
+                progress.update(progress.task_ids[0], completed=next(done), description=f"growth of {name}: {stage}")
+
+            growths = growths + list(grow(family, stages, min(options.limit, GROWTH_LIMIT), step))
+    shown = [
+        Shown(program.function, primals, result)
+        for (program, primals, *_), result in zip(chosen, comparisons, strict=True)
+    ]
+    try:
+        written = write(options.html, shown, growths, options.limit)
+    except OSError as error:
+        _usage(f"--html {options.html}: {error.strerror}")
+    print(f"wrote {options.html} ({written / 1000:,.0f} kB)")
 
 
 def _derivatives(program: Program, primals: tuple[Any, ...], stages: tuple[str, ...]) -> dict[str, str]:

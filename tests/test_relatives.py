@@ -89,7 +89,7 @@ def test_the_page_has_a_row_for_each_stage_and_each_neighbour(rows):
 
 def test_the_laws_on_the_page_are_those_of_the_counts(rows):
     for column, family in enumerate(comparison.FAMILIES, start=2):
-        for growth in comparison.grow(family, list(RELATIVES), limit=100_000):
+        for growth in comparison.grow(family, list(RELATIVES), limit=50_000):
             said = rows[growth.stage][column]
             if growth.stage == "cps":
                 assert said == "-"
