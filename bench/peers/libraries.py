@@ -223,7 +223,8 @@ LIBRARIES = {
         "jax",
         jax,
         "compiled",
-        note="float64, `jax.jit` of the gradient, without asynchronous dispatch, which takes longer here",
+        note="float64, `jax.jit` of the gradient, without asynchronous dispatch, which takes longer here; "
+        "from run to run, its times of a scan vary by a factor of two",
     ),
     "casadi": Library(
         "CasADi",
