@@ -21,10 +21,11 @@ __all__ = ["FAMILIES", "LAWS", "Comparison", "Family", "Growth", "StageResult", 
 
 @dataclasses.dataclass
 class StageResult:
-    """What one stage did on a program. Where `cut_off` says that it was too much work, the rest is None."""
+    """What one stage did on a program. Where `cut_off` says that it was too much, or refused, the rest is None."""
 
     stage: str
     cut_off: str = ""
+    refused: bool = False  #: the program is not of the kind that the algorithm takes
     counts: Counts | None = None
     value_deviation: float | None = (
         None  #: the largest difference from the plain program's value, over its largest entry
@@ -82,7 +83,7 @@ def compare(
             result.cut_off = str(reached)
             continue
         except refusals(result.stage) as refused:
-            result.cut_off = f"refused: {str(refused).partition(chr(10))[0]}"
+            result.refused, result.cut_off = True, f"refused: {str(refused).partition(chr(10))[0]}"
             continue
         run = _value_and_gradient(result.stage, f, primals)
         y, gradient = run()

@@ -61,7 +61,11 @@ def comparison(result: Comparison) -> RenderableType:
     ran = [stage.stage for stage in result.stages if stage.counts is not None]
     for stage in result.stages:
         table.add_row(stage.stage, *_cells(stage, reference=stage.stage in ran[-1:]))
-    cut_off = "".join(f"{stage.stage}: cut off, {stage.cut_off}\n" for stage in result.stages if stage.cut_off)
+    cut_off = "".join(
+        f"{stage.stage}: {'' if stage.refused else 'cut off, '}{stage.cut_off}\n"
+        for stage in result.stages
+        if stage.cut_off
+    )
     more = ", ..." if result.scalars > len(result.gradient) else ""
     entries = ", ".join(f"{g:.6g}" for g in result.gradient) + more
     gradient = f"gradient ({entries}), of norm {result.norm:.6g}" if result.gradient else "no gradient: all cut off"
@@ -81,7 +85,7 @@ def agree(result: Comparison) -> bool:
 
 def _cells(stage: StageResult, reference: bool) -> list[Any]:
     if stage.counts is None:
-        return [Text("cut off", style="yellow"), *[""] * 10]
+        return [Text("refused" if stage.refused else "cut off", style="yellow"), *[""] * 10]
     counts = stage.counts
     numbers = (counts.created, counts.calls, counts.scalars, counts.pairs, counts.map_steps, counts.array_writes)
     assert stage.seconds is not None

@@ -1,5 +1,11 @@
 """What the compiler once got wrong: compiled derivatives against the eager tape on the same functions (twin.py)."""
 
+import ast
+import importlib
+import linecache
+import os
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -350,3 +356,91 @@ def one_array_twice(d):
 def test_a_function_that_is_given_one_array_twice():
     """The right-hand side is complete before the first element is stored, though the names differ."""
     agrees(one_array_twice, np.array([0.6, 0.3, -1.1]))
+
+
+CHANGES = {
+    "another body": ("x * x * x", "5.0 * x"),
+    "another constant": ("x * x * x", "x * x * 2.0"),
+    "lines above it": ("@njit", "@njit\ndef g(x):\n    return x\n\n\n@njit"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_source_that_was_changed_after_its_import_is_refused(tmp_path, monkeypatch, change):
+    """The derivative is made from the source: it was that of the new one, silently, beside the old value."""
+    file = tmp_path / f"changed_{abs(hash(change))}.py"
+    before = "from numba import njit\n\n\n@njit\ndef f(x):\n    return x * x * x\n"
+    file.write_text(before, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    f = importlib.import_module(file.stem).f
+    assert dr.value_and_grad(f)(3.0) == (27.0, 27.0)
+    f = importlib.reload(sys.modules[file.stem]).f
+    file.write_text(before.replace(*CHANGES[change]), encoding="utf-8")
+    os.utime(file, (2e9, 2e9))
+    with pytest.raises(dr.UnsupportedError, match=r"import the module anew|with `def`"):
+        dr.value_and_grad(f)(3.0)
+    f = importlib.reload(sys.modules[file.stem]).f
+    assert dr.value_and_grad(f)(3.0)[0] == f(3.0)
+
+
+def test_a_comment_that_was_changed_after_the_import_is_none(tmp_path, monkeypatch):
+    file = tmp_path / "commented.py"
+    before = 'from numba import njit\n\n\n@njit\ndef f(x):\n    """Cube."""\n    # now\n    return x * x * x\n'
+    file.write_text(before, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    f = importlib.import_module("commented").f
+    file.write_text(before.replace("# now", "# then"), encoding="utf-8")
+    os.utime(file, (2e9, 2e9))
+    assert dr.value_and_grad(f)(3.0) == (27.0, 27.0)
+
+
+def test_functions_in_functions_are_known_by_their_source():
+    scale, shift = 2.0, 1.0
+
+    @njit
+    def inner_one(x):
+        """Of a closure, indented,
+
+        with a docstring of lines.
+        """
+        return scale * x * x + shift
+
+    @njit
+    def outer_one(x):
+        return inner_one(x) * scale
+
+    assert dr.value_and_grad(outer_one)(3.0) == (38.0, 24.0)
+
+
+def test_code_from_exec_is_not_taken_for_another_of_its_name():
+    """From Python 3.13 on, inspect has a source for it: what python -c was given."""
+    program = (
+        "import numba, dualrev\n"
+        "@numba.njit\n"
+        "def f(x):\n"
+        "    return 5.0 * x\n"
+        "names = {}\n"
+        "exec('import numba\\n@numba.njit\\ndef f(x):\\n    return x * x * x\\n', names)\n"
+        "try:\n"
+        "    print(dualrev.grad(names['f'])(3.0))\n"
+        "except dualrev.UnsupportedError:\n"
+        "    print('refused')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "refused\n"
+
+
+def test_a_cell_of_a_notebook_is_compiled_statement_by_statement():
+    """There, np is no imported name to the compiler, and calls of its functions have other code."""
+    cell = (
+        "import numpy as np\nfrom numba import njit\n\n\n@njit\ndef f(x):\n    return np.maximum(x, 0.0) * np.exp(x)\n"
+    )
+    name, names = "/tmp/ipykernel_1/1.py", {}
+    linecache.cache[name] = (len(cell), None, cell.splitlines(keepends=True), name)
+    try:
+        for statement in ast.parse(cell).body:
+            exec(compile(ast.Module([statement], []), name, "exec"), names)
+        y, slope = dr.value_and_grad(names["f"])(1.0)
+    finally:
+        del linecache.cache[name]
+    assert_same((y, slope), (np.e, 2.0 * np.e), rtol=1e-14, types=False)

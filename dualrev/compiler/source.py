@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import inspect
 import linecache
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any, NoReturn
 
 import numba
@@ -98,7 +99,60 @@ def read(dispatcher: Any) -> Source:
             "its source is not a `def` statement",
             "a function with `def`, and decorate it",
         )
+    if not _is_source_of(found[0], function):
+        raise UnsupportedError.at(
+            f"{code.co_filename}:{code.co_firstlineno}",
+            f"numba function {name}",
+            "the source that is there now is not the one that it was made from, so the derivative would be another "
+            "function's",
+            "the function in a file, and import the module anew after a change of it",
+        )
     return Source(function, found[0], code.co_filename)
+
+
+def _is_source_of(tree: ast.FunctionDef, function: Callable[..., Any]) -> bool:
+    """Whether a function's file compiles to its code: the file may have changed after its import.
+
+    Code depends on what is compiled together (names that are imported, functions around): that is the file as a whole,
+    or one statement of it, as in notebooks. pytest writes other code for assert statements, so that functions with
+    these are believed.
+    """
+    if any(isinstance(node, ast.Assert) for node in ast.walk(tree)):
+        return True
+    code = function.__code__
+    try:
+        whole, statements = _compiled("".join(inspect.findsource(function)[0]))
+        part = [ast.Module([statement], []) for statement in statements if _starts(statement) <= tree.lineno][-1:]
+        compiled = [whole, *(compile(unit, code.co_filename, "exec", dont_inherit=True) for unit in part)]
+    except (OSError, SyntaxError, ValueError):
+        return False
+    return any(_content(found) == _content(code) for unit in compiled for found in _at(unit, code))
+
+
+@functools.lru_cache(maxsize=4)  # a file has many functions
+def _compiled(text: str) -> tuple[CodeType, list[ast.stmt]]:
+    tree = ast.parse(text)
+    return compile(tree, "<source>", "exec", dont_inherit=True), tree.body
+
+
+def _starts(statement: ast.stmt) -> int:
+    return min([statement.lineno, *(node.lineno for node in getattr(statement, "decorator_list", []))])
+
+
+def _at(unit: CodeType, code: CodeType) -> list[CodeType]:
+    """The functions in compiled code that have the name and the line of another."""
+    inside = [found for constant in unit.co_consts if isinstance(constant, CodeType) for found in _at(constant, code)]
+    here = (unit.co_name, unit.co_firstlineno) == (code.co_name, code.co_firstlineno)
+    return [unit, *inside] if here else inside
+
+
+def _content(code: CodeType) -> tuple[Any, ...]:
+    """What code does, without its lines."""
+    constants = [
+        _content(x) if isinstance(x, CodeType) else x if isinstance(x, frozenset) else (type(x), repr(x))
+        for x in code.co_consts
+    ]
+    return code.co_code, constants, code.co_names, code.co_varnames, code.co_freevars
 
 
 def describe(x: Any) -> str:

@@ -76,8 +76,11 @@ def _body(stage: str) -> tuple[_Body, int]:
 
 def program(f: Callable[..., Any]) -> list[tuple[int, str]]:
     """The lines of a function, highlighted, with their numbers, without decorators and docstring; [] if unknown."""
+    inner = inspect.unwrap(f)
+    if getattr(getattr(inner, "__code__", None), "co_filename", "") == "<string>":
+        return []  # from exec or eval: from Python 3.13 on, inspect may have the source of `python -c` for it
     try:
-        lines, start = inspect.getsourcelines(inspect.unwrap(f))
+        lines, start = inspect.getsourcelines(inner)
     except (OSError, TypeError):
         return []
     text = _dedented(lines)
