@@ -149,6 +149,8 @@ class _Walk:
             return
         self._seen[id(f)] = len(self._seen)
         try:
+            if f.__code__.co_filename == "<string>":  # from Python 3.13 on, inspect takes it for what `python -c` ran
+                raise OSError
             self.add(f.__name__, inspect.getsource(f))
         except (OSError, TypeError):
             self.obstacle = self.obstacle or f"{f.__name__}, whose source cannot be found"
