@@ -22,7 +22,7 @@ from dualrev.tree import outputs
 from stages import ordered_map, pairs
 from stages.order import algorithm
 
-__all__ = ["Counts", "LimitReached", "count", "fresh", "trace"]
+__all__ = ["Counts", "LimitReached", "Recorder", "WatchedArray", "count", "fresh", "trace"]
 
 
 @dataclasses.dataclass
@@ -46,7 +46,7 @@ class LimitReached(Exception):  # noqa: N818 - not an error: the answer of a cou
     """The stage has done more work than the count allowed."""
 
 
-class _Recorder:
+class Recorder:
     """Counts, the calls in order if asked for, and the wrappers that keep both."""
 
     def __init__(self, limit: float) -> None:
@@ -56,12 +56,14 @@ class _Recorder:
         self.work = 0
 
     def add(self, field: str, n: int = 1) -> None:
+        """Count n more. LimitReached if that is too much."""
         setattr(self.counts, field, getattr(self.counts, field) + n)
         self.work += n
         if self.work > self.limit:
             raise LimitReached(f"more than {self.limit:,.0f} steps")
 
     def called(self, i: int, z: float) -> None:
+        """Count a call, and keep it."""
         self.calls.append((i, float(z)))
         self.add("calls")
 
@@ -177,7 +179,7 @@ class _Recorder:
     def _watched(self, made: Any) -> Any:
         if isinstance(made, list):
             return _List(self, made)
-        view = made.view(_Array)
+        view = made.view(WatchedArray)
         view.recorder = self
         return view
 
@@ -188,7 +190,7 @@ _MAP_VISITS = {"find": 0, "insert_with": 1, "pop_max": 0, "union_with": 1, "_spl
 
 
 class _List(list):
-    def __init__(self, recorder: _Recorder, items: list[Any]) -> None:
+    def __init__(self, recorder: Recorder, items: list[Any]) -> None:
         super().__init__(items)
         self.recorder = recorder
 
@@ -197,8 +199,10 @@ class _List(list):
         super().__setitem__(i, x)
 
 
-class _Array(np.ndarray):
-    recorder: _Recorder
+class WatchedArray(np.ndarray):
+    """An array whose writes are counted."""
+
+    recorder: Recorder
 
     def __setitem__(self, i: Any, x: Any) -> None:
         self.recorder.add("array_writes")
@@ -206,12 +210,12 @@ class _Array(np.ndarray):
 
 
 class _Tape(array.array):
-    def __new__(cls, recorder: _Recorder, *args: Any) -> _Tape:
+    def __new__(cls, recorder: Recorder, *args: Any) -> _Tape:
         made = super().__new__(cls, *args)
         made.recorder = recorder
         return made
 
-    recorder: _Recorder
+    recorder: Recorder
 
     def append(self, x: Any) -> None:
         self.recorder.add("array_writes")
@@ -249,8 +253,8 @@ def trace(name: str, f: Callable[..., Any], *primals: Any, limit: float = float(
     return _run(algorithm(name), f, primals, limit).calls
 
 
-def _run(module: ModuleType, f: Callable[..., Any], primals: tuple[Any, ...], limit: float) -> _Recorder:
-    recorder = _Recorder(limit)
+def _run(module: ModuleType, f: Callable[..., Any], primals: tuple[Any, ...], limit: float) -> Recorder:
+    recorder = Recorder(limit)
     with np.errstate(all="ignore"):  # the copies of compiled loops compute with numpy's numbers, which warn
         y, pullback = recorder.instrument(module).vjp(f, *primals)
         scalars, structure = outputs(y)

@@ -38,7 +38,7 @@ import numpy as np
 
 from dualrev import overload, tree
 from stages import ordered_map, pairs
-from stages.counting import Counts, LimitReached, _Array, _Recorder
+from stages.counting import Counts, LimitReached, Recorder, WatchedArray
 from stages.naming import input_names, operation
 from stages.order import STAGES
 
@@ -129,7 +129,7 @@ def walk(
     )
 
 
-class _Walker(_Recorder):
+class _Walker(Recorder):
     """A recorder that looks at the state, too."""
 
     def __init__(self, limit: float, most: int, widest: int, f: Callable[..., Any], inputs: list[str]) -> None:
@@ -353,7 +353,7 @@ def _captured(d: Any) -> dict[str, Any]:
     return dict(zip(d.__code__.co_freevars, (cell.cell_contents for cell in d.__closure__), strict=True))
 
 
-class _Written(_Array):
+class _Written(WatchedArray):
     """Arguments that say what is written to them."""
 
     recorder: _Walker

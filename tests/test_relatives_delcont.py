@@ -256,7 +256,7 @@ def test_a_chain_of_10_000_operations():
 
 def test_every_pullback_is_called_once():
     def calls(name, n):
-        recorder = counting._Recorder(float("inf"))
+        recorder = counting.Recorder(float("inf"))
         program = PROGRAMS[name]
         y, pullback = recorder.instrument(delcont).vjp(program.function, *program.make(n, 0))
         pullback(cotangent(y))

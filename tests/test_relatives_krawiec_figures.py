@@ -36,7 +36,7 @@ def gradient(module, f, *primals):
 
 def count(module, f, *primals):
     """What the module does for f's value and one pullback of ones, as stages.count."""
-    recorder = counting._Recorder(float("inf"))
+    recorder = counting.Recorder(float("inf"))
     y, pullback = recorder.instrument(module).vjp(f, *primals)
     pullback(rebuild(y, [1.0] * len(flat(y)), discrete=lambda leaf: None))
     return recorder.counts
@@ -372,7 +372,7 @@ def test_fig_15_saves_bindings_where_a_function_has_many_operations():
 
 def test_fig_15_saves_visits_in_every_pullback_and_spends_them_once_in_the_forward_pass():
     def visits(pullbacks, make):
-        recorder = counting._Recorder(float("inf"))
+        recorder = counting.Recorder(float("inf"))
         copy = recorder.instrument(delta_array)
         _, pullback = copy.vjp(every(make(copy)), XS)
         for _ in range(pullbacks):

@@ -45,7 +45,7 @@ def derivative(algorithm):
 
 
 def counted(algorithm, f, *primals):
-    recorder = counting._Recorder(float("inf"))
+    recorder = counting.Recorder(float("inf"))
     y, pullback = recorder.instrument(algorithm).vjp(f, *primals)
     pullback(cotangent(y))
     return recorder.counts
