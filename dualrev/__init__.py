@@ -13,7 +13,7 @@
 from dualrev import errors, math, numpy, tree
 from dualrev._version import __version__
 from dualrev.arrays import RealArray
-from dualrev.checking import check_grads
+from dualrev.checking import check, check_grads
 from dualrev.compiler.lift import derivative_source, lift
 from dualrev.custom import checkpoint, custom_jvp, custom_vjp, primitive, stop_gradient, value
 from dualrev.derivatives import grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad, vjp
@@ -26,6 +26,7 @@ __all__ = [
     "RealArray",
     "UnsupportedError",
     "__version__",
+    "check",
     "check_grads",
     "checkpoint",
     "custom_jvp",

@@ -1,4 +1,4 @@
-"""check_grads: are the derivatives of a function those that differences show?"""
+"""Are the derivatives of a function those that differences show, and is its value the one that it has by itself?"""
 
 from __future__ import annotations
 
@@ -10,11 +10,45 @@ from typing import Any
 import numpy as np
 
 from dualrev.arrays.storage import RealArray, own, zero
-from dualrev.derivatives import jvp, vjp
-from dualrev.errors import CheckError
+from dualrev.derivatives import argument_numbers, choose, compiled, is_compiled, jvp, linearize, vjp
+from dualrev.errors import ArgumentError, CheckError
 from dualrev.tree import flatten, flatten_leaves
 
-__all__ = ["check_grads"]
+__all__ = ["check", "check_grads"]
+
+
+def check(f: Callable[..., Any], *args: Any, argnums: int | Sequence[int] | None = None, engine: Any = None) -> None:
+    """Compare what f computes under differentiation with what it computes by itself.
+
+    A function may tell numbers under differentiation from floats, and copies of its arguments from these: by
+    isinstance(x, float), or by writing to an array that it was given twice. Then it computes something else, and its
+    derivative is that of something else. CheckError (an AssertionError) if so: it says which numbers differ, and the
+    line at which the two runs part, or what else is the reason. f is run a few times, with copies of args; objects that
+    are no nested data are not copied.
+
+    argnums says by which arguments f is differentiated: by default, by all that hold real numbers. Of a numba function
+    it is the compiled derivatives that are compared, with the arguments as f leaves them, in both modes.
+
+    With DUALREV_CHECK=1 in the environment, every derivative does this: f runs twice, or more often where it is wrong.
+
+    >>> def area(r):
+    ...     return 3.0 * r * r if isinstance(r, float) else 0.0 * r
+    >>> check(area, 2.0)
+    Traceback (most recent call last):
+    dualrev.errors.CheckError: under differentiation 'area' computes something else than it does by itself: it gives \
+0.0 for 12.0. The two runs part at ...: a number under differentiation is no float, ...
+    """
+    if argnums is None:
+        numbers = [k for k, x in enumerate(args) if flatten_leaves(x)[0]]
+        if not numbers:
+            raise ArgumentError(args)
+    else:
+        numbers = argument_numbers(argnums, len(args))
+    if is_compiled(f, False, engine):
+        compiled().check(f, args, numbers)
+    else:
+        function, chosen = choose(f, numbers, args, {})
+        linearize(function, chosen, False, engine, (f, args, {}), check=True)
 
 
 def check_grads(
@@ -35,16 +69,24 @@ def check_grads(
     size of the numbers.
 
     args is a tuple or a list of all arguments of f; modes is a tuple or a list. CheckError (an AssertionError) if the
-    derivatives differ; NaN differs from everything. ValueError for other modes, or an order below 1.
+    derivatives differ; NaN differs from everything. ValueError for other modes, an order below 1 or no step; TypeError
+    for args that are no tuple.
 
     >>> check_grads(lambda x: np.sum(np.sin(x) * x), (np.array([0.5, 1.0]),))
     """
-    if not modes or set(modes) - {"fwd", "rev"} or order < 1:
+    whole = isinstance(order, (int, np.integer)) and not isinstance(order, bool)
+    if not modes or set(modes) - {"fwd", "rev"} or not whole or order < 1:
         raise ValueError(
-            f"modes are 'fwd' and 'rev', an order is at least 1; got modes={modes!r}, order={order!r}. Write a tuple of"
-            " modes, such as modes=('rev',)."
+            f"modes are 'fwd' and 'rev', an order is an int of at least 1; got modes={modes!r}, order={order!r}. Write"
+            " a tuple of modes, such as modes=('rev',)."
+        )
+    if not isinstance(args, (tuple, list)):
+        raise TypeError(
+            f"check_grads takes a tuple of arguments, got {type(args).__name__}: write check_grads(f, (x,))"
         )
     eps, atol, rtol = 1e-5 if eps is None else eps, 1e-6 if atol is None else atol, 1e-6 if rtol is None else rtol
+    if not eps > 0.0:
+        raise ValueError(f"eps is the step of the differences, a positive number, and not {eps!r}")
     _check(f, tuple(args), 1, order, modes, atol, rtol, eps, engine)
 
 

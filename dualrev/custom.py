@@ -9,7 +9,6 @@ can be differentiated.
 from __future__ import annotations
 
 import ast
-import inspect
 import keyword
 import reprlib
 import sys
@@ -26,7 +25,9 @@ from dualrev.blocks import Rule
 from dualrev.errors import ClosureError, CustomRuleError, DualrevError, PrimitiveError
 from dualrev.overload import DualNumber, contribute, function
 from dualrev.overload import value as value_of_number
+from dualrev.plain_run import PlainRun
 from dualrev.primitives import FUNCTIONS, PRIMITIVES, Primitive
+from dualrev.reading import signature
 from dualrev.tape import Tape
 from dualrev.transformed import Transformed, Wrapper
 from dualrev.tree import Structure, flatten, flatten_leaves
@@ -157,8 +158,9 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
     checkpoint, needs the memory of n / k states and of the tape of k steps.
 
     Whatever f depends on and is being differentiated has to be among its arguments (ClosureError if it is not). It has
-    to give the same value each time: CustomRuleError if the second run differs, as with fresh random numbers. In a
-    stage of the paper, f is simply called.
+    to give the same value each time: CustomRuleError if it does not, as with fresh random numbers. CheckError if it
+    gives another one under differentiation than on plain numbers, which the first run takes. In a stage of the paper, f
+    is simply called.
 
     >>> from dualrev import grad
     >>> @checkpoint
@@ -181,13 +183,20 @@ def _checkpoint(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
         return f(*args, **kwargs)
 
     primals, y = call.stripped, call.value(again)
-    before = [own(plain(x)) for x in flatten_leaves(y)[0]]
+    leaves, structure = flatten_leaves(y)
+    before = [own(plain(x)) for x in leaves]
 
     def linearize() -> Any:
         now, derivative = engine.linearize(again, *primals)
         after = [plain(x) for x in flatten_leaves(now)[0]]
         if len(after) != len(before) or not all(map(_equal, after, before)):
-            raise CustomRuleError(f, "to give the same value when it is run again: pass random numbers and state to it")
+            args, kwargs = primals
+            once_more, expected = PlainRun(f, args, kwargs), structure.rebuild_leaves(before)
+            if not once_more.agrees(now, expected):
+                if not once_more.is_repeatable(expected):
+                    needed = "to give the same value when it is run again: pass random numbers and state to it"
+                    raise CustomRuleError(f, needed)
+                raise once_more.error(now, expected, lambda: engine.linearize(again, *primals)[0])
         return derivative
 
     rule = _Rule(f, lambda ct: linearize().pull(ct), lambda *tangents: linearize().push(*tangents))
@@ -219,8 +228,10 @@ def primitive(
     >>> grad(softplus)(0.0), grad(grad(softplus))(0.0)
     (0.5, 0.25)
     """
-    if name in _BUILT_IN or not name.isidentifier() or keyword.iskeyword(name):
+    if not isinstance(name, str) or name in _BUILT_IN or not name.isidentifier() or keyword.iskeyword(name):
         raise PrimitiveError(name, "the name is taken, or is no name; choose another one")
+    if not isinstance(ufunc, str):
+        raise PrimitiveError(name, f"ufunc is the name of one, such as 'expit', and not {ufunc!r}")
     if ufunc in _BUILT_IN_UFUNCS:
         raise PrimitiveError(name, f"numpy.{ufunc} has a line in the table; choose another ufunc, or none")
     if not 1 <= len(partials) <= 3:
@@ -418,12 +429,12 @@ def _shaped(g: Any, like: Any) -> Any:
 def _positional(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     """All arguments in their order, defaults too, as a rule takes them."""
     try:
-        signature = inspect.signature(f)
+        parameters = signature(f)
     except ValueError:  # a function in C may have none
         if kwargs:
             raise CustomRuleError(f, "its arguments by position: it does not say the names of its parameters") from None
         return args
-    bound = signature.bind(*args, **kwargs)
+    bound = parameters.bind(*args, **kwargs)
     bound.apply_defaults()
     if bound.kwargs:
         raise CustomRuleError(f, "parameters that can be passed by position: a rule takes them so")

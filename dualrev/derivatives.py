@@ -26,18 +26,25 @@ from numba.core.dispatcher import Dispatcher
 from dualrev import engine as default_engine
 from dualrev.arrays.storage import RealArray, innermost, own, strip, zero
 from dualrev.errors import ArgumentError, ArgumentNumberError, AuxiliaryError, ScalarError, TangentError
+from dualrev.objects import explaining
 from dualrev.overload import DualNumber
+from dualrev.plain_run import PlainRun, wanted
 from dualrev.transformed import Transformed
 from dualrev.tree import flatten_leaves
 
 __all__ = [
+    "argument_numbers",
+    "choose",
+    "compiled",
     "grad",
     "hessian",
     "hvp",
+    "is_compiled",
     "jacfwd",
     "jacobian",
     "jacrev",
     "jvp",
+    "linearize",
     "value_and_grad",
     "vjp",
 ]
@@ -59,9 +66,9 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False, engine: Any
     >>> y, pullback(1.0)
     (15.0, (8.0, 3.0))
     """
-    if _is_compiled(f, has_aux, engine):
-        return _compiled().vjp(f, primals)
-    y, derivative, aux = _linearize(f, primals, has_aux, engine)
+    if is_compiled(f, has_aux, engine):
+        return compiled().vjp(f, primals)
+    y, derivative, aux = linearize(f, primals, has_aux, engine)
     return (y, derivative.pull, aux) if has_aux else (y, derivative.pull)
 
 
@@ -87,9 +94,9 @@ def jvp(
         raise TypeError(f"jvp takes a tuple of primals, got {type(primals).__name__}: write jvp(f, (x,), (t,))")
     if not isinstance(tangents, (tuple, list)):
         raise TangentError(tangents, "a tuple or a list around them: write jvp(f, (x,), (t,))")
-    if _is_compiled(f, has_aux, engine):
-        return _compiled().jvp(f, tuple(primals), tuple(tangents))
-    y, derivative, aux = _linearize(f, tuple(primals), has_aux, engine)
+    if is_compiled(f, has_aux, engine):
+        return compiled().jvp(f, tuple(primals), tuple(tangents))
+    y, derivative, aux = linearize(f, tuple(primals), has_aux, engine)
     dy = derivative.push(*tangents)
     return (y, dy, aux) if has_aux else (y, dy)
 
@@ -123,8 +130,8 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, eng
     >>> slope(2.0, 3), newton_step(2.0, 3, 2.0)
     (12.0, 1.5)
     """
-    if _is_compiled(f, has_aux, engine):
-        return _compiled().gradient(f, "grad", argnums)
+    if is_compiled(f, has_aux, engine):
+        return compiled().gradient(f, "grad", argnums)
     return Transformed(_grad, f, argnums=argnums, has_aux=has_aux, engine=engine)
 
 
@@ -138,8 +145,8 @@ def value_and_grad(
     >>> value_and_grad(lambda x: x**3)(2.0)
     (8.0, 12.0)
     """
-    if _is_compiled(f, has_aux, engine):
-        return _compiled().gradient(f, "value_and_grad", argnums)
+    if is_compiled(f, has_aux, engine):
+        return compiled().gradient(f, "value_and_grad", argnums)
     return Transformed(_value_and_grad, f, argnums=argnums, has_aux=has_aux, engine=engine)
 
 
@@ -195,8 +202,8 @@ def hessian(
     array([[4., 6.],
            [6., 0.]])
     """
-    if _is_compiled(f, False, engine):
-        _compiled().refuse_second_order(f, "hessian")
+    if is_compiled(f, False, engine):
+        compiled().refuse_second_order(f, "hessian")
     return jacobian(jacrev(f, argnums, has_aux, engine), argnums, has_aux, engine)
 
 
@@ -210,20 +217,20 @@ def hvp(f: Callable[..., Any], engine: Any = None) -> Callable[..., Any]:
     >>> hvp(lambda x: 2 * x[0] ** 2 + 3 * x[0] * x[1] + 4 * x[1] ** 2)([3.0, 4.0], [7.0, 8.0])
     [52.0, 85.0]
     """
-    if _is_compiled(f, False, engine):
-        _compiled().refuse_second_order(f, "hvp")
+    if is_compiled(f, False, engine):
+        compiled().refuse_second_order(f, "hvp")
     return Transformed(_hvp, f, engine=engine)
 
 
 # One run of f
 
 
-def _is_compiled(f: Any, has_aux: bool, engine: Any) -> bool:
+def is_compiled(f: Any, has_aux: bool, engine: Any) -> bool:
     """Whether f is a numba function, whose derivative is compiled: the user's own njit is the switch."""
     return engine is None and isinstance(f, Dispatcher) and not has_aux
 
 
-def _compiled() -> Any:
+def compiled() -> Any:
     """What the functions above are for numba functions; it takes time to import."""
     from dualrev.compiler import api
 
@@ -243,16 +250,32 @@ class _ByPullback:
         return transpose(tangents)[0]
 
 
-def _linearize(f: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool, engine: Any) -> tuple[Any, Any, Any]:
-    """The value of f, its derivative (with `pull` and `push`), and what else it returned."""
+def linearize(
+    f: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool, engine: Any, call: Any = None, check: bool = False
+) -> tuple[Any, Any, Any]:
+    """The value of f, its derivative (with `pull` and `push`), and what else it returned.
+
+    If the user's function has other arguments, too, `call` is that function and its (args, kwargs). With `check`, or if
+    the environment says so, the value is compared with that on plain numbers.
+    """
     engine = default_engine if engine is None else engine
+    if not (hasattr(engine, "vjp") or hasattr(engine, "linearize")):
+        raise TypeError(f"an engine has vjp(f, *primals) -> (y, pullback), and engine={engine!r} has none")
     aux: list[Any] = []
     function = _without_aux(f, aux) if has_aux else f
-    if hasattr(engine, "linearize"):
-        y, derivative = engine.linearize(function, *primals)
-    else:
+    called, args, kwargs = call or (f, primals, {})
+    plain = PlainRun(called, args, kwargs, has_aux) if check or wanted() else None
+
+    def run() -> tuple[Any, Any]:
+        if hasattr(engine, "linearize"):
+            return engine.linearize(function, *primals)
         y, pull = engine.vjp(function, *primals)
-        derivative = _ByPullback(engine, primals, y, pull)
+        return y, _ByPullback(engine, primals, y, pull)
+
+    with explaining():
+        y, derivative = run()
+    if plain is not None:
+        plain.compare(y, lambda: run()[0])
     return y, derivative, aux[0] if has_aux else None
 
 
@@ -282,12 +305,18 @@ def _index(k: Any) -> int | None:
         return None
 
 
+def argument_numbers(argnums: Argnums, count: int) -> list[int]:
+    """The numbers of the chosen ones of so many arguments; ArgumentNumberError if argnums does not name any."""
+    given = argnums if isinstance(argnums, Sequence) else (argnums,)
+    numbers = [k % count for k in map(_index, given) if k is not None and -count <= k < count]
+    if not numbers or len(set(numbers)) < len(given):
+        raise ArgumentNumberError(argnums, count)
+    return numbers
+
+
 def _numbers(argnums: Argnums, args: tuple[Any, ...]) -> list[int]:
     """The numbers of the chosen arguments."""
-    given = argnums if isinstance(argnums, Sequence) else (argnums,)
-    numbers = [k % len(args) for k in map(_index, given) if k is not None and -len(args) <= k < len(args)]
-    if not numbers or len(set(numbers)) < len(given):
-        raise ArgumentNumberError(argnums, len(args))
+    numbers = argument_numbers(argnums, len(args))
     if len(numbers) > 1:  # a single one is looked at by the engine
         for k in numbers:
             if not flatten_leaves(args[k])[0]:
@@ -295,7 +324,7 @@ def _numbers(argnums: Argnums, args: tuple[Any, ...]) -> list[int]:
     return numbers
 
 
-def _choose(
+def choose(
     f: Callable[..., Any], argnums: Argnums, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """f as a function of the chosen arguments only, and those."""
@@ -319,8 +348,8 @@ def _value_and_grad(
     has_aux: bool,
     engine: Any,
 ) -> Any:
-    function, chosen = _choose(f, argnums, args, kwargs)
-    y, derivative, aux = _linearize(function, chosen, has_aux, engine)
+    function, chosen = choose(f, argnums, args, kwargs)
+    y, derivative, aux = linearize(function, chosen, has_aux, engine, (f, args, kwargs))
     one: Any = 1.0
     if not isinstance(y, (float, np.floating, DualNumber)):
         if not isinstance(y, (np.ndarray, RealArray)) or y.ndim:
@@ -355,13 +384,13 @@ def _jacobian(
     engine: Any,
     mode: str | None,
 ) -> Any:
-    if _is_compiled(f, has_aux, engine):
+    if is_compiled(f, has_aux, engine):
         numbers = _numbers(argnums, args)
         chosen, aux = tuple(args[k] for k in numbers), None
-        y, derivative = _compiled().linearize(f, args, kwargs, numbers)
+        y, derivative = compiled().linearize(f, args, kwargs, numbers)
     else:
-        function, chosen = _choose(f, argnums, args, kwargs)
-        y, derivative, aux = _linearize(function, chosen, has_aux, engine)
+        function, chosen = choose(f, argnums, args, kwargs)
+        y, derivative, aux = linearize(function, chosen, has_aux, engine, (f, args, kwargs))
     outputs, output = flatten_leaves(y)
     inputs, structure = flatten_leaves(chosen)
     if mode is None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dualrev.arrays.record import consecutive, ids_of
-from dualrev.arrays.storage import RealArray, holds_duals, innermost, own, plain, real_array, strip
+from dualrev.arrays.storage import RealArray, holds_duals, in_its_layout, innermost, own, plain, real_array, strip
 from dualrev.blocks import Range
 from dualrev.errors import ArgumentError, OutputError, TangentError
 from dualrev.tape import Real, Tape, real
@@ -85,10 +85,10 @@ def _interleave(run: Tape, leaf: Any) -> tuple[Any, Any]:
     innermost([leaf])  # is it left over from a call that has ended?
     ids = Range(run.allocate(leaf.size), leaf.shape)
     if isinstance(leaf, RealArray):
-        made = leaf.copy("K")
+        made = RealArray(in_its_layout(leaf.x), {other: i.copy("K") for other, i in leaf.layers().items()})
         made.layer(run)[...] = np.asarray(ids)
         return ids, made
-    x = np.array(leaf, dtype=float)
+    x = in_its_layout(leaf)
     return ids, RealArray(x, {run: consecutive(ids.start, x)})
 
 

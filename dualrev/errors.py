@@ -160,10 +160,19 @@ class ClosureError(DualrevError, TypeError):
 
 
 class CheckError(DualrevError, AssertionError):
-    """check_grads found a derivative that differs from differences."""
+    """A derivative differs from differences, or its value from what the function gives on plain numbers."""
 
     def __init__(self, what: str, found: Any, expected: Any, tolerance: str) -> None:
         super().__init__(f"{what}: found {found!r}, expected {expected!r} {tolerance}.")
+
+    @classmethod
+    def of_value(cls, f: Any, what: str, why: str) -> CheckError:
+        """The same for the value of f under differentiation, or what it leaves in its arguments."""
+        name = getattr(f, "__qualname__", None) or _short(f)
+        text = f"under differentiation {name!r} computes something else than it does by itself: {what}."
+        error = _again(cls, f"{text} {why}".strip())
+        assert isinstance(error, CheckError)
+        return error
 
 
 class CotangentError(DualrevError, ValueError):
@@ -283,6 +292,11 @@ _CONVERSIONS = {
         " name in dualrev.numpy; for a list of arrays, write np.stack([a, b]). ",
     ),
 }
+
+
+def is_of_user(file: str) -> bool:
+    """Whether a file holds code of the user: none of this library, of installed packages or of the standard library."""
+    return not file.startswith((*_OURS, "<dualrev ", *_INSTALLED, "<frozen "))
 
 
 def _is_assigned_to_an_element() -> bool:

@@ -4,8 +4,8 @@ On plain numbers the functions answer, and raise, as those of `math` do. On dual
 derivatives from the table: most are lines of it, the others are composed of lines. What is piecewise constant is a
 plain number: floor(x), ulp(x), the exponent of frexp(x).
 
-`maximum`, `minimum`, `logaddexp` and `sign` are numpy's, `polygamma` is scipy's. `sumprod` (Python 3.12) and `fma`
-(3.13) are here for every version.
+`maximum`, `minimum`, `logaddexp` and `sign` are numpy's, `expit` and `polygamma` are scipy's. `sumprod` (Python 3.12)
+and `fma` (3.13) are here for every version.
 
 >>> from dualrev import math
 >>> math.sin(math.pi / 2)
@@ -43,6 +43,7 @@ erf = function(PRIMITIVES["erf"])
 erfc = function(PRIMITIVES["erfc"])
 exp = function(PRIMITIVES["exp"])
 exp2 = function(PRIMITIVES["exp2"])
+expit = function(PRIMITIVES["expit"])
 expm1 = function(PRIMITIVES["expm1"])
 fmod = function(PRIMITIVES["fmod"])
 gamma = function(PRIMITIVES["gamma"])
@@ -290,6 +291,7 @@ __all__ = [
     "erfc",
     "exp",
     "exp2",
+    "expit",
     "expm1",
     "fabs",
     "factorial",

@@ -18,7 +18,7 @@ bool arrays are numpy's. Everything else is numpy's own, and takes both kinds.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as _np
@@ -48,6 +48,7 @@ __all__ = [
     "identity",
     "linspace",
     "logspace",
+    "ndenumerate",
     "ones",
     "ones_like",
     "tri",
@@ -65,7 +66,9 @@ def __dir__() -> list[str]:
     return sorted({*__all__, *dir(_np)})
 
 
-def array(x: Any, dtype: Any = None, *, copy: bool = True, ndmin: int = 0, **kwargs: Any) -> Any:
+def array(
+    x: Any, dtype: Any = None, *, copy: bool | None = True, order: Any = "K", ndmin: int = 0, **kwargs: Any
+) -> Any:
     """A new array of numbers, nested sequences of them, or another array; a RealArray where numpy's is of floats.
 
     A float dtype is taken as float64; another one gives numpy's array of the values, which are constants. TypeError if
@@ -75,11 +78,12 @@ def array(x: Any, dtype: Any = None, *, copy: bool = True, ndmin: int = 0, **kwa
     RealArray([[1. , 2.5]])
     """
     made = real_array(x)
-    if isinstance(made, RealArray):
-        same = dtype is None or _np.dtype(dtype).kind == "f"
-        made = made.astype(dtype) if not same else made.copy() if copy and made is x else made
-    else:
-        made = _holding(_np.array(made, dtype, **kwargs))
+    if not isinstance(made, RealArray):
+        made = _holding(_np.array(made, dtype, order=order, **kwargs))
+    elif dtype is not None and _np.dtype(dtype).kind != "f":
+        made = made.astype(dtype)
+    elif (copy and made is x) or (order in ("C", "F") and not made.x.flags[order]):
+        made = made.copy(order)
     return made.reshape((1,) * (ndmin - made.ndim) + made.shape) if made.ndim < ndmin else made
 
 
@@ -88,7 +92,32 @@ def asarray(x: Any, dtype: Any = None, **kwargs: Any) -> Any:
     return array(x, dtype, copy=not isinstance(x, RealArray), **kwargs)
 
 
-asanyarray = ascontiguousarray = asfortranarray = asarray
+def ascontiguousarray(x: Any, dtype: Any = None) -> Any:
+    """As `asarray`, in C order and with one axis at least: a RealArray that has these already is the result itself.
+
+    >>> a = zeros((2, 3))
+    >>> ascontiguousarray(a) is a, ascontiguousarray(a.T) is a
+    (True, False)
+    """
+    return array(x, dtype, copy=not isinstance(x, RealArray), order="C", ndmin=1)
+
+
+def asfortranarray(x: Any, dtype: Any = None) -> Any:
+    """As `asarray`, in Fortran's order, as `ascontiguousarray` is in C's."""
+    return array(x, dtype, copy=not isinstance(x, RealArray), order="F", ndmin=1)
+
+
+asanyarray = asarray
+
+
+def ndenumerate(arr: Any) -> Iterator[tuple[tuple[int, ...], Any]]:
+    """The index and the number of every element of an array, in C order.
+
+    >>> list(ndenumerate(array([[1.5], [2.5]])))
+    [((0, 0), 1.5), ((1, 0), 2.5)]
+    """
+    made = real_array(arr)
+    return ((index, made[index]) for index in _np.ndindex(made.shape))
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, **kwargs: Any) -> Any:

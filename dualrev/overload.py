@@ -157,6 +157,9 @@ class DualNumber:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.x!r})"
 
+    def __str__(self) -> str:
+        return str(value(self))  # as in an f-string: of the text, a program may use the length
+
     def __format__(self, spec: str) -> str:
         return format(value(self), spec)
 
@@ -194,6 +197,7 @@ def alive(x: Any) -> Any:
 def apply(primitive: Primitive, *args: Any) -> Any:
     """The primitive on dual and plain numbers in any mixture."""
     run: Run | None = None
+    kind: Any = None
     for u in args:
         if isinstance(u, DualNumber) and (run is None or u.run.level > run.level):
             run, kind = u.run, type(u)
@@ -201,6 +205,9 @@ def apply(primitive: Primitive, *args: Any) -> Any:
         return _compiled(primitive).evaluate(*map(_plain, args))
     duals = [isinstance(u, DualNumber) and u.run is run for u in args]
     y, partials = linearize(primitive, [u.x if dual else _plain(u) for u, dual in zip(args, duals, strict=True)])
+    if kind.constant is None:  # what has the partial 0 wherever it is, is a constant to the operation
+        taken = [text != "0.0" for text in primitive.partials]
+        args, partials = tuple(itertools.compress(args, taken)), tuple(itertools.compress(partials, taken))
     return contribute(run, kind, y, args, partials)
 
 
@@ -262,7 +269,10 @@ def overload(
             template = _UNARY if unary else _REFLECTED if method.startswith("__r") else _BINARY
             partials = dict(zip(("p", "q"), primitive.partials, strict=False))
             source = template
-            for place, text in (("one", one), ("two", two), ("left", left), ("right", right)):
+            texts = {"one": one, "two": two, "left": left, "right": right}
+            if constant is None:
+                texts = _without_zeros(texts, primitive.partials)
+            for place, text in texts.items():
                 source = _insert(source, place, text)
             made = _define(
                 source.format(value=primitive.value, **partials),
@@ -276,6 +286,20 @@ def overload(
             )
             made.__doc__ = f"{name}: {primitive.value}; partial derivatives {', '.join(primitive.partials)}."
             setattr(dual, method, made)
+
+
+def _without_zeros(texts: dict[str, str], partials: tuple[str, ...]) -> dict[str, str]:
+    """The texts for a line some of whose partials are 0 wherever they are: nothing is written for these arguments."""
+    nothing = "return op(run, y, (), ())"
+    zeros = [text == "0.0" for text in partials]
+    if zeros == [True]:
+        return {**texts, "one": nothing}
+    if zeros == [True, True]:
+        return dict.fromkeys(texts, nothing)
+    if zeros == [False, True]:
+        return {**texts, "two": texts["left"], "right": nothing}
+    assert not any(zeros), "a line with another pattern of zeros needs its own texts"
+    return texts
 
 
 def _insert(template: str, place: str, text: str) -> str:

@@ -26,7 +26,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dualrev.special import polygamma
+from dualrev.special import expit, polygamma
 
 __all__ = ["FUNCTIONS", "PRIMITIVES", "Primitive"]
 
@@ -73,8 +73,8 @@ _LINES = (
     Primitive("sub", "a - b", ("1.0", "-1.0"), (R, R), symbol="sub", ufunc="subtract"),
     Primitive("mul", "a * b", ("b", "a"), (R, R), symbol="mul", ufunc="multiply"),
     Primitive("div", "a / b", ("1.0 / b", "-y / b"), (R, ABOVE), symbol="truediv", ufunc="divide"),
-    Primitive("pow", "power(a, b)", ("b * power(a, b - 1.0) if a != 0.0 or b != 0.0 else 0.0",
-                                     "log(a) * y if a > 0.0 else 0.0 if a == 0.0 else nan * a"), (POSITIVE, R),
+    Primitive("pow", "power(a, b)", ("b * power(a, b - 1.0) if b != 0.0 else 0.0",
+                                     "log(a) * y if a > 0.0 else 0.0 * y if a == 0.0 else nan * a"), (POSITIVE, R),
               edges={(0.0, 0.0): (0.0, 0.0), (3.0, 0.0): (0.0, math.log(3.0)), (0.0, 1.0): (1.0, 0.0),
                      (0.0, 2.0): (0.0, 0.0), (0.0, 0.5): (inf, 0.0),
                      (-2.0, 3.0): (12.0, nan), (-2.0, 2.0): (-4.0, nan), (-2.0, 0.0): (0.0, nan)},
@@ -86,7 +86,7 @@ _LINES = (
     Primitive("abs", "abs(x)", ("1.0 if x >= 0.0 else -1.0 if x < 0.0 else nan",), (R,), kink="x",
               edges={(0.0,): (1.0,)}, symbol="abs", ufunc="absolute"),
 
-    Primitive("sqrt", "sqrt(x)", ("0.5 / y",), (POSITIVE,), edges={(0.0,): (inf,)}, ufunc="sqrt"),
+    Primitive("sqrt", "sqrt(x)", ("0.5 / abs(y)",), (POSITIVE,), edges={(0.0,): (inf,)}, ufunc="sqrt"),
     Primitive("cbrt", "cbrt(x)", ("1.0 / (3.0 * y * y)",), (R,), kink="x", edges={(0.0,): (inf,)}, ufunc="cbrt"),
     Primitive("exp", "exp(x)", ("y",), (R,), edges={(-inf,): (0.0,)}, ufunc="exp"),
     Primitive("exp2", "exp2(x)", ("0.6931471805599453 * y",), (R,), ufunc="exp2"),
@@ -99,9 +99,9 @@ _LINES = (
     Primitive("sin", "sin(x)", ("cos(x)",), (R,), ufunc="sin"),
     Primitive("cos", "cos(x)", ("-sin(x)",), (R,), ufunc="cos"),
     Primitive("tan", "tan(x)", ("1.0 + y * y",), ((-1.3, 1.3),), ufunc="tan"),
-    Primitive("asin", "asin(x)", ("1.0 / sqrt(1.0 - x * x)",), ((-0.9, 0.9),),
+    Primitive("asin", "asin(x)", ("1.0 / sqrt((1.0 - x) * (1.0 + x))",), ((-0.9, 0.9),),
               edges={(1.0,): (inf,), (-1.0,): (inf,)}, ufunc="arcsin"),
-    Primitive("acos", "acos(x)", ("-1.0 / sqrt(1.0 - x * x)",), ((-0.9, 0.9),),
+    Primitive("acos", "acos(x)", ("-1.0 / sqrt((1.0 - x) * (1.0 + x))",), ((-0.9, 0.9),),
               edges={(1.0,): (-inf,), (-1.0,): (-inf,)}, ufunc="arccos"),
     Primitive("atan", "atan(x)", ("1.0 / (1.0 + x * x)",), (R,), edges={(inf,): (0.0,)}, ufunc="arctan"),
     Primitive("atan2", "atan2(a, b)", ("b / hypot(a, b) / hypot(a, b)", "-a / hypot(a, b) / hypot(a, b)"), (R, ABOVE),
@@ -109,11 +109,13 @@ _LINES = (
               note="no limit at (0, 0): NaN", ufunc="arctan2"),
     Primitive("sinh", "sinh(x)", ("cosh(x)",), (R,), ufunc="sinh"),
     Primitive("cosh", "cosh(x)", ("sinh(x)",), (R,), ufunc="cosh"),
-    Primitive("tanh", "tanh(x)", ("1.0 - y * y",), (R,), ufunc="tanh"),
+    Primitive("tanh", "tanh(x)", ("1.0 - y * y if abs(y) < 0.9"
+                                  " else exp(-2.0 * abs(x)) * (1.0 + abs(y)) * (1.0 + abs(y))",), (R,),
+              note="1 - y y has few digits where y is almost 1", ufunc="tanh"),
     Primitive("asinh", "asinh(x)", ("1.0 / hypot(x, 1.0)",), (R,), ufunc="arcsinh"),
     Primitive("acosh", "acosh(x)", ("1.0 / (sqrt(x - 1.0) * sqrt(x + 1.0))",), ((1.1, 4.0),),
               edges={(1.0,): (inf,)}, ufunc="arccosh"),
-    Primitive("atanh", "atanh(x)", ("1.0 / (1.0 - x * x)",), ((-0.9, 0.9),), ufunc="arctanh"),
+    Primitive("atanh", "atanh(x)", ("1.0 / ((1.0 - x) * (1.0 + x))",), ((-0.9, 0.9),), ufunc="arctanh"),
     Primitive("hypot", "hypot(a, b)", ("a / y", "b / y"), (R, ABOVE), edges={(0.0, 0.0): (nan, nan)},
               note="the tip of a cone: NaN at (0, 0)", ufunc="hypot"),
 
@@ -143,13 +145,17 @@ _LINES = (
     Primitive("minimum", "minimum(a, b)", ("1.0 if a < b else 0.5 if a == b else 0.0",
                                            "1.0 if b < a else 0.5 if a == b else 0.0"), (R, R), kink="a - b",
               edges={(2.0, 2.0): (0.5, 0.5)}, note="a tie is shared: one half each", ufunc="minimum"),
-    Primitive("copysign", "copysign(a, b)", ("copysign(1.0, b) if a >= 0.0 else -copysign(1.0, b)", "0.0"), (R, R),
-              kink="a * b", edges={(0.0, 2.0): (1.0, 0.0), (2.0, 0.0): (1.0, 0.0), (-2.0, -0.0): (1.0, 0.0)},
+    Primitive("copysign", "copysign(a, b)", ("copysign(1.0, b) * (1.0 if a >= 0.0 else -1.0 if a < 0.0 else nan)",
+                                             "0.0"), (R, R), kink="a * b",
+              edges={(0.0, 2.0): (1.0, 0.0), (2.0, 0.0): (1.0, 0.0), (-2.0, -0.0): (1.0, 0.0)},
               note="|a| with the sign of b, and abs at 0 as above", ufunc="copysign"),
-    Primitive("logaddexp", "logaddexp(a, b)", ("exp(a - y) if a != inf else 1.0", "exp(b - y) if b != inf else 1.0"),
+    Primitive("logaddexp", "logaddexp(a, b)", (
+        "1.0 if a == inf else 1.0 / (1.0 + exp(b - a)) if a > b else exp(a - b) / (1.0 + exp(a - b))",
+        "1.0 if b == inf else 1.0 / (1.0 + exp(a - b)) if b > a else exp(b - a) / (1.0 + exp(b - a))"),
               (R, R), edges={(-inf, 0.0): (0.0, 1.0), (0.0, inf): (0.0, 1.0), (inf, inf): (1.0, 1.0)},
               ufunc="logaddexp"),
 
+    Primitive("expit", "expit(x)", ("exp(-abs(x)) / (1.0 + exp(-abs(x))) / (1.0 + exp(-abs(x)))",), (R,)),
     Primitive("erf", "erf(x)", ("1.1283791670955126 * exp(-x * x)",), (R,)),
     Primitive("erfc", "erfc(x)", ("-1.1283791670955126 * exp(-x * x)",), (R,)),
     Primitive("gamma", "gamma(x)", ("y * polygamma(0.0, x)",), (POSITIVE,)),
@@ -229,5 +235,6 @@ FUNCTIONS: Mapping[str, Callable[..., float]] = {
     "maximum": maximum,
     "minimum": minimum,
     "logaddexp": logaddexp,
+    "expit": expit,
     "polygamma": polygamma,
 }

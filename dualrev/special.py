@@ -4,10 +4,22 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["polygamma"]
+__all__ = ["expit", "polygamma"]
 
 # B_2k of the asymptotic series (Abramowitz and Stegun, 23.2)
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
+
+
+def expit(x: float) -> float:
+    """1 / (1 + exp(-x)), the logistic function, to the last digits also where it is small.
+
+    >>> expit(0.0), expit(-1000.0)
+    (0.5, 0.0)
+    """
+    if x < 0.0:
+        e = math.exp(x)
+        return e / (1.0 + e)
+    return 1.0 / (1.0 + math.exp(-x))
 
 
 def polygamma(n: float, x: float) -> float:

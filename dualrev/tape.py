@@ -142,6 +142,8 @@ def op(run: Tape, y: Any, args: Sequence[Real], partials: Sequence[Any]) -> Real
     if any(isinstance(p, DualNumber) for p in partials):
         run.nested[i] = tuple(partials)
         partials = [0.0] * len(ids)
+    if not ids:  # there is a row for every id
+        ids, partials = [0], [0.0]
     if len(ids) % 2:
         ids, partials = [*ids, 0], [*partials, 0.0]
     for k in range(0, len(ids), 2):  # rows of one id are resolved one after the other, when its cotangent is complete

@@ -8,8 +8,7 @@ other classes) are discrete: they pass through, and their cotangent is None.
 optree knows how each node comes apart. The walk over the nodes is done here, with a list in place of recursion: a
 linked list of 100,000 cells is an ordinary input.
 
-Dataclasses are rebuilt from their fields alone, without calling __init__ or __post_init__: what a method cached in an
-object belongs to the numbers that it was computed from.
+Dataclasses are rebuilt from their fields, without calling __init__: see objects.py.
 """
 
 from __future__ import annotations
@@ -26,10 +25,11 @@ import optree
 
 from dualrev.arrays.storage import RealArray, adopt, holds_duals, innermost
 from dualrev.errors import ArgumentError, CotangentError, DualrevError, LeafError, OutputError
+from dualrev.objects import take_apart
 from dualrev.overload import DualNumber, alive
 from dualrev.ufuncs import DualArray
 
-__all__ = ["Structure", "flatten", "flatten_leaves", "inputs", "outputs", "register_node"]
+__all__ = ["Structure", "flatten", "flatten_leaves", "inputs", "outputs", "register_node", "unpack"]
 
 _NAMESPACE = "dualrev"
 
@@ -82,12 +82,13 @@ class _Discrete(NamedTuple):
 
 
 class _Node(NamedTuple):
-    """A node with `size` children; `build` makes one from a list of new children."""
+    """A node with `size` children; `build` makes one from a list of new children, `restore` all of it, for a call."""
 
     cls: type
     size: int
     rest: Any
     build: Callable[[list[Any]], Any]
+    restore: Callable[[list[Any]], Any]
 
 
 _FLOAT = _Real(float)
@@ -121,7 +122,7 @@ class Structure:
 
     def rebuild_leaves(self, leaves: Sequence[Any]) -> Any:
         """The same data with new leaves."""
-        return self.fold(leaves, node=lambda part, children: part.build(children), discrete=lambda x: x)
+        return self.fold(leaves, node=lambda part, children: part.restore(children), discrete=lambda x: x)
 
     def cotangent_leaves(self, leaves: Sequence[Any]) -> Any:
         """Data of this structure and its dtypes with new leaves, and None in place of discrete values."""
@@ -215,7 +216,7 @@ class Structure:
                     if x is not None:
                         raise error(x, f"a discrete value ({type(value).__name__})")
                 case _Node(cls, size, rest):
-                    node, children = _unpack(x) or (None, [])
+                    node, children = unpack(x) or (None, [])
                     if node is None and cls is np.ndarray and _is_numeric(x) and x.shape == rest:
                         node, children = part, _scalars(x)
                     if node is None or (node.cls, node.size) != (cls, size) or not _same(node.rest, rest):
@@ -264,7 +265,7 @@ def _walk(x: Any, adopting: bool) -> tuple[list[Any], Structure]:
             del above[x.node]
         elif adopting and isinstance(x, np.ndarray) and x.dtype == object and _is_plain(x) and holds_duals(x):
             todo.append(adopt(x))
-        elif (unpacked := _unpack(x)) is not None:
+        elif (unpacked := unpack(x)) is not None:
             if id(x) in above:
                 raise LeafError(x, "it contains itself", "Pass a tree, or register the class with the links left out")
             above[id(x)] = x
@@ -311,8 +312,9 @@ def _typed(part: _Real | _Array, leaf: Any) -> Any:
     if isinstance(part, _Real):
         return part.kind(leaf)
     if isinstance(leaf, RealArray):
-        innermost([leaf])  # is it left over from a call that has ended?
-        return leaf
+        if innermost([leaf]) is not None:  # and none of it is left over from a call that has ended
+            return leaf
+        leaf = leaf.x
     if leaf.dtype == object:
         for x in leaf.flat:
             alive(x)
@@ -363,7 +365,7 @@ def _leaf(x: Any, leaves: list[Any]) -> _Real | _Array | _Discrete:
     return _Discrete(x)
 
 
-def _unpack(x: Any) -> tuple[_Node, list[Any]] | None:
+def unpack(x: Any) -> tuple[_Node, list[Any]] | None:
     """A node and its children; None for a leaf."""
     if isinstance(x, np.ndarray):
         if x.dtype != object or not _is_plain(x):
@@ -372,24 +374,18 @@ def _unpack(x: Any) -> tuple[_Node, list[Any]] | None:
         if isinstance(x, DualArray) or any(isinstance(child, DualNumber) for child in children):
             # np.maximum(x, 0) and np.zeros_like(x): in an array of floats the ints would be floats
             children = [float(child) if isinstance(child, (int, np.integer, np.bool_)) else child for child in children]
-        return _Node(np.ndarray, x.size, x.shape, functools.partial(_object_array, x.shape)), children
+        of_shape = functools.partial(_object_array, x.shape)
+        return _Node(np.ndarray, x.size, x.shape, of_shape, of_shape), children
     if optree.is_structseq(x):  # a record of the operating system or of Python
         return None
     if not optree.tree_is_leaf(x, none_is_leaf=True, namespace=_NAMESPACE):
         children, rest, _, build = optree.tree_flatten_one_level(x, none_is_leaf=True, namespace=_NAMESPACE)
-        return _Node(type(x), len(children), rest, functools.partial(build, rest)), list(children)
+        of_children = functools.partial(build, rest)
+        return _Node(type(x), len(children), rest, of_children, of_children), list(children)
     if dataclasses.is_dataclass(x) and not isinstance(x, (type, enum.Enum)):
-        names = [f.name for f in dataclasses.fields(x) if hasattr(x, f.name)]  # one may be left for a method to set
-        build_fields = functools.partial(_dataclass, type(x), names)
-        return _Node(type(x), len(names), None, build_fields), [getattr(x, name) for name in names]
+        values, of_fields, restore = take_apart(x)
+        return _Node(type(x), len(values), None, of_fields, restore), values
     return None
-
-
-def _dataclass(cls: Any, names: list[str], children: list[Any]) -> Any:
-    made = cls.__new__(cls)
-    for name, child in zip(names, children, strict=True):
-        object.__setattr__(made, name, child)  # frozen ones too
-    return made
 
 
 def _array(shape: tuple[int, ...], scalars: list[Any]) -> np.ndarray:

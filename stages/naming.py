@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
 
 from dualrev import overload, tree
+from dualrev.reading import signature
 
 __all__ = ["input_names", "operation"]
 
@@ -31,7 +31,7 @@ def input_names(f: Callable[..., Any], primals: Sequence[Any]) -> list[str]:
 
 def _parameters(f: Callable[..., Any], n: int) -> list[str]:
     try:
-        parameters = inspect.signature(f).parameters.values()
+        parameters = signature(f).parameters.values()
     except (TypeError, ValueError):
         parameters = ()  # type: ignore[assignment]
     names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]

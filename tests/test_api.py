@@ -544,15 +544,40 @@ def test_check_grads_through_every_engine(engine):
         dr.check_grads(lambda x: x * x, (0.5,), engine=Off)
 
 
-@pytest.mark.parametrize("options", [{"order": 0}, {"modes": ()}, {"modes": ("forward",)}, {"modes": "fwd"}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [
+        *({"order": 0}, {"order": 1.5}, {"order": True}, {"order": "2"}),
+        *({"modes": ()}, {"modes": ("forward",)}, {"modes": "fwd"}),
+    ],
+    ids=str,
+)
 def test_check_grads_says_what_it_takes(options):
-    with pytest.raises(ValueError, match="modes are 'fwd' and 'rev', an order is at least 1"):
+    with pytest.raises(ValueError, match="modes are 'fwd' and 'rev', an order is an int of at least 1"):
         dr.check_grads(np.sin, (1.0,), **options)
+
+
+@pytest.mark.parametrize("eps", [0.0, -1e-5, np.nan])
+def test_check_grads_takes_a_step(eps):
+    with pytest.raises(ValueError, match="eps is the step of the differences"):
+        dr.check_grads(np.sin, (1.0,), eps=eps)
+
+
+def test_check_grads_takes_a_tuple_of_arguments():
+    with pytest.raises(TypeError, match=r"write check_grads\(f, \(x,\)\)"):
+        dr.check_grads(np.sum, np.ones(2))
 
 
 def test_check_grads_of_nan_fails():
     with pytest.raises(AssertionError, match="nan"):
         dr.check_grads(lambda x: x * math.nan, (1.0,), 1)
+
+
+@pytest.mark.parametrize("engine", ["tape", np, 3])
+@transforms
+def test_what_is_no_engine(transform, engine):
+    with pytest.raises(TypeError, match=r"an engine has vjp\(f, \*primals\)"):
+        transform(lambda x: x * x, engine=engine)(2.0)
 
 
 # Numba functions
@@ -578,6 +603,24 @@ def test_a_numba_function_is_the_switch_to_compiled_derivatives():
     assert both(2.0) == (8.0, 12.0)
     assert "d_x" in dr.derivative_source(cubed, 2.0)
     assert dr.grad(lambda x: dr.lift(cubed)(x) * x)(2.0) == 32.0
+
+
+@numba.njit
+def scaled(x, y):
+    return x * x * y
+
+
+@pytest.mark.parametrize("argnums", [1.0, True, np.bool_(True), "1", None, np.array([0, 1]), (True, 0), (0, 0), 2, -3])
+@pytest.mark.parametrize("transform", [dr.grad, dr.value_and_grad, dr.jacobian])
+def test_argnums_of_a_numba_function_are_ints(transform, argnums):
+    """Also after the derivative by an equal number was asked for."""
+    assert dr.grad(scaled, 1) is dr.grad(scaled, np.int64(1)) is dr.grad(scaled, -1)
+    with pytest.raises(ArgumentNumberError, match="does not name different ones of the 2"):
+        transform(scaled, argnums)(2.0, 3.0)
+    with pytest.raises(ArgumentNumberError):
+        dr.derivative_source(scaled, 2.0, 3.0, argnums=argnums)
+    with pytest.raises(ValueError, match="transform is 'grad'"):
+        dr.derivative_source(scaled, 2.0, 3.0, transform="gradient")
 
 
 @pytest.mark.parametrize("twice", [dr.hessian, dr.hvp], ids=["hessian", "hvp"])

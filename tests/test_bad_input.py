@@ -306,6 +306,10 @@ def use_a_slice(x):
     ARRAY_OF_FLOATS[:] = x
 
 
+def use_a_slice_of_variable_bounds(x):  # from Python 3.14 on, other slices are stored by an element's instruction
+    ARRAY_OF_FLOATS[: len(ARRAY_OF_FLOATS) - 1] = x
+
+
 def use_a_conversion(x):
     return np.array([x, 1.0]).astype(float)
 
@@ -329,6 +333,7 @@ def use_percent(x):
         (use_pickle_on_nested_data, "pickling"),
         (use_an_element, "storing"),
         (use_a_slice, "storing"),
+        (use_a_slice_of_variable_bounds, "storing"),
         (use_a_conversion, "float()"),
         (use_fsum, "float()"),
         (use_percent, "float()"),
@@ -609,6 +614,14 @@ def test_what_is_piecewise_constant_is_a_plain_value(vjp, f, expected):
 
 def test_a_fraction_may_be_compared_for_equality_from_the_left(vjp):
     assert grad(vjp, lambda x: 2.0 * x if Fraction(1, 2) == x else x, 0.5) == (1.0, 2.0)
+
+
+def test_the_text_of_a_number_is_that_of_its_value(vjp):
+    """A program may use its length; only repr says what it is."""
+    seen = []
+    y, _ = vjp(lambda x: seen.append((str(x), f"{x}", "%s" % x)) or x, 2.5)  # noqa: UP031
+    assert seen == [("2.5", "2.5", "2.5")]
+    assert y == 2.5
 
 
 def test_repr_shows_the_value(vjp):

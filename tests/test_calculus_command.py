@@ -1,5 +1,6 @@
 """`python -m stages.calculus`, and the readable form in which it prints derivatives."""
 
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -106,7 +107,6 @@ def test_programs_and_python_functions(printed, tmp_path):
         ([FIG1, "--run", "one"], "there is no variable one here"),
         ([FIG1, "--run", "1, 2", "--to", "D4", "--cotangent", "(1, 2)"], "(1, 2) is no value of the type ℝ"),
         ([r"letrec f : R -> R = \(x : R). f x in f", "--run", "1", "--limit", "1e4"], "more than 10,000 steps"),
-        ([r"\(x : R). log(x)", "--run", "-1"], "math domain error"),
         ([r"\(f : R -> R). f 1.0", "--to", "D1", "--wrap"], "with a function in it"),
     ],
 )
@@ -114,6 +114,15 @@ def test_what_is_refused_says_why(printed, words, said):
     code, text = printed(*words)
     assert code == 1
     assert said in text
+
+
+def test_an_error_of_python_s_keeps_its_words(printed):
+    """They differ between versions."""
+    with pytest.raises(ValueError, match=r"domain error|positive input") as plain:
+        math.log(-1.0)
+    code, text = printed(r"\(x : R). log(x)", "--run", "-1")
+    assert code == 1
+    assert text.endswith(f": {plain.value}\n")
 
 
 @pytest.mark.parametrize(

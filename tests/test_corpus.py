@@ -8,6 +8,7 @@ from oracle import assert_same, check_order_2, check_vjp, direction, flat, inner
 
 import dualrev as dr
 
+pytestmark = pytest.mark.usefixtures("checked")
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 

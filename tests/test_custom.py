@@ -410,6 +410,8 @@ def test_a_line_for_a_ufunc_of_scipy():
         ("lgamma", ("x", "1.0"), {}, "the name is taken"),
         ("a b", ("x", "1.0"), {}, "is no name"),
         ("lambda", ("x", "1.0"), {}, "is no name"),
+        (3, ("x", "1.0"), {}, "is no name"),
+        ("q", ("x", "1.0"), {"ufunc": np.sin}, "ufunc is the name of one"),
         ("q", ("x", "1.0"), {"ufunc": "sin"}, r"numpy\.sin has a line"),
         ("q", ("x *", "1.0"), {}, "is no expression of Python"),
         ("q", (3.0, "1.0"), {}, "3.0 is no expression of Python"),

@@ -743,6 +743,41 @@ def test_forward_mode_is_the_transpose_of_reverse_mode(f, primals):
     assert_same(dr.jvp(f, primals, direction(primals))[0], dr.vjp(f, *primals)[0])
 
 
+@pytest.mark.filterwarnings("ignore:(divide by zero|invalid value) encountered:RuntimeWarning")
+@pytest.mark.parametrize(
+    ("f", "slope"),
+    [
+        (lambda x, z: x / z, np.inf),
+        (lambda x, z: x // z, 0.0),
+        (lambda x, z: x % z, 1.0),
+        (lambda x, z: np.divide(x, z), np.inf),
+        (lambda x, z: np.fmod(x, z), 1.0),
+    ],
+)
+def test_an_array_is_divided_by_a_number_that_is_zero_as_in_numpy(f, slope):
+    """By Python's zero, and by one that is differentiated in an outer derivative."""
+    x = np.array([1.0, 2.0])
+    y, pullback = dr.vjp(lambda x: f(x, 0.0), x)
+    assert_same(y, f(x, 0.0))
+    assert_same(pullback(np.ones(2))[0], np.full(2, slope))
+    inner = dr.vjp(lambda z: dr.vjp(lambda x: f(x, z), x)[1](np.ones(2))[0], 0.0)[0]
+    assert_same(inner, np.full(2, slope))
+
+
+@pytest.mark.parametrize("triangle", ["L", "U", "u"])
+@pytest.mark.parametrize("eig", [np.linalg.eigh, np.linalg.eigvalsh])
+def test_eigenvectors_have_numpy_s_signs_for_either_triangle(eig, triangle):
+    """LAPACK gives them others for the lower triangle than for the upper one."""
+    a = np.random.default_rng(0).normal(size=(3, 3))
+    assert np.sign(np.linalg.eigh(a.T, "L")[1][0, 0]) != np.sign(np.linalg.eigh(a, "U")[1][0, 0])
+    for f in (lambda x: tuple(eig(x, triangle)), lambda x: tuple(eig(x, UPLO=triangle))):
+        assert_same(dr.vjp(f, a)[0], f(a), rtol=1e-12, types=False)
+        check_vjp(dr.vjp, f, a, rtol=1e-7)
+        check_order_2(dr.vjp, f, a, rtol=1e-6)
+    with pytest.raises(ValueError, match="UPLO"):
+        dr.vjp(lambda x: eig(x, "X"), a)
+
+
 # What is written on the tape
 
 

@@ -3,13 +3,16 @@
 And `dualrev.numpy`, a drop-in numpy whose arrays can hold numbers under differentiation.
 """
 
+import inspect
+
 import numpy as np
 import pytest
-from oracle import check_vjp, differences, direction, flat
+from oracle import assert_same, check_vjp, differences, direction, flat
 
 import dualrev as dr
 from dualrev import RealArray
 from dualrev import numpy as dn
+from dualrev.arrays.functions import HANDLERS
 from dualrev.errors import ConversionError, OutputError, UnsupportedError
 
 X = np.array([0.63, 1.31, 2.12, 0.74])
@@ -230,6 +233,64 @@ def test_a_copy_is_one_and_asarray_of_a_real_array_is_none():
     assert dn.array(a, ndmin=2).shape == (1, 3)
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda np, x: np.ascontiguousarray(x),
+        lambda np, x: np.ascontiguousarray(x[:, ::2]),
+        lambda np, x: np.ascontiguousarray(x.T),
+        lambda np, x: np.asfortranarray(x),
+        lambda np, x: np.asfortranarray(x.T),
+        lambda np, x: np.asarray(x, order="F"),
+        lambda np, x: np.array(x.T).reshape(-1),
+        lambda np, x: np.array(x, order="F").T.reshape(-1),
+        lambda np, x: x.astype(float, copy=False),
+        lambda np, x: x.astype(float, order="F", copy=False),
+        lambda np, x: x.astype(float),
+        lambda np, x: x.T.astype(float, order="C").reshape(-1),
+        lambda np, x: np.astype(x, float, copy=False),
+        lambda np, x: x.reshape(-1),
+        lambda np, x: x.reshape(-1, copy=True),
+        lambda np, x: x.T.reshape(-1),
+        lambda np, x: np.reshape(x, -1, copy=True),
+        lambda np, x: np.diff(x, 0),
+        lambda np, x: np.diff(x, 1),
+    ],
+)
+def test_what_is_a_view_in_numpy_is_one_and_a_copy_is_one(make):
+    """What is written to the result is seen in the array where numpy's is the same memory."""
+
+    def f(np, x):
+        x = np.array(x * 1.0)
+        made = make(np, x)
+        made[0] = 7.0
+        made[-1] *= x[0, 1]
+        return x * made.ravel()[-1]
+
+    at = np.arange(1.0, 7.0).reshape(2, 3)
+    assert_same(dr.vjp(lambda x: f(dn, x), at)[0], f(np, at))
+    check_vjp(dr.vjp, lambda x: f(dn, x), at)
+
+
+def test_ndenumerate_gives_what_numpy_s_gives():
+    def f(np, x):
+        return sum(v * v * (i + 2 * j) for (i, j), v in np.ndenumerate(x.T))
+
+    x = np.arange(6.0).reshape(2, 3) + 0.5
+    assert list(dn.ndenumerate(x)) == list(np.ndenumerate(x))
+    assert dr.vjp(lambda x: f(dn, x), x)[0] == f(np, x)
+    check_vjp(dr.vjp, lambda x: f(dn, x), x)
+
+
+def test_a_view_that_cannot_be_had_is_an_error():
+    with pytest.raises(ValueError, match="copy"):
+        dn.zeros((2, 3)).T.reshape(-1, copy=False)
+    with pytest.raises(ValueError, match="non-negative"):
+        dr.grad(lambda x: np.diff(x, -1)[0])(np.ones(2))
+    a = dn.zeros(2)
+    assert a.reshape(1, 2, copy=False).base is a
+
+
 def test_numbers_under_differentiation_can_be_stored_and_made_arrays_of():
     def f(x, v):
         a = dn.zeros((2, 2))
@@ -275,9 +336,57 @@ def test_options_that_are_not_covered_are_refused_by_name():
         (lambda x: np.vecdot(x, x, keepdims=True), "vecdot with keepdims"),
         (lambda x: np.pad(x, 1, mode="mean"), "pad with mode='mean'"),
         (lambda x: np.linalg.svd(x[None])[1], "svd with compute_uv=True"),
+        (lambda x: np.add(x, x, signature="ff->f"), "add with signature="),
+        (lambda x: np.add(x, x, order="F"), "add with order="),
+        (lambda x: np.subtract.reduce(x, dtype=int), "subtract.reduce"),
     ):
         with pytest.raises(UnsupportedError, match=name):
             dr.vjp(f, np.arange(3.0))
+
+
+def parameters(f):
+    """The names of what is given by position, before dtype and out, which are given by name."""
+    kinds = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+    names = [p.name for p in inspect.signature(f).parameters.values() if p.kind in kinds]
+    return names[: min([names.index(name) for name in ("dtype", "out") if name in names] + [len(names)])]
+
+
+def test_every_handler_takes_numpy_s_parameters_in_numpy_s_order():
+    """One of another name is given numpy's by position; one of numpy's names has to stand where numpy has it."""
+    for function, handler in HANDLERS.items():
+        try:
+            names = parameters(function)
+        except ValueError:  # a function in C of an older numpy
+            continue
+        for theirs, mine in zip(names, parameters(handler), strict=False):
+            assert theirs == mine or mine not in names, function
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "np.flip(m=x)",
+        "np.tile(A=x, reps=2)",
+        "np.broadcast_to(array=x, shape=(2, 3))",
+        "np.delete(arr=x, obj=1)",
+        "np.take_along_axis(arr=x, indices=np.array([1, 0]), axis=0)",
+        "np.diag(v=x, k=1)",
+        "np.split(ary=x, indices_or_sections=3)[1]",
+        "np.vstack(tup=[x, x])",
+        "np.triu(m=x[:, None] * x, k=1)",
+        "np.zeros_like(a=x) + x",
+        "np.empty_like(prototype=x).size * x",
+        "np.polyfit(np.arange(3.0), x, 1, None, False)",
+        "np.polyfit(np.arange(3.0), x, 1, None, False, np.array([1.0, 2.0, 1.0]))",
+        "np.reshape(x, -1, copy=True)",
+        "x.reshape(3, 1, copy=True)",
+    ],
+)
+def test_arguments_by_numpy_s_names_and_places(text):
+    f = eval(f"lambda x: {text}", {"np": np})
+    x = np.array([0.5, -1.5, 2.0])
+    assert_same(dr.vjp(f, x)[0], f(x), rtol=1e-12)
+    check_vjp(dr.vjp, f, x)
 
 
 #: What ndarray has and a RealArray has not: memory, other types, and functions that numpy has too.

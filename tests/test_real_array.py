@@ -144,6 +144,69 @@ def test_the_layout_of_an_argument_is_kept():
     assert_same(transposed(X.reshape(2, 3))[0], 0.7)
 
 
+LAYOUTS = {
+    "every second column": lambda z: z[:, :, ::2],
+    "every second of three": lambda z: z[:, :3, ::2].transpose(1, 0, 2),
+    "backwards": lambda z: z[::-1],
+    "backwards within": lambda z: z[:, ::-1, ::-2],
+    "all backwards": lambda z: z[::-1, ::-1, ::-1],
+    "a column": lambda z: z[:, 0, 1],
+    "a part, transposed": lambda z: z[1:, :2, 1:4].T,
+    "axes of length 1": lambda z: z[:1, :, 1:2].swapaxes(0, 1),
+    "as it is": lambda z: z,
+    "float32": lambda z: z.astype(np.float32)[::-1, :, ::2],
+}
+VIEWS = {
+    "reshape": lambda x: x.reshape(-1),
+    "in Fortran's order": lambda x: x.reshape(-1, order="F"),
+    "transposed": lambda x: x.T.reshape(-1),
+    "ravel": lambda x: np.ravel(x, "K"),
+    "squeezed": lambda x: np.squeeze(x),
+    "astype": lambda x: x.astype(float, order="C", copy=False),
+    "the last axes": lambda x: x.reshape((*x.shape[:1], -1)),
+}
+
+
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+@pytest.mark.parametrize("real", [False, True])
+def test_an_argument_of_any_layout_has_the_views_that_it_has_in_numpy(layout, view, real):
+    """What is written to them is seen in the argument where numpy's share memory."""
+
+    def f(x):
+        made = view(x)
+        made[0] = 3.0 * made[-1]
+        return x * np.arange(1.0, x.size + 1).reshape(x.shape)
+
+    def at(z):
+        x = layout(z.reshape(3, 4, 5))
+        return x.astype(float) if x.dtype != float and view is VIEWS["astype"] else x
+
+    x = at(np.linspace(0.5, 1.5, 60))
+    given = dr.RealArray(x) if real and x.dtype == float else x
+    y, pullback = dr.vjp(f, given)
+    plain = at(np.linspace(0.5, 1.5, 60))
+    assert_same(y, f(plain), rtol=1e-6 if x.dtype != float else 1e-14, types=x.dtype == float)
+    ct = np.cos(np.arange(1.0, x.size + 1)).reshape(x.shape)
+    slopes = np.zeros(x.shape)
+    for k in np.ndindex(x.shape):  # f is linear
+        unit = at(np.zeros(60))
+        unit[k] = 1.0
+        slopes[k] = np.sum(ct * f(unit))
+    assert_same(pullback(ct)[0], slopes.astype(x.dtype), rtol=1e-6 if x.dtype != float else 1e-13)
+
+
+def test_elements_of_an_argument_that_share_memory_become_several():
+    def f(x):
+        x[0] = 2.0 * x[1]
+        return x * x
+
+    rows = np.broadcast_to(np.array([0.5, -1.0]), (3, 2))
+    windows = np.lib.stride_tricks.sliding_window_view(np.arange(1.0, 6.0), 3)
+    for x in (rows, windows):
+        assert_same(dr.grad(lambda x: np.sum(f(x)))(x), dr.grad(lambda x: np.sum(f(x)))(x.copy()))
+
+
 @pytest.mark.parametrize(
     "make",
     [

@@ -6,12 +6,28 @@ import pickle
 
 import numpy as np
 import pytest
-from oracle import assert_same
+from oracle import assert_same, check_order_2, check_vjp
+from scipy import special
 from scipy.integrate import solve_ivp
 from scipy.optimize import least_squares, minimize, root
 
 import dualrev as dr
 from stages import STAGES
+
+
+@pytest.mark.parametrize("f", [special.gammaln, special.gamma, special.psi, special.erf, special.expit])
+def test_derivatives_by_arrays_are_numpy_s(f):
+    """Of a partial derivative that no function of numpy computes, too; in the dtype of the argument."""
+    x = np.array([0.7, 1.5, 2.3])
+
+    def total(x):
+        return np.sum(f(x) * x)
+
+    found = [dr.grad(total)(x), dr.jacobian(f)(x), dr.hessian(total)(x), dr.hvp(total)(x, x), *dr.jvp(f, (x,), (x,))]
+    assert [type(u) for u in found] == [np.ndarray] * 6
+    assert dr.grad(total)(x.astype(np.float32)).dtype == np.float32
+    check_vjp(dr.vjp, total, x)
+    check_order_2(dr.vjp, total, x)
 
 
 def rosenbrock(x):

@@ -15,9 +15,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from oracle import check_vjp
 
+import dualrev as dr
 from dualrev.errors import ArgumentError, CotangentError, LeafError, OutputError
 from dualrev.tree import flatten, inputs, outputs, register_node
+from stages import STAGES
 
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # no test depends on times
 
@@ -494,6 +497,91 @@ def test_what_a_method_has_cached_is_not_carried_over():
     rebuilt = flatten(data)[1].rebuild([4.0])
     assert "square" not in vars(rebuilt)
     assert rebuilt.square == 16.0
+
+
+@dataclasses.dataclass
+class Spring:
+    stiffness: float
+    coils: int = 3
+
+    def __post_init__(self):
+        self.root = self.stiffness**0.5
+        self.turns = self.coils + 1
+        self.force = lambda t: -self.stiffness * t
+
+
+@dataclasses.dataclass(frozen=True)
+class Direction:
+    w: np.ndarray
+
+    def __post_init__(self):
+        object.__setattr__(self, "size", np.sqrt(np.sum(self.w**2)))
+        object.__setattr__(self, "unit", {"w": self.w / self.size})
+
+
+@dataclasses.dataclass
+class Doubled:
+    x: float
+
+    def __post_init__(self):
+        self.x = 2.0 * self.x
+        self.above = self.x + 1.0
+
+
+@dataclasses.dataclass
+class Fitted:
+    x: float
+
+    def fit(self):
+        self.name, self.b = "line", 2.0 * self.x
+        return self
+
+
+@dataclasses.dataclass
+class Scaled:
+    x: float
+    scale: dataclasses.InitVar[float] = 2.0
+
+    def __post_init__(self, scale):
+        self.big = scale * self.x
+
+
+def energy(spring):
+    return spring.root * spring.stiffness * spring.turns + spring.force(2.0)
+
+
+@pytest.mark.parametrize("vjp", [dr.vjp, *(stage.vjp for stage in STAGES.values())])
+def test_what_post_init_sets_depends_on_the_fields(vjp):
+    y, pullback = vjp(energy, Spring(4.0))
+    assert y == 4.0 * 8.0 - 8.0
+    (gradient,) = pullback(1.0)
+    assert (gradient.stiffness, gradient.coils) == (4.0 * 1.5 * 2.0 - 2.0, None)
+
+
+def test_what_post_init_sets_has_all_derivatives():
+    def f(d):
+        return d.unit["w"][0] * d.size**3
+
+    check_vjp(dr.vjp, lambda w: f(Direction(w)), np.array([3.0, 4.0]))
+    dr.check_grads(f, (Direction(np.array([3.0, 4.0])),))
+    dr.check_grads(energy, (Spring(4.0),))
+
+
+def test_what_post_init_would_not_make_again_is_refused():
+    with pytest.raises(LeafError, match=r"'above' is not what __post_init__ makes.*Make 'above' a field"):
+        dr.grad(lambda d: d.above)(Doubled(1.0))
+    changed = Spring(4.0)
+    changed.stiffness = 9.0
+    with pytest.raises(LeafError, match=r"'root' is not what __post_init__ makes"):
+        dr.grad(energy)(changed)
+
+
+def test_an_attribute_that_is_not_there_is_explained():
+    assert dr.grad(lambda x: len(x.name) * x.x)(Fitted(3.0).fit()) == Fitted(4.0)
+    for f, x in ((lambda x: x.b, Fitted(3.0).fit()), (lambda x: x.big, Scaled(3.0))):
+        with pytest.raises(AttributeError, match="object has no attribute 'b") as caught:
+            dr.grad(f)(x)
+        assert "made of its fields, and of what __post_init__ sets" in caught.value.__notes__[0]
 
 
 def test_an_array_of_objects_is_a_node():

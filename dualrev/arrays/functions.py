@@ -46,13 +46,18 @@ def apply_function(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 def _by_name(
     func: Any, handler: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The same call, with dtype, out, what follows them, and what the handler has no place for given by name."""
+    """The same call, with dtype, out, what follows them, and what the handler has no place for given by name.
+
+    Where the handler has another name for a parameter, what is given by numpy's name goes to it.
+    """
     names = [] if func is np.einsum else [*_parameters(func)]
     room = _room(handler)
     first = min([names.index(name) for name in ("dtype", "out") if name in names] + [room])
     if len(args) > first:
         kwargs = {**kwargs, **dict(zip(names[first:], args[first:], strict=False))}
-    return args[:first], {key: u for key, u in kwargs.items() if u is not reductions.NOT_GIVEN}
+    own = dict(zip(names[:first], _places(handler), strict=False))
+    kwargs = {own.get(key, key): u for key, u in kwargs.items() if u is not reductions.NOT_GIVEN}
+    return args[:first], kwargs
 
 
 def _check_options(func: Any, handler: Any, kwargs: dict[str, Any]) -> None:
@@ -83,9 +88,14 @@ def _parameters(func: Any) -> dict[str, Any]:
 def _room(handler: Any) -> int:
     """How many positional arguments there may be."""
     kinds = [parameter.kind for parameter in inspect.signature(handler).parameters.values()]
-    if inspect.Parameter.VAR_POSITIONAL in kinds:
-        return sys.maxsize
-    return len(kinds) - kinds.count(inspect.Parameter.KEYWORD_ONLY) - kinds.count(inspect.Parameter.VAR_KEYWORD)
+    return sys.maxsize if inspect.Parameter.VAR_POSITIONAL in kinds else len(_places(handler))
+
+
+@functools.cache
+def _places(handler: Any) -> list[str]:
+    """The names of the parameters that are given by position."""
+    parameters = inspect.signature(handler).parameters.values()
+    return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
 
 
 def _name(func: Any) -> str:
@@ -299,8 +309,8 @@ def _apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
     return a
 
 
-def _astype(x: Any, dtype: Any, copy: bool = True, device: Any = None) -> Any:
-    return real_array(x).astype(dtype)
+def _astype(x: Any, dtype: Any, copy: bool = True) -> Any:
+    return real_array(x).astype(dtype, copy=copy)
 
 
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:

@@ -134,24 +134,24 @@ def _half_lower(x: Any) -> Any:
     return x * (np.tril(np.ones((n, n))) - 0.5 * np.eye(n))
 
 
-def _eigh(a: Any, UPLO: str = "L") -> Any:  # noqa: N803 - numpy's name
+def _eigh(a: Any, UPLO: Any = "L") -> Any:  # noqa: N803 - numpy's name
     """With p = v^T da v: dw = diag(p), dv = v (p / gaps), where gaps[i, j] = w[j] - w[i]."""
-    if UPLO.upper() == "U":
-        a = transposed(real_array(a))
+    # not eigh of the transpose for "U": LAPACK gives the vectors other signs there
+    read = transposed if UPLO.upper() == "U" else (lambda x: x)
 
     def pull(xs: Any, ys: Sequence[Any], gs: Sequence[Any]) -> list[Any]:
         (w, v), (gw, gv) = ys, gs
         p = transposed(v) @ gv
         inner = _over_gaps((p - transposed(p)) / 2.0, w) + gw[..., None] * np.eye(w.shape[-1])
-        return [_of_lower(v @ inner @ transposed(v))]
+        return [read(_of_lower(v @ inner @ transposed(v)))]
 
     def push(xs: Any, ys: Sequence[Any], ts: Sequence[Any]) -> list[Any]:
         w, v = ys
-        p = transposed(v) @ _from_lower(ts[0]) @ v
+        p = transposed(v) @ _from_lower(read(ts[0])) @ v
         dw = np.diagonal(p, axis1=-2, axis2=-1)
         return [dw, v @ _over_gaps(p - dw[..., None] * np.eye(w.shape[-1]), w)]
 
-    w, v = _rule(lambda x: tuple(np.linalg.eigh(x)), pull, push, a)
+    w, v = _rule(lambda x: tuple(np.linalg.eigh(x, UPLO)), pull, push, a)
     return type(np.linalg.eigh(np.eye(1)))(w, v)
 
 
@@ -242,7 +242,7 @@ def _rule(compute: Callable[..., Any], pull: Any, push: Any, *args: Any) -> Any:
     return by_rule(compute, pull, push, *args)
 
 
-def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:
     x = real_array(x)
     matrix = (axis is None and x.ndim == 2 and ord is not None) or (
         axis is not None and np.ndim(axis) == 1 and len(axis) == 2

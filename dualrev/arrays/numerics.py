@@ -24,6 +24,10 @@ __all__ = ["HANDLERS"]
 
 def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOT_GIVEN, append: Any = NOT_GIVEN) -> Any:
     a = real_array(a)
+    if n == 0:
+        return a
+    if n < 0:
+        raise ValueError(f"order must be non-negative but got {n!r}")
     ends = [[] if end is NOT_GIVEN else [_column(end, a.shape, axis)] for end in (prepend, append)]
     a = np.moveaxis(np.concatenate([*ends[0], a, *ends[1]], axis=axis), axis, -1)
     for _ in range(n):
@@ -280,7 +284,7 @@ def _poly(seq_of_zeros: Any) -> Any:
     return made
 
 
-def _polyfit(x: Any, y: Any, deg: int, rcond: Any = None, w: Any = None) -> Any:
+def _polyfit(x: Any, y: Any, deg: int, rcond: Any = None, *, w: Any = None) -> Any:
     """Least squares, with the columns scaled as numpy scales them."""
     x, y = real_array(x), real_array(y)
     columns = np.vander(x, int(deg) + 1)

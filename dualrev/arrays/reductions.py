@@ -115,8 +115,8 @@ def _others(x: Any, _: Any, axis: Any) -> Any:
 def _mean(a: Any, axis: Any = None, keepdims: Any = False, where: Any = True) -> Any:
     if where is True:
         return _mean_of_all(a, axis, keepdims)
-    a = real_array(a)
-    count = np.sum(np.broadcast_to(where, a.shape), axis=axis, keepdims=bool(keepdims))
+    a, keepdims = real_array(a), bool(keepdims)
+    count = np.sum(np.broadcast_to(where, a.shape), axis=axis, keepdims=keepdims)
     if np.any(count == 0):
         warnings.warn("Mean of empty slice", RuntimeWarning, stacklevel=2)
     with np.errstate(invalid="ignore"):
@@ -132,15 +132,17 @@ def _variance(
     mean: Any = None,
     correction: float | None = None,
 ) -> Any:
-    a = real_array(a)
+    a, keepdims = real_array(a), bool(keepdims)
     if mean is None:
         count = np.sum(np.broadcast_to(where, a.shape), axis=axis, keepdims=True)
         mean = np.sum(a, axis=axis, keepdims=True, where=where) / np.maximum(count, 1)
+        if where is True and np.all(count == 1):  # 0 whatever the numbers are, and so is its root
+            a, mean = plain(a), plain(mean)
     deviation = a - mean
     if where is not True:
         deviation = np.where(where, deviation, 0.0)  # NaN there must not reach the sum
-    total = np.sum(deviation * deviation, axis=axis, keepdims=bool(keepdims))
-    count = np.sum(np.broadcast_to(where, a.shape), axis=axis, keepdims=bool(keepdims))
+    total = np.sum(deviation * deviation, axis=axis, keepdims=keepdims)
+    count = np.sum(np.broadcast_to(where, a.shape), axis=axis, keepdims=keepdims)
     freedom = count - (ddof if correction is None else correction)
     if np.any(freedom <= 0):
         warnings.warn("Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=2)
@@ -222,6 +224,9 @@ def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fal
         raise ZeroDivisionError("Weights sum to zero, can't be normalized")
     made = np.sum(a * weights, axis=axis, keepdims=keepdims) / total
     return (made, total) if returned else made
+
+
+# overwrite_input allows numpy to leave anything in the input; here it stays as it is.
 
 
 def _median(a: Any, axis: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:

@@ -30,6 +30,7 @@ __all__ = [
     "RealArray",
     "adopt",
     "holds_duals",
+    "in_its_layout",
     "innermost",
     "own",
     "plain",
@@ -287,21 +288,32 @@ class RealArray(NDArrayOperatorsMixin):
         """A copy with one axis."""
         return self.ravel(order).copy()
 
-    def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> Any:
-        """For a float type a copy, in double precision; for integers and the like the values, which are constants."""
+    def astype(
+        self, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True
+    ) -> Any:
+        """For a float type a copy, in double precision; for integers and the like the values, which are constants.
+
+        With copy=False, the array itself for float64, in any order, as in numpy.
+        """
         kind = np.dtype(dtype).kind
         if kind == "f":
-            return self.copy("K")
+            same = not copy and np.dtype(dtype) == self.dtype and self.x.astype(float, order, copy=False) is self.x
+            return self if same else self.copy(order)
         if kind in "cO" and holds_duals(self):  # the values alone would lose their derivatives
             if kind == "O":
                 return to_objects(self)
             raise ConversionError("complex()")
-        return self.x.astype(dtype, *args, **kwargs)
+        return self.x.astype(dtype, order, casting, subok, copy)
 
-    def reshape(self, *shape: Any, order: Any = "C") -> RealArray:
-        """A view where possible."""
+    def reshape(self, *shape: Any, order: Any = "C", copy: bool | None = None) -> RealArray:
+        """A view where possible, unless copy=True asks for a copy; ValueError if copy=False and there is no view."""
         wanted: Any = shape[0] if len(shape) == 1 else shape
-        return self.derived(lambda a: a.reshape(wanted, order=order))
+        made = self.derived(lambda a: a.reshape(wanted, order=order))
+        if copy is None or copy == (made._parent is None):
+            return made
+        if not copy:
+            raise ValueError("Unable to avoid creating a copy while reshaping.")
+        return made.copy("K")
 
     def ravel(self, order: Any = "C") -> RealArray:
         """One axis; a view where possible."""
@@ -417,6 +429,37 @@ def plain(x: Any) -> Any:
 def own(leaf: Any) -> Any:
     """The same leaf, an array as a copy."""
     return leaf.copy() if isinstance(leaf, (RealArray, np.ndarray)) else leaf
+
+
+def in_its_layout(x: np.ndarray) -> np.ndarray:
+    """A copy in double precision, of which a view can be had, as of x, where numpy makes no copy.
+
+    The strides have the order and the signs of those of x, and the same axes lie one behind the other; the gaps between
+    elements are smaller. Where elements share memory, as in np.broadcast_to, the copy has one for each.
+    """
+    axes = sorted((k for k in range(x.ndim) if x.shape[k] > 1), key=lambda k: abs(x.strides[k]))
+    if x.flags.c_contiguous or x.flags.f_contiguous or any(x.strides[k] == 0 for k in axes):
+        return np.array(x, dtype=float)
+    steps, end, smaller = [1] * x.ndim, 0, 0
+    for k in axes:
+        mine = abs(x.strides[k])
+        if mine < end:  # the elements along one axis lie among those along another one
+            steps = [abs(s) // x.itemsize for s in x.strides]
+            break
+        steps[k] = smaller + (mine > end) if end else 1 + (mine > x.itemsize)
+        end, smaller = mine * x.shape[k], steps[k] * x.shape[k]
+    reach = [step * (n - 1) for step, n in zip(steps, x.shape, strict=True)]
+    room = sum(reach) + 1
+    strides = [8 * step if s > 0 else -8 * step for step, s in zip(steps, x.strides, strict=True)]
+    first = 8 * sum(r for r, s in zip(reach, x.strides, strict=True) if s < 0)
+    if room > 2 ** (x.ndim + 1) * x.size:
+        return np.array(x, dtype=float)
+    made: np.ndarray = np.ndarray(x.shape, float, np.full(room, math.nan), first, strides)
+    made[...] = np.arange(1.0, x.size + 1).reshape(x.shape)
+    if made.base is not None and np.count_nonzero(made.base > 0.0) < x.size:
+        return np.array(x, dtype=float)
+    made[...] = x
+    return made
 
 
 def zero(leaf: Any) -> Any:

@@ -91,6 +91,9 @@ def _call(ufunc: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], 
                 f"numpy.{name}", "it with functions that have a rule, or give it one with dualrev.primitive"
             )
         return as_real_array(ufunc(*map(plain, args), **kwargs))
+    for key in kwargs.keys() - {"casting", "subok"}:  # those say nothing about arrays of floats
+        if kwargs[key] not in (None, "K"):
+            raise UnsupportedError(f"numpy.{name} with {key}=", f"it without, or a copy with that {key}")
     if where is not True:
         with np.errstate(all="ignore"):  # the elements that are left out may lie outside of the domain
             return _call(ufunc, name, args, kwargs, True)
@@ -105,7 +108,9 @@ def _along(ufunc: Any, method: str, a: Any, *at: Any, axis: Any, **kwargs: Any) 
         return known(a, axis=axis, **{key: u for key, u in kwargs.items() if u is not None})
     if not any(map(holds_duals, (a, *kwargs.values()))):
         return getattr(ufunc, method)(plain(a), *at, axis=axis, **kwargs)
-    if ufunc.nin != 2 or ufunc.nout != 1 or np.ndim(axis) or axis is None or kwargs.keys() - {"dtype"}:
+    dtype = kwargs.pop("dtype", None)
+    of_others = kwargs or (dtype is not None and np.dtype(dtype).kind != "f")
+    if ufunc.nin != 2 or ufunc.nout != 1 or np.ndim(axis) or axis is None or of_others:
         raise UnsupportedError(f"numpy.{name}.{method}", "it with numpy's functions on whole arrays, or as a loop")
     if method == "accumulate":
         return reductions.accumulate(ufunc, a, axis)
@@ -154,14 +159,18 @@ def elementwise(line: Primitive, args: Sequence[Any], compute: Callable[..., Any
 
 def _partial(line: Primitive, k: int, xs: Sequence[Any], y: Any, shape: tuple[int, ...]) -> Any:
     """The partial derivative with respect to argument k: one number, or a flat array that nobody else can change."""
+    # Python's numbers would raise at the edge of a domain where numpy's have a limit
+    xs = [np.float64(x) if x.__class__ is float else real_array(x) if isinstance(x, DualNumber) else x for x in xs]
     with np.errstate(all="ignore"):
         p = _array_partials(line)[k](*xs, y)
     if not isinstance(p, (np.ndarray, RealArray)):
         return p
     if not p.ndim:
         return p[()]
-    p = real_array(p)
     of_others = any(p is x for x in (*xs, y))
+    p = real_array(p)
+    if isinstance(p, RealArray) and not p.layers():  # no constant takes the way of numbers of an outer run
+        p = p.x
     if isinstance(p, RealArray):
         p = p if p.shape == shape else np.broadcast_to(p, shape)
         return p.flatten() if of_others else p.reshape(-1)
@@ -279,15 +288,11 @@ def _heaviside(x: Any, h: Any) -> Any:
     return real_array(np.where(np.isnan(x), math.nan, np.where(x == 0, h, 1.0 * (x > 0))))[()]
 
 
-def _sigmoid(x: Any) -> Any:
-    return 0.5 * (1.0 + np.tanh(0.5 * x))
-
-
 @functools.cache
 def table_by_ufunc() -> dict[str, Primitive]:
     """The table's lines by the names that numpy and SciPy have for ufuncs; `cache_clear` when a line is added."""
     lines = {getattr(np, line.ufunc).__name__: line for line in PRIMITIVES.values() if hasattr(np, line.ufunc or "-")}
-    of_scipy = {"gammaln": "lgamma", **{name: name for name in ("erf", "erfc", "gamma")}}
+    of_scipy = {"gammaln": "lgamma", **{name: name for name in ("erf", "erfc", "gamma", "expit")}}
     lines |= {name: PRIMITIVES[line] for name, line in of_scipy.items()}
     lines |= {line.ufunc: line for line in PRIMITIVES.values() if line.ufunc and not hasattr(np, line.ufunc)}
     return lines
@@ -311,7 +316,6 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
     "logaddexp2": lambda a, b: np.logaddexp(a * math.log(2.0), b * math.log(2.0)) / math.log(2.0),
     "ldexp": lambda x, n: x * np.exp2(1.0 * n),
     "heaviside": _heaviside,
-    "expit": _sigmoid,
     "psi": lambda x: on_arrays(PRIMITIVES["polygamma"])(0.0, x),
     "nextafter": lambda x, other: x + (np.nextafter(plain(x), plain(other)) - plain(x)),
     **dict.fromkeys(("deg2rad", "radians"), lambda x: x * (math.pi / 180.0)),

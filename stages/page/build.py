@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import json
 import re
 import reprlib
@@ -12,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dualrev.reading import signature
 from stages import report
 from stages.comparison import FAMILIES, Comparison, Growth, StageResult
 from stages.order import STAGES
@@ -170,7 +170,7 @@ def _program(key: str, one: Shown, limit: float, steps: int = STEPS) -> dict[str
 
 def _arguments(one: Shown) -> list[tuple[str, str]]:
     try:
-        names = list(inspect.signature(one.function).parameters)
+        names = list(signature(one.function).parameters)
     except (TypeError, ValueError):
         names = []
     made = reprlib.Repr()

@@ -13,6 +13,7 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
+from dualrev.reading import unwarned
 from stages.order import STAGES
 
 __all__ = ["Line", "changes", "program"]
@@ -86,7 +87,8 @@ def program(f: Callable[..., Any]) -> list[tuple[int, str]]:
     text = _dedented(lines)
     numbered = list(enumerate(_highlighted(text), start=start))
     try:
-        (node,) = ast.parse(text).body
+        with unwarned():
+            (node,) = ast.parse(text).body
     except (SyntaxError, ValueError):  # a lambda in the middle of something
         return numbered
     if not isinstance(node, ast.FunctionDef):

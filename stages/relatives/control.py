@@ -2,8 +2,8 @@ r"""shift and reset in direct style, by greenlets: delimited continuations that 
 
 Paper:   Wang et al. 2019, section 3.2, for what they mean; Danvy and Filinski 1990 for the operators
 Needs:   one-shot continuations: the library greenlet (`pip install greenlet`)
-Cost:    a shift makes a greenlet and switches four times, and its end twice. While its body waits for k, it takes 8 or
-         9 KB (measured for 100,000 of them; Python 3.11 to 3.13 on Linux, x86-64).
+Cost:    a shift makes a greenlet and switches four times, and its end twice. While its body waits for k, it takes 8 to
+         10 KB (measured for 100,000 of them; Python 3.11 to 3.14 on Linux, x86-64).
 
     reset e          the value of e, and the end of what a shift inside of e captures
     shift (\k. e)    the value of e becomes reset's; k is what was left to do inside of reset, as a function

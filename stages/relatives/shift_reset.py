@@ -7,7 +7,7 @@ Changed: in Fig. 7 (cps.py) the user hands every operation its continuation k. H
          the tape.
 Needs:   overloading, mutable cells, delimited continuations (one-shot ones: greenlets, control.py). For nesting, a
          reset for each derivative call and shifts that know theirs (the paper's shift2): levels, here the Runs.
-Cost:    O(1) for an operation, there and back: linear. An operation makes a greenlet, and takes about 9 KB until the
+Cost:    O(1) for an operation, there and back: linear. An operation makes a greenlet, and takes 9 to 11 KB until the
          way back has passed it. f runs once for its value, and again, there and back, for each call of the pullback,
          because what waits can be returned to once: 2^n times for a derivative of order n. RuntimeError if its value is
          then another one.

@@ -40,7 +40,8 @@ constant = None  # not represented: p * 0 is left out, which would be NaN if p i
 
 def op(run, y, args, partials):
     """D[op(t1..tn)] = (op(x1..xn), d1*p1 + ... + dn*pn)"""
-    return Dual(run, y, functools.reduce(operator.add, [u.d * p for u, p in zip(args, partials, strict=True)]))
+    terms = [u.d * p for u, p in zip(args, partials, strict=True)]
+    return Dual(run, y, functools.reduce(operator.add, terms) if terms else 0.0)
 
 
 overload(Dual, constant, op)

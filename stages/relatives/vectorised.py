@@ -62,7 +62,8 @@ constant = None
 
 def op(run, y, args, partials):
     """D[op(t1..tn)] = (op(x1..xn), p1 * u1 + ... + pn * un)"""
-    return Dual(run, y, functools.reduce(plus, [times(p, u.d) for u, p in zip(args, partials, strict=True)]))
+    terms = [times(p, u.d) for u, p in zip(args, partials, strict=True)]
+    return Dual(run, y, functools.reduce(plus, terms) if terms else zero(run))
 
 
 overload(Dual, constant, op)

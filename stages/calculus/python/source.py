@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import FunctionType
 from typing import Any, NoReturn
 
+from dualrev.reading import unwarned
 from stages.calculus.errors import NotTranslated
 from stages.calculus.text.tokens import RESERVED
 
@@ -58,12 +60,26 @@ def locate(f: Any) -> Source:
     closure = {name: cell.cell_contents for name, cell in cells if _is_filled(cell)}
     names = {**vars(builtins), **f.__globals__, **closure}
     name = "f" if isinstance(found[0], ast.Lambda) else f.__name__
-    return Source(code.co_filename, found[0], names, f.__annotations__, name)
+    return Source(code.co_filename, found[0], names, _annotations(f), name)
+
+
+def _annotations(f: FunctionType) -> Mapping[str, Any]:
+    """What f is annotated with; texts, where Python 3.14 evaluates them only now, and one of them has no value."""
+    try:
+        return f.__annotations__
+    except Exception:  # whatever evaluating them raises: who needs one says what is wrong with it
+        if sys.version_info >= (3, 14):
+            from annotationlib import Format, get_annotations
+
+            return get_annotations(f, format=Format.STRING)
+        raise
 
 
 @lru_cache(maxsize=16)
 def _functions(text: str) -> list[FunctionNode]:
-    return [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef | ast.Lambda)]
+    with unwarned():
+        tree = ast.parse(text)
+    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.Lambda)]
 
 
 def _begins(node: FunctionNode) -> int:

@@ -1,0 +1,49 @@
+"""What is read of the user's functions, parameters and source, without a second opinion on them.
+
+Annotations are none of it. From Python 3.14 on they are evaluated when somebody asks for them, and a name in them may
+stand for nothing at run time, as one that is imported under `if TYPE_CHECKING:`. Neither are warnings of the source:
+Python has given them when it compiled the file.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from numba.core.compiler_lock import global_compiler_lock
+
+__all__ = ["signature", "unwarned"]
+
+
+def signature(f: Callable[..., Any]) -> inspect.Signature:
+    """`inspect.signature(f)`, with annotations as text where they would be evaluated.
+
+    >>> def area(r: "Length") -> float:
+    ...     return 3.0 * r * r
+    >>> list(signature(area).parameters)
+    ['r']
+    """
+    if sys.version_info >= (3, 14):
+        from annotationlib import Format
+
+        return inspect.signature(f, annotation_format=Format.STRING)
+    return inspect.signature(f)
+
+
+@contextmanager
+def unwarned() -> Iterator[None]:
+    r"""Python parses and compiles source here without its warnings (of `"\d"`, of `return` in `finally`).
+
+    Under numba's lock: the filters of warnings belong to the process, and a thread would put back those of another.
+
+    >>> import ast
+    >>> with unwarned():
+    ...     tree = ast.parse("name = 'a\\d'")
+    """
+    with global_compiler_lock, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
