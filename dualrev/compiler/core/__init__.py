@@ -27,7 +27,23 @@ from dataclasses import dataclass, field
 from typing import Any
 
 __all__ = [
-    *["Atom", "Call", "Const", "Effect", "For", "If", "Let", "Node", "Ref", "Slice", "Star", "Stmt", "Store", "While"],
+    *[
+        "Atom",
+        "Call",
+        "Const",
+        "Effect",
+        "For",
+        "If",
+        "Let",
+        "Node",
+        "OfElements",
+        "Ref",
+        "Slice",
+        "Star",
+        "Stmt",
+        "Store",
+        "While",
+    ],
     *["blocks", "ends", "index_atoms", "leaves", "reads", "walk", "writes"],
 ]
 
@@ -52,6 +68,12 @@ class Ref:
 
 
 Atom = str | Const | Ref
+
+
+class OfElements(str):
+    """An operator between elements of arrays: as in numpy, a division by zero is no error there."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,122 @@
+"""Whether a function of the typed core is well formed: AssertionError if not, with the statement.
+
+scopes   what a statement reads has been assigned on some path to it; nothing assigns a global or a constant
+types    a target has the type of what it is assigned: real operations give floats of reals, loads the elements of
+their arrays, views and whole-array operations arrays; indices, bounds and flags are ints and bools
+shape    trees of results and targets agree; an expression (Discrete) has no real number for its value
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.core import terms
+from dualrev.compiler.core.show import show_expr
+from dualrev.compiler.core.terms import Constant, Function, Global, Statement, Var
+
+__all__ = ["check"]
+
+
+def check(f: Function) -> None:
+    """AssertionError if a function is not well formed."""
+    known = {x for p in f.parameters for x in terms.leaves(p) if isinstance(x, Var)}
+    _Checking(f).block(f.body, known)
+    for x in terms.leaves(f.result):
+        assert not isinstance(x, Var) or x in known, f"{f.name}: the result {x} is never assigned"
+
+
+class _Checking:
+    def __init__(self, f: Function) -> None:
+        self.f = f
+
+    def block(self, body: tuple[Statement, ...], known: set[Var]) -> None:
+        """Check a block; `known` gains what it assigns."""
+        for s in body:
+            self.statement(s, known)
+
+    def hold(self, right: bool, s: Statement, what: str) -> None:
+        assert right, f"{self.f.name}, line {s.line}: {type(s).__name__}: {what}"
+
+    def statement(self, s: Statement, known: set[Var]) -> None:
+        inside: set[Var] = set()
+        if isinstance(s, (terms.For, terms.While)):
+            inside = {x for t in terms.statements((s,)) for x in terms.writes(t)}
+        for x in terms.reads(s):
+            self.hold(not isinstance(x, Var) or x in known, s, f"{show_expr(x)} is read before it is assigned")
+        match s:
+            case terms.If():
+                self.hold(self.is_flag(s.test), s, "the condition is no bool or number")
+                branches = [set(known), set(known)]
+                self.block(s.then, branches[0])
+                self.block(s.orelse, branches[1])
+                known |= branches[0] | branches[1]
+            case terms.For():
+                whole = all(isinstance(kind_of(x), types.Integer) for x in (s.target, s.start, s.stop, s.step))
+                self.hold(whole, s, "a bound or the counter is no int")
+                known |= inside
+                self.block(s.body, known)
+                self.flags(s, known)
+            case terms.While():
+                known |= inside
+                self.block(s.before, known)
+                self.hold(self.is_flag(s.test), s, "the condition is no bool or number")
+                self.block(s.body, known)
+                self.flags(s, known)
+            case _:
+                self.simple(s)
+        known |= set(terms.writes(s))
+
+    def is_flag(self, x: terms.Atom) -> bool:
+        return isinstance(kind_of(x), (types.Boolean, types.Integer, types.Float))
+
+    def flags(self, s: terms.For | terms.While, known: set[Var]) -> None:
+        right = all(x in known and isinstance(x.type, types.Boolean) for x in s.exits)
+        self.hold(right, s, "an exit is no bool of this function")
+
+    def simple(self, s: Statement) -> None:
+        match s:
+            case terms.Copy():
+                self.hold(_fits(s.target.type, kind_of(s.source)), s, f"{s.target.type} = {kind_of(s.source)}")
+            case terms.Discrete():
+                self.hold(not isinstance(s.target.type, (types.BaseTuple, types.Dispatcher)), s, "a tuple")
+            case terms.Real():
+                self.hold(isinstance(s.target.type, types.Float), s, f"the target has type {s.target.type}")
+                self.hold(len(s.args) == len(s.rule.partials), s, f"{s.rule.name} of {len(s.args)} arguments")
+                self.hold(all(map(self.is_flag, s.args)), s, "an argument is no number")
+            case terms.Load():
+                self.element(s, s.array, s.index, s.target.type)
+            case terms.Store():
+                self.element(s, s.array, s.index, None)
+                self.hold(s.op in ("=", "+=", "-="), s, s.op)
+            case terms.View():
+                arrays = isinstance(s.target.type, types.Array) and isinstance(kind_of(s.base), types.Array)
+                self.hold(arrays, s, "the target or the base is no array")
+                self.hold(s.base in terms.atoms_of(s.value), s, "it does not speak of its base")
+                self.hold(s.target.type.dtype == kind_of(s.base).dtype, s, "other elements than those of the base")
+            case terms.Make():
+                self.hold(isinstance(s.target.type, types.Array), s, "the target is no array")
+            case terms.Call():
+                self.hold([x for x in terms.leaves(s.result) if isinstance(x, Var)] == list(s.targets), s, "targets")
+
+    def element(self, s: Statement, array: Var | Global, index: tuple[Any, ...], kind: Any) -> None:
+        of = kind_of(array)
+        self.hold(isinstance(of, types.Array), s, "no array")
+        self.hold(len(index) == of.ndim, s, f"{len(index)} indices of an array with {of.ndim} axes")
+        whole = all(isinstance(kind_of(x), (types.Integer, types.Boolean)) for i in index for x in terms.atoms_of(i))
+        self.hold(whole, s, "an index is no int")
+        self.hold(kind is None or kind == of.dtype, s, f"an element of {of} is no {kind}")
+
+
+def kind_of(x: Any) -> Any:
+    """The numba type of an atom."""
+    assert isinstance(x, (Var, Constant, Global))
+    return types.unliteral(x.type) if x.type is not None else None
+
+
+def _fits(target: Any, source: Any) -> bool:
+    if isinstance(target, types.Array):
+        return isinstance(source, types.Array) and (target.dtype, target.ndim) == (source.dtype, source.ndim)
+    number = (types.Number, types.Boolean)
+    return target == source or (isinstance(target, number) and isinstance(source, number)) or source is None

@@ -1,0 +1,156 @@
+"""Terms of the typed core as text for people: Python, with the type of a variable where it is met first."""
+
+from __future__ import annotations
+
+from dualrev.compiler.core import terms
+from dualrev.compiler.core.terms import Function, Statement, Var
+from dualrev.compiler.naming import readable
+
+__all__ = ["show", "show_expr"]
+
+
+def show(f: Function, types: bool = True) -> str:
+    """A function, a statement a line.
+
+    Variables that would have one name get different ones: `x`, `x_1`.
+    """
+    shown = _Showing(f, types)
+    head = f"def {f.name}({', '.join(map(shown.declared, f.parameters))}):"
+    return "\n".join([head, *shown.block(f.body, 1), f"    return {shown.tree(f.result)}", ""])
+
+
+def show_expr(e: terms.Index) -> str:
+    """An expression, an index or an atom."""
+    return _Showing(None, False).index(e)
+
+
+class _Showing:
+    def __init__(self, f: Function | None, types: bool) -> None:
+        self.types = types
+        self.seen: set[Var] = set()
+        self.names: dict[Var, str] = {}
+        taken: set[str] = set()
+        for x in terms.variables(f) if f is not None else []:
+            base = readable(x.name) or "_"
+            k, name = 0, "_1" if base == "_" else base
+            while name in taken:
+                k += 1
+                name = f"{'' if base == '_' else base}_{k}"
+            taken.add(name)
+            self.names[x] = name
+
+    # Atoms and expressions
+
+    def atom(self, x: terms.Atom) -> str:
+        if isinstance(x, Var):
+            return self.names.get(x, readable(x.name))
+        return readable(x.name) if isinstance(x, terms.Global) else repr(x.value)
+
+    def declared(self, x: terms.Tree) -> str:
+        """A tree of variables, each with its type where it stands first."""
+        if isinstance(x, terms.Node):
+            return tuple_text([self.declared(part) for part in x.parts])
+        if isinstance(x, Var) and self.types and x not in self.seen:
+            self.seen.add(x)
+            return f"{self.atom(x)}: {x.type}"
+        return self.atom(x)
+
+    def tree(self, x: terms.Tree) -> str:
+        if not isinstance(x, terms.Node):
+            return self.atom(x)
+        parts = [self.tree(part) for part in x.parts]
+        return tuple_text(parts) if x.cls is None else f"{self.atom(x.cls)}({', '.join(parts)})"
+
+    def expr(self, e: terms.Expr) -> str:
+        match e:
+            case terms.Operator(symbol, (x,)):
+                return f"({symbol} {self.expr(x)})" if symbol == "not" else f"{symbol}{self.expr(x)}"
+            case terms.Operator(symbol, (x, y)):
+                return f"({self.expr(x)} {symbol} {self.expr(y)})"
+            case terms.Comparison(symbols, (first, *rest)):
+                pairs = zip(symbols, rest, strict=True)
+                return f"({self.expr(first)}" + "".join(f" {s} {self.expr(x)}" for s, x in pairs) + ")"
+            case terms.Logical(symbol, args):
+                return "(" + f" {symbol} ".join(map(self.expr, args)) + ")"
+            case terms.Choice(test, then, orelse):
+                return f"({self.expr(then)} if {self.expr(test)} else {self.expr(orelse)})"
+            case terms.Applied(function, args, keywords):
+                name = function if isinstance(function, str) else self.atom(function)
+                return f"{name}({self.arguments(args, keywords)})"
+            case terms.Method(base, name, args, keywords):
+                return f"{self.expr(base)}.{name}({self.arguments(args, keywords)})"
+            case terms.Field(base, name):
+                return f"{self.expr(base)}.{name}"
+            case terms.Item(base, index):
+                return f"{self.expr(base)}[{self.indices(index)}]"
+            case terms.Pack(args, listed):
+                texts = [self.expr(x) for x in args]
+                return f"[{', '.join(texts)}]" if listed else tuple_text(texts)
+        return self.atom(e)  # type: ignore[arg-type]
+
+    def arguments(self, args: tuple[terms.Expr, ...], keywords: tuple[tuple[str, terms.Expr], ...]) -> str:
+        return ", ".join([*map(self.expr, args), *(f"{k}={self.expr(x)}" for k, x in keywords)])
+
+    def index(self, i: terms.Index) -> str:
+        if isinstance(i, terms.Span):
+            lower, upper, step = ("" if x is None else self.expr(x) for x in (i.lower, i.upper, i.step))
+            return f"{lower}:{upper}" + (f":{step}" if step else "")
+        if i is None or i is Ellipsis:
+            return "..." if i is Ellipsis else "None"
+        return self.expr(i)
+
+    def indices(self, index: tuple[terms.Index, ...]) -> str:
+        return ", ".join(map(self.index, index)) if index else "()"
+
+    # Statements
+
+    def block(self, body: tuple[Statement, ...], depth: int) -> list[str]:
+        lines = [line for s in body for line in self.statement(s, depth)]
+        return lines or ["    " * depth + "pass"]
+
+    def statement(self, s: Statement, depth: int) -> list[str]:
+        margin = "    " * depth
+        match s:
+            case terms.If():
+                lines = [f"{margin}if {self.atom(s.test)}:", *self.block(s.then, depth + 1)]
+                return lines + ([f"{margin}else:", *self.block(s.orelse, depth + 1)] if s.orelse else [])
+            case terms.For():
+                bounds = ", ".join(map(self.atom, (s.start, s.stop, s.step)))
+                head = f"{margin}for {self.declared(s.target)} in range({bounds}){self.exits(s)}:"
+                return [head, *self.block(s.body, depth + 1)]
+            case terms.While():
+                before = [line for t in s.before for line in self.statement(t, depth + 1)]
+                head = f"{margin}while {self.atom(s.test)}{self.exits(s)}:"
+                return [*([f"{margin}before:", *before] if before else []), head, *self.block(s.body, depth + 1)]
+        return [margin + self.simple(s)]
+
+    def exits(self, s: terms.For | terms.While) -> str:
+        return f" until {' or '.join(map(self.atom, s.exits))}" if s.exits else ""
+
+    def simple(self, s: Statement) -> str:
+        match s:
+            case terms.Copy():
+                right = self.atom(s.source)
+            case terms.Discrete() | terms.View() | terms.Make():
+                right = self.expr(s.value)
+            case terms.Real():
+                right = f"{s.rule.name}({', '.join(map(self.atom, s.args))})"
+            case terms.Load():
+                right = f"{self.atom(s.array)}[{self.indices(s.index)}]"
+            case terms.Whole():
+                right = f"{s.function}({', '.join(map(self.atom, s.args))})"
+            case terms.Store():
+                return f"{self.atom(s.array)}[{self.indices(s.index)}] {s.op} {self.atom(s.value)}"
+            case terms.Call():
+                call = f"{self.atom(s.function)}({', '.join(map(self.tree, s.args))})"
+                return f"{self.declared(s.result)} = {call}" if s.targets else call
+            case terms.Effect():
+                return s.text.format(*map(self.atom, s.args))
+            case _:
+                raise AssertionError(s)
+        return f"{self.declared(s.target)} = {right}"
+
+
+def tuple_text(parts: list[str]) -> str:
+    """A tuple of texts; one with a single part has a comma."""
+    return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"

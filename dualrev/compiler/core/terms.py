@@ -1,0 +1,450 @@
+"""The typed core: what a numba function becomes, and what every derivative of it is made of.
+
+A function is a list of statements over variables. A variable is an object with a numba type, not a name: two variables
+never clash, whatever they are called (naming.py chooses what is printed). It may be assigned many times.
+
+    atoms        a ::= x | constant | global
+    expressions  e ::= a | op e .. | e < e <= .. | e and .. | e if e else e | f(e, .., k=e) | e.m(e, ..) | e.field
+                     | e[i, ..] | (e, ..)                            nothing in an expression is differentiated
+    indices      i ::= e | e:e:e | ... | None
+    statements   s ::= x = a                        Copy             x = e                          Discrete
+                     | x = p(a, ..)                 Real             a line of the table of primitives
+                     | x = y[i, ..]                 Load             a scalar
+                     | y[i, ..] = a, +=, -=         Store
+                     | y = view of z                View             y = new array                  Make
+                     | x = dot(y, z), min, max(y)   Whole            of whole arrays
+                     | x, .. = f(a, (a, ..), ..)    Call             of another numba function
+                     | if a: s .. else: s ..        If
+                     | for x in range(a, a, a): s .. (ends after a round that has set one of `exits`)      For
+                     | while (s ..; a): s ..        (the same)       While
+                     | raise, print, assert         Effect
+
+Real scalars and elements of real arrays are differentiated; ints, bools and what is in expressions are not. Nodes are
+compared by what they are made of, statements and variables by identity; none of them is ever changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from types import EllipsisType
+from typing import Any, TypeAlias
+
+from dualrev.primitives import Primitive
+
+__all__ = [
+    *["Applied", "Atom", "Call", "Choice", "Comparison", "Constant", "Copy", "Discrete", "Effect", "Expr", "Field"],
+    *[
+        "For",
+        "Function",
+        "Global",
+        "If",
+        "Index",
+        "Item",
+        "Load",
+        "Logical",
+        "Make",
+        "Method",
+        "Node",
+        "Operator",
+        "Pack",
+    ],
+    *["Real", "Span", "Statement", "Store", "Tree", "Var", "View", "While", "Whole"],
+    *["atoms_of", "blocks", "leaves", "parts", "reads", "statements", "variables", "writes"],
+]
+
+
+# Atoms
+
+
+@dataclass(frozen=True, eq=False)
+class Var:
+    """A variable; `name` is what people may call it."""
+
+    name: str
+    type: Any  # of numba
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A number, a bool, a string or None."""
+
+    value: Any
+    type: Any = field(compare=False, default=None)
+
+    def __hash__(self) -> int:
+        return hash((type(self.value), repr(self.value)))
+
+    def __eq__(self, other: object) -> bool:  # 1, 1.0 and True are different constants; NaN is equal to itself
+        return isinstance(other, Constant) and (type(self.value), repr(self.value)) == (
+            type(other.value),
+            repr(other.value),
+        )
+
+
+@dataclass(frozen=True)
+class Global:
+    """A function, a class or a frozen array of the user's program; `path` leads to it from the function."""
+
+    name: str
+    value: Any = field(compare=False, repr=False)
+    path: tuple[Any, ...]
+    type: Any = field(compare=False, default=None)
+
+
+Atom: TypeAlias = Var | Constant | Global
+
+
+# Expressions
+
+
+@dataclass(frozen=True)
+class Operator:
+    """A unary or binary operator of ints and bools; `symbol` is Python's."""
+
+    symbol: str
+    args: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """args[0] symbols[0] args[1] symbols[1] args[2] ..."""
+
+    symbols: tuple[str, ...]
+    args: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Logical:
+    """`and` or `or`, from left to right; what decides ends it."""
+
+    symbol: str
+    args: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """`then` if `test` else `orelse`."""
+
+    test: Expr
+    then: Expr
+    orelse: Expr
+
+
+@dataclass(frozen=True)
+class Applied:
+    """A function of Python, math, numpy or the runtime, by its dotted name; or a named tuple's class."""
+
+    function: str | Global
+    args: tuple[Expr, ...]
+    keywords: tuple[tuple[str, Expr], ...] = ()
+
+
+@dataclass(frozen=True)
+class Method:
+    """base.name(*args, **keywords)."""
+
+    base: Expr
+    name: str
+    args: tuple[Expr, ...]
+    keywords: tuple[tuple[str, Expr], ...] = ()
+
+
+@dataclass(frozen=True)
+class Field:
+    """base.name: shape, size, ndim, T."""
+
+    base: Expr
+    name: str
+
+
+@dataclass(frozen=True)
+class Item:
+    """base[index]."""
+
+    base: Expr
+    index: tuple[Index, ...]
+
+
+@dataclass(frozen=True)
+class Pack:
+    """A tuple, or a list if `listed`."""
+
+    args: tuple[Expr, ...]
+    listed: bool = False
+
+
+@dataclass(frozen=True)
+class Span:
+    """lower:upper:step; None where nothing is written."""
+
+    lower: Expr | None
+    upper: Expr | None
+    step: Expr | None
+
+
+Expr: TypeAlias = Atom | Operator | Comparison | Logical | Choice | Applied | Method | Field | Item | Pack
+Index: TypeAlias = Expr | Span | EllipsisType | None
+
+
+@dataclass(frozen=True)
+class Node:
+    """A tuple among arguments or results, of the class `cls` if it is a named one."""
+
+    parts: tuple[Tree, ...]
+    cls: Global | None = None
+
+
+Tree: TypeAlias = Atom | Node
+
+
+# Statements
+
+
+@dataclass(frozen=True, eq=False)
+class Copy:
+    """target = source: a scalar, or another name for an array."""
+
+    target: Var
+    source: Atom
+    line: int
+
+
+@dataclass(frozen=True, eq=False)
+class Discrete:
+    """target = an expression that has no derivative."""
+
+    target: Var
+    value: Expr
+    line: int
+
+
+@dataclass(frozen=True, eq=False)
+class Real:
+    """target = a line of the table; `spelling` is the operator or the function that the user wrote."""
+
+    target: Var
+    rule: Primitive
+    spelling: str
+    args: tuple[Atom, ...]
+    line: int
+
+
+@dataclass(frozen=True, eq=False)
+class Load:
+    """target = array[index], a scalar."""
+
+    target: Var
+    array: Var | Global
+    index: tuple[Expr, ...]
+    line: int
+
+
+@dataclass(frozen=True, eq=False)
+class Store:
+    """array[index] op value, where op is =, += or -=: the only statement that changes memory, with Call."""
+
+    array: Var
+    index: tuple[Expr, ...]
+    value: Atom
+    line: int
+    op: str = "="
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """target = an expression of `base` that shares its memory."""
+
+    target: Var
+    base: Var | Global
+    value: Expr
+    line: int
+
+
+@dataclass(frozen=True, eq=False)
+class Make:
+    """target = an expression that is a new array, and depends on no real number."""
+
+    target: Var
+    value: Expr
+    line: int
+
+
+@dataclass(frozen=True, eq=False)
+class Whole:
+    """target = np.dot(a, b), np.min(a) or np.max(a)."""
+
+    target: Var
+    function: str
+    args: tuple[Atom, ...]
+    line: int
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """targets = function(*args); the targets are the leaves of `result`, which is a tree."""
+
+    targets: tuple[Var, ...]
+    function: Global
+    args: tuple[Tree, ...]
+    result: Tree
+    line: int
+
+
+@dataclass(frozen=True, eq=False)
+class If:
+    """A branch."""
+
+    test: Atom
+    then: tuple[Statement, ...]
+    orelse: tuple[Statement, ...]
+    line: int
+
+
+@dataclass(frozen=True, eq=False)
+class For:
+    """A loop over range(start, stop, step); it ends after a round that has set one of `exits`."""
+
+    target: Var
+    start: Atom
+    stop: Atom
+    step: Atom
+    body: tuple[Statement, ...]
+    exits: tuple[Var, ...]
+    line: int
+
+
+@dataclass(frozen=True, eq=False)
+class While:
+    """A loop with a condition, which `before` computes and which has no effects."""
+
+    before: tuple[Statement, ...]
+    test: Atom
+    body: tuple[Statement, ...]
+    exits: tuple[Var, ...]
+    line: int
+
+
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """raise or print: `text` with atoms in braces."""
+
+    text: str
+    args: tuple[Atom, ...]
+    raises: bool
+    line: int
+
+
+Statement: TypeAlias = Copy | Discrete | Real | Load | Store | View | Make | Whole | Call | If | For | While | Effect
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """A function: trees of parameters, statements, and a tree of the result."""
+
+    name: str
+    parameters: tuple[Tree, ...]
+    body: tuple[Statement, ...]
+    result: Tree
+    checked: bool  # whether a division by zero raises, as in numba's usual error model
+
+
+# What a term is made of
+
+
+def leaves(tree: Tree) -> list[Any]:
+    """The atoms of a tree, from left to right."""
+    return [x for part in tree.parts for x in leaves(part)] if isinstance(tree, Node) else [tree]
+
+
+def blocks(s: Statement) -> tuple[tuple[Statement, ...], ...]:
+    """The blocks directly inside of a statement."""
+    match s:
+        case If():
+            return s.then, s.orelse
+        case For():
+            return (s.body,)
+        case While():
+            return s.before, s.body
+    return ()
+
+
+def statements(block: tuple[Statement, ...]) -> Iterator[Statement]:
+    """All statements, those inside of others after them."""
+    for s in block:
+        yield s
+        for inner in blocks(s):
+            yield from statements(inner)
+
+
+def parts(e: Expr | Index) -> tuple[Any, ...]:
+    """What an expression or an index is directly made of."""
+    match e:
+        case Operator() | Comparison() | Logical() | Pack():
+            return e.args
+        case Choice():
+            return e.test, e.then, e.orelse
+        case Applied():
+            return (*e.args, *(x for _, x in e.keywords))
+        case Method():
+            return (e.base, *e.args, *(x for _, x in e.keywords))
+        case Field():
+            return (e.base,)
+        case Item():
+            return (e.base, *e.index)
+        case Span():
+            return tuple(x for x in (e.lower, e.upper, e.step) if x is not None)
+    return ()
+
+
+def atoms_of(e: Expr | Index) -> Iterator[Atom]:
+    """The atoms of an expression."""
+    if isinstance(e, (Var, Constant, Global)):
+        yield e
+    for part in parts(e):
+        yield from atoms_of(part)
+
+
+def reads(s: Statement) -> list[Atom]:
+    """The atoms that a statement itself reads, not those of its blocks."""
+    match s:
+        case Copy():
+            return [s.source]
+        case Discrete() | Make():
+            return list(atoms_of(s.value))
+        case Real() | Whole() | Effect():
+            return list(s.args)
+        case Load():
+            return [s.array, *(x for i in s.index for x in atoms_of(i))]
+        case Store():
+            return [s.array, *(x for i in s.index for x in atoms_of(i)), s.value]
+        case View():
+            return [s.base, *atoms_of(s.value)]
+        case Call():
+            return [x for tree in s.args for x in leaves(tree)]
+        case If():
+            return [s.test]
+        case For():
+            return [s.start, s.stop, s.step]
+    return []
+
+
+def writes(s: Statement) -> tuple[Var, ...]:
+    """The variables that a statement itself assigns."""
+    match s:
+        case Copy() | Discrete() | Real() | Load() | View() | Make() | Whole() | For():
+            return (s.target,)
+        case Call():
+            return s.targets
+    return ()
+
+
+def variables(f: Function) -> list[Var]:
+    """All variables, in the order in which they are met first."""
+    found: dict[Var, None] = {x: None for p in f.parameters for x in leaves(p) if isinstance(x, Var)}
+    for s in statements(f.body):
+        found |= {x: None for x in [*writes(s), *reads(s)] if isinstance(x, Var)}
+    return list(found)

@@ -1,0 +1,230 @@
+"""Expanded core of today's front end -> the typed core of terms.py, one construct at a time."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import numba
+
+from dualrev.compiler import core as old
+from dualrev.compiler.core import terms
+from dualrev.compiler.core.terms import Constant, Expr, Function, Global, Var
+
+__all__ = ["typed"]
+
+_SYMBOLS: dict[type, str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.Pow: "**",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+    ast.MatMult: "@",
+    ast.USub: "-",
+    ast.UAdd: "+",
+    ast.Invert: "~",
+    ast.Not: "not",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Is: "is",
+    ast.IsNot: "is not",
+    ast.And: "and",
+    ast.Or: "or",
+}
+
+
+def typed(e: Any, checked: bool) -> Function:
+    """The function of an `Expanded`, with variables that are objects; `checked` says that divisions by zero raise."""
+    return _Typing(e).function(checked)
+
+
+class _Typing:
+    def __init__(self, e: Any) -> None:
+        self.e = e
+        self.variables: dict[str, Var] = {}
+        self.globals = {ref.name: ref for ref in e.lowered.refs.values()}
+
+    def function(self, checked: bool) -> Function:
+        e = self.e
+        parameters = tuple(self.tree(p) for p in e.parameters)
+        return Function(e.lowered.source.tree.name, parameters, self.block(e.body), self.tree(e.result), checked)
+
+    # Atoms
+
+    def var(self, name: str) -> Var:
+        if name not in self.variables:
+            self.variables[name] = Var(name, self.e.types[name])
+        return self.variables[name]
+
+    def atom(self, x: Any) -> terms.Atom:
+        if isinstance(x, old.Const):
+            return Constant(x.value, numba.typeof(x.value))
+        if isinstance(x, old.Ref):
+            known = x.value is not None and not isinstance(x.value, type)
+            return Global(x.name, x.value, x.path, numba.typeof(x.value) if known else None)
+        return self.var(x)
+
+    def array(self, x: Any) -> Var | Global:
+        made = self.atom(x)
+        assert not isinstance(made, Constant)
+        return made
+
+    def tree(self, x: Any) -> terms.Tree:
+        if not isinstance(x, old.Node):
+            return self.atom(x)
+        cls = self.atom(x.cls) if x.cls is not None else None
+        assert cls is None or isinstance(cls, Global)
+        return terms.Node(tuple(map(self.tree, x.parts)), cls)
+
+    # Expressions
+
+    def expr(self, node: ast.expr, base: terms.Atom | None = None) -> Expr:
+        """An expression of the syntax tree; `base` is what BASE stands for."""
+
+        def sub(x: ast.expr) -> Expr:
+            return self.expr(x, base)
+
+        match node:
+            case ast.Name("BASE") if base is not None:
+                return base
+            case ast.Name(name):
+                return self.named(name)
+            case ast.Constant(value):
+                return Constant(value, None if value is Ellipsis else numba.typeof(value))
+            case ast.BinOp(left, op, right):
+                return terms.Operator(_SYMBOLS[type(op)], (sub(left), sub(right)))
+            case ast.UnaryOp(op, operand):
+                return terms.Operator(_SYMBOLS[type(op)], (sub(operand),))
+            case ast.Compare(left, ops, rest):
+                return terms.Comparison(tuple(_SYMBOLS[type(op)] for op in ops), tuple(map(sub, [left, *rest])))
+            case ast.BoolOp(op, values):
+                return terms.Logical(_SYMBOLS[type(op)], tuple(map(sub, values)))
+            case ast.IfExp(test, then, orelse):
+                return terms.Choice(sub(test), sub(then), sub(orelse))
+            case ast.Tuple(elts) | ast.List(elts):
+                return terms.Pack(tuple(map(sub, elts)), isinstance(node, ast.List))
+            case ast.Subscript(value, index):
+                return terms.Item(sub(value), self.index(index, base))
+            case ast.Attribute():
+                return self.attribute(node, base)
+            case ast.Call():
+                return self.call(node, base)
+        raise AssertionError(ast.dump(node))
+
+    def named(self, name: str) -> terms.Atom:
+        if name in self.globals:
+            return self.atom(self.globals[name])
+        return self.var(name)
+
+    def attribute(self, node: ast.Attribute, base: terms.Atom | None) -> Expr:
+        if is_module(node.value):
+            return Global(ast.unparse(node), None, ())
+        return terms.Field(self.expr(node.value, base), node.attr)
+
+    def call(self, node: ast.Call, base: terms.Atom | None) -> Expr:
+        args = tuple(self.expr(x, base) for x in node.args)
+        keywords = tuple((str(k.arg), self.expr(k.value, base)) for k in node.keywords)
+        text = ast.unparse(node.func)
+        if isinstance(node.func, ast.Attribute) and not is_module(node.func.value):
+            return terms.Method(self.expr(node.func.value, base), node.func.attr, args, keywords)
+        if text in self.globals:
+            made = self.atom(self.globals[text])
+            assert isinstance(made, Global)
+            return terms.Applied(made, args, keywords)
+        return terms.Applied(text, args, keywords)
+
+    def index(self, node: ast.expr, base: terms.Atom | None) -> tuple[terms.Index, ...]:
+        entries = node.elts if isinstance(node, ast.Tuple) else [node]
+        return tuple(self.entry(x, base) for x in entries)
+
+    def entry(self, x: ast.expr, base: terms.Atom | None) -> terms.Index:
+        if isinstance(x, ast.Slice):
+            return terms.Span(*(None if y is None else self.expr(y, base) for y in (x.lower, x.upper, x.step)))
+        if isinstance(x, ast.Constant) and (x.value is None or x.value is Ellipsis):
+            return x.value
+        return self.expr(x, base)
+
+    def places(self, index: tuple[Any, ...]) -> tuple[Any, ...]:
+        """An index of the old core."""
+
+        def entry(x: Any) -> Any:
+            if isinstance(x, old.Slice):
+                return terms.Span(*(None if y is None else self.atom(y) for y in (x.lower, x.upper, x.step)))
+            return x if x is None or x is Ellipsis else self.atom(x)
+
+        return tuple(map(entry, index))
+
+    # Statements
+
+    def block(self, body: list[Any]) -> tuple[terms.Statement, ...]:
+        return tuple(map(self.statement, body))
+
+    def statement(self, s: Any) -> terms.Statement:
+        match s:
+            case old.Let():
+                return self.let(s)
+            case old.Store():
+                return terms.Store(self.var(s.array), self.places(s.index), self.atom(s.value), s.line, s.op)
+            case old.Call():
+                function = self.atom(s.function)
+                assert isinstance(function, Global)
+                targets = tuple(map(self.var, s.targets))
+                return terms.Call(targets, function, tuple(map(self.tree, s.args)), self.tree(s.result), s.line)
+            case old.If():
+                return terms.If(self.atom(s.test), self.block(s.then), self.block(s.orelse), s.line)
+            case old.For():
+                start, stop, step = (self.atom(x) for x in (s.start, s.stop, s.step))
+                body = self.block(s.body)
+                return terms.For(self.var(s.target), start, stop, step, body, self.flags(s), s.line)
+            case old.While():
+                return terms.While(
+                    self.block(s.test_block), self.atom(s.test), self.block(s.body), self.flags(s), s.line
+                )
+            case old.Effect():
+                return terms.Effect(s.text, tuple(map(self.atom, s.args)), s.raises, s.line)
+        raise AssertionError(s)
+
+    def flags(self, s: Any) -> tuple[Var, ...]:
+        return tuple(map(self.var, s.exits))
+
+    def let(self, s: Any) -> terms.Statement:
+        target, args = self.var(s.target), s.args
+        match s.op:
+            case "copy":
+                return terms.Copy(target, self.atom(args[0]), s.line)
+            case "plain":
+                return terms.Discrete(target, self.expr(s.info), s.line)
+            case "prim":
+                rule, made = s.info
+                spelling = made.info[0] if made.op == "func" else made.info
+                return terms.Real(target, rule, spelling, tuple(map(self.atom, args)), s.line)
+            case "load":
+                return terms.Load(target, self.array(args[0]), self.places(s.info), s.line)
+            case "view":
+                base = self.array(args[0])
+                if isinstance(s.info, tuple):
+                    return terms.View(target, base, terms.Item(base, self.places(s.info)), s.line)
+                return terms.View(target, base, self.expr(s.info, base), s.line)
+            case "alloc":
+                return terms.Make(target, self.expr(s.info), s.line)
+            case "array":
+                return terms.Whole(target, s.info[0], tuple(map(self.atom, args)), s.line)
+        raise AssertionError(s.op)
+
+
+def is_module(node: ast.expr) -> bool:
+    """Whether an expression is a module of emitted code, or one of its parts."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name) and node.id in ("math", "np", "runtime")

@@ -1,0 +1,174 @@
+"""The typed core: what the front end makes is well formed, means what the function means, and can be read."""
+
+import dataclasses
+import inspect
+
+import numba
+import numpy as np
+import pytest
+from compiled.constructs import CASES
+from compiled.twin import twin
+from numba import njit
+from numba.core import types
+from oracle import assert_same
+
+import dualrev as dr
+from dualrev.compiler.core import terms
+from dualrev.compiler.core.check import check
+from dualrev.compiler.core.run import run
+from dualrev.compiler.core.show import show
+from dualrev.compiler.pipeline import expanded_function
+from dualrev.primitives import PRIMITIVES
+
+SINGLE = "single"  # of numbers in single precision, where numpy and numba round functions differently
+
+
+def core_of(f, *args):
+    """The typed core of a numba function for these arguments, those with defaults left out."""
+    defaults = [p.default for p in inspect.signature(f.py_func).parameters.values()][len(args) :]
+    kinds = (*map(numba.typeof, args), *map(types.Omitted, defaults))
+    return expanded_function(f, kinds), tuple(defaults)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_run_is_the_function(case):
+    """`run(expand(lower(f))) = f`: the value, and what is left of the arguments."""
+    core, defaults = core_of(case.function, *case.arguments())
+    check(core)
+    given, plain = case.arguments(), case.arguments()
+    expected = twin(case.function)(*plain)
+    tolerance = 3e-7 if SINGLE in case.name or _holds_single(case.primals) else 1e-12
+    assert_same(wide(run(core, (*given, *defaults))), wide(expected), rtol=tolerance, floor=tolerance)
+    assert_same(wide(given), wide(plain), rtol=tolerance, floor=tolerance)
+
+
+def _holds_single(x):
+    if isinstance(x, tuple):
+        return any(map(_holds_single, x))
+    return getattr(x, "dtype", None) == np.float32
+
+
+def wide(x):
+    """Values without the classes of named tuples and of the tape, in double precision."""
+    x = dr.value(x) if isinstance(x, dr.RealArray) else x
+    if isinstance(x, tuple):
+        return tuple(map(wide, x))
+    if isinstance(x, np.ndarray):
+        return x.astype(np.float64) if x.dtype == np.float32 else x
+    return x.item() if isinstance(x, np.generic) else x
+
+
+@njit
+def damped(x, a, n):
+    t = (x, a[0])
+    for i in range(n):
+        if t[0] > 0.5:
+            t = (t[1] * x, a[i])
+        a[i] += t[0]
+    return t[0] + np.sum(a * x)
+
+
+def test_show_is_a_program_that_people_read():
+    core, _ = core_of(damped, 0.7, np.ones(3), 2)
+    assert show(core) == SHOWN
+
+
+SHOWN = """\
+def damped(x: float64, a: array(float64, 1d, C), n: int64):
+    _1: float64 = a[0]
+    t_0: float64 = x
+    t_1: float64 = _1
+    for i: int64 in range(0, n, 1):
+        _2: bool = (t_0 > 0.5)
+        if _2:
+            _3: float64 = t_1
+            _4: float64 = mul(_3, x)
+            _5: float64 = a[i]
+            t_0 = _4
+            t_1 = _5
+        _6: float64 = t_0
+        a[i] += _6
+    _7: float64 = t_0
+    _8: float64 = 0.0
+    _9: int64 = a.shape[0]
+    for _10: int64 in range(0, _9, 1):
+        _11: float64 = a[_10]
+        _12: float64 = mul(_11, x)
+        _8 = add(_8, _12)
+    _13: float64 = _8
+    _14: float64 = add(_7, _13)
+    return _14
+"""
+
+
+def test_derivative_source_shows_what_is_differentiated():
+    assert dr.derivative_source(damped, 0.7, np.ones(3), 2, stage="expanded") == SHOWN
+    with pytest.raises(ValueError, match="stage is 'emitted' or 'expanded', and not 'lowered'"):
+        dr.derivative_source(damped, 0.7, np.ones(3), 2, stage="lowered")
+
+
+# Faults that check finds
+
+
+def test_check_finds_what_is_wrong():
+    core, _ = core_of(damped, 0.7, np.ones(3), 2)
+    check(core)
+    body = list(core.body)
+    x, number = terms.leaves(core.parameters[0])[0], terms.Var("new", types.float64)
+    array, count = terms.leaves(core.parameters[1])[0], terms.leaves(core.parameters[2])[0]
+    zero = terms.Constant(0, types.int64)
+    wrong = {
+        "is read before it is assigned": terms.Copy(x, number, 1),
+        "int64 = array": terms.Copy(count, array, 1),
+        "an index is no int": terms.Load(number, array, (x,), 1),
+        "2 indices of an array with 1 axes": terms.Load(number, array, (zero, zero), 1),
+        "an element of": terms.Load(count, array, (zero,), 1),
+        "no array": terms.Load(number, x, (zero,), 1),
+        "the target has type int64": terms.Real(count, PRIMITIVES["sin"], "math.sin", (x,), 1),
+        "sin of 2 arguments": terms.Real(number, PRIMITIVES["sin"], "math.sin", (x, x), 1),
+        "the condition is no bool": terms.If(array, (), (), 1),
+        "no int": terms.For(count, x, x, zero, (), (), 1),
+        "an exit is no bool": terms.For(count, zero, zero, zero, (), (count,), 1),
+        "does not speak of its base": terms.View(array, array, terms.Constant(1, types.int64), 1),
+        "the target is no array": terms.Make(number, terms.Constant(1, types.int64), 1),
+        r"\*=": terms.Store(array, (zero,), x, 1, "*="),
+    }
+    for message, statement in wrong.items():
+        with pytest.raises(AssertionError, match=message):
+            check(dataclasses.replace(core, body=(*body, statement)))
+    with pytest.raises(AssertionError, match="the result new is never assigned"):
+        check(dataclasses.replace(core, result=number))
+
+
+def test_run_finds_a_term_that_means_something_else():
+    """The comparison above can fail: a statement that is left out, or put twice, shows."""
+    core, _ = core_of(damped, 0.7, np.ones(3), 2)
+    expected = run(core, (0.7, np.ones(3), 2))
+    for k, s in enumerate(core.body):
+        if isinstance(s, terms.For):
+            without = dataclasses.replace(core, body=(*core.body[:k], *core.body[k + 1 :]))
+            twice = dataclasses.replace(core, body=(*core.body[: k + 1], *core.body[k:]))
+            assert run(without, (0.7, np.ones(3), 2)) != expected != run(twice, (0.7, np.ones(3), 2))
+
+
+def test_variables_of_one_name_are_different_variables():
+    x, y = terms.Var("x", types.float64), terms.Var("x", types.float64)
+    f = terms.Function("f", (x, y), (terms.Real(x, PRIMITIVES["sub"], "-", (x, y), 1),), x, True)
+    check(f)
+    assert run(f, (5.0, 3.0)) == 2.0
+    assert show(f) == "def f(x: float64, x_1: float64):\n    x = sub(x, x_1)\n    return x\n"
+
+
+def test_divisions_raise_where_the_function_s_do():
+    x, y = terms.Var("x", types.float64), terms.Var("y", types.float64)
+    divide = terms.Real(x, PRIMITIVES["div"], "/", (x, y), 1)
+    checked = terms.Function("f", (x, y), (divide,), x, True)
+    with pytest.raises(ZeroDivisionError):
+        run(checked, (1.0, 0.0))
+    assert run(dataclasses.replace(checked, checked=False), (1.0, 0.0)) == np.inf
+
+
+def test_constants_of_different_types_are_different():
+    made = [terms.Constant(x) for x in (1, 1.0, True, 0.0, -0.0, float("nan"))]
+    assert len(set(made)) == 6
+    assert terms.Constant(float("nan")) == terms.Constant(float("nan"))
