@@ -1,10 +1,11 @@
-# Every target sets up what it needs in .venv; nothing but Python 3.11 to 3.13 and make has to be there.
+# Every target sets up what it needs in .venv; nothing but Python 3.11 to 3.14 and make has to be there.
 #   make compare                            the step-by-step comparison of all stages
 #   make compare ARGS="--program doublings"  ... of one program (see: make compare ARGS=--help)
 #   make compare ARGS="--html OUT.html"      ... as a page to step through
 #   make compare ARGS=--relatives            ... of the algorithms of neighbouring papers
 #   make test                               the tests         make campaign   the long ones too
 #   make campaign FOR=3600 ARGS="--jobs 2"   random numba programs, for so many seconds; what fails goes to failures/
+#                                           (ARGS="--variants special,raise": some of the ways to check them)
 #   make check                              format, lint, types      make format    mend the first two
 #   make bench                              times and memory, by pytest-benchmark; then the report bench/report/index.html
 #   make bench-quick                        a part of it, in less than a minute
@@ -87,11 +88,11 @@ clean:
 # The stamp is written last: a set-up that was cut off starts again.
 $(SETUP): pyproject.toml Makefile
 	@python="$(PYTHON)"; \
-	for candidate in python3 python3.13 python3.12 python3.11 python; do \
+	for candidate in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	    [ -n "$$python" ] && break; \
-	    $$candidate -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && python=$$candidate; \
+	    $$candidate -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' 2>/dev/null && python=$$candidate; \
 	done; \
-	[ -n "$$python" ] || { echo "dualrev needs Python 3.11 to 3.13; none was found. Try: make $(MAKECMDGOALS) PYTHON=/path/to/python3.12"; exit 1; }; \
+	[ -n "$$python" ] || { echo "dualrev needs Python 3.11 to 3.14; none was found. Try: make $(MAKECMDGOALS) PYTHON=/path/to/python3.12"; exit 1; }; \
 	echo "setting up $(VENV) with $$($$python --version)"; \
 	$$python -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint]'

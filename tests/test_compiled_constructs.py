@@ -32,6 +32,7 @@ from oracle import assert_same, differences, flat, rebuild
 import dualrev as dr
 from dualrev.primitives import PRIMITIVES
 
+pytestmark = pytest.mark.usefixtures("checked")
 compiled = pytest.mark.skipif(not hasattr(dr, "derivative_source"), reason="the compiler does not exist yet")
 every_case = pytest.mark.parametrize("number", range(len(CASES)), ids=[case.name for case in CASES])
 every_gradient = pytest.mark.parametrize(

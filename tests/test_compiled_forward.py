@@ -10,6 +10,7 @@ from oracle import assert_same, differences, direction, flat, inner, jacobian, r
 
 import dualrev as dr
 from dualrev.compiler.api import derivative_source
+from dualrev.copies import copied
 from dualrev.errors import ArgumentError, ArgumentNumberError, OutputError, TangentError, UnsupportedError
 
 
@@ -205,7 +206,7 @@ each = pytest.mark.parametrize(("f", "primals"), PROGRAMS, ids=NAMES)
 
 def fresh(x):
     """The same with copies of the arrays, in their layout."""
-    return dr.compiler.api._copied(x)
+    return copied(x)
 
 
 @each

@@ -1,11 +1,15 @@
 """Random numba programs: the compiled gradient, the eager tape and differences agree."""
 
 import argparse
+import dataclasses
 import os
 
 import pytest
-from compiled.campaign import Discarded, Failed, campaign, check, eager, plain, read, reduce, save, summary
+from compiled.campaign import campaign, summary
 from compiled.generator import Program, program, programs
+from compiled.reducing import read, reduce, save
+from compiled.running import Discarded, Failed, eager, plain
+from compiled.variants import VARIANTS, check
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from numba import njit
 from numba.core.dispatcher import Dispatcher
@@ -83,7 +87,7 @@ def test_compiled_gradient_of_a_random_program_is_the_tape_s(of):
 def test_compiled_gradients_of_many_random_programs(tmp_path):
     """DUALREV_PROGRAMS of them, or 300."""
     options = argparse.Namespace(
-        programs=int(os.environ.get("DUALREV_PROGRAMS", "300")), seconds=0.0, seed="test", size=12
+        programs=int(os.environ.get("DUALREV_PROGRAMS", "300")), seconds=0.0, seed="test", size=12, variants=[*VARIANTS]
     )
     vars(options).update(save=tmp_path, jobs=os.cpu_count() or 1, shard=50, reduce=60.0, eager=False)
     results = campaign(options)
@@ -122,9 +126,11 @@ def test_check_finds_an_error():
 
 
 def test_a_saved_program_is_read_again(tmp_path):
-    save(SMALL, tmp_path / "0.py", "two\nlines")
-    again = read(tmp_path / "0.py")
-    assert (again.source.split(), again.arguments) == (SMALL.source.split(), SMALL.arguments)
+    for of in (SMALL, dataclasses.replace(SMALL, variant="special", forward=True)):
+        save(of, tmp_path / "0.py", "two\nlines")
+        again = read(tmp_path / "0.py")
+        assert (again.source.split(), again.arguments) == (SMALL.source.split(), SMALL.arguments)
+        assert (again.variant, again.forward) == (of.variant, of.forward)
 
 
 def test_reduce_keeps_what_makes_a_program_fail():

@@ -444,3 +444,48 @@ def test_a_cell_of_a_notebook_is_compiled_statement_by_statement():
     finally:
         del linecache.cache[name]
     assert_same((y, slope), (np.e, 2.0 * np.e), rtol=1e-14, types=False)
+
+
+# Divisions of arrays: numba refuses to divide numbers by zero, and divides arrays as numpy does
+
+
+@njit
+def chosen_by_quotients(a, b):
+    total = np.sum(np.where(a / b > 1.0 + a // b, a * b, 2.0 * a))
+    return total * np.sum(np.where(a % b / b[1] > 0.4, a, b * b))
+
+
+def test_a_choice_by_the_quotient_of_arrays():
+    agrees(chosen_by_quotients, np.array([1.0, 2.2, 3.1]), np.array([2.0, 0.9, 1.3]))
+
+
+@njit
+def quotients(a, b, i, j, z, n):
+    """Every one of them divides by zero somewhere; what comes of it is cut off."""
+    total = np.sum(np.minimum(a / b, 7.0)) + np.sum(np.minimum(a // b, 7.0) + np.minimum(a / z, 3.0))
+    total += np.sum(a * (i // j)) + np.sum(a * (i % n)) + np.sum(np.where(b / z > 1.0, a, 2.0 * a))
+    c = b.copy()
+    c /= z
+    return total + np.sum(np.where(np.isnan(a % b), 5.0, np.minimum(c, 4.0))) * np.isnan(np.mean(a[:0]))
+
+
+@njit
+def sum_of_quotients(a, b):
+    return np.sum(a / b)
+
+
+@njit
+def quotient_of_numbers(a, z):
+    return np.sum(a) / z
+
+
+def test_arrays_are_divided_by_zero_as_f_divides_them():
+    args = np.array([1.0, 2.0, 3.0]), np.array([2.0, 0.0, 1.3]), np.arange(1, 4), np.array([2, 0, 1]), 0.0, 0
+    y = quotients(*args)
+    assert np.isfinite(y)
+    assert dr.value_and_grad(quotients)(*args)[0] == y
+    found = dr.value_and_grad(sum_of_quotients)(*args[:2])
+    assert_same(found, (np.inf, np.array([0.5, np.inf, 1.0 / 1.3])), rtol=1e-15)
+    assert dr.jvp(sum_of_quotients, args[:2], (np.ones(3), np.zeros(3)))[0] == np.inf
+    with pytest.raises(ZeroDivisionError):
+        dr.grad(quotient_of_numbers)(args[0], 0.0)

@@ -5,6 +5,8 @@ import copy
 import inspect
 import itertools
 import pickle
+import subprocess
+import sys
 
 import numba
 import numpy as np
@@ -375,7 +377,6 @@ BARE = {
     "a number": lambda x: powers(x),
     "a number by its name": lambda x: powers(n=2, x=x),
     "an array": lambda x: powers(np.array([x, 1.0]) * x),
-    "an array of objects": lambda x: powers(np.array([x, 1.0])),
     "a tuple": lambda x: powers((1.0, x)),
     "a nested tuple": lambda x: powers(1.0, ((1.0, x), 2)),
     "a list": lambda x: powers([x, 1.0]),
@@ -385,6 +386,10 @@ BARE = {
 @pytest.mark.parametrize("engine", [None, STAGES["tape"], STAGES["staged"]], ids=["default", "tape", "staged"])
 @pytest.mark.parametrize("name", BARE)
 def test_a_call_of_the_dispatcher_says_to_lift_it(name, engine):
+    if name == "an array" and engine is not None:  # of objects, there: numba refuses it in its own words
+        with pytest.raises(numba.TypingError):
+            dr.grad(BARE[name], engine=engine)(1.3)
+        return
     for _ in range(2):  # before and after there are overloads
         with pytest.raises(UnsupportedError) as caught:
             dr.grad(BARE[name], engine=engine)(1.3)
@@ -399,7 +404,17 @@ def test_a_call_of_the_dispatcher_says_to_lift_it(name, engine):
         powers(1.3, 2)
 
 
-def test_numba_still_types_other_arrays_by_itself():
+def test_numba_types_arrays_by_itself():
+    """Importing dualrev changes nothing for arrays, so that numba itself refuses an array of objects."""
+    with pytest.raises(numba.TypingError):
+        dr.grad(lambda x: powers(np.array([x, 1.0])))(1.3)
+    program = (
+        "import numpy, numba\n"
+        "before = numba.extending.typeof_impl.dispatch(numpy.ndarray)\n"
+        "import dualrev\n"
+        "assert numba.extending.typeof_impl.dispatch(numpy.ndarray) is before\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
     assert str(numba.typeof(np.zeros(2))) == "array(float64, 1d, C)"
     assert str(numba.typeof(np.array([None, 1.0]))) == "array(pyobject, 1d, C)"
     assert "powers" in str(numba.typeof(lifted))

@@ -97,15 +97,16 @@ class Activity:
         return self.carries(x) and self.key(x) in self.active
 
     def _forwards(self) -> None:
-        self.repeat(self.varied, self._varies)
+        self.repeat(self.varied, self._varies, list(walk(self.e.body)))
 
     def _backwards(self) -> None:
-        self.repeat(self.useful, self._matters)
+        self.repeat(self.useful, self._matters, list(walk(self.e.body))[::-1])
 
-    def repeat(self, found: set[str], rule: Any) -> None:
+    def repeat(self, found: set[str], rule: Any, statements: list[Any]) -> None:
+        """Apply a rule until it finds nothing new: in straight-line code, the second time."""
         while True:
             before = len(found)
-            for s in walk(self.e.body):
+            for s in statements:
                 for x in rule(s):
                     if self.carries(x):
                         found.add(self.key(x))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 import inspect
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,25 +11,31 @@ import numba
 import numpy as np
 from numba.core import types
 from numba.core.errors import NumbaError, UnsupportedBytecodeError
-from numpy.lib.array_utils import byte_bounds
 
 from dualrev.arrays.storage import RealArray
 from dualrev.compiler.build import Derivative, derivative
-from dualrev.compiler.pipeline import emit
+from dualrev.compiler.core.show import show
+from dualrev.compiler.pipeline import emit, expanded_function
 from dualrev.compiler.source import describe, is_numba_function
+from dualrev.copies import copied
+from dualrev.derivatives import argument_numbers
 from dualrev.errors import ArgumentError, CotangentError, OutputError, TangentError, UnsupportedError
 from dualrev.overload import DualNumber
 from dualrev.tree import Structure, flatten_leaves
 
 __all__ = [
     "Linear",
+    "bound",
+    "check",
     "derivative_source",
     "gradient",
     "is_numba_function",
     "jvp",
     "linearize",
+    "real_leaves",
     "refuse_second_order",
     "vjp",
+    "zeros",
 ]
 
 
@@ -47,7 +53,15 @@ def _first_order(f: Any, wanted: str) -> None:
 def gradient(f: Any, transform: str, argnums: int | Sequence[int]) -> Derivative:
     """The numba dispatcher for `grad` and `value_and_grad` of a numba function."""
     _first_order(f, transform)
-    return derivative(f, transform, tuple(argnums) if isinstance(argnums, Sequence) else argnums)
+    return derivative(f, transform, _numbers(f, argnums))
+
+
+def _numbers(f: Any, argnums: int | Sequence[int]) -> int | tuple[int, ...]:
+    """Argnums in one form, as the derivatives are known by it: 1.0 and True are equal to 1."""
+    parameters = inspect.signature(f.py_func).parameters.values()
+    several = any(p.kind is p.VAR_POSITIONAL for p in parameters)  # it is refused when it is called
+    numbers = argument_numbers(argnums, sys.maxsize if several else len(parameters))
+    return tuple(numbers) if isinstance(argnums, Sequence) else numbers[0]
 
 
 def refuse_second_order(f: Any, wanted: str) -> None:
@@ -67,13 +81,13 @@ def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[An
     _first_order(f, "jvp")
     if any(p.kind is p.VAR_POSITIONAL for p in inspect.signature(f.py_func).parameters.values()):
         emit(f, "jvp", 0, tuple(map(numba.typeof, primals)))  # says that it cannot
-    leaves, structure = _real_leaves(f, primals)
-    _real_leaves(f, tangents)
+    leaves, structure = real_leaves(f, primals)
+    real_leaves(f, tangents)
     given = structure.cotangent_leaves(structure.read_leaves(tangents, TangentError))
     if not leaves:
         raise ArgumentError(primals)
-    args = _bound(f, primals, {})
-    y, dy = derivative(f, "jvp")(*args, *given, *_zeros(args[len(primals) :]))
+    args = bound(f, primals, {})
+    y, dy = derivative(f, "jvp")(*args, *given, *zeros(args[len(primals) :]))
     outputs, output = flatten_leaves(y)
     if not outputs:
         raise OutputError(y)
@@ -83,7 +97,7 @@ def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[An
 def vjp(f: Any, primals: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
     """The value of a numba function, and its pullback; what cannot be differentiated is refused before f runs."""
     _first_order(f, "vjp")
-    _compile_pullback(f, _bound(f, primals, {}))
+    _compile_pullback(f, bound(f, primals, {}))
     y, linear = linearize(f, primals, {}, range(len(primals)))
     return y, linear.pull
 
@@ -91,11 +105,11 @@ def vjp(f: Any, primals: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[An
 def linearize(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], numbers: Sequence[int]) -> tuple[Any, Linear]:
     """The value of a numba function, and its derivative by the arguments of these numbers."""
     _first_order(f, "vjp")
-    if not _real_leaves(f, tuple(args[k] for k in numbers))[0]:
+    if not real_leaves(f, tuple(args[k] for k in numbers))[0]:
         raise ArgumentError(tuple(args[k] for k in numbers))
-    whole = _bound(f, args, kwargs)
-    _real_leaves(f, whole)
-    kept = _copied(whole)
+    whole = bound(f, args, kwargs)
+    real_leaves(f, whole)
+    kept = copied(whole)
     y = f(*whole)
     return y, Linear(f, kept, numbers, y)
 
@@ -103,8 +117,8 @@ def linearize(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], numbers: Se
 def _compile_pullback(f: Any, args: tuple[Any, ...]) -> None:
     """Compile the pullback for these arguments, once."""
     argtypes = tuple(map(numba.typeof, args))
-    compiled = vars(f).setdefault("_dualrev_pullbacks", set())
-    if argtypes in compiled or not f._can_compile:
+    pullback = derivative(f, "vjp")
+    if argtypes in pullback.pullbacks or not f._can_compile:
         return
     try:
         f.compile(argtypes)
@@ -112,8 +126,8 @@ def _compile_pullback(f: Any, args: tuple[Any, ...]) -> None:
         emit(f, "vjp", 0, argtypes)  # we can say better what cannot be done
         raise
     returned = f.overloads[argtypes].signature.return_type
-    derivative(f, "vjp").compile((*argtypes, _cotangent_type(returned)))
-    compiled.add(argtypes)
+    pullback.compile((*argtypes, _cotangent_type(returned)))
+    pullback.pullbacks.add(argtypes)
 
 
 def _cotangent_type(kind: Any) -> Any:
@@ -142,7 +156,7 @@ class Linear:
     def pull(self, ct: Any) -> tuple[Any, ...]:
         """A cotangent for every chosen argument, from a cotangent of the value."""
         given = self._output.cotangent_leaves(self._output.read_leaves(ct, CotangentError))
-        cts = derivative(self._f, "vjp")(*_copied(self._args), given)[1]
+        cts = derivative(self._f, "vjp")(*copied(self._args), given)[1]
         made = self._structure.cotangent_leaves(flatten_leaves(tuple(cts[k] for k in self._numbers))[0])
         assert isinstance(made, tuple)
         return made
@@ -150,14 +164,14 @@ class Linear:
     def push(self, *tangents: Any) -> Any:
         """A tangent of the value, from a tangent for every chosen argument."""
         given = self._structure.cotangent_leaves(self._structure.read_leaves(tangents, TangentError))
-        whole = list(_zeros(self._args))
+        whole = list(zeros(self._args))
         for k, tangent in zip(self._numbers, given, strict=True):
             whole[k] = tangent
-        dy = derivative(self._f, "jvp")(*_copied(self._args), *whole)[1]
+        dy = derivative(self._f, "jvp")(*copied(self._args), *whole)[1]
         return self._output.cotangent_leaves(flatten_leaves(dy)[0])
 
 
-def _real_leaves(f: Any, x: Any) -> tuple[list[Any], Structure]:
+def real_leaves(f: Any, x: Any) -> tuple[list[Any], Structure]:
     """`flatten_leaves`; UnsupportedError for numbers under differentiation, which numba does not know."""
     leaves, structure = flatten_leaves(x)
     if any(isinstance(leaf, (DualNumber, RealArray)) for leaf in leaves):
@@ -170,14 +184,22 @@ def _real_leaves(f: Any, x: Any) -> tuple[list[Any], Structure]:
     return leaves, structure
 
 
-def _bound(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+def check(f: Any, args: tuple[Any, ...], numbers: Sequence[int]) -> None:
+    """Compare the compiled derivatives by these arguments with f itself: see checked.py."""
+    from dualrev.compiler.checked import check_compiled  # it is built from what this module defines
+
+    _first_order(f, "check")
+    check_compiled(f, args, numbers)
+
+
+def bound(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     """All arguments of f, those that have their default values too."""
     bound = inspect.signature(f.py_func).bind(*args, **kwargs)
     bound.apply_defaults()
     return tuple(bound.arguments.values())
 
 
-def _zeros(args: tuple[Any, ...]) -> tuple[Any, ...]:
+def zeros(args: tuple[Any, ...]) -> tuple[Any, ...]:
     """The tangents of arguments that do not move."""
     leaves, structure = flatten_leaves(args)
     made = structure.cotangent_leaves([np.zeros_like(x) if isinstance(x, np.ndarray) else 0.0 for x in leaves])
@@ -185,65 +207,29 @@ def _zeros(args: tuple[Any, ...]) -> tuple[Any, ...]:
     return made
 
 
-def _copied(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The same arguments with copies of the arrays, since f may write them.
-
-    What shares memory does so in the copies: f is refused then if it writes there, and is another function otherwise.
-    """
-    made: dict[int, Any] = {}
-    group: list[Any] = []
-    end = 0
-    for x in sorted(_arrays(args), key=lambda x: byte_bounds(x)[0]):
-        low, high = byte_bounds(x)
-        if group and low >= end:
-            _copy_group(group, end, made)
-            group = []
-        group.append(x)
-        end = max(end, high)
-    if group:
-        _copy_group(group, end, made)
-
-    def visit(x: Any) -> Any:
-        if isinstance(x, tuple):
-            parts = map(visit, x)
-            return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
-        return made[id(x)] if isinstance(x, np.ndarray) else x
-
-    return tuple(map(visit, args))
-
-
-def _arrays(x: Any) -> list[Any]:
-    if isinstance(x, tuple):
-        return [a for part in x for a in _arrays(part)]
-    return [x] if isinstance(x, np.ndarray) else []
-
-
-def _copy_group(group: list[Any], end: int, made: dict[int, Any]) -> None:
-    """Copies of arrays that lie in one piece of memory, which ends before `end`, by their ids."""
-    if len(group) == 1:
-        made[id(group[0])] = group[0].copy("K")
-        return
-    start = byte_bounds(group[0])[0]
-    memory = np.frombuffer(ctypes.string_at(start, end - start), np.uint8).copy()
-    for x in group:
-        offset = x.__array_interface__["data"][0] - start
-        made[id(x)] = np.ndarray(x.shape, x.dtype, memory, offset, x.strides)
-
-
-def derivative_source(f: Any, *args: Any, argnums: int | Sequence[int] = 0, transform: str = "value_and_grad") -> str:
-    """The Python source of the derivative of a numba function, for arguments of these types.
-
-    The source is a module: the derivative itself, and for each function that f calls its forward and reverse sweeps.
-    transform is "value_and_grad", "grad", "vjp" or "jvp". Raises UnsupportedError as dualrev.grad does.
-    """
+def derivative_source(
+    f: Any,
+    *args: Any,
+    argnums: int | Sequence[int] = 0,
+    transform: str = "value_and_grad",
+    stage: str = "emitted",
+) -> str:
+    """See lift.py."""
     if not is_numba_function(f):
         raise UnsupportedError.at(describe(f), "derivative_source", "this is no numba function", "@njit above it")
     _first_order(f, "derivative_source")
-    numbers = tuple(argnums) if isinstance(argnums, Sequence) else argnums
+    if transform not in ("grad", "value_and_grad", "vjp", "jvp"):
+        raise ValueError(f"transform is 'grad', 'value_and_grad', 'vjp' or 'jvp', and not {transform!r}")
+    if stage not in ("emitted", "expanded"):
+        raise ValueError(f"stage is 'emitted' or 'expanded', and not {stage!r}")
+    numbers = _numbers(f, argnums)
     kinds = list(map(numba.typeof, args))
+    inspect.signature(f.py_func).bind(*args)  # raises Python's error for a missing argument
     defaults = [p.default for p in inspect.signature(f.py_func).parameters.values()][len(args) :]
+    if stage == "expanded":
+        return show(expanded_function(f, (*kinds, *map(types.Omitted, defaults))))
     if transform in ("grad", "value_and_grad"):
-        if inspect.Parameter.empty in defaults:
-            inspect.signature(f.py_func).bind(*args)  # raises Python's error for a missing argument
         kinds += [types.Omitted(x) for x in defaults]
+    else:
+        kinds += map(numba.typeof, defaults)
     return emit(f, transform, numbers, tuple(kinds)).source

@@ -15,6 +15,7 @@ load compiled functions again, in processes that know nothing of the emitted mod
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import linecache
 import uuid
@@ -22,7 +23,6 @@ import warnings
 import weakref
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from types import FunctionType
 from typing import Any
 
@@ -33,8 +33,13 @@ from numba.core.dispatcher import _CompileStats
 from numba.core.errors import NumbaPerformanceWarning, TypingError
 from numba.core.registry import CPUDispatcher
 
-from dualrev.compiler.cache import MachineCode, Module, folder_for, read, resolve, warn, write
+from dualrev import plain_run
+from dualrev.compiler.cache import Module, folder_for, resolve, warn
 from dualrev.compiler.fingerprint import fingerprint
+from dualrev.compiler.frozen import World, check, derivatives_of, plain
+from dualrev.compiler.machine import MachineCode
+from dualrev.compiler.options import inherited, outlined
+from dualrev.compiler.stack import stack_is_low  # noqa: F401 - functions that numba loads from its cache may need it
 from dualrev.errors import DualrevError
 
 __all__ = ["Derivative", "derivative"]
@@ -49,17 +54,35 @@ _TAPES = {  # what the placeholders do: the same by the tape, for the curious wh
 }
 
 
-def derivative(f: Any, transform: str, argnums: Any = 0) -> Derivative:
+def derivative(f: Any, transform: str, argnums: Any = 0, kind: Any = None) -> Derivative:
     """The derivative of a numba function, as a numba function; one and the same object whenever it is asked for.
 
     transform is "grad" or "value_and_grad", with the arguments of f; "vjp", with those and a cotangent; or "jvp", with
     those and as many tangents. argnums is an int or a tuple of ints. Nothing is compiled before the first call, and
-    errors (dualrev.errors) come then.
+    errors (dualrev.errors) come then. `kind` is the class: Derivative, or one that compares (checked.py) if the
+    environment has DUALREV_CHECK=1.
     """
+    if kind is None:
+        kind = _checked() if plain_run.wanted() else Derivative
     # A weak dictionary would keep f: the derivatives refer to it. What f itself refers to goes with it.
     known = vars(f).setdefault("_dualrev_derivatives", {})
-    key = transform, argnums
-    return known.get(key) or known.setdefault(key, Derivative(f, transform, argnums))
+    if "_reset_overloads" not in vars(f):  # f.recompile() means its derivatives, too
+        vars(f)["_reset_overloads"] = functools.partial(_recompiled, weakref.ref(f))
+    key = id(f), kind, transform, argnums  # id: functools.wraps copies the dictionary to another function
+    return known.get(key) or known.setdefault(key, kind(f, transform, argnums))
+
+
+def _checked() -> Any:
+    from dualrev.compiler.checked import Checked  # it is built from what this module defines
+
+    return Checked
+
+
+def _recompiled(reference: Any) -> None:
+    f = reference()
+    type(f)._reset_overloads(f)
+    for made in derivatives_of(f):
+        made._reset_overloads()
 
 
 class Derivative(_CPUDispatcher):
@@ -68,9 +91,12 @@ class Derivative(_CPUDispatcher):
     def __init__(self, f: Any, transform: str, argnums: Any) -> None:
         self.derivative_of = f, transform, argnums
         self._entries: dict[tuple[types.Type, ...], Any] = {}
+        self._worlds: dict[tuple[types.Type, ...], World] = {}
+        self.pullbacks: set[tuple[types.Type, ...]] = set()  # of the arguments alone: those that api.py has compiled
         self._arity = len(inspect.signature(f.py_func).parameters)
         placeholder = _placeholder(f, transform, argnums)
-        super().__init__(placeholder, locals={}, targetoptions=dict(f.targetoptions))
+        options = {k: v for k, v in f.targetoptions.items() if k != "inline"}  # numba would copy the placeholder
+        super().__init__(placeholder, locals={}, targetoptions=options)
         self.__wrapped__ = f
         self.__signature__ = inspect.signature(placeholder)
 
@@ -85,14 +111,29 @@ class Derivative(_CPUDispatcher):
             if args not in self.overloads:
                 if not self._can_compile:
                     raise RuntimeError("compilation disabled")  # numba's words
-                entry = self._entries.get(args) or self._entries.setdefault(args, self._load(args))
-                with warnings.catch_warnings():  # numba warns of slow products where it compiles f itself
+                frozen = check(self.derivative_of[0], args[: self._arity])
+                entry = self._load(args)
+                own, called = _functions(entry.py_func.__globals__)
+                with warnings.catch_warnings(), inherited(self.derivative_of[0], called):
+                    # numba warns of slow products where it compiles f itself
                     warnings.simplefilter("ignore", NumbaPerformanceWarning)
                     entry.compile(args)
-                for made in _defined_in(entry.py_func.__globals__):
+                for made in own:
                     _forget_intermediate_code(made)
+                self._entries[args], self._worlds[args] = entry, frozen
                 self.add_overload(entry.overloads[args])
             return self.overloads[args].entry_point
+
+    def forget(self, args: tuple[types.Type, ...], world: World) -> None:
+        """Compile anew at the next call for these types if something else than this was frozen."""
+        stale = [a for a, w in self._worlds.items() if plain(a[: self._arity]) == plain(args) and w.hash != world.hash]
+        if stale:
+            kept = {a: made for a, made in self.overloads.items() if a not in stale}
+            super()._reset_overloads()
+            for a in stale:
+                del self._worlds[a], self._entries[a]
+            for made in kept.values():
+                self.add_overload(made)
 
     def _declared(self, args: tuple[types.Type, ...]) -> tuple[types.Type, ...]:
         """The types that f is compiled for if it is called with these: others, if its signatures are declared."""
@@ -107,21 +148,26 @@ class Derivative(_CPUDispatcher):
     def _load(self, args: tuple[types.Type, ...]) -> Any:
         """The top function of the module that is emitted for these types, or was at some time."""
         f, transform, argnums = self.derivative_of
-        name, module, file, obstacle = self.py_func.__name__, None, None, ""
+        name, module, digest, obstacle = self.py_func.__name__, None, "", ""
         folder = folder_for(f)
         if folder is not None:
             digest, obstacle = fingerprint(f, transform, argnums, args)
-            file = None if obstacle else folder / f"{name[:40]}_{digest}.py"
-        if file is not None:
-            module = read(file)
+            folder = None if obstacle else folder
+        stem = f"{name[:40]}_{digest}"
+        if folder is not None and (data := folder.read(f"{stem}.py")) is not None:
+            module = Module.from_bytes(data)
         if module is None:
             module = _emit(f, transform, argnums, args)
             if obstacle:
                 warn(f"{name} is not cached: it depends on {obstacle}.")
-            if file is not None and not write(file, module):
-                file = None
-        constants = {name: resolve(f, args, path) for name, path in module.constants.items()}
-        return _execute(module, constants, name, file)
+            if folder is not None and not folder.write(f"{stem}.py", module.to_bytes()):
+                folder = None
+        constants = {name: outlined(resolve(f, args, path)) for name, path in module.constants.items()}
+        if folder is None:
+            return _execute(module, constants, f"<dualrev {name} {uuid.uuid4().hex}>")
+        entry = _execute(module, constants, str(folder.place / f"{stem}.py"), digest)
+        entry._cache = MachineCode(folder, stem, entry)
+        return entry
 
     def _compile_for_args(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -152,6 +198,7 @@ class Derivative(_CPUDispatcher):
     def _reset_overloads(self) -> None:  # `recompile` means it: globals may have changed
         super()._reset_overloads()
         self._entries.clear()
+        self._worlds.clear()
 
     def _make_finalizer(self) -> Any:
         return _nothing  # the compiled functions are the entries', which remove them
@@ -205,27 +252,27 @@ def _emit(f: Any, transform: str, argnums: Any, argtypes: tuple[types.Type, ...]
     return Module(emitted.source, emitted.entry, dict(emitted.constants))
 
 
-def _execute(module: Module, constants: dict[str, Any], name: str, file: Path | None) -> Any:
-    """Run an emitted module, and set up numba's cache for what it defines; without a file, its text is in linecache."""
-    unique = uuid.uuid4().hex if file is None else file.stem[-32:]
-    filename = f"<dualrev {name} {unique}>" if file is None else str(file)
+def _execute(module: Module, constants: dict[str, Any], filename: str, digest: str = "") -> Any:
+    """Run an emitted module; without a hash, there is no such file, and its text is in linecache."""
+    unique = digest or uuid.uuid4().hex
     namespace: dict[str, Any] = {"__name__": __name__, **constants}
     exec(compile(module.source, filename, "exec"), namespace)
-    for made in _defined_in(namespace):
+    for made in _functions(namespace)[0]:
         made.py_func.__qualname__ = f"{unique[:16]}.{made.py_func.__name__}"
-        if file is not None:
-            with contextlib.suppress(RuntimeError):  # numba finds no place to write to
-                made._cache = MachineCode(made.py_func)
+        if made is not namespace[module.entry]:  # Python does not call it
+            made.targetoptions.update(no_cpython_wrapper=True, no_cfunc_wrapper=True)
     entry = namespace[module.entry]
-    if file is None:
+    if not digest:
         linecache.cache[filename] = len(module.source), None, module.source.splitlines(keepends=True), filename
         weakref.finalize(entry, linecache.cache.pop, filename, None)
     return entry
 
 
-def _defined_in(namespace: dict[str, Any]) -> list[Any]:
-    """The numba functions of an emitted module, without those that it was given."""
-    return [x for x in namespace.values() if isinstance(x, _CPUDispatcher) and x.py_func.__globals__ is namespace]
+def _functions(namespace: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+    """The numba functions of an emitted module, and those that it was given."""
+    found = [x for x in namespace.values() if isinstance(x, _CPUDispatcher)]
+    own = [x for x in found if x.py_func.__globals__ is namespace]
+    return own, [x for x in found if x.py_func.__globals__ is not namespace]
 
 
 def _forget_intermediate_code(made: Any) -> None:

@@ -1,42 +1,49 @@
-"""The cache of emitted modules: one file each, in a folder of the user's own, named by its fingerprint.
+"""The cache of emitted modules and their machine code, in a folder of the user's own.
 
-folder    $DUALREV_CACHE_DIR; without it, for functions with cache=True, the user's cache folder. Mode 0700; one that
-          others own or may write to is not used.
-file      grad_f_<fingerprint>.py: the emitted text, and a last line with what it needs to be loaded:
-          # dualrev {"entry": ..., "constants": {...}, "sha256": hash of the file's name and of all the above}
-          Written in one step (os.replace). One whose hash does not match is written anew.
+folder    $DUALREV_CACHE_DIR; without it, for functions with cache=True, the user's cache folder. Made with mode 0700,
+          and so are the folders above it that are not there. One that others own or may write to is not used.
+files     all of them directly in the folder, of mode 0600. One that others own or may write to is not used, either.
+          key                              32 random bytes
+          grad_f_<fingerprint>.py          the emitted text, and a line with what it needs to be loaded
+          grad_f_<fingerprint>.<cpu>.nbc   the machine code of that: see machine.py
+seal      The last line of a file is a hash of its name and of all that stands before, keyed with `key`. Nothing of a
+          file is parsed, unpickled or run before its seal has been compared. One that does not match is written anew:
+          it was damaged, or made by somebody who does not have the key.
+writing   into another file, which then takes the name (os.replace): a reader finds the old content or the new one.
 constants what the text uses and does not define, as paths that lead to it from the differentiated function
-machine   numba's own cache of the file's functions, in __pycache__ beside it (or in $NUMBA_CACHE_DIR)
-code
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
+import hmac
 import inspect
 import json
 import os
+import secrets
+import stat
 import tempfile
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from numba.core import sigutils, types
-from numba.core.caching import FunctionCache, NullCache
+from numba.core import types
+from numba.core.caching import NullCache
 
 from dualrev.compiler import library
-from dualrev.compiler.fingerprint import lasting
 
-__all__ = ["ConstantPath", "MachineCode", "Module", "folder_for", "read", "resolve", "write"]
+__all__ = ["ConstantPath", "Folder", "Module", "folder_for", "resolve", "warn"]
 
 #: Steps from the differentiated function to an object: ("global", name), ("closure", name), ("attr", name),
 #: ("item", number), ("default", name); as a first step also ("arg", number), the function that is passed as this
 #: argument, and ("library", name), a function of library.py.
 ConstantPath = tuple[tuple[str, str | int], ...]
 
-_MARK = "# dualrev "
+_NEEDS, _SEAL = "# needs ", b"# sealed "
+_SEAL_LENGTH = len(_SEAL) + 64 + 1
+_KEY_LENGTH = 32
+_READ = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,18 @@ class Module:
     source: str
     entry: str
     constants: dict[str, ConstantPath]
+
+    def to_bytes(self) -> bytes:
+        """What is kept in a file."""
+        needs = json.dumps({"entry": self.entry, "constants": self.constants})
+        return f"{self.source}{_NEEDS}{needs}\n".encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Module:
+        """The inverse of to_bytes."""
+        source, _, last = data.decode().rpartition(_NEEDS)
+        needs = json.loads(last)
+        return cls(source, needs["entry"], {k: tuple(map(tuple, path)) for k, path in needs["constants"].items()})
 
 
 def resolve(f: Any, argtypes: tuple[types.Type, ...], path: ConstantPath) -> Any:
@@ -82,14 +101,14 @@ def resolve(f: Any, argtypes: tuple[types.Type, ...], path: ConstantPath) -> Any
     return x
 
 
-def folder_for(f: Any) -> Path | None:
+def folder_for(f: Any) -> Folder | None:
     """The folder to keep the derivatives of f in, made if need be; None if they are not to be kept.
 
     Warns (RuntimeWarning) if there should be one, and it cannot be used.
     """
     chosen = os.environ.get("DUALREV_CACHE_DIR")
     if chosen:
-        place = Path(chosen).expanduser()
+        place = Path(chosen)
     elif isinstance(f._cache, NullCache):
         return None
     else:
@@ -97,27 +116,46 @@ def folder_for(f: Any) -> Path | None:
 
         place = user_cache_path("dualrev", appauthor=False)
     try:
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        place = place.expanduser()
+        _make(place)
         place = place.resolve(strict=True)  # where the checks hold, whatever becomes of a link
-        obstacle = _obstacle(place)
-    except OSError as e:
+        if not (obstacle := _obstacle(place)):
+            return Folder(place, _key(place))
+    except (OSError, RuntimeError) as e:  # RuntimeError: there is no such user, or a loop of links
         obstacle = str(e)
-    if obstacle:
-        warn(f"derivatives are not cached in {place}: {obstacle}. Set DUALREV_CACHE_DIR to a folder of your own.")
-        return None
-    return place
+    warn(f"derivatives are not cached in {place}: {obstacle}. Set DUALREV_CACHE_DIR to a folder of your own.")
+    return None
+
+
+def _make(place: Path) -> None:
+    """A folder, and those above it that are missing, which nobody else may write to whatever the umask is."""
+    if not place.is_dir():
+        with contextlib.suppress(FileExistsError):
+            if place.parent != place:
+                _make(place.parent)
+            place.mkdir(mode=0o700)
 
 
 def _obstacle(place: Path) -> str:
     """Why a folder is not safe to run code from."""
-    if os.name != "posix":
-        return "" if place.is_dir() else "it is not a folder"
     state = place.stat()
-    if state.st_uid != os.getuid():
+    if not stat.S_ISDIR(state.st_mode):
+        return "it is not a folder"
+    if foreign := _foreign(state):
+        return foreign
+    return "" if os.access(place, os.R_OK | os.W_OK | os.X_OK) else "it is no folder to write to"
+
+
+def _foreign(state: os.stat_result) -> str:
+    """Why somebody else may have written what is in a file or a folder."""
+    if os.name != "posix":
+        return ""
+    if state.st_uid != os.geteuid():
         return "it belongs to another user"
     if state.st_mode & 0o022:
-        return f"others may write to it (mode {state.st_mode & 0o777:o}); `chmod 700` mends that"
-    return "" if place.is_dir() and os.access(place, os.R_OK | os.W_OK | os.X_OK) else "it is no folder to write to"
+        mend = "700" if stat.S_ISDIR(state.st_mode) else "600"
+        return f"others may write to it (mode {state.st_mode & 0o777:o}); `chmod {mend}` mends that"
+    return ""
 
 
 def warn(message: str) -> None:
@@ -125,75 +163,74 @@ def warn(message: str) -> None:
     warnings.warn(message, RuntimeWarning, stacklevel=3)
 
 
-def read(file: Path) -> Module | None:
-    """The module in a file; None if there is none, or if it is not as it was written."""
+def _read(file: Path) -> bytes | None:
+    """The content of a file that nobody else can have written; None if there is none, or with a warning."""
     try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+        with open(os.open(file, _READ), "rb") as opened:
+            state = os.fstat(opened.fileno())
+            obstacle = _foreign(state) if stat.S_ISREG(state.st_mode) else "it is not a file"
+            if not obstacle:
+                return opened.read()
+    except FileNotFoundError:
         return None
-    source, found, last = text.rpartition(_MARK)
-    try:
-        needs = json.loads(last) if found else {}
-        module = Module(source, needs["entry"], {k: tuple(map(tuple, path)) for k, path in needs["constants"].items()})
-        return module if text == _text(module, file) else None
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return None
-
-
-def write(file: Path, module: Module) -> bool:
-    """Keep a module; whether that worked (the disk may be full)."""
-    temporary = ""
-    try:
-        handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=file.stem + ".", suffix=".tmp")
-        with open(handle, "w", encoding="utf-8") as out:
-            out.write(_text(module, file))
-        os.replace(temporary, file)
     except OSError as e:
-        with contextlib.suppress(OSError):
+        obstacle = str(e)
+    warn(f"{file} is not used: {obstacle}")
+    return None
+
+
+def _write(file: Path, data: bytes, *, new: bool = False) -> None:
+    """Write a file in one step, with mode 0600; a `new` one only if there is none."""
+    handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=file.stem + ".", suffix=".tmp")
+    try:
+        with open(handle, "wb") as out:
+            out.write(data)
+        if new:
+            os.link(temporary, file)
+        else:
+            os.replace(temporary, file)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
-        warn(f"a derivative is not cached: {e}.")
-        return False
-    return True
 
 
-def _text(module: Module, file: Path) -> str:
-    needs: dict[str, Any] = {"entry": module.entry, "constants": module.constants}
-    content = "\n".join((file.name, module.source, json.dumps(needs)))
-    return module.source + _MARK + json.dumps(needs | {"sha256": hashlib.sha256(content.encode()).hexdigest()}) + "\n"
+def _key(place: Path) -> bytes:
+    """The key of a folder. One that others may know, or that is damaged, is made anew: then nothing matches it."""
+    file = place / "key"
+    for _ in range(2):
+        new = not os.path.lexists(file)  # asked before it is read: whoever makes it between the two has made the key
+        found = _read(file)
+        if found is not None and len(found) == _KEY_LENGTH and not (os.name == "posix" and file.stat().st_mode & 0o077):
+            return found
+        with contextlib.suppress(FileExistsError):  # another process was faster
+            _write(file, secrets.token_bytes(_KEY_LENGTH), new=new)
+    raise OSError(f"{file} cannot be read")
 
 
-class MachineCode(FunctionCache):
-    """numba's cache of one emitted function, mended in two places.
+@dataclass(frozen=True)
+class Folder:
+    """A folder whose files are read and written as the module's docstring says."""
 
-    A damaged or exchanged entry is a missing one: two processes that compile one function for different types at once
-    can exchange the entries of numba's index. And functions as arguments are found again: for numba they are new ones
-    in each process.
-    """
+    place: Path
+    key: bytes
 
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
+    def read(self, name: str) -> bytes | None:
+        """What was written under a name; None if there is nothing, or if it is not as it was written."""
+        content = _read(self.place / name)
+        if content is None:
+            return None
+        data = content[:-_SEAL_LENGTH]
+        return data if hmac.compare_digest(content, self._sealed(name, data)) else None
+
+    def write(self, name: str, data: bytes) -> bool:
+        """Keep something under a name; whether that worked (the disk may be full)."""
         try:
-            found = super().load_overload(sig, target_context)
-        except Exception:  # whatever unpickling a damaged file raises
-            with contextlib.suppress(OSError):
-                self.flush()
-            return None
-        args = _arguments(sig)
-        if found is None or _lasting(found.signature.args) != _lasting(args):
-            return None
-        found.fndesc.argtypes = args
-        return found._replace(signature=found.signature.replace(args=args))
+            _write(self.place / name, self._sealed(name, data))
+        except OSError as e:
+            warn(f"a derivative is not cached: {e}.")
+            return False
+        return True
 
-    def save_overload(self, sig: Any, data: Any) -> None:
-        with contextlib.suppress(OSError):  # the disk may be full
-            super().save_overload(sig, data)
-
-    def _index_key(self, sig: Any, codegen: Any) -> Any:
-        return super()._index_key(_lasting(_arguments(sig)), codegen)
-
-
-def _arguments(sig: Any) -> tuple[types.Type, ...]:
-    return tuple(sigutils.normalize_signature(sig)[0])
-
-
-def _lasting(args: tuple[types.Type, ...]) -> tuple[Any, ...]:
-    return tuple(map(lasting, args))
+    def _sealed(self, name: str, data: bytes) -> bytes:
+        seal = hmac.new(self.key, name.encode() + b"\0" + data, "sha256").hexdigest()
+        return data + _SEAL + seal.encode() + b"\n"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Assign", "Code", "Pop", "Push", "Suite", "lines_of"]
+__all__ = ["Assign", "Code", "Pop", "Push", "Row", "Suite", "lines_of", "rows_of"]
 
 
 @dataclass(eq=False)
@@ -57,6 +57,15 @@ class Suite:
     loop: bool = False
 
 
+@dataclass(frozen=True)
+class Row:
+    """A line of text, the source line that it comes from (0: none), and its depth."""
+
+    text: str
+    line: int
+    depth: int
+
+
 WIDTH = 120
 
 
@@ -65,24 +74,39 @@ def word(k: int) -> ast.expr:
     return ast.parse("words[top]" if k == 0 else f"words[top + {k}]", mode="eval").body
 
 
-def lines_of(code: list[Any], source: Callable[[int], str], depth: int = 1) -> list[str]:
+def rows_of(code: list[Any]) -> list[Row]:
+    """The lines of the code."""
+    return _Writer().block(code, 1)
+
+
+def lines_of(rows: list[Row], source: Callable[[int], str]) -> list[str]:
     """The text; a source line stands as a comment beside the first line that it has become."""
-    return _Writer(source).block(code, depth)
+    lines: list[str] = []
+    last = 0
+    for row in rows:
+        margin = "    " * row.depth
+        text = margin + row.text
+        if row.line in (last, 0):
+            lines.append(text)
+            continue
+        last = row.line
+        comment = f"# {source(row.line)}"
+        if len(text) + 2 + len(comment) <= WIDTH:
+            lines.append(f"{text}  {comment}")
+        else:
+            lines += [margin + comment[: WIDTH - len(margin)], text]
+    return lines
 
 
 class _Writer:
-    def __init__(self, source: Callable[[int], str]) -> None:
-        self.source, self.last = source, 0
+    def block(self, code: list[Any], depth: int) -> list[Row]:
+        return [row for s in code for row in self.statement(s, depth)] or [Row("pass", 0, depth)]
 
-    def block(self, code: list[Any], depth: int) -> list[str]:
-        found = [line for s in code for line in self.statement(s, depth)]
-        return found or ["    " * depth + "pass"]
-
-    def statement(self, s: Any, depth: int) -> list[str]:
+    def statement(self, s: Any, depth: int) -> list[Row]:
         if isinstance(s, Suite):
             text = self.put(s.header, s.line, depth) + self.block(s.body, depth + 1)
             if s.orelse:
-                text += ["    " * depth + "else:", *self.block(s.orelse, depth + 1)]
+                text += [Row("else:", 0, depth), *self.block(s.orelse, depth + 1)]
             return text
         if isinstance(s, Assign):
             op, value = s.op, s.value
@@ -105,12 +129,5 @@ class _Writer:
             return text
         return self.put(s.text, s.line, depth)
 
-    def put(self, text: str, line: int, depth: int) -> list[str]:
-        text = "    " * depth + text
-        if line == self.last or not line:
-            return [text]
-        self.last = line
-        comment = f"  # {self.source(line)}"
-        if len(text) + len(comment) <= WIDTH:
-            return [text + comment]
-        return ["    " * depth + comment.strip()[: WIDTH - 4 * depth], text]
+    def put(self, text: str, line: int, depth: int) -> list[Row]:
+        return [Row(text, line, depth)]

@@ -11,7 +11,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler import syntax
-from dualrev.compiler.core import Atom, Const, Effect, For, If, Let, Node, Slice, Store, leaves, reads, walk
+from dualrev.compiler.core import Atom, Const, Effect, For, If, Let, Node, OfElements, Slice, Store, leaves, reads, walk
 from dualrev.compiler.expansion import Expansion, dtype_name, is_array, is_real
 from dualrev.compiler.lower import Lowered
 from dualrev.compiler.names import line_of
@@ -53,7 +53,7 @@ class Elementwise(Expansion):
             if s.target != array:
                 self.let("copy", (array,), None, s.line, target=s.target)
             return True
-        if not is_array(kind) or (s.op == "method") or s.info == "@":
+        if s.op == "method" or s.info == "@":
             return False
         if s.op == "func":
             text, keywords = s.info
@@ -63,6 +63,8 @@ class Elementwise(Expansion):
                 return False
         elif not any(is_array(self.kind(x)) for x in s.args):
             return False
+        if not is_array(kind):
+            return self.number(s, kind)
         if s.op == "iop":
             s = Let(s.target, "binop", s.args, s.info, s.line)
         if (
@@ -72,7 +74,7 @@ class Elementwise(Expansion):
         ):
             return False
         lazy = _Lazy(s, kind.dtype, kind.ndim)
-        if self.uses[s.target] == 1 and s.target.startswith("_"):
+        if self.uses[s.target] == 1 and self.names.is_temporary(s.target):
             self.lazy[s.target] = lazy
             return True
         read = [y for x in s.args for y in self.array_leaves(x)]
@@ -81,6 +83,18 @@ class Elementwise(Expansion):
         self.materialise(made)
         if made != s.target:
             self.let("copy", (made,), None, s.line, target=s.target)
+        return True
+
+    def number(self, s: Let, kind: Any) -> bool:
+        """Whether it was arithmetic of arrays without axes, of which numba makes a number: that of their elements."""
+        arrays = [x for x in s.args if is_array(self.kind(x)) and self.kind(x).ndim == 0]
+        if not arrays or not isinstance(kind, types.Float):
+            return False
+        args = []
+        for x in s.args:
+            self.materialise(x)
+            args.append(self.pick(x, (), s.line) if x in arrays else x)
+        self.operation(Let(s.target, s.op, tuple(args), s.info, s.line))
         return True
 
     def flush(self, keep: Any = None) -> None:
@@ -181,7 +195,7 @@ class Elementwise(Expansion):
             self.out.append(If(test, chosen(args[1]), chosen(args[2]), s.line))
             return target
         atoms = tuple(a() for a in args)
-        made = Let(target, s.op, atoms, s.info, s.line)
+        made = Let(target, s.op, atoms, OfElements(s.info) if s.op == "binop" else s.info, s.line)
         line = line_of(s.info[0] if s.op == "func" else s.info if s.op == "binop" else f"{s.info}x")
         if is_real(kind) and line is not None:
             self.let("prim", atoms, (line, made), s.line, target=target)
@@ -199,7 +213,7 @@ class Elementwise(Expansion):
                 other = self.let("plain", (), syntax.name(f"np.float32({factor})"), line, kind)
         args = (other, x) if symbol == "/" else (x, other)
         target = target or self.temp(kind)
-        made = Let(target, "binop", args, symbol, line)
+        made = Let(target, "binop", args, OfElements(symbol), line)  # these are numpy's, but for two of math's products
         if is_real(kind):
             return self.let("prim", args, (line_of(symbol), made), line, target=target)
         self.as_written(made)
@@ -259,7 +273,7 @@ class Elementwise(Expansion):
             self.refuse(
                 s.line, "an assignment to an element of something that is no array", "it cannot change", "an array"
             )
-        index = self.index(s.index, s.line)
+        index = self.index(s.index, of.ndim, s.line)
         sliced = [isinstance(x, Slice) or x is Ellipsis or x is None for x in index]
         kind = self.kind(s.value)
         if isinstance(s.value, str) and self.in_place.get(s.value) == s.array and is_array(kind):
@@ -307,7 +321,7 @@ class Elementwise(Expansion):
         found: dict[str, str] = {}
         made: dict[str, Let] = {}
         for s in walk(self.lowered.body):
-            if isinstance(s, Let) and s.op == "getitem" and s.target.startswith("_"):
+            if isinstance(s, Let) and s.op == "getitem" and self.names.is_temporary(s.target):
                 made[s.target] = s
             if isinstance(s, Let) and s.op == "iop" and s.args[0] in made and is_array(self.of.get(s.target)):
                 found[s.target] = made[s.args[0]].args[0]
@@ -343,7 +357,7 @@ class Elementwise(Expansion):
             new = element(i)
             if symbol is not None:
                 old = self.pick(array, i, line)
-                made = Let(self.temp(kind), "binop", (old, new), symbol, line)
+                made = Let(self.temp(kind), "binop", (old, new), OfElements(symbol), line)
                 if is_real(kind):
                     self.let("prim", made.args, (line_of(symbol), made), line, target=made.target)
                 else:

@@ -46,6 +46,8 @@ from dualrev.compiler.expansion import dtype_name, is_array, is_real, is_real_ar
 from dualrev.compiler.functions import Functions
 from dualrev.compiler.lower import Lowered
 from dualrev.compiler.names import line_of
+from dualrev.compiler.options import alike, declared
+from dualrev.compiler.source import describe
 from dualrev.compiler.types import Typed
 
 __all__ = ["Expanded", "expand", "is_array", "is_real", "is_real_array"]
@@ -62,6 +64,7 @@ class Expanded:
     types: dict[str, Any]
     argtypes: tuple[Any, ...]
     classes: dict[Any, Ref]  # named tuples' classes
+    asks_for_layout: bool  # whether it asks, while it runs, if an array is contiguous
 
 
 def expand(lowered: Lowered, typed: Typed, argtypes: tuple[Any, ...], apart: bool) -> Expanded:
@@ -76,15 +79,16 @@ class _Expanding(Functions):
         for x, kind in list(self.of.items()):
             self.check(x, kind)
         parameters = [self.tree(p) for p in self.lowered.parameters]
-        if self.lowered.result == "_result":
-            self.undefined(self.tree("_result"))
+        if self.lowered.result == self.lowered.exit_value:
+            self.undefined(self.tree(self.lowered.exit_value))
         self.block_into(self.lowered.body)
         result = self.lowered.result
         if isinstance(result, str) and result not in self.of:
             result = Const(None)
         self.materialise(result)
         kinds = {x: k for x, k in self.of.items() if not isinstance(k, types.BaseTuple)}
-        return Expanded(self.lowered, parameters, self.out, self.tree(result), kinds, self.argtypes, self.classes)
+        tree, asks = self.tree(result), self.asks_for_layout
+        return Expanded(self.lowered, parameters, self.out, tree, kinds, self.argtypes, self.classes, asks)
 
     def undefined(self, tree: Any) -> None:
         """Give the parts of the result a value, for numba: it is never used."""
@@ -163,7 +167,7 @@ class _Expanding(Functions):
             self.plain(f"a.{name}", s.line, target=s.target, a=base)
         elif is_array(of) and name == "T":
             self.let("view", (base,), syntax.name("BASE.T"), s.line, target=s.target)
-        elif is_array(of) and name == "flat" and s.target.startswith("_"):
+        elif is_array(of) and name == "flat" and self.names.is_temporary(s.target):
             self.flats[s.target] = self.named(base, s.line)
         elif is_array(of) and name == "dtype":
             pass  # the type of the variable says it
@@ -178,7 +182,7 @@ class _Expanding(Functions):
         elif base in self.flats:
             self.flat_item(s)
         elif is_array(of):
-            index = self.index(s.info, s.line)
+            index = self.index(s.info, of.ndim, s.line)
             self.let("view" if is_array(kind) else "load", (base,), index, s.line, target=s.target)
         else:
             self.refuse(s.line, f"an index of a value of numba type {of}", "it is no array or tuple", "an array")
@@ -278,8 +282,25 @@ class _Expanding(Functions):
     def _call(self, s: Let, kind: Any) -> None:
         self.flush()
         result = self.tree(s.target)
-        args = [self.tree(x) for x in s.args]
+        args = [self.tree(x) for x in self.converted(s)]
         self.out.append(Call([x for x in leaves(result) if isinstance(x, str)], s.info, args, result, s.line))
+
+    def converted(self, s: Let) -> list[Any]:
+        """The arguments of a call, of the types that the signatures of the function declare."""
+        kinds = tuple(map(self.kind, s.args))
+        signature = declared(s.info.value, kinds)
+        if signature is None:
+            return list(s.args)
+        made = []
+        for x, kind, wanted in zip(s.args, kinds, signature.args, strict=True):
+            if alike(kind, wanted):
+                made.append(x)
+            elif isinstance(kind, (types.Integer, types.Boolean)) and isinstance(wanted, (types.Integer, types.Float)):
+                made.append(self.plain(f"np.{wanted}(_)", s.line, wanted, _=x))
+            else:
+                what = f"the call of {describe(s.info.value)} with {kind}"
+                self.refuse(s.line, what, f"its signature says {wanted}, and numba converts that", "the conversion")
+        return made
 
 
 class _TupleParts(ast.NodeTransformer):

@@ -10,11 +10,15 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler import library, syntax
-from dualrev.compiler.core import Call, Const, Let, Node, Ref, Slice, leaves, reads, walk
+from dualrev.compiler.core import Call, Const, Let, Node, OfElements, Ref, Slice, leaves, reads, walk
 from dualrev.compiler.lower import Lowered
+from dualrev.compiler.naming import readable
 from dualrev.compiler.types import Typed
 
 __all__ = ["Aliases", "Expansion", "dtype_name", "is_array", "is_real", "is_real_array"]
+
+#: numpy's functions that do to numbers what these operators do to elements of arrays.
+_DIVISIONS = {"/": "np.true_divide", "//": "np.floor_divide", "%": "np.remainder"}
 
 
 def is_real(kind: Any) -> bool:
@@ -41,11 +45,10 @@ class Expansion:
     """What all of expanding needs."""
 
     def __init__(self, lowered: Lowered, typed: Typed, argtypes: tuple[Any, ...], apart: bool) -> None:
-        self.lowered, self.source, self.argtypes = lowered, lowered.source, argtypes
+        self.lowered, self.source, self.names, self.argtypes = lowered, lowered.source, lowered.names, argtypes
         self.of = dict(typed.of)
         self.typed = typed
         self.out: list[Any] = []
-        self.count = 0
         self.part_names: dict[tuple[str, int], str] = {}
         self.uses = Counter(x for s in walk(lowered.body) for x in reads(s) if isinstance(x, str))
         self.uses[lowered.result] += 1  # type: ignore[index]
@@ -68,7 +71,7 @@ class Expansion:
             self.refuse(self.line_of(x), f"the complex number {x}", "only real numbers are", "real and imaginary parts")
         if isinstance(kind, types.Optional):
             why = "it is None on some paths, which may be that a `return` is missing"
-            self.refuse(self.line_of(x), f"the value of {x.strip('_')}", why, "a number on every path")
+            self.refuse(self.line_of(x), f"the value of {readable(x).strip('_')}", why, "a number on every path")
         if isinstance(kind, types.BaseTuple):
             for k, part in enumerate(kind.types):
                 self.check(f"{x}[{k}]", part)
@@ -102,12 +105,9 @@ class Expansion:
 
     def temp(self, kind: Any) -> str:
         """A new variable."""
-        while True:
-            self.count += 1
-            name = f"_t{self.count}"
-            if name not in self.of:
-                self.of[name] = kind
-                return name
+        name = self.names.temporary()
+        self.of[name] = kind
+        return name
 
     def kind(self, x: Any) -> Any:
         """The type of an atom."""
@@ -139,16 +139,13 @@ class Expansion:
     def part_name(self, x: str, k: int) -> str:
         """The name of a part of a tuple: t_0, unless the program has a variable of this name."""
         if (x, k) not in self.part_names:
-            name = f"{x}_{k}"
-            while name in self.typed.of or name in self.part_names.values():
-                name += "_"
-            self.part_names[x, k] = name
+            self.part_names[x, k] = self.names.fresh(f"{{}}_{k}", x, self.names.is_temporary(x))
         return self.part_names[x, k]
 
     def class_ref(self, cls: Any) -> Ref:
         """The name of a named tuple's class."""
         if cls not in self.classes:
-            self.classes[cls] = next(r for r in self.lowered.refs.values() if r.value is cls)
+            self.classes[cls] = self.lowered.class_ref(cls)
         return self.classes[cls]
 
     def constant_tree(self, x: Ref) -> Any:
@@ -160,7 +157,7 @@ class Expansion:
                 return Node(tuple(build(v, (*path, ("item", k))) for k, v in enumerate(value)), cls)
             if value is None or isinstance(value, (bool, int, float, str)):
                 return Const(value)
-            name = x.name + "".join(f"_{s[1]}" for s in path[len(x.path) :])
+            name = self.names.fresh("{}" + "".join(f"_{s[1]}" for s in path[len(x.path) :]), x.name)
             self.lowered.refs[name] = Ref(name, value, path)
             return self.lowered.refs[name]
 
@@ -208,6 +205,8 @@ class Expansion:
 
     def as_written(self, s: Let) -> None:
         """An operation without derivative."""
+        if isinstance(s.info, OfElements) and s.info in _DIVISIONS:  # what numba does with elements of arrays
+            s = Let(s.target, "func", s.args, (_DIVISIONS[s.info], ()), s.line)
         args = []
         for x in s.args:
             if self.is_tuple(x):
@@ -249,23 +248,23 @@ class Expansion:
             if isinstance(x, str) and not isinstance(self.kind(x), types.Integer):
                 self.refuse(line, f"a slice whose bound is of numba type {self.kind(x)}", "only ints are known", "ints")
 
-    def index(self, entries: tuple[Any, ...], line: int) -> tuple[Any, ...]:
-        """An index with the parts of the tuples in it."""
+    def index(self, entries: tuple[Any, ...], ndim: int, line: int) -> tuple[Any, ...]:
+        """An index of an array with the parts of the tuples in it, and without an ellipsis that stands for no axis."""
         made: list[Any] = []
         for entry in entries:
             tree = entry if entry is None or entry is Ellipsis or isinstance(entry, Slice) else self.tree(entry)
             made += leaves(tree) if isinstance(tree, Node) else [entry]
         self.check_index(tuple(made), line)
+        if sum(x is not None and x is not Ellipsis for x in made) == ndim > 0 and None not in made:
+            made = [x for x in made if x is not Ellipsis]
         return tuple(made)
 
     def library(self, s: Let, name: str, args: tuple[Any, ...]) -> None:
         """target = a function of library.py, which is differentiated as the user's own are."""
         ref = next((r for r in self.lowered.refs.values() if r.path == (("library", name),)), None)
         if ref is None:
-            base = f"_{name}"
-            while base in self.lowered.refs:
-                base += "_"
-            ref = self.lowered.refs[base] = Ref(base, getattr(library, name), (("library", name),))
+            made = self.names.fresh(f"_{name}")
+            ref = self.lowered.refs[made] = Ref(made, getattr(library, name), (("library", name),))
         result = self.tree(s.target)
         targets = [x for x in leaves(result) if isinstance(x, str)]
         self.out.append(Call(targets, ref, [self.tree(x) for x in args], result, s.line))

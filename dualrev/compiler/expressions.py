@@ -15,6 +15,7 @@ import numpy as np
 from dualrev.compiler import syntax
 from dualrev.compiler.core import Atom, Const, If, Ref, Slice, Star
 from dualrev.compiler.names import BINARY, CASTS, COMPARE, PARAMETERS, canonical, pure_functions
+from dualrev.compiler.options import check_inlined
 from dualrev.compiler.scope import Scope
 from dualrev.compiler.source import Static, describe, is_numba_function
 
@@ -246,11 +247,14 @@ class Expressions(Scope):
             return self.refuse(node, "a call of a variable", "which function it is, is not known", "a numba function")
         f = static.value
         if is_numba_function(f):
+            if why := check_inlined(self.source.dispatcher, f):
+                self.refuse(node, f"the call of {describe(f.py_func)}", why, "the same options for both")
             if inspect.isgeneratorfunction(f.py_func):
                 what = f"the call of the generator {describe(f.py_func)}"
                 return self.refuse(
                     node, what, "its `yield` is not differentiated", "a loop, or an array of the results"
                 )
+            self.calls.append(static)
             return self.call_of(node, "call", self.ref(static), *self.signature(node, static), target)
         if isinstance(f, type) and issubclass(f, tuple) and hasattr(f, "_fields"):
             defaults = {k: self.constant(node, Static(x, ())) for k, x in getattr(f, "_field_defaults", {}).items()}
@@ -265,9 +269,11 @@ class Expressions(Scope):
             )
         if text in ("np.array", "np.asarray") and node.args and isinstance(node.args[0], (ast.Tuple, ast.List)):
             return self.literal(node, target)
+        values = [*node.args, *(k.value for k in node.keywords)]  # evaluated as they are written
+        made = {id(x): self.function_argument(x.value if isinstance(x, ast.Starred) else x) for x in values}
         given = ordered(node, text)
         keywords = tuple(k for k, _ in given if k)
-        atoms = tuple(self.function_argument(x.value if isinstance(x, ast.Starred) else x) for _, x in given)
+        atoms = tuple(made[id(x)] for _, x in given)
         if starred:
             stars = tuple(isinstance(x, ast.Starred) for _, x in given)
             return self.let(target, "star", atoms, Star("func", text, stars, keywords, (), {}), node.lineno)
@@ -324,7 +330,7 @@ class Expressions(Scope):
         if any(stars):
             return self.let(target, "star", atoms, star, node.lineno)
         args = star.bound(
-            list(atoms), lambda why: self.refuse(node, f"the call of {ref.name[1:]}", why, "its arguments")
+            list(atoms), lambda why: self.refuse(node, f"the call of {describe(ref.value)}", why, "its arguments")
         )
         return self.let(target, op, tuple(args), ref, node.lineno)
 

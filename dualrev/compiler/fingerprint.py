@@ -20,11 +20,10 @@ import dis
 import enum
 import functools
 import hashlib
-import inspect
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import llvmlite
@@ -34,8 +33,9 @@ from numba.core import config, types
 from numba.core.dispatcher import Dispatcher
 
 from dualrev._version import __version__
+from dualrev.compiler.source import text_of
 
-__all__ = ["fingerprint", "lasting"]
+__all__ = ["fingerprint", "local"]
 
 _MISSING = object()
 _ADDRESS = " at 0x"  # in a representation: it is another one next time
@@ -57,16 +57,34 @@ def fingerprint(f: Any, transform: str, argnums: Any, argtypes: tuple[types.Type
     walk.value(f)
     for t in argtypes:
         walk.type(t)
+    for function in walk.functions:
+        walk.text(function)
     return walk.hash.hexdigest()[:32], walk.obstacle
 
 
-def lasting(t: types.Type) -> Any:
-    """The type as a key that another process has too: for one that holds functions, a hash of those."""
-    if _ADDRESS not in str(t):
-        return t
-    walk = _Walk()
-    walk.type(t)
-    return walk.hash.hexdigest()
+def local(f: Any) -> tuple[dict[str, str], list[Any]]:
+    """What a numba function freezes, by the names that it has for it; and the numba functions among that.
+
+    Of these and of anything that has no contents to be compared, the identity counts: this holds in one process only.
+    """
+    if is_derivative(f):
+        return {}, [f.derivative_of[0]]
+    function, callees, found = f._compiler.py_func, [], {}
+    parts = [("its code", function.__code__.co_code), ("its defaults", function.__defaults__), *_frozen(function)]
+    for name, x in parts:
+        walk = _Local()
+        if x is not _MISSING:
+            walk.value(x)
+        found[name] = walk.hash.hexdigest()
+        callees += walk.callees
+    return found, callees
+
+
+def is_derivative(f: Any) -> bool:
+    """Whether a dispatcher is one of dualrev's; functools.wraps gives its attributes to others, too."""
+    from dualrev.compiler.build import Derivative  # it imports this
+
+    return isinstance(f, Derivative)
 
 
 class _Walk:
@@ -75,7 +93,7 @@ class _Walk:
     def __init__(self) -> None:
         self.hash = hashlib.sha256()
         self.obstacle = ""
-        self._seen: dict[int, int] = {}
+        self.functions: dict[Any, int] = {}
 
     def add(self, *parts: Any) -> None:
         for part in parts:
@@ -88,7 +106,7 @@ class _Walk:
         if cls in _PLAIN:
             self.add(repr(x))
         elif isinstance(x, Dispatcher):
-            self._dispatcher(x)
+            self.dispatcher(x)
         elif isinstance(x, np.ndarray) and not x.dtype.hasobject:
             flags = x.flags
             self.add(repr(x.dtype), x.shape, flags.c_contiguous, flags.f_contiguous, flags.aligned, flags.writeable)
@@ -113,7 +131,12 @@ class _Walk:
         elif isinstance(x, FunctionType):
             self._function(x)
         else:
-            self.obstacle = self.obstacle or f"a value of type {cls.__module__}.{cls.__qualname__}"
+            self.unknown(x)
+
+    def unknown(self, x: Any) -> None:
+        """A value that cannot be compared with another process's."""
+        cls = type(x)
+        self.obstacle = self.obstacle or f"a value of type {cls.__module__}.{cls.__qualname__}"
 
     def type(self, t: types.Type) -> None:
         t = types.unliteral(t)
@@ -133,27 +156,23 @@ class _Walk:
         else:
             self.add(t)
 
-    def _dispatcher(self, f: Any) -> None:
-        if hasattr(f, "derivative_of"):  # one of ours: its own function is a placeholder
+    def dispatcher(self, f: Any) -> None:
+        """A numba function."""
+        if is_derivative(f):  # its own function is a placeholder
             for part in f.derivative_of:
                 self.value(part)
             return
         options = {k: sorted(v) if isinstance(v, (set, frozenset)) else v for k, v in f.targetoptions.items()}
         self.add(sorted(options.items()), sorted(f.locals.items()), f._compiler.pipeline_class.__qualname__)
         self.add(f._can_compile or [(s.args, s.return_type) for s in f.nopython_signatures])
-        self._function(f.py_func)
+        self._function(f._compiler.py_func)
 
     def _function(self, f: Any) -> None:
-        if id(f) in self._seen:
-            self.add(self._seen[id(f)])
+        if f in self.functions:
+            self.add(self.functions[f])
             return
-        self._seen[id(f)] = len(self._seen)
-        try:
-            if f.__code__.co_filename == "<string>":  # from Python 3.13 on, inspect takes it for what `python -c` ran
-                raise OSError
-            self.add(f.__name__, inspect.getsource(f))
-        except (OSError, TypeError):
-            self.obstacle = self.obstacle or f"{f.__name__}, whose source cannot be found"
+        self.functions[f] = len(self.functions)
+        self.add(f.__name__)
         self._code(f.__code__)
         self.value(f.__defaults__)
         self.value(tuple((f.__kwdefaults__ or {}).items()))
@@ -162,6 +181,14 @@ class _Walk:
             if x is not _MISSING:
                 self.value(x)
 
+    def text(self, f: Any) -> None:
+        """The lines of a function: emitted code has them as comments."""
+        first = f.__code__.co_firstlineno
+        lines = text_of(f)[first - 1 : max(line or 0 for _, _, line in f.__code__.co_lines())]
+        if not lines:
+            self.obstacle = self.obstacle or f"{f.__name__}, whose source cannot be found"
+        self.add(*lines)
+
     def _code(self, code: CodeType) -> None:
         self.add(code.co_code, code.co_names, code.co_varnames, code.co_freevars)
         for x in code.co_consts:
@@ -169,6 +196,30 @@ class _Walk:
                 self._code(x)
             else:
                 self.add(sorted(map(repr, x)) if isinstance(x, frozenset) else repr(x))
+
+
+class _Local(_Walk):
+    """A hash of what a function itself refers to, in this process."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.callees: list[Any] = []
+
+    def dispatcher(self, f: Any) -> None:
+        """A numba function: it is looked at by itself."""
+        self.add(id(f))
+        self.callees.append(f)
+
+    def value(self, x: Any) -> None:
+        """An array of more than a megabyte is not frozen: numba refers to it."""
+        if isinstance(x, np.ndarray) and x.nbytes > 10**6:
+            self.add(id(x))
+        else:
+            super().value(x)
+
+    def unknown(self, x: Any) -> None:
+        """A value whose contents are not known; a bound method is made anew whenever it is asked for."""
+        self.add(*map(id, (x.__func__, x.__self__) if isinstance(x, MethodType) else (x,)))
 
 
 def _frozen(f: FunctionType) -> Iterator[tuple[str, Any]]:

@@ -31,7 +31,8 @@ from dualrev.compiler import syntax
 from dualrev.compiler.code import Code
 from dualrev.compiler.core import Call, Const, Let, Node, Store, leaves, walk
 from dualrev.compiler.expand import Expanded, is_array, is_real, is_real_array
-from dualrev.compiler.partials import partial, scaled
+from dualrev.compiler.flow import Value
+from dualrev.compiler.partials import kept_apart, partial, scaled
 from dualrev.compiler.plan import changed
 from dualrev.compiler.reverse import Reverse
 from dualrev.errors import TangentError
@@ -62,7 +63,6 @@ class Forward(Reverse):
     ) -> None:
         self._tangents: dict[str, str] = {}
         super().__init__(e, effects, callee, varied, pattern, set(), joint, checked_division)
-        self.taken |= set(e.lowered.parameters)
 
     def _plan(self) -> None:
         """Nothing is recorded."""
@@ -76,12 +76,12 @@ class Forward(Reverse):
     def cotangent(self, x: str) -> str:
         """The name of the tangent of a variable."""
         if x not in self._tangents:
-            name = f"t_{x.lstrip('_')}"
-            while name in self.taken:
-                name += "_"
-            self.taken.add(name)
-            self._tangents[x] = name
+            self._tangents[x] = self.fresh_name("t_{}", x)
         return self._tangents[x]
+
+    def held(self, v: Value, value: ast.expr) -> ast.expr:
+        """There is no tape."""
+        return value
 
     # Statements
 
@@ -138,17 +138,10 @@ class Forward(Reverse):
             self.assign(self.cotangent(t), made, s.line)
             self.assign(t, self.primal(s), s.line)
         else:
-            name = self.unused(f"{t}_new")
+            name = self.fresh_name("{}_new", t)
             self.assign(name, self.primal(s), s.line)
             self.assign(self.cotangent(t), self.linear(s, name)[0], s.line)
             self.assign(t, ast.Name(name), s.line)
-
-    def unused(self, base: str) -> str:
-        """A name that nothing has."""
-        while base in self.taken:
-            base += "_"
-        self.taken.add(base)
-        return base
 
     def linear(self, s: Let, y: str) -> tuple[ast.expr, set[str]]:
         """The sum of the partials times the tangents, and what the partials read: variables, and "" for the value y."""
@@ -172,6 +165,8 @@ class Forward(Reverse):
             if isinstance(factor, ast.Constant) and factor.value == 0.0:
                 continue
             term = scaled(factor, self.d(x))
+            if self.known_zeros.wild.partial(s, k):
+                term = kept_apart(self.d(x), term)
             if total is None:
                 total = term
             elif isinstance(term, ast.UnaryOp) and isinstance(term.op, ast.USub):
@@ -227,7 +222,7 @@ class Unit:
     """The function with tangents that stands for one that another one calls."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
+        self.name, self.done, self.recursive = name, False, False
 
 
 class _Tangents:
@@ -256,11 +251,13 @@ class _Tangents:
         key, callee = module.callee(s, e)
         full = (*key, flags, wanted, pattern)
         if full not in module.units:
-            name = module.unused(f"{s.function.value.py_func.__name__}_tangent")
+            name = module.names.fresh(f"{s.function.value.py_func.__name__}{{n}}_tangent")
             unit: Any = Unit(name)
             module.units[full] = unit  # first: it may call itself
             self.write(unit, s.function.value, callee, flags, wanted, pattern)
+            unit.done = True
         found: Any = module.units[full]
+        found.recursive = found.recursive or not found.done
         return found
 
     def write(self, unit: Unit, f: Any, e: Expanded, flags: Any, wanted: Any, pattern: Any) -> None:
@@ -275,16 +272,16 @@ class _Tangents:
         made += [r.result_tangent(x) for x, want in zip(r.result_leaves, wanted, strict=True) if want]
         returned = f"return {', '.join(map(syntax.text, made))}" if made else "return"
         doc = f"{e.lowered.source.tree.name}, and the tangents of its results."
-        self.module.function(unit.name, [*inputs, *given], doc, [*body, Code(returned, 0)], e, f)
+        body = [*self.module.guard(unit, e), *body, Code(returned, 0)]
+        self.module.function(unit.name, [*inputs, *given], doc, body, e, f)
 
 
 def root(module: _Module, e: Expanded, kinds: tuple[Any, ...]) -> Emitted:
     """The function itself: jvp_f(arguments..., tangents...) -> (value, tangent of the value)."""
     source = e.lowered.source
-    name = f"jvp_{source.tree.name}"
+    name = module.names.fresh(f"jvp_{source.tree.name}")
     inputs = [x for p in e.parameters for x in leaves(p)]
     varied = {x for x in inputs if module.differentiable(x, e)}
-    module.used_names |= {source.tree.name, name}
     r = _Tangents(module).forward(module.f, e, varied, {}, joint=True)
     body: list[Any] = []
     for x, tree in zip(e.lowered.parameters, e.parameters, strict=True):
@@ -292,13 +289,17 @@ def root(module: _Module, e: Expanded, kinds: tuple[Any, ...]) -> Emitted:
             module.unpack(x, tree, body)
     arrays = [x for x in inputs if is_array(e.types.get(x))]
     written = {r.classes.find(x) for s in walk(e.body) for x in changed(s, r.effects)}
+    for x in arrays:
+        if r.classes.find(x) in written and e.types[x].layout == "A":
+            body.append(Code(f"runtime.check_spread({x})", 0))
     for k, x in enumerate(arrays):
         for y in arrays[k + 1 :]:
             if r.classes.find(x) in written or r.classes.find(y) in written:
                 body.append(Code(f"runtime.check_apart({x}, {y})", 0))
     returned = {r.classes.find(x) for x in r.result_leaves if is_array(r.kind(x))}
+    strided = {x for x in arrays if e.types[x].layout == "A" and module.asks_for_layout(e)}
     for x, tree, kind in zip(e.lowered.parameters, e.parameters, kinds, strict=True):
-        _read(r, tree, r.cotangent(x), kind, written | returned, body)
+        _read(r, tree, r.cotangent(x), kind, written | returned, strided, body)
     body += r.forward()
     value, tangent = r.tree(e.result, syntax.atom), r.tree(e.result, r.result_tangent)
     body.append(Code(f"return {syntax.text(ast.Tuple([value, tangent], ast.Load()))}", 0))
@@ -308,14 +309,14 @@ def root(module: _Module, e: Expanded, kinds: tuple[Any, ...]) -> Emitted:
     return module.finish(name, f"{doc} Made by dualrev from {source.file}.")
 
 
-def _read(r: Forward, tree: Any, text: str, kind: Any, copied: set[str], body: list[Any]) -> None:
+def _read(r: Forward, tree: Any, text: str, kind: Any, copied: set[str], strided: set[str], body: list[Any]) -> None:
     """The tangents of an argument's leaves, from the tangent `text` of numba type `kind`."""
     if isinstance(tree, Node):
         kinds: Any = getattr(kind, "types", ())
         if not isinstance(kind, types.BaseTuple) or len(kinds) != len(tree.parts):
             raise TangentError.of(str(kind), f"a tuple with {len(tree.parts)} entries")
         for k, part in enumerate(tree.parts):
-            _read(r, part, f"{text}[{k}]", kinds[k], copied, body)
+            _read(r, part, f"{text}[{k}]", kinds[k], copied, strided, body)
         return
     of = r.kind(tree)
     if is_real(of):
@@ -328,5 +329,5 @@ def _read(r: Forward, tree: Any, text: str, kind: Any, copied: set[str], body: l
             raise TangentError.of(str(kind), f"an array with {of.ndim} axes")
         if r.is_active(tree):
             fits = kind.dtype == of.dtype and kind.layout == of.layout and r.classes.find(tree) not in copied
-            made = "tangent" if fits else "new_tangent"
+            made = "strided_tangent" if tree in strided else "tangent" if fits else "new_tangent"
             body.append(Code(f"{r.cotangent(tree)} = runtime.{made}({tree}, {text})", 0))

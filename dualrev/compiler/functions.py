@@ -7,10 +7,12 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler import syntax
+from dualrev.compiler.aliasing import ALIASING, aliasing
 from dualrev.compiler.core import Const, If, Let, Node, Ref, Slice, Star, Store, leaves
 from dualrev.compiler.elementwise import REWRITTEN
 from dualrev.compiler.expansion import dtype_name, is_array, is_real, is_real_array
 from dualrev.compiler.names import line_of
+from dualrev.compiler.naming import readable
 from dualrev.compiler.reductions import Reductions
 
 __all__ = ["Functions"]
@@ -29,9 +31,8 @@ _FUNCTIONS = {
     **dict.fromkeys(["sum", "np.sum", "np.mean", "np.prod"], "_sum"),
     **dict.fromkeys(["np.min", "np.max", "np.amin", "np.amax"], "_extreme"),
     **{f"np.{n}": "_spread" for n in ["var", "std", "cumsum"]},
-    **{f"np.{n}": "copied" for n in ["copy", "ascontiguousarray", "asarray"]},
+    **dict.fromkeys([name for name in ALIASING if name.startswith("np.")], "same_elements"),
     **{f"np.{n}": "_shape" for n in ["shape", "size", "ndim"]},
-    **{f"np.{n}": "reshaped" for n in ["transpose", "reshape", "ravel"]},
     "np.dot": "dot",
     "np.outer": "_outer",
     "np.diff": "_diff",
@@ -47,6 +48,8 @@ _SHAPED |= {f"np.{n}" for n in ["zeros_like", "empty_like", "ones_like", "full_l
 class Functions(Reductions):
     """Functions and methods: each becomes a line of the table, loops, or the call of a function of library.py."""
 
+    asks_for_layout = False
+
     def _method(self, s: Let, kind: Any) -> None:
         method, keywords = s.info
         base = self.kind(s.args[0])
@@ -56,9 +59,7 @@ class Functions(Reductions):
             self.flush()
             self.fill(s.args[0], s.args[1], s.line)
         elif method == "flatten" and len(s.args) == 1:
-            copied = self.temp(types.Array(base.dtype, base.ndim, "C"))
-            self.copied(Let(copied, "func", s.args, ("np.copy", ()), s.line), self.of[copied])
-            self.let("view", (copied,), syntax.name("np.ravel(BASE)"), s.line, target=s.target)
+            self.same_elements(Let(s.target, "func", s.args, ("flatten", ()), s.line), kind)
         elif method in _METHODS:
             function, args = f"np.{method}", s.args
             if method == "reshape" and len(args) > 2:
@@ -72,7 +73,7 @@ class Functions(Reductions):
             self.materialise(s.args[0])
             self.as_written(s)
         elif method == "astype":
-            self.copied(s, kind)
+            self.same_elements(s, kind)
         elif method == "item" and len(s.args) == 1:
             self.materialise(s.args[0])
             index = tuple(Const(0) for _ in range(base.ndim))
@@ -94,7 +95,7 @@ class Functions(Reductions):
         if star.op == "func":
             self.operation(Let(s.target, "func", tuple(args), (star.callee, star.keywords), s.line))
             return
-        name = star.callee.name.strip("_")
+        name = readable(star.callee.name).strip("_")
         bound = star.bound(args, lambda why: self.refuse(s.line, f"the call of {name}", why, "its arguments"))
         self.operation(Let(s.target, star.op, tuple(bound), star.callee, s.line))
 
@@ -220,13 +221,7 @@ class Functions(Reductions):
         of = self.kind(s.args[0])
         if len(s.args) > 1 or not is_real_array(of) or (short == "cumsum" and of.ndim > 1):
             self.refuse(s.line, f"np.{short} of these arguments", "it has no derivative here", "a loop")
-        if short != "std":
-            self.library(s, short, s.args)
-            return
-        made = self.temp(kind)
-        self.library(Let(made, "func", s.args, s.info, s.line), "var", s.args)
-        root = Let(s.target, "binop", (made, Const(0.5)), "**", s.line)
-        self.let("prim", root.args, (line_of("**"), root), s.line, target=s.target)
+        self.library(s, short, s.args)
 
     def _outer(self, s: Let, kind: Any) -> None:
         """A column times a row."""
@@ -265,13 +260,22 @@ class Functions(Reductions):
             for bound, symbol in ((low, ">"), (high, "<")):
                 if bound != Const(None):
                     clipped = self.temp(kind.dtype)
-                    self.extremum(Let(clipped, "func", (y, bound), None, s.line), kind.dtype, symbol)
+                    self.clipped(Let(clipped, "func", (y, bound), None, s.line), kind.dtype, symbol)
                     y = clipped
             self.put(made, i, y, s.line)
 
         self.over(made, kind.ndim, s.line, one)
         if made != s.target:
             self.let("copy", (made,), None, s.line, target=s.target)
+
+    def clipped(self, s: Let, kind: Any, symbol: str) -> None:
+        """Python's min or max of two numbers, with which numba clips; a tie is shared, as that of np.minimum is."""
+        x, bound = s.args
+        test = self.plain("x == bound or x != x", s.line, types.boolean, x=x, bound=bound)
+        python, table = ("max", "np.maximum") if symbol == ">" else ("min", "np.minimum")
+        same = Let(s.target, "func", s.args, (python, ()), s.line)
+        then: list[Any] = [Let(s.target, "prim", s.args, (line_of(table), same), s.line)]
+        self.out.append(If(test, then, self.collect(lambda: self.extremum(s, kind, symbol)), s.line))
 
     def _concatenate(self, s: Let, kind: Any) -> None:
         """Arrays one after the other, along the first axis."""
@@ -368,36 +372,54 @@ class Functions(Reductions):
         if made != s.target:
             self.let("copy", (made,), None, s.line, target=s.target)
 
-    def copied(self, s: Let, kind: Any) -> None:
-        """A new array with the same elements."""
-        x = s.args[0]
-        if isinstance(x, str) and x in self.lazy:
-            self.materialise(x)
-        source = self.kind(x)
-        if s.info[0] in ("np.ascontiguousarray", "np.asarray") and (s.info[0] == "np.asarray" or source.layout == "C"):
-            self.let("copy", (x,), None, s.line, target=s.target)
+    def same_elements(self, s: Let, kind: Any) -> None:
+        """A function that gives the elements of an array, in its memory or in new memory: aliasing.py says which."""
+        x, text = s.args[0], s.info[0]
+        if isinstance(self.kind(x), (types.Float, types.Integer, types.Boolean)):
+            self.empty(s.target, "()", (), s.line)
+            self.out.append(Store(s.target, (), x, s.line))
             return
-        base = x if isinstance(x, str) else self.let("copy", (x,), None, s.line, source)
+        self.materialise(x)
+        of = self.kind(x)
+        if text == "np.transpose" and len(s.args) > 1:
+            self.refuse(s.line, "transpose with axes", "it is not known", "a.T")
+        base = x if isinstance(x, str) else self.let("copy", (x,), None, s.line, of)
+        how = aliasing(text, of, kind)
+        if how != "either":
+            self.viewed(s, base) if how == "view" else self.copied(s, base, kind)
+            return
+        self.asks_for_layout = True
         made = s.target if s.target != base else self.temp(kind)
-        self.empty_like(made, base, s.line)
-        self.over(made, kind.ndim, s.line, lambda i: self.put(made, i, self.pick(base, i, s.line), s.line))
+        other = Let(made, s.op, s.args, s.info, s.line)
+        test = self.plain("bool(x.flags.c_contiguous)", s.line, types.boolean, x=base)
+        then = self.collect(lambda: self.viewed(other, base))
+        self.out.append(If(test, then, self.collect(lambda: self.copied(other, base, kind)), s.line))
+        self.alias.join(made, base)
         if made != s.target:
             self.let("copy", (made,), None, s.line, target=s.target)
 
-    def reshaped(self, s: Let, kind: Any) -> None:
-        """A view of all elements in another shape."""
-        x = s.args[0]
-        self.materialise(x)
-        of = self.kind(x)
-        if s.info[0] == "np.ravel" and of.layout != "C":
-            self.refuse(
-                s.line, "ravel of a strided array", "it is a copy or a view, depending on the array", "a.copy().ravel()"
-            )
-        if s.info[0] == "np.transpose" and len(s.args) > 1:
-            self.refuse(s.line, "transpose with axes", "it is not known", "a.T")
+    def viewed(self, s: Let, base: str) -> None:
+        """The same memory."""
+        if s.info[0] == "np.asarray":
+            self.let("copy", (base,), None, s.line, target=s.target)
+            return
         names = tuple(dict.fromkeys(y for a in s.args[1:] for y in leaves(self.tree(a)) if isinstance(y, str)))
-        inner = syntax.expression(s, lambda y: syntax.name("BASE") if y == x else self.syntax_tree(self.tree(y)))
-        self.let("view", (x, *names), inner, s.line, target=s.target)
+        first = s.args[0]
+        inner = syntax.expression(s, lambda y: syntax.name("BASE") if y == first else self.syntax_tree(self.tree(y)))
+        self.let("view", (base, *names), inner, s.line, target=s.target)
+
+    def copied(self, s: Let, base: str, kind: Any) -> None:
+        """New memory."""
+        of = self.kind(base)
+        flat = kind.ndim != of.ndim  # in C order, with one axis
+        copy = types.Array(kind.dtype, of.ndim, "C") if flat else kind
+        made = s.target if s.target != base and not flat else self.temp(copy)
+        self.empty_like(made, base, s.line)
+        self.over(made, copy.ndim, s.line, lambda i: self.put(made, i, self.pick(base, i, s.line), s.line))
+        if flat:
+            self.let("view", (made,), syntax.name("np.ravel(BASE)"), s.line, target=s.target)
+        elif made != s.target:
+            self.let("copy", (made,), None, s.line, target=s.target)
 
     def dot(self, s: Let, kind: Any) -> None:
         """The product of two arrays."""

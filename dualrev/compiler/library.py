@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numba import njit
 
-__all__ = ["arange", "cumsum", "divmod_of", "linspace", "var"]
+__all__ = ["arange", "cumsum", "divmod_of", "linspace", "std", "var"]
 
 
 @njit
@@ -63,6 +63,15 @@ def var(a):  # type: ignore[no-untyped-def]
 
 
 @njit
+def std(a):  # type: ignore[no-untyped-def]
+    """np.std of all elements; of one element it is 0 whatever that is, and no root, whose slope at 0 is infinite."""
+    if a.size == 1:
+        return np.mean(a) - np.mean(a)
+    return var(a) ** 0.5
+
+
+@njit
 def divmod_of(a, b):  # type: ignore[no-untyped-def]
-    """Python's divmod."""
-    return a // b, a % b
+    """Python's divmod, which raises what % raises."""
+    remainder = a % b
+    return a // b, remainder

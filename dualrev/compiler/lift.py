@@ -19,14 +19,14 @@ from numba.core.dispatcher import Dispatcher
 from numba.extending import typeof_impl
 
 from dualrev.arrays.storage import RealArray, holds_duals, innermost, own, plain, zero
-from dualrev.compiler.build import derivative
+from dualrev.compiler.build import Derivative, derivative
 from dualrev.custom import _Call, _positional, _Rule
 from dualrev.errors import ClosureError, LiftError, UnsupportedError
 from dualrev.overload import DualNumber
 from dualrev.transformed import Wrapper
 from dualrev.tree import Structure, flatten_leaves
 
-__all__ = ["derivative_source", "lift"]
+__all__ = ["Lifted", "derivative_source", "lift"]
 
 
 def lift(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -48,33 +48,57 @@ def lift(f: Callable[..., Any]) -> Callable[..., Any]:
     >>> square(3.0), grad(lambda x: square(x) * x)(3.0)
     (9.0, 27.0)
     """
-    if isinstance(f, _Lifted):
+    if isinstance(f, Lifted):
         return f
     if not isinstance(f, Dispatcher):
         raise LiftError(f)
-    return _Lifted(f)
+    return Lifted(f)
 
 
-def derivative_source(f: Any, *args: Any, argnums: int | Sequence[int] = 0, transform: str = "value_and_grad") -> str:
+def derivative_source(
+    f: Any,
+    *args: Any,
+    argnums: int | Sequence[int] = 0,
+    transform: str = "value_and_grad",
+    stage: str = "emitted",
+) -> str:
     """The Python source of the compiled derivative of a numba function, for arguments of these types.
 
     The source is a module: the derivative itself, and for each function that f calls its forward and reverse sweeps.
-    transform is "value_and_grad", "grad", "vjp" or "jvp"; argnums is as in `dualrev.grad`. Raises UnsupportedError (a
-    TypeError) for what the compiler refuses, and if f is no numba function.
+    transform is "value_and_grad", "grad", "vjp" or "jvp"; argnums is as in `dualrev.grad`. stage="expanded" shows
+    instead what the compiler differentiates: f as scalar operations, loops and stores, with the type of every variable.
+    Raises UnsupportedError (a TypeError) for what the compiler refuses, and if f is no numba function; ValueError for
+    another transform or stage.
+
+    >>> import numba, numpy as np
+    >>> @numba.njit
+    ... def norm(a):
+    ...     return np.sum(a * a)
+    >>> print(derivative_source(norm, np.ones(3), stage="expanded"))
+    def norm(a: array(float64, 1d, C)):
+        _1: float64 = 0.0
+        _2: int64 = a.shape[0]
+        for _3: int64 in range(0, _2, 1):
+            _4: float64 = a[_3]
+            _5: float64 = a[_3]
+            _6: float64 = mul(_4, _5)
+            _1 = add(_1, _6)
+        _7: float64 = _1
+        return _7
+    <BLANKLINE>
     """
     from dualrev.compiler import api  # it takes time to import, and most programs do without
 
-    return api.derivative_source(f, *args, argnums=argnums, transform=transform)
+    return api.derivative_source(f, *args, argnums=argnums, transform=transform, stage=stage)
 
 
-class _Lifted(Wrapper):
+class Lifted(Wrapper):
     """What `lift` returns."""
-
-    _f: Any
 
     def __init__(self, f: Any) -> None:
         super().__init__(f.py_func)  # the dispatcher's own attributes are no business of this object
-        self.__wrapped__, self._f = f, f
+        self.__wrapped__: Any = f
+        self._f: Any = f
         self._known: set[Any] = set()  # the types for which the derivative has been compiled
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -86,7 +110,7 @@ class _Lifted(Wrapper):
         if innermost(leaves) is None:
             return f(*structure.rebuild_leaves([x.x if isinstance(x, RealArray) else x for x in leaves]))
         call = _Call(f.py_func, args)
-        if hasattr(f, "derivative_of") or any(map(holds_duals, flatten_leaves(call.stripped)[0])):
+        if isinstance(f, Derivative) or any(map(holds_duals, flatten_leaves(call.stripped)[0])):
             raise _second_derivative(f)
         made: list[_Derivative] = []
 
@@ -219,7 +243,7 @@ def _written(f: Any, argtypes: tuple[Any, ...]) -> list[str]:
 
 
 def _second_derivative(f: Any) -> UnsupportedError:
-    f = getattr(f, "derivative_of", (f,))[0]
+    f = f.derivative_of[0] if isinstance(f, Derivative) else f
     return UnsupportedError.call(
         f"a second derivative of the numba function {f.__name__!r} was asked for",
         "the compiler makes first derivatives only",
@@ -233,7 +257,7 @@ def _second_derivative(f: Any) -> UnsupportedError:
 def _refuse(x: Any, context: Any) -> None:
     """What numba is told of the type of a number under differentiation."""
     f = _called()
-    if hasattr(f, "derivative_of"):
+    if isinstance(f, Derivative):
         raise _second_derivative(f)
     name = getattr(f, "__name__", "f")
     raise UnsupportedError.call(
@@ -251,18 +275,10 @@ def _called() -> Any:
     return None if frame is None else frame.f_locals.get("self")
 
 
-_type_of_array = typeof_impl.dispatch(np.ndarray)
-
-
-def _array_type(x: np.ndarray, context: Any) -> Any:
-    return _refuse(x, context) if x.dtype == object and holds_duals(x) else _type_of_array(x, context)
-
-
-def _lifted_type(x: _Lifted, context: Any) -> Any:
+def _lifted_type(x: Lifted, context: Any) -> Any:
     return typeof_impl(x._f, context)
 
 
 typeof_impl.register(DualNumber, _refuse)
 typeof_impl.register(RealArray, _refuse)
-typeof_impl.register(np.ndarray, _array_type)
-typeof_impl.register(_Lifted, _lifted_type)
+typeof_impl.register(Lifted, _lifted_type)

@@ -2,7 +2,7 @@
 
 Nothing is known of types here; the result means in Python what the function means. Three things change their form:
 
-    break, continue, return    flags (`_break1 = True`), else-branches in place of what they skip, and loops that end
+    break, continue, return    flags (`_break = True`), else-branches in place of what they skip, and loops that end
                                when a flag is set
     for x in a, zip, enumerate,
     reversed                   for k in range(n): x = a[k]; ...
@@ -24,6 +24,8 @@ from typing import Any
 from dualrev.compiler.core import Atom, Const, Effect, For, If, Let, Ref, Store, While, blocks, reads, walk
 from dualrev.compiler.exits import always, exits, exits_of
 from dualrev.compiler.names import BINARY
+from dualrev.compiler.naming import Names, is_generated
+from dualrev.compiler.paths import find
 from dualrev.compiler.sequences import Sequences
 from dualrev.compiler.source import Source, Static
 
@@ -38,8 +40,24 @@ class Lowered:
     parameters: list[str]
     body: list[Any]
     result: Atom
+    names: Names
+    exit_flag: str  # set by a `return` before the end, ...
+    exit_value: str  # ... which leaves its value here
     refs: dict[str, Ref] = field(default_factory=dict)
     constants: dict[str, Static] = field(default_factory=dict)  # parameters that are functions
+    calls: list[Static] = field(default_factory=list)  # the functions that it calls
+
+    def class_ref(self, cls: Any) -> Ref:
+        """The name of a named tuple's class, which only a function that is called may name."""
+        found = next((ref for ref in self.refs.values() if ref.value is cls), None)
+        if found is None:
+            way = find(cls, self.calls)
+            if way is None:
+                what, why = f"the named tuple {cls.__name__}", "no function names its class in a way that can be found"
+                self.source.refuse(self.source.tree, what, why, f"{cls.__name__} as a global of the module")
+            name = self.names.fresh(f"_{cls.__name__}")
+            found = self.refs[name] = Ref(name, cls, way.path)
+        return found
 
 
 @dataclass
@@ -48,9 +66,11 @@ class _Loop:
     skip: str  # the flag that `continue` sets
 
 
-def lower(source: Source, path: tuple[Any, ...], functions: dict[str, Static], refs: dict[str, Ref]) -> Lowered:
+def lower(
+    source: Source, path: tuple[Any, ...], functions: dict[str, Static], refs: dict[str, Ref], names: Names
+) -> Lowered:
     """The function in core; `functions` are the parameters that stand for functions, refs the module's names."""
-    return _Lowering(source, path, functions, refs).run()
+    return _Lowering(source, path, functions, refs, names).run()
 
 
 class _Lowering(Sequences):
@@ -61,6 +81,7 @@ class _Lowering(Sequences):
     def run(self) -> Lowered:
         """The whole function."""
         tree, self.loops = self.source.tree, []
+        self.exit_flag, self.exit_value = self.names.fresh("_return"), self.names.fresh("_result")
         for node in ast.walk(tree):
             if isinstance(node, (ast.Global, ast.Nonlocal)):
                 self.refuse(
@@ -74,20 +95,22 @@ class _Lowering(Sequences):
             assert isinstance(last, ast.Return)
             result = self.atom(last.value) if last.value is not None else Const(None)
         else:
-            self.let("_return", "copy", (Const(False),), None, tree.lineno)
+            self.let(self.exit_flag, "copy", (Const(False),), None, tree.lineno)
             self.block_into(body)
             if not always(body):
-                result_set = Let("_result", "copy", (Const(None),), None, tree.lineno)
+                result_set = Let(self.exit_value, "copy", (Const(None),), None, tree.lineno)
                 if any(isinstance(n, ast.Return) for n in ast.walk(tree)):
-                    self.out.append(If("_return", [], [result_set], tree.lineno))
-                    result = "_result"
+                    self.out.append(If(self.exit_flag, [], [result_set], tree.lineno))
+                    result = self.exit_value
                 else:
                     result = Const(None)
             else:
-                result = "_result"
+                result = self.exit_value
         parameters = [self.name(p) for p in self.parameters]
         _drop_unread(self.out, result)
-        return Lowered(self.source, parameters, self.out, result, self.refs, self.functions)
+        left = self.exit_flag, self.exit_value
+        refs, functions, calls = self.refs, self.functions, self.calls
+        return Lowered(self.source, parameters, self.out, result, self.names, *left, refs, functions, calls)
 
     def block(self, body: list[ast.stmt]) -> list[Any]:
         return self.collect(lambda: self.block_into(body))
@@ -117,7 +140,7 @@ class _Lowering(Sequences):
             return
         flags = []
         if ast.Return in left_by:
-            flags.append("_return")
+            flags.append(self.exit_flag)
         if ast.Break in left_by:
             flags.append(self.loops[-1].stop)
         if ast.Continue in left_by:
@@ -145,8 +168,8 @@ class _Lowering(Sequences):
         self.let(self.loops[-1].skip, "copy", (Const(True),), None, s.lineno)
 
     def _Return(self, s: ast.Return) -> None:
-        self.expr(s.value if s.value is not None else ast.Constant(None, lineno=s.lineno), "_result")
-        self.let("_return", "copy", (Const(True),), None, s.lineno)
+        self.expr(s.value if s.value is not None else ast.Constant(None, lineno=s.lineno), self.exit_value)
+        self.let(self.exit_flag, "copy", (Const(True),), None, s.lineno)
 
     def _Expr(self, s: ast.Expr) -> None:
         if isinstance(s.value, ast.Constant):
@@ -207,7 +230,7 @@ class _Lowering(Sequences):
                 isinstance(x, ast.Starred) for x in [*target.elts, *value.elts]
             ):
                 self.refuse(s, "an assignment to a starred or longer tuple", "the lengths differ", "one name per value")
-            names = {self.name(t.id) for t in target.elts if isinstance(t, ast.Name)}
+            names = {self.name(n) for n in self.assigned_in([ast.Expr(target)])}
             values = []
             for x in value.elts:
                 v = self.atom(x)
@@ -221,10 +244,12 @@ class _Lowering(Sequences):
         if isinstance(target, ast.Name):
             self.let(self.name(target.id), "copy", (value,), None, s.lineno)
         elif isinstance(target, (ast.Tuple, ast.List)):
-            for k, t in enumerate(target.elts):
+            for t in target.elts:
                 if isinstance(t, ast.Starred):
                     self.refuse(t, "a starred target", "its length is not known", "one name per value")
-                item = self.let(self.temp(), "getitem", (value,), (Const(k),), s.lineno)
+            places = range(len(target.elts))
+            items = [self.let(self.temp(), "getitem", (value,), (Const(k),), s.lineno) for k in places]
+            for t, item in zip(target.elts, items, strict=True):  # all are there before the first name changes
                 self.store(t, item, s)
         elif isinstance(target, ast.Subscript):
             array = self.variable(target.value)
@@ -238,20 +263,20 @@ class _Lowering(Sequences):
         symbol = BINARY.get(type(s.op))
         if symbol is None:
             self.refuse(s, "this operator", "it works on ints only and is not known", "an operator of arithmetic")
-        values: list[Atom] = []
-        first = self.collect(lambda: values.append(self.atom(s.value)))
         if isinstance(s.target, ast.Name):
-            self.out += first
+            value = self.atom(s.value)
             name = self.name(s.target.id)
-            self.let(name, "iop", (name, values[0]), symbol, s.lineno)
+            self.let(name, "iop", (name, value), symbol, s.lineno)
         elif isinstance(s.target, ast.Subscript):
-            effects = any(isinstance(t, Let) and t.op in ("call", "star", "method") for t in walk(first))
-            if not effects:  # then the order makes no difference, and `a[i] += x` can become one statement
-                self.out += first
             array, index = self.variable(s.target.value), self.index(s.target.slice)
+            values: list[Atom] = []
+            right = self.collect(lambda: values.append(self.atom(s.value)))
+            effects = any(isinstance(t, Let) and t.op in ("call", "star", "method") for t in walk(right))
+            if not effects:  # then it may come before the old element is read, and `a[i] += x` can be one statement
+                self.out += right
             old = self.let(self.temp(), "getitem", (array,), index, s.lineno)
-            if effects:  # Python reads the old value first
-                self.out += first
+            if effects:
+                self.out += right
             self.let(old, "iop", (old, values[0]), symbol, s.lineno)
             self.out.append(Store(array, index, old, s.lineno))
         else:
@@ -266,10 +291,9 @@ class _Lowering(Sequences):
     # Loops
 
     def loop_flags(self, s: ast.For | ast.While) -> tuple[_Loop, list[str]]:
-        self.count += 1
-        loop = _Loop(f"_break{self.count}", f"_continue{self.count}")
+        loop = _Loop(*(self.names.fresh(t, temporary=True) for t in ("_break{k}", "_continue{k}")))
         found = exits_of(s.body)
-        flags = [flag for kind, flag in [(ast.Break, loop.stop), (ast.Return, "_return")] if kind in found]
+        flags = [flag for kind, flag in [(ast.Break, loop.stop), (ast.Return, self.exit_flag)] if kind in found]
         if ast.Break in found:
             self.let(loop.stop, "copy", (Const(False),), None, s.lineno)
         return loop, flags
@@ -298,7 +322,7 @@ class _Lowering(Sequences):
             for t in walk(test_block)
         ):
             # the condition has effects, or is worth differentiating: it becomes the first part of the body
-            flag = f"_stop{self.count}"
+            flag = self.names.fresh("_stop{k}")
             self.let(flag, "copy", (Const(False),), None, s.lineno)
             inner = self.loop_body(loop, s.body, lambda: None)
             ended = [Let(flag, "copy", (Const(True),), None, s.lineno)]
@@ -313,7 +337,7 @@ class _Lowering(Sequences):
         """The `else` of a loop."""
         if not s.orelse:
             return
-        flags = [f for kind, f in [(ast.Break, loop.stop), (ast.Return, "_return")] if kind in exits_of(s.body)]
+        flags = [f for kind, f in [(ast.Break, loop.stop), (ast.Return, self.exit_flag)] if kind in exits_of(s.body)]
         if flags:
             test = ast.parse(" or ".join(flags), mode="eval").body
             left = self.let(self.temp(), "plain", tuple(flags), test, s.lineno)
@@ -387,7 +411,7 @@ def _drop_unread(body: list[Any], result: Atom) -> None:
         dead = {
             id(s)
             for s in walk(body)
-            if isinstance(s, Let) and s.target.startswith("_") and s.op in _PURE and s.target not in read
+            if isinstance(s, Let) and is_generated(s.target) and s.op in _PURE and s.target not in read
         }
         if not dead:
             return

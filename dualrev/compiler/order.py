@@ -54,10 +54,8 @@ def order_free(r: Any, s: Any, code: list[Any], crossing: set[str]) -> bool:
         view = isinstance(target, ast.Name) and base.id in of_shadow
         bases = {id(node.value) for node in ast.walk(c.value) if isinstance(node, ast.Subscript)}
         for node in ast.walk(c.value):
-            if isinstance(node, ast.Name) and node.id in {*shared, "tape", "words", "top", "KEPT"}:
+            if isinstance(node, ast.Name) and node.id in {*shared, "tape", "words", "top"}:
                 return False
-            if isinstance(node, ast.Name) and node.id.startswith("kept_"):
-                return False  # what was kept comes back in the opposite order
             if isinstance(node, ast.Name) and node.id in of_shadow and not view and id(node) not in bases:
                 return False  # a call that may do anything with it
             if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in of_shadow:

@@ -9,6 +9,8 @@ argument types, active arguments and arguments that may share memory.
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,19 +20,26 @@ from numba.core import types
 from dualrev.compiler import forward as forward_mode
 from dualrev.compiler import syntax
 from dualrev.compiler.activity import Classes
-from dualrev.compiler.code import Assign, Code, lines_of
+from dualrev.compiler.code import Assign, Code, Row, Suite, lines_of, rows_of
 from dualrev.compiler.core import Call, Const, If, Let, Node, Ref, leaves, walk, writes
+from dualrev.compiler.core.terms import Function
+from dualrev.compiler.core.typed import typed
 from dualrev.compiler.expand import Expanded, expand, is_array, is_real, is_real_array
 from dualrev.compiler.lower import lower
+from dualrev.compiler.naming import Names, renamed, words_of
+from dualrev.compiler.options import alike, declared, kept
+from dualrev.compiler.owner import owner
 from dualrev.compiler.plan import CHEAP, changed
+from dualrev.compiler.prune import prune
 from dualrev.compiler.reverse import Reverse
 from dualrev.compiler.simplify import simplify
 from dualrev.compiler.source import Source, Static, read
 from dualrev.compiler.tidy import tidy
 from dualrev.compiler.types import infer
+from dualrev.compiler.zeros import NOTHING, Known
 from dualrev.errors import ArgumentError, ArgumentNumberError, ScalarError
 
-__all__ = ["Emitted", "emit"]
+__all__ = ["Emitted", "emit", "expanded_function"]
 
 
 @dataclass
@@ -59,11 +68,17 @@ def emit(f: Any, transform: str, argnums: Any, argtypes: tuple[Any, ...]) -> Emi
     return _Module(f).root(transform, argnums, argtypes)
 
 
+def expanded_function(f: Any, argtypes: tuple[Any, ...]) -> Function:
+    """A numba function for these types of arguments, as the derivatives are made from it."""
+    e = _Module(f).entered(argtypes)
+    return typed(e, f.targetoptions.get("error_model", "python") == "python")
+
+
 class Unit:
     """The derivative of a function that another one calls: `name_forward` and `name_reverse`."""
 
-    def __init__(self, name: str, leaf_count: int) -> None:
-        self.forward_name, self.reverse_name = f"{name}_forward", f"{name}_reverse"
+    def __init__(self, forward_name: str, reverse_name: str, leaf_count: int) -> None:
+        self.forward_name, self.reverse_name = forward_name, reverse_name
         self.leaf_count = leaf_count
         self.done, self.recursive = False, False
         self._tape, self._primal = True, False
@@ -108,11 +123,38 @@ class Unit:
         return self._result_content is None or k in self._result_content
 
 
+@dataclass
+class _Function:
+    """A function of the module; its names are not those that are printed."""
+
+    name: str
+    parameters: list[str]
+    options: str
+    doc: str
+    rows: list[Row]
+    source: Source
+
+    def words(self) -> list[str]:
+        """The names in it, in their order, each once."""
+        found = dict.fromkeys(self.parameters)
+        for row in self.rows:
+            found |= dict.fromkeys(words_of(row.text))
+        return list(found)
+
+    def text(self, name: Callable[[str], str]) -> str:
+        """The text, with other names."""
+        rows = [Row(renamed(row.text, name), row.line, row.depth) for row in self.rows]
+        head = renamed(f"def {self.name}({', '.join(self.parameters)}):", name)
+        doc = re.sub(r"\w+", lambda m: name(m.group()), self.doc)
+        return "\n".join([f"@njit({self.options})", head, f'    """{doc}"""', *lines_of(rows, self.source.line)])
+
+
 class _Module:
     """A module that is being written."""
 
     def __init__(self, f: Any) -> None:
         self.f = f
+        self.names = Names()
         self.refs: dict[str, Ref] = {}
         self.sources: dict[int, Source] = {}
         self.expanded_of: dict[Any, Expanded] = {}
@@ -120,9 +162,7 @@ class _Module:
         self.settled: set[Any] = set()
         self.visited: set[Any] | None = None
         self.units: dict[Any, Unit] = {}
-        self.texts: list[str] = []
-        self.kept: set[Any] = set()
-        self.used_names: set[str] = set()
+        self.functions: list[_Function] = []
 
     # Functions in core
 
@@ -138,9 +178,14 @@ class _Module:
         """The function in expanded core; `apart` as in expand.py: of f itself it is checked, of what it calls not."""
         key = (id(f), argtypes, apart)
         if key not in self.expanded_of:
-            source = self.source(f)
-            lowered = lower(source, path, functions, self.refs)
+            source = prune(self.source(f), argtypes)
+            lowered = lower(source, path, functions, self.refs, self.names)
             typed = infer(lowered, argtypes, f.targetoptions, lambda: f.compile(argtypes))
+            signature = declared(f, argtypes)
+            if signature is not None and not alike(signature.return_type, typed.result):
+                what = f"the signature `{signature.return_type}(...)`"
+                why = f"the function computes {typed.result}, and numba converts that"
+                source.refuse(source.tree, what, why, "the conversion into the function, or no signature")
             made = expand(lowered, typed, argtypes, apart)
             simplify(made.body, leaves(made.result))
             self.expanded_of[key] = made
@@ -219,6 +264,20 @@ class _Module:
         self.effects_of[key] = made
         return made
 
+    def asks_for_layout(self, e: Expanded, seen: set[Any] | None = None) -> bool:
+        """Whether a function, or one that it calls, asks if an array is contiguous: then shadows have its strides."""
+        seen = set() if seen is None else seen
+        if e.asks_for_layout:
+            return True
+        for s in walk(e.body):
+            if isinstance(s, Call):
+                key, callee = self.callee(s, e)
+                if key not in seen:
+                    seen.add(key)
+                    if self.asks_for_layout(callee, seen):
+                        return True
+        return False
+
     def is_cheap(self, e: Expanded) -> bool:
         """Whether a function is short, without loops, arrays, and costly operations."""
         count = 0
@@ -249,23 +308,18 @@ class _Module:
         arrays = [x if isinstance(x, str) and is_array(e.types.get(x)) else None for x in inputs]
         pattern = tuple(None if x is None else numbers.setdefault(caller.classes.find(x), len(numbers)) for x in arrays)
         (f, argtypes), callee = self.callee(s, e)
-        key = (f, argtypes, flags, wanted, pattern)
+        known = caller.known_zeros.known_of(s)
+        key = (f, argtypes, flags, wanted, pattern, known)
         if key in self.units:
             unit = self.units[key]
             if not unit.done:
                 unit.recursive = True
             return unit
-        unit = self.units[key] = Unit(self.unused(s.function.value.py_func.__name__), len(inputs))
-        self.write_unit(unit, s.function.value, callee, flags, wanted, pattern)
+        called = s.function.value.py_func.__name__
+        forward, reverse = (self.names.fresh(f"{called}{{n}}_{sweep}") for sweep in ("forward", "reverse"))
+        unit = self.units[key] = Unit(forward, reverse, len(inputs))
+        self.write_unit(unit, s.function.value, callee, flags, wanted, pattern, known)
         return unit
-
-    def unused(self, base: str) -> str:
-        name, k = base, 1
-        while name in self.used_names:
-            k += 1
-            name = f"{base}_{k}"
-        self.used_names.add(name)
-        return name
 
     def reverse_of(
         self,
@@ -276,19 +330,21 @@ class _Module:
         shadowless: set[str],
         joint: bool,
         wanted: set[int] | None = None,
+        known: Known = NOTHING,
     ) -> Reverse:
         checked = f.targetoptions.get("error_model", "python") == "python"
-        return Reverse(e, lambda s: self.effects(s, e), self.unit, varied, pattern, shadowless, joint, checked, wanted)
+        effects = lambda s: self.effects(s, e)  # noqa: E731
+        return Reverse(e, effects, self.unit, varied, pattern, shadowless, joint, checked, wanted, known)
 
-    def write_unit(self, unit: Unit, f: Any, e: Expanded, flags: Any, wanted: Any, pattern: Any) -> None:
+    def write_unit(self, unit: Unit, f: Any, e: Expanded, flags: Any, wanted: Any, pattern: Any, known: Known) -> None:
         inputs = [x for p in e.parameters for x in leaves(p)]
         varied = {x for x, flag in zip(inputs, flags, strict=True) if flag}
         numbers = {x: n for x, n in zip(inputs, pattern, strict=True) if n is not None}
         shadowless = {x for x, flag, n in zip(inputs, flags, pattern, strict=True) if n is not None and not flag}
         places = [k for k, x in enumerate(leaves(e.result)) if x != Const(None)]
         chosen = {k for k, w in zip(places, wanted, strict=False) if w}
-        r = self.reverse_of(f, e, varied, numbers, shadowless, joint=False, wanted=chosen)
-        line = e.lowered.source.tree.lineno
+        r = self.reverse_of(f, e, varied, numbers, shadowless, joint=False, wanted=chosen, known=known)
+        shared = self.names.shared
         forward = r.forward()
         results = [syntax.atom(x) for x in r.result_leaves if x != Const(None)]
         reals = [x for x in r.result_leaves if x != Const(None)]
@@ -297,7 +353,6 @@ class _Module:
                 has = r.has_shadow(x)
                 results.append(ast.Name(r.cotangent(x)) if has else syntax.call("np.zeros_like", syntax.atom(x)))
         reverse = r.reverse()
-        self.kept |= r.kept
         names = {x: r.names.get(r.flow.parameters[x], x) for x in inputs}
         flagged = [x for x, flag in zip(inputs, flags, strict=True) if flag and is_array(e.types.get(x))]
         shadows = [r.cotangent(x) for x in flagged]
@@ -323,10 +378,10 @@ class _Module:
                 mine = v in r.given and v not in [r.flow.result.get(y) for y in reals[:k]]
                 name = r.names.get(v, v.variable)
                 if unit.needs_result(k):
-                    returned_arrays.append(name if mine else f"_result_{k}")
-                returned_arrays.append(r.cotangent(name) if mine else f"_d_result_{k}")
-        extra = ["tape", "KEPT"] if unit.uses_tape else []
-        cts = [f"d_result_{k}" for k, x in enumerate(r.result_leaves) if k in chosen and not self.array(x, e)]
+                    returned_arrays.append(name if mine else shared(f"_result_{k}"))
+                returned_arrays.append(r.cotangent(name) if mine else shared(f"_d_result_{k}"))
+        extra = ["tape"] if unit.uses_tape else []
+        cts = [shared(f"d_result_{k}") for k, x in enumerate(r.result_leaves) if k in chosen and not self.array(x, e)]
         given = [names[x] for k, x in enumerate(inputs) if unit.needs(k)]
         back = [
             (r.cotangent(x) if r.is_scalar(x) else "0.0")
@@ -338,13 +393,23 @@ class _Module:
         returned = f"return {', '.join(syntax.text(x) for x in results)}" if results else "return"
         name = e.lowered.source.tree.name
         if not unit.primal_suffices:
-            body = [*enter, *forward, *leave, Code(returned, 0)]
+            body = [*self.guard(unit, e), *enter, *forward, *leave, Code(returned, 0)]
             doc = f"{name}, and on the tape what {unit.reverse_name} needs."
             self.function(unit.forward_name, [*inputs, *shadows, *extra], doc, body, e, f)
-        body = [*enter, *reverse, *leave, Code(f"return {', '.join(back)}" if back else "return", 0)]
+        body = [*self.guard(unit, e), *enter, *reverse, *leave]
+        body.append(Code(f"return {', '.join(back)}" if back else "return", 0))
         doc = f"Add what the arguments of {name} contribute to its results, backwards."
         self.function(unit.reverse_name, [*given, *shadows_back, *returned_arrays, *cts, *extra], doc, body, e, f)
-        del line
+
+    def guard(self, unit: Any, e: Expanded) -> list[Any]:
+        """What a recursive function does first: its frames are larger than those of the user's function."""
+        if not unit.recursive:
+            return []
+        text = (
+            f"{e.lowered.source.tree.name}: the recursion is too deep for the stack of this thread, since a derivative"
+        )
+        text += " takes more of it than the function: write a loop, or run it where threading.stack_size is larger"
+        return [Suite("if runtime.stack_is_low():", [Code(f"raise RecursionError({text!r})", 0)], 0)]
 
     def array(self, x: Any, e: Expanded) -> bool:
         return isinstance(x, str) and is_array(e.types.get(x))
@@ -352,49 +417,55 @@ class _Module:
     # Text
 
     def options(self, f: Any) -> str:
-        options = {k: f.targetoptions[k] for k in ("fastmath", "boundscheck", "nogil") if f.targetoptions.get(k)}
-        options["error_model"] = "numpy"
+        options = kept(f) | {"error_model": "numpy"}
         return ", ".join(f"{k}={v!r}" for k, v in sorted(options.items()))
 
     def function(self, name: str, parameters: list[str], doc: str, body: list[Any], e: Expanded, f: Any) -> None:
-        source = e.lowered.source
-        lines = [f"@njit({self.options(f)})", f"def {name}({', '.join(parameters)}):", f'    """{doc}"""']
-        lines += lines_of(tidy(body), source.line)
-        self.texts.append("\n".join(lines))
+        rows = rows_of(tidy(body, self.names.is_temporary))
+        self.functions.append(_Function(name, parameters, self.options(f), doc, rows, e.lowered.source))
 
-    def text(self, doc: str) -> str:
-        """The whole module."""
-        kept = sorted(self.kept)
-        names = ", ".join(f"kept_{d}_{n}{layout.lower()}" for d, n, layout in kept)
-        head = [f'"""{doc}"""', "", "import math", "", "import numpy as np", "from numba import njit", ""]
-        head += ["from dualrev.compiler import runtime", ""]
-        text = "\n".join(head) + "\n" + "".join(f"\n{t}\n" for t in self.texts)
-        return text.replace(", KEPT", f", {names}" if names else "")
+    def text(self, doc: str) -> tuple[str, dict[str, str]]:
+        """The whole module, and the printed names of what is generated in it and not local to a function."""
+        words = {f.name: f.words() for f in self.functions}
+        outer = [*words] + [x for found in words.values() for x in found if x in self.refs]
+        printed = self.names.chosen(outer, {x for found in words.values() for x in found})
+        parts = ["import math", "", "import numpy as np", "from numba import njit", ""]
+        parts = [f'"""{doc}"""', "", *parts, "from dualrev.compiler import runtime", ""]
+        for f in self.functions:
+            taken = [*printed.values(), *words[f.name]]
+            local = {**self.names.chosen([x for x in words[f.name] if x not in printed], taken), **printed}
+            parts += ["", f.text(lambda x, local=local: local.get(x, x))]  # type: ignore[misc]
+        return "\n".join(parts) + "\n", printed
 
     # The function itself
+
+    def entered(self, argtypes: tuple[Any, ...]) -> Expanded:
+        """The function itself in expanded core, for these types of arguments."""
+        args = self.source(self.f).tree.args
+        parameters = [a.arg for a in [*args.posonlyargs, *args.args, *args.kwonlyargs]]
+        functions = {}
+        for k, (name, kind) in enumerate(zip(parameters, argtypes, strict=True)):
+            self.find_classes(kind, (("arg", k),))
+            if isinstance(kind, types.Dispatcher):
+                functions[name] = Static(kind.dispatcher, (("arg", k),))
+        return self.expanded(self.f, argtypes, (), functions)
 
     def root(self, transform: str, argnums: Any, argtypes: tuple[Any, ...]) -> Emitted:
         f = self.f
         source = self.source(f)
         tree = source.tree
-        parameters = [a.arg for a in [*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs]]
-        count = len(parameters)
+        count = len([*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs])
         primals, cts = argtypes[:count], argtypes[count:]
-        for k, kind in enumerate(primals):
-            self.find_classes(kind, (("arg", k),))
-        functions = {
-            name: Static(kind.dispatcher, (("arg", k),))
-            for k, (name, kind) in enumerate(zip(parameters, primals, strict=True))
-            if isinstance(kind, types.Dispatcher)
-        }
-        e = self.expanded(f, primals, (), functions)
+        e = self.entered(primals)
         if transform == "jvp":
             return forward_mode.root(self, e, cts or primals)
         chosen = self.chosen(transform, argnums, e, primals)
         varied = {x for k in chosen for x in leaves(e.parameters[k]) if self.differentiable(x, e)}
-        r = self.reverse_of(f, e, varied, {}, set(), joint=True)
-        self.used_names |= {tree.name}
-        name = f"{transform}_{tree.name}"
+        r = self.reverse_of(
+            f, e, varied, {}, set(), joint=True, known=NOTHING if transform == "vjp" else Known((True,))
+        )
+        shared = self.names.shared
+        name = self.names.fresh(f"{transform}_{tree.name}")
         body: list[Any] = []
         result = self.typed_result(e)
         if transform in ("grad", "value_and_grad"):
@@ -404,81 +475,83 @@ class _Module:
                 raise ScalarError.of(str(result), f"{source.file}:{tree.lineno}")
             r.seeds = [syntax.number(1.0)]
         else:
-            r.seeds = [ast.Name(f"ct_{k}") for k in range(len(r.result_leaves))]
-        line = tree.lineno
+            r.seeds = [ast.Name(shared(f"ct_{k}")) for k in range(len(r.result_leaves))]
+        before: list[Any] = []
         for x, made in zip(e.lowered.parameters, e.parameters, strict=True):
             if isinstance(made, Node):
-                self.unpack(x, made, body)
+                self.unpack(x, made, before)
         arrays = [x for x in r.leaves if is_array(e.types.get(x))]
         rebound = {t for s in walk(e.body) for t in writes(s)}
-        kept = {x: f"{x}_given" if x in rebound else x for x in arrays}  # the array that the caller has
+        kept = {x: self.names.fresh("{}_given", x) if x in rebound else x for x in arrays}  # what the caller has
         wrote = [
             x
             for x in arrays
             if any(r.classes.find(c) == r.classes.find(x) for s in walk(e.body) for c in changed(s, r.effects))
         ]
-        if wrote and len(arrays) > 1:
-            pairs = [(x, y) for k, x in enumerate(arrays) for y in arrays[k + 1 :] if x in wrote or y in wrote]
-            for x, y in pairs:
-                body.append(Code(f"runtime.check_apart({x}, {y})", 0))
-        for x in arrays:
-            if r.has_shadow(x):
-                body.append(Assign(ast.Name(r.cotangent(x)), syntax.call("np.zeros_like", ast.Name(x)), 0))
+        for x in wrote:
+            if e.types[x].layout == "A":
+                before.append(Code(f"runtime.check_spread({x})", 0))
+        for k, x in enumerate(arrays):
+            for y in arrays[k + 1 :]:
+                if x in wrote or y in wrote:
+                    before.append(Code(f"runtime.check_apart({x}, {y})", 0))
+        asks = self.asks_for_layout(e)
+        strided = {x for x in arrays if asks and e.types[x].layout == "A"}
+        finals = {x: shared(f"final_{k}") for k, x in enumerate(wrote) if r.classes.find(x) in r.restored}
+        forward = r.forward()
+        for x in finals:
             if kept[x] != x:
                 body.append(Code(f"{kept[x]} = {x}", 0))
-                if r.has_shadow(x):
-                    body.append(Code(f"d_{kept[x]} = {r.cotangent(x)}", 0))
-        forward = r.forward()
-        if r.uses_tape:
-            body += [Code("tape = runtime.new_tape()", 0)]
-            if r.own_tape:
-                body += [Code("words = runtime.words(tape)", 0), Code("top = 0", 0)]
-            body += [Code("KEPT_LISTS", 0)]
+        if r.own_tape:
+            body += [Code("words = runtime.words(tape)", 0), Code("top = 0", 0)]
         body += [Code("# the forward sweep", 0), *forward]
-        for k, x in enumerate(wrote):
-            if r.classes.find(x) in r.restored:
-                body.append(Code(f"final_{k} = {kept[x]}.copy()", 0))
-        made = {}
+        for x, final in finals.items():
+            body.append(Code(f"{final}[...] = {kept[x]}", 0))
+        results = {}
         for j, x in enumerate(r.result_leaves):
-            if isinstance(x, str) and is_array(e.types.get(x)) and r.classes.find(x) in r.restored:
-                made[x] = f"result_{j}"
-                body.append(Code(f"result_{j} = {x}.copy()", 0))
-            elif isinstance(x, str):
-                body.append(Assign(ast.Name(f"result_{j}"), ast.Name(x), 0))
-                made[x] = f"result_{j}"
+            if isinstance(x, str):
+                results[x] = shared(f"result_{j}")
+                key = r.classes.find(x) if is_array(e.types.get(x)) else None
+                copied = key is not None and key in {*r.restored, *r.parameter_classes, *r.held_classes}
+                if copied:
+                    body.append(Code(f"{results[x]} = {x}.copy()", 0))
+                else:
+                    body.append(Assign(ast.Name(results[x]), ast.Name(x), 0))
         body.append(Code("# the reverse sweep", 0))
         if transform == "vjp":
-            self.unpack_cotangent(r, e, cts[0], body)
-        reverse = r.reverse()
-        body += reverse
-        for k, x in enumerate(wrote):
-            if r.classes.find(x) in r.restored:
-                body.append(Code(f"{kept[x]}[...] = final_{k}", 0))
-        if r.uses_tape:
-            body.append(Code("runtime.free_tape(tape)", 0))
-        self.kept |= r.kept
-        gradients = [self.gradient(e.parameters[k], r, e, kept) for k in chosen]
+            self.unpack_cotangent(r, e, body)
+        body += r.reverse()
+        for x, final in finals.items():
+            body.append(Code(f"{kept[x]}[...] = {final}", 0))
+        gradients = [self.gradient(e.parameters[k], r, e, strided) for k in chosen]
         if transform != "vjp" and not isinstance(argnums, (tuple, list)):
             gradient = gradients[0]
         else:
             gradient = ast.Tuple(gradients, ast.Load())
-        value = r.tree(e.result, lambda x: ast.Name(made[x]) if x in made else syntax.atom(x))
+        value = r.tree(e.result, lambda x: ast.Name(results[x]) if x in results else syntax.atom(x))
         returned = gradient if transform == "grad" else ast.Tuple([value, gradient], ast.Load())
-        body.append(Code(f"return {syntax.text(returned)}", 0))
         given = [*e.lowered.parameters, *(["ct"] if transform == "vjp" else [])]
         doc = self.describe(transform, argnums, tree.name)
+        values = {*results.values(), *(r.cotangent(x) for x in r.leaves if r.is_scalar(x))}
+        leaves_of = [x for k in chosen for x in leaves(e.parameters[k])]
+        sweeps = self.names.fresh(f"{tree.name}{{n}}_sweeps")
+        owned = owner(r, leaves_of, finals, strided, given[len(e.lowered.parameters) :], values, returned, sweeps)
+        if owned is None:
+            body = [*before, *body, Code(f"return {syntax.text(returned)}", 0)]
+        else:
+            inner, last, code = owned
+            self.function(sweeps, inner, f"Both sweeps of {tree.name}.", [*body, *last], e, f)
+            body = [*before, *code]
         self.function(name, given, doc, body, e, f)
-        del line
         return self.finish(name, f"{doc} Made by dualrev.")
 
     def find_classes(self, kind: Any, path: tuple[Any, ...]) -> None:
         """Name the classes of named tuples among the arguments."""
         if isinstance(kind, types.BaseNamedTuple):
             cls = kind.instance_class
-            name = f"_{cls.__name__}"
-            while name in self.refs and self.refs[name].value is not cls:
-                name += "_"
-            self.refs.setdefault(name, Ref(name, cls, (*path, ("attr", "instance_class"))))
+            if all(ref.value is not cls for ref in self.refs.values()):
+                name = self.names.fresh(f"_{cls.__name__}")
+                self.refs[name] = Ref(name, cls, (*path, ("attr", "instance_class")))
         if isinstance(kind, types.BaseTuple):
             for k, part in enumerate(kind.types):
                 self.find_classes(part, (*path, ("attr", "types"), ("item", k)))
@@ -493,20 +566,10 @@ class _Module:
         return f"The value of {name}, and its derivative in the direction of the tangents."
 
     def finish(self, entry: str, doc: str) -> Emitted:
-        for d, n, layout in sorted(self.kept):
-            name = f"kept_{d}_{n}{layout.lower()}"
-            zeros = ", ".join("0" for _ in range(n))
-            made = f"np.empty(({zeros},), np.{d})" if d != "bool" else f"np.empty(({zeros},), np.bool_)"
-            if layout == "A":
-                made += "[" + ", ".join("::1" for _ in range(n)) + "]"
-            elif layout == "F" and n > 1:
-                made += ".T"
-            self.texts[-1] = self.texts[-1].replace("    KEPT_LISTS", f"    {name} = [{made}]\n    KEPT_LISTS")
-        self.texts[-1] = self.texts[-1].replace("    KEPT_LISTS\n", "")
-        text = self.text(doc)
-        used = {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
-        refs = {name: ref for name, ref in self.refs.items() if name in used}
-        return Emitted(text, entry, {n: r.path for n, r in refs.items()}, {n: r.value for n, r in refs.items()})
+        text, printed = self.text(doc)
+        refs = {printed[name]: ref for name, ref in self.refs.items() if name in printed}
+        paths, values = {n: r.path for n, r in refs.items()}, {n: r.value for n, r in refs.items()}
+        return Emitted(text, printed[entry], paths, values)
 
     def chosen(self, transform: str, argnums: Any, e: Expanded, primals: tuple[Any, ...]) -> list[int]:
         count = len(primals)
@@ -536,13 +599,13 @@ class _Module:
         """name_0, name_1 = name."""
         for k, part in enumerate(tree.parts):
             if isinstance(part, Node):
-                inner = f"{name}_{k}"
+                inner = self.names.fresh(f"{{}}_{k}", name)
                 body.append(Code(f"{inner} = {name}[{k}]", 0))
                 self.unpack(inner, part, body)
             else:
                 body.append(Code(f"{part} = {name}[{k}]", 0))
 
-    def unpack_cotangent(self, r: Reverse, e: Expanded, kind: Any, body: list[Any]) -> None:
+    def unpack_cotangent(self, r: Reverse, e: Expanded, body: list[Any]) -> None:
         """The leaves of ct: numbers are the seeds, arrays are added to the shadows."""
         count = 0
 
@@ -557,20 +620,19 @@ class _Module:
                 if r.has_shadow(tree):
                     body.append(Code(f"runtime.add_to({r.cotangent(tree)}, {text})", 0))
             elif isinstance(tree, str) and is_real(e.types.get(tree)):
-                body.append(Code(f"ct_{k} = {text}", 0))
+                body.append(Code(f"{self.names.shared(f'ct_{k}')} = {text}", 0))
 
         visit(e.result, "ct")
 
-    def gradient(self, tree: Any, r: Reverse, e: Expanded, kept: dict[str, str]) -> ast.expr:
-        """The gradient with respect to an argument, in its structure."""
+    def gradient(self, tree: Any, r: Reverse, e: Expanded, strided: set[str]) -> ast.expr:
+        """The gradient with respect to an argument, in its structure; arrays are contiguous."""
         if isinstance(tree, Node):
-            parts = [self.gradient(x, r, e, kept) for x in tree.parts]
+            parts = [self.gradient(x, r, e, strided) for x in tree.parts]
             return ast.Tuple(parts, ast.Load()) if tree.cls is None else syntax.call(tree.cls.name, *parts)
         kind = e.types.get(tree)
         if is_real_array(kind):
-            if not r.has_shadow(tree):
-                return syntax.call("np.zeros_like", ast.Name(kept[tree]))
-            return ast.Name(r.cotangent(tree) if kept[tree] == tree else f"d_{kept[tree]}")
+            name = r.cotangent(tree)
+            return syntax.name(f"{name}.copy()") if tree in strided else ast.Name(name)
         if is_real(kind):
             made: ast.expr = ast.Name(r.cotangent(tree)) if r.is_scalar(tree) else syntax.number(0.0)
             return syntax.call("np.float32", made) if kind == types.float32 else made

@@ -18,6 +18,7 @@ from dualrev.compiler.core import (
     walk,
 )
 from dualrev.compiler.expand import is_array
+from dualrev.compiler.firsts import first_stores
 from dualrev.compiler.flow import Value
 from dualrev.compiler.plan import Plan, changed, reads_memory
 from dualrev.compiler.record import Recording
@@ -42,6 +43,7 @@ class Planning(Recording):
         return {v for v in found if v.kind != "param"}
 
     def _plan(self) -> None:
+        self.firsts = first_stores(self.e, self.flow, self.classes, self.effects)
         forbidden: set[str] = set()  # classes whose elements are not read again, so that stores need not be undone
         best = self._solve(forbidden)
         for key in sorted(self.content):
@@ -125,7 +127,7 @@ class Planning(Recording):
         key = self.classes.find(s.array)
         if key in self.parameter_classes and not self.joint:
             return True
-        if key not in self.content:
+        if key not in self.content or s in self.firsts:
             return False
         place = self.flow.extent[s][0]
         if any(p < place for p in self.content[key]):
@@ -146,6 +148,10 @@ class Planning(Recording):
                 return True
         return False
 
+    def version_name(self, x: str) -> str:
+        """A name for an earlier value of a variable."""
+        return self.fresh_name("{}_{k}", x, self.e.lowered.names.is_temporary(x))
+
     def _name_values(self) -> None:
         """A name for each value that the reverse sweep uses: that of the variable, unless it is assigned again."""
         assigned: dict[str, list[int]] = {}
@@ -153,7 +159,6 @@ class Planning(Recording):
             if v.kind in ("op", "counter"):
                 assigned.setdefault(v.variable, []).append(v.position)
         self.hold = set()
-        count: dict[str, int] = {}
         parameters = {v for v in self.needs if v.kind == "param" or v in self.given}
         parameters |= {
             u for v in self.plan.again for u in self.plan.dependencies(v) if u.kind == "param" or u in self.given
@@ -163,8 +168,6 @@ class Planning(Recording):
         used = self.plan.recorded | self.plan.again | self.plan.alive | parameters
         for v in sorted(used, key=lambda v: (v.position, v.variable)):
             base = v.variable
-            if v.kind == "trips":
-                base = "trips"
             extent = (0, self.flow.clock) if v.domain is None else self.flow.extent[v.domain]
             again = v.kind != "trips" and any(
                 p > v.position and extent[0] <= p <= extent[1] for p in assigned.get(v.variable, [])
@@ -172,12 +175,7 @@ class Planning(Recording):
             if not again and v.kind != "trips":
                 self.names[v] = base
                 continue
-            while True:
-                count[base] = count.get(base, 0) + 1
-                name = f"{base}_{count[base]}"
-                if name not in self.taken and name not in self.cotangents.values():
-                    break
-            self.taken.add(name)
-            self.names[v] = name
+            is_trips = v.kind == "trips"
+            self.names[v] = self.fresh_name("trips_{k}") if is_trips else self.version_name(base)
             if again and (self.joint or (v.kind != "param" and v not in self.given)):
                 self.hold.add(v)

@@ -1,4 +1,4 @@
-"""What crosses from the forward to the reverse sweep: words on the tape, and arrays in lists.
+"""What crosses from the forward to the reverse sweep: words on the tape, and arrays.
 
 A block pushes its values at its end, all together, and the reverse of the block takes them first: so whatever happens
 in between, inner blocks and called functions included, has been taken from the tape before. Bools share a word.
@@ -14,12 +14,10 @@ from numba.core import types
 
 from dualrev.compiler import syntax
 from dualrev.compiler.code import Code, Pop, Push, Suite
-from dualrev.compiler.core import (
-    For,
-)
+from dualrev.compiler.core import Effect, For, walk
 from dualrev.compiler.expand import is_array
 from dualrev.compiler.flow import Value
-from dualrev.compiler.sweep import Sweep, flat, length_text
+from dualrev.compiler.sweep import Sweep, flat, rounds
 
 __all__ = ["Recording"]
 
@@ -29,6 +27,7 @@ class Recording(Sweep):
 
     refs: set[Value]  # arrays that the reverse sweep itself needs, ...
     shadows: set[Value]  # ... and those whose shadows it needs
+    plan: Any  # plan.Plan
     available: list[set[Value]]  # values that are there, by the blocks of the reverse sweep
 
     def kept_names(self, v: Value) -> list[str]:
@@ -36,15 +35,29 @@ class Recording(Sweep):
         found = [name] if v in self.refs or not self.has_shadow(v.variable) else []
         return [*found, self.cotangent(name)] if v in self.shadows and self.has_shadow(v.variable) else found
 
-    def kept_list(self, x: str) -> str:
-        """The list that keeps arrays of the type of x, and shadows: they are at least as contiguous."""
-        kind = self.kind(x)
-        layout = kind.layout
-        self.kept.add((str(kind.dtype), kind.ndim, layout))
-        return f"kept_{kind.dtype}_{kind.ndim}{layout.lower()}"
+    def keep(self, v: Value, line: int) -> None:
+        """Record an array."""
+        for name in self.kept_names(v):
+            self.emit(Code(f"runtime.keep(tape, {name})", line))
+
+    def held(self, v: Value, value: ast.expr) -> ast.expr:
+        """A new array; one that lives as long as the call goes to the tape, from which no exception loses it."""
+        if not self.joint or v.domain is not None or v not in self.plan.alive:
+            return value
+        self.holds += 1
+        self.held_classes.add(self.classes.find(v.variable))
+        return syntax.call("runtime.hold", ast.Name("tape"), ast.Constant(self.holds - 1), value)
+
+    def take_kept(self, v: Value, line: int) -> None:
+        """Take an array from the tape again, and its shadow: that is at least as contiguous."""
+        kind = self.kind(v.variable)
+        described = map(ast.Constant, (str(kind.dtype), kind.ndim, kind.layout))
+        made = syntax.call("runtime.kept", ast.Name("tape"), *described)
+        for name in reversed(self.kept_names(v)):
+            self.assign(name, made, line)
 
     def words(self, v: Value) -> bool:
-        """Whether a value goes to the tape's words (not to a list of arrays)."""
+        """Whether a value goes to the tape's words (not to its arrays)."""
         return not is_array(self.kind(v.variable))
 
     def flags(self, recorded: list[Value]) -> list[list[Value]]:
@@ -107,15 +120,16 @@ class Recording(Sweep):
         line = block[-1].line if block else 0
         for v in reversed(recorded):
             if is_array(self.kind(v.variable)):
-                for name in reversed(self.kept_names(v)):
-                    self.assign(name, syntax.call(f"{self.kept_list(v.variable)}.pop"), line)
+                self.take_kept(v, line)
         words = [v for v in recorded if self.words(v)]
         if words:
             self.pop_words(words, line)
         self.available[-1] |= set(recorded)
 
     def reserve(self, s: For, body: list[Any]) -> None:
-        """Make room before a loop for all that it records, so that it need not look."""
+        """Make room before a loop for all that it records, so that it need not look. One that may end before looks."""
+        if s.exits or any(isinstance(x, Effect) and x.raises for x in walk(s.body)):
+            return
         pushes: list[Push] = []
 
         def collect(code: list[Any]) -> bool:
@@ -133,9 +147,8 @@ class Recording(Sweep):
 
         if not collect(body) or not pushes:
             return
-        words = sum(len(p.words) for p in pushes)
         for p in pushes:
             p.room = False
-        size = length_text(s)
-        need = f"top + {words} * {size}" if words > 1 else f"top + {size}"
+        each = ast.Constant(sum(len(p.words) for p in pushes))
+        need = syntax.text(syntax.call("runtime.room", ast.Name("top"), each, rounds(s)))
         self.emit(Suite(f"if {need} > words.size:", [Code(f"words = runtime.grow(tape, {need})", s.line)], s.line))

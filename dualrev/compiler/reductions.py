@@ -7,7 +7,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler import syntax
-from dualrev.compiler.core import Atom, Const, Let
+from dualrev.compiler.core import Atom, Const, Let, OfElements
 from dualrev.compiler.elementwise import Elementwise
 from dualrev.compiler.expansion import dtype_name
 from dualrev.compiler.names import line_of
@@ -47,7 +47,7 @@ class Reductions(Elementwise):
         self.over(shape_of, ndim, s.line, one)
         if name == "mean":
             n = self.plain("a.size", s.line, a=shape_of)
-            made = Let(s.target, "binop", (total, n), "/", s.line)
+            made = Let(s.target, "binop", (total, n), OfElements("/"), s.line)  # that of no elements is NaN
             self.let("prim", made.args, (line_of("/"), made), s.line, target=s.target)
         else:
             self.let("copy", (total,), None, s.line, target=s.target)

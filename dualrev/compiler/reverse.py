@@ -42,7 +42,7 @@ from dualrev.compiler.core import (
 from dualrev.compiler.expand import is_array
 from dualrev.compiler.flow import Region, Value
 from dualrev.compiler.order import order_free
-from dualrev.compiler.partials import partial, scaled
+from dualrev.compiler.partials import kept_apart, partial, scaled
 from dualrev.compiler.planning import Planning
 from dualrev.compiler.sweep import if_suite, renamed, target_tree
 
@@ -218,7 +218,7 @@ class Reverse(Planning):
             return
         ct = self.d(t)
         if s.op == "prim":
-            own = None
+            own, own_apart = None, False
             line = s.info[0]
             names = dict(zip(line.parameters, s.args, strict=True))
 
@@ -233,14 +233,18 @@ class Reverse(Planning):
                 factor = partial(line, k, s.args, get)
                 if isinstance(factor, ast.Constant) and factor.value == 0.0:
                     continue
+                apart = self.known_zeros.hide(s, k)
                 if x == t:
                     own = factor if own is None else syntax.binary("+", own, factor)
+                    own_apart = own_apart or apart
                 else:
-                    self.contribute(x, scaled(factor, ct), s.line)
+                    term = scaled(factor, ct)
+                    self.contribute(x, kept_apart(ct, term) if apart else term, s.line)
             if own is None:
                 self.clear(t)
             elif not (isinstance(own, ast.Constant) and own.value == 1.0):
-                self.assign(ct, scaled(own, ct), s.line)
+                term = scaled(own, ct)
+                self.assign(ct, kept_apart(ct, term) if own_apart else term, s.line)
         elif s.op == "copy":
             if s.args[0] != t:
                 if self.is_scalar(s.args[0]):

@@ -1,9 +1,6 @@
-"""What emitted code calls: small numba functions, and the tape.
+"""What emitted code calls: small numba functions. Those of the tape are in tape.py.
 
-The tape is a block of memory outside of numba's arrays, of 64-bit words, that grows as needed: a header of three ints
-(address, words in use, words there are), and a view of the words as floats. Whole numbers are kept bit by bit. Memory
-is asked for by `realloc`, which moves large blocks without copying, and pages that are not used do not count: so what
-the tape takes is 8 bytes per recorded value.
+Whole numbers are kept on the tape bit by bit, as floats.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -16,42 +13,25 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 from dualrev import special
+from dualrev.compiler.stack import stack_is_low  # noqa: F401 - emitted code has it from here
+from dualrev.compiler.tape import (  # noqa: F401 - emitted code has them from here
+    attempt,
+    close,
+    grow,
+    hold,
+    keep,
+    kept,
+    new_tape,
+    room,
+    rounds,
+    unless_failed,
+    words,
+)
 
-_POINTER = ir.IntType(8).as_pointer()
 _INT = ir.IntType(64)
-
-
-@intrinsic
-def _reallocate(typingctx: Any, address: Any, size: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kind = ir.FunctionType(_POINTER, [_POINTER, _INT])
-        function = cgutils.get_or_insert_function(builder.module, kind, "realloc")
-        return builder.ptrtoint(builder.call(function, [builder.inttoptr(args[0], _POINTER), args[1]]), _INT)
-
-    return types.int64(types.int64, types.int64), codegen
-
-
-@intrinsic
-def _release(typingctx: Any, address: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kind = ir.FunctionType(ir.VoidType(), [_POINTER])
-        function = cgutils.get_or_insert_function(builder.module, kind, "free")
-        builder.call(function, [builder.inttoptr(args[0], _POINTER)])
-        return context.get_dummy_value()
-
-    return types.none(types.int64), codegen
-
-
-@intrinsic
-def _pointer(typingctx: Any, address: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.inttoptr(args[0], _POINTER)
-
-    return types.voidptr(types.int64), codegen
 
 
 @intrinsic
@@ -76,36 +56,15 @@ def whole(typingctx: Any, x: Any) -> Any:
 
 
 @njit
-def new_tape():
-    """An empty tape; it takes memory when the first value is recorded."""
-    return np.zeros(3, np.int64)
+def zeros_like(x):
+    """A shadow of an array."""
+    return np.zeros_like(x)
 
 
 @njit
-def words(tape):
-    """The words of a tape as an array."""
-    return numba.carray(_pointer(tape[0]), (tape[2],), np.float64)
-
-
-@njit
-def grow(tape, needed):
-    """Make room for so many words; the new array of words."""
-    room = max(needed, 2 * tape[2], 512)
-    address = _reallocate(tape[0], 8 * room)
-    if address == 0:
-        raise MemoryError("the tape of the derivative does not fit into memory")
-    tape[0] = address
-    tape[2] = room
-    return numba.carray(_pointer(address), (room,), np.float64)
-
-
-@njit
-def free_tape(tape):
-    """Give the memory back."""
-    _release(tape[0])
-    tape[0] = 0
-    tape[1] = 0
-    tape[2] = 0
+def empty_like(x):
+    """Room for a copy of an array."""
+    return np.empty_like(x)
 
 
 @njit
@@ -114,28 +73,32 @@ def range_length(start, stop, step):
     return len(range(start, stop, step))
 
 
-@njit
+# In numba's usual error model, which emitted code does not have: they raise what f raises, in numba's words. It is
+# asked for, since a function inherits that of its first caller.
+
+
+@njit(error_model="python")
 def divide(a, b):
-    """A / b, or ZeroDivisionError: what a numba function does in its usual error model."""
-    if b == 0:
-        raise ZeroDivisionError("division by zero")
+    """A / b, or ZeroDivisionError."""
     return a / b
 
 
-@njit
+@njit(error_model="python")
 def floor_divide(a, b):
     """A // b, or ZeroDivisionError."""
-    if b == 0:
-        raise ZeroDivisionError("integer division by zero")
     return a // b
 
 
-@njit
+@njit(error_model="python")
 def remainder(a, b):
     """A % b, or ZeroDivisionError."""
-    if b == 0:
-        raise ZeroDivisionError("integer modulo by zero")
     return a % b
+
+
+@njit(error_model="python")
+def power(a, b):
+    """A ** b, or ZeroDivisionError: for a whole b, which may be negative."""
+    return a**b
 
 
 @njit
@@ -177,14 +140,20 @@ def add_to(array, value):
 
 @njit
 def share(x, extreme, d_x, ct):
-    """Add ct to the elements of d_x where x has its extreme value, in equal parts."""
+    """Add ct to the elements of d_x where x has its extreme value, in equal parts; that may be NaN."""
     count = 0
     for value in x.flat:
-        if value == extreme:
+        if is_extreme(value, extreme):
             count += 1
     for index, value in np.ndenumerate(x):
-        if value == extreme:
+        if is_extreme(value, extreme):
             d_x[index] += ct / count
+
+
+@njit
+def is_extreme(value, extreme):
+    """Whether an element has the extreme value: NaN is one if it is there."""
+    return value == extreme or (value != value and extreme != extreme)
 
 
 @njit
@@ -202,6 +171,22 @@ def extent(a):
 
 
 @njit
+def strided_zeros(x):
+    """Zeros with the shape and the strides of x: a view of x is contiguous where the same view of these is."""
+    if x.size == 0:
+        return np.lib.stride_tricks.as_strided(np.zeros(1, x.dtype), x.shape, x.strides)
+    before, after = 0, 0  # the bytes of elements on both sides of the first one
+    for k in range(x.ndim):
+        reach = (x.shape[k] - 1) * x.strides[k]
+        if reach > 0:
+            after += reach
+        else:
+            before -= reach
+    memory = np.zeros((before + after) // x.itemsize + 1, x.dtype)
+    return np.lib.stride_tricks.as_strided(memory[before // x.itemsize :], x.shape, x.strides)
+
+
+@njit
 def check_apart(a, b):
     """ValueError if two arrays, one of which is written, may share memory."""
     if a.size > 0 and b.size > 0:
@@ -209,6 +194,22 @@ def check_apart(a, b):
         low_b, high_b = extent(b)
         if low_a < high_b and low_b < high_a:
             raise ValueError("two arguments share memory and one of them is written: pass a copy of one")
+
+
+@njit
+def check_spread(a):
+    """ValueError if elements of an array that is written may share memory: every axis has to step over the inner ones.
+
+    (There are a few arrays that this refuses without need, such as one of shape (3, 2) with strides 2 and 3.)
+    """
+    if a.size > 0:
+        for k in range(a.ndim):
+            within = a.itemsize
+            for j in range(a.ndim):
+                if (abs(a.strides[j]), j) < (abs(a.strides[k]), k):
+                    within += (a.shape[j] - 1) * abs(a.strides[j])
+            if a.shape[k] > 1 and abs(a.strides[k]) < within:
+                raise ValueError("an argument shares memory with itself and is written: pass a copy of it")
 
 
 @njit
@@ -289,11 +290,19 @@ def new_tangent(x, t_x):
 
 
 @njit
+def strided_tangent(x, t_x):
+    """The same with the strides of x."""
+    made = strided_zeros(x)
+    made[...] = tangent(x, t_x)
+    return made
+
+
+@njit
 def at_extreme(x, extreme, t_x):
     """The mean of the tangents of those elements of x that have its extreme value."""
     count, total = 0, 0.0
     for index, value in np.ndenumerate(x):
-        if value == extreme:
+        if is_extreme(value, extreme):
             count += 1
             total += t_x[index]
     return total / count if count else 0.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-import re
+import enum
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -11,33 +11,27 @@ from typing import Any
 import numpy as np
 
 from dualrev.compiler.core import Atom, Const, Let, Ref
+from dualrev.compiler.naming import Names
 from dualrev.compiler.source import Source, Static, is_numba_function, unlifted
 
 __all__ = ["Scope"]
-
-#: Names that emitted code has for itself.
-_RESERVED = re.compile(
-    r"(math|np|numba|njit|runtime|tape|words|top|ct|BASE|KEPT)_*|(d_)?(result|final|ct|trips)_\d+_*|kept_.*|[dt]_.*"
-)
-_BUILTINS = {"abs", "bool", "divmod", "float", "int", "len", "max", "min", "pow", "print", "range", "round", "sum"}
 
 
 class Scope:
     """What a function's names mean, and the statements that are written."""
 
     def __init__(
-        self, source: Source, path: tuple[Any, ...], functions: dict[str, Static], refs: dict[str, Ref]
+        self, source: Source, path: tuple[Any, ...], functions: dict[str, Static], refs: dict[str, Ref], names: Names
     ) -> None:
-        self.source, self.path, self.functions, self.refs = source, path, functions, refs
+        self.source, self.path, self.functions, self.refs, self.names = source, path, functions, refs, names
         self.out: list[Any] = []
-        self.count = 0
+        self.calls: list[Static] = []
         args = source.tree.args
         if args.vararg or args.kwarg:
             self.refuse(source.tree, "*args or **kwargs", "the number of arguments is not known", "every argument")
         self.parameters = [a.arg for a in [*args.posonlyargs, *args.args, *args.kwonlyargs]]
         self.assigned = self.assigned_in(source.tree.body)
         self.locals = {*self.parameters, *self.assigned}
-        self.own_names: dict[str, str] = {}
 
     def refuse(self, node: Any, what: str, why: str, instead: str) -> Any:
         """UnsupportedError for a construct."""
@@ -45,19 +39,11 @@ class Scope:
 
     def name(self, name: str) -> str:
         """What a variable of the user's is called here."""
-        if name not in self.own_names:
-            made = name
-            if name.startswith("_") or _RESERVED.fullmatch(name) or name in _BUILTINS:
-                made = f"u_{name.lstrip('_')}"
-                while made in self.locals or made in self.own_names.values():
-                    made += "_"
-            self.own_names[name] = made
-        return self.own_names[name]
+        return self.names.user(name)
 
     def temp(self) -> str:
         """A new name."""
-        self.count += 1
-        return f"_{self.count}"
+        return self.names.temporary()
 
     @staticmethod
     def assigned_in(body: list[ast.stmt]) -> set[str]:
@@ -82,7 +68,7 @@ class Scope:
             return found
         if isinstance(node, ast.Attribute):
             base = self.static(node.value)
-            if base is not None and isinstance(base.value, ModuleType):
+            if base is not None and isinstance(base.value, (ModuleType, enum.EnumMeta)):
                 if not hasattr(base.value, node.attr):
                     self.refuse(node, f"{base.value.__name__}.{node.attr}", "it does not exist", "a name that does")
                 found = Static(getattr(base.value, node.attr), (*base.path, ("attr", node.attr)))
@@ -99,7 +85,9 @@ class Scope:
     def constant(self, node: ast.AST, static: Static) -> Atom:
         """A static value as an atom."""
         x = static.value
-        if x is None or isinstance(x, (bool, int, str)) or type(x) is float:
+        if isinstance(x, enum.IntEnum):
+            return Const(int(x))  # as numba does
+        if x is None or (isinstance(x, (bool, int, str)) and not isinstance(x, enum.Enum)) or type(x) is float:
             return Const(x)
         if isinstance(x, np.float64):
             return Const(float(x))
@@ -115,13 +103,11 @@ class Scope:
     def ref(self, static: Static) -> Ref:
         """The name under which the emitted module knows a value of the user's program."""
         base = "_" + next((str(s[1]) for s in reversed(static.path) if isinstance(s[1], str)), "value")
-        for k in range(1, 1000):
-            name = base if k == 1 else f"{base}{k}"
-            if name not in self.refs:
-                self.refs[name] = Ref(name, static.value, static.path)
-            if self.refs[name].value is static.value:
-                return self.refs[name]
-        raise AssertionError
+        found = next((ref for ref in self.refs.values() if ref.value is static.value), None)
+        if found is None:
+            name = self.names.fresh(base)
+            found = self.refs[name] = Ref(name, static.value, static.path)
+        return found
 
     # Writing
 

@@ -24,6 +24,7 @@ from dualrev.compiler.core import (
     If,
     Let,
     Node,
+    OfElements,
     Ref,
     Store,
     While,
@@ -34,8 +35,9 @@ from dualrev.compiler.core import (
 )
 from dualrev.compiler.expand import Expanded, is_array, is_real, is_real_array
 from dualrev.compiler.flow import Flow, Region, Value
+from dualrev.compiler.zeros import NOTHING, Known, Zeros
 
-__all__ = ["Sweep", "flat", "if_suite", "length_text", "range_text", "renamed", "target_tree"]
+__all__ = ["Sweep", "flat", "if_suite", "range_text", "renamed", "rounds", "target_tree"]
 
 
 class Sweep:
@@ -47,6 +49,8 @@ class Sweep:
     recorded_in: dict[int, list[Value]]  # block -> the values that it records
     own_tape: bool  # whether the function itself records words
     uses_tape: bool  # whether it takes a tape
+    holds: int  # how many arrays the tape holds without recording them, ...
+    held_classes: set[str]  # ... and their classes
     planning: bool  # whether the reverse sweep is written only to see what it asks for
 
     def __init__(
@@ -60,6 +64,7 @@ class Sweep:
         joint: bool,
         checked_division: bool,
         wanted: set[int] | None = None,
+        known: Known = NOTHING,
     ) -> None:
         self.e, self.effects, self.callee, self.joint = e, effects, callee, joint
         self.checked_division = checked_division
@@ -72,7 +77,8 @@ class Sweep:
         useful |= set() if joint else arrays
         self.activity = Activity(e, self.classes, effects, varied, useful, shadowless)
         self.flow = Flow(self.leaves, e.body, self.result_leaves)
-        self.taken = set(e.types) | set(self.leaves) | set(e.lowered.refs)
+        self.known_zeros = Zeros(e.body, self.leaves, self.result_leaves, self.activity, effects, known)
+        self.fresh_name = e.lowered.names.fresh
         self.parameter_classes = {self.classes.find(x) for x in arrays}
         self.content: dict[str, set[int]] = {}  # class -> where the reverse sweep needs its elements as they were
         self.names: dict[Value, str] = {}
@@ -82,8 +88,8 @@ class Sweep:
         self.needed_parameters: set[str] = set()
         self.given = self._given_results()
         self.needed_results: set[Value] = set()
-        self.kept: set[Any] = set()
-        self.seeds: list[ast.expr] = [ast.Name(f"d_result_{k}") for k in range(len(self.result_leaves))]
+        shared = e.lowered.names.shared
+        self.seeds: list[ast.expr] = [ast.Name(shared(f"d_result_{k}")) for k in range(len(self.result_leaves))]
         self._plan()
 
     def same(self, x: str, key: str) -> bool:
@@ -102,10 +108,7 @@ class Sweep:
     def cotangent(self, x: str) -> str:
         """The name of the cotangent of a variable, or of the shadow of an array."""
         if x not in self.cotangents:
-            name = f"d_{x.lstrip('_')}"
-            while name in self.taken or name in self.cotangents.values():
-                name += "_"
-            self.cotangents[x] = name
+            self.cotangents[x] = self.fresh_name("d_{}", x, self.e.lowered.names.is_temporary(x))
         return self.cotangents[x]
 
     def d(self, x: str) -> ast.expr:
@@ -148,10 +151,10 @@ class Sweep:
     def to_words(self, recorded: list[Value]) -> list[ast.expr]:
         raise NotImplementedError
 
-    def kept_names(self, v: Value) -> list[str]:
+    def keep(self, v: Value, line: int) -> None:
         raise NotImplementedError
 
-    def kept_list(self, x: str) -> str:
+    def held(self, v: Value, value: ast.expr) -> ast.expr:
         raise NotImplementedError
 
     def reserve(self, s: For, body: list[Any]) -> None:
@@ -161,7 +164,7 @@ class Sweep:
 
     def forward(self) -> list[Any]:
         """The code of the forward sweep."""
-        self.out = []
+        self.out, self.holds, self.held_classes = [], 0, set()
         for x in self.leaves:
             self.hold_value(self.flow.parameters[x], self.e.lowered.source.tree.lineno)
         self.forward_block(self.e.body)
@@ -191,8 +194,7 @@ class Sweep:
             self.emit(Push(words, line))
         for v in recorded:
             if is_array(self.kind(v.variable)):
-                for name in self.kept_names(v):
-                    self.emit(Code(f"{self.kept_list(v.variable)}.append({name})", line))
+                self.keep(v, line)
 
     def forward_statement(self, s: Any) -> None:
         if isinstance(s, Let):
@@ -213,25 +215,31 @@ class Sweep:
             if branches[0] or branches[1]:
                 self.emit(if_suite(syntax.atom(s.test), branches[0], branches[1], s.line))
             for v in self.flow.joins[s].values():
+                self.hold_array(v, s.line)
                 self.hold_value(v, s.line)
         elif isinstance(s, (For, While)):
             self.forward_loop(s)
         elif isinstance(s, Effect):
-            if s.raises and self.uses_tape:
-                self.emit(Code("runtime.free_tape(tape)", s.line))
             self.emit(Code(syntax.effect(s, syntax.atom), s.line))
         else:
             self.forward_call(s)
 
     def forward_let(self, s: Let) -> None:
-        self.assign(s.target, self.primal(s), s.line)
+        value = self.primal(s)
+        lent = s.op in ("copy", "view") and self.classes.find(s.target) in self.parameter_classes
+        array = is_array(self.kind(s.target)) and not lent
+        v = self.flow.made[s][s.target]
+        self.assign(s.target, self.held(v, value) if array else value, s.line)
         if self.has_shadow(s.target):
-            self.assign(self.cotangent(s.target), self.shadow(s, syntax.atom, self.cotangent), s.line)
+            value = self.shadow(s, syntax.atom, self.cotangent)
+            self.assign(self.cotangent(s.target), self.held(v, value) if array else value, s.line)
 
     def primal(self, s: Let, sub: Callable[[Any], ast.expr] = syntax.atom, repeat: bool = False) -> ast.expr:
         """The expression of an operation; a division that f would refuse is refused, unless it is repeated."""
+        refuses = self.checked_division and not repeat
         if s.op == "prim":
             inner = s.info[1]
+            refuses = refuses and not isinstance(inner.info, OfElements)
             tree = syntax.expression(
                 Let(s.target, inner.op if inner.op != "iop" else "binop", s.args, inner.info, s.line), sub
             )
@@ -247,8 +255,9 @@ class Sweep:
             tree = syntax.call(s.info[0], *(sub(x) for x in s.args))
         else:
             tree = syntax.expression(s, sub)
-        if self.checked_division and not repeat:
-            tree = _Checked().visit(tree)
+        if refuses:
+            real = s.op == "prim" and len(s.args) == 2 and is_real(self.kind(s.args[1]))
+            tree = _Checked(powers=not real).visit(tree)
         return tree
 
     def shadow(self, s: Let, sub: Callable[[Any], ast.expr], shadow_of: Callable[[str], str]) -> ast.expr:
@@ -295,6 +304,7 @@ class Sweep:
             self.reserve(s, body)
         self.emit(Suite(header, body, s.line, loop=True))
         for v in self.flow.afters[s].values():
+            self.hold_array(v, s.line)
             self.hold_value(v, s.line)
 
     def forward_call(self, s: Call) -> None:
@@ -314,6 +324,16 @@ class Sweep:
                 [t for t in s.targets if self.has_shadow(t)],
             ),
         )
+        for v in self.flow.made[s].values():
+            self.hold_array(v, s.line)
+
+    def hold_array(self, v: Value, line: int) -> None:
+        """An array that a call has made, or a branch, or the last round of a loop, and its shadow."""
+        if is_array(self.kind(v.variable)):
+            for name in [v.variable, self.cotangent(v.variable)][: 1 + self.has_shadow(v.variable)]:
+                held = self.held(v, ast.Name(name))
+                if not isinstance(held, ast.Name):
+                    self.assign(name, held, line)
 
     def shares(self, x: Any) -> bool:
         """Whether an argument may share memory with arrays that have shadows."""
@@ -331,7 +351,7 @@ class Sweep:
     def with_tape(self, unit: Any, line: int, work: Callable[[list[ast.expr]], None]) -> None:
         extra: list[ast.expr] = []
         if unit.uses_tape:
-            extra = [ast.Name("tape"), ast.Name("KEPT")]
+            extra = [ast.Name("tape")]
             if self.own_tape:
                 self.emit(Code("tape[1] = top", line))
         work(extra)
@@ -375,12 +395,7 @@ class Sweep:
     def fresh(self, base: str) -> str:
         if self.planning:
             return base
-        name, k = f"_{base}", 1
-        while name in self.taken:
-            k += 1
-            name = f"_{base}{k}"
-        self.taken.add(name)
-        return name
+        return self.fresh_name(f"_{base}{{k}}", temporary=base == "d")
 
     def inside(self, region: Region, loop: Any) -> bool:
         r: Region | None = region
@@ -392,15 +407,24 @@ class Sweep:
 
 
 class _Checked(ast.NodeTransformer):
-    """Divisions that raise ZeroDivisionError, as the function does; emitted code itself follows IEEE."""
+    """Divisions that raise ZeroDivisionError, as the function does; emitted code itself follows IEEE.
 
-    _NAMES = {ast.Div: "divide", ast.FloorDiv: "floor_divide", ast.Mod: "remainder"}  # noqa: RUF012
+    `powers` says that exponents may be whole numbers: with these, 0 has no negative powers.
+    """
+
+    _NAMES = {ast.Div: "divide", ast.FloorDiv: "floor_divide", ast.Mod: "remainder", ast.Pow: "power"}  # noqa: RUF012
+
+    def __init__(self, powers: bool) -> None:
+        self.powers = powers
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         left, right = self.visit(node.left), self.visit(node.right)
         name = self._NAMES.get(type(node.op))
-        constant = isinstance(right, ast.Constant) and bool(right.value)
-        if name is None or constant:
+        if isinstance(node.op, ast.Pow):
+            safe = not self.powers or isinstance(right, ast.Constant)  # a negative constant is no Constant: -(1)
+        else:
+            safe = isinstance(right, ast.Constant) and bool(right.value)
+        if name is None or safe:
             return ast.BinOp(left, node.op, right)
         return syntax.call(f"runtime.{name}", left, right)
 
@@ -429,12 +453,11 @@ def range_text(start: Any, stop: Any, step: Any) -> str:
     return ", ".join(texts)
 
 
-def length_text(s: For) -> str:
-    """How many iterations a loop may have."""
-    start, stop, step = (syntax.text(syntax.atom(x)) for x in (s.start, s.stop, s.step))
+def rounds(s: For) -> ast.expr:
+    """How many iterations a loop may have; what is negative is none."""
     if s.start == Const(0) and s.step == Const(1):
-        return f"max({stop}, 0)"
-    return f"runtime.range_length({start}, {stop}, {step})"
+        return syntax.atom(s.stop)
+    return syntax.call("runtime.rounds", *map(syntax.atom, (s.start, s.stop, s.step)))
 
 
 def renamed(tree: Any, names: dict[str, str]) -> Any:

@@ -18,7 +18,9 @@ Sub = Callable[[Any], ast.expr]
 
 
 def name(text: str) -> ast.expr:
-    """A name, or a dotted one."""
+    """A name, or a dotted one, or any expression."""
+    if text.isidentifier():
+        return ast.Name(text)
     return ast.parse(text, mode="eval").body
 
 

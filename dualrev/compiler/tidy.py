@@ -8,44 +8,139 @@ nothing reads go. What numba compiles is the same; what people read is closer to
 from __future__ import annotations
 
 import ast
+import bisect
 import re
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Callable
 from typing import Any
 
 from dualrev.compiler import syntax
 from dualrev.compiler.code import Assign, Code, Pop, Push, Suite
+from dualrev.compiler.naming import readable
 
 __all__ = ["tidy"]
 
-_GENERATED = re.compile(r"_(\d+|t\d+|d\d*|\d+_\d+_?)|d_t?\d+_*|d_\d+_\d+_*|_(break|continue)\d+")
 _PURE = re.compile(
-    r"math\.\w+|np\.(?!empty|zeros|ones|dot)\w+|abs|min|max|int|float|bool|len|runtime\.(range_length|bits|whole)"
+    r"math\.\w+|np\.(?!empty|zeros|ones|dot)\w+|abs|min|max|int|float|bool|len|runtime\.(range_length|bits|whole|room|rounds)"
 )
 _WIDE = 88
 
 
-def tidy(code: list[Any]) -> list[Any]:
+def tidy(code: list[Any], is_temporary: Callable[[str], bool]) -> list[Any]:
     """The shorter code; the statements are changed in place."""
-    while _round(code):
+    while _Round(code, is_temporary).block(code):
         pass
     return code
 
 
-def _round(code: list[Any]) -> bool:
-    reads: Counter[str] = Counter()
-    writes: Counter[str] = Counter()
-    for s in _all(code):
-        reads.update(_reads(s))
-        writes.update(_writes(s))
-    return _block(code, reads, writes)
+class _Round:
+    """One look at everything: which statements read and write a name, and where they stand in the program."""
 
+    def __init__(self, code: list[Any], is_temporary: Callable[[str], bool]) -> None:
+        self.is_temporary = is_temporary
+        self.readers: dict[str, Counter[Any]] = defaultdict(Counter)
+        self.written: dict[str, list[int]] = defaultdict(list)  # positions, in order
+        self.at: dict[Any, int] = {}
+        self.last: dict[Any, int] = {}  # the position of the last statement inside
+        self.block_of: dict[Any, list[Any]] = {}
+        self.memory: list[int] = []  # where memory may change
+        self.number(code)
 
-def _all(code: list[Any]) -> Any:
-    for s in code:
-        yield s
-        if isinstance(s, Suite):
-            yield from _all(s.body)
-            yield from _all(s.orelse)
+    def number(self, code: list[Any]) -> None:
+        for s in code:
+            self.at[s], self.block_of[s] = len(self.at), code
+            self.enter(s)
+            for name in _writes(s):
+                self.written[name].append(self.at[s])
+            if isinstance(s, Suite):
+                self.number(s.body)
+                self.number(s.orelse)
+            self.last[s] = len(self.at) - 1
+
+    def enter(self, s: Any) -> None:
+        """Note what a statement reads, and whether it changes memory."""
+        for name in _reads(s):
+            self.readers[name][s] += 1
+        if _changes_memory(s) and not self.between(self.memory, self.at[s] - 1, self.at[s]):
+            bisect.insort(self.memory, self.at[s])
+
+    def leave(self, s: Any) -> None:
+        """Forget what a statement reads."""
+        for name in set(_reads(s)):
+            del self.readers[name][s]
+
+    def drop(self, code: list[Any], k: int) -> None:
+        s = code.pop(k)
+        self.leave(s)
+        self.written[s.target.id].remove(self.at[s])
+
+    def between(self, positions: list[int], first: int, last: int) -> bool:
+        """Whether one of the positions lies after `first` and not after `last`."""
+        return bisect.bisect_right(positions, first) < bisect.bisect_right(positions, last)
+
+    def block(self, code: list[Any]) -> bool:
+        """Shorten a block; whether anything has changed."""
+        changed = False
+        for s in code:
+            if isinstance(s, Suite):
+                changed |= self.block(s.body)
+                changed |= self.block(s.orelse)
+        end = self.last[code[-1]] if code else 0
+        k = 0
+        while k < len(code):
+            s = code[k]
+            if isinstance(s, Assign) and s.op == "=" and isinstance(s.target, ast.Name):
+                name = s.target.id
+                if self.is_temporary(name) and self.can_go(code, k, s, name, end):
+                    self.drop(code, k)
+                    changed = True
+                    continue
+            k += 1
+        return changed
+
+    def can_go(self, code: list[Any], k: int, s: Assign, name: str, end: int) -> bool:
+        """Whether nothing needs a statement any more, after its value has been put where its name was read."""
+        count = self.readers[name].total()
+        if count == 0:
+            return _is_pure(s.value)
+        if len(self.written[name]) != 1:
+            return False
+        return self.same(s, name, end) or (count == 1 and self.inline(code, k, s, name))
+
+    def same(self, s: Assign, name: str, end: int) -> bool:
+        """Use the other name, or the constant, for a name that stands for it; whether that was possible."""
+        if not isinstance(s.value, (ast.Name, ast.Constant)):
+            return False
+        here, readers = self.at[s], list(self.readers[name])
+        if not all(here < self.at[t] <= end and _can_put(t) for t in readers):
+            return False  # it is read elsewhere, too
+        if isinstance(s.value, ast.Name):
+            written = self.written[s.value.id]
+            if len(written) > 1 or self.between(written, here, end):
+                return False
+        for t in readers:
+            self.put(t, name, s.value)
+        return True
+
+    def inline(self, code: list[Any], k: int, s: Assign, name: str) -> bool:
+        """Put the value of code[k] where its name is read; whether that was possible."""
+        (t,) = self.readers[name]
+        here, there = self.at[s], self.at[t]
+        if self.block_of[t] is not code or there < here:
+            return False
+        if not _is_pure(s.value) and t is not code[k + 1]:
+            return False
+        if any(self.between(self.written[x], here, there - 1) for x in _names(s.value)):
+            return False
+        if _reads_memory(s.value) and self.between(self.memory, here, there - 1):
+            return False
+        return _in_order(t, s.value) and self.put(t, name, s.value)
+
+    def put(self, t: Any, name: str, value: ast.expr) -> bool:
+        self.leave(t)
+        done = _put(t, name, value)
+        self.enter(t)
+        return done
 
 
 def _names(tree: ast.AST) -> list[str]:
@@ -105,78 +200,8 @@ def _reads_memory(value: ast.expr) -> bool:
     return any(isinstance(n, (ast.Subscript, ast.Call)) for n in ast.walk(value))
 
 
-def _block(code: list[Any], reads: Counter[str], writes: Counter[str]) -> bool:
-    changed = False
-    for s in code:
-        if isinstance(s, Suite):
-            changed |= _block(s.body, reads, writes)
-            changed |= _block(s.orelse, reads, writes)
-    k = 0
-    while k < len(code):
-        s = code[k]
-        if (
-            isinstance(s, Assign)
-            and s.op == "="
-            and isinstance(s.target, ast.Name)
-            and _GENERATED.fullmatch(s.target.id)
-        ):
-            name = s.target.id
-            dead = reads[name] == 0 and _is_pure(s.value)
-            if not dead and writes[name] == 1 and _same(code, k, s, reads, writes):
-                del code[k]
-                changed = True
-                continue
-            if dead or (reads[name] == 1 and writes[name] == 1 and _inline(code, k, s)):
-                if dead:
-                    reads.subtract(_names(s.value))
-                del code[k]
-                changed = True
-                continue
-        k += 1
-    return changed
-
-
-def _same(code: list[Any], k: int, s: Assign, reads: Counter[str], writes: Counter[str]) -> bool:
-    """Use the other name, or the constant, for a name that stands for it; whether that was possible."""
-    assert isinstance(s.target, ast.Name)
-    name = s.target.id
-    if not isinstance(s.value, (ast.Name, ast.Constant)):
-        return False
-    rest = list(_all(code[k + 1 :]))
-    if sum(_reads(t).count(name) for t in rest) != reads[name]:
-        return False  # it is read elsewhere, too
-    if isinstance(s.value, ast.Name):
-        other = s.value.id
-        if writes[other] > 1 or any(other in _writes(t) for t in rest):
-            return False
-        reads[other] += reads[name] - 1
-    if not all(_can_put(t) for t in rest if name in _reads(t)):
-        return False
-    for t in rest:
-        if name in _reads(t):
-            _put(t, name, s.value)
-    return True
-
-
 def _can_put(t: Any) -> bool:
     return isinstance(t, (Assign, Push)) or (isinstance(t, Suite) and not t.header.startswith("while"))
-
-
-def _inline(code: list[Any], k: int, s: Assign) -> bool:
-    """Put the value of code[k] where its name is read; whether that was possible."""
-    assert isinstance(s.target, ast.Name)
-    name, inputs, memory = s.target.id, set(_names(s.value)), _reads_memory(s.value)
-    if not _is_pure(s.value) and (k + 1 >= len(code) or name not in _reads(code[k + 1])):
-        return False
-    for t in code[k + 1 :]:
-        if name in _reads(t):
-            return _in_order(t, s.value) and _put(t, name, s.value)
-        inner = [t, *_all([t])]
-        if any(inputs & set(_writes(u)) for u in inner) or (memory and any(_changes_memory(u) for u in inner)):
-            return False
-        if any(name in _reads(u) for u in inner):
-            return False
-    return False
 
 
 def _in_order(t: Any, value: ast.expr) -> bool:
@@ -214,7 +239,7 @@ def _put(t: Any, name: str, value: ast.expr) -> bool:
             return False
         made = syntax.substitute(t.value, sub)
         target = syntax.substitute(t.target, sub) if isinstance(t.target, ast.Subscript) else t.target
-        if not short and len(ast.unparse(made)) + len(ast.unparse(target)) > _WIDE:
+        if not short and len(readable(ast.unparse(made) + ast.unparse(target))) > _WIDE:
             return False
         t.value, t.target = made, target
         return True
@@ -230,7 +255,7 @@ def _put(t: Any, name: str, value: ast.expr) -> bool:
             text = f"if {ast.unparse(syntax.substitute(header.test, sub))}:"
         else:
             return False
-        if not short and len(text) > _WIDE:
+        if not short and len(readable(text)) > _WIDE:
             return False
         t.header = text
         return True

@@ -21,10 +21,12 @@ from numba.core.compiler_machinery import AnalysisPass, register_pass
 from numba.core.errors import NumbaError, NumbaPerformanceWarning
 from numba.core.registry import cpu_target
 from numba.core.typed_passes import NopythonTypeInference
+from numba.core.untyped_passes import InlineInlinables
 
 from dualrev.compiler import runtime, syntax
 from dualrev.compiler.core import Const, Effect, For, If, Let, Slice, Store, While
 from dualrev.compiler.lower import Lowered
+from dualrev.compiler.naming import readable
 
 __all__ = ["Typed", "infer"]
 
@@ -44,10 +46,11 @@ class _Stop(AnalysisPass):
 
 
 class _Inference(compiler.CompilerBase):
-    """numba's compiler up to type inference."""
+    """numba's compiler up to type inference; what it would copy into the program stays a call."""
 
     def define_pipelines(self) -> list[Any]:
         passes = compiler.DefaultPassBuilder.define_untyped_pipeline(self.state)
+        passes.passes = [(made, name) for made, name in passes.passes if made is not InlineInlinables]
         passes.add_pass(NopythonTypeInference, "type inference")
         passes.add_pass(_Stop, "stop")
         passes.finalize()
@@ -116,7 +119,8 @@ def _refusing(lowered: Lowered, places: Any, compile_itself: Callable[[], object
         found = re.findall(r'File "<A-normal form[^"]*", line (\d+)', str(error))
         statement = next((places[int(n)][0][0] for n in found if int(n) in places), None)
         line = getattr(statement, "line", lowered.source.tree.lineno)
-        lowered.source.refuse(line, "this line", f"the compiler cannot type it ({reason})", "it in several steps")
+        why = f"the compiler cannot type it ({readable(reason)})"
+        lowered.source.refuse(line, "this line", why, "it in several steps")
 
 
 # The program as text, one operation per line
@@ -143,8 +147,8 @@ def _program(lowered: Lowered) -> tuple[list[str], dict[int, list[tuple[Any, str
                 put(depth, f"{s.target} {s.info}= {syntax.text(syntax.atom(s.args[1]))}", s, "all")
             else:
                 put(depth, f"{s.target} = {syntax.text(syntax.expression(s, syntax.atom))}", s, "all")
-            if s.target == "_result":  # so that numba sees no path on which it is not defined
-                lines.append("    " * depth + "return _result")
+            if s.target == lowered.exit_value:  # so that numba sees no path on which it is not defined
+                lines.append("    " * depth + f"return {s.target}")
         elif isinstance(s, Store):
             target = syntax.text(syntax.subscript(syntax.atom(s.array), s.index, syntax.atom))
             put(depth, f"{target} = {syntax.text(syntax.atom(s.value))}", s, "all")
@@ -152,7 +156,7 @@ def _program(lowered: Lowered) -> tuple[list[str], dict[int, list[tuple[Any, str
             put(depth, syntax.effect(s, syntax.atom), s, "all")
         elif isinstance(s, If):
             put(depth, f"if {syntax.text(syntax.atom(s.test))}:", s, "all")
-            if s.test == "_return":
+            if s.test == lowered.exit_flag:
                 lines.append("    " * (depth + 1) + "raise RuntimeError")
             else:
                 block(s.then, depth + 1)
@@ -179,7 +183,7 @@ def _program(lowered: Lowered) -> tuple[list[str], dict[int, list[tuple[Any, str
             lines.append("    " * (depth + 1) + "break")
 
     block(lowered.body, 1)
-    if lowered.result == "_result":
+    if lowered.result == lowered.exit_value:
         lines.append("    raise RuntimeError")
     else:
         put(1, f"return {syntax.text(syntax.atom(lowered.result))}", lowered, "result")
@@ -230,9 +234,9 @@ def _webs(lowered: Lowered, argtypes: tuple[Any, ...], places: Any, func_ir: Any
             versions.setdefault(version.split(".")[0], []).append(version)
     of: dict[str, Any] = {}
     new: dict[tuple[str, str], str] = {}
-    versions.pop("_result", None)
-    if lowered.result == "_result":
-        of["_result"] = types.unliteral(result)
+    versions.pop(lowered.exit_value, None)
+    if lowered.result == lowered.exit_value:
+        of[lowered.exit_value] = types.unliteral(result)
     for variable, names in versions.items():
         kinds: dict[str, list[Any]] = {}
         for version in names:
@@ -242,10 +246,8 @@ def _webs(lowered: Lowered, argtypes: tuple[Any, ...], places: Any, func_ir: Any
             of[variable] = next(iter(unified.values()))
             continue
         first = sets.find(variable)
-        for k, web in enumerate(sorted(unified, key=lambda w: w != first)):
-            split = variable if web == first else f"{variable}_{k + 1}"
-            while split != variable and (split in versions or split in of):
-                split += "_"
+        for web in sorted(unified, key=lambda w: w != first):
+            split = variable if web == first else lowered.names.fresh("{}_{k}", variable)
             new[variable, web] = split
             of[split] = unified[web]
     for name, kind in zip(lowered.parameters, argtypes, strict=True):

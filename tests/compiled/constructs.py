@@ -19,6 +19,7 @@ from compiled import (
     constructs_order,
     constructs_raises,
     constructs_scalars,
+    constructs_types,
 )
 from compiled.case import CASES, RAISES, Case
 
@@ -37,4 +38,5 @@ __all__ = [
     "constructs_order",
     "constructs_raises",
     "constructs_scalars",
+    "constructs_types",
 ]

@@ -124,3 +124,86 @@ def quotients_with_remainders(a, k):
 def parameters_with_names_of_functions(min, _t):
     a, x = min
     return a[0] * x * _t
+
+
+@case(0.3, 0.7)
+@njit
+def targets_inside_of_targets(x, y):
+    """All values are there before the first name changes."""
+    z = x * y
+    (x, y), z = (y, x * z), x
+    z, (y, x) = y, (x, z)
+    (x, (y, z)), w = (z, (x, y)), z * 2.0
+    return 2.0 * x + 3.0 * y * z + 5.0 * z * w
+
+
+@case(((0.3, 0.7), 1.1))
+@njit
+def a_tuple_that_is_unpacked_into_its_own_name(t):
+    (x, y) = t
+    u = (x, (y, 2.0))
+    u, v = u
+    t, w = t
+    return u[0] * u[1] + 3.0 * v[0] * v[1] + t[0] * w * t[1]
+
+
+@njit
+def next_place(v):
+    """It writes where it is asked for a place."""
+    v[0] = v[0] * 2.0 + 0.5
+    return int(v[0]) % 2
+
+
+@case(np.array([0.3, 1.7]), 0.4)
+@njit
+def effects_in_the_index_of_a_target(v, x):
+    """Python: the index, the old element, the right-hand side, the store."""
+    v[next_place(v)] -= x + v[0]
+    s = v[0] * v[1]
+    v[next_place(v)] += next_place(v) * v[0]
+    v[next_place(v)] = v[0] * x
+    v[next_place(v) : 1 + next_place(v)] *= v[0]
+    return v[0] * v[1] + v[1] + s
+
+
+@case(np.array([0.3, 1.7, 0.9]), 0.4)
+@njit
+def effects_among_indices_and_slices(v, x):
+    s = v[next_place(v)] * v[0] + v[next_place(v) : 2 + next_place(v)][0] * v[1]
+    w = np.full(shape=1 + next_place(v), fill_value=v[0])
+    u = np.full(fill_value=v[0], shape=1 + next_place(v))
+    return s + x * w[0] + u[0] * v[0] + touch(v[next_place(v) :]) * v[0]
+
+
+@njit
+def both(v):
+    return v[0], touch(v), v[0], (touch(v), v[0])
+
+
+@case(np.array([0.3, 1.7, 0.9]), 0.4)
+@njit
+def effects_among_arguments_and_results(v, x):
+    a, b, c, (d, e) = both(v)
+    s = three(v[0], touch(v), c=v[0]) + three(c=v[0], a=touch(v), b=v[0] * x)
+    t = (v[0], touch(v), v[0])
+    m = max(v[0], touch(v), v[0] * 0.5) + np.array([v[0], touch(v), v[0]])[2]
+    return a * b + c * d * e + s * x + t[0] * t[1] * t[2] + m
+
+
+@case(np.array([0.3, 1.7, 0.9]), 0.4)
+@njit
+def effects_among_conditions(v, x):
+    s = 0.0
+    if (v[0] < touch(v) and v[0] > 0.5) or touch(v) > v[0]:
+        s += v[0]
+    if not (v[0] < touch(v) < v[0] + 9.0):
+        s += v[0] * x
+    s += v[0] if touch(v) > v[0] else x * v[0]
+    for k in range(int(v[0]) % 2, 2 + int(touch(v)) % 2):
+        s += v[k] * v[0]
+    while touch(v) < v[0] - 500.0:
+        s += v[0] * 1e-3
+        v[0] *= 0.01
+    a = b = v[0] * touch(v) * v[0]
+    v[1] = v[next_place(v)] = c = s * 1e-3
+    return s + a * b * 1e-6 + v[1] * c * x

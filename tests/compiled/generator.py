@@ -28,6 +28,7 @@ from compiled.language import (
     IntVector,
     Length,
     Matrix,
+    Program,
     Single,
     Variable,
     Vector,
@@ -66,21 +67,6 @@ bent = bend(0.58)
 """
 _ARGUMENTS = ["vector"] * 3 + ["float", "matrix", "int", "bool", "tuple", "ints", "strided", "transposed", "mixed"]
 _ARGUMENTS += ["single", "pair"]
-
-
-@dataclasses.dataclass(frozen=True)
-class Program:
-    """Source text, the arguments of its function f as expressions, and the constructs that it was made of."""
-
-    source: str
-    arguments: tuple[str, ...]
-    constructs: Counter[str] = dataclasses.field(default_factory=Counter, compare=False, repr=False)
-
-    def __repr__(self) -> str:
-        return f"\n{self.source}\n# f({', '.join(self.arguments)})\n"
-
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        printer.text(repr(self))  # what hypothesis asks for
 
 
 class _Drawn(Choices):

@@ -19,6 +19,7 @@ their lengths are the same expression, and every index is in range.
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from typing import Any, NamedTuple
 
 
@@ -68,6 +69,26 @@ range(3)|range(2, -1, -1)|range(1, 5, 2)|range({k} % 4)|range({k} % 3, 4)|range(
 """)
 RANGES_OF_LENGTH = _table("range({})|range(1, {})|range({} - 1, -1, -1)|range(0, {}, 2)|range({} - 1)")
 CONSTANTS = ["0.71", "1.13", "0.37", "SCALE"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """Source text, the arguments of its function f as expressions, and the constructs that it was made of.
+
+    The last two fields say how it is checked: see variants.py.
+    """
+
+    source: str
+    arguments: tuple[str, ...]
+    constructs: Counter[str] = dataclasses.field(default_factory=Counter, compare=False, repr=False)
+    variant: str = "plain"
+    forward: bool = False
+
+    def __repr__(self) -> str:
+        return f"\n{self.source}\n# f({', '.join(self.arguments)})\n"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(repr(self))  # what hypothesis asks for
 
 
 class Pair(NamedTuple):

@@ -1,0 +1,135 @@
+"""Names: those that the compiler makes can meet no other; what people read is chosen once, when the text is written.
+
+While a function is transformed there are three kinds of names, disjoint by construction:
+
+    fixed       what emitted code says itself: math, np, runtime, tape, words, ..., and the builtins that it calls
+    the user's  as they are written, unless they are fixed ones or have the MARK in them: these get a generated name
+    generated   some text, the MARK, and a number that no other name of the module has
+
+`Names.chosen` gives the generated ones the names that are printed: `_1`, `d_x`, `x_1`, `result_0`, or the next that is
+free, where "free" means that nothing else in the function, and nothing in the module around it, has the name.
+"""
+
+from __future__ import annotations
+
+import builtins
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+__all__ = ["FIXED", "MARK", "Names", "is_generated", "readable", "renamed", "words_of"]
+
+#: A letter (of Khoisan languages) that NFKC, Python's normal form of names, leaves as it is.
+MARK = "\u01c0"
+
+_EXCEPTIONS = {n for n, x in vars(builtins).items() if isinstance(x, type) and issubclass(x, BaseException)}
+_CALLED = {"abs", "bool", "divmod", "float", "int", "len", "max", "min", "pow", "print", "range", "round", "sum"}
+_RUNTIME = {"math", "np", "numba", "njit", "runtime", "tape", "words", "top", "ct", "BASE", "_"}
+
+#: The names that emitted code has for itself.
+FIXED = frozenset(_EXCEPTIONS | _CALLED | _RUNTIME)
+
+_STRING = r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\""
+_WORD = re.compile(rf"{_STRING}|(?P<word>(?<![\w.])[^\W\d]\w*)")
+_SERIAL = re.compile(rf"{MARK}\d+")
+
+
+def is_generated(name: str) -> bool:
+    """Whether a name was made by the compiler."""
+    return MARK in name
+
+
+def readable(text: str) -> str:
+    """A text for people, which may have generated names in it."""
+    return _SERIAL.sub("", text)
+
+
+def words_of(text: str) -> list[str]:
+    """The names in a line of code, in their order, without attributes and what stands in strings."""
+    return [found for m in _WORD.finditer(text) if (found := m.group("word"))]
+
+
+@dataclass(frozen=True)
+class _Generated:
+    template: str  # of the printed name: {} is that of `of`, {k} a number that is free, {n} the same but for the first
+    of: str | None
+    temporary: bool
+
+
+class Names:
+    """The generated names of a module."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, _Generated] = {}
+        self._shared: dict[str, str] = {}
+        self._users: dict[str, str] = {}
+
+    def fresh(self, template: str, of: str | None = None, temporary: bool = False) -> str:
+        """A new name; it is printed as `template` says.
+
+        >>> names = Names()
+        >>> made = names.fresh("d_{}", "x")
+        >>> made == names.fresh("d_{}", "x")
+        False
+        >>> names.chosen([made], {"d_x"})[made]
+        'd_x_'
+        """
+        base = template.format(readable(of or ""), k="", n="")
+        name = f"{base}{MARK}{len(self._made)}"
+        self._made[name] = _Generated(template, of, temporary)
+        return name
+
+    def temporary(self) -> str:
+        """A new name for an intermediate value, which may give way to what it stands for."""
+        return self.fresh("_{k}", temporary=True)
+
+    def shared(self, text: str) -> str:
+        """The generated name that several functions have for one thing, such as `d_result_0`."""
+        if text not in self._shared:
+            self._shared[text] = self.fresh(text)
+        return self._shared[text]
+
+    def user(self, name: str) -> str:
+        """What a variable of the user's is called while its function is transformed."""
+        if name not in FIXED and MARK not in name:
+            return name
+        if name not in self._users:
+            self._users[name] = self.fresh(f"{name.replace(MARK, '').strip('_') or 'u'}_")
+        return self._users[name]
+
+    def is_temporary(self, name: str) -> bool:
+        """Whether a name is that of an intermediate value, or of its cotangent."""
+        made = self._made.get(name)
+        return made is not None and made.temporary
+
+    def chosen(self, names: Iterable[str], taken: Iterable[str]) -> dict[str, str]:
+        """The printed names of generated names, in this order; none of them is in `taken`, nor a fixed one."""
+        used = {*FIXED, *taken}
+        found: dict[str, str] = {}
+        last: dict[tuple[str, str], int] = {}
+
+        def choose(name: str) -> str:
+            if name in found or name not in self._made:
+                return found.get(name, name)
+            made = self._made[name]
+            of = choose(made.of) if made.of is not None else ""
+            bare = of if made.template.startswith("{}") else of.lstrip("_")
+            numbered = "{k}" in made.template or "{n}" in made.template
+            k = last.get((made.template, bare), 0) + 1
+            text = made.template.format(bare, k=k, n=f"_{k}" if k > 1 else "")
+            while text in used:
+                k += 1
+                text = made.template.format(bare, k=k, n=f"_{k}") if numbered else text + "_"
+            last[made.template, bare] = k
+            used.add(text)
+            found[name] = text
+            return text
+
+        for name in names:
+            choose(name)
+        return found
+
+
+def renamed(text: str, name: Callable[[str], str]) -> str:
+    """A line of code with other names."""
+    return _WORD.sub(lambda m: name(m.group("word")) if m.group("word") else m.group(), text)

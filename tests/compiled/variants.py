@@ -1,0 +1,96 @@
+"""The ways in which a random program is checked: which one is said by the program itself.
+
+plain     value, gradient and arguments against the tape, which differences check
+special   at NaN, infinities, zeros, subnormal and huge numbers, with singular functions   special.py
+raise     with exits that happen in the middle: the same errors, and nothing left over     exits.py
+names     with the names of emitted code for the user's variables                          renaming.py
+cache     once more in a fresh process, which has to find the derivatives in the cache     cached.py
+
+Every second program of each is differentiated in forward mode as well.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import linecache
+import os
+import random
+import tempfile
+import traceback
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+import dualrev as dr
+from compiled.agreeing import Engine, check_plain
+from compiled.cached import check_cached
+from compiled.exits import check_exits, with_exits
+from compiled.generator import Program, program
+from compiled.renaming import with_hostile_names
+from compiled.running import Discarded, Failed
+from compiled.special import check_special, with_singular_functions
+
+__all__ = ["VARIANTS", "check", "numbered"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Variant:
+    """How a program is changed, by random numbers, and how it is checked then."""
+
+    change: Callable[[Program, random.Random], Program]
+    check: Callable[[Program, Engine, str], None]
+
+
+def _unchanged(of: Program, _: random.Random) -> Program:
+    return of
+
+
+VARIANTS = {
+    "plain": Variant(_unchanged, check_plain),
+    "special": Variant(with_singular_functions, check_special),
+    "raise": Variant(with_exits, check_exits),
+    "names": Variant(with_hostile_names, check_plain),
+    "cache": Variant(_unchanged, check_cached),
+}
+
+
+def numbered(seed: str, number: int, size: int, variants: Sequence[str]) -> Program:
+    """The program of this number, in the variant whose turn it is; a plain one where it cannot be changed so."""
+    of = program(f"{seed}-{number}", size)
+    turn, place = divmod(number, len(variants))
+    of = dataclasses.replace(of, forward=turn % 2 == 0)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            changed = VARIANTS[variants[place]].change(of, random.Random(f"{seed}-{number}"))
+    except Exception:  # it is refused, or numba does not compile it: the plain check says so
+        return of
+    return dataclasses.replace(changed, variant=variants[place])
+
+
+def check(
+    of: Program,
+    value_and_grad: Callable[..., Any] | None = dr.value_and_grad,
+    jvp: Callable[..., Any] = dr.jvp,
+) -> None:
+    """Failed, unless all agree; Discarded, if nothing can be said; dualrev.errors.UnsupportedError, if refused.
+
+    value_and_grad=None checks the program only: that numba compiles it, and that values and the tape are right.
+    """
+    checked = patch.dict(os.environ, DUALREV_CHECK="1")  # every derivative compares its value with that of f
+    with warnings.catch_warnings(), np.errstate(all="ignore"), tempfile.TemporaryDirectory() as folder, checked:
+        warnings.simplefilter("ignore")  # numba warns of slow products
+        try:
+            VARIANTS[of.variant].check(of, Engine(value_and_grad, jvp), folder)
+        except (Discarded, Failed, dr.errors.UnsupportedError):
+            raise
+        except Exception as error:
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            kind = f"{type(error).__name__} at {Path(place.filename).name} line {place.lineno}"
+            raise Failed(kind, str(error)) from error
+        finally:
+            linecache.checkcache()

@@ -1,0 +1,90 @@
+"""Where a numba function raises ZeroDivisionError, its derivative raises it, in the same words; elsewhere not."""
+
+import numpy as np
+import pytest
+from numba import njit
+
+import dualrev as dr
+
+
+@njit
+def quotient(x, y):
+    return x * (1.0 / y)
+
+
+@njit
+def whole_quotient(x, y):
+    return x * (7.0 // y)
+
+
+@njit
+def whole_quotient_of_ints(x, k):
+    return x * (7 // k)
+
+
+@njit
+def remainder(x, y):
+    return x % y
+
+
+@njit
+def remainder_of_ints(x, k):
+    return x * (7 % k)
+
+
+@njit
+def both(x, y):
+    return divmod(x, y)[1]
+
+
+@njit
+def power_of_an_int(x, k):
+    return x * k**-1
+
+
+@njit
+def whole_power(x, k):
+    return (x - 0.7) ** k
+
+
+@njit
+def constant_power(x, y):
+    return x * y**-2
+
+
+@njit
+def square(x, y):
+    return x * y**2
+
+
+@pytest.mark.parametrize(
+    ("f", "y"),
+    [
+        *[(quotient, 0.0), (quotient, 0), (whole_quotient, 0.0), (whole_quotient_of_ints, 0), (remainder, 0.0)],
+        *[(remainder_of_ints, 0), (both, 0.0), (power_of_an_int, 0), (whole_power, -1), (constant_power, 0.0)],
+    ],
+)
+def test_the_derivative_raises_what_the_function_raises(f, y):
+    with pytest.raises(ZeroDivisionError) as expected:
+        f(0.7, y)
+    for derivative in (
+        dr.value_and_grad(f),
+        lambda x, y: dr.jvp(f, (x, y), (1.0, None if isinstance(y, int) else 0.0)),
+    ):
+        with pytest.raises(ZeroDivisionError) as found:
+            derivative(0.7, y)
+        assert str(found.value) == str(expected.value)
+
+
+@pytest.mark.parametrize(("f", "y"), [(whole_power, 2), (square, 0.0), (whole_power, 0), (constant_power, 2.0)])
+def test_nothing_is_raised_where_the_function_raises_nothing(f, y):
+    assert dr.value_and_grad(f)(0.7, y)[0] == f(0.7, y)
+
+
+def test_whole_arrays_are_divided_without_an_error():
+    @njit
+    def f(x, a):
+        return x * np.sum(np.minimum(1.0 / a, 9.0)) + np.sum(a // a[1] > 0.0) + np.sum(a % a[1] > 0.0)
+
+    a = np.array([1.0, 0.0])
+    assert dr.value_and_grad(f)(0.7, a) == (f(0.7, a), 10.0)

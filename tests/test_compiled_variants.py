@@ -1,0 +1,315 @@
+"""The variants of the random campaign: each finds a fault that is planted, and nothing where there is none."""
+
+import ast
+import copy
+import dataclasses
+import math
+import random
+
+import numpy as np
+import pytest
+from compiled.campaign import main
+from compiled.exits import with_exits
+from compiled.generator import Program, program
+from compiled.renaming import with_hostile_names
+from compiled.running import Discarded, Failed, arguments, plain
+from compiled.special import special_arguments, with_singular_functions
+from compiled.variants import VARIANTS, check, numbered
+
+import dualrev as dr
+
+HEAD = "import math\nimport numpy as np\nfrom numba import njit\n@njit\n"
+
+
+def by_tape(of, change=lambda value, gradients: (value, gradients)):
+    """A value_and_grad that leaves and raises what f does; the tape's answer is changed where the tests say so."""
+
+    def value_and_grad(f, argnums):
+        def both(*xs):
+            copies, value = copy.deepcopy(xs), f(*xs)
+            return change(value, dr.value_and_grad(plain(of.source, dr.numpy, dr.numpy), argnums)(*copies)[1])
+
+        return both
+
+    return value_and_grad
+
+
+def jvp_by_tape(of, change=lambda tangent: tangent):
+    def jvp(f, primals, tangents):
+        copies, value = copy.deepcopy(primals), f(*primals)
+        return value, change(dr.jvp(plain(of.source, dr.numpy, dr.numpy), copies, tangents)[1])
+
+    return jvp
+
+
+# Forward mode
+
+SMOOTH = Program(
+    HEAD + "def f(x, a):\n    a[0] *= x\n    return math.sin(a[0]) * a[1] + x\n", ("0.4", "np.array([0.3, 0.7])")
+)
+
+
+def test_forward_finds_a_tangent_that_is_wrong():
+    of = dataclasses.replace(SMOOTH, forward=True)
+    check(of, by_tape(of), jvp_by_tape(of))
+    check(SMOOTH, by_tape(of), jvp_by_tape(of, lambda tangent: 2.0 * tangent))
+    with pytest.raises(Failed, match=r"^tangent"):
+        check(of, by_tape(of), jvp_by_tape(of, lambda tangent: (1.0 + 1e-7) * tangent))
+
+
+# Special values
+
+SINGULAR = Program(
+    HEAD + "def f(x, a):\n    return math.sqrt(x) * a[0] + a[1]\n",
+    ("0.0", "np.array([0.0, 2.0])"),
+    variant="special",
+    forward=True,
+)
+
+
+def test_special_values_agree_with_the_tape():
+    taped = dr.grad(plain(SINGULAR.source, dr.numpy, dr.numpy), (0, 1))(*arguments(SINGULAR))
+    assert math.isnan(taped[0])
+    check(SINGULAR, by_tape(SINGULAR), jvp_by_tape(SINGULAR))
+    check(
+        SINGULAR,
+        by_tape(SINGULAR, lambda value, g: (value, (g[0] if math.isfinite(g[0]) else math.inf, g[1]))),
+        jvp_by_tape(SINGULAR),
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda value, g: (value, (0.0, g[1])), "special gradient, only the tape's is not finite"),
+        (lambda value, g: (value, (g[0], g[1] * math.inf)), "special gradient, only compiled is not finite"),
+        (lambda value, g: (value, (g[0], g[1] + 1e-6)), "special gradient, another number"),
+        (lambda value, g: (math.nan, g), "special value"),
+    ],
+    ids=["not NaN", "infinite", "other", "value"],
+)
+def test_special_values_that_are_wrong_are_found(change, message):
+    with pytest.raises(Failed, match=f"^{message}"):
+        check(SINGULAR, by_tape(SINGULAR, change), jvp_by_tape(SINGULAR))
+
+
+def test_a_tangent_that_is_not_nan_is_found():
+    with pytest.raises(Failed, match="special tangent, only the tape's is not finite"):
+        check(SINGULAR, by_tape(SINGULAR), jvp_by_tape(SINGULAR, lambda tangent: 1.0))
+
+
+def test_special_programs_have_special_values_and_singular_functions():
+    changed = [with_singular_functions(program(f"special-{k}"), random.Random(k)) for k in range(20)]
+    for text in ("math.sqrt(", "np.log(", "/ (", "np.where(", "** 0.5"):
+        assert any(text in of.source for of in changed), text
+    sets = [one.arguments for one in special_arguments(SINGULAR)]
+    assert sets == [one.arguments for one in special_arguments(dataclasses.replace(SINGULAR, forward=False))]
+    assert sets[0] == SINGULAR.arguments
+    for value in ("np.nan", "np.inf", "-0.0", "e-3", "e308"):
+        assert any(value in text for one in sets for text in one), value
+
+
+def test_arguments_that_make_a_program_fail_are_said():
+    """0.0 and 2.0 are right here; one of the other sets is not."""
+    of = dataclasses.replace(SINGULAR, arguments=("0.5", "np.array([0.5, 2.0])"), forward=False)
+    wrong = by_tape(of, lambda value, g: (value, (g[0] if math.isfinite(g[0]) else 1.0, g[1])))
+    with pytest.raises(Failed, match=r"^special gradient, only the tape's is not finite: [^\n]*\nf\("):
+        check(of, wrong)
+
+
+def test_at_special_values_the_derivative_raises_what_f_raises():
+    of = Program(HEAD + "def f(x):\n    return 1.0 / (x * x)\n", ("1e-200",), variant="special")
+    check(of, by_tape(of))
+    with pytest.raises(Failed, match="error, reverse"):
+        check(of, lambda f, argnums: lambda x: (math.inf, (math.nan,)))
+
+
+# Exits in the middle
+
+STOPS = Program(
+    HEAD
+    + """def f(stop, x, a):
+    for i in range(2):
+        a[i] *= x
+        stop[0] -= 1
+        if stop[0] == 0:
+            raise ValueError('stopped', 3)
+    return a[0] * a[1]
+""",
+    ("np.array([2])", "0.4", "np.array([0.3, 0.7])"),
+    variant="raise",
+    forward=True,
+)
+
+
+def test_exits_agree_where_all_is_right():
+    check(STOPS, by_tape(STOPS), jvp_by_tape(STOPS))
+
+
+def failing(fault):
+    """As f, with a fault where f raises; `fault` gets the error and the arguments as f has left them."""
+
+    def value_and_grad(f, argnums):
+        def both(*xs):
+            try:
+                return by_tape(STOPS)(f, argnums)(*xs)
+            except ValueError as error:
+                return fault(error, xs)
+
+        return both
+
+    return value_and_grad
+
+
+def raise_error(error):
+    raise error
+
+
+def not_left(error, xs):
+    xs[2][1] += 1e-9
+    raise error
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (lambda error, xs: raise_error(ValueError("stopped", 4)), "error, reverse"),
+        (lambda error, xs: raise_error(TypeError(*error.args)), "error, reverse"),
+        (lambda error, xs: (1.0, (1.0, xs[2])), "error, reverse"),
+        (not_left, "arguments after an error, reverse"),
+    ],
+    ids=["text", "class", "none", "arguments"],
+)
+def test_another_end_is_found(fault, message):
+    with pytest.raises(Failed, match=f"^{message}"):
+        check(STOPS, failing(fault), jvp_by_tape(STOPS))
+
+
+def test_another_error_of_forward_mode_is_found():
+    def jvp(f, primals, tangents):
+        if primals[0][0] > 2:
+            return jvp_by_tape(STOPS)(f, primals, tangents)
+        raise ValueError("stopped", 4)
+
+    with pytest.raises(Failed, match=r"^error, forward"):
+        check(STOPS, by_tape(STOPS), jvp)
+
+
+def test_what_is_left_over_from_a_call_that_raised_is_found():
+    raised = []
+
+    def value_and_grad(f, argnums):
+        def both(*xs):
+            try:
+                value, (dx, da) = by_tape(STOPS)(f, argnums)(*xs)
+            except ValueError:
+                raised.append(True)
+                raise
+            return value, (dx + 1e-6 * len(raised), da)
+
+        return both
+
+    with pytest.raises(Failed, match="gradient, first call"):
+        check(dataclasses.replace(STOPS, forward=False), value_and_grad)
+    assert raised
+
+
+def test_programs_stop_in_many_ways():
+    """Half of them raise; others return or leave a loop; the passage is one that happens."""
+    ends = {"raised": 0, "went on": 0}
+    texts = ""
+    for k in range(40):
+        try:
+            of = with_exits(program(f"exits-{k}"), random.Random(k))
+        except Discarded:
+            continue
+        texts += of.source
+        given = arguments(of, wide=True)
+        try:
+            plain(of.source, math, np)(*given)
+            ends["went on"] += 1
+        except (ArithmeticError, AssertionError, LookupError, RuntimeError, ValueError):
+            ends["raised"] += 1
+        assert given[0][0] <= 0
+    assert ends["raised"] >= 10, ends
+    assert ends["went on"] >= 5, ends
+    for word in ("raise ValueError('stopped', 3)", "break", "return 1.3 * x", "assert stop", "h1(stop, "):
+        assert word in texts
+
+
+# Names
+
+
+def variables(source):
+    functions = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
+    used = {x.id for f in functions for x in ast.walk(f) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
+    return used | {a.arg for f in functions for a in f.args.args}
+
+
+def test_a_fault_that_comes_with_a_name_is_found():
+    changed = with_hostile_names(SMOOTH, random.Random(0))
+    names = variables(changed.source)
+    assert len(names) == len(variables(SMOOTH.source))
+    assert not names & variables(SMOOTH.source)
+
+    def value_and_grad(f, argnums):
+        clash = 1e-6 * bool(names & set(f.py_func.__code__.co_varnames))
+        return by_tape(changed, lambda value, g: (value, (g[0] + clash, g[1])))(f, argnums)
+
+    check(SMOOTH, value_and_grad)
+    check(changed, by_tape(changed))
+    with pytest.raises(Failed, match="gradient, first call"):
+        check(changed, value_and_grad)
+
+
+# The cache
+
+CACHED = Program(HEAD + "def f(x):\n    return math.sin(x) * x\n", ("0.4",), variant="cache", forward=True)
+
+
+def test_a_fresh_process_finds_the_same_in_the_cache():
+    check(CACHED)
+
+
+def test_a_fresh_process_that_compiles_again_is_found():
+    with pytest.raises(Failed, match="cache, compiled again"):
+        check(CACHED, by_tape(CACHED), jvp_by_tape(CACHED))
+
+
+def test_a_fresh_process_with_another_last_bit_is_found():
+    def value_and_grad(f, argnums):
+        def both(x):
+            value, (slope,) = dr.value_and_grad(f, argnums)(x)
+            return value, (math.nextafter(slope, 2.0),)
+
+        return both
+
+    with pytest.raises(Failed, match="cache, another number"):
+        check(CACHED, value_and_grad)
+
+
+# Which program is which
+
+
+def test_programs_take_turns_and_can_be_made_again():
+    names = ["plain", "special", "raise", "cache"]
+    made = [numbered("turns", k, 6, names) for k in range(8)]
+    assert [of.forward for of in made] == [True] * 4 + [False] * 4
+    for k, of in enumerate(made):
+        assert of.variant in (names[k % 4], "plain")
+        assert of == numbered("turns", k, 6, names)
+    assert {of.variant for of in made} == set(names)
+
+
+def test_a_program_that_cannot_be_changed_is_a_plain_one(monkeypatch):
+    def refuse(of, choices):
+        raise Discarded("no exit is reached")
+
+    monkeypatch.setitem(VARIANTS, "raise", dataclasses.replace(VARIANTS["raise"], change=refuse))
+    assert numbered("turns", 0, 6, ["raise"]).variant == "plain"
+
+
+def test_an_unknown_variant_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        main(["--variants", "plain,nonsense"])
+    assert "nonsense: the variants are plain, special, raise, names, cache" in capsys.readouterr().err
