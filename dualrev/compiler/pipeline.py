@@ -22,6 +22,8 @@ from dualrev.compiler import syntax
 from dualrev.compiler.activity import Classes
 from dualrev.compiler.code import Assign, Code, Row, Suite, lines_of, rows_of
 from dualrev.compiler.core import Call, Const, If, Let, Node, Ref, leaves, walk, writes
+from dualrev.compiler.core import terms
+from dualrev.compiler.core.program import Program
 from dualrev.compiler.core.terms import Function
 from dualrev.compiler.core.typed import typed
 from dualrev.compiler.expand import Expanded, expand, is_array, is_real, is_real_array
@@ -39,7 +41,7 @@ from dualrev.compiler.types import infer
 from dualrev.compiler.zeros import NOTHING, Known
 from dualrev.errors import ArgumentError, ArgumentNumberError, ScalarError
 
-__all__ = ["Emitted", "emit", "expanded_function"]
+__all__ = ["Emitted", "emit", "expanded_function", "program"]
 
 
 @dataclass
@@ -70,8 +72,13 @@ def emit(f: Any, transform: str, argnums: Any, argtypes: tuple[Any, ...]) -> Emi
 
 def expanded_function(f: Any, argtypes: tuple[Any, ...]) -> Function:
     """A numba function for these types of arguments, as the derivatives are made from it."""
-    e = _Module(f).entered(argtypes)
-    return typed(e, f.targetoptions.get("error_model", "python") == "python")
+    return program(f, argtypes)[0]
+
+
+def program(f: Any, argtypes: tuple[Any, ...]) -> tuple[Function, Program]:
+    """A numba function for these types of arguments in the typed core, and the functions that its calls lead to."""
+    module = _Module(f)
+    return module.typed(f, module.entered(argtypes)), Program(module.called)
 
 
 class Unit:
@@ -163,6 +170,7 @@ class _Module:
         self.visited: set[Any] | None = None
         self.units: dict[Any, Unit] = {}
         self.functions: list[_Function] = []
+        self.calls: dict[terms.Call, tuple[Call, Expanded]] = {}
 
     # Functions in core
 
@@ -216,6 +224,16 @@ class _Module:
         if isinstance(tree, (Const, Ref)):
             return types.unliteral(numba.typeof(tree.value))
         return types.unliteral(e.types[tree])
+
+    def typed(self, f: Any, e: Expanded) -> Function:
+        """The same in the typed core."""
+        return typed(e, f.targetoptions.get("error_model", "python") == "python", self.calls)
+
+    def called(self, s: terms.Call) -> tuple[Any, Callable[[], Function]]:
+        """The key of what a call of the typed core calls, and how to get it."""
+        call, e = self.calls[s]
+        key, callee = self.callee(call, e)
+        return key, lambda: self.typed(call.function.value, callee)
 
     # What functions do to memory
 

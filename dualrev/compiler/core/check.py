@@ -106,7 +106,8 @@ class _Checking:
         self.hold(len(index) == of.ndim, s, f"{len(index)} indices of an array with {of.ndim} axes")
         whole = all(isinstance(kind_of(x), (types.Integer, types.Boolean)) for i in index for x in terms.atoms_of(i))
         self.hold(whole, s, "an index is no int")
-        self.hold(kind is None or kind == of.dtype, s, f"an element of {of} is no {kind}")
+        wider = isinstance(kind, types.Float) and isinstance(of.dtype, types.Float)
+        self.hold(kind is None or kind == of.dtype or wider, s, f"an element of {of} is no {kind}")
 
 
 def kind_of(x: Any) -> Any:

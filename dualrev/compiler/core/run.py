@@ -63,6 +63,8 @@ def run(f: Function, args: tuple[Any, ...], call: Caller | None = None) -> Any:
 
 
 def _itself(s: terms.Call, args: tuple[Any, ...]) -> Any:
+    if isinstance(s.function, terms.Symbol):
+        raise ValueError(f"only a program knows {s.function}")
     return s.function.value(*args)
 
 
@@ -106,7 +108,7 @@ class _Run:
             case terms.Operator(symbol, (x,)):
                 return _UNARY[symbol](self.expr(x))
             case terms.Operator(symbol, (x, y)):
-                return self.operate(symbol, self.expr(x), self.expr(y))
+                return self.operate(symbol, self.expr(x), self.expr(y), self.f.checked)
             case terms.Comparison(symbols, (first, *rest)):
                 return self.compare(first, symbols, rest)
             case terms.Logical(symbol, args):
@@ -131,9 +133,9 @@ class _Run:
                 return [*map(self.expr, args)] if listed else tuple(map(self.expr, args))
         return self.atom(e)  # type: ignore[arg-type]
 
-    def operate(self, symbol: str, x: Any, y: Any) -> Any:
+    def operate(self, symbol: str, x: Any, y: Any, checked: bool) -> Any:
         if symbol in ("/", "//", "%"):
-            return divide(symbol, x, y, self.f.checked)
+            return divide(symbol, x, y, checked)
         if symbol == "**" and isinstance(x, int) and isinstance(y, int) and y < 0:
             x = np.float64(x)
         return _OPERATORS[symbol](x, y)
@@ -203,8 +205,10 @@ class _Run:
 
     def real(self, s: terms.Real) -> Any:
         args = [self.atom(x) for x in s.args]
+        if s.rule is terms.SCALED:
+            return args[0] * args[1] if args[1] != 0.0 else 0.0
         if not s.spelling.isidentifier() and "." not in s.spelling:
-            return _UNARY[s.spelling](args[0]) if len(args) == 1 else self.operate(s.spelling, *args)
+            return _UNARY[s.spelling](args[0]) if len(args) == 1 else self.operate(s.spelling, args[0], args[1], s.checked)
         return total(getattr(np, s.rule.ufunc) if s.rule.ufunc else named(s.spelling), args)
 
     def store(self, s: terms.Store) -> None:

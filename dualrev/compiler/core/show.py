@@ -31,7 +31,7 @@ class _Showing:
         self.names: dict[Var, str] = {}
         taken: set[str] = set()
         for x in terms.variables(f) if f is not None else []:
-            base = readable(x.name) or "_"
+            base = readable(repr(x)) or "_"
             k, name = 0, "_1" if base == "_" else base
             while name in taken:
                 k += 1
@@ -41,10 +41,10 @@ class _Showing:
 
     # Atoms and expressions
 
-    def atom(self, x: terms.Atom) -> str:
+    def atom(self, x: terms.Atom | terms.Symbol) -> str:
         if isinstance(x, Var):
-            return self.names.get(x, readable(x.name))
-        return readable(x.name) if isinstance(x, terms.Global) else repr(x.value)
+            return self.names.get(x, readable(repr(x)))
+        return repr(x.value) if isinstance(x, terms.Constant) else readable(x.name)
 
     def declared(self, x: terms.Tree) -> str:
         """A tree of variables, each with its type where it stands first."""

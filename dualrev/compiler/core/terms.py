@@ -8,12 +8,13 @@ never clash, whatever they are called (naming.py chooses what is printed). It ma
                      | e[i, ..] | (e, ..)                            nothing in an expression is differentiated
     indices      i ::= e | e:e:e | ... | None
     statements   s ::= x = a                        Copy             x = e                          Discrete
-                     | x = p(a, ..)                 Real             a line of the table of primitives
+                     | x = p(a, ..)                 Real             a line of the table of primitives, or SCALED
                      | x = y[i, ..]                 Load             a scalar
                      | y[i, ..] = a, +=, -=         Store
                      | y = view of z                View             y = new array                  Make
                      | x = dot(y, z), min, max(y)   Whole            of whole arrays
-                     | x, .. = f(a, (a, ..), ..)    Call             of another numba function
+                     | x, .. = f(a, (a, ..), ..)    Call             of another numba function, or one that a
+                                                                     transformation has made (program.py)
                      | if a: s .. else: s ..        If
                      | for x in range(a, a, a): s .. (ends after a round that has set one of `exits`)      For
                      | while (s ..; a): s ..        (the same)       While
@@ -25,8 +26,8 @@ compared by what they are made of, statements and variables by identity; none of
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from types import EllipsisType
 from typing import Any, TypeAlias
 
@@ -49,8 +50,8 @@ __all__ = [
         "Operator",
         "Pack",
     ],
-    *["Real", "Span", "Statement", "Store", "Tree", "Var", "View", "While", "Whole"],
-    *["atoms_of", "blocks", "leaves", "parts", "reads", "statements", "variables", "writes"],
+    *["Real", "SCALED", "Span", "Statement", "Store", "Symbol", "Tree", "Var", "View", "While", "Whole"],
+    *["atoms_of", "blocks", "leaves", "parts", "reads", "replaced", "statements", "variables", "writes"],
 ]
 
 
@@ -59,13 +60,17 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Var:
-    """A variable; `name` is what people may call it."""
+    """A variable; `name` is what people may call it, with {} for the name of the variable that it belongs to.
+
+    That of an intermediate value is `_`.
+    """
 
     name: str
     type: Any  # of numba
+    of: Var | None = None
 
     def __repr__(self) -> str:
-        return self.name
+        return self.name.format(repr(self.of).lstrip("_")) if self.of is not None else self.name
 
 
 @dataclass(frozen=True)
@@ -95,7 +100,20 @@ class Global:
     type: Any = field(compare=False, default=None)
 
 
+@dataclass(frozen=True, eq=False)
+class Symbol:
+    """A function that a transformation has made: a Program knows its terms. `name` is what people may call it."""
+
+    name: str
+
+    def __repr__(self) -> str:
+        return self.name
+
+
 Atom: TypeAlias = Var | Constant | Global
+
+#: a * b, where a known 0 of b takes no part: 0 then, whatever a is. For tangents, whose factors may be infinite or NaN.
+SCALED = Primitive("scaled", "a * b if b != 0.0 else 0.0", ("b", "a"), ((-3.0, 3.0), (-3.0, 3.0)))
 
 
 # Expressions
@@ -224,13 +242,17 @@ class Discrete:
 
 @dataclass(frozen=True, eq=False)
 class Real:
-    """target = a line of the table; `spelling` is the operator or the function that the user wrote."""
+    """target = a line of the table; `spelling` is the operator or the function that the user wrote.
+
+    A division by zero raises if it is `checked`.
+    """
 
     target: Var
     rule: Primitive
     spelling: str
     args: tuple[Atom, ...]
     line: int
+    checked: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,7 +310,7 @@ class Call:
     """targets = function(*args); the targets are the leaves of `result`, which is a tree."""
 
     targets: tuple[Var, ...]
-    function: Global
+    function: Global | Symbol
     args: tuple[Tree, ...]
     result: Tree
     line: int
@@ -349,7 +371,8 @@ class Function:
     parameters: tuple[Tree, ...]
     body: tuple[Statement, ...]
     result: Tree
-    checked: bool  # whether a division by zero raises, as in numba's usual error model
+    checked: bool  # whether a division of ints by zero raises, as in numba's usual error model
+    origin: Any = None  # the user's function that it was made from, as the front end knows it
 
 
 # What a term is made of
@@ -406,6 +429,33 @@ def atoms_of(e: Expr | Index) -> Iterator[Atom]:
         yield e
     for part in parts(e):
         yield from atoms_of(part)
+
+
+def replaced(e: Any, sub: Callable[[Atom], Atom]) -> Any:
+    """An expression or an index with other atoms."""
+
+    def some(args: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(replaced(x, sub) for x in args)
+
+    match e:
+        case Var() | Constant() | Global():
+            return sub(e)
+        case Operator() | Comparison() | Logical() | Pack():
+            return replace(e, args=some(e.args))
+        case Choice():
+            return Choice(*some((e.test, e.then, e.orelse)))
+        case Applied() | Method():
+            keywords = tuple((k, replaced(x, sub)) for k, x in e.keywords)
+            if isinstance(e, Applied):
+                return replace(e, args=some(e.args), keywords=keywords)
+            return replace(e, base=replaced(e.base, sub), args=some(e.args), keywords=keywords)
+        case Field():
+            return replace(e, base=replaced(e.base, sub))
+        case Item():
+            return Item(replaced(e.base, sub), some(e.index))
+        case Span():
+            return Span(*some((e.lower, e.upper, e.step)))
+    return e
 
 
 def reads(s: Statement) -> list[Atom]:

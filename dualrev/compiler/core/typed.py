@@ -44,21 +44,24 @@ _SYMBOLS: dict[type, str] = {
 }
 
 
-def typed(e: Any, checked: bool) -> Function:
-    """The function of an `Expanded`, with variables that are objects; `checked` says that divisions by zero raise."""
-    return _Typing(e).function(checked)
+def typed(e: Any, origin: Any, checked: bool, calls: dict[terms.Call, Any]) -> Function:
+    """The function of an `Expanded`, with variables that are objects; `checked` says that divisions by zero raise.
+
+    `calls` gets the old statement of every call, and the function that it stands in.
+    """
+    return _Typing(e, checked, calls).function(origin)
 
 
 class _Typing:
-    def __init__(self, e: Any) -> None:
-        self.e = e
+    def __init__(self, e: Any, checked: bool, calls: dict[terms.Call, Any]) -> None:
+        self.e, self.checked, self.calls = e, checked, calls
         self.variables: dict[str, Var] = {}
         self.globals = {ref.name: ref for ref in e.lowered.refs.values()}
 
-    def function(self, checked: bool) -> Function:
-        e = self.e
+    def function(self, origin: Any) -> Function:
+        e, name = self.e, self.e.lowered.source.tree.name
         parameters = tuple(self.tree(p) for p in e.parameters)
-        return Function(e.lowered.source.tree.name, parameters, self.block(e.body), self.tree(e.result), checked)
+        return Function(name, parameters, self.block(e.body), self.tree(e.result), self.checked, origin)
 
     # Atoms
 
@@ -180,7 +183,9 @@ class _Typing:
                 function = self.atom(s.function)
                 assert isinstance(function, Global)
                 targets = tuple(map(self.var, s.targets))
-                return terms.Call(targets, function, tuple(map(self.tree, s.args)), self.tree(s.result), s.line)
+                call = terms.Call(targets, function, tuple(map(self.tree, s.args)), self.tree(s.result), s.line)
+                self.calls[call] = s, self.e
+                return call
             case old.If():
                 return terms.If(self.atom(s.test), self.block(s.then), self.block(s.orelse), s.line)
             case old.For():
@@ -208,7 +213,8 @@ class _Typing:
             case "prim":
                 rule, made = s.info
                 spelling = made.info[0] if made.op == "func" else made.info
-                return terms.Real(target, rule, spelling, tuple(map(self.atom, args)), s.line)
+                checked = self.checked and not isinstance(made.info, old.OfElements)
+                return terms.Real(target, rule, str(spelling), tuple(map(self.atom, args)), s.line, checked)
             case "load":
                 return terms.Load(target, self.array(args[0]), self.places(s.info), s.line)
             case "view":

@@ -1,0 +1,102 @@
+"""Which variables carry derivatives: without regard to the order of statements.
+
+A variable is active if it may depend on an argument of interest (varied) and the result may depend on it (useful). A
+class of arrays that may share memory (memory.py) is active as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from dualrev.compiler.analyses.memory import Classes, Memory, given, is_array, is_real, is_real_array
+from dualrev.compiler.core.terms import (
+    Call,
+    Copy,
+    Function,
+    Load,
+    Real,
+    Statement,
+    Store,
+    Var,
+    View,
+    Whole,
+    statements,
+)
+
+__all__ = ["Activity"]
+
+
+class Activity:
+    """The active variables of a function, given those of interest and the results that are asked for."""
+
+    def __init__(
+        self, f: Function, memory: Memory, classes: Classes, varied: Iterable[Var], useful: Iterable[Var]
+    ) -> None:
+        self._memory, self._classes = memory, classes
+        self._varied = {self._key(x) for x in varied}
+        self._useful = {self._key(x) for x in useful}
+        order = list(statements(f.body))
+        self._repeat(self._varied, self._varies, order)
+        self._repeat(self._useful, self._matters, order[::-1])
+        self._active = self._varied & self._useful
+
+    def has(self, x: Any) -> bool:
+        """Whether an atom is active."""
+        return carries(x) and self._key(x) in self._active
+
+    def _key(self, x: Any) -> Any:
+        return self._classes.find(x) if is_array(x) else x
+
+    def _repeat(self, found: set[Any], rule: Callable[[Statement], list[Any]], order: list[Statement]) -> None:
+        """Apply a rule until it finds nothing new."""
+        count = -1
+        while count < len(found):
+            count = len(found)
+            for s in order:
+                found |= {self._key(x) for x in rule(s) if carries(x)}
+
+    def _in(self, found: set[Any], x: Any) -> bool:
+        return carries(x) and self._key(x) in found
+
+    def _varies(self, s: Statement) -> list[Any]:
+        """What a statement makes depend on the arguments."""
+        if isinstance(s, Store):
+            return [s.array] if self._in(self._varied, s.value) else []
+        if isinstance(s, Call):
+            if any(self._in(self._varied, x) for x in given(s)):
+                return [*s.targets, *self._memory.changed(s)]
+            return []
+        found = any(self._in(self._varied, x) for x in sources(s))
+        return [s.target] if found else []  # type: ignore[union-attr]
+
+    def _matters(self, s: Statement) -> list[Any]:
+        """What the results depend on through a statement."""
+        if isinstance(s, Store):
+            return [s.value] if self._in(self._useful, s.array) else []
+        if isinstance(s, Call):
+            useful = any(self._in(self._useful, x) for x in [*s.targets, *self._memory.changed(s)])
+            return given(s) if useful else []
+        found = sources(s)
+        return found if found and self._in(self._useful, s.target) else []  # type: ignore[union-attr]
+
+
+def carries(x: Any) -> bool:
+    """Whether an atom can carry a derivative at all."""
+    return isinstance(x, Var) and (is_real(x) or is_real_array(x))
+
+
+def sources(s: Statement) -> list[Any]:
+    """The atoms by which the target of an operation has a derivative."""
+    match s:
+        case Copy():
+            return [s.source]
+        case Real():
+            return [x for x, partial in zip(s.args, s.rule.partials, strict=True) if partial != "0.0"]
+        case Load():
+            return [s.array]
+        case View():
+            return [s.base]
+        case Whole():
+            return list(s.args)
+    return []

@@ -1,0 +1,90 @@
+"""Which variables may be infinite or NaN although all arguments of the function are finite.
+
+A tangent of 0 is kept apart from a partial derivative that may be infinite or NaN: docs/conventions.md, rules 3 and 4.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from dualrev.compiler.analyses.memory import Classes, Memory, is_array
+from dualrev.compiler.core.terms import (
+    Call,
+    Constant,
+    Copy,
+    Discrete,
+    Function,
+    Load,
+    Make,
+    Real,
+    Statement,
+    Store,
+    View,
+    Whole,
+    reads,
+    statements,
+)
+
+__all__ = ["Wild", "is_tame"]
+
+#: Lines whose partials are finite wherever their arguments are, and whose values are (overflow of products aside).
+_TAME = {"add", "sub", "mul", "neg", "pos", "abs", "sin", "cos", "tanh", "atan", "asinh", "erf", "erfc", "logaddexp"}
+_TAME |= {"floor", "ceil", "trunc", "round", "sign", "maximum", "minimum", "copysign"}
+
+
+class Wild:
+    """The variables of a function that may be infinite or NaN; `given` are arguments that are."""
+
+    def __init__(self, f: Function, memory: Memory, classes: Classes, given: Iterable[Any] = ()) -> None:
+        self._memory, self._classes = memory, classes
+        self._found: set[Any] = set()
+        for x in given:
+            self._add(x)
+        count = -1
+        while count < len(self._found):
+            count = len(self._found)
+            for s in statements(f.body):
+                self._statement(s)
+
+    def has(self, x: Any) -> bool:
+        """Whether an atom may be."""
+        if isinstance(x, Constant):
+            return isinstance(x.value, float) and not math.isfinite(x.value)
+        return self._key(x) in self._found
+
+    def partial(self, s: Real, k: int) -> bool:
+        """Whether the k-th partial of an operation may be."""
+        if s.rule.partials[k] in ("1.0", "-1.0", "0.0"):
+            return False
+        return not is_tame(s) or any(self.has(x) for j, x in enumerate(s.args) if j != k or s.rule.name != "mul")
+
+    def _key(self, x: Any) -> Any:
+        return self._classes.find(x) if is_array(x) else x
+
+    def _add(self, x: Any) -> None:
+        self._found.add(self._key(x))
+
+    def _statement(self, s: Statement) -> None:
+        match s:
+            case Store():
+                if self.has(s.value):
+                    self._add(s.array)
+            case Call():
+                for x in [*s.targets, *self._memory.changed(s)]:
+                    self._add(x)
+            case Copy() | Discrete() | Load() | Make() | Real() | View() | Whole():
+                tame = not isinstance(s, Real) or is_tame(s)
+                if not tame or any(map(self.has, reads(s))):
+                    self._add(s.target)
+
+
+def is_tame(s: Real) -> bool:
+    """Whether an operation is finite, with its partials, wherever its arguments are."""
+    name = s.rule.name
+    if name == "pow" and isinstance(s.args[1], Constant) and isinstance(s.args[1].value, int):
+        return s.args[1].value >= 0
+    if name == "div" and isinstance(s.args[1], Constant):
+        return bool(s.args[1].value)
+    return name in _TAME

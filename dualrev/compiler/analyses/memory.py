@@ -1,0 +1,166 @@
+"""Which arrays may share memory, and what a call does to it: without regard to the order of statements.
+
+Arrays of one function that may share memory form a class. What a function does to the memory of its arguments is its
+`Effects`; for functions that call one another in a circle, the least that agrees with their calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.core.program import Program
+from dualrev.compiler.core.terms import (
+    Call,
+    Copy,
+    Function,
+    Global,
+    Statement,
+    Store,
+    Var,
+    View,
+    leaves,
+    statements,
+)
+
+__all__ = ["Classes", "Effects", "Memory", "is_array", "is_real", "is_real_array", "kind_of"]
+
+
+def kind_of(x: Any) -> Any:
+    """The numba type of an atom; None if it is a constant or a function."""
+    return x.type if isinstance(x, (Var, Global)) else None
+
+
+def is_real(x: Any) -> bool:
+    """Whether an atom is a variable for a real number."""
+    return isinstance(x, Var) and isinstance(x.type, types.Float)
+
+
+def is_array(x: Any) -> bool:
+    """Whether an atom is an array."""
+    return isinstance(kind_of(x), types.Array)
+
+
+def is_real_array(x: Any) -> bool:
+    """Whether an atom is an array of real numbers."""
+    return is_array(x) and isinstance(x.type.dtype, types.Float)
+
+
+@dataclass
+class Effects:
+    """What a function does to memory, by the leaves of its arguments and results."""
+
+    writes: list[bool]
+    aliases: list[list[int]]  # the arguments that a result may share memory with
+    shared: bool = False  # whether results may share memory with one another
+    groups: list[list[int]] = field(default_factory=list)  # arguments that it treats as one memory
+
+
+class Classes:
+    """The classes of a function's arrays."""
+
+    def __init__(self, f: Function, memory: Memory, together: Iterable[tuple[Var, ...]] = ()) -> None:
+        """`together`: parameters that may share memory."""
+        self._parent: dict[Any, Any] = {}
+        for group in together:
+            self.join(group)
+        for s in statements(f.body):
+            if isinstance(s, Copy) and is_array(s.target) and isinstance(s.source, (Var, Global)):
+                self.join((s.target, s.source))
+            elif isinstance(s, View):
+                self.join((s.target, s.base))
+            elif isinstance(s, Call):
+                self._call(s, memory.effects(s))
+
+    def _call(self, s: Call, effects: Effects) -> None:
+        inputs = given(s)
+        for t, sources in zip(leaves(s.result), effects.aliases, strict=True):
+            if is_array(t):
+                self.join([t, *(inputs[k] for k in sources if is_array(inputs[k]))])
+        for group in effects.groups:
+            self.join([inputs[k] for k in group if is_array(inputs[k])])
+        if effects.shared:
+            self.join([t for t in s.targets if is_array(t)])
+
+    def find(self, x: Any) -> Any:
+        """The representative of an array's class. Globals are known by their names."""
+        x = x.name if isinstance(x, Global) else x
+        while self._parent.setdefault(x, x) is not x:
+            x = self._parent[x]
+        return x
+
+    def join(self, some: Iterable[Any]) -> None:
+        """One class of several."""
+        first, *rest = [*some] or [None]
+        for x in rest:
+            self._parent[self.find(x)] = self.find(first)
+
+
+class Memory:
+    """The effects of the functions of a program."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._known: dict[Hashable, Effects] = {}
+        self._settled: set[Hashable] = set()
+        self._visited: set[Hashable] | None = None
+
+    def effects(self, s: Call) -> Effects:
+        """What a call does to memory."""
+        key = self.program.key(s)
+        if key in self._settled:
+            return self._known[key]
+        f = self.program.function(s)
+        if self._visited is not None:
+            return self._visit(key, f)
+        while True:
+            before = dict(self._known)
+            self._visited = set()
+            try:
+                self._visit(key, f)
+            finally:
+                visited, self._visited = self._visited, None
+            if before == self._known:
+                self._settled |= visited
+                return self._known[key]
+
+    def changed(self, s: Statement) -> list[Var]:
+        """The arrays whose elements a statement itself changes."""
+        if isinstance(s, Store):
+            return [s.array]
+        if isinstance(s, Call):
+            pairs = zip(given(s), self.effects(s).writes, strict=True)
+            return [x for x, writes in pairs if writes and isinstance(x, Var)]
+        return []
+
+    def _visit(self, key: Hashable, f: Function) -> Effects:
+        assert self._visited is not None
+        inputs = [x for p in f.parameters for x in leaves(p)]
+        results = leaves(f.result)
+        if key in self._visited:
+            return self._known.get(key, Effects([False] * len(inputs), [[] for _ in results]))
+        self._visited.add(key)
+        classes = Classes(f, self)
+        of_class: dict[Any, list[int]] = {}
+        for k, x in enumerate(inputs):
+            if is_array(x):
+                of_class.setdefault(classes.find(x), []).append(k)
+        wrote = {classes.find(x) for s in statements(f.body) for x in self.changed(s)}
+        writes = [is_array(x) and classes.find(x) in wrote for x in inputs]
+        found = [classes.find(x) if is_array(x) and isinstance(x, Var) else None for x in results]
+        arrays = [x for x in found if x is not None]
+        self._known[key] = Effects(
+            writes,
+            [of_class.get(x, []) if x is not None else [] for x in found],
+            len(arrays) > len(set(arrays)),
+            [some for some in of_class.values() if len(some) > 1],
+        )
+        return self._known[key]
+
+
+def given(s: Call) -> list[Any]:
+    """The leaves of a call's arguments."""
+    return [x for tree in s.args for x in leaves(tree)]

@@ -1,0 +1,1 @@
+"""Functions from the typed core to the typed core."""

@@ -1,0 +1,221 @@
+"""Writing core: statements one after another, and the table's partial derivatives as statements."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.core.terms import (
+    SCALED,
+    Atom,
+    Choice,
+    Comparison,
+    Constant,
+    Copy,
+    Discrete,
+    Expr,
+    If,
+    Operator,
+    Real,
+    Statement,
+    Var,
+)
+from dualrev.primitives import FUNCTIONS, PRIMITIVES
+
+__all__ = ["NAMES", "Writer", "partial"]
+
+#: What the functions in the table's text are called in emitted code.
+NAMES = {
+    **{f: f"math.{f}" for f in FUNCTIONS if hasattr(math, f)},
+    "abs": "abs",
+    "cbrt": "np.cbrt",
+    "exp2": "np.exp2",
+    "sign": "np.sign",
+    "round": "np.rint",
+    "floor": "np.floor",
+    "ceil": "np.ceil",
+    "trunc": "np.trunc",
+    "maximum": "np.maximum",
+    "minimum": "np.minimum",
+    "logaddexp": "np.logaddexp",
+    "polygamma": "runtime.polygamma",
+}
+_BINARY: dict[type, tuple[str, str]] = {
+    ast.Add: ("add", "+"),
+    ast.Sub: ("sub", "-"),
+    ast.Mult: ("mul", "*"),
+    ast.Div: ("div", "/"),
+    ast.FloorDiv: ("floordiv", "//"),
+    ast.Mod: ("mod", "%"),
+}
+_COMPARED: dict[type, str] = {
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+}
+ZERO, ONE = Constant(0.0, types.float64), Constant(1.0, types.float64)
+
+
+@functools.cache
+def _tree(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+def partial(s: Real, k: int) -> ast.expr:
+    """The k-th partial derivative of an operation: syntax in the names of the table, `x`, `a`, `b`, `y`."""
+    if s.rule.name == "pow" and k == 0 and isinstance(s.args[1], Constant):
+        return _tree(_power(s.args[1].value))
+    return _tree(s.rule.partials[k])
+
+
+def _power(n: Any) -> str:
+    """The derivative of a ** n by a, for a constant n."""
+    if n in (0, 1, 2):
+        return ("0.0", "1.0", "2.0 * a")[int(n)]
+    if n == 0.5:
+        return "0.5 / y"
+    if isinstance(n, int) and n < 0:  # a quotient: numba's x ** -2 raises where x * x is too small for a float
+        return f"-{-float(n)} / power(a, {1 - n})"
+    return f"{float(n)} * power(a, {n - 1})" if n >= 0 else f"-{-float(n)} * power(a, -{1 - n})"
+
+
+class Writer:
+    """Statements that are being written."""
+
+    def __init__(self) -> None:
+        self.out: list[Statement] = []
+        self.temporaries: set[Var] = set()
+
+    def write(self, s: Statement) -> None:
+        """Add a statement."""
+        self.out.append(s)
+
+    @contextmanager
+    def into(self, out: list[Statement]) -> Iterator[None]:
+        """Write into another block."""
+        before, self.out = self.out, out
+        try:
+            yield
+        finally:
+            self.out = before
+
+    def temporary(self) -> Var:
+        """A new variable for a real number."""
+        made = Var("_", types.float64)
+        self.temporaries.add(made)
+        return made
+
+    def real(self, name: str, spelling: str, *args: Atom, line: int) -> Var:
+        """A new variable for the value of a line of the table; divisions by zero follow IEEE."""
+        target = self.temporary()
+        self.write(Real(target, PRIMITIVES[name], spelling, args, line))
+        return target
+
+    def added(self, a: Atom | None, b: Atom, line: int) -> Atom:
+        """The sum; nothing is added to None."""
+        return b if a is None else self.real("add", "+", a, b, line=line)
+
+    def product(self, factor: ast.expr, names: Mapping[str, Atom], t: Atom, line: int, scaled: bool) -> Atom:
+        """The factor times t, without a factor of 1; where it is `scaled`, a t of 0 takes no part."""
+        match factor:
+            case ast.Constant(1.0):
+                return t
+            case ast.UnaryOp(ast.USub(), operand):
+                return self.real("neg", "-", self.product(operand, names, t, line, scaled), line=line)
+            case ast.BinOp(ast.Constant(1.0), ast.Div(), right) if not scaled:
+                return self.real("div", "/", t, self.value(right, names, line), line=line)
+        value = self.value(factor, names, line)
+        if scaled:
+            target = self.temporary()
+            self.write(Real(target, SCALED, "scaled", (value, t), line))
+            return target
+        return self.real("mul", "*", value, t, line=line)
+
+    def value(self, e: ast.expr, names: Mapping[str, Atom], line: int) -> Atom:
+        """The value of an expression of the table."""
+        match e:
+            case ast.Constant(value):
+                return Constant(value, types.float64 if isinstance(value, float) else types.int64)
+            case ast.Name(name) if name in names:
+                return names[name]
+            case ast.Name(name):
+                return Constant({"inf": math.inf, "nan": math.nan}[name], types.float64)
+            case ast.UnaryOp(ast.USub(), ast.Constant(float() | int() as value)):
+                return Constant(-value, types.float64 if isinstance(value, float) else types.int64)
+            case ast.UnaryOp(ast.USub(), operand):
+                return self.real("neg", "-", self.value(operand, names, line), line=line)
+            case ast.BinOp(left, op, right):
+                a, b = self.value(left, names, line), self.value(right, names, line)
+                return self.real(*_BINARY[type(op)], a, b, line=line)
+            case ast.Call(ast.Name("power"), [left, right]):
+                a, b = self.value(left, names, line), self.value(right, names, line)
+                return self.real("pow", "**", a, b, line=line)
+            case ast.Call(ast.Name(f), args):
+                return self.real(f, NAMES[f], *(self.value(x, names, line) for x in args), line=line)
+            case ast.IfExp():
+                return self.choice(e, names, line)
+        raise AssertionError(ast.dump(e))
+
+    def choice(self, e: ast.IfExp, names: Mapping[str, Atom], line: int) -> Atom:
+        """A conditional expression: one statement if it is constant in pieces, else a branch."""
+        target = self.temporary()
+        if _is_constant(e):
+            self.write(Discrete(target, _plain(e, names), line))
+            return target
+        test = self.test(e.test, names, line)
+        branches: list[list[Statement]] = [[], []]
+        for out, side in zip(branches, (e.body, e.orelse), strict=True):
+            with self.into(out):
+                self.write(Copy(target, self.value(side, names, line), line))
+        self.write(If(test, tuple(branches[0]), tuple(branches[1]), line))
+        return target
+
+    def test(self, e: ast.expr, names: Mapping[str, Atom], line: int) -> Var:
+        """A comparison whose operands may be computed."""
+        assert isinstance(e, ast.Compare)
+        atoms = tuple(self.value(x, names, line) for x in [e.left, *e.comparators])
+        target = Var("_", types.boolean)
+        self.write(Discrete(target, Comparison(tuple(_COMPARED[type(op)] for op in e.ops), atoms), line))
+        return target
+
+
+def _is_constant(e: ast.expr) -> bool:
+    """Whether an expression is constant but for the conditions in it, which compare atoms."""
+    match e:
+        case ast.IfExp(test, body, orelse):
+            return (
+                _is_constant(body) and _is_constant(orelse) and not any(isinstance(n, ast.Call) for n in ast.walk(test))
+            )
+        case ast.UnaryOp(ast.USub(), operand):
+            return _is_constant(operand)
+        case ast.Name(name):
+            return name in ("inf", "nan")
+    return isinstance(e, ast.Constant)
+
+
+def _plain(e: ast.expr, names: Mapping[str, Atom]) -> Expr:
+    """A conditional expression that is constant in pieces, as it is written."""
+    match e:
+        case ast.IfExp(test, body, orelse):
+            return Choice(_plain(test, names), _plain(body, names), _plain(orelse, names))
+        case ast.Compare(left, ops, comparators):
+            symbols = tuple(_COMPARED[type(op)] for op in ops)
+            return Comparison(symbols, tuple(_plain(x, names) for x in [left, *comparators]))
+        case ast.UnaryOp(ast.USub(), operand):
+            return Operator("-", (_plain(operand, names),))
+        case ast.Name(name) if name in names:
+            return names[name]
+        case ast.Name(name):
+            return Constant({"inf": math.inf, "nan": math.nan}[name], types.float64)
+        case ast.Constant(value):
+            return Constant(value, types.float64)
+    raise AssertionError(ast.dump(e))
