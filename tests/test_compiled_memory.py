@@ -306,11 +306,11 @@ def test_recursion_that_does_not_fit_on_the_stack_is_refused():
     """Recursion ends with a `RecursionError` where the derivative's frames, which are larger than those of f, do not
     fit on the stack any more"""
     lines = [line.split(maxsplit=2) for line in program("recursion")]
-    assert len(lines) == 10
+    assert len(lines) == 12
     for name, n, found in lines:
         if n == "1000":
             assert found == "finite"
-        else:
+        elif n == "1000000" or found != "finite":  # 100,000 frames fit where LLVM makes small ones for the processor
             assert found.startswith(name if name == "deep" else "other")
             assert found.endswith(
                 "the recursion is too deep for the stack of this thread, since a derivative takes more of it than the"

@@ -267,12 +267,16 @@ def in_an_array(x):
     return y[0]
 
 
+numpys_errors = njit(error_model="numpy")(in_an_array.py_func)
+
+
 @pytest.mark.parametrize(
     ("f", "args", "questions"),
     [
         (likelihood, (0.5, 2.0, np.ones(3)), 0),  # every term is a part of the result
         (products, (np.ones((2, 3)), np.ones(3)), 0),  # finite numbers have finite products
-        (in_an_array, (np.ones(3),), 1),
+        (in_an_array, (np.ones(3),), 0),  # where it divides by zero, it raises
+        (numpys_errors, (np.ones(3),), 1),
         (side_of_a_branch, (1.0,), 1),
     ],
 )

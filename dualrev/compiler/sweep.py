@@ -77,7 +77,9 @@ class Sweep:
         useful |= set() if joint else arrays
         self.activity = Activity(e, self.classes, effects, varied, useful, shadowless)
         self.flow = Flow(self.leaves, e.body, self.result_leaves)
-        self.known_zeros = Zeros(e.body, self.leaves, self.result_leaves, self.activity, effects, known)
+        self.known_zeros = Zeros(
+            e.body, self.leaves, self.result_leaves, self.activity, effects, known, checked_division
+        )
         self.fresh_name = e.lowered.names.fresh
         self.parameter_classes = {self.classes.find(x) for x in arrays}
         self.content: dict[str, set[int]] = {}  # class -> where the reverse sweep needs its elements as they were

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dualrev.compiler.activity import Activity, Classes, atom_name
-from dualrev.compiler.core import Call, Const, For, If, Let, Store, While, leaves, walk, writes
+from dualrev.compiler.core import Call, Const, For, If, Let, OfElements, Store, While, leaves, walk, writes
 from dualrev.compiler.plan import changed
 
 __all__ = ["NOTHING", "Known", "Zeros"]
@@ -40,13 +40,20 @@ class Zeros:
     """Where zeros are kept apart in the derivative of a function."""
 
     def __init__(
-        self, body: list[Any], arguments: list[str], results: list[Any], activity: Activity, effects: Any, known: Known
+        self,
+        body: list[Any],
+        arguments: list[str],
+        results: list[Any],
+        activity: Activity,
+        effects: Any,
+        known: Known,
+        checked: bool,
     ) -> None:
         made = [x for x in results if x != Const(None)]
         reached = {x for x, is_so in zip(made, known.reached, strict=False) if is_so and isinstance(x, str)}
         self.reached = Reached(body, reached, activity)
         given = [x for x, is_so in zip(arguments, known.wild, strict=False) if is_so]
-        self.wild = Wild(body, activity.classes, effects, given)
+        self.wild = Wild(body, activity.classes, effects, given, checked)
 
     def hide(self, s: Let, k: int) -> bool:
         """Whether a cotangent of 0 hides the k-th partial of an operation."""
@@ -125,16 +132,19 @@ def is_constantly_zero(s: Let, k: int) -> bool:
     return line.partials[k] == "0.0" or (line.name == "pow" and k == 0 and s.args[1] == Const(0))
 
 
-#: Lines whose partials are finite wherever their arguments are, and whose values are (overflow of products aside).
+#: Lines whose partials are finite wherever their arguments are, and whose values are (overflow aside).
 _TAME = {"add", "sub", "mul", "neg", "pos", "abs", "sin", "cos", "tanh", "atan", "asinh", "erf", "erfc", "logaddexp"}
 _TAME |= {"floor", "ceil", "trunc", "round", "sign", "maximum", "minimum", "copysign"}
 
 
 class Wild:
-    """Which variables may be infinite or NaN although all arguments of the function are finite."""
+    """Which variables may be infinite or NaN although all arguments of the function are finite.
 
-    def __init__(self, body: list[Any], classes: Classes, effects: Any, given: Iterable[str]) -> None:
-        self.classes, self.effects = classes, effects
+    `checked` says that numbers are not divided by zero: an error comes first.
+    """
+
+    def __init__(self, body: list[Any], classes: Classes, effects: Any, given: Iterable[str], checked: bool) -> None:
+        self.classes, self.effects, self.checked = classes, effects, checked
         self.found: set[str] = set()
         for x in given:
             self.add(x)
@@ -153,7 +163,7 @@ class Wild:
 
     def statement(self, s: Any) -> None:
         if isinstance(s, Let):
-            tame = s.op in ("copy", "load", "view", "alloc", "plain", "array") or (s.op == "prim" and is_tame(s))
+            tame = s.op in ("copy", "load", "view", "alloc", "plain", "array") or (s.op == "prim" and self.is_tame(s))
             if not tame or any(map(self.has, s.args)):
                 self.add(s.target)
         elif isinstance(s, Store):
@@ -170,14 +180,16 @@ class Wild:
         """Whether the k-th partial of an operation may be infinite or NaN."""
         if s.info[0].partials[k] in ("1.0", "-1.0", "0.0"):
             return False
-        return not is_tame(s) or any(self.has(x) for j, x in enumerate(s.args) if j != k or s.info[0].name != "mul")
+        return not self.is_tame(s) or any(
+            self.has(x) for j, x in enumerate(s.args) if j != k or s.info[0].name != "mul"
+        )
 
-
-def is_tame(s: Let) -> bool:
-    """Whether an operation is finite, with its partials, wherever its arguments are."""
-    line = s.info[0]
-    if line.name == "pow" and isinstance(s.args[1], Const) and isinstance(s.args[1].value, int):
-        return s.args[1].value >= 0
-    if line.name == "div" and isinstance(s.args[1], Const):
-        return bool(s.args[1].value)
-    return line.name in _TAME
+    def is_tame(self, s: Let) -> bool:
+        """Whether an operation is finite, with its partials, wherever its arguments are."""
+        line = s.info[0]
+        if line.name == "pow" and isinstance(s.args[1], Const) and isinstance(s.args[1].value, int):
+            return s.args[1].value >= 0
+        if line.name == "div":
+            divisor, elements = s.args[1], isinstance(s.info[1].info, OfElements)
+            return bool(divisor.value) if isinstance(divisor, Const) else self.checked and not elements
+        return line.name in _TAME

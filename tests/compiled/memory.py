@@ -134,13 +134,11 @@ def limited() -> None:
 
 
 def recursion() -> None:
-    """A depth that f reaches and its derivatives may not: an error, and the process goes on."""
+    """Depths that f reaches and its derivatives may not: an error, and the process goes on."""
     for f in (deep, mutual):
         assert np.isfinite(f(1.0, 100_000))
         for g in (dr.grad(f), lambda x, n, f=f: dr.jvp(f, (x, n), (1.0, None))[1]):
             for n in (1_000_000, 100_000, 1_000):
-                if n == 1_000_000 and f is deep:
-                    continue
                 try:
                     found = "finite" if np.isfinite(g(1.0, n)) else "wrong"
                 except RecursionError as e:
