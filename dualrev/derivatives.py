@@ -195,15 +195,15 @@ def hessian(
 ) -> Callable[..., Any]:
     """The second derivatives of f: the Jacobian of its Jacobian.
 
-    For f of an array of shape s to a number, an array of shape s + s. Numba functions have compiled first derivatives
-    only: UnsupportedError; hessian(f.py_func) takes the tape.
+    For f of an array of shape s to a number, an array of shape s + s. If f is a numba function that returns a number,
+    so is its Hessian: a dispatcher, which computes it column by column in compiled code.
 
     >>> hessian(lambda x: x[0] ** 2 * x[1])(np.array([3.0, 2.0]))
     array([[4., 6.],
            [6., 0.]])
     """
-    if is_compiled(f, False, engine):
-        compiled().refuse_second_order(f, "hessian")
+    if is_compiled(f, has_aux, engine):
+        return compiled().second(f, "hessian", argnums)
     return jacobian(jacrev(f, argnums, has_aux, engine), argnums, has_aux, engine)
 
 
@@ -211,14 +211,14 @@ def hvp(f: Callable[..., Any], engine: Any = None) -> Callable[..., Any]:
     """The product of the Hessian of f and a vector.
 
     hvp(f)(x, p, *args) is that of f at x, where f(x, *args) is one real number, with p. p has the structure of
-    x. The order of the arguments is that of SciPy's `hessp`. It costs a small multiple of f; no Hessian is made. Of
-    numba functions, it takes f.py_func, as `hessian` does.
+    x. The order of the arguments is that of SciPy's `hessp`. It costs a small multiple of f; no Hessian is made. That
+    of a numba function is a numba dispatcher.
 
     >>> hvp(lambda x: 2 * x[0] ** 2 + 3 * x[0] * x[1] + 4 * x[1] ** 2)([3.0, 4.0], [7.0, 8.0])
     [52.0, 85.0]
     """
     if is_compiled(f, False, engine):
-        compiled().refuse_second_order(f, "hvp")
+        return compiled().second(f, "hvp", 0)
     return Transformed(_hvp, f, engine=engine)
 
 

@@ -15,7 +15,7 @@ from numba.core.errors import NumbaError, UnsupportedBytecodeError
 from dualrev.arrays.storage import RealArray
 from dualrev.compiler.build import Derivative, derivative
 from dualrev.compiler.core.show import show
-from dualrev.compiler.pipeline import emit, expanded_function
+from dualrev.compiler.pipeline import core_program, emit, show_forward
 from dualrev.compiler.source import describe, is_numba_function
 from dualrev.copies import copied
 from dualrev.derivatives import argument_numbers
@@ -33,7 +33,7 @@ __all__ = [
     "jvp",
     "linearize",
     "real_leaves",
-    "refuse_second_order",
+    "second",
     "vjp",
     "zeros",
 ]
@@ -45,13 +45,19 @@ def _first_order(f: Any, wanted: str) -> None:
         raise UnsupportedError.at(
             describe(inner.py_func),
             f"the {transform} of a numba function, once more ({wanted})",
-            "the compiler makes first derivatives only",
-            "dr.hessian(f.py_func) or another function of the tape for the second ones",
+            "of second derivatives, the compiler makes dr.hessian(f) and dr.hvp(f)",
+            "one of these, or a derivative of f.py_func, which takes the tape",
         )
 
 
 def gradient(f: Any, transform: str, argnums: int | Sequence[int]) -> Derivative:
     """The numba dispatcher for `grad` and `value_and_grad` of a numba function."""
+    _first_order(f, transform)
+    return derivative(f, transform, _numbers(f, argnums))
+
+
+def second(f: Any, transform: str, argnums: int | Sequence[int]) -> Derivative:
+    """The numba dispatcher for `hvp` and `hessian` of a numba function."""
     _first_order(f, transform)
     return derivative(f, transform, _numbers(f, argnums))
 
@@ -62,18 +68,6 @@ def _numbers(f: Any, argnums: int | Sequence[int]) -> int | tuple[int, ...]:
     several = any(p.kind is p.VAR_POSITIONAL for p in parameters)  # it is refused when it is called
     numbers = argument_numbers(argnums, sys.maxsize if several else len(parameters))
     return tuple(numbers) if isinstance(argnums, Sequence) else numbers[0]
-
-
-def refuse_second_order(f: Any, wanted: str) -> None:
-    """UnsupportedError: second derivatives are the tape's."""
-    if isinstance(f, Derivative):
-        _first_order(f, wanted)
-    raise UnsupportedError.at(
-        describe(f.py_func),
-        f"a numba function twice ({wanted})",
-        "the compiler makes first derivatives only",
-        f"dr.{wanted}(f.py_func), which takes the tape",
-    )
 
 
 def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
@@ -218,17 +212,22 @@ def derivative_source(
     if not is_numba_function(f):
         raise UnsupportedError.at(describe(f), "derivative_source", "this is no numba function", "@njit above it")
     _first_order(f, "derivative_source")
-    if transform not in ("grad", "value_and_grad", "vjp", "jvp"):
-        raise ValueError(f"transform is 'grad', 'value_and_grad', 'vjp' or 'jvp', and not {transform!r}")
-    if stage not in ("emitted", "expanded"):
-        raise ValueError(f"stage is 'emitted' or 'expanded', and not {stage!r}")
+    if transform not in ("grad", "value_and_grad", "vjp", "jvp", "hvp", "hessian"):
+        raise ValueError(
+            f"transform is 'grad', 'value_and_grad', 'vjp', 'jvp', 'hvp' or 'hessian', and not {transform!r}"
+        )
+    if stage not in ("emitted", "expanded", "forward"):
+        raise ValueError(f"stage is 'emitted', 'expanded' or 'forward', and not {stage!r}")
     numbers = _numbers(f, argnums)
     kinds = list(map(numba.typeof, args))
     inspect.signature(f.py_func).bind(*args)  # raises Python's error for a missing argument
     defaults = [p.default for p in inspect.signature(f.py_func).parameters.values()][len(args) :]
-    if stage == "expanded":
-        return show(expanded_function(f, (*kinds, *map(types.Omitted, defaults))))
-    if transform in ("grad", "value_and_grad"):
+    if stage != "emitted":
+        core, program = core_program(f, (*kinds, *map(types.Omitted, defaults)))
+        return show(core) if stage == "expanded" else show_forward(core, program)
+    if transform == "hvp":
+        kinds.insert(1, kinds[0])
+    if transform in ("grad", "value_and_grad", "hvp", "hessian"):
         kinds += [types.Omitted(x) for x in defaults]
     else:
         kinds += map(numba.typeof, defaults)

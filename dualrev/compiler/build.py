@@ -51,14 +51,18 @@ _TAPES = {  # what the placeholders do: the same by the tape, for the curious wh
     "value_and_grad": "return dualrev.value_and_grad(function, argnums)({all})",
     "vjp": "return dualrev.vjp(function, {primals})[1]({others})",
     "jvp": "return dualrev.jvp(function, ({primals},), ({others},))",
+    "hvp": "return dualrev.hvp(function)({all})",
+    "product": "return dualrev.jvp(dualrev.grad(function, argnums), ({primals},), ({others},))[1]",
+    "hessian": "return dualrev.hessian(function, argnums)({all})",
 }
 
 
 def derivative(f: Any, transform: str, argnums: Any = 0, kind: Any = None) -> Derivative:
     """The derivative of a numba function, as a numba function; one and the same object whenever it is asked for.
 
-    transform is "grad" or "value_and_grad", with the arguments of f; "vjp", with those and a cotangent; or "jvp", with
-    those and as many tangents. argnums is an int or a tuple of ints. Nothing is compiled before the first call, and
+    transform is "grad", "value_and_grad" or "hessian", with the arguments of f; "vjp", with those and a cotangent;
+    "jvp", with those and as many tangents; "product", with those and a tangent for each chosen one; "hvp", with a tangent
+    after the first one. argnums is an int or a tuple of ints. Nothing is compiled before the first call, and
     errors (dualrev.errors) come then. `kind` is the class: Derivative, or one that compares (checked.py) if the
     environment has DUALREV_CHECK=1.
     """
@@ -93,7 +97,8 @@ class Derivative(_CPUDispatcher):
         self._entries: dict[tuple[types.Type, ...], Any] = {}
         self._worlds: dict[tuple[types.Type, ...], World] = {}
         self.pullbacks: set[tuple[types.Type, ...]] = set()  # of the arguments alone: those that api.py has compiled
-        self._arity = len(inspect.signature(f.py_func).parameters)
+        count = len(inspect.signature(f.py_func).parameters)
+        self._places = [0, *range(2, count + 1)] if transform == "hvp" else list(range(count))  # of f's arguments
         placeholder = _placeholder(f, transform, argnums)
         options = {k: v for k, v in f.targetoptions.items() if k != "inline"}  # numba would copy the placeholder
         super().__init__(placeholder, locals={}, targetoptions=options)
@@ -111,7 +116,7 @@ class Derivative(_CPUDispatcher):
             if args not in self.overloads:
                 if not self._can_compile:
                     raise RuntimeError("compilation disabled")  # numba's words
-                frozen = check(self.derivative_of[0], args[: self._arity])
+                frozen = check(self.derivative_of[0], self._primals(args))
                 entry = self._load(args)
                 own, called = _functions(entry.py_func.__globals__)
                 with warnings.catch_warnings(), inherited(self.derivative_of[0], called):
@@ -126,7 +131,7 @@ class Derivative(_CPUDispatcher):
 
     def forget(self, args: tuple[types.Type, ...], world: World) -> None:
         """Compile anew at the next call for these types if something else than this was frozen."""
-        stale = [a for a, w in self._worlds.items() if plain(a[: self._arity]) == plain(args) and w.hash != world.hash]
+        stale = [a for a, w in self._worlds.items() if plain(self._primals(a)) == plain(args) and w.hash != world.hash]
         if stale:
             kept = {a: made for a, made in self.overloads.items() if a not in stale}
             super()._reset_overloads()
@@ -140,10 +145,17 @@ class Derivative(_CPUDispatcher):
         f = self.derivative_of[0]
         if f._can_compile:
             return args
-        found = self.typingctx.resolve_overload(f.py_func, f.nopython_signatures, args[: self._arity], {})
+        found = self.typingctx.resolve_overload(f.py_func, f.nopython_signatures, self._primals(args), {})
         if found is None:
             raise TypingError(f"No matching definition for argument type(s) {', '.join(map(str, args))}")
-        return (*found.args, *args[self._arity :])
+        made = list(args)
+        for k, kind in zip(self._places, found.args, strict=False):
+            made[k] = kind
+        return tuple(made)
+
+    def _primals(self, args: tuple[types.Type, ...]) -> tuple[types.Type, ...]:
+        """The types of f's own arguments."""
+        return tuple(args[k] for k in self._places if k < len(args))
 
     def _load(self, args: tuple[types.Type, ...]) -> Any:
         """The top function of the module that is emitted for these types, or was at some time."""
@@ -162,7 +174,7 @@ class Derivative(_CPUDispatcher):
                 warn(f"{name} is not cached: it depends on {obstacle}.")
             if folder is not None and not folder.write(f"{stem}.py", module.to_bytes()):
                 folder = None
-        constants = {name: outlined(resolve(f, args, path)) for name, path in module.constants.items()}
+        constants = {name: outlined(resolve(f, self._primals(args), path)) for name, path in module.constants.items()}
         if folder is None:
             return _execute(module, constants, f"<dualrev {name} {uuid.uuid4().hex}>")
         entry = _execute(module, constants, str(folder.place / f"{stem}.py"), digest)
@@ -224,9 +236,13 @@ def _placeholder(f: Any, transform: str, argnums: Any) -> FunctionType:
         others = [_new("cotangent", primals)]
     elif transform == "jvp":
         others = [_new(f"tangent_{p.name}", primals) for p in parameters]
+    elif transform in ("hvp", "product"):
+        chosen = argnums if isinstance(argnums, tuple) else (argnums,)
+        others = [_new(f"tangent_{list(parameters)[k].name}", primals) for k in chosen]
     if others:
         primals = [p.name for p in parameters]
-    joined = {"all": ", ".join(primals + others), "primals": ", ".join(primals), "others": ", ".join(others)}
+    every = [primals[0], *others, *primals[1:]] if transform == "hvp" else primals + others
+    joined = {"all": ", ".join(every), "primals": ", ".join(primals), "others": ", ".join(others)}
     called = f.py_func.__name__
     name = f"{transform}_{called if called.isidentifier() and called.isascii() else 'function'}"
     import dualrev  # a module of the package cannot import it while it is being imported
@@ -234,7 +250,9 @@ def _placeholder(f: Any, transform: str, argnums: Any) -> FunctionType:
     namespace = {"dualrev": dualrev, "function": f.py_func, "argnums": argnums, "__name__": f.py_func.__module__}
     exec(f"def {name}({joined['all']}):\n    " + _TAPES[transform].format(**joined), namespace)
     placeholder: Any = namespace[name]
-    placeholder.__defaults__ = None if others else f.py_func.__defaults__
+    defaults = f.py_func.__defaults__
+    if not others or (transform == "hvp" and len(defaults or ()) < len(parameters)):
+        placeholder.__defaults__ = defaults
     placeholder.__doc__ = f"`{transform}` of `{called}`, compiled by dualrev and numba; argnums={argnums!r}."
     return placeholder
 

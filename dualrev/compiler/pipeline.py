@@ -17,31 +17,35 @@ from typing import Any
 import numba
 from numba.core import types
 
-from dualrev.compiler import forward as forward_mode
-from dualrev.compiler import syntax
+from dualrev.compiler import directions, syntax
 from dualrev.compiler.activity import Classes
+from dualrev.compiler.analyses.activity import carries
+from dualrev.compiler.analyses.memory import Memory
 from dualrev.compiler.code import Assign, Code, Row, Suite, lines_of, rows_of
-from dualrev.compiler.core import Call, Const, If, Let, Node, Ref, leaves, walk, writes
-from dualrev.compiler.core import terms
+from dualrev.compiler.core import Call, Const, If, Let, Node, Ref, leaves, terms, walk, writes
 from dualrev.compiler.core.program import Program
+from dualrev.compiler.core.show import show
 from dualrev.compiler.core.terms import Function
 from dualrev.compiler.core.typed import typed
+from dualrev.compiler.core.untyped import untyped
 from dualrev.compiler.expand import Expanded, expand, is_array, is_real, is_real_array
 from dualrev.compiler.lower import lower
 from dualrev.compiler.naming import Names, renamed, words_of
 from dualrev.compiler.options import alike, declared, kept
 from dualrev.compiler.owner import owner
+from dualrev.compiler.plain import plain
 from dualrev.compiler.plan import CHEAP, changed
 from dualrev.compiler.prune import prune
 from dualrev.compiler.reverse import Reverse
 from dualrev.compiler.simplify import simplify
 from dualrev.compiler.source import Source, Static, read
 from dualrev.compiler.tidy import tidy
+from dualrev.compiler.transforms.forward import Forward
 from dualrev.compiler.types import infer
 from dualrev.compiler.zeros import NOTHING, Known
 from dualrev.errors import ArgumentError, ArgumentNumberError, ScalarError
 
-__all__ = ["Emitted", "emit", "expanded_function", "program"]
+__all__ = ["Emitted", "core_program", "emit", "expanded_function", "is_checked", "show_forward"]
 
 
 @dataclass
@@ -72,13 +76,25 @@ def emit(f: Any, transform: str, argnums: Any, argtypes: tuple[Any, ...]) -> Emi
 
 def expanded_function(f: Any, argtypes: tuple[Any, ...]) -> Function:
     """A numba function for these types of arguments, as the derivatives are made from it."""
-    return program(f, argtypes)[0]
+    return core_program(f, argtypes)[0]
 
 
-def program(f: Any, argtypes: tuple[Any, ...]) -> tuple[Function, Program]:
+def core_program(f: Any, argtypes: tuple[Any, ...]) -> tuple[Function, Program]:
     """A numba function for these types of arguments in the typed core, and the functions that its calls lead to."""
     module = _Module(f)
     return module.typed(f, module.entered(argtypes)), Program(module.called)
+
+
+def show_forward(f: Function, program: Program) -> str:
+    """The text of a function with tangents for all its real arguments, and of those that it calls."""
+    moving = [x for p in f.parameters for x in terms.leaves(p) if carries(x)]
+    made = Forward(program, Memory(program)).function(f, moving).function
+    return "\n".join(map(show, [made, *program.made_functions()]))
+
+
+def is_checked(f: Any) -> bool:
+    """Whether a division by zero raises in a numba function."""
+    return bool(f.targetoptions.get("error_model", "python") == "python")
 
 
 class Unit:
@@ -156,6 +172,23 @@ class _Function:
         return "\n".join([f"@njit({self.options})", head, f'    """{doc}"""', *lines_of(rows, self.source.line)])
 
 
+@dataclass(frozen=True, eq=False)
+class Made:
+    """A function that a transformation has made, in the place where a numba function of the user's may stand."""
+
+    name: str
+    symbol: terms.Symbol
+    origin: Origin
+
+
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """The user's function that one of the typed core was made from."""
+
+    dispatcher: Any
+    expanded: Expanded
+
+
 class _Module:
     """A module that is being written."""
 
@@ -171,6 +204,9 @@ class _Module:
         self.units: dict[Any, Unit] = {}
         self.functions: list[_Function] = []
         self.calls: dict[terms.Call, tuple[Call, Expanded]] = {}
+        self.program = Program(self.called)
+        self.forward = Forward(self.program, Memory(self.program))
+        self.made: dict[terms.Symbol, Ref] = {}
 
     # Functions in core
 
@@ -202,6 +238,11 @@ class _Module:
     def callee(self, s: Call, e: Expanded) -> tuple[Any, Expanded]:
         """The key and the core of the function that a Call calls."""
         f = s.function.value
+        if isinstance(f, Made):
+            key = f.symbol, ()
+            if key not in self.expanded_of:
+                self.expanded_of[key] = self.untyped(self.program.made(f.symbol))
+            return key, self.expanded_of[key]
         argtypes = tuple(self.type_of(a, e) for a in s.args)
         tree = self.source(f).tree
         names = [*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs]
@@ -227,7 +268,19 @@ class _Module:
 
     def typed(self, f: Any, e: Expanded) -> Function:
         """The same in the typed core."""
-        return typed(e, f.targetoptions.get("error_model", "python") == "python", self.calls)
+        return typed(e, Origin(f, e), is_checked(f), self.calls)
+
+    def untyped(self, f: Function) -> Expanded:
+        """The way back."""
+        return untyped(f, f.origin.expanded, self.names, self.refer)
+
+    def refer(self, symbol: terms.Symbol) -> Ref:
+        """The name of a function that a transformation has made."""
+        if symbol not in self.made:
+            f = self.program.made(symbol)
+            made = Made(f.name, symbol, f.origin)
+            self.made[symbol] = Ref(self.names.fresh(f"{f.name}{{n}}"), made)
+        return self.made[symbol]
 
     def called(self, s: terms.Call) -> tuple[Any, Callable[[], Function]]:
         """The key of what a call of the typed core calls, and how to get it."""
@@ -333,10 +386,12 @@ class _Module:
             if not unit.done:
                 unit.recursive = True
             return unit
-        called = s.function.value.py_func.__name__
+        value = s.function.value
+        called = value.name if isinstance(value, Made) else value.py_func.__name__
         forward, reverse = (self.names.fresh(f"{called}{{n}}_{sweep}") for sweep in ("forward", "reverse"))
         unit = self.units[key] = Unit(forward, reverse, len(inputs))
-        self.write_unit(unit, s.function.value, callee, flags, wanted, pattern, known)
+        dispatcher = value.origin.dispatcher if isinstance(value, Made) else value
+        self.write_unit(unit, called, dispatcher, callee, flags, wanted, pattern, known)
         return unit
 
     def reverse_of(
@@ -350,11 +405,12 @@ class _Module:
         wanted: set[int] | None = None,
         known: Known = NOTHING,
     ) -> Reverse:
-        checked = f.targetoptions.get("error_model", "python") == "python"
         effects = lambda s: self.effects(s, e)  # noqa: E731
-        return Reverse(e, effects, self.unit, varied, pattern, shadowless, joint, checked, wanted, known)
+        return Reverse(e, effects, self.unit, varied, pattern, shadowless, joint, is_checked(f), wanted, known)
 
-    def write_unit(self, unit: Unit, f: Any, e: Expanded, flags: Any, wanted: Any, pattern: Any, known: Known) -> None:
+    def write_unit(
+        self, unit: Unit, name: str, f: Any, e: Expanded, flags: Any, wanted: Any, pattern: Any, known: Known
+    ) -> None:
         inputs = [x for p in e.parameters for x in leaves(p)]
         varied = {x for x, flag in zip(inputs, flags, strict=True) if flag}
         numbers = {x: n for x, n in zip(inputs, pattern, strict=True) if n is not None}
@@ -409,19 +465,18 @@ class _Module:
         enter = [Code("words = runtime.words(tape)", 0), Code("top = tape[1]", 0)] if r.own_tape else []
         leave = [Code("tape[1] = top", 0)] if r.own_tape else []
         returned = f"return {', '.join(syntax.text(x) for x in results)}" if results else "return"
-        name = e.lowered.source.tree.name
         if not unit.primal_suffices:
-            body = [*self.guard(unit, e), *enter, *forward, *leave, Code(returned, 0)]
+            body = [*self.guard(unit.recursive, e), *enter, *forward, *leave, Code(returned, 0)]
             doc = f"{name}, and on the tape what {unit.reverse_name} needs."
             self.function(unit.forward_name, [*inputs, *shadows, *extra], doc, body, e, f)
-        body = [*self.guard(unit, e), *enter, *reverse, *leave]
+        body = [*self.guard(unit.recursive, e), *enter, *reverse, *leave]
         body.append(Code(f"return {', '.join(back)}" if back else "return", 0))
         doc = f"Add what the arguments of {name} contribute to its results, backwards."
         self.function(unit.reverse_name, [*given, *shadows_back, *returned_arrays, *cts, *extra], doc, body, e, f)
 
-    def guard(self, unit: Any, e: Expanded) -> list[Any]:
+    def guard(self, recursive: bool, e: Expanded) -> list[Any]:
         """What a recursive function does first: its frames are larger than those of the user's function."""
-        if not unit.recursive:
+        if not recursive:
             return []
         text = (
             f"{e.lowered.source.tree.name}: the recursion is too deep for the stack of this thread, since a derivative"
@@ -444,6 +499,7 @@ class _Module:
 
     def text(self, doc: str) -> tuple[str, dict[str, str]]:
         """The whole module, and the printed names of what is generated in it and not local to a function."""
+        self.write_plain()
         words = {f.name: f.words() for f in self.functions}
         outer = [*words] + [x for found in words.values() for x in found if x in self.refs]
         printed = self.names.chosen(outer, {x for found in words.values() for x in found})
@@ -454,6 +510,23 @@ class _Module:
             local = {**self.names.chosen([x for x in words[f.name] if x not in printed], taken), **printed}
             parts += ["", f.text(lambda x, local=local: local.get(x, x))]  # type: ignore[misc]
         return "\n".join(parts) + "\n", printed
+
+    def write_plain(self) -> None:
+        """Write the functions that transformations have made, as they are, where others call them."""
+        by_name = {ref.name: ref.value for ref in self.made.values()}
+        done = 0
+        while done < len(self.functions):
+            for name in self.functions[done].words():
+                if name in by_name:
+                    made = by_name.pop(name)
+                    e = self.untyped(self.program.made(made.symbol))
+                    f = made.origin.dispatcher
+                    code, result = plain(e, lambda s, e=e: self.effects(s, e), is_checked(f))  # type: ignore[misc]
+                    body = [*self.guard(self.program.is_recursive(made.symbol), e), *code]
+                    body.append(Code(f"return {syntax.text(result)}", 0))
+                    doc = f"{e.lowered.source.tree.name}, and the tangents of its results."
+                    self.function(name, list(e.parameters), doc, body, e, f)
+            done += 1
 
     # The function itself
 
@@ -469,21 +542,25 @@ class _Module:
         return self.expanded(self.f, argtypes, (), functions)
 
     def root(self, transform: str, argnums: Any, argtypes: tuple[Any, ...]) -> Emitted:
-        f = self.f
-        source = self.source(f)
+        args = self.source(self.f).tree.args
+        count = len([*args.posonlyargs, *args.args, *args.kwonlyargs])
+        if transform in directions.TRANSFORMS:
+            return directions.root(self, transform, argnums, argtypes, count)
+        e = self.entered(argtypes[:count])
+        name = self.names.fresh(f"{transform}_{e.lowered.source.tree.name}")
+        doc = self.entry(name, transform, argnums, e, argtypes[:count], e.lowered.source.tree.name)
+        return self.finish(name, f"{doc} Made by dualrev.")
+
+    def entry(self, name: str, transform: str, argnums: Any, e: Expanded, primals: tuple[Any, ...], called: str) -> str:
+        """Write the function that is called for a derivative in reverse mode; what it is the derivative of."""
+        f, source = self.f, e.lowered.source
         tree = source.tree
-        count = len([*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs])
-        primals, cts = argtypes[:count], argtypes[count:]
-        e = self.entered(primals)
-        if transform == "jvp":
-            return forward_mode.root(self, e, cts or primals)
         chosen = self.chosen(transform, argnums, e, primals)
         varied = {x for k in chosen for x in leaves(e.parameters[k]) if self.differentiable(x, e)}
         r = self.reverse_of(
             f, e, varied, {}, set(), joint=True, known=NOTHING if transform == "vjp" else Known((True,))
         )
         shared = self.names.shared
-        name = self.names.fresh(f"{transform}_{tree.name}")
         body: list[Any] = []
         result = self.typed_result(e)
         if transform in ("grad", "value_and_grad"):
@@ -549,7 +626,7 @@ class _Module:
         value = r.tree(e.result, lambda x: ast.Name(results[x]) if x in results else syntax.atom(x))
         returned = gradient if transform == "grad" else ast.Tuple([value, gradient], ast.Load())
         given = [*e.lowered.parameters, *(["ct"] if transform == "vjp" else [])]
-        doc = self.describe(transform, argnums, tree.name)
+        doc = self.describe(transform, argnums, called)
         values = {*results.values(), *(r.cotangent(x) for x in r.leaves if r.is_scalar(x))}
         leaves_of = [x for k in chosen for x in leaves(e.parameters[k])]
         sweeps = self.names.fresh(f"{tree.name}{{n}}_sweeps")
@@ -561,7 +638,7 @@ class _Module:
             self.function(sweeps, inner, f"Both sweeps of {tree.name}.", [*body, *last], e, f)
             body = [*before, *code]
         self.function(name, given, doc, body, e, f)
-        return self.finish(name, f"{doc} Made by dualrev.")
+        return doc
 
     def find_classes(self, kind: Any, path: tuple[Any, ...]) -> None:
         """Name the classes of named tuples among the arguments."""

@@ -21,7 +21,22 @@ from dualrev.compiler.flow import Flow, Value
 
 __all__ = ["CHEAP", "Plan", "changed", "reads_memory"]
 
-CHEAP = {"add", "sub", "mul", "div", "neg", "pos", "abs", "sqrt", "maximum", "minimum", "copysign", "sign", "floor"}
+CHEAP = {
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "neg",
+    "pos",
+    "abs",
+    "sqrt",
+    "maximum",
+    "minimum",
+    "copysign",
+    "sign",
+    "floor",
+    "scaled",
+}
 _WORD, _FLAG, _ARRAY = 10, 3, 60  # what it costs to record a number, a bool, an array
 
 

@@ -282,6 +282,18 @@ def tangent(x, t_x):
 
 
 @njit
+def copy(x):
+    """A copy of an array."""
+    return x.copy()
+
+
+@njit
+def block(n, m):
+    """Room for second derivatives: a row for each number of one leaf, a column for each of another."""
+    return np.empty((n, m))
+
+
+@njit
 def new_tangent(x, t_x):
     """The same as a new array, of x's dtype and layout: the function may write it."""
     made = np.zeros_like(x)

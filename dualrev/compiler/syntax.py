@@ -104,6 +104,9 @@ def expression(s: Let, sub: Sub) -> ast.expr:
     args = s.args
     if s.op == "copy":
         return sub(args[0])
+    if s.op == "scaled":
+        factor, t = map(sub, args)
+        return ast.IfExp(ast.Compare(t, [ast.NotEq()], [ast.Constant(0.0)]), binary("*", factor, t), ast.Constant(0.0))
     if s.op == "plain":
         inside = set(args)
         return substitute(s.info, lambda x: sub(x) if x in inside else None)

@@ -24,7 +24,7 @@ from dualrev.compiler.core.terms import (
     statements,
 )
 
-__all__ = ["Activity"]
+__all__ = ["Activity", "carries"]
 
 
 class Activity:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 
 from dualrev.compiler.core.run import run
-from dualrev.compiler.core.terms import Call, Function, Symbol
+from dualrev.compiler.core.terms import Call, Function, Symbol, statements
 
 __all__ = ["Program"]
 
@@ -26,6 +26,28 @@ class Program:
     def define(self, symbol: Symbol, f: Function) -> None:
         """Put what a transformation has made under its symbol."""
         self._functions[symbol] = f
+
+    def made(self, symbol: Symbol) -> Function:
+        """What a transformation has put under a symbol."""
+        return self._functions[symbol]
+
+    def made_functions(self) -> list[Function]:
+        """What transformations have made, in the order in which it was asked for."""
+        return [f for key, f in self._functions.items() if isinstance(key, Symbol)]
+
+    def is_recursive(self, symbol: Symbol) -> bool:
+        """Whether a function that a transformation has made may call itself."""
+        seen: set[Symbol] = set()
+        todo = [symbol]
+        while todo:
+            for s in statements(self.made(todo.pop()).body):
+                if isinstance(s, Call) and isinstance(s.function, Symbol):
+                    if s.function is symbol:
+                        return True
+                    if s.function not in seen:
+                        seen.add(s.function)
+                        todo.append(s.function)
+        return False
 
     def key(self, s: Call) -> Hashable:
         """What a call calls: two calls with one key call one function, for the same types."""

@@ -208,7 +208,9 @@ class _Run:
         if s.rule is terms.SCALED:
             return args[0] * args[1] if args[1] != 0.0 else 0.0
         if not s.spelling.isidentifier() and "." not in s.spelling:
-            return _UNARY[s.spelling](args[0]) if len(args) == 1 else self.operate(s.spelling, args[0], args[1], s.checked)
+            return (
+                _UNARY[s.spelling](args[0]) if len(args) == 1 else self.operate(s.spelling, args[0], args[1], s.checked)
+            )
         return total(getattr(np, s.rule.ufunc) if s.rule.ufunc else named(s.spelling), args)
 
     def store(self, s: terms.Store) -> None:

@@ -170,7 +170,10 @@ class _Untyping:
             case terms.Whole():
                 return old.Let(target, "array", tuple(map(self.atom, s.args)), (s.function,), s.line)
             case terms.View(base=base, value=terms.Item() as item) if item.base is base and all(
-                isinstance(x, (Var, Constant, Global)) for i in item.index for x in terms.parts(i) or (i,) if x is not None
+                isinstance(x, (Var, Constant, Global))
+                for i in item.index
+                for x in terms.parts(i) or (i,)
+                if x is not None
             ):
                 return old.Let(target, "view", (self.atom(base),), self.entries(item.index, self.atom), s.line)
             case terms.View(base=base, value=value):
@@ -187,5 +190,3 @@ class _Untyping:
         else:
             inner = old.Let(target, "binop" if len(args) == 2 else "unary", args, symbol, s.line)
         return old.Let(target, "prim", args, (s.rule, inner), s.line)
-
-

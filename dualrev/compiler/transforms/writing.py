@@ -121,8 +121,14 @@ class Writer:
         return target
 
     def added(self, a: Atom | None, b: Atom, line: int) -> Atom:
-        """The sum; nothing is added to None."""
-        return b if a is None else self.real("add", "+", a, b, line=line)
+        """The sum; nothing is added to None, and what was just negated is subtracted."""
+        if a is None:
+            return b
+        last = self.out[-1] if self.out else None
+        if isinstance(last, Real) and last.rule.name == "neg" and last.target is b and b in self.temporaries:
+            self.out.pop()
+            return self.real("sub", "-", a, last.args[0], line=line)
+        return self.real("add", "+", a, b, line=line)
 
     def product(self, factor: ast.expr, names: Mapping[str, Atom], t: Atom, line: int, scaled: bool) -> Atom:
         """The factor times t, without a factor of 1; where it is `scaled`, a t of 0 takes no part."""
