@@ -109,7 +109,7 @@ def special_arguments(of: Program) -> Iterator[Program]:
     First come its own arguments. They also say which the others are, so that a program that was saved has the same.
     """
     yield of
-    choices, number = random.Random(repr(of.arguments)), r"-?\d+\.\d+(?!\d)"
+    choices, number = random.Random(repr(of.arguments)), r"-?\d+\.\d+(?![\de])"
     single = any("float32" in text for text in of.arguments)
     for turn in range(SETS):
         palette = _PALETTES[turn % (_SINGLE if single else len(_PALETTES))]
