@@ -411,14 +411,10 @@ def fresh_after(f, a, *rest):
     return a
 
 
-def test_second_derivatives_are_the_tape_s():
-    for transform in (dr.hessian, dr.hvp):
-        with pytest.raises(UnsupportedError, match=rf"Write dr\.{transform.__name__}\(f\.py_func\)"):
-            transform(loop)
+def test_derivatives_of_derivatives_are_refused():
     for nested in (dr.jacobian(dr.grad(loop)), dr.grad(dr.jacfwd(loop))):
         with pytest.raises(UnsupportedError, match="py_func"):
             nested(0.5, 3)
-    assert dr.hessian(lambda x: x * x * x)(2.0) == 12.0
 
 
 # The source

@@ -61,8 +61,8 @@ def derivative(f: Any, transform: str, argnums: Any = 0, kind: Any = None) -> De
     """The derivative of a numba function, as a numba function; one and the same object whenever it is asked for.
 
     transform is "grad", "value_and_grad" or "hessian", with the arguments of f; "vjp", with those and a cotangent;
-    "jvp", with those and as many tangents; "product", with those and a tangent for each chosen one; "hvp", with a tangent
-    after the first one. argnums is an int or a tuple of ints. Nothing is compiled before the first call, and
+    "jvp", with those and as many tangents; "product", with those and a tangent for each chosen one; or "hvp", with a
+    tangent after the first one. argnums is an int or a tuple of ints. Nothing is compiled before the first call, and
     errors (dualrev.errors) come then. `kind` is the class: Derivative, or one that compares (checked.py) if the
     environment has DUALREV_CHECK=1.
     """

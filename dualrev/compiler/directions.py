@@ -194,7 +194,7 @@ class _Second:
         writing = _writing(self.module, self.whole)
         parameters, tangents = self.whole.parameters[: self.count], self.whole.parameters[self.count :]
         chosen = [parameters[k] for k in self.chosen]
-        reading = _Reading(self.module, writing, chosen, tangents)
+        reading = _Reading(self.module, writing, [parameters[k] for k in sorted(self.chosen)], tangents)
         given, body = [], [Code("tape = runtime.new_tape(0)", 0)]
         _take_apart(self.module, [self.names[k] for k in self.chosen], chosen, body)
         for k, kind in zip(self.chosen, kinds, strict=True):
@@ -225,7 +225,8 @@ class _Second:
         parameters, tangents = e.parameters[: self.count], e.parameters[self.count :]
         moving = [x for k in self.chosen for x in leaves(parameters[k]) if _moves(e.types.get(x))]
         arrays = [x for x in moving if is_array(e.types[x])]
-        tangent = dict(zip(moving, tangents, strict=True))
+        in_order = [x for k in sorted(self.chosen) for x in leaves(parameters[k]) if x in moving]
+        tangent = dict(zip(in_order, tangents, strict=True))
         classes = _written(writing)
         written = [
             x for p in parameters for x in leaves(p) if is_array(e.types.get(x)) and writing.classes.find(x) in classes
@@ -261,7 +262,8 @@ class _Second:
         k = fresh("k") if is_array(types_of[x]) else "0"
         place = f"{tangent[x]}.flat[{k}]" if is_array(types_of[x]) else tangent[x]
         made = fresh("made")
-        lines = [Code(f"{place} = 1.0", 0)]
+        lines = [Code(f"{t}[...] = 0.0", 0) for y, t in tangent.items() if kept and is_array(types_of[y])]
+        lines.append(Code(f"{place} = 1.0", 0))  # the tangents of arrays that are written have been written, too
         lines += [Code(f"{y}[...] = {copy}", 0) for y, copy in kept.items()]
         lines.append(Code(f"{made} = {product}({', '.join([*self.names, *tangent.values()])})", 0))
         for y, path in self.paths():

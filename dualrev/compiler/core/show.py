@@ -29,15 +29,22 @@ class _Showing:
         self.types = types
         self.seen: set[Var] = set()
         self.names: dict[Var, str] = {}
-        taken: set[str] = set()
+        self.taken: set[str] = set()
         for x in terms.variables(f) if f is not None else []:
-            base = readable(repr(x)) or "_"
-            k, name = 0, "_1" if base == "_" else base
-            while name in taken:
+            self.name(x)
+
+    def name(self, x: Var) -> str:
+        """The name of a variable, which no other one has."""
+        if x not in self.names:
+            own = x.name.format(self.name(x.of).lstrip("_")) if x.of is not None else x.name
+            base = readable(own) or "_"
+            k, made = 0, "_1" if base == "_" else base
+            while made in self.taken:
                 k += 1
-                name = f"{'' if base == '_' else base}_{k}"
-            taken.add(name)
-            self.names[x] = name
+                made = f"{'' if base == '_' else base}_{k}"
+            self.taken.add(made)
+            self.names[x] = made
+        return self.names[x]
 
     # Atoms and expressions
 

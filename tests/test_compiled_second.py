@@ -1,0 +1,251 @@
+"""Second derivatives of numba functions: products with the Hessian, and the Hessian."""
+
+import math
+import pickle
+from typing import NamedTuple
+
+import numba
+import numpy as np
+import pytest
+from compiled import memory
+from compiled.constructs import CASES
+from compiled.twin import twin
+from numba import njit
+from oracle import assert_same, direction, flat, rebuild
+from scipy.optimize import minimize
+
+import dualrev as dr
+from dualrev.compiler.build import derivative
+from dualrev.compiler.checked import Checked
+from dualrev.errors import ArgumentError, ScalarError, TangentError, UnsupportedError
+
+#: Of a kink, or where the first derivative is infinite, the second one is a matter of taste.
+APART = {"kinks.an_infinite_slope"}
+SCALAR = [c for c in CASES if c.argnums and c.name not in APART and isinstance(twin(c.function)(*c.arguments()), float)]
+EACH = [pytest.param(c, id=c.name, marks=[pytest.mark.slow] if k % 9 else []) for k, c in enumerate(SCALAR)]
+
+
+@pytest.mark.parametrize("case", EACH)
+def test_products_are_the_tape_s(case):
+    """Reverse mode of forward mode against forward mode of reverse mode."""
+    primals, argnums = case.primals, case.argnums
+    v = direction(tuple(primals[k] for k in argnums))
+    given = [rebuild(primals[k], flat(t), lambda _: None) for k, t in zip(argnums, v, strict=True)]
+    defaults = case.function.py_func.__defaults__ or ()
+    missing = defaults[len(defaults) + len(primals) - case.function.py_func.__code__.co_argcount :] if defaults else ()
+    found = derivative(case.function, "product", argnums)(*case.arguments(), *missing, *given)
+    gradient = dr.grad(twin(case.function), argnums)
+
+    def chosen(*xs):
+        whole = list(twin(case.arguments()))
+        for k, x in zip(argnums, xs, strict=True):
+            whole[k] = x
+        return gradient(*whole)
+
+    args = case.arguments()
+    expected = np.array(flat(dr.jvp(chosen, tuple(args[k] for k in argnums), tuple(given))[1]))
+    single = any(getattr(x, "dtype", None) == np.float32 for x in flat_arrays(primals))
+    tolerance = 1e-5 if single else 1e-9
+    assert_same(np.array(flat(found)), expected, rtol=tolerance, floor=tolerance * max(1.0, np.abs(expected).max()))
+
+
+def flat_arrays(x):
+    return [leaf for part in x for leaf in flat_arrays(part)] if isinstance(x, tuple) else [x]
+
+
+@njit
+def rosenbrock(x):
+    total = 0.0
+    for i in range(len(x) - 1):
+        total += 100.0 * (x[i + 1] - x[i] ** 2) ** 2 + (1.0 - x[i]) ** 2
+    return total
+
+
+X = np.linspace(0.3, 1.2, 6)
+
+
+def test_hvp_takes_what_scipy_gives():
+    assert_same(dr.hvp(rosenbrock)(X, np.cos(X)), dr.hvp(rosenbrock.py_func)(X, np.cos(X)), rtol=1e-13, floor=1e-12)
+    solved = minimize(
+        dr.value_and_grad(rosenbrock), np.zeros(6), jac=True, hessp=dr.hvp(rosenbrock), method="trust-ncg"
+    )
+    assert solved.x == pytest.approx(np.ones(6), rel=1e-3)
+    exact = minimize(
+        dr.value_and_grad(rosenbrock), np.zeros(6), jac=True, hess=dr.hessian(rosenbrock), method="trust-exact"
+    )
+    assert exact.x == pytest.approx(np.ones(6), rel=1e-3)
+
+
+def test_both_are_numba_functions():
+    """A damped Newton method that numba compiles."""
+    value_and_gradient, hessian, product = dr.value_and_grad(rosenbrock), dr.hessian(rosenbrock), dr.hvp(rosenbrock)
+
+    @njit
+    def newton(x, steps):
+        for _ in range(steps):
+            y, g = value_and_gradient(x)
+            h = hessian(x)
+            shift = 0.0
+            while np.linalg.eigvalsh(h)[0] + shift <= 0.0:
+                shift = 2.0 * shift + 1.0
+            p = -np.linalg.solve(h + shift * np.eye(len(x)), g)
+            scale = 1.0
+            while rosenbrock(x + scale * p) > y and scale > 1e-10:
+                scale *= 0.5
+            x = x + scale * p
+        return x, product(x, x)
+
+    x, along = newton(np.zeros(4), 60)
+    assert x == pytest.approx(np.ones(4), rel=1e-12)
+    assert along == pytest.approx(dr.hessian(rosenbrock)(x) @ x)
+    assert isinstance(hessian, numba.core.dispatcher.Dispatcher)
+    assert hessian is dr.hessian(rosenbrock)
+    assert pickle.loads(pickle.dumps(hessian)) is hessian
+
+
+class Model(NamedTuple):
+    weights: np.ndarray
+    bias: float
+    count: int
+
+
+@njit
+def model(m, x, scale=2.0):
+    total = 0.0
+    for i in range(m.weights.shape[0]):
+        for j in range(m.weights.shape[1]):
+            total += math.sin(m.weights[i, j] * x) * m.bias**m.count
+    return scale * total
+
+
+def test_the_structure_of_a_hessian_is_that_of_the_argument_twice():
+    m = Model(np.arange(6.0).reshape(2, 3) / 5.0, 0.7, 3)
+    found, expected = dr.hessian(model)(m, 0.4), dr.hessian(twin(model))(m, 0.4)
+    assert type(found) is Model
+    assert type(found.weights) is Model
+    assert found.count is found.weights.count is None
+    assert found.weights.weights.shape == (2, 3, 2, 3)
+    assert found.bias.weights.shape == found.weights.bias.shape == (2, 3)
+    for one, other in ((found.weights, expected.weights), (found.bias, expected.bias)):
+        assert_same(one.weights, other.weights, rtol=1e-12, floor=1e-14)
+        assert_same(np.array(one.bias), np.array(other.bias), rtol=1e-12, floor=1e-14)
+    both = dr.hessian(model, (1, 0))(m, 0.4, scale=3.0)
+    assert both[0][0] == pytest.approx(1.5 * dr.hessian(twin(model), 1)(m, 0.4), rel=1e-12)
+    assert_same(both[1][1].weights.weights, 1.5 * found.weights.weights, rtol=1e-12)
+    assert_same(both[0][1].weights, both[1][0].weights, rtol=1e-12, floor=1e-14)
+    p = Model(np.ones((2, 3)), 0.5, 0)
+    along = dr.hvp(model)(m, p, 0.4)
+    assert_same(
+        along.weights, np.sum(found.weights.weights, (2, 3)) + 0.5 * found.weights.bias, rtol=1e-12, floor=1e-13
+    )
+
+
+def test_numbers_and_single_precision():
+    @njit
+    def f(x, a):
+        return x**3 * a[0] ** 2
+
+    assert dr.hessian(f)(2.0, X) == pytest.approx(12.0 * X[0] ** 2)
+    assert dr.hvp(f)(2.0, 0.5, X) == pytest.approx(6.0 * X[0] ** 2)
+    single = dr.hessian(f, 1)(2.0, X.astype(np.float32))
+    assert single.dtype == np.float32
+    assert single[0, 0] == pytest.approx(16.0)
+    assert dr.hessian(f, -1)(2.0, X[::2]).shape == (3, 3)
+
+
+@njit
+def overwrites(a, x):
+    for i in range(len(a)):
+        a[i] = math.sin(a[i] * x) * a[i - 1]
+    return np.sum(a * a)
+
+
+def test_arguments_are_left_as_the_function_leaves_them():
+    left, direct = X.copy(), np.cos(X)
+    overwrites(left, 0.7)
+    expected = dr.hessian(twin(overwrites))(X.copy(), 0.7)
+    products = expected, expected @ direct
+    for call, made in zip(
+        (dr.hessian(overwrites), lambda a, x: dr.hvp(overwrites)(a, direct, x)), products, strict=True
+    ):
+        a = X.copy()
+        assert_same(call(a, 0.7), made, rtol=1e-10, floor=1e-12)
+        assert_same(a, left, rtol=1e-14)
+        assert_same(direct, np.cos(X), rtol=0.0)
+
+
+@njit
+def minors(a):
+    if len(a) == 1:
+        return a[0, 0]
+    total = 0.0
+    for k in range(len(a)):
+        rest = np.empty((len(a) - 1, len(a) - 1))
+        for i in range(1, len(a)):
+            for j in range(len(a) - 1):
+                rest[i - 1, j] = a[i, j if j < k else j + 1]
+        total += (1.0 - 2.0 * (k % 2)) * a[0, k] * minors(rest)
+    return total
+
+
+def test_recursion():
+    a = np.cos(np.arange(16.0)).reshape(4, 4)
+    assert_same(dr.hessian(minors)(a), dr.hessian(twin(minors))(a), rtol=1e-11, floor=1e-12)
+
+
+@njit
+def refuses(a, x):
+    total = 0.0
+    for i in range(len(a)):
+        total += a[i] ** 2 * x
+        if total > 100.0:
+            raise ValueError("too large")
+    return total
+
+
+def test_an_error_is_that_of_the_function_and_loses_nothing():
+    long, gradient = np.full(200_000, 0.1), np.ones(200_000)
+
+    def call():
+        with pytest.raises(ValueError, match="too large"):
+            dr.hvp(refuses)(long, gradient, 2.0)
+
+    call()
+    before = memory.resident()
+    for _ in range(100):
+        call()
+    assert memory.resident() - before < 10.0
+    assert_same(dr.hvp(refuses)(X, X, 2.0), 4.0 * X)
+
+
+def test_errors():
+    with pytest.raises(ValueError, match="another shape"):
+        dr.hvp(rosenbrock)(X, X[1:])
+    with pytest.raises(TangentError):
+        dr.hvp(rosenbrock)(X, 1.0)
+    with pytest.raises(ArgumentError):
+        dr.hessian(rosenbrock)(np.arange(3))
+
+    @njit
+    def several(x):
+        return x, x * x
+
+    for transform in (dr.hessian, lambda f: lambda x: dr.hvp(f)(x, x)):
+        with pytest.raises(ScalarError):
+            transform(several)(2.0)
+    for nested in (lambda: dr.jacobian(dr.grad(rosenbrock)), lambda: dr.hessian(dr.grad(rosenbrock))):
+        with pytest.raises(UnsupportedError, match=r"dr\.hessian\(f\) and dr\.hvp\(f\)"):
+            nested()(X)
+
+
+def test_a_checking_run_compares_what_is_left_of_the_arguments():
+    a = X.copy()
+    assert_same(derivative(overwrites, "hvp", 0, Checked)(a, X, 0.7), dr.hvp(overwrites)(X.copy(), X, 0.7), rtol=1e-15)
+
+
+def test_the_source_is_a_program_that_people_read():
+    source = dr.derivative_source(rosenbrock, X, transform="hvp")
+    assert "def hvp_rosenbrock(x, t_x):" in source
+    assert "t_x[i]" in source
+    assert "d_x[i] +=" in source
+    assert "def hessian_rosenbrock(x):" in dr.derivative_source(rosenbrock, X, transform="hessian")
