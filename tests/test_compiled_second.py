@@ -22,7 +22,7 @@ from dualrev.errors import ArgumentError, ScalarError, TangentError, Unsupported
 #: Of a kink, or where the first derivative is infinite, the second one is a matter of taste.
 APART = {"kinks.an_infinite_slope"}
 SCALAR = [c for c in CASES if c.argnums and c.name not in APART and isinstance(twin(c.function)(*c.arguments()), float)]
-EACH = [pytest.param(c, id=c.name, marks=[pytest.mark.slow] if k % 9 else []) for k, c in enumerate(SCALAR)]
+EACH = [pytest.param(c, id=c.name, marks=[pytest.mark.slow] if k % 20 else []) for k, c in enumerate(SCALAR)]
 
 
 @pytest.mark.parametrize("case", EACH)
@@ -131,13 +131,12 @@ def test_the_structure_of_a_hessian_is_that_of_the_argument_twice():
         assert_same(np.array(one.bias), np.array(other.bias), rtol=1e-12, floor=1e-14)
     both = dr.hessian(model, (1, 0))(m, 0.4, scale=3.0)
     assert both[0][0] == pytest.approx(1.5 * dr.hessian(twin(model), 1)(m, 0.4), rel=1e-12)
-    assert_same(both[1][1].weights.weights, 1.5 * found.weights.weights, rtol=1e-12)
-    assert_same(both[0][1].weights, both[1][0].weights, rtol=1e-12, floor=1e-14)
+    assert_same(both[1].weights[1].weights, 1.5 * found.weights.weights, rtol=1e-12)
+    assert_same(both[0][1].weights, both[1].weights[0], rtol=1e-12, floor=1e-14)
     p = Model(np.ones((2, 3)), 0.5, 0)
     along = dr.hvp(model)(m, p, 0.4)
-    assert_same(
-        along.weights, np.sum(found.weights.weights, (2, 3)) + 0.5 * found.weights.bias, rtol=1e-12, floor=1e-13
-    )
+    made = np.sum(found.weights.weights, (2, 3)) + 0.5 * found.weights.bias
+    assert_same(along.weights, made, rtol=1e-12, floor=1e-13)
 
 
 def test_numbers_and_single_precision():

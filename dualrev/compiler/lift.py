@@ -247,7 +247,7 @@ def _second_derivative(f: Any) -> UnsupportedError:
     f = f.derivative_of[0] if isinstance(f, Derivative) else f
     return UnsupportedError.call(
         f"a second derivative of the numba function {f.__name__!r} was asked for",
-        "the compiler makes first derivatives only",
+        "what dr.lift makes has first derivatives",
         f"{f.__name__}.py_func there, which is the Python function: the tape makes its derivatives of every order",
     )
 
