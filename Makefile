@@ -63,7 +63,7 @@ bench-compare: $(SETUP)
 	$(RUN) bench.compare $(ARGS)
 
 compiled: $(SETUP)
-	$(RUN) bench.compiled $(ARGS)
+	$(RUN) bench.compiled --second $(ARGS)
 
 peers: $(SETUP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[peers]'

@@ -2,7 +2,8 @@
 
 For every program (bench/compiled_programs.py): the time of the numba function itself, the primal; of its value and
 gradient by all real inputs, compiled by dualrev; and of the adjoint written by hand in numba, where there is one. Each
-gradient is first compared with the eager tape on small inputs, and with the adjoint on those that are timed.
+gradient is first compared with the eager tape on small inputs, and with the adjoint on those that are timed. With
+--second, so is the product of the Hessian by all real inputs and a vector.
 
 Times are from Python to Python, of single-threaded code, taken in turns in one process with Python's garbage collector
 off; ratios are of the best times. Compare within one run only. Gradients are new arrays in every call. So that their
@@ -24,6 +25,7 @@ import ctypes
 import dataclasses
 import gc
 import json
+import math
 import statistics
 import sys
 import tempfile
@@ -38,6 +40,7 @@ if __name__ == "__main__":
     use_one_thread()
 
 import numba
+import numpy as np
 from rich import box
 from rich.console import Console
 from rich.markup import escape
@@ -48,10 +51,12 @@ from bench.agreement import disagreement
 from bench.compiled_programs import PROGRAMS, Program, plain
 from bench.machine import processor, versions
 from bench.memory import ChildError, elsewhere, memory
+from dualrev.compiler.build import derivative
 
 TURN = 0.004  # seconds
 LONG = 10_000_000  # steps of the pendulum, so that what is saved is larger than what the compiler needed
 GOALS = {"primal": (2.5, 6.0), "adjoint": (1.2, 2.0), "first call": (5.0, 0.5)}  # ratios; seconds, from the cache
+PRODUCT = 3.0  # over the gradient
 OVERHEAD = 1.0  # us: the goal of a call
 
 Run = Callable[[], Any]
@@ -76,6 +81,7 @@ class Result:
     primal: Cell
     gradient: Cell
     adjoint: Cell
+    product: Cell = dataclasses.field(default_factory=Cell)  # of the Hessian and a vector
     wrong: str = ""
     first_calls: list[float] = dataclasses.field(default_factory=list)
 
@@ -132,6 +138,37 @@ def prepare(program: Program, size: int) -> tuple[Result, dict[str, Run]]:
             return result, runs
     runs["gradient"] = lambda: gradient(*args)
     return result, runs
+
+
+def prepare_product(result: Result, runs: dict[str, Run], size: int) -> None:
+    """Compile the product with the Hessian, and compare it with the tape's."""
+    program = result.program
+    product, chosen = derivative(program.function, "product", program.argnums), program.argnums
+
+    def vector(args: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(np.cos(args[k]) if isinstance(args[k], np.ndarray) else math.cos(args[k]) for k in chosen)
+
+    gradient = dualrev.grad(plain(program.function), chosen)
+
+    def of_chosen(*xs: Any) -> Any:
+        whole = list(small)
+        for k, x in zip(chosen, xs, strict=True):
+            whole[k] = x
+        return gradient(*whole)
+
+    small, args = program.make(program.small), program.make(size)
+    v, direction = vector(small), vector(args)
+    try:
+        found = product(*small, *v)
+        product(*args, *direction)
+    except Exception as error:
+        result.product.absent = first_line(error)
+        return
+    expected = dualrev.jvp(of_chosen, tuple(small[k] for k in chosen), v)[1]
+    if wrong := disagreement((0.0, found), (0.0, expected)):
+        result.product.absent = result.wrong = f"the product does not agree with the tape: {wrong}"
+        return
+    runs["product"] = lambda: product(*args, *direction)
 
 
 def measure(result: Result, runs: dict[str, Run], budget: float) -> None:
@@ -260,6 +297,7 @@ HEADING = [
     "gradient\n/ primal",
     "adjoint\n/ primal",
     "gradient\n/ adjoint",
+    "product\n/ gradient",
     "Enzyme",
     "first call\ns",
     "from cache\ns",
@@ -280,10 +318,11 @@ def row(result: Result) -> list[str]:
         number(result.ratio("gradient", "primal")),
         number(result.ratio("adjoint", "primal")),
         number(result.ratio("gradient", "adjoint")),
+        number(result.ratio("product", "gradient")),
         number(program.enzyme, ".1f"),
         number(calls[0] if calls else None),
         number(calls[1] if len(calls) > 1 else None),
-        result.gradient.absent,
+        result.gradient.absent or result.product.absent,
     ]
 
 
@@ -302,6 +341,9 @@ def summary(results: dict[str, Result], measured: Extras) -> list[str]:
         found = worst((key, result.ratio("gradient", under)) for key, result in results.items())
         text = f"median {found[0]:.2f}, largest {found[1]:.2f} of {found[2]}" if found else "none"
         lines.append(f"Gradient over {name}: {text} {goal}.")
+    if found := worst((key, result.ratio("product", "gradient")) for key, result in results.items()):
+        text = f"median {found[0]:.2f}, largest {found[1]:.2f} of {found[2]} (goal: median {PRODUCT:g})"
+        lines.append(f"Product of the Hessian and a vector over the gradient: {text}.")
     for k, what in enumerate(("First call without a cache", "First call from the cache")):
         calls = ((key, r.first_calls[k] if len(r.first_calls) > k else None) for key, r in results.items())
         if found := worst(calls):
@@ -323,7 +365,7 @@ def summary(results: dict[str, Result], measured: Extras) -> list[str]:
 
 
 def terminal(results: dict[str, Result], lines: list[str], console: Console) -> None:
-    failed = any(result.gradient.absent for result in results.values())
+    failed = any(row(result)[-1] for result in results.values())
     table = Table(box=box.SIMPLE_HEAD, header_style="")
     for k, text in enumerate(HEADING):
         table.add_column(text, justify="right" if k else "left", style="" if k else "bold", no_wrap=True)
@@ -364,6 +406,8 @@ def data(results: dict[str, Result], measured: Extras, about: dict[str, str], bu
             "gradient/primal": result.ratio("gradient", "primal"),
             "adjoint/primal": result.ratio("adjoint", "primal"),
             "gradient/adjoint": result.ratio("gradient", "adjoint"),
+            "product": numbers(result.product),
+            "product/gradient": result.ratio("product", "gradient"),
             "enzyme": result.program.enzyme,
             "first calls": result.first_calls,
         }
@@ -376,6 +420,7 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(description="Time compiled gradients of numba functions beside those by hand.")
     made.add_argument("--program", action="append", choices=PROGRAMS, help="only this program (may be repeated)")
     made.add_argument("--budget", type=float, default=1.0, metavar="SECONDS", help="of each time in the table (1)")
+    made.add_argument("--second", action="store_true", help="time products with the Hessian, too")
     made.add_argument("--times-only", action="store_true", help="start no new processes for first calls and memory")
     made.add_argument("--fresh-pages", action="store_true", help="leave it to malloc what it gives back to the system")
     made.add_argument("--markdown", action="store_true", help="print the table for GitHub")
@@ -394,6 +439,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         program = PROGRAMS[name]
         progress(f"{name}: compiling and checking")
         result, runs = prepare(program, program.size)
+        if options.second and "gradient" in runs:
+            progress(f"{name}: compiling and checking the product with the Hessian")
+            prepare_product(result, runs, program.size)
         progress(f"{name}: timing")
         measure(result, runs, options.budget)
         if result.gradient.seconds and not options.times_only:

@@ -183,7 +183,10 @@ def script(monkeypatch):
     made = SimpleNamespace(main=bench.compiled.main, off=1.0)
     small = {name: dataclasses.replace(PROGRAMS[name], size=PROGRAMS[name].small) for name in ("dot", "kalman", "tree")}
     pretended = SimpleNamespace(
-        value_and_grad=value_and_grad, grad=lambda f, argnums: lambda x: 3.0 * x * x, __version__=dr.__version__
+        value_and_grad=value_and_grad,
+        grad=lambda f, argnums: dr.grad(f, argnums) if isinstance(argnums, tuple) else lambda x: 3.0 * x * x,
+        jvp=dr.jvp,
+        __version__=dr.__version__,
     )
     monkeypatch.setattr(bench.compiled, "dualrev", pretended)
     monkeypatch.setattr(bench.compiled, "PROGRAMS", small)
@@ -198,9 +201,9 @@ def test_a_line_for_every_program_in_the_terminal_and_in_json(script, capsys, tm
     assert script.main([*QUICK, "--json", str(tmp_path / "times.json")]) == 0
     out, err = capsys.readouterr()
     lines = {line.split()[0]: line.split()[1:] for line in out.splitlines() if line.strip()}
-    assert lines["dot"][5] == "1.5"
+    assert lines["dot"][5:7] == ["-", "1.5"]
     assert all(float(x) > 0.0 for x in lines["dot"][:5])
-    assert lines["tree"][6:] == ["-", "-"]  # no new processes
+    assert lines["tree"][7:] == ["-", "-"]  # no new processes
     assert "Gradient over the primal: median" in out
     assert "(goals: median 2.5, largest 6)" in out
     assert "us more (goal: 1 us)" in out
@@ -230,6 +233,14 @@ def test_a_table_for_github(script, capsys):
     assert {line.count("|") for line in (heading, rule, *lines[:3])} == {9}
     assert lines[1].endswith("| TypeError: not this [one] |")
     assert lines[4].startswith("- Gradient over the primal: median")
+
+
+def test_products_with_the_hessian_are_compared_and_timed(script, capsys):
+    assert script.main([*QUICK, "--second", "--program", "dot", "--markdown"]) == 0
+    out, err = capsys.readouterr()
+    assert "| product / gradient |" in out
+    assert "Product of the Hessian and a vector over the gradient: median" in out
+    assert "dot: compiling and checking the product with the Hessian" in err
 
 
 def test_a_wrong_gradient_is_not_timed(script, capsys):
