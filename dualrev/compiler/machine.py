@@ -79,7 +79,7 @@ class MachineCode(_Cache):
             name = data.fndesc.qualname.split(".")[-1]
             warn(
                 f"the machine code of {name} is not cached: it depends on this process (a global array of more than a "
-                "megabyte, a C function, or before numba 0.62 a recursive function)."
+                "megabyte, a C function, a function among the arguments, or before numba 0.62 a recursive function)."
             )
             return
         kept = list(data._reduce())
