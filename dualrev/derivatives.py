@@ -170,11 +170,13 @@ def jacfwd(
 ) -> Callable[..., Any]:
     """The Jacobian of f, column by column in forward mode: best where f has fewer arguments than results.
 
-    Of a numba function, each column is a call of its compiled forward mode.
+    That of a numba function is a numba dispatcher, which makes the columns one after another in compiled code.
 
     >>> jacfwd(lambda x: np.array([x, x * x]))(3.0)
     array([1., 6.])
     """
+    if is_compiled(f, has_aux, engine):
+        return compiled().directional(f, "jacfwd", argnums)
     return Transformed(_jacobian, f, argnums=argnums, has_aux=has_aux, engine=engine, mode="fwd")
 
 
@@ -203,7 +205,7 @@ def hessian(
            [6., 0.]])
     """
     if is_compiled(f, has_aux, engine):
-        return compiled().second(f, "hessian", argnums)
+        return compiled().directional(f, "hessian", argnums)
     return jacobian(jacrev(f, argnums, has_aux, engine), argnums, has_aux, engine)
 
 
@@ -218,7 +220,7 @@ def hvp(f: Callable[..., Any], engine: Any = None) -> Callable[..., Any]:
     [52.0, 85.0]
     """
     if is_compiled(f, False, engine):
-        return compiled().second(f, "hvp", 0)
+        return compiled().directional(f, "hvp", 0)
     return Transformed(_hvp, f, engine=engine)
 
 
@@ -395,6 +397,8 @@ def _jacobian(
     inputs, structure = flatten_leaves(chosen)
     if mode is None:
         mode = "rev" if sum(map(_size, outputs)) <= sum(map(_size, inputs)) else "fwd"
+    if mode == "fwd" and is_compiled(f, has_aux, engine):
+        return derivative.columns(argnums)
     if mode == "rev":
         rows = [flatten_leaves(derivative.pull(ct))[0] for ct in _basis(outputs, output)]
         blocks = _blocks(outputs, inputs, rows)

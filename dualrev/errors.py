@@ -89,6 +89,17 @@ class OutputError(DualrevError, TypeError):
             " may lack its `return`."
         )
 
+    @classmethod
+    def of(cls, kind: str) -> OutputError:
+        """The same for a numba function whose value has a numba type."""
+        error = _again(
+            cls,
+            f"the function returned a value of numba type {kind}, which holds no real scalar, so it has no derivative."
+            " Return a float, or tuples and arrays of floats.",
+        )
+        assert isinstance(error, OutputError)
+        return error
+
 
 class ScalarError(DualrevError, TypeError):
     """grad was asked for a function whose value is not one real number."""

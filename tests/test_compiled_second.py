@@ -12,12 +12,12 @@ from compiled.constructs import CASES
 from compiled.twin import twin
 from numba import njit
 from oracle import assert_same, direction, flat, rebuild
-from scipy.optimize import minimize
+from scipy.optimize import least_squares, minimize
 
 import dualrev as dr
 from dualrev.compiler.build import derivative
 from dualrev.compiler.checked import Checked
-from dualrev.errors import ArgumentError, ScalarError, TangentError, UnsupportedError
+from dualrev.errors import ArgumentError, OutputError, ScalarError, TangentError, UnsupportedError
 
 #: Of a kink, or where the first derivative is infinite, the second one is a matter of taste.
 APART = {"kinks.an_infinite_slope"}
@@ -248,3 +248,77 @@ def test_the_source_is_a_program_that_people_read():
     assert "t_x[i]" in source
     assert "d_x[i] +=" in source
     assert "def hessian_rosenbrock(x):" in dr.derivative_source(rosenbrock, X, transform="hessian")
+
+
+# Jacobians, column by column
+
+
+@njit
+def residuals(p, t):
+    made = np.empty(len(t))
+    for i in range(len(t)):
+        made[i] = p[0] * math.exp(-p[1] * t[i]) - 3.0 * math.exp(-0.7 * t[i])
+    return made
+
+
+def test_a_jacobian_is_made_in_compiled_code():
+    p, t = np.array([2.5, 0.6]), np.linspace(0.0, 4.0, 9)
+    made, expected = dr.jacfwd(residuals)(p, t), dr.jacrev(residuals)(p, t)
+    assert_same(made, expected, rtol=1e-14, floor=1e-15)
+    assert_same(dr.jacobian(residuals)(p, t), made, rtol=0.0)
+    jacobian = dr.jacfwd(residuals)
+
+    @njit
+    def gauss_newton(p, t, steps):
+        for _ in range(steps):
+            j = jacobian(p, t)
+            p = p - np.linalg.solve(j.T @ j, j.T @ residuals(p, t))
+        return p
+
+    assert gauss_newton(p, t, 30) == pytest.approx(np.array([3.0, 0.7]), rel=1e-12)
+    fitted = least_squares(residuals, p, jac=dr.jacobian(residuals), args=(t,))
+    assert fitted.x == pytest.approx(np.array([3.0, 0.7]), rel=1e-6)
+
+
+@njit
+def everything(m, a, x, n):
+    a[1] = a[0] * x
+    return (m.bias * x, n, a[1:]), m.weights * x, 2.0
+
+
+def test_the_structure_of_a_jacobian():
+    m, a = Model(np.ones((2, 3)), 0.5, 2), np.array([0.3, 0.4])
+    for argnums in (0, 1, 2, (2, 0), (0, 1, 2)):
+        left = a.copy()
+        found, expected = (
+            dr.jacfwd(everything, argnums)(m, left, 0.7, 4),
+            dr.jacrev(everything, argnums)(m, a.copy(), 0.7, 4),
+        )
+        assert_same(left, np.array([0.3, 0.21]))
+        pairs = list(zip(every_leaf(found), every_leaf(expected), strict=True))
+        assert len(pairs) > 3
+        for one, other in pairs:
+            assert np.shape(one) == np.shape(other)
+            assert_same(np.asarray(one, float), np.asarray(other, float), rtol=1e-14)
+
+
+def every_leaf(x):
+    return [leaf for part in x for leaf in every_leaf(part)] if isinstance(x, tuple) else [] if x is None else [x]
+
+
+def test_errors_of_matrices_are_those_of_the_function():
+    for transform in (dr.hessian, dr.jacfwd):
+        with pytest.raises(ValueError, match="too large"):
+            transform(refuses)(np.full(10, 10.0), 2.0)
+    before = memory.resident()
+    for _ in range(50):
+        with pytest.raises(ValueError, match="too large"):
+            dr.jacfwd(refuses)(np.full(100_000, 0.1), 2.0)
+    assert memory.resident() - before < 10.0
+
+    @njit
+    def nothing(x):
+        return len(x)
+
+    with pytest.raises(OutputError):
+        dr.jacfwd(nothing)(X)

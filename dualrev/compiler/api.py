@@ -28,12 +28,12 @@ __all__ = [
     "bound",
     "check",
     "derivative_source",
+    "directional",
     "gradient",
     "is_numba_function",
     "jvp",
     "linearize",
     "real_leaves",
-    "second",
     "vjp",
     "zeros",
 ]
@@ -56,8 +56,8 @@ def gradient(f: Any, transform: str, argnums: int | Sequence[int]) -> Derivative
     return derivative(f, transform, _numbers(f, argnums))
 
 
-def second(f: Any, transform: str, argnums: int | Sequence[int]) -> Derivative:
-    """The numba dispatcher for `hvp` and `hessian` of a numba function."""
+def directional(f: Any, transform: str, argnums: int | Sequence[int]) -> Derivative:
+    """The numba dispatcher for `hvp`, `hessian` and `jacfwd` of a numba function."""
     _first_order(f, transform)
     return derivative(f, transform, _numbers(f, argnums))
 
@@ -155,6 +155,10 @@ class Linear:
         assert isinstance(made, tuple)
         return made
 
+    def columns(self, argnums: int | Sequence[int]) -> Any:
+        """The Jacobian with respect to these arguments, column by column."""
+        return derivative(self._f, "jacfwd", _numbers(self._f, argnums))(*copied(self._args))
+
     def push(self, *tangents: Any) -> Any:
         """A tangent of the value, from a tangent for every chosen argument."""
         given = self._structure.cotangent_leaves(self._structure.read_leaves(tangents, TangentError))
@@ -212,9 +216,9 @@ def derivative_source(
     if not is_numba_function(f):
         raise UnsupportedError.at(describe(f), "derivative_source", "this is no numba function", "@njit above it")
     _first_order(f, "derivative_source")
-    if transform not in ("grad", "value_and_grad", "vjp", "jvp", "hvp", "hessian"):
+    if transform not in ("grad", "value_and_grad", "vjp", "jvp", "hvp", "hessian", "jacfwd"):
         raise ValueError(
-            f"transform is 'grad', 'value_and_grad', 'vjp', 'jvp', 'hvp' or 'hessian', and not {transform!r}"
+            f"transform is 'grad', 'value_and_grad', 'vjp', 'jvp', 'hvp', 'hessian' or 'jacfwd', and not {transform!r}"
         )
     if stage not in ("emitted", "expanded", "forward"):
         raise ValueError(f"stage is 'emitted', 'expanded' or 'forward', and not {stage!r}")
@@ -227,7 +231,7 @@ def derivative_source(
         return show(core) if stage == "expanded" else show_forward(core, program)
     if transform == "hvp":
         kinds.insert(1, kinds[0])
-    if transform in ("grad", "value_and_grad", "hvp", "hessian"):
+    if transform in ("grad", "value_and_grad", "hvp", "hessian", "jacfwd"):
         kinds += [types.Omitted(x) for x in defaults]
     else:
         kinds += map(numba.typeof, defaults)

@@ -4,6 +4,7 @@
     product_f(x, y, t_x)        the gradient of the tangent: the Hessian of f times t_x     reverse mode of forward mode
     hvp_f(x, t_x, y)            the same, with the tangent after the first argument
     hessian_f(x, y)             the products with all unit vectors
+    jacfwd_f(x, y)              the tangents in the directions of all unit vectors
 
 The gradient of a tangent is that of a function which forward mode has made (transforms/forward.py): no tape of a tape
 is needed.
@@ -12,7 +13,7 @@ is needed.
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from numba.core import types
@@ -23,14 +24,14 @@ from dualrev.compiler.core import Const, Node, leaves, terms, walk
 from dualrev.compiler.expand import Expanded, is_array, is_real, is_real_array
 from dualrev.compiler.plain import Plain
 from dualrev.compiler.plan import changed
-from dualrev.errors import ScalarError, TangentError
+from dualrev.errors import OutputError, ScalarError, TangentError
 
 if TYPE_CHECKING:
     from dualrev.compiler.pipeline import Emitted, _Module
 
 __all__ = ["TRANSFORMS", "root"]
 
-TRANSFORMS = ("jvp", "product", "hvp", "hessian")
+TRANSFORMS = ("jvp", "product", "hvp", "hessian", "jacfwd")
 
 
 def root(module: _Module, transform: str, argnums: Any, argtypes: tuple[Any, ...], count: int) -> Emitted:
@@ -40,7 +41,10 @@ def root(module: _Module, transform: str, argnums: Any, argtypes: tuple[Any, ...
     primals, kinds = argtypes[:count], argtypes[count:]
     if transform == "hvp":
         primals, kinds = (argtypes[0], *argtypes[2:]), argtypes[1:2]
-    return _Second(module, argnums, primals).emit(transform, kinds)
+    made = _Chosen(module, argnums, primals)
+    if transform == "hessian":
+        return made.hessian()
+    return made.jacobian() if transform == "jacfwd" else made.product(transform, kinds)
 
 
 # Forward mode
@@ -147,171 +151,227 @@ class _Reading:
             self.found.append((t, f"runtime.{made}({tree}, {text})"))
 
 
-# Reverse mode of forward mode
+# Products with the Hessian, and matrices column by column
 
 
-class _Second:
-    """Products with the Hessian of a function by the chosen arguments."""
+@dataclass(frozen=True)
+class _Leaf:
+    """A number or an array in what a function of a direction returns."""
+
+    path: tuple[int, ...]
+    kind: Any
+    like: str  # an array with the shape of this one; empty if that is known from a call only
+
+
+class _Chosen:
+    """A function that gives a derivative in a direction of the chosen arguments, and what is made with it.
+
+    `whole` is core whose last parameters are the directions.
+    """
 
     def __init__(self, module: _Module, argnums: Any, primals: tuple[Any, ...]) -> None:
-        self.module, self.primals = module, primals
+        self.module, self.primals, self.argnums = module, primals, argnums
         self.e = module.entered(primals)
-        self.argnums = argnums
-        self.chosen = module.chosen("grad", argnums, self.e, primals)
+        self.names = self.e.lowered.parameters
         self.called = self.e.lowered.source.tree.name
-        source, result = self.e.lowered.source, self.e.result
-        if not (isinstance(result, str) and is_real(self.e.types.get(result))) and not _is_float(result):
-            raise ScalarError.of(str(module.typed_result(self.e)), f"{source.file}:{source.tree.lineno}")
+        self.several = isinstance(argnums, (tuple, list))
+        self.chosen = module.chosen("grad", argnums, self.e, primals)
         f = module.typed(module.f, self.e)
         moving = [x for k in self.chosen for x in terms.leaves(f.parameters[k]) if _is_moving(x)]
-        made = module.forward.function(f, moving)
-        result = made.function.result
-        assert isinstance(result, terms.Node)
-        self.whole = module.untyped(replace(made.function, result=result.parts[1]))
-        self.count = len(primals)
-        self.names = self.e.lowered.parameters
+        made = module.forward.function(f, moving).function
+        assert isinstance(made.result, terms.Node)
+        self.whole = module.untyped(replace(made, result=made.result.parts[1]))
+        self.parameters = self.whole.parameters[: len(primals)]
+        self.tangents = self.whole.parameters[len(primals) :]
+        self.moving = [x for k in self.chosen for x in leaves(self.parameters[k]) if self.moves(x)]
+        in_order = [x for k in sorted(self.chosen) for x in leaves(self.parameters[k]) if self.moves(x)]
+        self.tangent = dict(zip(in_order, self.tangents, strict=True))
+        self.writing = _writing(module, self.whole)
 
-    def emit(self, transform: str, kinds: tuple[Any, ...]) -> Emitted:
-        """The module."""
+    def moves(self, x: Any) -> bool:
+        """Whether a leaf has a tangent."""
+        return isinstance(x, str) and _moves(self.whole.types.get(x))
+
+    def is_array(self, x: str) -> bool:
+        """Whether a leaf is an array."""
+        return is_array(self.whole.types[x])
+
+    # The functions of a direction
+
+    def gradient(self) -> str:
+        """Write the gradient of the tangent of f, and tell its name: the product of the Hessian and the direction."""
+        module, source, result = self.module, self.e.lowered.source, self.e.result
+        is_number = (isinstance(result, str) and is_real(self.e.types.get(result))) or _is_float(result)
+        if not is_number:
+            raise ScalarError.of(str(module.typed_result(self.e)), f"{source.file}:{source.tree.lineno}")
+        name = module.names.fresh(f"grad_slope_{self.called}")
+        numbers = tuple(self.chosen) if self.several else self.chosen[0]
+        kinds = (*self.primals, *(self.whole.types[t] for t in self.tangents))
+        module.entry(name, "grad", numbers, self.whole, kinds, f"the slope of {self.called}")
+        return name
+
+    def slope(self) -> str:
+        """Write the tangent of f, and tell its name."""
         module = self.module
-        product = module.names.fresh(f"grad_slope_{self.called}")
-        tangents = tuple(self.whole.types[t] for t in self.whole.parameters[self.count :])
-        numbers = tuple(self.chosen) if isinstance(self.argnums, (tuple, list)) else self.chosen[0]
-        slope = f"the slope of {self.called}"
-        module.entry(product, "grad", numbers, self.whole, (*self.primals, *tangents), slope)
-        entry = module.names.fresh(f"{transform}_{self.called}")
-        if transform == "hessian":
-            given, body = self.columns(product)
-            doc = f"The Hessian of {self.called} with respect to argument {self.argnums}."
-        else:
-            given, body = self.product(product, transform, kinds)
-            doc = f"The Hessian of {self.called} with respect to argument {self.argnums}, times a vector."
-        module.function(entry, given, doc, body, self.e, module.f)
-        return module.finish(entry, f"{doc} Made by dualrev.")
+        body: list[Any] = []
+        _take_apart(module, self.names, self.parameters, body)
+        _check_arrays(self.writing, [x for p in self.parameters for x in leaves(p)], body)
+        body += self.writing.forward()
+        body.append(Code(f"return {syntax.text(self.writing.tree(self.whole.result, syntax.atom))}", 0))
+        name = module.names.fresh(f"slope_{self.called}")
+        doc = f"The derivative of {self.called} in the direction of the tangents."
+        module.function(name, [*self.names, *self.tangents], doc, body, self.whole, module.f)
+        return name
 
-    def product(self, product: str, transform: str, kinds: tuple[Any, ...]) -> tuple[list[str], list[Any]]:
-        """The parameters and the statements of a product."""
-        writing = _writing(self.module, self.whole)
-        parameters, tangents = self.whole.parameters[: self.count], self.whole.parameters[self.count :]
-        chosen = [parameters[k] for k in self.chosen]
-        reading = _Reading(self.module, writing, [parameters[k] for k in sorted(self.chosen)], tangents)
+    # What is called for them
+
+    def product(self, transform: str, kinds: tuple[Any, ...]) -> Emitted:
+        """The product of the Hessian and what is given for a direction."""
+        module, gradient = self.module, self.gradient()
+        reading = _Reading(module, self.writing, [self.parameters[k] for k in sorted(self.chosen)], self.tangents)
         given, body = [], [Code("tape = runtime.new_tape(0)", 0)]
-        _take_apart(self.module, [self.names[k] for k in self.chosen], chosen, body)
+        _take_apart(module, [self.names[k] for k in self.chosen], [self.parameters[k] for k in self.chosen], body)
         for k, kind in zip(self.chosen, kinds, strict=True):
-            given.append(reading.name(self.names[k], parameters[k]))
-            reading.read(parameters[k], given[-1], kind)
+            given.append(reading.name(self.names[k], self.parameters[k]))
+            reading.read(self.parameters[k], given[-1], kind)
         for t, text in reading.found:
             if text.startswith("runtime."):
-                text = text.replace("(", ", ", 1)
-                body.append(Code(f"{t} = runtime.attempt(tape, {text}", 0))
+                body.append(Code(f"{t} = runtime.attempt(tape, {text.replace('(', ', ', 1)}", 0))
             elif t != text:
                 body.append(Code(f"{t} = {text}", 0))
-        made = self.module.names.fresh("made")
-        returned = self.module.names.fresh("returned")
-        body.append(Code(f"{made} = runtime.attempt(tape, {product}, {', '.join([*self.names, *tangents])})", 0))
+        made, returned = module.names.fresh("made"), module.names.fresh("returned")
+        body.append(Code(f"{made} = runtime.attempt(tape, {gradient}, {', '.join([*self.names, *self.tangents])})", 0))
         body += [Code(f"{returned} = runtime.unless_failed(tape, {made})", 0), Code("runtime.close(tape)", 0)]
         body.append(Code(f"return {returned}", 0))
-        if transform == "hvp":
-            return [self.names[0], *given, *self.names[1:]], body
-        return [*self.names, *given], body
+        parameters = [*self.names, *given] if transform == "product" else [self.names[0], *given, *self.names[1:]]
+        doc = f"The Hessian of {self.called} with respect to argument {self.argnums}, times a vector."
+        return self.finish(transform, parameters, doc, body)
 
-    def columns(self, product: str) -> tuple[list[str], list[Any]]:
-        """The parameters and the statements of the Hessian: the products with the unit vectors, one after another.
+    def finish(self, transform: str, parameters: list[str], doc: str, body: list[Any]) -> Emitted:
+        """Write the function that is called."""
+        name = self.module.names.fresh(f"{transform}_{self.called}")
+        self.module.function(name, parameters, doc, body, self.e, self.module.f)
+        return self.module.finish(name, f"{doc} Made by dualrev.")
 
-        The second derivatives by two leaves are columns of a matrix, which gets its shape at the end.
+    def hessian(self) -> Emitted:
+        """The products of the Hessian and the unit vectors."""
+        found: list[_Leaf] = []
+
+        def tree(x: Any, path: tuple[int, ...]) -> Any:
+            if isinstance(x, Node):
+                return Node(tuple(tree(part, (*path, k)) for k, part in enumerate(x.parts)), x.cls)
+            if not self.moves(x):
+                return Const(None)
+            found.append(_Leaf(path, self.whole.types[x], x if self.is_array(x) else ""))
+            return len(found) - 1
+
+        parts = [tree(self.parameters[k], (j,) if self.several else ()) for j, k in enumerate(self.chosen)]
+        doc = f"The Hessian of {self.called} with respect to argument {self.argnums}."
+        made = Node(tuple(parts)) if self.several else parts[0]
+        return self.matrix("hessian", self.gradient(), found, made, doc)
+
+    def jacobian(self) -> Emitted:
+        """The derivatives in the directions of the unit vectors."""
+        found: list[_Leaf] = []
+        kinds = self.e.types
+
+        def tree(x: Any, path: tuple[int, ...]) -> Any:
+            if isinstance(x, Node):
+                return Node(tuple(tree(part, (*path, k)) for k, part in enumerate(x.parts)), x.cls)
+            kind = types.float64 if _is_float(x) else kinds.get(x) if isinstance(x, str) else None
+            if not _moves(kind):
+                return Const(None)
+            found.append(_Leaf(path, kind, ""))
+            return len(found) - 1
+
+        made = tree(self.e.result, ())
+        if not found:
+            raise OutputError.of(str(self.module.typed_result(self.e)))
+        doc = f"The Jacobian of {self.called} with respect to argument {self.argnums}."
+        return self.matrix("jacfwd", self.slope(), found, made, doc)
+
+    # Column by column
+
+    def matrix(self, transform: str, function: str, found: list[_Leaf], result: Any, doc: str) -> Emitted:
+        """The derivatives of every leaf of a result by every leaf of the arguments, of which each is a matrix at first.
+
+        The matrices belong to the function that is called; what fills them, column by column, is called by it.
         """
-        module, e = self.module, self.whole
-        writing = _writing(module, e)
-        parameters, tangents = e.parameters[: self.count], e.parameters[self.count :]
-        moving = [x for k in self.chosen for x in leaves(parameters[k]) if _moves(e.types.get(x))]
-        arrays = [x for x in moving if is_array(e.types[x])]
-        in_order = [x for k in sorted(self.chosen) for x in leaves(parameters[k]) if x in moving]
-        tangent = dict(zip(in_order, tangents, strict=True))
-        classes = _written(writing)
-        written = [
-            x for p in parameters for x in leaves(p) if is_array(e.types.get(x)) and writing.classes.find(x) in classes
-        ]
-        fresh = module.names.fresh
-        kept = {x: fresh("{}_given", x) for x in written}
-        blocks = {(x, y): fresh("block_{k}") for x in moving for y in moving}
-        before: list[Any] = []
-        _take_apart(module, self.names, parameters, before)
-        steps: list[Any] = [Code(f"{t} = 0.0", 0) for x, t in tangent.items() if x not in arrays]
-        for x in moving:
-            steps += self.steps(x, product, tangent, blocks, kept)
-        columns = fresh(f"hessian{{n}}_columns_{self.called}")
-        given = [*self.names, *(tangent[x] for x in arrays), *blocks.values(), *kept.values()]
-        doc = f"The products of the Hessian of {self.called} and the unit vectors."
-        module.function(columns, given, doc, [*before, *steps, Code("return", 0)], self.e, module.f)
-        body = [Code("tape = runtime.new_tape(0)", 0), *before]
-        body += [Code(f"{tangent[x]} = runtime.attempt(tape, runtime.zeros_like, {x})", 0) for x in arrays]
+        module, fresh = self.module, self.module.names.fresh
+        arrays = [x for x in self.moving if self.is_array(x)]
+        classes = _written(self.writing)
+        inputs = [x for p in self.parameters for x in leaves(p) if is_array(self.whole.types.get(x))]
+        kept = {x: fresh("{}_given", x) for x in inputs if self.writing.classes.find(x) in classes}
+        blocks = {(j, x): fresh("block_{k}") for j in range(len(found)) for x in self.moving}
+        body: list[Any] = [Code("tape = runtime.new_tape(0)", 0)]
+        _take_apart(module, self.names, self.parameters, body)
+        body += [Code(f"{self.tangent[x]} = runtime.attempt(tape, runtime.zeros_like, {x})", 0) for x in arrays]
         body += [Code(f"{copy} = runtime.attempt(tape, runtime.copy, {x})", 0) for x, copy in kept.items()]
-        for (x, y), block in blocks.items():
-            sizes = ", ".join(f"{z}.size" if z in arrays else "1" for z in (x, y))
-            body.append(Code(f"{block} = runtime.attempt(tape, runtime.block, {sizes})", 0))
-        body.append(Code(f"runtime.attempt(tape, {columns}, {', '.join(given)})", 0))
+        likes = [leaf.like for leaf in found]
+        if any(is_array(leaf.kind) and not leaf.like for leaf in found):  # one more call tells the shapes
+            first = fresh("first")
+            still = [self.tangent[x] if x in arrays else "0.0" for x in self.tangent]
+            body.append(Code(f"{first} = runtime.attempt(tape, {function}, {', '.join([*self.names, *still])})", 0))
+            likes = [first + "".join(f"[{k}]" for k in leaf.path) for leaf in found]
+        for (j, x), block in blocks.items():
+            rows = f"{likes[j]}.size" if is_array(found[j].kind) else "1"
+            columns = f"{x}.size" if x in arrays else "1"
+            body.append(Code(f"{block} = runtime.attempt(tape, runtime.block, {rows}, {columns})", 0))
+        given = [*self.names, *(self.tangent[x] for x in arrays), *blocks.values(), *kept.values()]
+        filling = self.columns(function, found, blocks, kept, given)
+        body.append(Code(f"runtime.attempt(tape, {filling}, {', '.join(given)})", 0))
+        shaped = {}
+        for (j, x), block in blocks.items():
+            like = [likes[j]] if is_array(found[j].kind) else []
+            like += [x] if x in arrays else []
+            what = f"runtime.shaped_{len(like)}{'_single' if _is_single(self.whole.types[x]) else ''}"
+            shaped[j, x] = fresh("part_{k}")
+            body.append(Code(f"{shaped[j, x]} = runtime.attempt(tape, {', '.join([what, block, *like])})", 0))
+        text = syntax.text(self.writing.tree(result, lambda j: self.inner(j, shaped)))
         returned = fresh("returned")
-        made = self.nested(lambda x: self.nested(lambda y: self.shaped(x, y, blocks[x, y])))
-        body += [Code(f"{returned} = runtime.unless_failed(tape, {syntax.text(made)})", 0)]
-        body += [Code("runtime.close(tape)", 0), Code(f"return {returned}", 0)]
-        return list(self.names), body
+        body += [Code(f"{returned} = runtime.unless_failed(tape, {text})", 0), Code("runtime.close(tape)", 0)]
+        body.append(Code(f"return {returned}", 0))
+        return self.finish(transform, list(self.names), doc, body)
 
-    def steps(self, x: str, product: str, tangent: dict[str, str], blocks: Any, kept: dict[str, str]) -> list[Any]:
-        """The columns for the leaf x of the arguments."""
-        fresh, types_of = self.module.names.fresh, self.whole.types
-        k = fresh("k") if is_array(types_of[x]) else "0"
-        place = f"{tangent[x]}.flat[{k}]" if is_array(types_of[x]) else tangent[x]
-        made = fresh("made")
-        lines = [Code(f"{t}[...] = 0.0", 0) for y, t in tangent.items() if kept and is_array(types_of[y])]
-        lines.append(Code(f"{place} = 1.0", 0))  # the tangents of arrays that are written have been written, too
-        lines += [Code(f"{y}[...] = {copy}", 0) for y, copy in kept.items()]
-        lines.append(Code(f"{made} = {product}({', '.join([*self.names, *tangent.values()])})", 0))
-        for y, path in self.paths():
-            text = made + "".join(f"[{j}]" for j in path)
-            lines.append(
-                Code(f"{blocks[y, x]}[:, {k}] = {text}.ravel()", 0)
-                if is_array(types_of[y])
-                else Code(f"{blocks[y, x]}[0, {k}] = {text}", 0)
-            )
-        lines.append(Code(f"{place} = 0.0", 0))
-        return [Suite(f"for {k} in range({x}.size):", lines, 0, loop=True)] if is_array(types_of[x]) else lines
-
-    def paths(self) -> list[tuple[str, tuple[int, ...]]]:
-        """The leaves of interest, and where they are in a gradient."""
-        found: list[tuple[str, tuple[int, ...]]] = []
-
-        def visit(tree: Any, path: tuple[int, ...]) -> None:
-            if isinstance(tree, Node):
-                for k, part in enumerate(tree.parts):
-                    visit(part, (*path, k))
-            elif _moves(self.whole.types.get(tree)):
-                found.append((tree, path))
-
-        several = isinstance(self.argnums, (tuple, list))
-        for k, number in enumerate(self.chosen):
-            visit(self.whole.parameters[number], (k,) if several else ())
-        return found
-
-    def nested(self, of: Any) -> ast.expr:
-        """The structure of a gradient, with something for every leaf."""
-        writing = _writing(self.module, self.whole)
+    def inner(self, j: Any, shaped: dict[tuple[int, str], str]) -> ast.expr:
+        """In place of a leaf of the result, its derivatives in the structure of the arguments."""
+        if isinstance(j, Const):
+            return ast.Constant(None)
 
         def part(x: Any) -> ast.expr:
-            return of(x) if _moves(self.whole.types.get(x)) else ast.Constant(None)
+            return ast.Name(shaped[j, x]) if self.moves(x) else ast.Constant(None)
 
-        trees = [writing.tree(self.whole.parameters[k], part) for k in self.chosen]
-        return ast.Tuple(trees, ast.Load()) if isinstance(self.argnums, (tuple, list)) else trees[0]
+        trees = [self.writing.tree(self.parameters[k], part) for k in self.chosen]
+        return ast.Tuple(trees, ast.Load()) if self.several else trees[0]
 
-    def shaped(self, x: str, y: str, block: str) -> ast.expr:
-        """The second derivatives by two leaves, in their shape and in the dtype of the second."""
-        kinds = self.whole.types[x], self.whole.types[y]
-        shapes = [f"{z}.shape" for z, kind in zip((x, y), kinds, strict=True) if is_array(kind)]
-        if not shapes:
-            text = f"{block}[0, 0]"
-            return syntax.name(f"np.float32({text})" if kinds[1] == types.float32 else text)
-        text = f"{block}.reshape({' + '.join(shapes)})"
-        single = (kinds[1].dtype if is_array(kinds[1]) else kinds[1]) == types.float32
-        return syntax.name(f"{text}.astype(np.float32)" if single else text)
+    def columns(self, function: str, found: list[_Leaf], blocks: Any, kept: dict[str, str], given: list[str]) -> str:
+        """Write what fills the matrices."""
+        module, fresh = self.module, self.module.names.fresh
+        body: list[Any] = []
+        _take_apart(module, self.names, self.parameters, body)
+        body += [Code(f"{t} = 0.0", 0) for x, t in self.tangent.items() if not self.is_array(x)]
+        for x in self.moving:
+            k = fresh("k") if self.is_array(x) else "0"
+            place = f"{self.tangent[x]}.flat[{k}]" if self.is_array(x) else self.tangent[x]
+            made = fresh("made")
+            lines = [Code(f"{t}[...] = 0.0", 0) for y, t in self.tangent.items() if kept and self.is_array(y)]
+            lines.append(Code(f"{place} = 1.0", 0))  # the tangents of arrays that are written have been written, too
+            lines += [Code(f"{y}[...] = {copy}", 0) for y, copy in kept.items()]
+            lines.append(Code(f"{made} = {function}({', '.join([*self.names, *self.tangent.values()])})", 0))
+            for j, leaf in enumerate(found):
+                text = made + "".join(f"[{n}]" for n in leaf.path)
+                column = f"[:, {k}] = {text}.ravel()" if is_array(leaf.kind) else f"[0, {k}] = {text}"
+                lines.append(Code(blocks[j, x] + column, 0))
+            lines.append(Code(f"{place} = 0.0", 0))
+            body += [Suite(f"for {k} in range({x}.size):", lines, 0, loop=True)] if self.is_array(x) else lines
+        name = fresh(f"columns_{self.called}")
+        doc = f"{self.called} in the directions of the unit vectors, a column for each."
+        module.function(name, given, doc, [*body, Code("return", 0)], self.e, module.f)
+        return name
+
+
+def _is_single(kind: Any) -> bool:
+    return bool((kind.dtype if is_array(kind) else kind) == types.float32)
 
 
 def _is_float(x: Any) -> bool:

@@ -294,6 +294,42 @@ def block(n, m):
 
 
 @njit
+def shaped_0(block):
+    """The only number of a matrix."""
+    return block[0, 0]
+
+
+@njit
+def shaped_1(block, x):
+    """A row or a column in the shape of an array: a copy, since what was given is lent."""
+    return block.reshape(x.shape).copy()
+
+
+@njit
+def shaped_2(block, x, y):
+    """A matrix in the shapes of two arrays, one after the other: a copy, too."""
+    return block.reshape(x.shape + y.shape).copy()
+
+
+@njit
+def shaped_0_single(block):
+    """The same in single precision."""
+    return np.float32(block[0, 0])
+
+
+@njit
+def shaped_1_single(block, x):
+    """The same in single precision."""
+    return block.reshape(x.shape).astype(np.float32)
+
+
+@njit
+def shaped_2_single(block, x, y):
+    """The same in single precision."""
+    return block.reshape(x.shape + y.shape).astype(np.float32)
+
+
+@njit
 def new_tangent(x, t_x):
     """The same as a new array, of x's dtype and layout: the function may write it."""
     made = np.zeros_like(x)

@@ -29,7 +29,7 @@ from dualrev.compiler.core.terms import (
 
 __all__ = ["Wild", "is_tame"]
 
-#: Lines whose partials are finite wherever their arguments are, and whose values are (overflow of products aside).
+#: Lines whose partials are finite wherever their arguments are, and whose values are (overflow aside).
 _TAME = {"add", "sub", "mul", "neg", "pos", "abs", "sin", "cos", "tanh", "atan", "asinh", "erf", "erfc", "logaddexp"}
 _TAME |= {"floor", "ceil", "trunc", "round", "sign", "maximum", "minimum", "copysign"}
 
@@ -85,6 +85,6 @@ def is_tame(s: Real) -> bool:
     name = s.rule.name
     if name == "pow" and isinstance(s.args[1], Constant) and isinstance(s.args[1].value, int):
         return s.args[1].value >= 0
-    if name == "div" and isinstance(s.args[1], Constant):
-        return bool(s.args[1].value)
+    if name == "div":  # where it is checked, an error comes first
+        return bool(s.args[1].value) if isinstance(s.args[1], Constant) else s.checked
     return name in _TAME
