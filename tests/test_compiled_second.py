@@ -322,3 +322,87 @@ def test_errors_of_matrices_are_those_of_the_function():
 
     with pytest.raises(OutputError):
         dr.jacfwd(nothing)(X)
+
+
+# Functions that call compiled gradients
+
+
+@njit
+def energy(x, a):
+    return math.sin(x) * np.sum(a * a * a) + x * x * a[0]
+
+
+by_number, by_array, by_both = dr.grad(energy), dr.grad(energy, 1), dr.grad(energy, (0, 1))
+
+
+@njit
+def of_gradients(x, a):
+    force = by_array(x * 2.0, a)
+    u, w = by_both(x, force)
+    return np.sum(force * w) + u * u * by_number(u, a)
+
+
+def plain_of_gradients(x, a):
+    f = twin(energy)
+    force = dr.grad(f, 1)(x * 2.0, a)
+    u, w = dr.grad(f, (0, 1))(x, force)
+    return np.sum(force * w) + u * u * dr.grad(f)(u, a)
+
+
+A = np.array([1.0, 0.5, -0.7])
+
+
+def test_the_gradient_of_a_function_that_calls_gradients():
+    """In both modes, and once more: derivatives of the third order."""
+    v = (0.4, np.array([0.3, 0.2, 0.1]))
+    found, expected = (dr.value_and_grad(f, (0, 1))(0.5, A) for f in (of_gradients, plain_of_gradients))
+    assert found[0] == pytest.approx(of_gradients(0.5, A), rel=1e-14)
+    assert_same(np.array(flat(found[1])), np.array(flat(expected[1])), rtol=1e-11)
+    assert dr.jvp(of_gradients, (0.5, A), v)[1] == pytest.approx(dr.jvp(plain_of_gradients, (0.5, A), v)[1], rel=1e-11)
+    hessians = (dr.hessian(f, (0, 1))(0.5, A) for f in (of_gradients, plain_of_gradients))
+    one, other = (np.array([y for x in every_leaf(h) for y in np.ravel(x)]) for h in hessians)
+    assert_same(one, other, rtol=1e-9, floor=1e-9 * np.abs(other).max())
+
+
+def test_a_gradient_in_a_loop():
+    """Gradient descent, differentiated by its step."""
+    slope = dr.grad(rosenbrock)
+
+    @njit
+    def descend(step, x, n):
+        for _ in range(n):
+            x = x - step * slope(x)
+        return rosenbrock(x)
+
+    x, step = np.zeros(3), 1e-3
+    found = dr.grad(descend, (0, 1))(step, x, 40)
+    assert found[0] == pytest.approx((descend(step + 1e-8, x, 40) - descend(step - 1e-8, x, 40)) / 2e-8, rel=1e-5)
+    for k in range(3):
+        move = 1e-6 * np.eye(3)[k]
+        difference = (descend(step, x + move, 40) - descend(step, x - move, 40)) / 2e-6
+        assert found[1][k] == pytest.approx(difference, rel=1e-5, abs=1e-8)
+
+
+def test_what_is_not_known_of_derivatives_that_are_called():
+    both, writing, parts = dr.value_and_grad(rosenbrock), dr.grad(overwrites), dr.grad(model)
+
+    @njit
+    def with_value(x):
+        return both(x)[0]
+
+    @njit
+    def changes(x):
+        return np.sum(writing(x, 0.5))
+
+    @njit
+    def of_a_part(m):
+        return parts(m, 0.5).bias
+
+    m = Model(np.ones((2, 3)), 0.5, 2)
+    for f, x, why in (
+        (with_value, X, "it knows the gradient"),
+        (changes, X, "changes its arguments"),
+        (of_a_part, m, "is None"),
+    ):
+        with pytest.raises(UnsupportedError, match=why):
+            dr.grad(f)(x)

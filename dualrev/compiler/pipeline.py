@@ -23,12 +23,14 @@ from dualrev.compiler.analyses.activity import carries
 from dualrev.compiler.analyses.memory import Memory
 from dualrev.compiler.code import Assign, Code, Row, Suite, lines_of, rows_of
 from dualrev.compiler.core import Call, Const, If, Let, Node, Ref, leaves, terms, walk, writes
-from dualrev.compiler.core.program import Program
+from dualrev.compiler.core.program import Gradient, Program
 from dualrev.compiler.core.show import show
 from dualrev.compiler.core.terms import Function
 from dualrev.compiler.core.typed import typed
 from dualrev.compiler.core.untyped import untyped
 from dualrev.compiler.expand import Expanded, expand, is_array, is_real, is_real_array
+from dualrev.compiler.fingerprint import is_derivative
+from dualrev.compiler.gradients import gradient_sweeps
 from dualrev.compiler.lower import lower
 from dualrev.compiler.naming import Names, renamed, words_of
 from dualrev.compiler.options import alike, declared, kept
@@ -38,7 +40,7 @@ from dualrev.compiler.plan import CHEAP, changed
 from dualrev.compiler.prune import prune
 from dualrev.compiler.reverse import Reverse
 from dualrev.compiler.simplify import simplify
-from dualrev.compiler.source import Source, Static, read
+from dualrev.compiler.source import Source, Static, describe, read
 from dualrev.compiler.tidy import tidy
 from dualrev.compiler.transforms.forward import Forward
 from dualrev.compiler.types import infer
@@ -90,6 +92,10 @@ def show_forward(f: Function, program: Program) -> str:
     moving = [x for p in f.parameters for x in terms.leaves(p) if carries(x)]
     made = Forward(program, Memory(program)).function(f, moving).function
     return "\n".join(map(show, [made, *program.made_functions()]))
+
+
+def _is_moving(kind: Any) -> bool:
+    return kind is not None and (is_real(kind) or is_real_array(kind))
 
 
 def is_checked(f: Any) -> bool:
@@ -207,6 +213,7 @@ class _Module:
         self.program = Program(self.called)
         self.forward = Forward(self.program, Memory(self.program))
         self.made: dict[terms.Symbol, Ref] = {}
+        self.gradients: dict[Any, terms.Symbol] = {}
 
     # Functions in core
 
@@ -232,6 +239,9 @@ class _Module:
                 source.refuse(source.tree, what, why, "the conversion into the function, or no signature")
             made = expand(lowered, typed, argtypes, apart)
             simplify(made.body, leaves(made.result))
+            for s in walk(made.body):
+                if isinstance(s, Call) and is_derivative(s.function.value):
+                    s.function = self.gradient_called(s, made)
             self.expanded_of[key] = made
         return self.expanded_of[key]
 
@@ -241,7 +251,8 @@ class _Module:
         if isinstance(f, Made):
             key = f.symbol, ()
             if key not in self.expanded_of:
-                self.expanded_of[key] = self.untyped(self.program.made(f.symbol))
+                made = self.program.made(f.symbol)
+                self.expanded_of[key] = self.untyped(made.of if isinstance(made, Gradient) else made)
             return key, self.expanded_of[key]
         argtypes = tuple(self.type_of(a, e) for a in s.args)
         tree = self.source(f).tree
@@ -278,7 +289,7 @@ class _Module:
         """The name of a function that a transformation has made."""
         if symbol not in self.made:
             f = self.program.made(symbol)
-            made = Made(f.name, symbol, f.origin)
+            made = Made(f.name, symbol, f.of.origin if isinstance(f, Gradient) else f.origin)
             self.made[symbol] = Ref(self.names.fresh(f"{f.name}{{n}}"), made)
         return self.made[symbol]
 
@@ -288,10 +299,39 @@ class _Module:
         key, callee = self.callee(call, e)
         return key, lambda: self.typed(call.function.value, callee)
 
+    def gradient_called(self, s: Call, e: Expanded) -> Ref:
+        """A compiled gradient that the function calls, in a form that can be differentiated."""
+        derivative = s.function.value
+        f, transform, argnums = derivative.derivative_of
+        source, what = e.lowered.source, f"a call of the {transform} of {describe(f.py_func)}"
+        if transform != "grad":
+            self.refuse_call(source, s, what, "of derivatives that are called, it knows the gradient", "dr.grad(f)")
+        path = (*s.function.path, ("attr", "derivative_of"), ("item", 0))
+        inside = Call(s.targets, Ref(s.function.name, f, path), s.args, s.result, s.line)
+        key, callee = self.callee(inside, e)
+        core = self.typed(f, callee)
+        if self.forward.memory.writes(core):
+            self.refuse_call(source, s, what, "the function changes its arguments", "a function of a copy")
+        if not all(_is_moving(e.types.get(x)) for x in s.targets):
+            self.refuse_call(
+                source, s, what, "a part of the gradient is None", "a function of numbers and arrays alone"
+            )
+        known = derivative, key
+        if known not in self.gradients:
+            numbers = self.chosen("grad", argnums, callee, tuple(self.type_of(a, e) for a in s.args))
+            symbol = self.gradients[known] = terms.Symbol(f"grad_{core.name}")
+            self.program.define(symbol, Gradient(core, tuple(numbers), isinstance(argnums, tuple)))
+        return self.refer(self.gradients[known])
+
+    def refuse_call(self, source: Source, s: Call, what: str, why: str, instead: str) -> Any:
+        source.refuse(s.line, what, why, instead)
+
     # What functions do to memory
 
     def effects(self, s: Call, e: Expanded) -> Effects:
         """What a Call does to memory; for recursive functions, the least fixed point."""
+        if self.gradient_of(s) is not None:
+            return Effects([False] * sum(len(leaves(a)) for a in s.args), [[] for _ in s.targets])
         key, callee = self.callee(s, e)
         if key in self.settled:
             return self.effects_of[key]
@@ -305,6 +345,12 @@ class _Module:
             if before == self.effects_of:
                 self.settled |= visited
                 return self.effects_of[key]
+
+    def gradient_of(self, s: Call) -> Gradient | None:
+        """What a Call calls, if that is a gradient."""
+        f = s.function.value
+        made = self.program.made(f.symbol) if isinstance(f, Made) else None
+        return made if isinstance(made, Gradient) else None
 
     def visit(self, key: Any, e: Expanded) -> Effects:
         assert self.visited is not None
@@ -375,6 +421,9 @@ class _Module:
         wanted = tuple(caller.is_active(t) for t in s.targets)
         if not any(effects.writes) and not any(wanted):
             return None
+        gradient = self.gradient_of(s)
+        if gradient is not None:
+            return self.gradient_unit(gradient, s, flags, wanted, caller)
         numbers: dict[str, int] = {}
         arrays = [x if isinstance(x, str) and is_array(e.types.get(x)) else None for x in inputs]
         pattern = tuple(None if x is None else numbers.setdefault(caller.classes.find(x), len(numbers)) for x in arrays)
@@ -393,6 +442,18 @@ class _Module:
         dispatcher = value.origin.dispatcher if isinstance(value, Made) else value
         self.write_unit(unit, called, dispatcher, callee, flags, wanted, pattern, known)
         return unit
+
+    def gradient_unit(self, g: Gradient, s: Call, flags: Any, wanted: Any, caller: Reverse) -> Unit:
+        """The derivative of a gradient: the gradient of the slope in the direction of the cotangents."""
+        name = s.function.name
+        key = (s.function.value.symbol, flags, wanted)
+        if key not in self.units:
+            made = gradient_sweeps(self, g, name, s, flags, wanted, caller)
+            unit = self.units[key] = Unit(made.forward, made.reverse, len(flags))
+            arrays = any(w and is_array(caller.kind(t)) for t, w in zip(s.targets, wanted, strict=True))
+            every = set(range(len(flags)))
+            unit.finish(False, not arrays, every, every, set(), set())
+        return self.units[key]
 
     def reverse_of(
         self,
@@ -513,20 +574,29 @@ class _Module:
 
     def write_plain(self) -> None:
         """Write the functions that transformations have made, as they are, where others call them."""
-        by_name = {ref.name: ref.value for ref in self.made.values()}
+        written = {f.name for f in self.functions}
         done = 0
         while done < len(self.functions):
-            for name in self.functions[done].words():
-                if name in by_name:
-                    made = by_name.pop(name)
-                    e = self.untyped(self.program.made(made.symbol))
-                    f = made.origin.dispatcher
-                    code, result = plain(e, lambda s, e=e: self.effects(s, e), is_checked(f))  # type: ignore[misc]
-                    body = [*self.guard(self.program.is_recursive(made.symbol), e), *code]
-                    body.append(Code(f"return {syntax.text(result)}", 0))
-                    doc = f"{e.lowered.source.tree.name}, and the tangents of its results."
-                    self.function(name, list(e.parameters), doc, body, e, f)
-            done += 1
+            words, done = self.functions[done].words(), done + 1
+            for ref in list(self.made.values()):
+                if ref.name in words and ref.name not in written:
+                    written.add(ref.name)
+                    self.write_made(ref.name, ref.value)
+
+    def write_made(self, name: str, value: Made) -> None:
+        """Write a function that a transformation has made, as it is."""
+        made, f = self.program.made(value.symbol), value.origin.dispatcher
+        if isinstance(made, Gradient):
+            e = self.untyped(made.of)
+            numbers = made.numbers if made.several else made.numbers[0]
+            self.entry(name, "grad", numbers, e, e.argtypes, made.of.name)
+            return
+        e = self.untyped(made)
+        code, result = plain(e, lambda s: self.effects(s, e), is_checked(f))
+        body = [*self.guard(self.program.is_recursive(value.symbol), e), *code]
+        body.append(Code(f"return {syntax.text(result)}", 0))
+        doc = f"{e.lowered.source.tree.name}, and the tangents of its results."
+        self.function(name, list(e.parameters), doc, body, e, f)
 
     # The function itself
 

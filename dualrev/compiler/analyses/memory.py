@@ -110,6 +110,8 @@ class Memory:
 
     def effects(self, s: Call) -> Effects:
         """What a call does to memory."""
+        if self.program.gradient(s) is not None:  # new arrays; the function changes nothing
+            return Effects([False] * len(given(s)), [[] for _ in leaves(s.result)])
         key = self.program.key(s)
         if key in self._settled:
             return self._known[key]
@@ -135,6 +137,12 @@ class Memory:
             pairs = zip(given(s), self.effects(s).writes, strict=True)
             return [x for x, writes in pairs if writes and isinstance(x, Var)]
         return []
+
+    def writes(self, f: Function) -> bool:
+        """Whether a function changes elements of its arguments."""
+        classes = Classes(f, self)
+        given = {classes.find(x) for p in f.parameters for x in leaves(p) if is_array(x)}
+        return any(classes.find(x) in given for s in statements(f.body) for x in self.changed(s))
 
     def _visit(self, key: Hashable, f: Function) -> Effects:
         assert self._visited is not None

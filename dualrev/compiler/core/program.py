@@ -8,11 +8,32 @@ of a key that is known already.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 
 from dualrev.compiler.core.run import run
 from dualrev.compiler.core.terms import Call, Function, Symbol, statements
 
-__all__ = ["Program"]
+__all__ = ["Gradient", "Program"]
+
+
+@dataclass(frozen=True, eq=False)
+class Gradient:
+    """The gradient of a function that returns one real number, and changes nothing, by some of its parameters.
+
+    A call of it takes the arguments of the function. Its result is the gradient by one parameter, or a tuple of these.
+    It is computed in reverse mode, which leads out of core; its own derivatives are gradients again, of functions that
+    forward mode has made: the derivative of the gradient of f in a direction is the gradient of the derivative of f in
+    that direction, and the transposed map is the same one.
+    """
+
+    of: Function
+    numbers: tuple[int, ...]
+    several: bool
+
+    @property
+    def name(self) -> str:
+        """What people may call it."""
+        return f"grad_{self.of.name}"
 
 
 class Program:
@@ -21,26 +42,27 @@ class Program:
     def __init__(self, front: Callable[[Call], tuple[Hashable, Callable[[], Function]]]) -> None:
         """`front` tells the key of the numba function that a call calls, and how to get its core."""
         self._front = front
-        self._functions: dict[Hashable, Function] = {}
+        self._functions: dict[Hashable, Function | Gradient] = {}
 
-    def define(self, symbol: Symbol, f: Function) -> None:
+    def define(self, symbol: Symbol, f: Function | Gradient) -> None:
         """Put what a transformation has made under its symbol."""
         self._functions[symbol] = f
 
-    def made(self, symbol: Symbol) -> Function:
+    def made(self, symbol: Symbol) -> Function | Gradient:
         """What a transformation has put under a symbol."""
         return self._functions[symbol]
 
     def made_functions(self) -> list[Function]:
         """What transformations have made, in the order in which it was asked for."""
-        return [f for key, f in self._functions.items() if isinstance(key, Symbol)]
+        return [f for key, f in self._functions.items() if isinstance(key, Symbol) and isinstance(f, Function)]
 
     def is_recursive(self, symbol: Symbol) -> bool:
         """Whether a function that a transformation has made may call itself."""
         seen: set[Symbol] = set()
         todo = [symbol]
         while todo:
-            for s in statements(self.made(todo.pop()).body):
+            f = self.made(todo.pop())
+            for s in statements(f.body) if isinstance(f, Function) else ():
                 if isinstance(s, Call) and isinstance(s.function, Symbol):
                     if s.function is symbol:
                         return True
@@ -53,14 +75,22 @@ class Program:
         """What a call calls: two calls with one key call one function, for the same types."""
         return s.function if isinstance(s.function, Symbol) else self._front(s)[0]
 
+    def gradient(self, s: Call) -> Gradient | None:
+        """What a call calls, if that is a gradient."""
+        found = self._functions[s.function] if isinstance(s.function, Symbol) else None
+        return found if isinstance(found, Gradient) else None
+
     def function(self, s: Call) -> Function:
-        """The core of what a call calls."""
+        """The core of what a call calls, which is no gradient."""
         if isinstance(s.function, Symbol):
-            return self._functions[s.function]
-        key, make = self._front(s)
-        if key not in self._functions:
-            self._functions[key] = make()
-        return self._functions[key]
+            found = self._functions[s.function]
+        else:
+            key, make = self._front(s)
+            if key not in self._functions:
+                self._functions[key] = make()
+            found = self._functions[key]
+        assert isinstance(found, Function)
+        return found
 
     def run(self, f: Function, args: tuple[object, ...]) -> object:
         """The value of f, and of all that it calls, by the reference evaluator."""

@@ -180,8 +180,9 @@ class _Typing:
             case old.Store():
                 return terms.Store(self.var(s.array), self.places(s.index), self.atom(s.value), s.line, s.op)
             case old.Call():
-                function = self.atom(s.function)
-                assert isinstance(function, Global)
+                made = getattr(s.function.value, "symbol", None)
+                function = self.atom(s.function) if made is None else made
+                assert isinstance(function, (Global, terms.Symbol))
                 targets = tuple(map(self.var, s.targets))
                 call = terms.Call(targets, function, tuple(map(self.tree, s.args)), self.tree(s.result), s.line)
                 self.calls[call] = s, self.e

@@ -32,7 +32,7 @@ from numba.core import types
 from dualrev.compiler.analyses.activity import Activity
 from dualrev.compiler.analyses.finite import Wild
 from dualrev.compiler.analyses.memory import Classes, Memory, given, is_array, is_real, is_real_array
-from dualrev.compiler.core.program import Program
+from dualrev.compiler.core.program import Gradient, Program
 from dualrev.compiler.core.terms import (
     SCALED,
     Applied,
@@ -108,6 +108,9 @@ class Forward:
         key = self.program.key(s), active, wanted, pattern
         if key in self._symbols:
             return self._symbols[key]
+        gradient = self.program.gradient(s)
+        if gradient is not None:
+            return self._symbols.setdefault(key, self.of_gradient(gradient, s, active, wanted))
         f = self.program.function(s)
         symbol = self._symbols[key] = Symbol(f"{f.name}_tangent")  # first: it may call itself
         inputs = [x for p in f.parameters for x in leaves(p)]
@@ -128,6 +131,38 @@ class Forward:
             symbol, replace(f, name=symbol.name, parameters=(*inputs, *tangents), body=body, result=result)
         )
         return symbol
+
+    def slope(self, f: Function, chosen: Iterable[Var]) -> Function:
+        """The tangent alone of a function that returns one number; the tangents of the chosen leaves come last."""
+        made = self.function(f, chosen).function
+        assert isinstance(made.result, Node)
+        return replace(made, name=f"slope_{f.name}", result=made.result.parts[1])
+
+    def of_gradient(self, g: Gradient, s: Call, active: tuple[bool, ...], wanted: tuple[bool, ...]) -> Symbol:
+        """The same for the call of a gradient: it, and the gradient of the derivative in the direction."""
+        f = g.of
+        inputs = [x for p in f.parameters for x in leaves(p)]
+        slope = self.slope(f, [x for x, flag in zip(inputs, active, strict=True) if flag])
+        second, symbol = Symbol(f"grad_{slope.name}"), Symbol(f"{g.name}_tangent")
+        self.program.define(second, Gradient(slope, g.numbers, g.several))
+        body, results = [], []
+        for function, args in ((s.function, f.parameters), (second, slope.parameters)):
+            result = _renewed(s.result)
+            results.append(leaves(result))
+            targets = tuple(x for x in results[-1] if isinstance(x, Var))
+            body.append(Call(targets, function, args, result, 0))
+        made = [t for t, want in zip(results[1], wanted, strict=True) if want]
+        parameters = (*inputs, *slope.parameters[len(f.parameters) :])
+        whole = replace(f, name=symbol.name, parameters=parameters, body=tuple(body), result=Node((*results[0], *made)))
+        self.program.define(symbol, whole)
+        return symbol
+
+
+def _renewed(tree: Tree) -> Tree:
+    """A tree with new variables."""
+    if isinstance(tree, Node):
+        return Node(tuple(map(_renewed, tree.parts)), tree.cls)
+    return Var("_", tree.type) if isinstance(tree, Var) else tree
 
 
 class _Function(Writer):
