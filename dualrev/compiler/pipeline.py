@@ -22,7 +22,7 @@ from dualrev.compiler.activity import Classes
 from dualrev.compiler.analyses.activity import carries
 from dualrev.compiler.analyses.memory import Memory
 from dualrev.compiler.code import Assign, Code, Row, Suite, lines_of, rows_of
-from dualrev.compiler.core import Call, Const, If, Let, Node, Ref, leaves, terms, walk, writes
+from dualrev.compiler.core import Call, Const, If, Let, Node, Ref, blocks, leaves, terms, walk, writes
 from dualrev.compiler.core.program import Gradient, Program
 from dualrev.compiler.core.show import show
 from dualrev.compiler.core.terms import Function
@@ -239,9 +239,7 @@ class _Module:
                 source.refuse(source.tree, what, why, "the conversion into the function, or no signature")
             made = expand(lowered, typed, argtypes, apart)
             simplify(made.body, leaves(made.result))
-            for s in walk(made.body):
-                if isinstance(s, Call) and is_derivative(s.function.value):
-                    s.function = self.gradient_called(s, made)
+            self.replace_derivatives(made.body, made)
             self.expanded_of[key] = made
         return self.expanded_of[key]
 
@@ -299,16 +297,42 @@ class _Module:
         key, callee = self.callee(call, e)
         return key, lambda: self.typed(call.function.value, callee)
 
-    def gradient_called(self, s: Call, e: Expanded) -> Ref:
-        """A compiled gradient that the function calls, in a form that can be differentiated."""
+    def replace_derivatives(self, block: list[Any], e: Expanded) -> None:
+        """Put what can be differentiated in place of calls of compiled gradients."""
+        for k in range(len(block) - 1, -1, -1):
+            s = block[k]
+            for inner in blocks(s):
+                self.replace_derivatives(inner, e)
+            if isinstance(s, Call) and is_derivative(s.function.value):
+                block[k : k + 1] = self.derivative_called(s, e)
+
+    def derivative_called(self, s: Call, e: Expanded) -> list[Call]:
+        """The calls in place of one of a compiled gradient; that of the value with the gradient becomes two."""
+        f, transform, _ = s.function.value.derivative_of
+        source, what = e.lowered.source, f"a call of the {transform} of {describe(f.py_func)}"
+        path = (*s.function.path, ("attr", "derivative_of"), ("item", 0))
+        function = next((ref for ref in self.refs.values() if ref.value is f), None)
+        if function is None:
+            name = self.names.fresh(f"_{f.py_func.__name__}")
+            function = self.refs[name] = Ref(name, f, path)
+        if transform == "grad":
+            s.function = self.gradient_called(s, function, e)
+            return [s]
+        if transform != "value_and_grad":
+            instead = "dr.grad(f) or dr.value_and_grad(f)"
+            self.refuse_call(source, s, what, "of derivatives that are called, it knows gradients", instead)
+        value, gradient = s.result.parts
+        first = Call(leaves(value), function, s.args, value, s.line)
+        second = Call(leaves(gradient), s.function, s.args, gradient, s.line)
+        second.function = self.gradient_called(second, function, e)
+        return [first, second]
+
+    def gradient_called(self, s: Call, function: Ref, e: Expanded) -> Ref:
+        """The gradient that a Call asks for, which core knows from now on; `function` is what it is the gradient of."""
         derivative = s.function.value
         f, transform, argnums = derivative.derivative_of
         source, what = e.lowered.source, f"a call of the {transform} of {describe(f.py_func)}"
-        if transform != "grad":
-            self.refuse_call(source, s, what, "of derivatives that are called, it knows the gradient", "dr.grad(f)")
-        path = (*s.function.path, ("attr", "derivative_of"), ("item", 0))
-        inside = Call(s.targets, Ref(s.function.name, f, path), s.args, s.result, s.line)
-        key, callee = self.callee(inside, e)
+        key, callee = self.callee(Call(s.targets, function, s.args, s.result, s.line), e)
         core = self.typed(f, callee)
         if self.forward.memory.writes(core):
             self.refuse_call(source, s, what, "the function changes its arguments", "a function of a copy")
