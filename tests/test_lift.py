@@ -286,7 +286,7 @@ def test_a_second_derivative_is_refused(name):
         SECOND[name]()
     text = str(caught.value)
     assert text.startswith(f"a second derivative of the numba function 'powers' was asked for at {__file__}:")
-    assert "the compiler makes first derivatives only. Write powers.py_func there" in text
+    assert "the tape takes first derivatives of compiled functions. Write powers.py_func there" in text
 
 
 def test_a_second_derivative_by_other_variables_than_its_arguments_is_none():

@@ -33,7 +33,7 @@ def lift(f: Callable[..., Any]) -> Callable[..., Any]:
     """A numba function as a Python function that can be called with numbers under differentiation, too.
 
     On plain arguments it is f. Called with numbers or arrays under differentiation by the tape, the value is that of f,
-    and the derivative is the compiled one: first derivatives only, in reverse mode and in forward mode. It can be used
+    and the derivative is the compiled one: the first derivative only, in reverse mode and in forward mode. It can be used
     as a decorator above numba.njit; other numba functions can still call it.
 
     Raises LiftError (a TypeError) if f is no numba function. Calls under differentiation raise UnsupportedError (a
@@ -247,7 +247,7 @@ def _second_derivative(f: Any) -> UnsupportedError:
     f = f.derivative_of[0] if isinstance(f, Derivative) else f
     return UnsupportedError.call(
         f"a second derivative of the numba function {f.__name__!r} was asked for",
-        "what dr.lift makes has first derivatives",
+        "the tape takes first derivatives of compiled functions",
         f"{f.__name__}.py_func there, which is the Python function: the tape makes its derivatives of every order",
     )
 
