@@ -33,8 +33,8 @@ def lift(f: Callable[..., Any]) -> Callable[..., Any]:
     """A numba function as a Python function that can be called with numbers under differentiation, too.
 
     On plain arguments it is f. Called with numbers or arrays under differentiation by the tape, the value is that of f,
-    and the derivative is the compiled one: the first derivative only, in reverse mode and in forward mode. It can be used
-    as a decorator above numba.njit; other numba functions can still call it.
+    and the derivative is the compiled one: the first derivative only, in reverse mode and in forward mode. It can be
+    used as a decorator above numba.njit; other numba functions can still call it.
 
     Raises LiftError (a TypeError) if f is no numba function. Calls under differentiation raise UnsupportedError (a
     TypeError) for what the compiler refuses, for a second derivative, for an f that changes an array among its
