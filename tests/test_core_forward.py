@@ -20,8 +20,8 @@ from dualrev.compiler.pipeline import core_program
 from dualrev.compiler.transforms.forward import Forward
 from dualrev.tree import flatten_leaves
 
-EACH = [pytest.param(c, id=c.name, marks=[pytest.mark.slow] if k % 2 else []) for k, c in enumerate(CASES)]
-ORDERS = [c for c in CASES if isinstance(twin(c.function)(*c.arguments()), float)][::4]
+EACH = [pytest.param(c, id=c.name, marks=[pytest.mark.slow] if k % 3 else []) for k, c in enumerate(CASES)]
+ORDERS = [c for c in CASES if isinstance(twin(c.function)(*c.arguments()), float)][::8]
 
 
 class Core:
