@@ -387,6 +387,59 @@ def test_a_gradient_in_a_loop():
         assert found[1][k] == pytest.approx(difference, rel=1e-5, abs=1e-8)
 
 
+def test_a_gradient_that_is_called_divides_as_its_own_function_says():
+    @njit
+    def quotient(x, y):
+        return x / y
+
+    strict, loose = dr.grad(quotient), dr.grad(njit(error_model="numpy")(quotient.py_func))
+
+    @njit(error_model="numpy")
+    def raises(x, y):
+        return strict(x, y) + 1.0
+
+    @njit
+    def follows_ieee(x, y):
+        return loose(x, y) + 1.0
+
+    for call in (
+        raises,
+        dr.value_and_grad(raises),
+        lambda x, y: dr.jvp(raises, (x, y), (1.0, 1.0)),
+        dr.hessian(raises),
+    ):
+        with pytest.raises(ZeroDivisionError):
+            call(1.0, 0.0)
+    assert dr.value_and_grad(follows_ieee)(1.0, 0.0)[0] == follows_ieee(1.0, 0.0) == math.inf
+    assert dr.grad(raises, 1)(1.0, 2.0) == dr.grad(follows_ieee, 1)(1.0, 2.0) == -0.25
+
+
+def test_a_value_that_goes_to_an_argument_of_its_call():
+    @njit
+    def f(x, y):
+        return x * x * y
+
+    both = dr.value_and_grad(f)
+
+    @njit
+    def repeated(x, y):
+        v = (x, y)
+        for _ in range(3):
+            v = both(*v)
+        return v[0] + v[1]
+
+    def plain(x, y):
+        v = (x, y)
+        for _ in range(3):
+            v = dr.value_and_grad(f.py_func)(*v)
+        return v[0] + v[1]
+
+    found, expected = (dr.value_and_grad(g, (0, 1))(0.9, 0.8) for g in (repeated, plain))
+    assert found[0] == repeated(0.9, 0.8)
+    assert_same(np.array(flat(found)), np.array(flat(expected)), rtol=1e-13)
+    assert dr.jvp(repeated, (0.9, 0.8), (1.0, 0.5))[1] == pytest.approx(found[1][0] + 0.5 * found[1][1], rel=1e-13)
+
+
 def test_what_is_not_known_of_derivatives_that_are_called():
     product, writing, parts = dr.hvp(rosenbrock), dr.grad(overwrites), dr.grad(model)
 

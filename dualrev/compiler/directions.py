@@ -207,7 +207,7 @@ class _Chosen:
         name = module.names.fresh(f"grad_slope_{self.called}")
         numbers = tuple(self.chosen) if self.several else self.chosen[0]
         kinds = (*self.primals, *(self.whole.types[t] for t in self.tangents))
-        module.entry(name, "grad", numbers, self.whole, kinds, f"the slope of {self.called}")
+        module.entry(name, "grad", numbers, module.f, self.whole, kinds, f"the slope of {self.called}")
         return name
 
     def slope(self) -> str:

@@ -36,7 +36,7 @@ def gradient_sweeps(
 ) -> _Names:
     """Write the functions for both sweeps of a call of the gradient that is called `name`."""
     names = _Names(*(module.names.fresh(f"{g.name}{{n}}_{sweep}") for sweep in ("forward", "reverse")))
-    f = module.f
+    f = g.of.origin.dispatcher
     e = module.untyped(g.of)
     writing = Plain(e, lambda call: module.effects(call, e), True)
     inputs = [x for p in e.parameters for x in leaves(p)]

@@ -94,10 +94,6 @@ def show_forward(f: Function, program: Program) -> str:
     return "\n".join(map(show, [made, *program.made_functions()]))
 
 
-def _is_moving(kind: Any) -> bool:
-    return kind is not None and (is_real(kind) or is_real_array(kind))
-
-
 def is_checked(f: Any) -> bool:
     """Whether a division by zero raises in a numba function."""
     return bool(f.targetoptions.get("error_model", "python") == "python")
@@ -306,8 +302,8 @@ class _Module:
             if isinstance(s, Call) and is_derivative(s.function.value):
                 block[k : k + 1] = self.derivative_called(s, e)
 
-    def derivative_called(self, s: Call, e: Expanded) -> list[Call]:
-        """The calls in place of one of a compiled gradient; that of the value with the gradient becomes two."""
+    def derivative_called(self, s: Call, e: Expanded) -> list[Any]:
+        """What stands in place of a call of a compiled gradient; one of the value with the gradient becomes two."""
         f, transform, _ = s.function.value.derivative_of
         source, what = e.lowered.source, f"a call of the {transform} of {describe(f.py_func)}"
         path = (*s.function.path, ("attr", "derivative_of"), ("item", 0))
@@ -320,12 +316,14 @@ class _Module:
             return [s]
         if transform != "value_and_grad":
             instead = "dr.grad(f) or dr.value_and_grad(f)"
-            self.refuse_call(source, s, what, "of derivatives that are called, it knows gradients", instead)
+            source.refuse(s.line, what, "of derivatives that are called, it knows gradients", instead)
         value, gradient = s.result.parts
-        first = Call(leaves(value), function, s.args, value, s.line)
+        kept = self.names.temporary()  # the second call reads the arguments, too, and the value may go to one of them
+        e.types[kept] = e.types[value]
+        first = Call([kept], function, s.args, kept, s.line)
         second = Call(leaves(gradient), s.function, s.args, gradient, s.line)
         second.function = self.gradient_called(second, function, e)
-        return [first, second]
+        return [first, second, Let(value, "copy", (kept,), None, s.line)]
 
     def gradient_called(self, s: Call, function: Ref, e: Expanded) -> Ref:
         """The gradient that a Call asks for, which core knows from now on; `function` is what it is the gradient of."""
@@ -335,20 +333,15 @@ class _Module:
         key, callee = self.callee(Call(s.targets, function, s.args, s.result, s.line), e)
         core = self.typed(f, callee)
         if self.forward.memory.writes(core):
-            self.refuse_call(source, s, what, "the function changes its arguments", "a function of a copy")
-        if not all(_is_moving(e.types.get(x)) for x in s.targets):
-            self.refuse_call(
-                source, s, what, "a part of the gradient is None", "a function of numbers and arrays alone"
-            )
+            source.refuse(s.line, what, "the function changes its arguments", "a function of a copy")
+        if not all(self.differentiable(x, e) for x in s.targets):
+            source.refuse(s.line, what, "a part of the gradient is None", "a function of numbers and arrays alone")
         known = derivative, key
         if known not in self.gradients:
             numbers = self.chosen("grad", argnums, callee, tuple(self.type_of(a, e) for a in s.args))
             symbol = self.gradients[known] = terms.Symbol(f"grad_{core.name}")
             self.program.define(symbol, Gradient(core, tuple(numbers), isinstance(argnums, tuple)))
         return self.refer(self.gradients[known])
-
-    def refuse_call(self, source: Source, s: Call, what: str, why: str, instead: str) -> Any:
-        source.refuse(s.line, what, why, instead)
 
     # What functions do to memory
 
@@ -613,7 +606,7 @@ class _Module:
         if isinstance(made, Gradient):
             e = self.untyped(made.of)
             numbers = made.numbers if made.several else made.numbers[0]
-            self.entry(name, "grad", numbers, e, e.argtypes, made.of.name)
+            self.entry(name, "grad", numbers, f, e, e.argtypes, made.of.name)
             return
         e = self.untyped(made)
         code, result = plain(e, lambda s: self.effects(s, e), is_checked(f))
@@ -642,12 +635,17 @@ class _Module:
             return directions.root(self, transform, argnums, argtypes, count)
         e = self.entered(argtypes[:count])
         name = self.names.fresh(f"{transform}_{e.lowered.source.tree.name}")
-        doc = self.entry(name, transform, argnums, e, argtypes[:count], e.lowered.source.tree.name)
+        doc = self.entry(name, transform, argnums, self.f, e, argtypes[:count], e.lowered.source.tree.name)
         return self.finish(name, f"{doc} Made by dualrev.")
 
-    def entry(self, name: str, transform: str, argnums: Any, e: Expanded, primals: tuple[Any, ...], called: str) -> str:
-        """Write the function that is called for a derivative in reverse mode; what it is the derivative of."""
-        f, source = self.f, e.lowered.source
+    def entry(
+        self, name: str, transform: str, argnums: Any, f: Any, e: Expanded, primals: tuple[Any, ...], called: str
+    ) -> str:
+        """Write the function that is called for a derivative in reverse mode; what it is.
+
+        e is what is differentiated, with the options of the numba function f; `called` is its name for people.
+        """
+        source = e.lowered.source
         tree = source.tree
         chosen = self.chosen(transform, argnums, e, primals)
         varied = {x for k in chosen for x in leaves(e.parameters[k]) if self.differentiable(x, e)}
