@@ -52,7 +52,8 @@ _TAPES = {  # what the placeholders do: the same by the tape, for the curious wh
     "vjp": "return dualrev.vjp(function, {primals})[1]({others})",
     "jvp": "return dualrev.jvp(function, ({primals},), ({others},))",
     "hvp": "return dualrev.hvp(function)({all})",
-    "product": "return dualrev.jvp(dualrev.grad(function, argnums), ({primals},), ({others},))[1]",
+    "product": "gradient = lambda {chosen}: dualrev.grad(function, argnums)({primals})\n"
+    "    return dualrev.jvp(gradient, ({chosen},), ({others},))[1]",
     "hessian": "return dualrev.hessian(function, argnums)({all})",
     "jacfwd": "return dualrev.jacfwd(function, argnums)({all})",
 }
@@ -233,17 +234,19 @@ def _placeholder(f: Any, transform: str, argnums: Any) -> FunctionType:
     parameters = inspect.signature(f.py_func).parameters.values()
     primals = [str(p.replace(default=p.empty, annotation=p.empty)) for p in parameters]
     others: list[str] = []
+    chosen: list[str] = []
     if transform == "vjp":
         others = [_new("cotangent", primals)]
     elif transform == "jvp":
         others = [_new(f"tangent_{p.name}", primals) for p in parameters]
     elif transform in ("hvp", "product"):
-        chosen = argnums if isinstance(argnums, tuple) else (argnums,)
-        others = [_new(f"tangent_{list(parameters)[k].name}", primals) for k in chosen]
+        chosen = [list(parameters)[k].name for k in (argnums if isinstance(argnums, tuple) else (argnums,))]
+        others = [_new(f"tangent_{name}", primals) for name in chosen]
     if others:
         primals = [p.name for p in parameters]
     every = [primals[0], *others, *primals[1:]] if transform == "hvp" else primals + others
-    joined = {"all": ", ".join(every), "primals": ", ".join(primals), "others": ", ".join(others)}
+    parts = {"all": every, "primals": primals, "others": others, "chosen": chosen}
+    joined = {key: ", ".join(names) for key, names in parts.items()}
     called = f.py_func.__name__
     name = f"{transform}_{called if called.isidentifier() and called.isascii() else 'function'}"
     import dualrev  # a module of the package cannot import it while it is being imported

@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING, Any
 from numba.core import types
 
 from dualrev.compiler import syntax
+from dualrev.compiler.analyses.activity import carries
 from dualrev.compiler.code import Code, Suite
 from dualrev.compiler.core import Const, Node, leaves, terms, walk
 from dualrev.compiler.expand import Expanded, is_array, is_real, is_real_array
+from dualrev.compiler.options import is_checked
 from dualrev.compiler.plain import Plain
 from dualrev.compiler.plan import changed
 from dualrev.errors import OutputError, ScalarError, TangentError
@@ -54,7 +56,7 @@ def _jvp(module: _Module, primals: tuple[Any, ...], kinds: tuple[Any, ...]) -> E
     """jvp_f(arguments..., tangents...) -> (value, tangent of the value)."""
     e = module.entered(primals)
     f = module.typed(module.f, e)
-    moving = [x for p in f.parameters for x in terms.leaves(p) if _is_moving(x)]
+    moving = [x for p in f.parameters for x in terms.leaves(p) if carries(x)]
     whole = module.untyped(module.forward.function(f, moving).function)
     writing = _writing(module, whole)
     body: list[Any] = []
@@ -63,7 +65,7 @@ def _jvp(module: _Module, primals: tuple[Any, ...], kinds: tuple[Any, ...]) -> E
     _check_arrays(writing, [x for p in whole.parameters[:count] for x in leaves(p)], body)
     reading = _Reading(module, writing, whole.parameters[:count], whole.parameters[count:])
     given = []
-    for x, tree, kind in zip(e.lowered.parameters, whole.parameters, kinds, strict=False):
+    for x, tree, kind in zip(e.lowered.parameters, whole.parameters[:count], kinds, strict=True):
         given.append(reading.name(x, tree))
         reading.read(tree, given[-1], kind)
     body += [Code(f"{t} = {text}", 0) for t, text in reading.found if t != text]
@@ -76,8 +78,6 @@ def _jvp(module: _Module, primals: tuple[Any, ...], kinds: tuple[Any, ...]) -> E
 
 
 def _writing(module: _Module, e: Expanded) -> Plain:
-    from dualrev.compiler.pipeline import is_checked  # it imports this
-
     return Plain(e, lambda s: module.effects(s, e), is_checked(module.f))
 
 
@@ -116,7 +116,7 @@ class _Reading:
     def __init__(self, module: _Module, writing: Plain, parameters: list[Any], tangents: list[str]) -> None:
         self.module, self.writing, self.e = module, writing, writing.e
         inputs = [x for p in parameters for x in leaves(p) if _moves(writing.e.types.get(x))]
-        self.tangent = dict(zip(inputs, tangents, strict=False))
+        self.tangent = dict(zip(inputs, tangents, strict=True))
         results = {writing.classes.find(x) for x in leaves(self.e.result) if is_array(self.e.types.get(x))}
         self.kept = _written(writing) | results  # what the caller has must not be these
         arrays = [x for x in inputs if is_array(self.e.types[x])]
@@ -177,7 +177,7 @@ class _Chosen:
         self.several = isinstance(argnums, (tuple, list))
         self.chosen = module.chosen("grad", argnums, self.e, primals)
         f = module.typed(module.f, self.e)
-        moving = [x for k in self.chosen for x in terms.leaves(f.parameters[k]) if _is_moving(x)]
+        moving = [x for k in self.chosen for x in terms.leaves(f.parameters[k]) if carries(x)]
         made = module.forward.function(f, moving).function
         assert isinstance(made.result, terms.Node)
         self.whole = module.untyped(replace(made, result=made.result.parts[1]))
@@ -376,7 +376,3 @@ def _is_single(kind: Any) -> bool:
 
 def _is_float(x: Any) -> bool:
     return isinstance(x, Const) and isinstance(x.value, float)
-
-
-def _is_moving(x: Any) -> bool:
-    return isinstance(x, terms.Var) and _moves(x.type)

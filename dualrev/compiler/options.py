@@ -21,7 +21,7 @@ from numba.core.registry import CPUDispatcher
 if TYPE_CHECKING:
     from dualrev.compiler.source import Source
 
-__all__ = ["alike", "check_inlined", "check_options", "declared", "inherited", "kept", "outlined"]
+__all__ = ["alike", "check_inlined", "check_options", "declared", "inherited", "is_checked", "kept", "outlined"]
 
 _KEPT = ("boundscheck", "debug", "fastmath", "forceinline", "no_rewrites", "nogil")
 _SEMANTIC = ("boundscheck", "error_model", "fastmath")  # an inlined function has its caller's
@@ -55,6 +55,11 @@ def check_options(f: Any, source: Source) -> None:
         if value and option not in _KNOWN:
             why = _WHY.get(option, "it is not known what it does to the value")
             refuse(option, why, f"@njit without {option} (of f.py_func, if f shall stay as it is)")
+
+
+def is_checked(f: Any) -> bool:
+    """Whether a division by zero raises in a numba function."""
+    return bool(f.targetoptions.get("error_model", "python") == "python")
 
 
 def declared(f: Any, argtypes: tuple[Any, ...]) -> Any:

@@ -4,38 +4,22 @@ from __future__ import annotations
 
 import ast
 import functools
-import math
 from collections.abc import Callable
 from typing import Any
 
 from dualrev.compiler import syntax
 from dualrev.compiler.core import Const
-from dualrev.primitives import FUNCTIONS, Primitive
+from dualrev.compiler.transforms.writing import NAMES, power
+from dualrev.primitives import Primitive
 
 __all__ = ["kept_apart", "partial", "scaled"]
 
-_NAMES = {
-    **{f: f"math.{f}" for f in FUNCTIONS if hasattr(math, f)},
-    "abs": "abs",
-    "cbrt": "np.cbrt",
-    "exp2": "np.exp2",
-    "sign": "np.sign",
-    "round": "np.rint",
-    "floor": "np.floor",
-    "ceil": "np.ceil",
-    "trunc": "np.trunc",
-    "maximum": "np.maximum",
-    "minimum": "np.minimum",
-    "logaddexp": "np.logaddexp",
-    "polygamma": "runtime.polygamma",
-    "inf": "math.inf",
-    "nan": "math.nan",
-}
+_CALLED = {**NAMES, "inf": "math.inf", "nan": "math.nan"}
 
 
 class _Numba(ast.NodeTransformer):
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        return syntax.name(_NAMES[node.id]) if node.id in _NAMES else node
+        return syntax.name(_CALLED[node.id]) if node.id in _CALLED else node
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         args = [self.visit(x) for x in node.args]
@@ -53,27 +37,10 @@ def _text(text: str) -> ast.expr:
 
 def partial(line: Primitive, k: int, args: tuple[Any, ...], get: Callable[[str], ast.expr]) -> ast.expr:
     """The k-th partial derivative; get("a") is the syntax for the argument a, get("y") that for the answer."""
-    if line.name == "pow" and k == 0 and isinstance(args[1], Const):
-        return _power(args[1].value, get)
-    tree = _text(line.partials[k])
+    constant = line.name == "pow" and k == 0 and isinstance(args[1], Const)
+    tree = _text(power(args[1].value) if constant else line.partials[k])
     names = {*line.parameters, "y"}
     return syntax.substitute(tree, lambda x: get(x) if x in names else None)
-
-
-def _power(n: Any, get: Callable[[str], ast.expr]) -> ast.expr:
-    """The derivative of a ** n by a, for a constant n."""
-    if n == 0:
-        return syntax.number(0.0)
-    if n == 1:
-        return syntax.number(1.0)
-    if n == 2:
-        return syntax.binary("*", syntax.number(2.0), get("a"))
-    if n == 0.5:
-        return syntax.binary("/", syntax.number(0.5), get("y"))
-    if isinstance(n, int) and n < 0:  # a quotient: numba's x ** -2 raises where x * x is too small for a float
-        return syntax.binary("/", syntax.number(float(n)), syntax.binary("**", get("a"), syntax.number(1 - n)))
-    raised = syntax.binary("**", get("a"), syntax.number(n - 1))
-    return syntax.binary("*", syntax.number(float(n)), raised)
 
 
 def scaled(factor: ast.expr, ct: ast.expr) -> ast.expr:

@@ -33,7 +33,7 @@ from dualrev.compiler.fingerprint import is_derivative
 from dualrev.compiler.gradients import gradient_sweeps
 from dualrev.compiler.lower import lower
 from dualrev.compiler.naming import Names, renamed, words_of
-from dualrev.compiler.options import alike, declared, kept
+from dualrev.compiler.options import alike, declared, is_checked, kept
 from dualrev.compiler.owner import owner
 from dualrev.compiler.plain import plain
 from dualrev.compiler.plan import CHEAP, changed
@@ -47,7 +47,7 @@ from dualrev.compiler.types import infer
 from dualrev.compiler.zeros import NOTHING, Known
 from dualrev.errors import ArgumentError, ArgumentNumberError, ScalarError
 
-__all__ = ["Emitted", "core_program", "emit", "expanded_function", "is_checked", "show_forward"]
+__all__ = ["Emitted", "core_program", "emit", "expanded_function", "show_forward"]
 
 
 @dataclass
@@ -92,11 +92,6 @@ def show_forward(f: Function, program: Program) -> str:
     moving = [x for p in f.parameters for x in terms.leaves(p) if carries(x)]
     made = Forward(program, Memory(program)).function(f, moving).function
     return "\n".join(map(show, [made, *program.made_functions()]))
-
-
-def is_checked(f: Any) -> bool:
-    """Whether a division by zero raises in a numba function."""
-    return bool(f.targetoptions.get("error_model", "python") == "python")
 
 
 class Unit:

@@ -345,17 +345,6 @@ def strided_tangent(x, t_x):
     return made
 
 
-@njit
-def at_extreme(x, extreme, t_x):
-    """The mean of the tangents of those elements of x that have its extreme value."""
-    count, total = 0, 0.0
-    for index, value in np.ndenumerate(x):
-        if is_extreme(value, extreme):
-            count += 1
-            total += t_x[index]
-    return total / count if count else 0.0
-
-
 #: Its code on floats, where the helper function is compiled, too.
 polygamma = njit(
     FunctionType(special.polygamma.__code__, {**vars(special), "_power": njit(special._power)}, "polygamma")

@@ -12,9 +12,41 @@ from dualrev.compiler.core import Const, Effect, Let, Ref, Slice
 __all__ = [
     *["atom", "binary", "call", "effect", "expression", "flattened", "name", "number", "subscript", "substitute"],
     "text",
+    "SYMBOLS",
 ]
 
 Sub = Callable[[Any], ast.expr]
+
+#: Python's operators as they are written.
+SYMBOLS: dict[type, str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.Pow: "**",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+    ast.MatMult: "@",
+    ast.USub: "-",
+    ast.UAdd: "+",
+    ast.Invert: "~",
+    ast.Not: "not",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Is: "is",
+    ast.IsNot: "is not",
+    ast.And: "and",
+    ast.Or: "or",
+}
 
 
 def name(text: str) -> ast.expr:

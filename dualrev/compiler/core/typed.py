@@ -10,38 +10,9 @@ import numba
 from dualrev.compiler import core as old
 from dualrev.compiler.core import terms
 from dualrev.compiler.core.terms import Constant, Expr, Function, Global, Var
+from dualrev.compiler.syntax import SYMBOLS
 
 __all__ = ["typed"]
-
-_SYMBOLS: dict[type, str] = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.Div: "/",
-    ast.FloorDiv: "//",
-    ast.Mod: "%",
-    ast.Pow: "**",
-    ast.BitAnd: "&",
-    ast.BitOr: "|",
-    ast.BitXor: "^",
-    ast.LShift: "<<",
-    ast.RShift: ">>",
-    ast.MatMult: "@",
-    ast.USub: "-",
-    ast.UAdd: "+",
-    ast.Invert: "~",
-    ast.Not: "not",
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-    ast.Is: "is",
-    ast.IsNot: "is not",
-    ast.And: "and",
-    ast.Or: "or",
-}
 
 
 def typed(e: Any, origin: Any, checked: bool, calls: dict[terms.Call, Any]) -> Function:
@@ -106,13 +77,13 @@ class _Typing:
             case ast.Constant(value):
                 return Constant(value, None if value is Ellipsis else numba.typeof(value))
             case ast.BinOp(left, op, right):
-                return terms.Operator(_SYMBOLS[type(op)], (sub(left), sub(right)))
+                return terms.Operator(SYMBOLS[type(op)], (sub(left), sub(right)))
             case ast.UnaryOp(op, operand):
-                return terms.Operator(_SYMBOLS[type(op)], (sub(operand),))
+                return terms.Operator(SYMBOLS[type(op)], (sub(operand),))
             case ast.Compare(left, ops, rest):
-                return terms.Comparison(tuple(_SYMBOLS[type(op)] for op in ops), tuple(map(sub, [left, *rest])))
+                return terms.Comparison(tuple(SYMBOLS[type(op)] for op in ops), tuple(map(sub, [left, *rest])))
             case ast.BoolOp(op, values):
-                return terms.Logical(_SYMBOLS[type(op)], tuple(map(sub, values)))
+                return terms.Logical(SYMBOLS[type(op)], tuple(map(sub, values)))
             case ast.IfExp(test, then, orelse):
                 return terms.Choice(sub(test), sub(then), sub(orelse))
             case ast.Tuple(elts) | ast.List(elts):

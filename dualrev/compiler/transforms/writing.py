@@ -26,9 +26,11 @@ from dualrev.compiler.core.terms import (
     Statement,
     Var,
 )
+from dualrev.compiler.names import line_of
+from dualrev.compiler.syntax import SYMBOLS
 from dualrev.primitives import FUNCTIONS, PRIMITIVES
 
-__all__ = ["NAMES", "Writer", "partial"]
+__all__ = ["NAMES", "ZERO", "Writer", "partial", "power"]
 
 #: What the functions in the table's text are called in emitted code.
 NAMES = {
@@ -46,23 +48,7 @@ NAMES = {
     "logaddexp": "np.logaddexp",
     "polygamma": "runtime.polygamma",
 }
-_BINARY: dict[type, tuple[str, str]] = {
-    ast.Add: ("add", "+"),
-    ast.Sub: ("sub", "-"),
-    ast.Mult: ("mul", "*"),
-    ast.Div: ("div", "/"),
-    ast.FloorDiv: ("floordiv", "//"),
-    ast.Mod: ("mod", "%"),
-}
-_COMPARED: dict[type, str] = {
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-}
-ZERO, ONE = Constant(0.0, types.float64), Constant(1.0, types.float64)
+ZERO = Constant(0.0, types.float64)
 
 
 @functools.cache
@@ -73,12 +59,12 @@ def _tree(text: str) -> ast.expr:
 def partial(s: Real, k: int) -> ast.expr:
     """The k-th partial derivative of an operation: syntax in the names of the table, `x`, `a`, `b`, `y`."""
     if s.rule.name == "pow" and k == 0 and isinstance(s.args[1], Constant):
-        return _tree(_power(s.args[1].value))
+        return _tree(power(s.args[1].value))
     return _tree(s.rule.partials[k])
 
 
-def _power(n: Any) -> str:
-    """The derivative of a ** n by a, for a constant n."""
+def power(n: Any) -> str:
+    """The derivative of a ** n by a, for a constant n, as text of the table."""
     if n in (0, 1, 2):
         return ("0.0", "1.0", "2.0 * a")[int(n)]
     if n == 0.5:
@@ -161,7 +147,7 @@ class Writer:
                 return self.real("neg", "-", self.value(operand, names, line), line=line)
             case ast.BinOp(left, op, right):
                 a, b = self.value(left, names, line), self.value(right, names, line)
-                return self.real(*_BINARY[type(op)], a, b, line=line)
+                return self.real(line_of(SYMBOLS[type(op)]).name, SYMBOLS[type(op)], a, b, line=line)
             case ast.Call(ast.Name("power"), [left, right]):
                 a, b = self.value(left, names, line), self.value(right, names, line)
                 return self.real("pow", "**", a, b, line=line)
@@ -190,7 +176,7 @@ class Writer:
         assert isinstance(e, ast.Compare)
         atoms = tuple(self.value(x, names, line) for x in [e.left, *e.comparators])
         target = Var("_", types.boolean)
-        self.write(Discrete(target, Comparison(tuple(_COMPARED[type(op)] for op in e.ops), atoms), line))
+        self.write(Discrete(target, Comparison(tuple(SYMBOLS[type(op)] for op in e.ops), atoms), line))
         return target
 
 
@@ -214,7 +200,7 @@ def _plain(e: ast.expr, names: Mapping[str, Atom]) -> Expr:
         case ast.IfExp(test, body, orelse):
             return Choice(_plain(test, names), _plain(body, names), _plain(orelse, names))
         case ast.Compare(left, ops, comparators):
-            symbols = tuple(_COMPARED[type(op)] for op in ops)
+            symbols = tuple(SYMBOLS[type(op)] for op in ops)
             return Comparison(symbols, tuple(_plain(x, names) for x in [left, *comparators]))
         case ast.UnaryOp(ast.USub(), operand):
             return Operator("-", (_plain(operand, names),))
