@@ -39,26 +39,13 @@ __all__ = [
 ]
 
 
-def _first_order(f: Any, wanted: str) -> None:
-    if isinstance(f, Derivative):
-        inner, transform, _ = f.derivative_of
-        raise UnsupportedError.at(
-            describe(inner.py_func),
-            f"the {transform} of a numba function, once more ({wanted})",
-            "of second derivatives, the compiler makes dr.hessian(f) and dr.hvp(f)",
-            "one of these, or a derivative of f.py_func, which takes the tape",
-        )
-
-
 def gradient(f: Any, transform: str, argnums: int | Sequence[int]) -> Derivative:
     """The numba dispatcher for `grad` and `value_and_grad` of a numba function."""
-    _first_order(f, transform)
     return derivative(f, transform, _numbers(f, argnums))
 
 
 def directional(f: Any, transform: str, argnums: int | Sequence[int]) -> Derivative:
     """The numba dispatcher for `hvp`, `hessian` and `jacfwd` of a numba function."""
-    _first_order(f, transform)
     return derivative(f, transform, _numbers(f, argnums))
 
 
@@ -72,7 +59,6 @@ def _numbers(f: Any, argnums: int | Sequence[int]) -> int | tuple[int, ...]:
 
 def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
     """The value of a numba function, and its derivative in the direction of the tangents."""
-    _first_order(f, "jvp")
     if any(p.kind is p.VAR_POSITIONAL for p in inspect.signature(f.py_func).parameters.values()):
         emit(f, "jvp", 0, tuple(map(numba.typeof, primals)))  # says that it cannot
     leaves, structure = real_leaves(f, primals)
@@ -90,7 +76,6 @@ def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[An
 
 def vjp(f: Any, primals: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
     """The value of a numba function, and its pullback; what cannot be differentiated is refused before f runs."""
-    _first_order(f, "vjp")
     _compile_pullback(f, bound(f, primals, {}))
     y, linear = linearize(f, primals, {}, range(len(primals)))
     return y, linear.pull
@@ -98,7 +83,6 @@ def vjp(f: Any, primals: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[An
 
 def linearize(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], numbers: Sequence[int]) -> tuple[Any, Linear]:
     """The value of a numba function, and its derivative by the arguments of these numbers."""
-    _first_order(f, "vjp")
     if not real_leaves(f, tuple(args[k] for k in numbers))[0]:
         raise ArgumentError(tuple(args[k] for k in numbers))
     whole = bound(f, args, kwargs)
@@ -186,7 +170,6 @@ def check(f: Any, args: tuple[Any, ...], numbers: Sequence[int]) -> None:
     """Compare the compiled derivatives by these arguments with f itself: see checked.py."""
     from dualrev.compiler.checked import check_compiled  # it is built from what this module defines
 
-    _first_order(f, "check")
     check_compiled(f, args, numbers)
 
 
@@ -215,7 +198,6 @@ def derivative_source(
     """See lift.py."""
     if not is_numba_function(f):
         raise UnsupportedError.at(describe(f), "derivative_source", "this is no numba function", "@njit above it")
-    _first_order(f, "derivative_source")
     if transform not in ("grad", "value_and_grad", "vjp", "jvp", "hvp", "hessian", "jacfwd"):
         raise ValueError(
             f"transform is 'grad', 'value_and_grad', 'vjp', 'jvp', 'hvp', 'hessian' or 'jacfwd', and not {transform!r}"

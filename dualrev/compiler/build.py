@@ -118,7 +118,7 @@ class Derivative(_CPUDispatcher):
             if args not in self.overloads:
                 if not self._can_compile:
                     raise RuntimeError("compilation disabled")  # numba's words
-                frozen = check(self.derivative_of[0], self._primals(args))
+                frozen = check(*self._function(args))
                 entry = self._load(args)
                 own, called = _functions(entry.py_func.__globals__)
                 with warnings.catch_warnings(), inherited(self.derivative_of[0], called):
@@ -133,7 +133,8 @@ class Derivative(_CPUDispatcher):
 
     def forget(self, args: tuple[types.Type, ...], world: World) -> None:
         """Compile anew at the next call for these types if something else than this was frozen."""
-        stale = [a for a, w in self._worlds.items() if plain(self._primals(a)) == plain(args) and w.hash != world.hash]
+        worlds = self._worlds.items()
+        stale = [a for a, w in worlds if plain(self._function(a)[1]) == plain(args) and w.hash != world.hash]
         if stale:
             kept = {a: made for a, made in self.overloads.items() if a not in stale}
             super()._reset_overloads()
@@ -145,15 +146,24 @@ class Derivative(_CPUDispatcher):
     def _declared(self, args: tuple[types.Type, ...]) -> tuple[types.Type, ...]:
         """The types that f is compiled for if it is called with these: others, if its signatures are declared."""
         f = self.derivative_of[0]
-        if f._can_compile:
+        if isinstance(f, Derivative):
+            kinds = f._declared(self._primals(args))
+        elif f._can_compile:
             return args
-        found = self.typingctx.resolve_overload(f.py_func, f.nopython_signatures, self._primals(args), {})
-        if found is None:
-            raise TypingError(f"No matching definition for argument type(s) {', '.join(map(str, args))}")
+        else:
+            found = self.typingctx.resolve_overload(f.py_func, f.nopython_signatures, self._primals(args), {})
+            if found is None:
+                raise TypingError(f"No matching definition for argument type(s) {', '.join(map(str, args))}")
+            kinds = found.args
         made = list(args)
-        for k, kind in zip(self._places, found.args, strict=False):
+        for k, kind in zip(self._places, kinds, strict=False):
             made[k] = kind
         return tuple(made)
+
+    def _function(self, args: tuple[types.Type, ...]) -> tuple[Any, tuple[types.Type, ...]]:
+        """The user's function at the bottom, and the types of its arguments."""
+        f, primals = self.derivative_of[0], self._primals(args)
+        return f._function(primals) if isinstance(f, Derivative) else (f, primals)
 
     def _primals(self, args: tuple[types.Type, ...]) -> tuple[types.Type, ...]:
         """The types of f's own arguments."""

@@ -26,7 +26,7 @@ from dualrev.compiler.expand import Expanded, is_array, is_real, is_real_array
 from dualrev.compiler.options import is_checked
 from dualrev.compiler.plain import Plain
 from dualrev.compiler.plan import changed
-from dualrev.errors import OutputError, ScalarError, TangentError
+from dualrev.errors import OutputError, TangentError
 
 if TYPE_CHECKING:
     from dualrev.compiler.pipeline import Emitted, _Module
@@ -200,10 +200,8 @@ class _Chosen:
 
     def gradient(self) -> str:
         """Write the gradient of the tangent of f, and tell its name: the product of the Hessian and the direction."""
-        module, source, result = self.module, self.e.lowered.source, self.e.result
-        is_number = (isinstance(result, str) and is_real(self.e.types.get(result))) or _is_float(result)
-        if not is_number:
-            raise ScalarError.of(str(module.typed_result(self.e)), f"{source.file}:{source.tree.lineno}")
+        module = self.module
+        module.check_scalar(self.e)
         name = module.names.fresh(f"grad_slope_{self.called}")
         numbers = tuple(self.chosen) if self.several else self.chosen[0]
         kinds = (*self.primals, *(self.whole.types[t] for t in self.tangents))

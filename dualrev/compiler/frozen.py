@@ -62,8 +62,9 @@ def _refuse(g: Any, then: World, view: _View) -> None:
 
 
 def derivatives_of(f: Any) -> list[Any]:
-    """The derivatives of a numba function that have been made."""
-    return [d for d in list(vars(f).get("_dualrev_derivatives", {}).values()) if d.derivative_of[0] is f]
+    """The derivatives of a numba function that have been made, and those of these."""
+    own = [d for d in list(vars(f).get("_dualrev_derivatives", {}).values()) if d.derivative_of[0] is f]
+    return [*own, *(second for d in own for second in derivatives_of(d))]
 
 
 def reachable(f: Any) -> list[Any]:

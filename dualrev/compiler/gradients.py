@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dualrev.compiler import syntax
+from dualrev.compiler.analyses.activity import carries
 from dualrev.compiler.code import Code
 from dualrev.compiler.core import Call, Node, leaves, terms
 from dualrev.compiler.core.program import Gradient
@@ -53,9 +54,9 @@ def gradient_sweeps(
         body = [Code(f"{made} = {call}", 0), Code(f"return {', '.join(results)}", 0)]
         module.function(names.forward, [*inputs, *shadows.values()], f"The gradient of {g.of.name}.", body, e, f)
     cotangent = {k: module.names.shared(f"d_result_{k}") for k in (*arrays, *scalars)}
-    chosen = [x for k in g.numbers for x in terms.leaves(g.of.parameters[k])]
+    chosen = [x for k in g.numbers for x in terms.leaves(g.of.parameters[k]) if carries(x)]
     order = [x for p in g.of.parameters for x in terms.leaves(p)]
-    slope = module.forward.slope(g.of, [x for x in chosen if isinstance(x, terms.Var)])
+    slope = module.forward.slope(g.of, chosen)
     flat = replace(slope, parameters=(*order, *slope.parameters[len(g.of.parameters) :]))
     symbol = terms.Symbol(f"grad_{slope.name}")
     flagged = [k for k, flag in enumerate(flags) if flag]
@@ -85,7 +86,7 @@ def gradient_sweeps(
 
 
 def _paths(tree: Any) -> list[str]:
-    """Where the leaves of a result are."""
+    """Where the numbers and arrays of a result are."""
     if isinstance(tree, Node):
         return [f"[{k}]{path}" for k, part in enumerate(tree.parts) for path in _paths(part)]
-    return [""]
+    return [""] if isinstance(tree, str) else []

@@ -12,17 +12,17 @@ import ast
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numba
 from numba.core import types
 
-from dualrev.compiler import directions, syntax
+from dualrev.compiler import derived, directions, syntax
 from dualrev.compiler.activity import Classes
 from dualrev.compiler.analyses.activity import carries
 from dualrev.compiler.analyses.memory import Memory
 from dualrev.compiler.code import Assign, Code, Row, Suite, lines_of, rows_of
-from dualrev.compiler.core import Call, Const, If, Let, Node, Ref, blocks, leaves, terms, walk, writes
+from dualrev.compiler.core import Call, Const, If, Let, Node, Ref, leaves, terms, walk, writes
 from dualrev.compiler.core.program import Gradient, Program
 from dualrev.compiler.core.show import show
 from dualrev.compiler.core.terms import Function
@@ -42,6 +42,7 @@ from dualrev.compiler.reverse import Reverse
 from dualrev.compiler.simplify import simplify
 from dualrev.compiler.source import Source, Static, describe, read
 from dualrev.compiler.tidy import tidy
+from dualrev.compiler.transforms.derivatives import Refused
 from dualrev.compiler.transforms.forward import Forward
 from dualrev.compiler.types import infer
 from dualrev.compiler.zeros import NOTHING, Known
@@ -204,14 +205,15 @@ class _Module:
         self.program = Program(self.called)
         self.forward = Forward(self.program, Memory(self.program))
         self.made: dict[terms.Symbol, Ref] = {}
-        self.gradients: dict[Any, terms.Symbol] = {}
 
     # Functions in core
 
     def source(self, f: Any) -> Source:
         """The source of a numba function."""
         if id(f) not in self.sources:
-            self.sources[id(f)] = read(f)
+            self.sources[id(f)] = (
+                derived.source_of(f, self.source(f.derivative_of[0])) if is_derivative(f) else read(f)
+            )
         return self.sources[id(f)]
 
     def expanded(
@@ -219,6 +221,8 @@ class _Module:
     ) -> Expanded:
         """The function in expanded core; `apart` as in expand.py: of f itself it is checked, of what it calls not."""
         key = (id(f), argtypes, apart)
+        if key not in self.expanded_of and is_derivative(f):
+            self.expanded_of[key] = derived.expanded(self, f, argtypes, path, functions)
         if key not in self.expanded_of:
             source = prune(self.source(f), argtypes)
             lowered = lower(source, path, functions, self.refs, self.names)
@@ -230,7 +234,7 @@ class _Module:
                 source.refuse(source.tree, what, why, "the conversion into the function, or no signature")
             made = expand(lowered, typed, argtypes, apart)
             simplify(made.body, leaves(made.result))
-            self.replace_derivatives(made.body, made)
+            self.check_derivatives(made)
             self.expanded_of[key] = made
         return self.expanded_of[key]
 
@@ -288,62 +292,27 @@ class _Module:
         key, callee = self.callee(call, e)
         return key, lambda: self.typed(call.function.value, callee)
 
-    def replace_derivatives(self, block: list[Any], e: Expanded) -> None:
-        """Put what can be differentiated in place of calls of compiled gradients."""
-        for k in range(len(block) - 1, -1, -1):
-            s = block[k]
-            for inner in blocks(s):
-                self.replace_derivatives(inner, e)
+    def check_derivatives(self, e: Expanded) -> None:
+        """UnsupportedError for a call of a compiled derivative that has no derivatives itself."""
+        for s in walk(e.body):
             if isinstance(s, Call) and is_derivative(s.function.value):
-                block[k : k + 1] = self.derivative_called(s, e)
+                try:
+                    self.callee(s, e)
+                except Refused as refused:
+                    self.refuse_derivative(e.lowered.source, s.line, s.function.value, refused)
 
-    def derivative_called(self, s: Call, e: Expanded) -> list[Any]:
-        """What stands in place of a call of a compiled gradient; one of the value with the gradient becomes two."""
-        f, transform, _ = s.function.value.derivative_of
-        source, what = e.lowered.source, f"a call of the {transform} of {describe(f.py_func)}"
-        path = (*s.function.path, ("attr", "derivative_of"), ("item", 0))
-        function = next((ref for ref in self.refs.values() if ref.value is f), None)
-        if function is None:
-            name = self.names.fresh(f"_{f.py_func.__name__}")
-            function = self.refs[name] = Ref(name, f, path)
-        if transform == "grad":
-            s.function = self.gradient_called(s, function, e)
-            return [s]
-        if transform != "value_and_grad":
-            instead = "dr.grad(f) or dr.value_and_grad(f)"
-            source.refuse(s.line, what, "of derivatives that are called, it knows gradients", instead)
-        value, gradient = s.result.parts
-        kept = self.names.temporary()  # the second call reads the arguments, too, and the value may go to one of them
-        e.types[kept] = e.types[value]
-        first = Call([kept], function, s.args, kept, s.line)
-        second = Call(leaves(gradient), s.function, s.args, gradient, s.line)
-        second.function = self.gradient_called(second, function, e)
-        return [first, second, Let(value, "copy", (kept,), None, s.line)]
-
-    def gradient_called(self, s: Call, function: Ref, e: Expanded) -> Ref:
-        """The gradient that a Call asks for, which core knows from now on; `function` is what it is the gradient of."""
-        derivative = s.function.value
-        f, transform, argnums = derivative.derivative_of
-        source, what = e.lowered.source, f"a call of the {transform} of {describe(f.py_func)}"
-        key, callee = self.callee(Call(s.targets, function, s.args, s.result, s.line), e)
-        core = self.typed(f, callee)
-        if self.forward.memory.writes(core):
-            source.refuse(s.line, what, "the function changes its arguments", "a function of a copy")
-        if not all(self.differentiable(x, e) for x in s.targets):
-            source.refuse(s.line, what, "a part of the gradient is None", "a function of numbers and arrays alone")
-        known = derivative, key
-        if known not in self.gradients:
-            numbers = self.chosen("grad", argnums, callee, tuple(self.type_of(a, e) for a in s.args))
-            symbol = self.gradients[known] = terms.Symbol(f"grad_{core.name}")
-            self.program.define(symbol, Gradient(core, tuple(numbers), isinstance(argnums, tuple)))
-        return self.refer(self.gradients[known])
+    def refuse_derivative(self, source: Source, line: int, derivative: Any, refused: Refused) -> NoReturn:
+        """UnsupportedError for a derivative that has no derivatives itself."""
+        f, transform, _ = derivative.derivative_of
+        what = f"a derivative of the {transform} of {describe(f.py_func)}"
+        source.refuse(line, what, refused.why, refused.instead)
 
     # What functions do to memory
 
     def effects(self, s: Call, e: Expanded) -> Effects:
         """What a Call does to memory; for recursive functions, the least fixed point."""
         if self.gradient_of(s) is not None:
-            return Effects([False] * sum(len(leaves(a)) for a in s.args), [[] for _ in s.targets])
+            return Effects([False] * sum(len(leaves(a)) for a in s.args), [[] for _ in leaves(s.result)])
         key, callee = self.callee(s, e)
         if key in self.settled:
             return self.effects_of[key]
@@ -621,7 +590,11 @@ class _Module:
             self.find_classes(kind, (("arg", k),))
             if isinstance(kind, types.Dispatcher):
                 functions[name] = Static(kind.dispatcher, (("arg", k),))
-        return self.expanded(self.f, argtypes, (), functions)
+        try:
+            return self.expanded(self.f, argtypes, (), functions)
+        except Refused as refused:
+            source = self.source(self.f)
+            self.refuse_derivative(source, source.tree.lineno, self.f, refused)
 
     def root(self, transform: str, argnums: Any, argtypes: tuple[Any, ...]) -> Emitted:
         args = self.source(self.f).tree.args
@@ -649,12 +622,8 @@ class _Module:
         )
         shared = self.names.shared
         body: list[Any] = []
-        result = self.typed_result(e)
         if transform in ("grad", "value_and_grad"):
-            if not (isinstance(e.result, str) and is_real(e.types.get(e.result))) and not isinstance(e.result, Const):
-                raise ScalarError.of(str(result), f"{source.file}:{tree.lineno}")
-            if isinstance(e.result, Const) and not isinstance(e.result.value, float):
-                raise ScalarError.of(str(result), f"{source.file}:{tree.lineno}")
+            self.check_scalar(e)
             r.seeds = [syntax.number(1.0)]
         else:
             r.seeds = [ast.Name(shared(f"ct_{k}")) for k in range(len(r.result_leaves))]
@@ -765,6 +734,13 @@ class _Module:
             if not any(self.differentiable(x, e) for x in leaves(e.parameters[k])):
                 raise ArgumentError.of(str(primals[k]))
         return numbers
+
+    def check_scalar(self, e: Expanded) -> None:
+        """ScalarError for a function that returns something else than one real number."""
+        x, source = e.result, e.lowered.source
+        is_number = is_real(e.types.get(x)) if isinstance(x, str) else isinstance(getattr(x, "value", None), float)
+        if not is_number:
+            raise ScalarError.of(str(self.typed_result(e)), f"{source.file}:{source.tree.lineno}")
 
     def differentiable(self, x: Any, e: Expanded) -> bool:
         kind = e.types.get(x) if isinstance(x, str) else None

@@ -23,7 +23,7 @@ choice of active arguments and results, and of arguments that may share memory; 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -42,11 +42,9 @@ from dualrev.compiler.core.terms import (
     Copy,
     Discrete,
     Effect,
-    Field,
     For,
     Function,
     If,
-    Item,
     Load,
     Make,
     Node,
@@ -364,19 +362,6 @@ class _Function(Writer):
         value = Var("_", a.type.dtype)
         self.write(Load(value, b, index, line))
         self.write(Store(a, index, value, line, "+="))
-
-    def loop(self, array: Any, work: Callable[[tuple[Var, ...]], None], line: int) -> None:
-        """Do something for all indices of an array."""
-        counters = tuple(Var("_", _I64) for _ in range(array.type.ndim))
-        counts = tuple(Var("_", _I64) for _ in counters)
-        for axis, n in enumerate(counts):
-            self.write(Discrete(n, Item(Field(array, "shape"), (Constant(axis, _I64),)), line))
-        out: list[Statement] = []
-        with self.into(out):
-            work(counters)
-        for i, n in zip(reversed(counters), reversed(counts), strict=True):
-            out = [For(i, Constant(0, _I64), n, Constant(1, _I64), tuple(out), (), line)]
-        self.out.extend(out)
 
     def at_extreme(self, s: Whole) -> Atom:
         """The mean of the tangents of those elements of an array that are its smallest or its largest one."""
