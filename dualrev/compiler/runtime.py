@@ -139,7 +139,7 @@ def add_to(array, value):
 
 
 @njit
-def share(x, extreme, d_x, ct):
+def share(d_x, x, extreme, ct):
     """Add ct to the elements of d_x where x has its extreme value, in equal parts; that may be NaN."""
     count = 0
     for value in x.flat:

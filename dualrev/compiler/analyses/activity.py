@@ -31,19 +31,30 @@ class Activity:
     """The active variables of a function, given those of interest and the results that are asked for."""
 
     def __init__(
-        self, f: Function, memory: Memory, classes: Classes, varied: Iterable[Var], useful: Iterable[Var]
+        self,
+        f: Function,
+        memory: Memory,
+        classes: Classes,
+        varied: Iterable[Var],
+        useful: Iterable[Var],
+        without: Iterable[Var] = (),
     ) -> None:
+        """`without`: arrays whose classes carry none, whatever they depend on."""
         self._memory, self._classes = memory, classes
         self._varied = {self._key(x) for x in varied}
         self._useful = {self._key(x) for x in useful}
         order = list(statements(f.body))
         self._repeat(self._varied, self._varies, order)
         self._repeat(self._useful, self._matters, order[::-1])
-        self._active = self._varied & self._useful
+        self._active = (self._varied & self._useful) - {self._key(x) for x in without}
 
     def has(self, x: Any) -> bool:
         """Whether an atom is active."""
         return carries(x) and self._key(x) in self._active
+
+    def has_class(self, x: Any) -> bool:
+        """Whether an array shares memory with active ones."""
+        return self._classes.find(x) in self._active
 
     def _key(self, x: Any) -> Any:
         return self._classes.find(x) if is_array(x) else x

@@ -95,7 +95,16 @@ class _Checking:
                 self.hold(arrays, s, "the target or the base is no array")
                 self.hold(s.base in terms.atoms_of(s.value), s, "it does not speak of its base")
                 self.hold(s.target.type.dtype == kind_of(s.base).dtype, s, "other elements than those of the base")
-            case terms.Make():
+            case terms.Push():
+                numbers = all(self.is_flag(x) for x in s.values)
+                self.hold(numbers, s, "a value is no number")
+            case terms.Pop():
+                self.hold(all(map(self.is_flag, s.targets)), s, "a target is no number")
+            case terms.Keep() | terms.Accumulate():
+                self.hold(isinstance(kind_of(s.array), types.Array), s, "no array")
+            case terms.Hold():
+                self.hold(_fits(s.target.type, kind_of(s.source)), s, f"{s.target.type} = {kind_of(s.source)}")
+            case terms.Make() | terms.Kept():
                 self.hold(isinstance(s.target.type, types.Array), s, "the target is no array")
             case terms.Call():
                 self.hold([x for x in terms.leaves(s.result) if isinstance(x, Var)] == list(s.targets), s, "targets")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
-from dualrev.compiler.core.run import run
+from dualrev.compiler.core.run import Tape, run
 from dualrev.compiler.core.terms import Call, Function, Symbol, statements
 
 __all__ = ["Gradient", "Program"]
@@ -92,6 +92,7 @@ class Program:
         assert isinstance(found, Function)
         return found
 
-    def run(self, f: Function, args: tuple[object, ...]) -> object:
+    def run(self, f: Function, args: tuple[object, ...], tape: Tape | None = None) -> object:
         """The value of f, and of all that it calls, by the reference evaluator."""
-        return run(f, args, lambda s, given: self.run(self.function(s), given))
+        tape = tape or Tape()
+        return run(f, args, lambda s, given: self.run(self.function(s), given, tape), tape)

@@ -13,6 +13,7 @@ import builtins
 import math
 import operator
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from dualrev.compiler import runtime
 from dualrev.compiler.core import terms
 from dualrev.compiler.core.terms import Function, Global, Statement, Var
 
-__all__ = ["run"]
+__all__ = ["Tape", "run"]
 
 #: What a call does: the function, and the values of its arguments.
 Caller = Callable[[terms.Call, tuple[Any, ...]], Any]
@@ -57,9 +58,17 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def run(f: Function, args: tuple[Any, ...], call: Caller | None = None) -> Any:
+@dataclass
+class Tape:
+    """What goes from a forward to a reverse sweep."""
+
+    numbers: list[Any] = field(default_factory=list)
+    arrays: list[Any] = field(default_factory=list)
+
+
+def run(f: Function, args: tuple[Any, ...], call: Caller | None = None, tape: Tape | None = None) -> Any:
     """The value of f; `call` evaluates calls of other functions (the function itself, if it is not given)."""
-    return _Run(f, call or _itself).value(args)
+    return _Run(f, call or _itself, tape or Tape()).value(args)
 
 
 def _itself(s: terms.Call, args: tuple[Any, ...]) -> Any:
@@ -69,8 +78,8 @@ def _itself(s: terms.Call, args: tuple[Any, ...]) -> Any:
 
 
 class _Run:
-    def __init__(self, f: Function, call: Caller) -> None:
-        self.f, self.call = f, call
+    def __init__(self, f: Function, call: Caller, tape: Tape) -> None:
+        self.f, self.call, self.tape = f, call, tape
         self.env: dict[Var, Any] = {}
 
     def value(self, args: tuple[Any, ...]) -> Any:
@@ -194,6 +203,24 @@ class _Run:
                 self.loop(s)
             case terms.Effect():
                 self.effect(s)
+            case terms.Hold():
+                self.bind(s.target, self.atom(s.source))
+            case terms.Accumulate():
+                named(s.function)(self.atom(s.array), *map(self.atom, s.args))
+            case terms.Push() | terms.Pop() | terms.Keep() | terms.Kept():
+                self.memory(s)
+
+    def memory(self, s: Statement) -> None:
+        match s:
+            case terms.Push():
+                self.tape.numbers.append(tuple(map(self.atom, s.values)))
+            case terms.Pop():
+                for x, value in zip(s.targets, self.tape.numbers.pop(), strict=True):
+                    self.bind(x, value)
+            case terms.Keep():
+                self.tape.arrays.append(self.atom(s.array))
+            case terms.Kept():
+                self.bind(s.target, self.tape.arrays.pop())
 
     def loop(self, s: terms.While) -> None:
         self.block(s.before)

@@ -36,8 +36,8 @@ class _Showing:
     def name(self, x: Var) -> str:
         """The name of a variable, which no other one has."""
         if x not in self.names:
-            own = x.name.format(self.name(x.of).lstrip("_")) if x.of is not None else x.name
-            base = readable(own) or "_"
+            own = x.name.format(self.name(x.of).lstrip("_") if x.of is not None else "", k="")
+            base = readable(own).rstrip("_") or "_"
             k, made = 0, "_1" if base == "_" else base
             while made in self.taken:
                 k += 1
@@ -153,9 +153,30 @@ class _Showing:
                 return f"{self.declared(s.result)} = {call}" if s.targets else call
             case terms.Effect():
                 return s.text.format(*map(self.atom, s.args))
+            case terms.Hold():
+                right = f"hold {self.atom(s.source)} in slot {s.slot}"
+            case terms.Kept():
+                right = "kept"
+            case terms.Push() | terms.Pop() | terms.Keep() | terms.Reserve() | terms.Accumulate():
+                return self.memory(s)
             case _:
                 raise AssertionError(s)
         return f"{self.declared(s.target)} = {right}"
+
+    def memory(self, s: Statement) -> str:
+        match s:
+            case terms.Push():
+                return f"push {', '.join(map(self.atom, s.values))}"
+            case terms.Pop():
+                return f"pop {', '.join(map(self.declared, s.targets))}"
+            case terms.Keep():
+                return f"keep {self.atom(s.array)}"
+            case terms.Reserve():
+                bounds = ", ".join(map(self.atom, (s.start, s.stop, s.step)))
+                return f"room for {sum(map(len, s.pushes))} numbers a round of range({bounds})"
+            case terms.Accumulate():
+                return f"{self.atom(s.array)} += {s.function}({', '.join(map(self.atom, s.args))})"
+        raise AssertionError(s)
 
 
 def tuple_text(parts: list[str]) -> str:

@@ -20,6 +20,14 @@ never clash, whatever they are called (naming.py chooses what is printed). It ma
                      | while (s ..; a): s ..        (the same)       While
                      | raise, print, assert         Effect
 
+What reverse mode adds (transforms/reverse.py): memory that goes from the forward to the reverse sweep, last in, first out.
+
+    statements   s ::= push a, ..  | pop x, ..      Push, Pop        numbers on the tape
+                     | keep y      | y = kept       Keep, Kept       arrays on the tape, with a reference
+                     | y = hold z                   Hold             z, which the tape holds as long as the call
+                     | room for n words * rounds    Reserve          so that the pushes in a loop need not look
+                     | y += f(a, ..)                Accumulate       of whole arrays
+
 Real scalars and elements of real arrays are differentiated; ints, bools and what is in expressions are not. Nodes are
 compared by what they are made of, statements and variables by identity; none of them is ever changed.
 """
@@ -34,7 +42,7 @@ from typing import Any, TypeAlias
 from dualrev.primitives import Primitive
 
 __all__ = [
-    *["Applied", "Atom", "Call", "Choice", "Comparison", "Constant", "Copy", "Discrete", "Effect", "Expr", "Field"],
+    *["Accumulate", "Applied", "Atom", "Block", "Call", "Choice", "Comparison", "Constant", "Copy", "Discrete", "Effect", "Expr", "Field"],
     *[
         "For",
         "Function",
@@ -50,8 +58,9 @@ __all__ = [
         "Operator",
         "Pack",
     ],
-    *["Real", "SCALED", "Span", "Statement", "Store", "Symbol", "Tree", "Var", "View", "While", "Whole"],
-    *["atoms_of", "blocks", "leaves", "parts", "reads", "replaced", "statements", "variables", "writes"],
+    *["Hold", "Keep", "Kept", "Pop", "Push", "Real", "Reserve", "SCALED", "Span", "Statement", "Store", "Symbol"],
+    *["Tree", "Var", "View", "While", "Whole"],
+    *["atoms_of", "blocks", "leaves", "parts", "reads", "replaced", "statements", "substituted", "variables", "writes"],
 ]
 
 
@@ -62,7 +71,7 @@ __all__ = [
 class Var:
     """A variable; `name` is what people may call it, with {} for the name of the variable that it belongs to.
 
-    That of an intermediate value is `_`.
+    {k} is a number that makes it different from others. An intermediate value is called `_`.
     """
 
     name: str
@@ -70,7 +79,8 @@ class Var:
     of: Var | None = None
 
     def __repr__(self) -> str:
-        return self.name.format(repr(self.of).lstrip("_")) if self.of is not None else self.name
+        of = repr(self.of).lstrip("_") if self.of is not None else ""
+        return self.name.format(of, k="").rstrip("_") or "_"
 
 
 @dataclass(frozen=True)
@@ -233,11 +243,15 @@ class Copy:
 
 @dataclass(frozen=True, eq=False)
 class Discrete:
-    """target = an expression that has no derivative."""
+    """target = an expression that has no derivative.
+
+    What is `repeated` has been computed before with the same operands: a division by zero would have raised then.
+    """
 
     target: Var
     value: Expr
     line: int
+    repeated: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,12 +292,13 @@ class Store:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """target = an expression of `base` that shares its memory."""
+    """target = an expression of `base` that shares its memory; `repeated` as in Discrete."""
 
     target: Var
     base: Var | Global
     value: Expr
     line: int
+    repeated: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,13 +322,17 @@ class Whole:
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """targets = function(*args); the targets are the leaves of `result`, which is a tree."""
+    """targets = function(*args); the targets are the leaves of `result`, which is a tree.
+
+    A function that uses the `tape` gets that of its caller.
+    """
 
     targets: tuple[Var, ...]
     function: Global | Symbol
     args: tuple[Tree, ...]
     result: Tree
     line: int
+    tape: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -360,7 +379,96 @@ class Effect:
     line: int
 
 
-Statement: TypeAlias = Copy | Discrete | Real | Load | Store | View | Make | Whole | Call | If | For | While | Effect
+# Memory between the sweeps
+
+
+@dataclass(frozen=True, eq=False)
+class Push:
+    """The values go to the tape, from where the Pop of as many variables takes them; `room` says that they may not fit."""
+
+    values: tuple[Atom, ...]
+    line: int
+    room: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Pop:
+    """The variables get the values of a Push, in its order."""
+
+    targets: tuple[Var, ...]
+    line: int
+
+
+@dataclass(frozen=True, eq=False)
+class Keep:
+    """An array goes to the tape."""
+
+    array: Var
+    line: int
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """target = the array of a Keep."""
+
+    target: Var
+    line: int
+
+
+@dataclass(frozen=True, eq=False)
+class Hold:
+    """target = source, an array that the tape holds in this slot as long as the derivative runs."""
+
+    target: Var
+    source: Var
+    slot: int
+    line: int
+
+
+@dataclass(frozen=True, eq=False)
+class Reserve:
+    """Room on the tape for the pushes of every round of a loop over range(start, stop, step)."""
+
+    pushes: tuple[tuple[Atom, ...], ...]
+    start: Atom
+    stop: Atom
+    step: Atom
+    line: int
+
+
+@dataclass(frozen=True, eq=False)
+class Accumulate:
+    """array += function(*args): the reverse of operations on whole arrays."""
+
+    array: Var
+    function: str
+    args: tuple[Atom, ...]
+    line: int
+
+
+Statement: TypeAlias = (
+    Copy
+    | Discrete
+    | Real
+    | Load
+    | Store
+    | View
+    | Make
+    | Whole
+    | Call
+    | If
+    | For
+    | While
+    | Effect
+    | Push
+    | Pop
+    | Keep
+    | Kept
+    | Hold
+    | Reserve
+    | Accumulate
+)
+Block: TypeAlias = tuple[Statement, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -373,6 +481,8 @@ class Function:
     result: Tree
     checked: bool  # whether a division of ints by zero raises, as in numba's usual error model
     origin: Any = None  # the user's function that it was made from, as the front end knows it
+    tape: bool = False  # whether it uses the tape of its caller
+    doc: str = ""  # what it computes, if a transformation has made it
 
 
 # What a term is made of
@@ -458,6 +568,54 @@ def replaced(e: Any, sub: Callable[[Atom], Atom]) -> Any:
     return e
 
 
+def substituted(s: Statement, read: Callable[[Any], Any], write: Callable[[Var], Var] = lambda x: x) -> Statement:
+    """A statement with other atoms for those that it reads, and other targets; its blocks are left as they are."""
+
+    def tree(x: Tree) -> Tree:
+        return Node(tuple(map(tree, x.parts)), x.cls) if isinstance(x, Node) else read(x)
+
+    def results(x: Tree) -> Tree:
+        if isinstance(x, Node):
+            return Node(tuple(map(results, x.parts)), x.cls)
+        return write(x) if isinstance(x, Var) else x
+
+    def index(entries: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(replaced(i, read) for i in entries)
+
+    match s:
+        case Copy() | Hold():
+            return replace(s, target=write(s.target), source=read(s.source))
+        case Discrete() | Make():
+            return replace(s, target=write(s.target), value=replaced(s.value, read))
+        case Real() | Whole():
+            return replace(s, target=write(s.target), args=tuple(map(read, s.args)))
+        case Load():
+            return replace(s, target=write(s.target), array=read(s.array), index=index(s.index))
+        case Store():
+            return replace(s, array=read(s.array), index=index(s.index), value=read(s.value))
+        case View():
+            return replace(s, target=write(s.target), base=read(s.base), value=replaced(s.value, read))
+        case Call():
+            return replace(
+                s, targets=tuple(map(write, s.targets)), args=tuple(map(tree, s.args)), result=results(s.result)
+            )
+        case If():
+            return replace(s, test=read(s.test))
+        case For():
+            return replace(
+                s, target=write(s.target), start=read(s.start), stop=read(s.stop), step=read(s.step)
+            )
+        case While():
+            return replace(s, test=read(s.test))
+        case Effect():
+            return replace(s, args=tuple(map(read, s.args)))
+        case Accumulate():
+            return replace(s, array=read(s.array), args=tuple(map(read, s.args)))
+        case Push():
+            return replace(s, values=tuple(map(read, s.values)))
+    return s
+
+
 def reads(s: Statement) -> list[Atom]:
     """The atoms that a statement itself reads, not those of its blocks."""
     match s:
@@ -477,17 +635,25 @@ def reads(s: Statement) -> list[Atom]:
             return [x for tree in s.args for x in leaves(tree)]
         case If():
             return [s.test]
-        case For():
+        case For() | Reserve():
             return [s.start, s.stop, s.step]
+        case Push():
+            return list(s.values)
+        case Keep():
+            return [s.array]
+        case Hold():
+            return [s.source]
+        case Accumulate():
+            return [s.array, *s.args]
     return []
 
 
 def writes(s: Statement) -> tuple[Var, ...]:
     """The variables that a statement itself assigns."""
     match s:
-        case Copy() | Discrete() | Real() | Load() | View() | Make() | Whole() | For():
+        case Copy() | Discrete() | Real() | Load() | View() | Make() | Whole() | For() | Kept() | Hold():
             return (s.target,)
-        case Call():
+        case Call() | Pop():
             return s.targets
     return ()
 

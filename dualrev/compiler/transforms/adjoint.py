@@ -1,0 +1,464 @@
+"""Core -> core, in reverse mode, the first half: the reverse sweep, as if every value of the forward sweep were there.
+
+The statements from the last to the first. With d_x the cotangent of the variable x at this place:
+
+    y = op(a, b)        d_a += (partial by a) * d_y ; d_b += ... ; d_y = 0
+    y = a               d_a += d_y ; d_y = 0
+    y = a[i]            d_a[i] += d_y ; d_y = 0
+    a[i] = x            d_x += d_a[i] ; d_a[i] = 0 ; a[i] = its old value
+    b = a[1:]           nothing: d_b = d_a[1:], a view of the same shadow, since the forward sweep
+    if c: s else: t     if c: reverse of t ...
+    for i in range(n)   for i in range(n), from its end: reverse of the body
+    y = g(x)            d_x += g_reverse(x, d_y)
+
+There is one cotangent per variable, as there is one memory cell: so branches and loops need no rule of their own.
+Within straight-line code the order, the zeros and the first contributions are known, so `d_x = ...` stands in place of
+`d_x += ...` where d_x is known to be 0 (the paper's staging, done by the compiler).
+
+What is read of the forward sweep are versions of variables (analyses/versions.py), each a variable of its own. How the
+reverse sweep gets them is decided from what it reads (plan.py), and written into it (sweeps.py).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from numba.core import types
+
+from dualrev.compiler.analyses.activity import Activity
+from dualrev.compiler.analyses.finite import Wild
+from dualrev.compiler.analyses.memory import Classes, Memory, given, is_array, is_real, is_real_array
+from dualrev.compiler.analyses.reached import Known, Reached
+from dualrev.compiler.analyses.versions import Region, Value, Versions
+from dualrev.compiler.core.terms import (
+    Accumulate,
+    Applied,
+    Atom,
+    Block,
+    Call,
+    Constant,
+    Copy,
+    For,
+    Function,
+    Global,
+    If,
+    Load,
+    Make,
+    Node,
+    Real,
+    Statement,
+    Store,
+    Symbol,
+    Tree,
+    Var,
+    View,
+    While,
+    Whole,
+    leaves,
+    reads,
+    replaced,
+    statements,
+    variables,
+    writes,
+)
+from dualrev.compiler.transforms.writing import ZERO, Writer, partial
+from dualrev.primitives import PRIMITIVES
+
+__all__ = ["Adjoint", "Callee", "Facts", "shadow_of", "zeros_like"]
+
+
+class Callee(Protocol):
+    """The derivative of a function that is called, in two functions."""
+
+    forward: Symbol
+    reverse: Symbol
+
+    @property
+    def uses_tape(self) -> bool:
+        """Whether the functions take the tape."""
+
+    @property
+    def primal_suffices(self) -> bool:
+        """Whether the forward sweep may call the function itself."""
+
+    def needs(self, k: int) -> bool:
+        """Whether the reverse function takes the k-th leaf of the arguments."""
+
+    def reads_content(self, k: int) -> bool:
+        """Whether it reads elements of that."""
+
+    def needs_result(self, k: int) -> bool:
+        """Whether it takes the k-th leaf of the results, an array."""
+
+    def reads_result(self, k: int) -> bool:
+        """Whether it reads elements of that as they were at the return."""
+
+
+@dataclass
+class Facts:
+    """What is known of a function that is differentiated, at given activity."""
+
+    f: Function
+    memory: Memory
+    classes: Classes
+    activity: Activity
+    versions: Versions
+    wild: Wild
+    reached: Reached
+    wanted: frozenset[int]  # the leaves of the result whose cotangents are given
+    callee: Callable[[Call, Facts], Callee | None]
+
+    def __post_init__(self) -> None:
+        self.parameters = [x for p in self.f.parameters for x in leaves(p)]
+        self.results = leaves(self.f.result)
+        self.order = {x: k for k, x in enumerate(variables(self.f))}
+        self.cotangents: dict[Var, Var] = {}
+        self.occurs: dict[Var, list[Region]] = {}  # where each active scalar occurs
+        for s in statements(self.f.body):
+            for x in {x for x in [*reads(s), *writes(s)] if isinstance(x, Var)}:
+                if self.is_scalar(x):
+                    self.occurs.setdefault(x, []).append(self.versions.region_of[s])
+
+    def is_scalar(self, x: Any) -> bool:
+        """Whether an atom is a number that has a cotangent."""
+        return is_real(x) and self.activity.has(x)
+
+    def has_shadow(self, x: Any) -> bool:
+        """Whether an atom is an array that has one."""
+        return is_real_array(x) and self.activity.has(x)
+
+    def shares(self, x: Any) -> bool:
+        """Whether an argument may share memory with arrays that have shadows."""
+        return is_real_array(x) and (self.activity.has_class(x) if isinstance(x, Global) else self.activity.has(x))
+
+    def cotangent(self, x: Var) -> Var:
+        """The variable for the cotangent of a variable, or for the shadow of an array."""
+        if x not in self.cotangents:
+            self.cotangents[x] = Var("d_{}", types.float64 if is_real(x) else x.type, x)
+        return self.cotangents[x]
+
+    def crossing(self, s: For | While) -> set[Var]:
+        """The active scalars that occur in a loop and outside of it, or go from one round to the next."""
+        found = set()
+        for x, regions in self.occurs.items():
+            inner = [r for r in regions if r.is_inside(s)]
+            header = self.versions.headers[s].get(x)
+            outside = len(inner) < len(regions) or x in self.parameters or x in self.results
+            if inner and (outside or (header is not None and header.used)):
+                found.add(x)
+        return found
+
+    def sorted(self, some: Iterable[Var]) -> list[Var]:
+        """Variables in an order that does not depend on where they are in memory."""
+        return sorted(some, key=lambda x: self.order.get(x, -1))
+
+    def known_of(self, s: Call) -> Known:
+        """What is known to the function that a call calls."""
+        reached = tuple(isinstance(x, Var) and self.reached.has(s, x) for x in leaves(s.result))
+        return Known(reached, tuple(map(self.wild.has, given(s))))
+
+
+class Adjoint(Writer):
+    """The reverse sweep of a function over versions of its variables.
+
+    body           the statements
+    value_of       the versions that stand for values, and ...
+    shadow_of      ... those that stand for the shadows of arrays
+    source         the statement of the function that a statement belongs to
+    undone         the stores that bring back an old element, and the stores that they undo; the value is not there yet
+    touched        where elements of arrays are read: by classes, positions
+    """
+
+    def __init__(self, facts: Facts, seeds: dict[int, Atom]) -> None:
+        super().__init__()
+        self.facts, self.versions = facts, facts.versions
+        self.value_of: dict[Var, Value] = {}
+        self.shadow_of: dict[Var, Value] = {}
+        self.source: dict[Statement, Statement] = {}
+        self.undone: dict[Statement, Store] = {}
+        self.touched: dict[Any, set[int]] = {}
+        self._refs: dict[tuple[Value, bool], Var] = {}
+        self._current: Statement | None = None
+        self._zero = {x for x in [*facts.occurs, *facts.parameters] if facts.is_scalar(x)}
+        for k, x in enumerate(facts.results):
+            if k in facts.wanted and facts.is_scalar(x):
+                self._contribute(x, seeds[k], 0)
+        self._block(facts.f.body)
+        for x in facts.parameters:
+            if x in self._zero:
+                self._assign(facts.cotangent(x), ZERO, 0)
+        self.body = tuple(self.out)
+
+    # What the forward sweep had
+
+    def _ref(self, v: Value, shadow: bool = False) -> Var:
+        """The variable that stands for a value, or for the shadow of an array."""
+        if v.kind == "counter":
+            return v.variable
+        if (v, shadow) not in self._refs:
+            name = "d_{}" if shadow else "{}_{k}"
+            made = self._refs[v, shadow] = Var(name, v.variable.type, v.variable)
+            (self.shadow_of if shadow else self.value_of)[made] = v
+        return self._refs[v, shadow]
+
+    def _at(self, s: Statement, x: Any) -> Any:
+        """An atom as it was at a statement."""
+        v = self.versions.reads[s].get(x) if isinstance(x, Var) else None
+        return x if v is None else self._ref(v)
+
+    def _shadow(self, s: Statement, x: Any) -> Var:
+        """The shadow of an array as it was at a statement."""
+        return self._ref(self.versions.at(s, x), shadow=True)
+
+    def _index(self, s: Load | Store) -> tuple[Any, ...]:
+        return tuple(replaced(i, lambda x: self._at(s, x)) for i in s.index)
+
+    def _touch(self, x: Any, s: Statement) -> None:
+        """Elements of an array are read as they were at a statement."""
+        self.touched.setdefault(self.facts.classes.find(x), set()).add(self.versions.extent[s][0])
+
+    # Writing
+
+    def write(self, s: Statement) -> None:
+        """Add a statement, which belongs to the one that is being reversed."""
+        if self._current is not None:
+            self.source[s] = self._current
+        super().write(s)
+
+    def _assign(self, x: Var, value: Atom, line: int) -> None:
+        """X = value; where that has just been computed for it, it is x."""
+        last = self.out[-1] if self.out else None
+        if isinstance(last, (Real, Load)) and last.target is value and value in self.temporaries:
+            self.out.pop()
+            if isinstance(last, Real):
+                self.write(Real(x, last.rule, last.spelling, last.args, last.line))
+            else:
+                self.write(Load(x, last.array, last.index, last.line))
+        else:
+            self.write(Copy(x, value, line))
+
+    def _contribute(self, x: Var, value: Atom, line: int) -> None:
+        """d_x += value."""
+        target = self.facts.cotangent(x)
+        if x in self._zero:
+            self._zero.discard(x)
+            self._assign(target, value, line)
+            return
+        rule, last = "add", self.out[-1] if self.out else None
+        if isinstance(last, Real) and last.rule.name == "neg" and last.target is value and value in self.temporaries:
+            self.out.pop()
+            rule, value = "sub", last.args[0]
+        self.write(Real(target, PRIMITIVES[rule], "+" if rule == "add" else "-", (target, value), line))
+
+    def _clear(self, names: Iterable[Var], line: int) -> None:
+        for x in self.facts.sorted(names):
+            self.write(Copy(self.facts.cotangent(x), ZERO, line))
+
+    # Statements
+
+    def _block(self, body: Block) -> None:
+        for s in reversed(body):
+            self._statement(s)
+
+    def _statement(self, s: Statement) -> None:
+        outer, self._current = self._current, s
+        match s:
+            case Real():
+                self._real(s)
+            case Copy() if self._has_cotangent(s.target):
+                if s.source is not s.target:
+                    if self.facts.is_scalar(s.source):
+                        assert isinstance(s.source, Var)
+                        self._contribute(s.source, self.facts.cotangent(s.target), s.line)
+                    self._zero.add(s.target)
+            case Load() if self._has_cotangent(s.target):
+                if self.facts.has_shadow(s.array):
+                    ct = self.facts.cotangent(s.target)
+                    self.write(Store(self._shadow(s, s.array), self._index(s), ct, s.line, "+="))
+                self._zero.add(s.target)
+            case Whole():
+                self._whole(s)
+            case Store():
+                self._store(s)
+            case If():
+                self._if(s)
+            case For() | While():
+                self._loop(s)
+            case Call():
+                self._call(s)
+            case _:
+                self._zero |= {x for x in writes(s) if self.facts.is_scalar(x)}
+        self._current = outer
+
+    def _has_cotangent(self, x: Any) -> bool:
+        return self.facts.is_scalar(x) and x not in self._zero
+
+    def _real(self, s: Real) -> None:
+        t, facts = s.target, self.facts
+        if not self._has_cotangent(t):
+            return
+        ct = facts.cotangent(t)
+        names: dict[str, Atom] = {p: self._at(s, x) for p, x in zip(s.rule.parameters, s.args, strict=True)}
+        names["y"] = self._ref(self.versions.made[s][t])
+        own: list[tuple[ast.expr, bool]] = []
+        for k, x in enumerate(s.args):
+            factor = partial(s, k) if facts.is_scalar(x) else ast.Constant(0.0)
+            if isinstance(factor, ast.Constant) and factor.value == 0.0:
+                continue
+            apart = not facts.reached.has(s, t) and facts.wild.partial(s, k)
+            if x is t:
+                own.append((factor, apart))
+            else:
+                assert isinstance(x, Var)
+                self._contribute(x, self.product(factor, names, ct, s.line, apart), s.line)
+        if not own:
+            self._zero.add(t)
+            return
+        whole, apart = own[0][0], any(flag for _, flag in own)
+        for factor, _ in own[1:]:
+            whole = ast.BinOp(whole, ast.Add(), factor)
+        value = self.product(whole, names, ct, s.line, apart)
+        if value is not ct:
+            self._assign(ct, value, s.line)
+
+    def _whole(self, s: Whole) -> None:
+        """Products of arrays, and their smallest and largest elements."""
+        t, facts = s.target, self.facts
+        if not facts.activity.has(t) or t in self._zero:
+            return
+        made = self.versions.made[s][t]
+        if s.function == "np.dot":
+            a, b = s.args
+            ct = facts.cotangent(t) if is_real(t) else self._ref(made, shadow=True)
+            ndims = "".join(str(x.type.ndim) for x in s.args if not isinstance(x, Constant))
+            for x, other, side in ((a, b, "left"), (b, a, "right")):
+                if facts.has_shadow(x):
+                    self._touch(other, s)
+                    args = (self._at(s, other), ct)
+                    self.write(Accumulate(self._shadow(s, x), f"runtime.dot_{side}_{ndims}", args, s.line))
+        else:
+            (x,) = s.args
+            if facts.has_shadow(x):
+                self._touch(x, s)
+                args = (self._at(s, x), self._ref(made), facts.cotangent(t))
+                self.write(Accumulate(self._shadow(s, x), "runtime.share", args, s.line))
+        if is_real(t):
+            self._zero.add(t)
+
+    def _store(self, s: Store) -> None:
+        facts = self.facts
+        value = s.value if isinstance(s.value, Var) and facts.is_scalar(s.value) else None
+        if facts.has_shadow(s.array) and (value is not None or s.op == "="):
+            shadow, index = self._shadow(s, s.array), self._index(s)
+            if value is not None:
+                element: Var = self.temporary()
+                self.write(Load(element, shadow, index, s.line))
+                if s.op == "-=":
+                    element = self.real("neg", "-", element, line=s.line)
+                self._contribute(value, element, s.line)
+            if s.op == "=":
+                self.write(Store(shadow, index, ZERO, s.line))
+        old = Var("_", s.array.type.dtype)
+        undo = Store(self._at(s, s.array), self._index(s), old, s.line)
+        self.undone[undo] = s
+        self.write(undo)
+
+    def _if(self, s: If) -> None:
+        before = set(self._zero)
+        sides: list[tuple[list[Statement], set[Var]]] = []
+        for block in (s.then, s.orelse):
+            code: list[Statement] = []
+            self._zero = set(before)
+            with self.into(code):
+                self._block(block)
+            sides.append((code, self._zero))
+        self._zero = sides[0][1] & sides[1][1]
+        for code, zero in sides:
+            with self.into(code):
+                self._clear(zero - self._zero, s.line)
+        if sides[0][0] or sides[1][0]:
+            self.write(If(self._at(s, s.test), tuple(sides[0][0]), tuple(sides[1][0]), s.line))
+
+    def _loop(self, s: For | While) -> None:
+        crossing = self.facts.crossing(s)
+        before = set(self._zero)
+        self._zero = before - crossing
+        code: list[Statement] = []
+        with self.into(code):
+            self._block(s.body)
+            self._clear(self._zero & crossing, s.line)
+        self._zero = before
+        if not code:
+            return
+        if not self.only_undoes(code):
+            self._clear(crossing & before, s.line)
+            self._zero = before - crossing
+        trips = self._ref(self.versions.trips[s]) if isinstance(s, While) or s.exits else None
+        zero, one = Constant(0, types.int64), Constant(1, types.int64)
+        if isinstance(s, While):
+            assert trips is not None
+            self.write(For(Var("_k{k}", types.int64), zero, trips, one, tuple(code), (), s.line))
+        else:
+            stop = trips if trips is not None else self._at(s, s.stop)
+            start, step = self._at(s, s.start), self._at(s, s.step)
+            self.write(For(s.target, start, stop, step, tuple(code), (), s.line))
+
+    def only_undoes(self, code: Iterable[Statement]) -> bool:
+        """Whether nothing but old elements are brought back."""
+        return all(isinstance(t, (If, For)) or t in self.undone for t in statements(tuple(code)))
+
+    def _call(self, s: Call) -> None:
+        facts, unit = self.facts, self.facts.callee(s, self.facts)
+        if unit is None:
+            return
+        inputs = given(s)
+        args: list[Atom] = []
+        for k, x in enumerate(inputs):
+            if unit.needs(k):
+                args.append(self._at(s, x))
+            if is_array(x) and unit.reads_content(k):
+                self._touch(x, s)
+        for x in inputs:
+            if facts.shares(x):
+                args.append(zeros_like(self, x, s.line) if isinstance(x, Global) else self._shadow(s, x))
+        for k, t in enumerate(s.targets):
+            if is_array(t) and unit.reads_result(k):
+                self._touch(t, s)
+            if facts.has_shadow(t):
+                made = self.versions.made[s][t]
+                args += [self._ref(made)] if unit.needs_result(k) else []
+                args.append(self._ref(made, shadow=True))
+        results = [t for t in s.targets if facts.is_scalar(t)]
+        args += [ZERO if t in self._zero else facts.cotangent(t) for t in results]
+        moving = [x for x in inputs if facts.is_scalar(x)]
+        back = tuple(Var("_d{k}", types.float64) for _ in moving)
+        result: Tree = back[0] if len(back) == 1 else Node(back)
+        self.write(Call(back, unit.reverse, tuple(args), result, s.line, unit.uses_tape))
+        self._zero |= set(results)
+        for x, ct in zip(moving, back, strict=True):
+            self._contribute(x, ct, s.line)
+
+
+def zeros_like(writer: Writer, x: Any, line: int) -> Var:
+    """A new array of zeros in the shape of another one."""
+    target = Var("_", x.type)
+    writer.write(Make(target, Applied("np.zeros_like", (x,)), line))
+    return target
+
+
+def shadow_of(s: Statement, target: Var, shadow: Callable[[Var], Var], read: Callable[[Any], Any]) -> Statement:
+    """The statement that makes the shadow of the array that a statement makes; `target` is its variable.
+
+    `shadow` tells the shadows of other arrays, `read` what the statement's atoms are called.
+    """
+    match s:
+        case Copy(_, Var() as source):
+            return Copy(target, shadow(source), s.line)
+        case View(_, Var() as base):
+            value = replaced(s.value, lambda x: shadow(base) if x is base else read(x))
+            return View(target, shadow(base), value, s.line, s.repeated)
+    (made,) = writes(s)
+    return Make(target, Applied("np.zeros_like", (read(made),)), s.line)

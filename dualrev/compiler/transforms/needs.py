@@ -1,0 +1,167 @@
+"""What a reverse sweep needs of the forward sweep, and which stores have to be undone for it: until both agree.
+
+What is recorded depends on which stores are undone, and this on which elements are read again: so it is repeated until
+nothing new is read. Where it is cheaper, elements of an array are recorded when they are loaded, and its stores are not
+undone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dualrev.compiler.analyses.firsts import first_stores
+from dualrev.compiler.analyses.memory import is_array, is_real_array
+from dualrev.compiler.analyses.versions import Value
+from dualrev.compiler.core.terms import (
+    Block,
+    Call,
+    Copy,
+    For,
+    Global,
+    If,
+    Make,
+    Statement,
+    Store,
+    View,
+    Whole,
+    blocks,
+    reads,
+    statements,
+)
+from dualrev.compiler.transforms.adjoint import Adjoint, Facts
+from dualrev.compiler.transforms.plan import Plan, Subject, contents
+
+__all__ = ["Needs"]
+
+
+class Needs:
+    """The needs of an adjoint, with the plan that meets them.
+
+    plan       what is recorded, and what is computed again
+    needs      the values that the adjoint reads, each with the last position where it does
+    refs       the arrays that the reverse sweep needs, and ...
+    shadows    ... those whose shadows it needs
+    content    where it needs the elements of arrays as they were: by classes, positions
+    undone     the stores that are undone
+    """
+
+    plan: Plan
+
+    def __init__(self, facts: Facts, adjoint: Adjoint, subject: Subject) -> None:
+        self._facts, self._adjoint, self._subject = facts, adjoint, subject
+        self._versions = facts.versions
+        self._firsts = first_stores(facts.f, facts.versions, facts.classes, facts.memory)
+        self._stores = [s for s in statements(facts.f.body) if isinstance(s, Store)]
+        self._parameter_classes = {facts.classes.find(x) for x in facts.parameters if is_array(x)}
+        self._made: dict[Any, list[tuple[int, int]]] = {}
+        for s in statements(facts.f.body):
+            if isinstance(s, (Make, Whole, Call)):
+                for x in s.targets if isinstance(s, Call) else (s.target,):
+                    if is_array(x):
+                        self._made.setdefault(facts.classes.find(x), []).append(self._versions.extent[s])
+        self._choose()
+
+    def _choose(self) -> None:
+        forbidden: set[Any] = set()  # classes whose elements are not read again
+        best = self._solve(forbidden)
+        for key in sorted(self.content, key=lambda k: min(self.content[k])):
+            if any(self._facts.classes.find(s.array) == key for s in self._stores if s in self.undone):
+                cost = self._solve(forbidden | {key})
+                if cost <= best:
+                    best, forbidden = cost, forbidden | {key}
+        self._solve(forbidden)
+
+    def _solve(self, forbidden: set[Any]) -> float:
+        """Plan, and tell what it costs: words on the tape, those in inner loops more."""
+        self.content: dict[Any, set[int]] = {}
+        while True:
+            self.undone = {s for s in self._stores if self._must_come_back(s)}
+            self.needs: dict[Value, int] = {}
+            self.refs: set[Value] = set()
+            self.shadows: set[Value] = set()
+            self._read(self._adjoint.body)
+            self.plan = Plan(self._subject, self.needs, forbidden)
+            self._spread()
+            touched = {key: set(places) for key, places in self._adjoint.touched.items()}
+            for v in self.plan.again:
+                for x in contents(v.statement):
+                    key = self._facts.classes.find(x)
+                    touched.setdefault(key, set()).add(self._versions.extent[v.statement][0])
+            if all(places <= self.content.get(key, set()) for key, places in touched.items()):
+                break
+            for key, places in touched.items():
+                self.content.setdefault(key, set()).update(places)
+        cost = sum(self.plan.price(v) * 30.0**v.region.depth for v in self.plan.recorded)
+        return cost + sum(10.0 * 30.0 ** self._versions.region_of[s].depth for s in self.undone)
+
+    def is_live(self, s: Statement) -> bool:
+        """Whether a statement of the adjoint is there: it does not only undo what need not be undone."""
+        if isinstance(s, (If, For)):
+            return any(self.is_live(t) for block in blocks(s) for t in block)
+        return s not in self._adjoint.undone or self._adjoint.undone[s] in self.undone
+
+    def _read(self, body: Block) -> None:
+        for s in body:
+            if not self.is_live(s):
+                continue
+            for block in blocks(s):
+                self._read(block)
+            for x in reads(s):
+                if x in self._adjoint.value_of:
+                    v = self._adjoint.value_of[x]
+                    self.refs |= {v} if is_array(x) else set()
+                elif x in self._adjoint.shadow_of:
+                    v = self._adjoint.shadow_of[x]
+                    self.shadows.add(v)
+                else:
+                    continue
+                self.needs[v] = max(self.needs.get(v, -1), self._moment(v, self._adjoint.source[s]))
+
+    def _moment(self, v: Value, s: Statement) -> int:
+        """The last position of a use of v at a statement: that of the loop in v's domain that contains it."""
+        loops = self._versions.enclosing_loops(self._versions.region_of[s])
+        inside = loops if v.domain is None else loops[loops.index(v.domain) + 1 :] if v.domain in loops else loops
+        return self._versions.extent[inside[0] if inside else s][1]
+
+    def _spread(self) -> None:
+        """What is computed again needs the arrays that it is computed from, or their shadows."""
+        for v in sorted(self.plan.again, key=self._versions.order, reverse=True):
+            of_array = is_array(v.variable)
+            s = v.statement
+            base = s.base if isinstance(s, View) else s.source if isinstance(s, Copy) else None
+            if of_array and v in self.shadows and isinstance(base, Global):
+                self.refs.add(v)  # the shadow of a frozen array is made like the array
+            for x, u in self._versions.reads[s].items():
+                if not is_array(x):
+                    continue
+                if not of_array or v in self.refs or x is not base:
+                    self.refs.add(u)
+                if of_array and v in self.shadows and x is base:
+                    self.shadows.add(u)
+
+    def _must_come_back(self, s: Store) -> bool:
+        """Whether the old value of an element has to come back on the way back."""
+        key = self._facts.classes.find(s.array)
+        if key in self._parameter_classes and not self._subject.joint:
+            return True
+        if key not in self.content or s in self._firsts:
+            return False
+        place = self._versions.extent[s][0]
+        if any(p < place for p in self.content[key]):
+            return True
+        # a read that follows may precede in the next round of a common loop, unless the array is made anew there
+        made = self._made.get(key, [])
+        for loop in self._versions.enclosing_loops(self._versions.region_of[s]):
+            first, last = self._versions.extent[loop]
+            headers = self._versions.headers[loop].items()
+            carried = any(v.used and is_array(x) and self._facts.classes.find(x) == key for x, v in headers)
+            if any(first <= p <= last for p in self.content[key]) and (
+                key in self._parameter_classes or carried or not made or any(not first <= a <= last for a, _ in made)
+            ):
+                return True
+        return False
+
+    def kept(self, v: Value) -> tuple[bool, bool]:
+        """Of an array that is recorded: whether it goes to the tape itself, and whether its shadow does."""
+        has_shadow = is_real_array(v.variable) and self._facts.has_shadow(v.variable)
+        return v in self.refs or not has_shadow, has_shadow and v in self.shadows

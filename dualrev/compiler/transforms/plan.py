@@ -1,0 +1,242 @@
+"""What the reverse sweep needs of the forward sweep, and how it gets it: to be recorded, or computed again.
+
+The reverse sweep sees memory as it was at the same place of the forward sweep, because every store that matters is
+undone on the way back. So a value can be computed again from values that are there, loads from arrays included, if no
+store stands between. What cannot, or would cost too much (a loop's variables, results of calls, exp and the like), has
+to come from the tape. Of all sets that suffice, the smallest is taken: a minimal cut between what must be recorded and
+what is needed, for each loop on its own, from the innermost outwards.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.analyses.cost import Cost
+from dualrev.compiler.analyses.memory import Classes, Memory, given, is_array
+from dualrev.compiler.analyses.network import INFINITE, SINK, SOURCE, Network
+from dualrev.compiler.analyses.versions import Loop, Value, Versions
+from dualrev.compiler.core.terms import (
+    Applied,
+    Call,
+    Constant,
+    Copy,
+    Discrete,
+    Field,
+    For,
+    Function,
+    Global,
+    Load,
+    Operator,
+    Real,
+    Statement,
+    Var,
+    View,
+    parts,
+    statements,
+)
+
+__all__ = ["Plan", "Subject", "contents"]
+
+_WORD, _FLAG, _ARRAY = 10, 3, 60  # what it costs to record a number, a bool, an array
+
+
+def contents(s: Statement) -> list[Any]:
+    """The arrays whose elements an operation reads (not only their shape)."""
+    if isinstance(s, Load):
+        return [s.array]
+    return list(dict.fromkeys(_read_in(s.value))) if isinstance(s, Discrete) else []
+
+
+def _read_in(e: Any) -> Iterator[Any]:
+    if isinstance(e, (Var, Global)):
+        if is_array(e):
+            yield e
+        return
+    of_shape = isinstance(e, Field) and e.name in ("shape", "size", "ndim")
+    for part in parts(e):
+        if not (of_shape or (isinstance(e, Applied) and e.function == "len")) or not isinstance(part, (Var, Global)):
+            yield from _read_in(part)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A function that is planned for, and what is known of it."""
+
+    f: Function
+    versions: Versions
+    classes: Classes
+    memory: Memory
+    cost: Cost
+    joint: bool  # both sweeps are one function
+    given: frozenset[Value]  # arrays that the reverse sweep gets from its caller
+
+    def changes(self) -> dict[Any, list[int]]:
+        """Where the elements of each class may change."""
+        found: dict[Any, list[int]] = {}
+        for s in statements(self.f.body):
+            for x in self.memory.changed(s):
+                found.setdefault(self.classes.find(x), []).append(self.versions.extent[s][1])
+        return found
+
+
+class Plan:
+    """Which values are recorded, and which computed again.
+
+    `needs`: the values that are needed, each with the last position where it is. `forbidden`: classes of arrays whose
+    elements are not read again.
+    """
+
+    def __init__(self, subject: Subject, needs: dict[Value, int], forbidden: set[Any]) -> None:
+        self.subject, self.versions, self._forbidden = subject, subject.versions, forbidden
+        self.recorded: set[Value] = set()
+        self.again: set[Value] = set()
+        self.alive: set[Value] = set()
+        self.chained: dict[Value, Value] = {}
+        self.linear = {v: found for v in self.versions.values if (found := self._progression(v)) is not None}
+        self._changes = subject.changes()
+        self._make(dict(needs))
+
+    def _make(self, needs: dict[Value, int]) -> None:
+        domains: dict[Loop | None, int] = {}
+        for v in self.versions.values:
+            domains[v.domain] = v.region.depth
+        for domain in sorted(domains, key=lambda d: -domains[d]):
+            mine = {v: q for v, q in needs.items() if v.domain is domain}
+            self._plan(domain, mine, needs)
+
+    def _plan(self, domain: Loop | None, mine: dict[Value, int], needs: dict[Value, int]) -> None:
+        if domain is None and self.subject.joint:
+            self.alive |= set(mine)
+            return
+        last = dict(mine)
+        todo = deque(mine)
+        while todo:
+            v = todo.popleft()
+            if self.is_free(v):
+                continue
+            for u in self.dependencies(v):
+                if u.domain is domain and last.get(u, -1) < last[v]:
+                    last[u] = last[v]
+                    todo.append(u)
+        self._chain(domain, mine)
+        cut = self._cut(domain, mine, last)
+        self.recorded |= cut
+        done: set[Value] = set()
+        stack = list(mine)
+        while stack:
+            v = stack.pop()
+            if v in done or v in cut or self.is_free(v):
+                continue
+            done.add(v)
+            for u in self.dependencies(v):
+                if u.domain is domain:
+                    stack.append(u)
+                else:
+                    needs[u] = max(needs.get(u, -1), self._outside(u, domain))
+        self.again |= done
+
+    def _chain(self, loop: Loop | None, mine: dict[Value, int]) -> None:
+        """Find values at the end of a round that are needed, and are those at the start of the next one, needed too.
+
+        On the way back the next round comes first, so its start need not be recorded a second time.
+        """
+        if loop is None:
+            return
+        for header in self.versions.headers[loop].values():
+            end = header.parts[1] if len(header.parts) == 2 else None
+            if end is None or end not in mine or header not in mine or header in self.linear or end is header:
+                continue
+            if end.region.owner is loop and end.region.block is loop.body and not is_array(header.variable):
+                self.chained[end] = header
+
+    def is_free(self, v: Value) -> bool:
+        """Whether a value is there without further ado."""
+        return v.kind in ("param", "counter") or v in self.subject.given
+
+    def _outside(self, u: Value, domain: Loop | None) -> int:
+        """The position of a use of u, of an outer domain, in the loop `domain`."""
+        loop = domain
+        while True:
+            assert loop is not None
+            around = self.versions.region_of[loop].loop
+            if around is u.domain:
+                return self.versions.extent[loop][1]
+            loop = around
+
+    def dependencies(self, v: Value) -> list[Value]:
+        """What is needed to compute v again."""
+        if v in self.chained:
+            header = self.chained[v]
+            return [header, self.versions.afters[header.statement][header.variable]]
+        if v in self.linear:
+            return [v.parts[0], *self.versions.reads[v.statement].values()]
+        if v.kind != "op" or isinstance(v.statement, For):
+            return []
+        return list(self.versions.reads[v.statement].values())
+
+    def _can_repeat(self, v: Value, last: int) -> bool:
+        """Whether v may be computed again as late as at `last`."""
+        s = v.statement
+        if v in self.linear or v in self.chained:
+            return True
+        if v.kind != "op":
+            return False
+        match s:
+            case Call():
+                arrays = [x for x in [*s.targets, *given(s)] if is_array(x)]
+                return not arrays and self.subject.cost.call(s)
+            case Real():
+                return self.subject.cost.operation(s)
+            case Copy() | Discrete() | Load() | View():
+                keys = [self.subject.classes.find(x) for x in contents(s)]
+                return not any(key in self._forbidden or self._is_changed(key, v.position, last) for key in keys)
+        return False
+
+    def _is_changed(self, key: Any, after: int, last: int) -> bool:
+        return any(after < p <= last for p in self._changes.get(key, ()))
+
+    def _progression(self, v: Value) -> tuple[str, int] | None:
+        """For a whole number that each iteration of a For changes by a constant: the sign and the constant."""
+        loop = v.statement
+        if v.kind != "header" or not isinstance(loop, For) or len(v.parts) != 2 or loop.step != Constant(1):
+            return None
+        end = v.parts[1]
+        s = end.statement
+        top = end.region.owner is loop and end.kind == "op"
+        if v.variable.type != types.int64 or not top or not isinstance(s, Discrete):
+            return None
+        match s.value:
+            case Operator("+" | "-" as symbol, (Var() as x, Constant(step))) if type(step) is int:
+                if x is v.variable and self.versions.reads[s].get(x) is v:
+                    return symbol, step
+        return None
+
+    def _cut(self, domain: Loop | None, mine: dict[Value, int], last: dict[Value, int]) -> set[Value]:
+        """The cheapest set of values from which all needed ones can be computed: a minimal vertex cut."""
+        network = Network()
+        for v, q in last.items():
+            if self.is_free(v):
+                continue
+            network.edge((v, 0), (v, 1), self.price(v))
+            if not self._can_repeat(v, q):
+                network.edge(SOURCE, (v, 0), INFINITE)
+            else:
+                for u in self.dependencies(v):
+                    if u.domain is domain and not self.is_free(u):
+                        network.edge((u, 1), (v, 0), INFINITE)
+        for v in mine:
+            if not self.is_free(v):
+                network.edge((v, 1), SINK, INFINITE)
+        behind = network.behind_the_cut()
+        return {v for v in last if (v, 1) in behind and (v, 0) not in behind and not self.is_free(v)}
+
+    def price(self, v: Value) -> int:
+        """What it costs to record a value."""
+        if is_array(v.variable):
+            return _ARRAY
+        return _FLAG if isinstance(v.variable.type, types.Boolean) else _WORD
