@@ -17,7 +17,7 @@ from dualrev.compiler.source import Source, Static
 from dualrev.compiler.transforms.derivatives import Refused, derivative_in_core
 
 if TYPE_CHECKING:
-    from dualrev.compiler.pipeline import _Module
+    from dualrev.compiler.pipeline import Module
 
 __all__ = ["expanded", "source_of"]
 
@@ -38,7 +38,7 @@ def source_of(derivative: Any, of: Source) -> Source:
 
 
 def expanded(
-    module: _Module, derivative: Any, argtypes: tuple[Any, ...], path: tuple[Any, ...], functions: dict[str, Static]
+    module: Module, derivative: Any, argtypes: tuple[Any, ...], path: tuple[Any, ...], functions: dict[str, Static]
 ) -> Expanded:
     """A derivative for these types of arguments; Refused if it has no derivatives itself."""
     f, transform, argnums = derivative.derivative_of
@@ -60,7 +60,7 @@ def expanded(
         module.check_scalar(e)
     kinds = tuple(t for k, t in enumerate(argtypes) if k not in places)
     core = module.typed(f, e)
-    made = derivative_in_core(module.forward, transform, core, numbers, several, kinds, module.asks_for_layout(e))
+    made = derivative_in_core(module.forward, transform, core, numbers, several, kinds, module.asks_for_layout(core))
     origin = replace(e, lowered=replace(e.lowered, source=source))
     made = replace(made, checked=is_checked(derivative), origin=replace(core.origin, dispatcher=derivative, expanded=origin))
     return module.untyped(made)

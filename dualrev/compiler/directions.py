@@ -29,14 +29,14 @@ from dualrev.compiler.plan import changed
 from dualrev.errors import OutputError, TangentError
 
 if TYPE_CHECKING:
-    from dualrev.compiler.pipeline import Emitted, _Module
+    from dualrev.compiler.pipeline import Emitted, Module
 
 __all__ = ["TRANSFORMS", "root"]
 
 TRANSFORMS = ("jvp", "product", "hvp", "hessian", "jacfwd")
 
 
-def root(module: _Module, transform: str, argnums: Any, argtypes: tuple[Any, ...], count: int) -> Emitted:
+def root(module: Module, transform: str, argnums: Any, argtypes: tuple[Any, ...], count: int) -> Emitted:
     """The module for one of the transforms, of a function with so many parameters."""
     if transform == "jvp":
         return _jvp(module, argtypes[:count], argtypes[count:] or argtypes[:count])
@@ -52,7 +52,7 @@ def root(module: _Module, transform: str, argnums: Any, argtypes: tuple[Any, ...
 # Forward mode
 
 
-def _jvp(module: _Module, primals: tuple[Any, ...], kinds: tuple[Any, ...]) -> Emitted:
+def _jvp(module: Module, primals: tuple[Any, ...], kinds: tuple[Any, ...]) -> Emitted:
     """jvp_f(arguments..., tangents...) -> (value, tangent of the value)."""
     e = module.entered(primals)
     f = module.typed(module.f, e)
@@ -73,11 +73,11 @@ def _jvp(module: _Module, primals: tuple[Any, ...], kinds: tuple[Any, ...]) -> E
     body.append(Code(f"return {syntax.text(writing.tree(whole.result, syntax.atom))}", 0))
     name = module.names.fresh(f"jvp_{e.lowered.source.tree.name}")
     doc = module.describe("jvp", None, e.lowered.source.tree.name)
-    module.function(name, [*e.lowered.parameters, *given], doc, body, whole, module.f)
+    module.function(name, [*e.lowered.parameters, *given], doc, body, whole.lowered.source, module.f)
     return module.finish(name, f"{doc} Made by dualrev from {e.lowered.source.file}.")
 
 
-def _writing(module: _Module, e: Expanded) -> Plain:
+def _writing(module: Module, e: Expanded) -> Plain:
     return Plain(e, lambda s: module.effects(s, e), is_checked(module.f))
 
 
@@ -85,7 +85,7 @@ def _moves(kind: Any) -> bool:
     return is_real(kind) or is_real_array(kind)
 
 
-def _take_apart(module: _Module, names: list[str], trees: list[Any], body: list[Any]) -> None:
+def _take_apart(module: Module, names: list[str], trees: list[Any], body: list[Any]) -> None:
     """The parts of arguments that are tuples."""
     for x, tree in zip(names, trees, strict=True):
         if isinstance(tree, Node):
@@ -113,14 +113,14 @@ def _check_arrays(writing: Plain, inputs: list[Any], body: list[Any]) -> None:
 class _Reading:
     """The tangents of the leaves of arguments, from what is given for the arguments."""
 
-    def __init__(self, module: _Module, writing: Plain, parameters: list[Any], tangents: list[str]) -> None:
+    def __init__(self, module: Module, writing: Plain, parameters: list[Any], tangents: list[str]) -> None:
         self.module, self.writing, self.e = module, writing, writing.e
         inputs = [x for p in parameters for x in leaves(p) if _moves(writing.e.types.get(x))]
         self.tangent = dict(zip(inputs, tangents, strict=True))
         results = {writing.classes.find(x) for x in leaves(self.e.result) if is_array(self.e.types.get(x))}
         self.kept = _written(writing) | results  # what the caller has must not be these
         arrays = [x for x in inputs if is_array(self.e.types[x])]
-        asks = module.asks_for_layout(self.e)
+        asks = self.e.asks_for_layout
         self.strided = {x for x in arrays if self.e.types[x].layout == "A" and asks}
         self.found: list[tuple[str, str]] = []  # the tangent of a leaf, and what it is
 
@@ -169,7 +169,7 @@ class _Chosen:
     `whole` is core whose last parameters are the directions.
     """
 
-    def __init__(self, module: _Module, argnums: Any, primals: tuple[Any, ...]) -> None:
+    def __init__(self, module: Module, argnums: Any, primals: tuple[Any, ...]) -> None:
         self.module, self.primals, self.argnums = module, primals, argnums
         self.e = module.entered(primals)
         self.names = self.e.lowered.parameters
@@ -218,7 +218,7 @@ class _Chosen:
         body.append(Code(f"return {syntax.text(self.writing.tree(self.whole.result, syntax.atom))}", 0))
         name = module.names.fresh(f"slope_{self.called}")
         doc = f"The derivative of {self.called} in the direction of the tangents."
-        module.function(name, [*self.names, *self.tangents], doc, body, self.whole, module.f)
+        module.function(name, [*self.names, *self.tangents], doc, body, self.whole.lowered.source, module.f)
         return name
 
     # What is called for them
@@ -248,7 +248,7 @@ class _Chosen:
     def finish(self, transform: str, parameters: list[str], doc: str, body: list[Any]) -> Emitted:
         """Write the function that is called."""
         name = self.module.names.fresh(f"{transform}_{self.called}")
-        self.module.function(name, parameters, doc, body, self.e, self.module.f)
+        self.module.function(name, parameters, doc, body, self.e.lowered.source, self.module.f)
         return self.module.finish(name, f"{doc} Made by dualrev.")
 
     def hessian(self) -> Emitted:
@@ -364,7 +364,7 @@ class _Chosen:
             body += [Suite(f"for {k} in range({x}.size):", lines, 0, loop=True)] if self.is_array(x) else lines
         name = fresh(f"columns_{self.called}")
         doc = f"{self.called} in the directions of the unit vectors, a column for each."
-        module.function(name, given, doc, [*body, Code("return", 0)], self.e, module.f)
+        module.function(name, given, doc, [*body, Code("return", 0)], self.e.lowered.source, module.f)
         return name
 
 

@@ -18,10 +18,10 @@ from dualrev.compiler import syntax
 from dualrev.compiler.analyses.memory import is_real
 from dualrev.compiler.code import Assign, Code, Pop, Push, Suite
 from dualrev.compiler.core import terms
-from dualrev.compiler.core.terms import SCALED, Block, Constant, Expr, Function, Global, Symbol, Var
+from dualrev.compiler.core.terms import SCALED, Block, Constant, Expr, Global, Symbol, Var
 from dualrev.compiler.naming import Names
 
-__all__ = ["Emission", "uses_tape"]
+__all__ = ["Emission"]
 
 _OPERATORS = {"+", "-", "*", "/", "//", "%", "**", "&", "|", "^", "<<", ">>", "@"}
 _UNARY = {"-": ast.USub(), "+": ast.UAdd(), "~": ast.Invert(), "not": ast.Not()}
@@ -29,14 +29,6 @@ _FLAGS = 32  # how many bools share a word
 
 #: The expression for a value from the word that it has become.
 _FromWord = Callable[[ast.expr], ast.expr]
-
-
-def uses_tape(body: Block) -> bool:
-    """Whether statements use the tape, themselves or by calls."""
-    return any(
-        isinstance(s, (terms.Push, terms.Pop, terms.Keep, terms.Kept)) or (isinstance(s, terms.Call) and s.tape)
-        for s in terms.statements(body)
-    )
 
 
 class Emission:
@@ -179,6 +171,11 @@ class Emission:
                     place = self.element(self.atom(after.array), after.index)  # type: ignore[union-attr]
                     code.append(Pop([(place, _from_word(x.type))], s.line))
                     k += 1
+                case _, terms.Hold(target, source, slot) if terms.writes(s) == (source,) and source.name == "_":
+                    (made,) = self._statement(s)
+                    made.target, made.value = ast.Name(self.var(target)), _held(slot, made.value)
+                    code.append(made)
+                    k += 1
                 case _:
                     code += self._statement(s)
             k += 1
@@ -269,8 +266,7 @@ class Emission:
                 described = map(ast.Constant, (str(kind.dtype), kind.ndim, kind.layout))
                 return [self._assign(s.target, syntax.call("runtime.kept", tape, *described), s.line)]
             case terms.Hold():
-                held = syntax.call("runtime.hold", tape, ast.Constant(s.slot), self.atom(s.source))
-                return [self._assign(s.target, held, s.line)]
+                return [self._assign(s.target, _held(s.slot, self.atom(s.source)), s.line)]
             case terms.Reserve():
                 each = ast.Constant(sum(len(self._words(values)) for values in s.pushes))
                 need = syntax.text(syntax.call("runtime.room", ast.Name("top"), each, self._rounds(s)))
@@ -314,6 +310,11 @@ class Emission:
                 bit = ast.BinOp(name, ast.BitAnd(), ast.Constant(2**k))
                 bits.append(self._assign(x, ast.Compare(bit, [ast.NotEq()], [ast.Constant(0)]), s.line))
         return [Pop(targets, s.line), *bits]
+
+
+def _held(slot: int, value: ast.expr) -> ast.expr:
+    """An array that the tape holds."""
+    return syntax.call("runtime.hold", ast.Name("tape"), ast.Constant(slot), value)
 
 
 def _flags(values: tuple[Any, ...]) -> list[list[Any]]:

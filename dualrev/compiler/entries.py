@@ -46,10 +46,15 @@ class Entry:
     """
 
     def __init__(
-        self, module: Module, transform: str, chosen: list[int], f: Function, of: Any, parameters: list[str]
+        self,
+        module: Module,
+        transform: str,
+        chosen: list[int],
+        f: Function,
+        of: Any,
+        parameters: list[str] | None = None,
     ) -> None:
         self.module, self.transform, self.chosen, self.f, self.of = module, transform, chosen, f, of
-        self.parameters = parameters
         self.source = f.origin.expanded.lowered.source
         if transform != "vjp":
             self._check_result()
@@ -65,13 +70,18 @@ class Entry:
         self.sweeps = module.reverse.joint(f, varied, seeds, known)
         self.facts = self.sweeps.facts
         self.emission = Emission(module.names, module.refer_name, f.checked, self.sweeps.own_tape)
-        for name, tree in zip(parameters, f.parameters, strict=True):
+        self.parameters = parameters or [self._word(x) for x in f.parameters]
+        for name, tree in zip(self.parameters, f.parameters, strict=True):
             if isinstance(tree, Var):
                 self.emission.call_it(tree, name)
         self.emission.introduce(self.facts.order)
         if transform == "vjp":
             for k, x in seeds.items():
                 self.emission.call_it(x, shared(f"ct_{k}"))
+
+    def _word(self, x: Any) -> str:
+        """A name for a parameter."""
+        return self.emission.var(x) if isinstance(x, Var) else self.module.names.fresh("arg_{k}")
 
     def _check_result(self) -> None:
         x = self.f.result
@@ -87,7 +97,7 @@ class Entry:
         before: list[Any] = []
         for word, tree in zip(self.parameters, self.f.parameters, strict=True):
             if isinstance(tree, Node):
-                module.unpack(word, self._texts(tree), before)
+                self._take_apart(word, tree, before)
         rebound = {x for s in statements(self.f.body) for x in writes(s)}
         kept = {x: module.names.fresh("{}_given", text(x)) if x in rebound else text(x) for x in arrays}
         changed = {facts.classes.find(x) for s in statements(self.f.body) for x in facts.memory.changed(s)}
@@ -115,9 +125,15 @@ class Entry:
         values = {*results.values(), *(text(facts.cotangent(x)) for x in inputs if facts.is_scalar(x))}
         self._finish(name, given, doc, before, body, returned, values, finals, strided)
 
-    def _texts(self, tree: Any) -> Any:
-        """A tree of parameters by their names."""
-        return [self._texts(x) for x in tree.parts] if isinstance(tree, Node) else self.emission.target(tree)
+    def _take_apart(self, word: str, tree: Node, body: list[Any]) -> None:
+        """word_0 = word[0]; ..."""
+        for k, part in enumerate(tree.parts):
+            if isinstance(part, Node):
+                inner = self.module.names.fresh(f"{{}}_{k}", word)
+                body.append(Code(f"{inner} = {word}[{k}]", 0))
+                self._take_apart(inner, part, body)
+            else:
+                body.append(Code(f"{self.emission.target(part)} = {word}[{k}]", 0))
 
     def _checks(self, arrays: list[Var], wrote: list[Var]) -> list[Any]:
         """Arguments that are written must not overlap, nor with others."""

@@ -8,7 +8,6 @@ argument types, active arguments and arguments that may share memory.
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,31 +20,29 @@ from dualrev.compiler import derived, directions, syntax
 from dualrev.compiler.activity import Classes
 from dualrev.compiler.analyses.activity import carries
 from dualrev.compiler.analyses.memory import Memory
-from dualrev.compiler.code import Assign, Code, Row, Suite, lines_of, rows_of
-from dualrev.compiler.core import Call, Const, If, Let, Node, Ref, leaves, terms, walk, writes
+from dualrev.compiler.code import Code, Row, Suite, lines_of, rows_of
+from dualrev.compiler.core import Call, Const, Node, Ref, leaves, terms, walk
 from dualrev.compiler.core.program import Gradient, Program
 from dualrev.compiler.core.show import show
 from dualrev.compiler.core.terms import Function
 from dualrev.compiler.core.typed import typed
 from dualrev.compiler.core.untyped import untyped
+from dualrev.compiler.emission import Emission
+from dualrev.compiler.entries import Entry
 from dualrev.compiler.expand import Expanded, expand, is_array, is_real, is_real_array
 from dualrev.compiler.fingerprint import is_derivative
-from dualrev.compiler.gradients import gradient_sweeps
 from dualrev.compiler.lower import lower
 from dualrev.compiler.naming import Names, renamed, words_of
 from dualrev.compiler.options import alike, declared, is_checked, kept
-from dualrev.compiler.owner import owner
-from dualrev.compiler.plain import plain
-from dualrev.compiler.plan import CHEAP, changed
+from dualrev.compiler.plan import changed
 from dualrev.compiler.prune import prune
-from dualrev.compiler.reverse import Reverse
 from dualrev.compiler.simplify import simplify
 from dualrev.compiler.source import Source, Static, describe, read
 from dualrev.compiler.tidy import tidy
 from dualrev.compiler.transforms.derivatives import Refused
 from dualrev.compiler.transforms.forward import Forward
+from dualrev.compiler.transforms.reverse import Reverse, has_words
 from dualrev.compiler.types import infer
-from dualrev.compiler.zeros import NOTHING, Known
 from dualrev.errors import ArgumentError, ArgumentNumberError, ScalarError
 
 __all__ = ["Emitted", "core_program", "emit", "expanded_function", "show_forward"]
@@ -68,13 +65,12 @@ class Effects:
     writes: list[bool]
     aliases: list[list[int]]
     shared: bool = False
-    cheap: bool = False  # short, of numbers only, without loops: may be called twice
     groups: list[list[int]] = field(default_factory=list)  # arguments that it treats as one memory
 
 
 def emit(f: Any, transform: str, argnums: Any, argtypes: tuple[Any, ...]) -> Emitted:
     """The derivative of a numba function for these types of arguments; see build.py for the transforms."""
-    return _Module(f).root(transform, argnums, argtypes)
+    return Module(f).root(transform, argnums, argtypes)
 
 
 def expanded_function(f: Any, argtypes: tuple[Any, ...]) -> Function:
@@ -84,7 +80,7 @@ def expanded_function(f: Any, argtypes: tuple[Any, ...]) -> Function:
 
 def core_program(f: Any, argtypes: tuple[Any, ...]) -> tuple[Function, Program]:
     """A numba function for these types of arguments in the typed core, and the functions that its calls lead to."""
-    module = _Module(f)
+    module = Module(f)
     return module.typed(f, module.entered(argtypes)), Program(module.called)
 
 
@@ -93,55 +89,6 @@ def show_forward(f: Function, program: Program) -> str:
     moving = [x for p in f.parameters for x in terms.leaves(p) if carries(x)]
     made = Forward(program, Memory(program)).function(f, moving).function
     return "\n".join(map(show, [made, *program.made_functions()]))
-
-
-class Unit:
-    """The derivative of a function that another one calls: `name_forward` and `name_reverse`."""
-
-    def __init__(self, forward_name: str, reverse_name: str, leaf_count: int) -> None:
-        self.forward_name, self.reverse_name = forward_name, reverse_name
-        self.leaf_count = leaf_count
-        self.done, self.recursive = False, False
-        self._tape, self._primal = True, False
-        self._needs: set[int] = set(range(leaf_count))
-        self._content: set[int] = set(range(leaf_count))
-        self._results: set[int] | None = None
-        self._result_content: set[int] | None = None
-
-    def finish(
-        self, tape: bool, primal: bool, needs: set[int], content: set[int], results: set[int], result_content: set[int]
-    ) -> None:
-        """What turned out; a recursive function keeps to what was promised to its calls."""
-        self.done = True
-        if not self.recursive:
-            self._tape, self._primal, self._needs, self._content = tape, primal, needs, content
-            self._results, self._result_content = results, result_content
-
-    @property
-    def uses_tape(self) -> bool:
-        """Whether the functions take the tape."""
-        return self._tape
-
-    @property
-    def primal_suffices(self) -> bool:
-        """Whether the forward sweep may call the function itself."""
-        return self._primal
-
-    def needs(self, k: int) -> bool:
-        """Whether the reverse function takes the k-th leaf of the arguments."""
-        return k in self._needs
-
-    def needs_result(self, k: int) -> bool:
-        """Whether the reverse function takes the k-th leaf of the results, an array."""
-        return self._results is None or k in self._results
-
-    def reads_content(self, k: int) -> bool:
-        """Whether the reverse function reads elements of the k-th leaf."""
-        return k in self._content
-
-    def reads_result(self, k: int) -> bool:
-        """Whether the reverse function reads elements of the k-th leaf of the results as they were at the return."""
-        return self._result_content is None or k in self._result_content
 
 
 @dataclass
@@ -187,7 +134,7 @@ class Origin:
     expanded: Expanded
 
 
-class _Module:
+class Module:
     """A module that is being written."""
 
     def __init__(self, f: Any) -> None:
@@ -199,11 +146,13 @@ class _Module:
         self.effects_of: dict[Any, Effects] = {}
         self.settled: set[Any] = set()
         self.visited: set[Any] | None = None
-        self.units: dict[Any, Unit] = {}
         self.functions: list[_Function] = []
         self.calls: dict[terms.Call, tuple[Call, Expanded]] = {}
         self.program = Program(self.called)
-        self.forward = Forward(self.program, Memory(self.program))
+        memory = Memory(self.program)
+        self.forward = Forward(self.program, memory)
+        self.reverse = Reverse(self.program, memory, self.forward)
+        self.written: set[terms.Symbol] = set()
         self.made: dict[terms.Symbol, Ref] = {}
 
     # Functions in core
@@ -357,177 +306,32 @@ class _Module:
                 made.aliases[j] = of_class.get(classes.find(x), [])
                 found.append(classes.find(x))
         made.shared = len(found) > len(set(found))
-        made.cheap = self.is_cheap(e)
         made.groups = [some for some in of_class.values() if len(some) > 1]
         self.effects_of[key] = made
         return made
 
-    def asks_for_layout(self, e: Expanded, seen: set[Any] | None = None) -> bool:
+    def asks_for_layout(self, f: Function) -> bool:
         """Whether a function, or one that it calls, asks if an array is contiguous: then shadows have its strides."""
-        seen = set() if seen is None else seen
-        if e.asks_for_layout:
-            return True
-        for s in walk(e.body):
-            if isinstance(s, Call):
-                key, callee = self.callee(s, e)
-                if key not in seen:
+        seen: set[Any] = set()
+        todo = [f]
+        while todo:
+            f = todo.pop()
+            if f.origin.expanded.asks_for_layout:
+                return True
+            for s in terms.statements(f.body):
+                if isinstance(s, terms.Call) and (key := self.program.key(s)) not in seen:
                     seen.add(key)
-                    if self.asks_for_layout(callee, seen):
-                        return True
+                    gradient = self.program.gradient(s)
+                    todo.append(self.program.function(s) if gradient is None else gradient.of)
         return False
 
-    def is_cheap(self, e: Expanded) -> bool:
-        """Whether a function is short, without loops, arrays, and costly operations."""
-        count = 0
-        for s in walk(e.body):
-            count += 1
-            if isinstance(s, Let):
-                if s.op not in ("copy", "plain", "prim") or (s.op == "prim" and s.info[0].name not in CHEAP):
-                    return False
-            elif isinstance(s, Call):
-                if not self.effects(s, e).cheap:
-                    return False
-            elif not isinstance(s, If):
-                return False
-        return count <= 60 and not any(is_array(e.types.get(x)) for p in e.parameters for x in leaves(p))
-
-    # Derivatives of called functions
-
-    def unit(self, s: Call, caller: Reverse) -> Unit | None:
-        """The derivative of what a Call calls; None if it has nothing to do with derivatives and changes nothing."""
-        e = caller.e
-        inputs = [x for a in s.args for x in leaves(a)]
-        effects = self.effects(s, e)
-        flags = tuple(caller.is_active(x) or caller.shares(x) for x in inputs)
-        wanted = tuple(caller.is_active(t) for t in s.targets)
-        if not any(effects.writes) and not any(wanted):
-            return None
-        gradient = self.gradient_of(s)
-        if gradient is not None:
-            return self.gradient_unit(gradient, s, flags, wanted, caller)
-        numbers: dict[str, int] = {}
-        arrays = [x if isinstance(x, str) and is_array(e.types.get(x)) else None for x in inputs]
-        pattern = tuple(None if x is None else numbers.setdefault(caller.classes.find(x), len(numbers)) for x in arrays)
-        (f, argtypes), callee = self.callee(s, e)
-        known = caller.known_zeros.known_of(s)
-        key = (f, argtypes, flags, wanted, pattern, known)
-        if key in self.units:
-            unit = self.units[key]
-            if not unit.done:
-                unit.recursive = True
-            return unit
-        value = s.function.value
-        called = value.name if isinstance(value, Made) else value.py_func.__name__
-        forward, reverse = (self.names.fresh(f"{called}{{n}}_{sweep}") for sweep in ("forward", "reverse"))
-        unit = self.units[key] = Unit(forward, reverse, len(inputs))
-        dispatcher = value.origin.dispatcher if isinstance(value, Made) else value
-        self.write_unit(unit, called, dispatcher, callee, flags, wanted, pattern, known)
-        return unit
-
-    def gradient_unit(self, g: Gradient, s: Call, flags: Any, wanted: Any, caller: Reverse) -> Unit:
-        """The derivative of a gradient: the gradient of the slope in the direction of the cotangents."""
-        name = s.function.name
-        key = (s.function.value.symbol, flags, wanted)
-        if key not in self.units:
-            made = gradient_sweeps(self, g, name, s, flags, wanted, caller)
-            unit = self.units[key] = Unit(made.forward, made.reverse, len(flags))
-            arrays = any(w and is_array(caller.kind(t)) for t, w in zip(s.targets, wanted, strict=True))
-            every = set(range(len(flags)))
-            unit.finish(False, not arrays, every, every, set(), set())
-        return self.units[key]
-
-    def reverse_of(
-        self,
-        f: Any,
-        e: Expanded,
-        varied: set[str],
-        pattern: dict[str, int],
-        shadowless: set[str],
-        joint: bool,
-        wanted: set[int] | None = None,
-        known: Known = NOTHING,
-    ) -> Reverse:
-        effects = lambda s: self.effects(s, e)  # noqa: E731
-        return Reverse(e, effects, self.unit, varied, pattern, shadowless, joint, is_checked(f), wanted, known)
-
-    def write_unit(
-        self, unit: Unit, name: str, f: Any, e: Expanded, flags: Any, wanted: Any, pattern: Any, known: Known
-    ) -> None:
-        inputs = [x for p in e.parameters for x in leaves(p)]
-        varied = {x for x, flag in zip(inputs, flags, strict=True) if flag}
-        numbers = {x: n for x, n in zip(inputs, pattern, strict=True) if n is not None}
-        shadowless = {x for x, flag, n in zip(inputs, flags, pattern, strict=True) if n is not None and not flag}
-        places = [k for k, x in enumerate(leaves(e.result)) if x != Const(None)]
-        chosen = {k for k, w in zip(places, wanted, strict=False) if w}
-        r = self.reverse_of(f, e, varied, numbers, shadowless, joint=False, wanted=chosen, known=known)
-        shared = self.names.shared
-        forward = r.forward()
-        results = [syntax.atom(x) for x in r.result_leaves if x != Const(None)]
-        reals = [x for x in r.result_leaves if x != Const(None)]
-        for x, want in zip(reals, wanted, strict=False):
-            if want and isinstance(x, str) and is_array(e.types.get(x)):
-                has = r.has_shadow(x)
-                results.append(ast.Name(r.cotangent(x)) if has else syntax.call("np.zeros_like", syntax.atom(x)))
-        reverse = r.reverse()
-        names = {x: r.names.get(r.flow.parameters[x], x) for x in inputs}
-        flagged = [x for x, flag in zip(inputs, flags, strict=True) if flag and is_array(e.types.get(x))]
-        shadows = [r.cotangent(x) for x in flagged]
-        shadows_back = [r.cotangent(names[x]) for x in flagged]
-        needs = {k for k, x in enumerate(inputs) if x in r.needed_parameters}
-        content = {k for k, x in enumerate(inputs) if is_array(e.types.get(x)) and r.classes.find(x) in r.content}
-        array_wanted = any(
-            w and isinstance(x, str) and is_array(e.types.get(x)) for x, w in zip(reals, wanted, strict=False)
-        )
-        final = [(k, r.flow.result[x]) for k, x in enumerate(reals) if isinstance(x, str)]
-        results_needed = {k for k, v in final if v in r.needed_results or v.variable in r.needed_parameters}
-        result_content = {
-            k
-            for k, x in enumerate(reals)
-            if isinstance(x, str) and is_array(e.types.get(x)) and r.classes.find(x) in r.content
-        }
-        primal = not r.uses_tape and not array_wanted
-        unit.finish(r.uses_tape, primal, needs, content, results_needed, result_content)
-        returned_arrays: list[str] = []
-        for k, (x, want) in enumerate(zip(reals, wanted, strict=False)):
-            if want and isinstance(x, str) and is_array(e.types.get(x)):
-                v = r.flow.result[x]
-                mine = v in r.given and v not in [r.flow.result.get(y) for y in reals[:k]]
-                name = r.names.get(v, v.variable)
-                if unit.needs_result(k):
-                    returned_arrays.append(name if mine else shared(f"_result_{k}"))
-                returned_arrays.append(r.cotangent(name) if mine else shared(f"_d_result_{k}"))
-        extra = ["tape"] if unit.uses_tape else []
-        cts = [shared(f"d_result_{k}") for k, x in enumerate(r.result_leaves) if k in chosen and not self.array(x, e)]
-        given = [names[x] for k, x in enumerate(inputs) if unit.needs(k)]
-        back = [
-            (r.cotangent(x) if r.is_scalar(x) else "0.0")
-            for x, flag in zip(inputs, flags, strict=True)
-            if flag and is_real(e.types.get(x))
-        ]
-        enter = [Code("words = runtime.words(tape)", 0), Code("top = tape[1]", 0)] if r.own_tape else []
-        leave = [Code("tape[1] = top", 0)] if r.own_tape else []
-        returned = f"return {', '.join(syntax.text(x) for x in results)}" if results else "return"
-        if not unit.primal_suffices:
-            body = [*self.guard(unit.recursive, e), *enter, *forward, *leave, Code(returned, 0)]
-            doc = f"{name}, and on the tape what {unit.reverse_name} needs."
-            self.function(unit.forward_name, [*inputs, *shadows, *extra], doc, body, e, f)
-        body = [*self.guard(unit.recursive, e), *enter, *reverse, *leave]
-        body.append(Code(f"return {', '.join(back)}" if back else "return", 0))
-        doc = f"Add what the arguments of {name} contribute to its results, backwards."
-        self.function(unit.reverse_name, [*given, *shadows_back, *returned_arrays, *cts, *extra], doc, body, e, f)
-
-    def guard(self, recursive: bool, e: Expanded) -> list[Any]:
+    def guard(self, source: Source) -> list[Any]:
         """What a recursive function does first: its frames are larger than those of the user's function."""
-        if not recursive:
-            return []
         text = (
-            f"{e.lowered.source.tree.name}: the recursion is too deep for the stack of this thread, since a derivative"
+            f"{source.tree.name}: the recursion is too deep for the stack of this thread, since a derivative"
         )
         text += " takes more of it than the function: write a loop, or run it where threading.stack_size is larger"
         return [Suite("if runtime.stack_is_low():", [Code(f"raise RecursionError({text!r})", 0)], 0)]
-
-    def array(self, x: Any, e: Expanded) -> bool:
-        return isinstance(x, str) and is_array(e.types.get(x))
 
     # Text
 
@@ -535,13 +339,17 @@ class _Module:
         options = kept(f) | {"error_model": "numpy"}
         return ", ".join(f"{k}={v!r}" for k, v in sorted(options.items()))
 
-    def function(self, name: str, parameters: list[str], doc: str, body: list[Any], e: Expanded, f: Any) -> None:
+    def function(self, name: str, parameters: list[str], doc: str, body: list[Any], source: Source, f: Any) -> None:
         rows = rows_of(tidy(body, self.names.is_temporary))
-        self.functions.append(_Function(name, parameters, self.options(f), doc, rows, e.lowered.source))
+        made = _Function(name, parameters, self.options(f), doc, rows, source)
+        words = set(made.words())
+        for symbol, ref in list(self.made.items()):
+            if ref.name in words:
+                self.refer_name(symbol)  # what it calls stands before it
+        self.functions.append(made)
 
     def text(self, doc: str) -> tuple[str, dict[str, str]]:
         """The whole module, and the printed names of what is generated in it and not local to a function."""
-        self.write_plain()
         words = {f.name: f.words() for f in self.functions}
         outer = [*words] + [x for found in words.values() for x in found if x in self.refs]
         printed = self.names.chosen(outer, {x for found in words.values() for x in found})
@@ -553,31 +361,38 @@ class _Module:
             parts += ["", f.text(lambda x, local=local: local.get(x, x))]  # type: ignore[misc]
         return "\n".join(parts) + "\n", printed
 
-    def write_plain(self) -> None:
-        """Write the functions that transformations have made, as they are, where others call them."""
-        written = {f.name for f in self.functions}
-        done = 0
-        while done < len(self.functions):
-            words, done = self.functions[done].words(), done + 1
-            for ref in list(self.made.values()):
-                if ref.name in words and ref.name not in written:
-                    written.add(ref.name)
-                    self.write_made(ref.name, ref.value)
+    def refer_name(self, symbol: terms.Symbol) -> str:
+        """The name of a function that a transformation has made, which is written now if it has not been."""
+        name = self.refer(symbol).name
+        if symbol not in self.written:
+            self.written.add(symbol)
+            self.write_made(symbol, name)
+        return name
 
-    def write_made(self, name: str, value: Made) -> None:
-        """Write a function that a transformation has made, as it is."""
-        made, f = self.program.made(value.symbol), value.origin.dispatcher
+    def write_made(self, symbol: terms.Symbol, name: str) -> None:
+        """Write a function that a transformation has made."""
+        made = self.program.made(symbol)
+        origin = made.of.origin if isinstance(made, Gradient) else made.origin
+        source, f = origin.expanded.lowered.source, origin.dispatcher
         if isinstance(made, Gradient):
-            e = self.untyped(made.of)
-            numbers = made.numbers if made.several else made.numbers[0]
-            self.entry(name, "grad", numbers, f, e, e.argtypes, made.of.name)
+            entry = Entry(self, "grad", list(made.numbers), made.of, f)
+            entry.write(name, made.several, self.describe("grad", made.numbers, made.of.name))
             return
-        e = self.untyped(made)
-        code, result = plain(e, lambda s: self.effects(s, e), is_checked(f))
-        body = [*self.guard(self.program.is_recursive(value.symbol), e), *code]
-        body.append(Code(f"return {syntax.text(result)}", 0))
-        doc = f"{e.lowered.source.tree.name}, and the tangents of its results."
-        self.function(name, list(e.parameters), doc, body, e, f)
+        emission = Emission(self.names, self.refer_name, made.checked, has_words(made.body))
+        emission.introduce(terms.variables(made))
+        enter, leave = [], []
+        if has_words(made.body):
+            enter = [Code("words = runtime.words(tape)", 0), Code("top = tape[1]", 0)]
+            leave = [Code("tape[1] = top", 0)]
+        guard = self.guard(source) if self.program.is_recursive(symbol) else []
+        plain = isinstance(made.result, terms.Node) and made.result.cls is None
+        parts = made.result.parts if plain else (made.result,)  # type: ignore[union-attr]
+        back = ", ".join(syntax.text(emission.tree(x)) for x in parts) + "," * (plain and len(parts) == 1)
+        parameters = [emission.target(x) for x in made.parameters] + ["tape"] * made.tape
+        code = emission.block(made.body)
+        body = [*guard, *enter, *code, *leave, Code(f"return {back}".strip(), 0)]
+        doc = made.doc or f"{source.tree.name}, and the tangents of its results."
+        self.function(name, parameters, doc, body, source, f)
 
     # The function itself
 
@@ -613,87 +428,10 @@ class _Module:
 
         e is what is differentiated, with the options of the numba function f; `called` is its name for people.
         """
-        source = e.lowered.source
-        tree = source.tree
         chosen = self.chosen(transform, argnums, e, primals)
-        varied = {x for k in chosen for x in leaves(e.parameters[k]) if self.differentiable(x, e)}
-        r = self.reverse_of(
-            f, e, varied, {}, set(), joint=True, known=NOTHING if transform == "vjp" else Known((True,))
-        )
-        shared = self.names.shared
-        body: list[Any] = []
-        if transform in ("grad", "value_and_grad"):
-            self.check_scalar(e)
-            r.seeds = [syntax.number(1.0)]
-        else:
-            r.seeds = [ast.Name(shared(f"ct_{k}")) for k in range(len(r.result_leaves))]
-        before: list[Any] = []
-        for x, made in zip(e.lowered.parameters, e.parameters, strict=True):
-            if isinstance(made, Node):
-                self.unpack(x, made, before)
-        arrays = [x for x in r.leaves if is_array(e.types.get(x))]
-        rebound = {t for s in walk(e.body) for t in writes(s)}
-        kept = {x: self.names.fresh("{}_given", x) if x in rebound else x for x in arrays}  # what the caller has
-        wrote = [
-            x
-            for x in arrays
-            if any(r.classes.find(c) == r.classes.find(x) for s in walk(e.body) for c in changed(s, r.effects))
-        ]
-        for x in wrote:
-            if e.types[x].layout == "A":
-                before.append(Code(f"runtime.check_spread({x})", 0))
-        for k, x in enumerate(arrays):
-            for y in arrays[k + 1 :]:
-                if x in wrote or y in wrote:
-                    before.append(Code(f"runtime.check_apart({x}, {y})", 0))
-        asks = self.asks_for_layout(e)
-        strided = {x for x in arrays if asks and e.types[x].layout == "A"}
-        finals = {x: shared(f"final_{k}") for k, x in enumerate(wrote) if r.classes.find(x) in r.restored}
-        forward = r.forward()
-        for x in finals:
-            if kept[x] != x:
-                body.append(Code(f"{kept[x]} = {x}", 0))
-        if r.own_tape:
-            body += [Code("words = runtime.words(tape)", 0), Code("top = 0", 0)]
-        body += [Code("# the forward sweep", 0), *forward]
-        for x, final in finals.items():
-            body.append(Code(f"{final}[...] = {kept[x]}", 0))
-        results = {}
-        for j, x in enumerate(r.result_leaves):
-            if isinstance(x, str):
-                results[x] = shared(f"result_{j}")
-                key = r.classes.find(x) if is_array(e.types.get(x)) else None
-                copied = key is not None and key in {*r.restored, *r.parameter_classes, *r.held_classes}
-                if copied:
-                    body.append(Code(f"{results[x]} = {x}.copy()", 0))
-                else:
-                    body.append(Assign(ast.Name(results[x]), ast.Name(x), 0))
-        body.append(Code("# the reverse sweep", 0))
-        if transform == "vjp":
-            self.unpack_cotangent(r, e, body)
-        body += r.reverse()
-        for x, final in finals.items():
-            body.append(Code(f"{kept[x]}[...] = {final}", 0))
-        gradients = [self.gradient(e.parameters[k], r, e, strided) for k in chosen]
-        if transform != "vjp" and not isinstance(argnums, (tuple, list)):
-            gradient = gradients[0]
-        else:
-            gradient = ast.Tuple(gradients, ast.Load())
-        value = r.tree(e.result, lambda x: ast.Name(results[x]) if x in results else syntax.atom(x))
-        returned = gradient if transform == "grad" else ast.Tuple([value, gradient], ast.Load())
-        given = [*e.lowered.parameters, *(["ct"] if transform == "vjp" else [])]
+        entry = Entry(self, transform, chosen, self.typed(f, e), f, e.lowered.parameters)
         doc = self.describe(transform, argnums, called)
-        values = {*results.values(), *(r.cotangent(x) for x in r.leaves if r.is_scalar(x))}
-        leaves_of = [x for k in chosen for x in leaves(e.parameters[k])]
-        sweeps = self.names.fresh(f"{tree.name}{{n}}_sweeps")
-        owned = owner(r, leaves_of, finals, strided, given[len(e.lowered.parameters) :], values, returned, sweeps)
-        if owned is None:
-            body = [*before, *body, Code(f"return {syntax.text(returned)}", 0)]
-        else:
-            inner, last, code = owned
-            self.function(sweeps, inner, f"Both sweeps of {tree.name}.", [*body, *last], e, f)
-            body = [*before, *code]
-        self.function(name, given, doc, body, e, f)
+        entry.write(name, isinstance(argnums, (tuple, list)), doc)
         return doc
 
     def find_classes(self, kind: Any, path: tuple[Any, ...]) -> None:
@@ -762,36 +500,3 @@ class _Module:
                 self.unpack(inner, part, body)
             else:
                 body.append(Code(f"{part} = {name}[{k}]", 0))
-
-    def unpack_cotangent(self, r: Reverse, e: Expanded, body: list[Any]) -> None:
-        """The leaves of ct: numbers are the seeds, arrays are added to the shadows."""
-        count = 0
-
-        def visit(tree: Any, text: str) -> None:
-            nonlocal count
-            if isinstance(tree, Node):
-                for k, part in enumerate(tree.parts):
-                    visit(part, f"{text}[{k}]")
-                return
-            k, count = count, count + 1
-            if isinstance(tree, str) and is_array(e.types.get(tree)):
-                if r.has_shadow(tree):
-                    body.append(Code(f"runtime.add_to({r.cotangent(tree)}, {text})", 0))
-            elif isinstance(tree, str) and is_real(e.types.get(tree)):
-                body.append(Code(f"{self.names.shared(f'ct_{k}')} = {text}", 0))
-
-        visit(e.result, "ct")
-
-    def gradient(self, tree: Any, r: Reverse, e: Expanded, strided: set[str]) -> ast.expr:
-        """The gradient with respect to an argument, in its structure; arrays are contiguous."""
-        if isinstance(tree, Node):
-            parts = [self.gradient(x, r, e, strided) for x in tree.parts]
-            return ast.Tuple(parts, ast.Load()) if tree.cls is None else syntax.call(tree.cls.name, *parts)
-        kind = e.types.get(tree)
-        if is_real_array(kind):
-            name = r.cotangent(tree)
-            return syntax.name(f"{name}.copy()") if tree in strided else ast.Name(name)
-        if is_real(kind):
-            made: ast.expr = ast.Name(r.cotangent(tree)) if r.is_scalar(tree) else syntax.number(0.0)
-            return syntax.call("np.float32", made) if kind == types.float32 else made
-        return ast.Constant(None)

@@ -5,6 +5,8 @@ A tangent of 0 is kept apart from a partial derivative that may be infinite or N
 
 from __future__ import annotations
 
+import ast
+import functools
 import math
 from collections.abc import Iterable
 from typing import Any
@@ -58,7 +60,10 @@ class Wild:
         """Whether the k-th partial of an operation may be."""
         if s.rule.partials[k] in ("1.0", "-1.0", "0.0"):
             return False
-        return not is_tame(s) or any(self.has(x) for j, x in enumerate(s.args) if j != k or s.rule.name != "mul")
+        names = _names(s.rule.partials[k])
+        return not is_tame(s) or any(
+            self.has(x) for p, x in zip(s.rule.parameters, s.args, strict=True) if p in names or "y" in names
+        )
 
     def _key(self, x: Any) -> Any:
         return self._classes.find(x) if is_array(x) else x
@@ -78,6 +83,12 @@ class Wild:
                 tame = not isinstance(s, Real) or is_tame(s)
                 if not tame or any(map(self.has, reads(s))):
                     self._add(s.target)
+
+
+@functools.cache
+def _names(text: str) -> frozenset[str]:
+    """The names in an expression of the table."""
+    return frozenset(n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name))
 
 
 def is_tame(s: Real) -> bool:

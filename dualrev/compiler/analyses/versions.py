@@ -19,10 +19,8 @@ from numba.core import types
 
 from dualrev.compiler.core.terms import (
     Block,
-    Constant,
     For,
     Function,
-    Global,
     If,
     Statement,
     Var,

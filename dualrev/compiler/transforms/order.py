@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from dualrev.compiler.analyses.memory import is_array
 from dualrev.compiler.core.terms import (
     Block,
-    Call,
     Constant,
     Copy,
     Discrete,

@@ -20,7 +20,7 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.analyses.activity import Activity
+from dualrev.compiler.analyses.activity import Activity, carries
 from dualrev.compiler.analyses.cost import Cost
 from dualrev.compiler.analyses.finite import Wild
 from dualrev.compiler.analyses.memory import Classes, Memory, given, is_array, is_real
@@ -29,20 +29,15 @@ from dualrev.compiler.analyses.versions import Value, Versions
 from dualrev.compiler.core.program import Gradient, Program
 from dualrev.compiler.core.terms import (
     Accumulate,
-    Applied,
     Atom,
     Block,
     Call,
-    Constant,
     Function,
-    Item,
     Keep,
     Kept,
-    Make,
     Node,
     Pop,
     Push,
-    Statement,
     Store,
     Symbol,
     Tree,
@@ -56,7 +51,7 @@ from dualrev.compiler.transforms.plan import Subject
 from dualrev.compiler.transforms.sweeps import Crossing, ForwardSweep, ReverseSweep
 from dualrev.compiler.transforms.writing import ZERO, Writer
 
-__all__ = ["Reverse", "Sweeps", "Unit", "uses_tape"]
+__all__ = ["Reverse", "Sweeps", "Unit", "has_words"]
 
 
 def uses_tape(body: Block) -> bool:
@@ -373,8 +368,10 @@ class _CalledGradient:
         self.inputs = [x for p in g.of.parameters for x in leaves(p)]
         self.flagged = [k for k, flag in enumerate(flags) if flag]
         self.shadows = {k: Var("d_{}", x.type, x) for k, x in enumerate(self.inputs) if flags[k] and is_array(x)}
-        self.chosen = [x for k in g.numbers for x in leaves(g.of.parameters[k]) if isinstance(x, Var)]
+        self.chosen = [x for k in g.numbers for x in leaves(g.of.parameters[k]) if carries(x)]
         results = leaves(s.result)
+        places = [k for k, x in enumerate(results) if isinstance(x, Var)]
+        self.place = dict(zip(self.chosen, places, strict=True))  # of the gradient by each of them, in the result
         self.cotangents = {
             k: Var(f"d_result_{k}", x.type if is_array(x) else types.float64)
             for k, x in enumerate(results)
@@ -409,11 +406,10 @@ class _CalledGradient:
         second = Symbol(f"grad_{self.slope.name}")
         self.program.define(second, Gradient(flat, tuple(self.flagged), True))
         writing = Writer()
-        place = {x: k for k, x in enumerate(self.chosen)}
         direction: list[Atom] = []  # the cotangents of the gradient, as the directions of the slope
         for x in order:
-            if x in place:
-                ct = self.cotangents.get(place[x])
+            if x in self.place:
+                ct = self.cotangents.get(self.place[x])
                 direction.append(ct if ct is not None else zeros_like(writing, x, 0) if is_array(x) else ZERO)
         made = [Var("_", x.type if is_array(x) else types.float64) for k, x in enumerate(order) if k in self.flagged]
         writing.write(Call(tuple(made), second, (*order, *direction), Node(tuple(made)), 0))

@@ -9,13 +9,12 @@ in between, inner blocks and called functions included, has been taken from the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.analyses.memory import given, is_array, is_real_array
+from dualrev.compiler.analyses.memory import given, is_array
 from dualrev.compiler.analyses.versions import Loop, Region, Value
 from dualrev.compiler.core.terms import (
     Applied,
@@ -49,11 +48,8 @@ from dualrev.compiler.core.terms import (
     Whole,
     blocks,
     leaves,
-    reads,
-    replaced,
     statements,
     substituted,
-    writes,
 )
 from dualrev.compiler.transforms.adjoint import Adjoint, Facts, shadow_of, zeros_like
 from dualrev.compiler.transforms.needs import Needs
