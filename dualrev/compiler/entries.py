@@ -9,12 +9,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-import numba
 from numba.core import types
 
 from dualrev.compiler import syntax
 from dualrev.compiler.analyses.activity import carries
-from dualrev.compiler.analyses.memory import is_array, is_real, is_real_array
+from dualrev.compiler.analyses.memory import is_array, is_real, is_real_array, type_of
 from dualrev.compiler.analyses.reached import NOTHING, Known
 from dualrev.compiler.code import Assign, Code
 from dualrev.compiler.core.terms import Constant, Function, Node, Var, leaves, statements, writes
@@ -25,18 +24,7 @@ from dualrev.errors import ScalarError
 if TYPE_CHECKING:
     from dualrev.compiler.pipeline import Module
 
-__all__ = ["Entry", "type_of_result"]
-
-
-def type_of_result(f: Function) -> Any:
-    """The numba type of what a function returns."""
-
-    def kind(tree: Any) -> Any:
-        if isinstance(tree, Node):
-            return types.BaseTuple.from_types(list(map(kind, tree.parts)), tree.cls.value if tree.cls else None)
-        return types.unliteral(numba.typeof(tree.value) if isinstance(tree, Constant) else tree.type)
-
-    return kind(f.result)
+__all__ = ["Entry"]
 
 
 class Entry:
@@ -86,7 +74,7 @@ class Entry:
     def _check_result(self) -> None:
         x = self.f.result
         if not (is_real(x) or (isinstance(x, Constant) and isinstance(x.value, float))):
-            raise ScalarError.of(str(type_of_result(self.f)), f"{self.source.file}:{self.source.tree.lineno}")
+            raise ScalarError.of(str(type_of(self.f.result)), f"{self.source.file}:{self.source.tree.lineno}")
 
     def write(self, name: str, several: bool, doc: str) -> None:
         """Write the function, whose gradient is a tuple if it is by several arguments."""

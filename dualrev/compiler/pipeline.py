@@ -19,7 +19,7 @@ from numba.core import types
 from dualrev.compiler import derived, directions, syntax
 from dualrev.compiler.activity import Classes
 from dualrev.compiler.analyses.activity import carries
-from dualrev.compiler.analyses.memory import Memory
+from dualrev.compiler.analyses.memory import Memory, type_of
 from dualrev.compiler.code import Code, Row, Suite, lines_of, rows_of
 from dualrev.compiler.core import Call, Const, Node, Ref, leaves, terms, walk
 from dualrev.compiler.core.program import Gradient, Program
@@ -147,7 +147,7 @@ class Module:
         self.settled: set[Any] = set()
         self.visited: set[Any] | None = None
         self.functions: list[_Function] = []
-        self.calls: dict[terms.Call, tuple[Call, Expanded]] = {}
+        self.paths: dict[int, tuple[Any, ...]] = {}  # to functions that are arguments
         self.program = Program(self.called)
         memory = Memory(self.program)
         self.forward = Forward(self.program, memory)
@@ -170,6 +170,8 @@ class Module:
     ) -> Expanded:
         """The function in expanded core; `apart` as in expand.py: of f itself it is checked, of what it calls not."""
         key = (id(f), argtypes, apart)
+        for static in functions.values():
+            self.paths.setdefault(id(static.value), static.path)
         if key not in self.expanded_of and is_derivative(f):
             self.expanded_of[key] = derived.expanded(self, f, argtypes, path, functions)
         if key not in self.expanded_of:
@@ -221,7 +223,7 @@ class Module:
 
     def typed(self, f: Any, e: Expanded) -> Function:
         """The same in the typed core."""
-        return typed(e, Origin(f, e), is_checked(f), self.calls)
+        return typed(e, Origin(f, e), is_checked(f))
 
     def untyped(self, f: Function) -> Expanded:
         """The way back."""
@@ -237,9 +239,16 @@ class Module:
 
     def called(self, s: terms.Call) -> tuple[Any, Callable[[], Function]]:
         """The key of what a call of the typed core calls, and how to get it."""
-        call, e = self.calls[s]
-        key, callee = self.callee(call, e)
-        return key, lambda: self.typed(call.function.value, callee)
+        assert isinstance(s.function, terms.Global)
+        f, path = s.function.value, s.function.path
+        argtypes = tuple(map(type_of, s.args))
+        args = self.source(f).tree.args
+        functions = {}
+        for name, a, kind in zip([*args.posonlyargs, *args.args, *args.kwonlyargs], s.args, argtypes, strict=True):
+            if isinstance(kind, types.Dispatcher):
+                known = a.path if isinstance(a, terms.Global) else self.paths[id(kind.dispatcher)]
+                functions[name.arg] = Static(kind.dispatcher, known)
+        return (id(f), argtypes), lambda: self.typed(f, self.expanded(f, argtypes, path, functions, apart=False))
 
     def check_derivatives(self, e: Expanded) -> None:
         """UnsupportedError for a call of a compiled derivative that has no derivatives itself."""

@@ -10,6 +10,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numba
 from numba.core import types
 
 from dualrev.compiler.core.program import Program
@@ -18,15 +19,17 @@ from dualrev.compiler.core.terms import (
     Copy,
     Function,
     Global,
+    Node,
     Statement,
     Store,
+    Tree,
     Var,
     View,
     leaves,
     statements,
 )
 
-__all__ = ["Classes", "Effects", "Memory", "is_array", "is_real", "is_real_array", "kind_of"]
+__all__ = ["Classes", "Effects", "Memory", "is_array", "is_real", "is_real_array", "kind_of", "type_of"]
 
 
 def kind_of(x: Any) -> Any:
@@ -47,6 +50,13 @@ def is_array(x: Any) -> bool:
 def is_real_array(x: Any) -> bool:
     """Whether an atom is an array of real numbers."""
     return is_array(x) and isinstance(x.type.dtype, types.Float)
+
+
+def type_of(tree: Tree) -> Any:
+    """The numba type of a tree."""
+    if isinstance(tree, Node):
+        return types.BaseTuple.from_types(list(map(type_of, tree.parts)), tree.cls.value if tree.cls else None)
+    return types.unliteral(tree.type if isinstance(tree, Var) else numba.typeof(tree.value))
 
 
 @dataclass

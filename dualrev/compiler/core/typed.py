@@ -15,17 +15,14 @@ from dualrev.compiler.syntax import SYMBOLS
 __all__ = ["typed"]
 
 
-def typed(e: Any, origin: Any, checked: bool, calls: dict[terms.Call, Any]) -> Function:
-    """The function of an `Expanded`, with variables that are objects; `checked` says that divisions by zero raise.
-
-    `calls` gets the old statement of every call, and the function that it stands in.
-    """
-    return _Typing(e, checked, calls).function(origin)
+def typed(e: Any, origin: Any, checked: bool) -> Function:
+    """The function of an `Expanded`, with variables that are objects; `checked` says that divisions by zero raise."""
+    return _Typing(e, checked).function(origin)
 
 
 class _Typing:
-    def __init__(self, e: Any, checked: bool, calls: dict[terms.Call, Any]) -> None:
-        self.e, self.checked, self.calls = e, checked, calls
+    def __init__(self, e: Any, checked: bool) -> None:
+        self.e, self.checked = e, checked
         self.variables: dict[str, Var] = {}
         self.globals = {ref.name: ref for ref in e.lowered.refs.values()}
 
@@ -155,9 +152,7 @@ class _Typing:
                 function = self.atom(s.function) if made is None else made
                 assert isinstance(function, (Global, terms.Symbol))
                 targets = tuple(map(self.var, s.targets))
-                call = terms.Call(targets, function, tuple(map(self.tree, s.args)), self.tree(s.result), s.line)
-                self.calls[call] = s, self.e
-                return call
+                return terms.Call(targets, function, tuple(map(self.tree, s.args)), self.tree(s.result), s.line)
             case old.If():
                 return terms.If(self.atom(s.test), self.block(s.then), self.block(s.orelse), s.line)
             case old.For():

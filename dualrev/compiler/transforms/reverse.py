@@ -29,12 +29,16 @@ from dualrev.compiler.analyses.versions import Value, Versions
 from dualrev.compiler.core.program import Gradient, Program
 from dualrev.compiler.core.terms import (
     Accumulate,
+    Applied,
     Atom,
     Block,
     Call,
+    Constant,
+    Copy,
     Function,
     Keep,
     Kept,
+    Make,
     Node,
     Pop,
     Push,
@@ -172,6 +176,30 @@ class Reverse:
         useful = [x for x in leaves(f.result) if isinstance(x, Var)]
         facts = self._facts(f, varied, useful, (), (), frozenset(range(len(leaves(f.result)))), known)
         return self._sweeps(facts, seeds, joint=True)
+
+    def pullback(self, f: Function, varied: Iterable[Var], known: Known = NOTHING) -> Function:
+        """Both sweeps of a function by these leaves of its parameters, as one function of core.
+
+        It takes the arguments, the shadows of arrays among the leaves, to which it adds, and cotangents of the real
+        leaves of the result. It returns the result, and the cotangents of the numbers among the leaves.
+        """
+        varied = list(varied)
+        results = [(k, x) for k, x in enumerate(leaves(f.result)) if carries(x) or _is_float(x)]
+        cts = {k: Var(f"ct_{k}", x.type if is_array(x) else types.float64) for k, x in results}
+        sweeps = self.joint(f, varied, {k: ct for k, ct in cts.items() if not is_array(ct)}, known)
+        facts, writing = sweeps.facts, Writer()
+        kept = {x: Var("result_{k}", x.type) for x in facts.results if isinstance(x, Var)}
+        for x, target in kept.items():
+            writing.write(Make(target, Applied("np.copy", (x,)), 0) if is_array(x) else Copy(target, x, 0))
+        for k, x in results:
+            if facts.has_shadow(x):
+                writing.write(Accumulate(facts.cotangent(x), "runtime.add_to", (cts[k],), 0))
+        body = (*sweeps.forward.body, *writing.out, *sweeps.reverse.body)
+        shadows = [facts.cotangent(x) for x in varied if is_array(x)]
+        back = tuple(facts.cotangent(x) if facts.is_scalar(x) else ZERO for x in varied if is_real(x))
+        parameters = (*f.parameters, *shadows, *cts.values())
+        result = Node((_renamed(f.result, kept), Node(back)))
+        return replace(f, name=f"{f.name}_pullback", parameters=parameters, body=body, result=result)
 
     def unit(self, s: Call, caller: Facts) -> Unit | None:
         """The derivative of what a call calls; None if it has nothing to do with derivatives and changes nothing."""
@@ -433,6 +461,16 @@ class _CalledGradient:
 def _several(parts: list[Any]) -> Tree:
     """One result, or a tuple of several."""
     return parts[0] if len(parts) == 1 else Node(tuple(parts))
+
+
+def _is_float(x: Any) -> bool:
+    return isinstance(x, Constant) and isinstance(x.value, float)
+
+
+def _renamed(tree: Tree, names: dict[Var, Var]) -> Tree:
+    if isinstance(tree, Node):
+        return Node(tuple(_renamed(x, names) for x in tree.parts), tree.cls)
+    return names[tree] if isinstance(tree, Var) else tree
 
 
 def _renewed(tree: Tree) -> Tree:

@@ -1,0 +1,94 @@
+"""Reverse mode from core to core, by the reference evaluator: nothing here is compiled but f itself."""
+
+import inspect
+
+import numba
+import numpy as np
+import pytest
+from compiled.constructs import CASES
+from compiled.twin import twin
+from numba import njit
+from numba.core import types
+from oracle import assert_same, direction, flat
+
+import dualrev as dr
+from dualrev.compiler.analyses.activity import carries
+from dualrev.compiler.analyses.memory import Memory, is_array
+from dualrev.compiler.analyses.reached import Known
+from dualrev.compiler.core import terms
+from dualrev.compiler.core.check import check
+from dualrev.compiler.core.show import show
+from dualrev.compiler.pipeline import core_program
+from dualrev.compiler.transforms.forward import Forward
+from dualrev.compiler.transforms.reverse import Reverse
+from dualrev.tree import flatten_leaves
+
+EACH = [pytest.param(c, id=c.name, marks=[pytest.mark.slow] if k % 3 != 1 else []) for k, c in enumerate(CASES)]
+
+
+def pullback(f, args, count):
+    """The pullback of a numba function in core by its first parameters, checked; and the program that it is a part of."""
+    defaults = tuple(p.default for p in inspect.signature(f.py_func).parameters.values())[len(args) :]
+    core, program = core_program(f, (*map(numba.typeof, args), *map(types.Omitted, defaults)))
+    memory = Memory(program)
+    varied = [x for p in core.parameters[:count] for x in terms.leaves(p) if carries(x)]
+    reached = Known(tuple(True for _ in terms.leaves(core.result)))  # the cotangents below are not 0
+    made = Reverse(program, memory, Forward(program, memory)).pullback(core, varied, reached)
+    for g in [made, *program.made_functions()]:
+        check(g)
+    return made, program, varied, defaults
+
+
+@pytest.mark.parametrize("case", EACH)
+def test_the_pullback_is_that_of_the_tape(case):
+    """`run(reverse(core)) = vjp(f)`, and what f leaves in its arguments is there at the end as it was before."""
+    made, program, varied, defaults = pullback(case.function, case.arguments(), len(case.primals))
+    y, pull = dr.vjp(twin(case.function), *twin(case.arguments()))
+    ct = direction(y, seed=1)
+    cts = pull(ct)
+    args = case.arguments()
+    real = iter(flatten_leaves(case.primals)[0])
+    shadows = [np.zeros_like(x) for v, x in zip(varied, real, strict=True) if is_array(v)]
+    _, back = program.run(made, (*args, *defaults, *shadows, *flatten_leaves(ct)[0]))
+    arrays, numbers = iter(shadows), iter(back)
+    found = [next(arrays) if is_array(x) else next(numbers) for x in varied]
+    single = any(getattr(x, "dtype", None) == np.float32 for x in flatten_leaves((args, y))[0]) or "32" in case.name
+    tolerance = 1e-5 if single else 1e-11  # seven digits of a float32, of which rounding leaves five
+    expected = np.array(flat(cts[: len(case.primals)]), dtype=float)
+    found = np.array([x for part in found for x in np.ravel(part)], dtype=float)
+    assert_same(found, expected, rtol=tolerance, floor=tolerance * max(1.0, np.abs(expected).max(initial=0.0)))
+
+
+@njit
+def powers(x, n):
+    y = 1.0
+    for _ in range(n):
+        y = y * x
+    return y
+
+
+def test_what_is_recorded_is_taken():
+    """The text of a pullback, as people read it."""
+    made, _, _, _ = pullback(powers, (1.3, 5), 1)
+    assert show(made) == SHOWN
+
+
+SHOWN = """\
+def powers_pullback(x: float64, n: int64, ct_0: float64):
+    y: float64 = 1.0
+    room for 1 numbers a round of range(0, n, 1)
+    for u: int64 in range(0, n, 1):
+        y_1: float64 = y
+        y = mul(y, x)
+        push y_1
+    result: float64 = y
+    d_y: float64 = ct_0
+    d_x: float64 = 0.0
+    _1: int64 = (n - 1)
+    for u in range(_1, -1, -1):
+        pop y_1
+        _2: float64 = mul(y_1, d_y)
+        d_x = add(d_x, _2)
+        d_y = mul(x, d_y)
+    return (result, (d_x,))
+"""
