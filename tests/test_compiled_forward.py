@@ -411,16 +411,6 @@ def fresh_after(f, a, *rest):
     return a
 
 
-def test_derivatives_of_derivatives_are_refused():
-    for nested in (
-        lambda: dr.jacobian(dr.grad(loop)),
-        lambda: dr.grad(dr.jacfwd(loop)),
-        lambda: dr.jacfwd(dr.jacfwd(loop)),
-    ):
-        with pytest.raises(UnsupportedError, match="py_func"):
-            nested()(0.5, 3)
-
-
 # The source
 
 

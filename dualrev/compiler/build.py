@@ -173,7 +173,7 @@ class Derivative(_CPUDispatcher):
         """The top function of the module that is emitted for these types, or was at some time."""
         f, transform, argnums = self.derivative_of
         name, module, digest, obstacle = self.py_func.__name__, None, "", ""
-        folder = folder_for(f)
+        folder = folder_for(self._function(args)[0])
         if folder is not None:
             digest, obstacle = fingerprint(f, transform, argnums, args)
             folder = None if obstacle else folder

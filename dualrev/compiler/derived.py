@@ -62,5 +62,7 @@ def expanded(
     core = module.typed(f, e)
     made = derivative_in_core(module.forward, transform, core, numbers, several, kinds, module.asks_for_layout(e))
     origin = replace(e, lowered=replace(e.lowered, source=source))
-    made = replace(made, checked=is_checked(derivative), origin=replace(core.origin, dispatcher=derivative, expanded=origin))
+    made = replace(
+        made, checked=is_checked(derivative), origin=replace(core.origin, dispatcher=derivative, expanded=origin)
+    )
     return module.untyped(made)

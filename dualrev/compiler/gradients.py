@@ -54,9 +54,9 @@ def gradient_sweeps(
         body = [Code(f"{made} = {call}", 0), Code(f"return {', '.join(results)}", 0)]
         module.function(names.forward, [*inputs, *shadows.values()], f"The gradient of {g.of.name}.", body, e, f)
     cotangent = {k: module.names.shared(f"d_result_{k}") for k in (*arrays, *scalars)}
-    chosen = [x for k in g.numbers for x in terms.leaves(g.of.parameters[k]) if carries(x)]
+    chosen = [x for k in g.numbers for x in terms.leaves(g.of.parameters[k])]
     order = [x for p in g.of.parameters for x in terms.leaves(p)]
-    slope = module.forward.slope(g.of, chosen)
+    slope = module.forward.slope(g.of, [x for x in chosen if carries(x)])
     flat = replace(slope, parameters=(*order, *slope.parameters[len(g.of.parameters) :]))
     symbol = terms.Symbol(f"grad_{slope.name}")
     flagged = [k for k, flag in enumerate(flags) if flag]
@@ -65,7 +65,7 @@ def gradient_sweeps(
     place = {x: k for k, x in enumerate(chosen)}
     direction = []
     for x in order:  # the cotangents of the gradient, as the directions of the slope
-        if x in place:
+        if x in place and carries(x):
             zero = f"np.zeros_like({text_of[x]})" if is_array(x.type) else "0.0"
             direction.append(cotangent.get(place[x], zero))
     made = module.names.fresh("made")
@@ -86,7 +86,7 @@ def gradient_sweeps(
 
 
 def _paths(tree: Any) -> list[str]:
-    """Where the numbers and arrays of a result are."""
+    """Where the leaves of a result are."""
     if isinstance(tree, Node):
         return [f"[{k}]{path}" for k, part in enumerate(tree.parts) for path in _paths(part)]
-    return [""] if isinstance(tree, str) else []
+    return [""]

@@ -211,9 +211,7 @@ class _Module:
     def source(self, f: Any) -> Source:
         """The source of a numba function."""
         if id(f) not in self.sources:
-            self.sources[id(f)] = (
-                derived.source_of(f, self.source(f.derivative_of[0])) if is_derivative(f) else read(f)
-            )
+            self.sources[id(f)] = derived.source_of(f, self.source(f.derivative_of[0])) if is_derivative(f) else read(f)
         return self.sources[id(f)]
 
     def expanded(
@@ -312,7 +310,7 @@ class _Module:
     def effects(self, s: Call, e: Expanded) -> Effects:
         """What a Call does to memory; for recursive functions, the least fixed point."""
         if self.gradient_of(s) is not None:
-            return Effects([False] * sum(len(leaves(a)) for a in s.args), [[] for _ in leaves(s.result)])
+            return Effects([False] * sum(len(leaves(a)) for a in s.args), [[] for _ in s.targets])
         key, callee = self.callee(s, e)
         if key in self.settled:
             return self.effects_of[key]
@@ -574,10 +572,16 @@ class _Module:
             return
         e = self.untyped(made)
         code, result = plain(e, lambda s: self.effects(s, e), is_checked(f))
-        body = [*self.guard(self.program.is_recursive(value.symbol), e), *code]
+        body = self.guard(self.program.is_recursive(value.symbol), e)
+        for x, tree in zip(e.lowered.parameters, e.parameters, strict=True):
+            if isinstance(tree, Node):
+                self.unpack(x, tree, body)
+        body += code
         body.append(Code(f"return {syntax.text(result)}", 0))
         doc = f"{e.lowered.source.tree.name}, and the tangents of its results."
-        self.function(name, list(e.parameters), doc, body, e, f)
+        if not made.name.endswith("_tangent"):
+            doc = f"{made.name}, as derivatives call it."
+        self.function(name, e.lowered.parameters, doc, body, e, f)
 
     # The function itself
 
