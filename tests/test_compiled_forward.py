@@ -11,7 +11,7 @@ from oracle import assert_same, differences, direction, flat, inner, jacobian, r
 import dualrev as dr
 from dualrev.compiler.api import derivative_source
 from dualrev.copies import copied
-from dualrev.errors import ArgumentError, ArgumentNumberError, OutputError, TangentError, UnsupportedError
+from dualrev.errors import ArgumentError, ArgumentNumberError, OutputError, TangentError
 
 
 class Ball(NamedTuple):

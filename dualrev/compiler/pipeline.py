@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import numba
 from numba.core import types
 
-from dualrev.compiler import derived, directions, syntax
+from dualrev.compiler import derived, directions, jacobians, syntax
 from dualrev.compiler.activity import Classes
 from dualrev.compiler.analyses.activity import carries
 from dualrev.compiler.analyses.memory import Memory
@@ -42,7 +42,7 @@ from dualrev.compiler.reverse import Reverse
 from dualrev.compiler.simplify import simplify
 from dualrev.compiler.source import Source, Static, describe, read
 from dualrev.compiler.tidy import tidy
-from dualrev.compiler.transforms.derivatives import Refused
+from dualrev.compiler.transforms.derivatives import RefusedError
 from dualrev.compiler.transforms.forward import Forward
 from dualrev.compiler.types import infer
 from dualrev.compiler.zeros import NOTHING, Known
@@ -296,10 +296,10 @@ class _Module:
             if isinstance(s, Call) and is_derivative(s.function.value):
                 try:
                     self.callee(s, e)
-                except Refused as refused:
+                except RefusedError as refused:
                     self.refuse_derivative(e.lowered.source, s.line, s.function.value, refused)
 
-    def refuse_derivative(self, source: Source, line: int, derivative: Any, refused: Refused) -> NoReturn:
+    def refuse_derivative(self, source: Source, line: int, derivative: Any, refused: RefusedError) -> NoReturn:
         """UnsupportedError for a derivative that has no derivatives itself."""
         f, transform, _ = derivative.derivative_of
         what = f"a derivative of the {transform} of {describe(f.py_func)}"
@@ -596,7 +596,7 @@ class _Module:
                 functions[name] = Static(kind.dispatcher, (("arg", k),))
         try:
             return self.expanded(self.f, argtypes, (), functions)
-        except Refused as refused:
+        except RefusedError as refused:
             source = self.source(self.f)
             self.refuse_derivative(source, source.tree.lineno, self.f, refused)
 
@@ -605,6 +605,8 @@ class _Module:
         count = len([*args.posonlyargs, *args.args, *args.kwonlyargs])
         if transform in directions.TRANSFORMS:
             return directions.root(self, transform, argnums, argtypes, count)
+        if transform in jacobians.TRANSFORMS:
+            return jacobians.root(self, transform, argnums, argtypes[:count])
         e = self.entered(argtypes[:count])
         name = self.names.fresh(f"{transform}_{e.lowered.source.tree.name}")
         doc = self.entry(name, transform, argnums, self.f, e, argtypes[:count], e.lowered.source.tree.name)
@@ -619,11 +621,9 @@ class _Module:
         """
         source = e.lowered.source
         tree = source.tree
-        chosen = self.chosen(transform, argnums, e, primals)
+        chosen, pulls = self.chosen(transform, argnums, e, primals), transform in ("vjp", "pull")
         varied = {x for k in chosen for x in leaves(e.parameters[k]) if self.differentiable(x, e)}
-        r = self.reverse_of(
-            f, e, varied, {}, set(), joint=True, known=NOTHING if transform == "vjp" else Known((True,))
-        )
+        r = self.reverse_of(f, e, varied, {}, set(), joint=True, known=NOTHING if pulls else Known((True,)))
         shared = self.names.shared
         body: list[Any] = []
         if transform in ("grad", "value_and_grad"):
@@ -664,7 +664,7 @@ class _Module:
             body.append(Code(f"{final}[...] = {kept[x]}", 0))
         results = {}
         for j, x in enumerate(r.result_leaves):
-            if isinstance(x, str):
+            if isinstance(x, str) and transform != "pull":
                 results[x] = shared(f"result_{j}")
                 key = r.classes.find(x) if is_array(e.types.get(x)) else None
                 copied = key is not None and key in {*r.restored, *r.parameter_classes, *r.held_classes}
@@ -673,7 +673,7 @@ class _Module:
                 else:
                     body.append(Assign(ast.Name(results[x]), ast.Name(x), 0))
         body.append(Code("# the reverse sweep", 0))
-        if transform == "vjp":
+        if pulls:
             self.unpack_cotangent(r, e, body)
         body += r.reverse()
         for x, final in finals.items():
@@ -684,8 +684,8 @@ class _Module:
         else:
             gradient = ast.Tuple(gradients, ast.Load())
         value = r.tree(e.result, lambda x: ast.Name(results[x]) if x in results else syntax.atom(x))
-        returned = gradient if transform == "grad" else ast.Tuple([value, gradient], ast.Load())
-        given = [*e.lowered.parameters, *(["ct"] if transform == "vjp" else [])]
+        returned = gradient if transform in ("grad", "pull") else ast.Tuple([value, gradient], ast.Load())
+        given = [*e.lowered.parameters, *(["ct"] if pulls else [])]
         doc = self.describe(transform, argnums, called)
         values = {*results.values(), *(r.cotangent(x) for x in r.leaves if r.is_scalar(x))}
         leaves_of = [x for k in chosen for x in leaves(e.parameters[k])]
@@ -714,6 +714,8 @@ class _Module:
     def describe(self, transform: str, argnums: Any, name: str) -> str:
         if transform == "grad":
             return f"The gradient of {name} with respect to argument {argnums}."
+        if transform == "pull":
+            return f"The cotangents of the arguments of {name} for the cotangent ct of its value."
         if transform == "value_and_grad":
             return f"The value of {name}, and its gradient with respect to argument {argnums}."
         if transform == "vjp":

@@ -2,8 +2,8 @@
 
     grad(x)         the gradient (program.py)                    value_and_grad(x)    a call of f, and the gradient
     hvp(x, t)       the gradient of the slope of f in the direction t
-    jvp(x, t)       f with tangents (forward.py)                 vjp(x, c)    f, and the gradient of the sum of c * f(x)
-    hessian(x)      hvp for all unit vectors, in a loop          jacfwd(x), jacrev(x), jacobian(x)    jvp for all of them
+    jvp(x, t)       f with tangents (forward.py)                 vjp(x, c)    f, and the gradient of the sum of c * f
+    hessian(x)      hvp for all unit vectors, in a loop          jacfwd(x), jacrev(x), jacobian(x)    jvp for all
 
 So whatever asks for the derivative of a derivative, in either mode, finds gradients and what forward mode has made.
 """
@@ -45,13 +45,13 @@ from dualrev.compiler.transforms.forward import Forward
 from dualrev.compiler.transforms.writing import ZERO, Writer
 from dualrev.errors import CotangentError, TangentError
 
-__all__ = ["Refused", "derivative_in_core"]
+__all__ = ["RefusedError", "derivative_in_core"]
 
 _ONE = Constant(1.0, types.float64)
 _NONE = Constant(None, types.none)
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """Why there is no such function, and what to write instead."""
 
     def __init__(self, why: str, instead: str) -> None:
@@ -73,12 +73,12 @@ def derivative_in_core(
     kinds are the types of tangents or cotangents, which are parameters, too; `strided` says that their strides matter.
     """
     if forward.memory.writes(f):
-        raise Refused("the function changes its arguments", "a function of a copy")
+        raise RefusedError("the function changes its arguments", "a function of a copy")
     made = _Derivative(forward, f, numbers, several, strided)
     work: dict[str, Callable[[], tuple[tuple[Tree, ...], Tree]]] = {
         "grad": lambda: (f.parameters, made.gradient(made.of(f), f.parameters)),
         "value_and_grad": made.value_and_gradient,
-        "hvp": lambda: made.product(kinds[0]),
+        "hvp": lambda: made.hessian_product(kinds[0]),
         "jvp": lambda: made.tangent(kinds),
         "vjp": lambda: made.cotangents(kinds[0]),
         "hessian": lambda: (f.parameters, made.hessian()),
@@ -107,7 +107,7 @@ class _Derivative(Writer):
         self.write(Call(targets, self.symbols[function], args, result, 0))
         return result
 
-    def value(self) -> Tree:
+    def run(self) -> Tree:
         """The value of f."""
         return self.call(self.f, self.f.parameters, _renewed(self.f.result))
 
@@ -142,10 +142,10 @@ class _Derivative(Writer):
     # Derivatives in a direction
 
     def value_and_gradient(self) -> tuple[tuple[Tree, ...], Tree]:
-        y = self.value()
+        y = self.run()
         return self.f.parameters, Node((y, self.gradient(self.of(self.f), self.f.parameters)))
 
-    def product(self, kind: Any) -> tuple[tuple[Tree, ...], Tree]:
+    def hessian_product(self, kind: Any) -> tuple[tuple[Tree, ...], Tree]:
         """The product of the Hessian and a tangent, which comes after the first argument."""
         first, *rest = self.f.parameters
         given = _given(first, kind)
@@ -165,11 +165,11 @@ class _Derivative(Writer):
     def cotangents(self, kind: Any) -> tuple[tuple[Tree, ...], Tree]:
         """The value, and the cotangents of the arguments."""
         given = _given(self.f.result, kind)
-        y = self.value()
+        y = self.run()
         cts = tuple(self.read(y, given, kind, CotangentError))
         inner = _Derivative(self.forward, self.f, self.numbers, True, self.strided)
         inner.symbols = self.symbols
-        again = inner.value()
+        again = inner.run()
         weights = [Var("_", x.type) for x in cts]
         total = inner.inner([x for x in leaves(again) if carries(x)], weights)
         parameters = (*self.f.parameters, *weights)
@@ -228,7 +228,7 @@ class _Derivative(Writer):
     def array(self, x: Var, given: Var) -> Var:
         """A new array like x with the elements of another one, which has to have its shape."""
         if self.strided and x.type.layout == "A":
-            raise Refused("it asks whether an array is contiguous", "np.ascontiguousarray(x)")
+            raise RefusedError("it asks whether an array is contiguous", "np.ascontiguousarray(x)")
         target, checked = Var("_", _contiguous(x.type)), Var("_", given.type)
         self.write(Make(target, Applied("np.zeros_like", (x,)), 0))
         self.write(View(checked, given, Applied("runtime.tangent", (x, given)), 0))
@@ -254,7 +254,7 @@ class _Derivative(Writer):
         def column(directions: tuple[Atom, ...]) -> Tree:
             return self.call(slope, (*self.f.parameters, *directions), _renewed(slope.result))
 
-        return self.matrix(self.value(), column)
+        return self.matrix(self.run(), column)
 
     def matrix(self, rows: Tree, column: Callable[[tuple[Atom, ...]], Tree]) -> Tree:
         """The derivatives of what has the structure `rows`; `column` writes those in a direction."""
@@ -262,7 +262,7 @@ class _Derivative(Writer):
         directions = {x: Var("_", _contiguous(x.type) if is_array(x) else types.float64) for x in self.inputs}
         for x, t in directions.items():
             if self.strided and is_array(x) and x.type.layout == "A":
-                raise Refused("it asks whether an array is contiguous", "np.ascontiguousarray(x)")
+                raise RefusedError("it asks whether an array is contiguous", "np.ascontiguousarray(x)")
             self.write(Make(t, Applied("np.zeros_like", (x,)), 0) if is_array(x) else Copy(t, ZERO, 0))
         blocks = {(y, x): self.block(y, x) for y in found for x in self.inputs}
         for x, t in directions.items():
