@@ -9,7 +9,7 @@ namedtuples, dataclasses and classes registered with `register_node`. Cotangents
 shapes and the dtypes of what they belong to, and None in place of everything discrete (ints, strings, None, ...).
 
 A function that numba.njit compiles has compiled derivatives (dualrev.compiler, docs/numba.md), unless an engine is
-given: of first and second order, without has_aux. UnsupportedError (a TypeError) for what the compiler does not know.
+given: of any order, without has_aux. UnsupportedError (a TypeError) for what the compiler does not know.
 """
 
 from __future__ import annotations

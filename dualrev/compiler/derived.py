@@ -56,7 +56,7 @@ def expanded(
         numbers, several = tuple(real), True
     else:
         numbers = tuple(module.chosen("grad", argnums, e, primals))
-    if transform in ("grad", "value_and_grad", "hvp", "hessian"):
+    if transform in ("grad", "value_and_grad", "product", "hvp", "hessian"):
         module.check_scalar(e)
     kinds = tuple(t for k, t in enumerate(argtypes) if k not in places)
     core = module.typed(f, e)

@@ -65,7 +65,8 @@ def derivative_source(
     """The Python source of the compiled derivative of a numba function, for arguments of these types.
 
     The source is a module: the derivative itself, and for each function that f calls its forward and reverse sweeps.
-    transform is "value_and_grad", "grad", "vjp", "jvp", "hvp", "hessian" or "jacfwd"; argnums is as in `dualrev.grad`.
+    transform is "value_and_grad", "grad", "vjp", "jvp", "hvp", "hessian", "jacfwd", "jacrev" or "jacobian"; argnums is
+    as in `dualrev.grad`.
     stage="expanded" shows instead what the compiler differentiates: f as scalar operations, loops and stores, with the
     type of every variable; stage="forward" the same with tangents.
     Raises UnsupportedError (a TypeError) for what the compiler refuses, and if f is no numba function; ValueError for

@@ -78,7 +78,8 @@ def derivative_in_core(
     work: dict[str, Callable[[], tuple[tuple[Tree, ...], Tree]]] = {
         "grad": lambda: (f.parameters, made.gradient(made.of(f), f.parameters)),
         "value_and_grad": made.value_and_gradient,
-        "hvp": lambda: made.hessian_product(kinds[0]),
+        "product": lambda: made.products(kinds),
+        "hvp": lambda: made.hessian_product(kinds),
         "jvp": lambda: made.tangent(kinds),
         "vjp": lambda: made.cotangents(kinds[0]),
         "hessian": lambda: (f.parameters, made.hessian()),
@@ -145,12 +146,20 @@ class _Derivative(Writer):
         y = self.run()
         return self.f.parameters, Node((y, self.gradient(self.of(self.f), self.f.parameters)))
 
-    def hessian_product(self, kind: Any) -> tuple[tuple[Tree, ...], Tree]:
-        """The product of the Hessian and a tangent, which comes after the first argument."""
-        first, *rest = self.f.parameters
-        given = _given(first, kind)
-        directions = tuple(self.read(first, given, kind, TangentError))
-        made = self.gradient(self.of(self.forward.slope(self.f, self.ordered)), (*self.f.parameters, *directions))
+    def products(self, kinds: tuple[Any, ...]) -> tuple[tuple[Tree, ...], Tree]:
+        """The product of the Hessian and tangents for the chosen arguments, which are the last parameters."""
+        parameters = self.f.parameters
+        given = [_given(parameters[k], kind) for k, kind in zip(self.numbers, kinds, strict=True)]
+        read: dict[int, tuple[Var, ...]] = {}
+        for k, t, kind in zip(self.numbers, given, kinds, strict=True):
+            read[k] = tuple(self.read(parameters[k], t, kind, TangentError))
+        directions = tuple(t for k in sorted(self.numbers) for t in read[k])
+        slope = self.forward.slope(self.f, self.ordered)
+        return (*parameters, *given), self.gradient(self.of(slope), (*parameters, *directions))
+
+    def hessian_product(self, kinds: tuple[Any, ...]) -> tuple[tuple[Tree, ...], Tree]:
+        """The same for the first argument, with the tangent after it."""
+        (first, *rest, given), made = self.products(kinds)
         return (first, given, *rest), made
 
     def tangent(self, kinds: tuple[Any, ...]) -> tuple[tuple[Tree, ...], Tree]:
