@@ -9,7 +9,7 @@ namedtuples, dataclasses and classes registered with `register_node`. Cotangents
 shapes and the dtypes of what they belong to, and None in place of everything discrete (ints, strings, None, ...).
 
 A function that numba.njit compiles has compiled derivatives (dualrev.compiler, docs/numba.md), unless an engine is
-given: of first and second order, without has_aux. UnsupportedError (a TypeError) for what the compiler does not know.
+given: of any order, without has_aux. UnsupportedError (a TypeError) for what the compiler does not know.
 """
 
 from __future__ import annotations
@@ -156,12 +156,14 @@ def jacrev(
     """The Jacobian of f, row by row in reverse mode: best where f has fewer results than arguments.
 
     It has the structure of f's value, with the structure of the argument in place of each leaf: a leaf of shape s by a
-    leaf of shape t is an array of shape s + t, or a float where both are scalars. Of a numba function, each row is a
-    call of its compiled pullback.
+    leaf of shape t is an array of shape s + t, or a float where both are scalars. That of a numba function is a numba
+    dispatcher.
 
     >>> jacrev(lambda x: [x[0] * x[1], x[0]])([2.0, 3.0])
     [[3.0, 2.0], [1.0, 0.0]]
     """
+    if is_compiled(f, has_aux, engine):
+        return compiled().directional(f, "jacrev", argnums)
     return Transformed(_jacobian, f, argnums=argnums, has_aux=has_aux, engine=engine, mode="rev")
 
 
@@ -170,7 +172,7 @@ def jacfwd(
 ) -> Callable[..., Any]:
     """The Jacobian of f, column by column in forward mode: best where f has fewer arguments than results.
 
-    That of a numba function is a numba dispatcher, which makes the columns one after another in compiled code.
+    That of a numba function is a numba dispatcher, which makes several columns at a time in compiled code.
 
     >>> jacfwd(lambda x: np.array([x, x * x]))(3.0)
     array([1., 6.])
@@ -183,12 +185,16 @@ def jacfwd(
 def jacobian(
     f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, engine: Any = None
 ) -> Callable[..., Any]:
-    """The Jacobian of f, by rows or by columns, whichever is fewer: see `jacrev`. It is compiled for numba functions.
+    """The Jacobian of f, by rows or by columns, whichever is fewer: see `jacrev`.
+
+    That of a numba function is a numba dispatcher.
 
     >>> jacobian(lambda x: x * x[0])(np.array([2.0, 3.0]))
     array([[4., 0.],
            [3., 2.]])
     """
+    if is_compiled(f, has_aux, engine):
+        return compiled().directional(f, "jacobian", argnums)
     return Transformed(_jacobian, f, argnums=argnums, has_aux=has_aux, engine=engine, mode=None)
 
 
@@ -386,19 +392,12 @@ def _jacobian(
     engine: Any,
     mode: str | None,
 ) -> Any:
-    if is_compiled(f, has_aux, engine):
-        numbers = _numbers(argnums, args)
-        chosen, aux = tuple(args[k] for k in numbers), None
-        y, derivative = compiled().linearize(f, args, kwargs, numbers)
-    else:
-        function, chosen = choose(f, argnums, args, kwargs)
-        y, derivative, aux = linearize(function, chosen, has_aux, engine, (f, args, kwargs))
+    function, chosen = choose(f, argnums, args, kwargs)
+    y, derivative, aux = linearize(function, chosen, has_aux, engine, (f, args, kwargs))
     outputs, output = flatten_leaves(y)
     inputs, structure = flatten_leaves(chosen)
     if mode is None:
         mode = "rev" if sum(map(_size, outputs)) <= sum(map(_size, inputs)) else "fwd"
-    if mode == "fwd" and is_compiled(f, has_aux, engine):
-        return derivative.columns(argnums)
     if mode == "rev":
         rows = [flatten_leaves(derivative.pull(ct))[0] for ct in _basis(outputs, output)]
         blocks = _blocks(outputs, inputs, rows)

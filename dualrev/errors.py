@@ -196,6 +196,14 @@ class CotangentError(DualrevError, ValueError):
             " an array of the same shape for an array, None for every discrete value."
         )
 
+    @classmethod
+    def of(cls, kind: str, expected: str) -> CotangentError:
+        """The same for a cotangent of a numba type."""
+        text = f"a cotangent of numba type {kind} was given where the function's value has {expected}."
+        error = _again(cls, text)
+        assert isinstance(error, CotangentError)
+        return error
+
 
 class TangentError(DualrevError, ValueError):
     """A tangent does not have the structure of the primals."""

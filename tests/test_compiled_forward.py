@@ -11,7 +11,7 @@ from oracle import assert_same, differences, direction, flat, inner, jacobian, r
 import dualrev as dr
 from dualrev.compiler.api import derivative_source
 from dualrev.copies import copied
-from dualrev.errors import ArgumentError, ArgumentNumberError, OutputError, TangentError, UnsupportedError
+from dualrev.errors import ArgumentError, ArgumentNumberError, OutputError, TangentError
 
 
 class Ball(NamedTuple):
@@ -409,16 +409,6 @@ def fresh_after(f, a, *rest):
     a = a.copy()
     f(a, *rest)
     return a
-
-
-def test_derivatives_of_derivatives_are_refused():
-    for nested in (
-        lambda: dr.jacobian(dr.grad(loop)),
-        lambda: dr.grad(dr.jacfwd(loop)),
-        lambda: dr.jacfwd(dr.jacfwd(loop)),
-    ):
-        with pytest.raises(UnsupportedError, match="py_func"):
-            nested()(0.5, 3)
 
 
 # The source

@@ -17,7 +17,7 @@ from scipy.optimize import least_squares, minimize
 import dualrev as dr
 from dualrev.compiler.build import derivative
 from dualrev.compiler.checked import Checked
-from dualrev.errors import ArgumentError, OutputError, ScalarError, TangentError, UnsupportedError
+from dualrev.errors import ArgumentError, OutputError, ScalarError, TangentError
 
 #: Of a kink, or where the first derivative is infinite, the second one is a matter of taste.
 APART = {"kinks.an_infinite_slope"}
@@ -232,9 +232,6 @@ def test_errors():
     for transform in (dr.hessian, lambda f: lambda x: dr.hvp(f)(x, x)):
         with pytest.raises(ScalarError):
             transform(several)(2.0)
-    for nested in (lambda: dr.jacobian(dr.grad(rosenbrock)), lambda: dr.hessian(dr.grad(rosenbrock))):
-        with pytest.raises(UnsupportedError, match=r"dr\.hessian\(f\) and dr\.hvp\(f\)"):
-            nested()(X)
 
 
 def test_a_checking_run_compares_what_is_left_of_the_arguments():
@@ -438,28 +435,3 @@ def test_a_value_that_goes_to_an_argument_of_its_call():
     assert found[0] == repeated(0.9, 0.8)
     assert_same(np.array(flat(found)), np.array(flat(expected)), rtol=1e-13)
     assert dr.jvp(repeated, (0.9, 0.8), (1.0, 0.5))[1] == pytest.approx(found[1][0] + 0.5 * found[1][1], rel=1e-13)
-
-
-def test_what_is_not_known_of_derivatives_that_are_called():
-    product, writing, parts = dr.hvp(rosenbrock), dr.grad(overwrites), dr.grad(model)
-
-    @njit
-    def with_product(x):
-        return np.sum(product(x, x))
-
-    @njit
-    def changes(x):
-        return np.sum(writing(x, 0.5))
-
-    @njit
-    def of_a_part(m):
-        return parts(m, 0.5).bias
-
-    m = Model(np.ones((2, 3)), 0.5, 2)
-    for f, x, why in (
-        (with_product, X, "it knows gradients"),
-        (changes, X, "changes its arguments"),
-        (of_a_part, m, "is None"),
-    ):
-        with pytest.raises(UnsupportedError, match=why):
-            dr.grad(f)(x)

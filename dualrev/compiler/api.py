@@ -39,13 +39,17 @@ __all__ = [
 ]
 
 
+#: The derivatives with the arguments of the function, defaults included.
+_LIKE_F = ("grad", "value_and_grad", "hessian", "jacfwd", "jacrev", "jacobian")
+
+
 def gradient(f: Any, transform: str, argnums: int | Sequence[int]) -> Derivative:
     """The numba dispatcher for `grad` and `value_and_grad` of a numba function."""
     return derivative(f, transform, _numbers(f, argnums))
 
 
 def directional(f: Any, transform: str, argnums: int | Sequence[int]) -> Derivative:
-    """The numba dispatcher for `hvp`, `hessian` and `jacfwd` of a numba function."""
+    """The numba dispatcher for `hvp`, `hessian`, `jacfwd`, `jacrev` and `jacobian` of a numba function."""
     return derivative(f, transform, _numbers(f, argnums))
 
 
@@ -139,10 +143,6 @@ class Linear:
         assert isinstance(made, tuple)
         return made
 
-    def columns(self, argnums: int | Sequence[int]) -> Any:
-        """The Jacobian with respect to these arguments, column by column."""
-        return derivative(self._f, "jacfwd", _numbers(self._f, argnums))(*copied(self._args))
-
     def push(self, *tangents: Any) -> Any:
         """A tangent of the value, from a tangent for every chosen argument."""
         given = self._structure.cotangent_leaves(self._structure.read_leaves(tangents, TangentError))
@@ -198,10 +198,8 @@ def derivative_source(
     """See lift.py."""
     if not is_numba_function(f):
         raise UnsupportedError.at(describe(f), "derivative_source", "this is no numba function", "@njit above it")
-    if transform not in ("grad", "value_and_grad", "vjp", "jvp", "hvp", "hessian", "jacfwd"):
-        raise ValueError(
-            f"transform is 'grad', 'value_and_grad', 'vjp', 'jvp', 'hvp', 'hessian' or 'jacfwd', and not {transform!r}"
-        )
+    if transform not in (*_LIKE_F, "vjp", "jvp", "hvp"):
+        raise ValueError(f"transform is one of {', '.join(_LIKE_F)}, vjp, jvp and hvp, and not {transform!r}")
     if stage not in ("emitted", "expanded", "forward"):
         raise ValueError(f"stage is 'emitted', 'expanded' or 'forward', and not {stage!r}")
     numbers = _numbers(f, argnums)
@@ -213,7 +211,7 @@ def derivative_source(
         return show(core) if stage == "expanded" else show_forward(core, program)
     if transform == "hvp":
         kinds.insert(1, kinds[0])
-    if transform in ("grad", "value_and_grad", "hvp", "hessian", "jacfwd"):
+    if transform in (*_LIKE_F, "hvp"):
         kinds += [types.Omitted(x) for x in defaults]
     else:
         kinds += map(numba.typeof, defaults)

@@ -55,17 +55,17 @@ _TAPES = {  # what the placeholders do: the same by the tape, for the curious wh
     "product": "gradient = lambda {chosen}: dualrev.grad(function, argnums)({primals})\n"
     "    return dualrev.jvp(gradient, ({chosen},), ({others},))[1]",
     "hessian": "return dualrev.hessian(function, argnums)({all})",
-    "jacfwd": "return dualrev.jacfwd(function, argnums)({all})",
+    **{x: f"return dualrev.{x}(function, argnums)({{all}})" for x in ("jacfwd", "jacrev", "jacobian")},
 }
 
 
 def derivative(f: Any, transform: str, argnums: Any = 0, kind: Any = None) -> Derivative:
     """The derivative of a numba function, as a numba function; one and the same object whenever it is asked for.
 
-    transform is "grad", "value_and_grad", "hessian" or "jacfwd", with the arguments of f; "vjp", with those and a
-    cotangent; "jvp", with those and as many tangents; "product", with those and a tangent for each chosen one; or
-    "hvp", with a tangent after the first one. argnums is an int or a tuple of ints. Nothing is compiled before the
-    first call, and errors (dualrev.errors) come then. `kind` is the class: Derivative, or one that compares
+    transform is "grad", "value_and_grad", "hessian", "jacfwd", "jacrev" or "jacobian", with the arguments of f; "vjp",
+    with those and a cotangent; "jvp", with those and as many tangents; "product", with those and a tangent for each
+    chosen one; or "hvp", with a tangent after the first one. argnums is an int or a tuple of ints. Nothing is compiled
+    before the first call, and errors (dualrev.errors) come then. `kind` is the class: Derivative, or one that compares
     (checked.py) if the environment has DUALREV_CHECK=1.
     """
     if kind is None:
@@ -173,7 +173,7 @@ class Derivative(_CPUDispatcher):
         """The top function of the module that is emitted for these types, or was at some time."""
         f, transform, argnums = self.derivative_of
         name, module, digest, obstacle = self.py_func.__name__, None, "", ""
-        folder = folder_for(f)
+        folder = folder_for(self._function(args)[0])
         if folder is not None:
             digest, obstacle = fingerprint(f, transform, argnums, args)
             folder = None if obstacle else folder

@@ -14,7 +14,7 @@ from dualrev.compiler.core import leaves
 from dualrev.compiler.expand import Expanded
 from dualrev.compiler.options import alike, is_checked
 from dualrev.compiler.source import Source, Static
-from dualrev.compiler.transforms.derivatives import Refused, derivative_in_core
+from dualrev.compiler.transforms.derivatives import RefusedError, derivative_in_core
 
 if TYPE_CHECKING:
     from dualrev.compiler.pipeline import Module
@@ -32,7 +32,7 @@ def source_of(derivative: Any, of: Source) -> Source:
     tree = ast.parse(text).body[0]
     assert isinstance(tree, ast.FunctionDef)
     for node in ast.walk(tree):
-        if hasattr(node, "lineno"):
+        if isinstance(node, (ast.stmt, ast.arg)):
             node.lineno = node.end_lineno = of.tree.lineno
     return replace(of, dispatcher=derivative, tree=tree)
 
@@ -40,10 +40,10 @@ def source_of(derivative: Any, of: Source) -> Source:
 def expanded(
     module: Module, derivative: Any, argtypes: tuple[Any, ...], path: tuple[Any, ...], functions: dict[str, Static]
 ) -> Expanded:
-    """A derivative for these types of arguments; Refused if it has no derivatives itself."""
+    """A derivative for these types of arguments; RefusedError if it has no derivatives itself."""
     f, transform, argnums = derivative.derivative_of
     if not all(map(alike, derivative._declared(argtypes), argtypes)):
-        raise Refused("numba converts its arguments to those of a declared signature", "arguments of these types")
+        raise RefusedError("numba converts its arguments to those of a declared signature", "arguments of these types")
     source = module.source(derivative)
     names, own = ([a.arg for a in module.source(g).tree.args.args] for g in (derivative, f))
     places = derivative._places
@@ -56,11 +56,13 @@ def expanded(
         numbers, several = tuple(real), True
     else:
         numbers = tuple(module.chosen("grad", argnums, e, primals))
-    if transform in ("grad", "value_and_grad", "hvp", "hessian"):
+    if transform in ("grad", "value_and_grad", "product", "hvp", "hessian"):
         module.check_scalar(e)
     kinds = tuple(t for k, t in enumerate(argtypes) if k not in places)
     core = module.typed(f, e)
     made = derivative_in_core(module.forward, transform, core, numbers, several, kinds, module.asks_for_layout(core))
     origin = replace(e, lowered=replace(e.lowered, source=source))
-    made = replace(made, checked=is_checked(derivative), origin=replace(core.origin, dispatcher=derivative, expanded=origin))
+    made = replace(
+        made, checked=is_checked(derivative), origin=replace(core.origin, dispatcher=derivative, expanded=origin)
+    )
     return module.untyped(made)

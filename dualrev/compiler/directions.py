@@ -4,7 +4,6 @@
     product_f(x, y, t_x)        the gradient of the tangent: the Hessian of f times t_x     reverse mode of forward mode
     hvp_f(x, t_x, y)            the same, with the tangent after the first argument
     hessian_f(x, y)             the products with all unit vectors
-    jacfwd_f(x, y)              the tangents in the directions of all unit vectors
 
 The gradient of a tangent is that of a function which forward mode has made (transforms/forward.py): no tape of a tape
 is needed.
@@ -26,14 +25,25 @@ from dualrev.compiler.expand import Expanded, is_array, is_real, is_real_array
 from dualrev.compiler.options import is_checked
 from dualrev.compiler.plain import Plain
 from dualrev.compiler.plan import changed
-from dualrev.errors import OutputError, TangentError
+from dualrev.errors import TangentError
 
 if TYPE_CHECKING:
     from dualrev.compiler.pipeline import Emitted, Module
 
-__all__ = ["TRANSFORMS", "root"]
+__all__ = [
+    "TRANSFORMS",
+    "Chosen",
+    "Leaf",
+    "check_arrays",
+    "is_single",
+    "moves",
+    "root",
+    "take_apart",
+    "writing_of",
+    "written_in",
+]
 
-TRANSFORMS = ("jvp", "product", "hvp", "hessian", "jacfwd")
+TRANSFORMS = ("jvp", "product", "hvp", "hessian")
 
 
 def root(module: Module, transform: str, argnums: Any, argtypes: tuple[Any, ...], count: int) -> Emitted:
@@ -43,10 +53,10 @@ def root(module: Module, transform: str, argnums: Any, argtypes: tuple[Any, ...]
     primals, kinds = argtypes[:count], argtypes[count:]
     if transform == "hvp":
         primals, kinds = (argtypes[0], *argtypes[2:]), argtypes[1:2]
-    made = _Chosen(module, argnums, primals)
+    made = Chosen(module, argnums, primals)
     if transform == "hessian":
         return made.hessian()
-    return made.jacobian() if transform == "jacfwd" else made.product(transform, kinds)
+    return made.product(transform, kinds)
 
 
 # Forward mode
@@ -58,11 +68,11 @@ def _jvp(module: Module, primals: tuple[Any, ...], kinds: tuple[Any, ...]) -> Em
     f = module.typed(module.f, e)
     moving = [x for p in f.parameters for x in terms.leaves(p) if carries(x)]
     whole = module.untyped(module.forward.function(f, moving).function)
-    writing = _writing(module, whole)
+    writing = writing_of(module, whole)
     body: list[Any] = []
     count = len(e.parameters)
-    _take_apart(module, e.lowered.parameters, whole.parameters[:count], body)
-    _check_arrays(writing, [x for p in whole.parameters[:count] for x in leaves(p)], body)
+    take_apart(module, e.lowered.parameters, whole.parameters[:count], body)
+    check_arrays(writing, [x for p in whole.parameters[:count] for x in leaves(p)], body)
     reading = _Reading(module, writing, whole.parameters[:count], whole.parameters[count:])
     given = []
     for x, tree, kind in zip(e.lowered.parameters, whole.parameters[:count], kinds, strict=True):
@@ -77,29 +87,31 @@ def _jvp(module: Module, primals: tuple[Any, ...], kinds: tuple[Any, ...]) -> Em
     return module.finish(name, f"{doc} Made by dualrev from {e.lowered.source.file}.")
 
 
-def _writing(module: Module, e: Expanded) -> Plain:
+def writing_of(module: Module, e: Expanded) -> Plain:
+    """What writes a function as it is."""
     return Plain(e, lambda s: module.effects(s, e), is_checked(module.f))
 
 
-def _moves(kind: Any) -> bool:
+def moves(kind: Any) -> bool:
+    """Whether a value of this type has a tangent."""
     return is_real(kind) or is_real_array(kind)
 
 
-def _take_apart(module: Module, names: list[str], trees: list[Any], body: list[Any]) -> None:
-    """The parts of arguments that are tuples."""
+def take_apart(module: Module, names: list[str], trees: list[Any], body: list[Any]) -> None:
+    """Statements for the parts of arguments that are tuples."""
     for x, tree in zip(names, trees, strict=True):
         if isinstance(tree, Node):
             module.unpack(x, tree, body)
 
 
-def _written(writing: Plain) -> set[str]:
+def written_in(writing: Plain) -> set[str]:
     """The classes of arrays that a function writes."""
     return {writing.classes.find(x) for s in walk(writing.e.body) for x in changed(s, writing.effects)}
 
 
-def _check_arrays(writing: Plain, inputs: list[Any], body: list[Any]) -> None:
+def check_arrays(writing: Plain, inputs: list[Any], body: list[Any]) -> None:
     """Arrays that are written do not overlap themselves or one another."""
-    written, e = _written(writing), writing.e
+    written, e = written_in(writing), writing.e
     arrays = [x for x in inputs if is_array(e.types.get(x))]
     for x in arrays:
         if writing.classes.find(x) in written and e.types[x].layout == "A":
@@ -115,10 +127,10 @@ class _Reading:
 
     def __init__(self, module: Module, writing: Plain, parameters: list[Any], tangents: list[str]) -> None:
         self.module, self.writing, self.e = module, writing, writing.e
-        inputs = [x for p in parameters for x in leaves(p) if _moves(writing.e.types.get(x))]
+        inputs = [x for p in parameters for x in leaves(p) if moves(writing.e.types.get(x))]
         self.tangent = dict(zip(inputs, tangents, strict=True))
         results = {writing.classes.find(x) for x in leaves(self.e.result) if is_array(self.e.types.get(x))}
-        self.kept = _written(writing) | results  # what the caller has must not be these
+        self.kept = written_in(writing) | results  # what the caller has must not be these
         arrays = [x for x in inputs if is_array(self.e.types[x])]
         asks = self.e.asks_for_layout
         self.strided = {x for x in arrays if self.e.types[x].layout == "A" and asks}
@@ -155,7 +167,7 @@ class _Reading:
 
 
 @dataclass(frozen=True)
-class _Leaf:
+class Leaf:
     """A number or an array in what a function of a direction returns."""
 
     path: tuple[int, ...]
@@ -163,7 +175,7 @@ class _Leaf:
     like: str  # an array with the shape of this one; empty if that is known from a call only
 
 
-class _Chosen:
+class Chosen:
     """A function that gives a derivative in a direction of the chosen arguments, and what is made with it.
 
     `whole` is core whose last parameters are the directions.
@@ -180,17 +192,22 @@ class _Chosen:
         moving = [x for k in self.chosen for x in terms.leaves(f.parameters[k]) if carries(x)]
         made = module.forward.function(f, moving).function
         assert isinstance(made.result, terms.Node)
-        self.whole = module.untyped(replace(made, result=made.result.parts[1]))
+        self.core = replace(made, result=made.result.parts[1])
+        self.take(module.untyped(self.core))
+        self.tangent = dict(zip(self.ordered, self.tangents, strict=True))
+
+    def take(self, whole: Expanded) -> None:
+        """Take this for the tangent of f: its names and its types."""
+        self.whole, primals = whole, self.primals
         self.parameters = self.whole.parameters[: len(primals)]
         self.tangents = self.whole.parameters[len(primals) :]
         self.moving = [x for k in self.chosen for x in leaves(self.parameters[k]) if self.moves(x)]
-        in_order = [x for k in sorted(self.chosen) for x in leaves(self.parameters[k]) if self.moves(x)]
-        self.tangent = dict(zip(in_order, self.tangents, strict=True))
-        self.writing = _writing(module, self.whole)
+        self.ordered = [x for k in sorted(self.chosen) for x in leaves(self.parameters[k]) if self.moves(x)]
+        self.writing = writing_of(self.module, self.whole)
 
     def moves(self, x: Any) -> bool:
         """Whether a leaf has a tangent."""
-        return isinstance(x, str) and _moves(self.whole.types.get(x))
+        return isinstance(x, str) and moves(self.whole.types.get(x))
 
     def is_array(self, x: str) -> bool:
         """Whether a leaf is an array."""
@@ -212,8 +229,8 @@ class _Chosen:
         """Write the tangent of f, and tell its name."""
         module = self.module
         body: list[Any] = []
-        _take_apart(module, self.names, self.parameters, body)
-        _check_arrays(self.writing, [x for p in self.parameters for x in leaves(p)], body)
+        take_apart(module, self.names, self.parameters, body)
+        check_arrays(self.writing, [x for p in self.parameters for x in leaves(p)], body)
         body += self.writing.forward()
         body.append(Code(f"return {syntax.text(self.writing.tree(self.whole.result, syntax.atom))}", 0))
         name = module.names.fresh(f"slope_{self.called}")
@@ -228,7 +245,7 @@ class _Chosen:
         module, gradient = self.module, self.gradient()
         reading = _Reading(module, self.writing, [self.parameters[k] for k in sorted(self.chosen)], self.tangents)
         given, body = [], [Code("tape = runtime.new_tape(0)", 0)]
-        _take_apart(module, [self.names[k] for k in self.chosen], [self.parameters[k] for k in self.chosen], body)
+        take_apart(module, [self.names[k] for k in self.chosen], [self.parameters[k] for k in self.chosen], body)
         for k, kind in zip(self.chosen, kinds, strict=True):
             given.append(reading.name(self.names[k], self.parameters[k]))
             reading.read(self.parameters[k], given[-1], kind)
@@ -253,14 +270,14 @@ class _Chosen:
 
     def hessian(self) -> Emitted:
         """The products of the Hessian and the unit vectors."""
-        found: list[_Leaf] = []
+        found: list[Leaf] = []
 
         def tree(x: Any, path: tuple[int, ...]) -> Any:
             if isinstance(x, Node):
                 return Node(tuple(tree(part, (*path, k)) for k, part in enumerate(x.parts)), x.cls)
             if not self.moves(x):
                 return Const(None)
-            found.append(_Leaf(path, self.whole.types[x], x if self.is_array(x) else ""))
+            found.append(Leaf(path, self.whole.types[x], x if self.is_array(x) else ""))
             return len(found) - 1
 
         parts = [tree(self.parameters[k], (j,) if self.several else ()) for j, k in enumerate(self.chosen)]
@@ -268,49 +285,24 @@ class _Chosen:
         made = Node(tuple(parts)) if self.several else parts[0]
         return self.matrix("hessian", self.gradient(), found, made, doc)
 
-    def jacobian(self) -> Emitted:
-        """The derivatives in the directions of the unit vectors."""
-        found: list[_Leaf] = []
-        kinds = self.e.types
-
-        def tree(x: Any, path: tuple[int, ...]) -> Any:
-            if isinstance(x, Node):
-                return Node(tuple(tree(part, (*path, k)) for k, part in enumerate(x.parts)), x.cls)
-            kind = types.float64 if _is_float(x) else kinds.get(x) if isinstance(x, str) else None
-            if not _moves(kind):
-                return Const(None)
-            found.append(_Leaf(path, kind, ""))
-            return len(found) - 1
-
-        made = tree(self.e.result, ())
-        if not found:
-            raise OutputError.of(str(self.module.typed_result(self.e)))
-        doc = f"The Jacobian of {self.called} with respect to argument {self.argnums}."
-        return self.matrix("jacfwd", self.slope(), found, made, doc)
-
     # Column by column
 
-    def matrix(self, transform: str, function: str, found: list[_Leaf], result: Any, doc: str) -> Emitted:
+    def matrix(self, transform: str, function: str, found: list[Leaf], result: Any, doc: str) -> Emitted:
         """The derivatives of every leaf of a result by every leaf of the arguments, of which each is a matrix at first.
 
         The matrices belong to the function that is called; what fills them, column by column, is called by it.
         """
         module, fresh = self.module, self.module.names.fresh
         arrays = [x for x in self.moving if self.is_array(x)]
-        classes = _written(self.writing)
+        classes = written_in(self.writing)
         inputs = [x for p in self.parameters for x in leaves(p) if is_array(self.whole.types.get(x))]
         kept = {x: fresh("{}_given", x) for x in inputs if self.writing.classes.find(x) in classes}
         blocks = {(j, x): fresh("block_{k}") for j in range(len(found)) for x in self.moving}
         body: list[Any] = [Code("tape = runtime.new_tape(0)", 0)]
-        _take_apart(module, self.names, self.parameters, body)
+        take_apart(module, self.names, self.parameters, body)
         body += [Code(f"{self.tangent[x]} = runtime.attempt(tape, runtime.zeros_like, {x})", 0) for x in arrays]
         body += [Code(f"{copy} = runtime.attempt(tape, runtime.copy, {x})", 0) for x, copy in kept.items()]
         likes = [leaf.like for leaf in found]
-        if any(is_array(leaf.kind) and not leaf.like for leaf in found):  # one more call tells the shapes
-            first = fresh("first")
-            still = [self.tangent[x] if x in arrays else "0.0" for x in self.tangent]
-            body.append(Code(f"{first} = runtime.attempt(tape, {function}, {', '.join([*self.names, *still])})", 0))
-            likes = [first + "".join(f"[{k}]" for k in leaf.path) for leaf in found]
         for (j, x), block in blocks.items():
             rows = f"{likes[j]}.size" if is_array(found[j].kind) else "1"
             columns = f"{x}.size" if x in arrays else "1"
@@ -322,7 +314,7 @@ class _Chosen:
         for (j, x), block in blocks.items():
             like = [likes[j]] if is_array(found[j].kind) else []
             like += [x] if x in arrays else []
-            what = f"runtime.shaped_{len(like)}{'_single' if _is_single(self.whole.types[x]) else ''}"
+            what = f"runtime.shaped_{len(like)}{'_single' if is_single(self.whole.types[x]) else ''}"
             shaped[j, x] = fresh("part_{k}")
             body.append(Code(f"{shaped[j, x]} = runtime.attempt(tape, {', '.join([what, block, *like])})", 0))
         text = syntax.text(self.writing.tree(result, lambda j: self.inner(j, shaped)))
@@ -342,11 +334,11 @@ class _Chosen:
         trees = [self.writing.tree(self.parameters[k], part) for k in self.chosen]
         return ast.Tuple(trees, ast.Load()) if self.several else trees[0]
 
-    def columns(self, function: str, found: list[_Leaf], blocks: Any, kept: dict[str, str], given: list[str]) -> str:
+    def columns(self, function: str, found: list[Leaf], blocks: Any, kept: dict[str, str], given: list[str]) -> str:
         """Write what fills the matrices."""
         module, fresh = self.module, self.module.names.fresh
         body: list[Any] = []
-        _take_apart(module, self.names, self.parameters, body)
+        take_apart(module, self.names, self.parameters, body)
         body += [Code(f"{t} = 0.0", 0) for x, t in self.tangent.items() if not self.is_array(x)]
         for x in self.moving:
             k = fresh("k") if self.is_array(x) else "0"
@@ -368,9 +360,6 @@ class _Chosen:
         return name
 
 
-def _is_single(kind: Any) -> bool:
+def is_single(kind: Any) -> bool:
+    """Whether a number, or each number of an array, is a float32."""
     return bool((kind.dtype if is_array(kind) else kind) == types.float32)
-
-
-def _is_float(x: Any) -> bool:
-    return isinstance(x, Const) and isinstance(x.value, float)

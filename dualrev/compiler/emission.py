@@ -96,6 +96,17 @@ class Emission:
             return "(" + "".join(f"{self.target(part)}, " for part in x.parts).strip() + ")"
         return self.var(x) if isinstance(x, Var) else "_"
 
+    def parts(self, name: str, tree: terms.Node) -> list[Any]:
+        """The statements that take the argument of this name apart."""
+        code: list[Any] = []
+        for k, x in enumerate(tree.parts):
+            if isinstance(x, terms.Node):
+                inner = self.names.fresh(f"{{}}_{k}", name)
+                code += [Code(f"{inner} = {name}[{k}]", 0), *self.parts(inner, x)]
+            else:
+                code.append(Code(f"{self.target(x)} = {name}[{k}]", 0))
+        return code
+
     def expr(self, e: Expr) -> ast.expr:
         """The syntax of an expression."""
         match e:
@@ -167,8 +178,8 @@ class Emission:
         while k < len(body):
             s, after = body[k], body[k + 1] if k + 1 < len(body) else None
             match s, after:
-                case terms.Pop((x,)), terms.Store(op="=") if after.value is x:  # type: ignore[union-attr]
-                    place = self.element(self.atom(after.array), after.index)  # type: ignore[union-attr]
+                case terms.Pop((x,)), terms.Store(op="=") if after.value is x:
+                    place = self.element(self.atom(after.array), after.index)
                     code.append(Pop([(place, _from_word(x.type))], s.line))
                     k += 1
                 case _, terms.Hold(target, source, slot) if terms.writes(s) == (source,) and source.name == "_":

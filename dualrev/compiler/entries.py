@@ -28,7 +28,7 @@ __all__ = ["Entry"]
 
 
 class Entry:
-    """A derivative in reverse mode, by the arguments of the numbers `chosen`.
+    """A derivative in reverse mode, by the arguments of the numbers `chosen`: a `pull` is a `vjp` without the value.
 
     f has the options of the numba function `of`; `parameters` are what its parameters are called in the text.
     """
@@ -44,17 +44,18 @@ class Entry:
     ) -> None:
         self.module, self.transform, self.chosen, self.f, self.of = module, transform, chosen, f, of
         self.source = f.origin.expanded.lowered.source
-        if transform != "vjp":
+        self.pulls = transform in ("vjp", "pull")
+        if not self.pulls:
             self._check_result()
         self.results = leaves(f.result)
         shared = module.names.shared
-        if transform == "vjp":
+        if self.pulls:
             seeds: dict[int, Any] = {k: Var(f"ct_{k}", types.float64) for k in range(len(self.results))}
         else:
             seeds = {0: Constant(1.0, types.float64)}
         self.seeds = seeds
         varied = [x for k in chosen for x in leaves(f.parameters[k]) if carries(x)]
-        known = NOTHING if transform == "vjp" else Known((True,))
+        known = NOTHING if self.pulls else Known((True,))
         self.sweeps = module.reverse.joint(f, varied, seeds, known)
         self.facts = self.sweeps.facts
         self.emission = Emission(module.names, module.refer_name, f.checked, self.sweeps.own_tape)
@@ -63,7 +64,7 @@ class Entry:
             if isinstance(tree, Var):
                 self.emission.call_it(tree, name)
         self.emission.introduce(self.facts.order)
-        if transform == "vjp":
+        if self.pulls:
             for k, x in seeds.items():
                 self.emission.call_it(x, shared(f"ct_{k}"))
 
@@ -85,7 +86,7 @@ class Entry:
         before: list[Any] = []
         for word, tree in zip(self.parameters, self.f.parameters, strict=True):
             if isinstance(tree, Node):
-                self._take_apart(word, tree, before)
+                before += emission.parts(word, tree)
         rebound = {x for s in statements(self.f.body) for x in writes(s)}
         kept = {x: module.names.fresh("{}_given", text(x)) if x in rebound else text(x) for x in arrays}
         changed = {facts.classes.find(x) for s in statements(self.f.body) for x in facts.memory.changed(s)}
@@ -99,29 +100,19 @@ class Entry:
             body += [Code("words = runtime.words(tape)", 0), Code("top = 0", 0)]
         body += [Code("# the forward sweep", 0), *emission.block(self.sweeps.forward.body)]
         body += [Code(f"{final}[...] = {kept[x]}", 0) for x, final in finals.items()]
-        results = self._keep_results(body, undone)
+        results = {} if self.transform == "pull" else self._keep_results(body, undone)
         body.append(Code("# the reverse sweep", 0))
-        if self.transform == "vjp":
+        if self.pulls:
             self._unpack_cotangent(body)
         body += emission.block(self.sweeps.reverse.body)
         body += [Code(f"{kept[x]}[...] = {final}", 0) for x, final in finals.items()]
         gradients = [self._gradient(self.f.parameters[k], strided) for k in self.chosen]
         gradient = ast.Tuple(gradients, ast.Load()) if several or self.transform == "vjp" else gradients[0]
         value = self._tree(self.f.result, results)
-        returned = gradient if self.transform == "grad" else ast.Tuple([value, gradient], ast.Load())
-        given = [*self.parameters, *(["ct"] if self.transform == "vjp" else [])]
+        returned = gradient if self.transform in ("grad", "pull") else ast.Tuple([value, gradient], ast.Load())
+        given = [*self.parameters, *["ct"] * self.pulls]
         values = {*results.values(), *(text(facts.cotangent(x)) for x in inputs if facts.is_scalar(x))}
         self._finish(name, given, doc, before, body, returned, values, finals, strided)
-
-    def _take_apart(self, word: str, tree: Node, body: list[Any]) -> None:
-        """word_0 = word[0]; ..."""
-        for k, part in enumerate(tree.parts):
-            if isinstance(part, Node):
-                inner = self.module.names.fresh(f"{{}}_{k}", word)
-                body.append(Code(f"{inner} = {word}[{k}]", 0))
-                self._take_apart(inner, part, body)
-            else:
-                body.append(Code(f"{self.emission.target(part)} = {word}[{k}]", 0))
 
     def _checks(self, arrays: list[Var], wrote: list[Var]) -> list[Any]:
         """Arguments that are written must not overlap, nor with others."""

@@ -65,7 +65,8 @@ def derivative_source(
     """The Python source of the compiled derivative of a numba function, for arguments of these types.
 
     The source is a module: the derivative itself, and for each function that f calls its forward and reverse sweeps.
-    transform is "value_and_grad", "grad", "vjp", "jvp", "hvp", "hessian" or "jacfwd"; argnums is as in `dualrev.grad`.
+    transform is "value_and_grad", "grad", "vjp", "jvp", "hvp", "hessian", "jacfwd", "jacrev" or "jacobian"; argnums is
+    as in `dualrev.grad`.
     stage="expanded" shows instead what the compiler differentiates: f as scalar operations, loops and stores, with the
     type of every variable; stage="forward" the same with tangents.
     Raises UnsupportedError (a TypeError) for what the compiler refuses, and if f is no numba function; ValueError for
@@ -217,7 +218,7 @@ def _written(f: Any, argtypes: tuple[Any, ...]) -> list[str]:
     from dualrev.compiler.activity import Classes
     from dualrev.compiler.core import leaves, walk
     from dualrev.compiler.expand import is_array
-    from dualrev.compiler.pipeline import _Module
+    from dualrev.compiler.pipeline import Module
     from dualrev.compiler.plan import changed
     from dualrev.compiler.source import Static, read
 
@@ -228,7 +229,7 @@ def _written(f: Any, argtypes: tuple[Any, ...]) -> list[str]:
         for k, (name, kind) in enumerate(zip(parameters, argtypes, strict=True))
         if isinstance(kind, types.Dispatcher)
     }
-    module = _Module(f)
+    module = Module(f)
     core = module.expanded(f, argtypes, (), functions)
 
     def effects(call: Any) -> Any:

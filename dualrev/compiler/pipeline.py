@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import numba
 from numba.core import types
 
-from dualrev.compiler import derived, directions, syntax
+from dualrev.compiler import derived, directions, jacobians, syntax
 from dualrev.compiler.activity import Classes
 from dualrev.compiler.analyses.activity import carries
 from dualrev.compiler.analyses.memory import Memory, type_of
@@ -39,7 +39,7 @@ from dualrev.compiler.prune import prune
 from dualrev.compiler.simplify import simplify
 from dualrev.compiler.source import Source, Static, describe, read
 from dualrev.compiler.tidy import tidy
-from dualrev.compiler.transforms.derivatives import Refused
+from dualrev.compiler.transforms.derivatives import RefusedError
 from dualrev.compiler.transforms.forward import Forward
 from dualrev.compiler.transforms.reverse import Reverse, has_words
 from dualrev.compiler.types import infer
@@ -160,9 +160,7 @@ class Module:
     def source(self, f: Any) -> Source:
         """The source of a numba function."""
         if id(f) not in self.sources:
-            self.sources[id(f)] = (
-                derived.source_of(f, self.source(f.derivative_of[0])) if is_derivative(f) else read(f)
-            )
+            self.sources[id(f)] = derived.source_of(f, self.source(f.derivative_of[0])) if is_derivative(f) else read(f)
         return self.sources[id(f)]
 
     def expanded(
@@ -256,10 +254,10 @@ class Module:
             if isinstance(s, Call) and is_derivative(s.function.value):
                 try:
                     self.callee(s, e)
-                except Refused as refused:
+                except RefusedError as refused:
                     self.refuse_derivative(e.lowered.source, s.line, s.function.value, refused)
 
-    def refuse_derivative(self, source: Source, line: int, derivative: Any, refused: Refused) -> NoReturn:
+    def refuse_derivative(self, source: Source, line: int, derivative: Any, refused: RefusedError) -> NoReturn:
         """UnsupportedError for a derivative that has no derivatives itself."""
         f, transform, _ = derivative.derivative_of
         what = f"a derivative of the {transform} of {describe(f.py_func)}"
@@ -270,7 +268,7 @@ class Module:
     def effects(self, s: Call, e: Expanded) -> Effects:
         """What a Call does to memory; for recursive functions, the least fixed point."""
         if self.gradient_of(s) is not None:
-            return Effects([False] * sum(len(leaves(a)) for a in s.args), [[] for _ in leaves(s.result)])
+            return Effects([False] * sum(len(leaves(a)) for a in s.args), [[] for _ in s.targets])
         key, callee = self.callee(s, e)
         if key in self.settled:
             return self.effects_of[key]
@@ -336,9 +334,7 @@ class Module:
 
     def guard(self, source: Source) -> list[Any]:
         """What a recursive function does first: its frames are larger than those of the user's function."""
-        text = (
-            f"{source.tree.name}: the recursion is too deep for the stack of this thread, since a derivative"
-        )
+        text = f"{source.tree.name}: the recursion is too deep for the stack of this thread, since a derivative"
         text += " takes more of it than the function: write a loop, or run it where threading.stack_size is larger"
         return [Suite("if runtime.stack_is_low():", [Code(f"raise RecursionError({text!r})", 0)], 0)]
 
@@ -397,10 +393,15 @@ class Module:
         plain = isinstance(made.result, terms.Node) and made.result.cls is None
         parts = made.result.parts if plain else (made.result,)  # type: ignore[union-attr]
         back = ", ".join(syntax.text(emission.tree(x)) for x in parts) + "," * (plain and len(parts) == 1)
-        parameters = [emission.target(x) for x in made.parameters] + ["tape"] * made.tape
-        code = emission.block(made.body)
+        parameters, before = [], []
+        for x in made.parameters:
+            parameters.append(emission.var(x) if isinstance(x, terms.Var) else self.names.fresh("arg_{k}"))
+            if isinstance(x, terms.Node):
+                before += emission.parts(parameters[-1], x)
+        parameters += ["tape"] * made.tape
+        code = before + emission.block(made.body)
         body = [*guard, *enter, *code, *leave, Code(f"return {back}".strip(), 0)]
-        doc = made.doc or f"{source.tree.name}, and the tangents of its results."
+        doc = made.doc or f"{made.name}, as derivatives call it."
         self.function(name, parameters, doc, body, source, f)
 
     # The function itself
@@ -416,7 +417,7 @@ class Module:
                 functions[name] = Static(kind.dispatcher, (("arg", k),))
         try:
             return self.expanded(self.f, argtypes, (), functions)
-        except Refused as refused:
+        except RefusedError as refused:
             source = self.source(self.f)
             self.refuse_derivative(source, source.tree.lineno, self.f, refused)
 
@@ -425,6 +426,8 @@ class Module:
         count = len([*args.posonlyargs, *args.args, *args.kwonlyargs])
         if transform in directions.TRANSFORMS:
             return directions.root(self, transform, argnums, argtypes, count)
+        if transform in jacobians.TRANSFORMS:
+            return jacobians.root(self, transform, argnums, argtypes[:count])
         e = self.entered(argtypes[:count])
         name = self.names.fresh(f"{transform}_{e.lowered.source.tree.name}")
         doc = self.entry(name, transform, argnums, self.f, e, argtypes[:count], e.lowered.source.tree.name)
@@ -457,6 +460,8 @@ class Module:
     def describe(self, transform: str, argnums: Any, name: str) -> str:
         if transform == "grad":
             return f"The gradient of {name} with respect to argument {argnums}."
+        if transform == "pull":
+            return f"The cotangents of the arguments of {name} for the cotangent ct of its value."
         if transform == "value_and_grad":
             return f"The value of {name}, and its gradient with respect to argument {argnums}."
         if transform == "vjp":

@@ -215,4 +215,3 @@ class Versions:
             env[x] = self.afters[s][x] = self._value(x, "after", s, region)
             env[x].parts = [self.headers[s][x]] if x in self.headers[s] else []
         self.trips[s] = self._value(Var("trips", types.int64), "trips", s, region)
-

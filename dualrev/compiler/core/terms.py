@@ -42,7 +42,21 @@ from typing import Any, TypeAlias
 from dualrev.primitives import Primitive
 
 __all__ = [
-    *["Accumulate", "Applied", "Atom", "Block", "Call", "Choice", "Comparison", "Constant", "Copy", "Discrete", "Effect", "Expr", "Field"],
+    *[
+        "Accumulate",
+        "Applied",
+        "Atom",
+        "Block",
+        "Call",
+        "Choice",
+        "Comparison",
+        "Constant",
+        "Copy",
+        "Discrete",
+        "Effect",
+        "Expr",
+        "Field",
+    ],
     *[
         "For",
         "Function",
@@ -602,9 +616,7 @@ def substituted(s: Statement, read: Callable[[Any], Any], write: Callable[[Var],
         case If():
             return replace(s, test=read(s.test))
         case For():
-            return replace(
-                s, target=write(s.target), start=read(s.start), stop=read(s.stop), step=read(s.step)
-            )
+            return replace(s, target=write(s.target), start=read(s.start), stop=read(s.stop), step=read(s.step))
         case While():
             return replace(s, test=read(s.test))
         case Effect():

@@ -343,8 +343,8 @@ class Adjoint(Writer):
             (x,) = s.args
             if facts.has_shadow(x):
                 self._touch(x, s)
-                args = (self._at(s, x), self._ref(made), facts.cotangent(t))
-                self.write(Accumulate(self._shadow(s, x), "runtime.share", args, s.line))
+                found = (self._at(s, x), self._ref(made), facts.cotangent(t))
+                self.write(Accumulate(self._shadow(s, x), "runtime.share", found, s.line))
         if is_real(t):
             self._zero.add(t)
 

@@ -2,8 +2,8 @@
 
     grad(x)         the gradient (program.py)                    value_and_grad(x)    a call of f, and the gradient
     hvp(x, t)       the gradient of the slope of f in the direction t
-    jvp(x, t)       f with tangents (forward.py)                 vjp(x, c)    f, and the gradient of the sum of c * f(x)
-    hessian(x)      hvp for all unit vectors, in a loop          jacfwd(x), jacrev(x), jacobian(x)    jvp for all of them
+    jvp(x, t)       f with tangents (forward.py)                 vjp(x, c)    f, and the gradient of the sum of c * f
+    hessian(x)      hvp for all unit vectors, in a loop          jacfwd(x), jacrev(x), jacobian(x)    jvp for all
 
 So whatever asks for the derivative of a derivative, in either mode, finds gradients and what forward mode has made.
 """
@@ -45,13 +45,13 @@ from dualrev.compiler.transforms.forward import Forward
 from dualrev.compiler.transforms.writing import ZERO, Writer
 from dualrev.errors import CotangentError, TangentError
 
-__all__ = ["Refused", "derivative_in_core"]
+__all__ = ["RefusedError", "derivative_in_core"]
 
 _ONE = Constant(1.0, types.float64)
 _NONE = Constant(None, types.none)
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """Why there is no such function, and what to write instead."""
 
     def __init__(self, why: str, instead: str) -> None:
@@ -73,12 +73,13 @@ def derivative_in_core(
     kinds are the types of tangents or cotangents, which are parameters, too; `strided` says that their strides matter.
     """
     if forward.memory.writes(f):
-        raise Refused("the function changes its arguments", "a function of a copy")
+        raise RefusedError("the function changes its arguments", "a function of a copy")
     made = _Derivative(forward, f, numbers, several, strided)
     work: dict[str, Callable[[], tuple[tuple[Tree, ...], Tree]]] = {
-        "grad": lambda: (f.parameters, made.gradient(f, f.parameters)),
+        "grad": lambda: (f.parameters, made.gradient(made.of(f), f.parameters)),
         "value_and_grad": made.value_and_gradient,
-        "hvp": lambda: made.product(kinds[0]),
+        "product": lambda: made.products(kinds),
+        "hvp": lambda: made.hessian_product(kinds),
         "jvp": lambda: made.tangent(kinds),
         "vjp": lambda: made.cotangents(kinds[0]),
         "hessian": lambda: (f.parameters, made.hessian()),
@@ -92,6 +93,7 @@ class _Derivative(Writer):
     def __init__(self, forward: Forward, f: Function, numbers: tuple[int, ...], several: bool, strided: bool) -> None:
         super().__init__()
         self.forward, self.f, self.numbers, self.several, self.strided = forward, f, numbers, several, strided
+        self.symbols: dict[Function | Gradient, Symbol] = {}
         self.inputs = [x for k in numbers for x in leaves(f.parameters[k]) if carries(x)]
         self.ordered = [x for k in sorted(numbers) for x in leaves(f.parameters[k]) if carries(x)]
 
@@ -99,40 +101,65 @@ class _Derivative(Writer):
 
     def call(self, function: Function | Gradient, args: tuple[Tree, ...], result: Tree) -> Tree:
         """The call of a function that is made here; its result."""
-        symbol = Symbol(function.name)
-        self.forward.program.define(symbol, function)
+        if function not in self.symbols:
+            self.symbols[function] = Symbol(function.name)
+            self.forward.program.define(self.symbols[function], function)
         targets = tuple(x for x in leaves(result) if isinstance(x, Var))
-        self.write(Call(targets, symbol, args, result, 0))
+        self.write(Call(targets, self.symbols[function], args, result, 0))
         return result
 
-    def value(self) -> Tree:
+    def run(self) -> Tree:
         """The value of f."""
         return self.call(self.f, self.f.parameters, _renewed(self.f.result))
 
-    def gradient(self, of: Function, args: tuple[Tree, ...]) -> Tree:
+    def of(self, f: Function) -> Gradient:
         """The gradient of a function whose first parameters are those of f."""
-        parts = tuple(_shadow(self.f.parameters[k]) for k in self.numbers)
-        return self.call(Gradient(of, self.numbers, self.several), args, Node(parts) if self.several else parts[0])
+        return Gradient(f, self.numbers, self.several)
 
-    def slope(self, directions: tuple[Atom, ...]) -> Tree:
-        """The tangent of the value of f, for tangents of the arguments in their order."""
+    def gradient(self, g: Gradient, args: tuple[Tree, ...]) -> Tree:
+        """The call of such a gradient."""
+        parts = tuple(_shadow(self.f.parameters[k]) for k in self.numbers)
+        return self.call(g, args, Node(parts) if self.several else parts[0])
+
+    def with_tangents(self, alone: bool) -> Function:
+        """F with tangents: its value and the tangent of that, or the tangent alone."""
         made = self.forward.function(self.f, self.ordered).function
         assert isinstance(made.result, Node)
-        slope = replace(made, name=f"slope_{self.f.name}", result=made.result.parts[1])
-        return self.call(slope, (*self.f.parameters, *directions), _renewed(slope.result))
+        name = f"slope_{self.f.name}" if alone else f"{self.f.name}_tangent"
+        inner = _Derivative(self.forward, self.f, self.numbers, self.several, self.strided)
+        result = inner.filled(made.result.parts[1] if alone else made.result)
+        return replace(made, name=name, body=(*made.body, *inner.out), result=result)
+
+    def filled(self, tree: Tree) -> Tree:
+        """A tree with variables that are None in place of what is None, as the results of calls have."""
+        if isinstance(tree, Node):
+            return Node(tuple(map(self.filled, tree.parts)), tree.cls)
+        if not isinstance(tree, Constant) or tree.value is not None:
+            return tree
+        target = Var("_", types.none)
+        self.write(Copy(target, tree, 0))
+        return target
 
     # Derivatives in a direction
 
     def value_and_gradient(self) -> tuple[tuple[Tree, ...], Tree]:
-        y = self.value()
-        return self.f.parameters, Node((y, self.gradient(self.f, self.f.parameters)))
+        y = self.run()
+        return self.f.parameters, Node((y, self.gradient(self.of(self.f), self.f.parameters)))
 
-    def product(self, kind: Any) -> tuple[tuple[Tree, ...], Tree]:
-        """The product of the Hessian and a tangent, which comes after the first argument."""
-        first, *rest = self.f.parameters
-        given = _given(first, kind)
-        directions = tuple(self.read(first, given, kind, TangentError))
-        made = self.gradient(self.forward.slope(self.f, self.ordered), (*self.f.parameters, *directions))
+    def products(self, kinds: tuple[Any, ...]) -> tuple[tuple[Tree, ...], Tree]:
+        """The product of the Hessian and tangents for the chosen arguments, which are the last parameters."""
+        parameters = self.f.parameters
+        given = [_given(parameters[k], kind) for k, kind in zip(self.numbers, kinds, strict=True)]
+        read: dict[int, tuple[Var, ...]] = {}
+        for k, t, kind in zip(self.numbers, given, kinds, strict=True):
+            read[k] = tuple(self.read(parameters[k], t, kind, TangentError))
+        directions = tuple(t for k in sorted(self.numbers) for t in read[k])
+        slope = self.forward.slope(self.f, self.ordered)
+        return (*parameters, *given), self.gradient(self.of(slope), (*parameters, *directions))
+
+    def hessian_product(self, kinds: tuple[Any, ...]) -> tuple[tuple[Tree, ...], Tree]:
+        """The same for the first argument, with the tangent after it."""
+        (first, *rest, given), made = self.products(kinds)
         return (first, given, *rest), made
 
     def tangent(self, kinds: tuple[Any, ...]) -> tuple[tuple[Tree, ...], Tree]:
@@ -141,25 +168,26 @@ class _Derivative(Writer):
         given = tuple(map(_given, parameters, kinds))
         read = (self.read(x, t, kind, TangentError) for x, t, kind in zip(parameters, given, kinds, strict=True))
         directions = tuple(t for found in read for t in found)
-        made = replace(self.forward.function(self.f, self.ordered).function, name=f"{self.f.name}_tangent")
+        made = self.with_tangents(alone=False)
         return (*parameters, *given), self.call(made, (*parameters, *directions), _renewed(made.result))
 
     def cotangents(self, kind: Any) -> tuple[tuple[Tree, ...], Tree]:
         """The value, and the cotangents of the arguments."""
         given = _given(self.f.result, kind)
-        y = self.value()
+        y = self.run()
         cts = tuple(self.read(y, given, kind, CotangentError))
         inner = _Derivative(self.forward, self.f, self.numbers, True, self.strided)
-        again = inner.value()
+        inner.symbols = self.symbols
+        again = inner.run()
         weights = [Var("_", x.type) for x in cts]
         total = inner.inner([x for x in leaves(again) if carries(x)], weights)
         parameters = (*self.f.parameters, *weights)
         of = replace(self.f, name=f"{self.f.name}_times", parameters=parameters, body=tuple(inner.out), result=total)
-        made = self.gradient(of, (*self.f.parameters, *cts))
+        made = self.gradient(self.of(of), (*self.f.parameters, *cts))
         assert isinstance(made, Node)
         parts = iter(made.parts)
-        every = [next(parts) if k in self.numbers else _nothing(p) for k, p in enumerate(self.f.parameters)]
-        return (*self.f.parameters, given), Node((y, Node(tuple(every))))
+        every = [next(parts) if k in self.numbers else _mapped(p, _same) for k, p in enumerate(self.f.parameters)]
+        return (*self.f.parameters, given), Node((y, self.filled(Node(tuple(every)))))
 
     def inner(self, values: list[Any], weights: list[Var]) -> Var:
         """The sum of values times weights, arrays among them."""
@@ -209,7 +237,7 @@ class _Derivative(Writer):
     def array(self, x: Var, given: Var) -> Var:
         """A new array like x with the elements of another one, which has to have its shape."""
         if self.strided and x.type.layout == "A":
-            raise Refused("it asks whether an array is contiguous", "np.ascontiguousarray(x)")
+            raise RefusedError("it asks whether an array is contiguous", "np.ascontiguousarray(x)")
         target, checked = Var("_", _contiguous(x.type)), Var("_", given.type)
         self.write(Make(target, Applied("np.zeros_like", (x,)), 0))
         self.write(View(checked, given, Applied("runtime.tangent", (x, given)), 0))
@@ -220,17 +248,22 @@ class _Derivative(Writer):
 
     def hessian(self) -> Tree:
         """The products of the Hessian and the unit vectors, in the structure of the arguments twice."""
-        slope = self.forward.slope(self.f, self.ordered)
+        products = self.of(self.forward.slope(self.f, self.ordered))
 
         def column(directions: tuple[Atom, ...]) -> Tree:
-            return self.gradient(slope, (*self.f.parameters, *directions))
+            return self.gradient(products, (*self.f.parameters, *directions))
 
         parts = tuple(self.f.parameters[k] for k in self.numbers)
         return self.matrix(Node(parts) if self.several else parts[0], column)
 
     def jacobian(self) -> Tree:
         """The tangents in the directions of the unit vectors."""
-        return self.matrix(self.value(), self.slope)
+        slope = self.with_tangents(alone=True)
+
+        def column(directions: tuple[Atom, ...]) -> Tree:
+            return self.call(slope, (*self.f.parameters, *directions), _renewed(slope.result))
+
+        return self.matrix(self.run(), column)
 
     def matrix(self, rows: Tree, column: Callable[[tuple[Atom, ...]], Tree]) -> Tree:
         """The derivatives of what has the structure `rows`; `column` writes those in a direction."""
@@ -238,7 +271,7 @@ class _Derivative(Writer):
         directions = {x: Var("_", _contiguous(x.type) if is_array(x) else types.float64) for x in self.inputs}
         for x, t in directions.items():
             if self.strided and is_array(x) and x.type.layout == "A":
-                raise Refused("it asks whether an array is contiguous", "np.ascontiguousarray(x)")
+                raise RefusedError("it asks whether an array is contiguous", "np.ascontiguousarray(x)")
             self.write(Make(t, Applied("np.zeros_like", (x,)), 0) if is_array(x) else Copy(t, ZERO, 0))
         blocks = {(y, x): self.block(y, x) for y in found for x in self.inputs}
         for x, t in directions.items():
@@ -254,7 +287,7 @@ class _Derivative(Writer):
             made = tuple(_mapped(p, lambda x: blocks[y, x]) for p in parts)
             return Node(made) if self.several else made[0]
 
-        return _mapped(rows, inside)
+        return self.filled(_mapped(rows, inside))
 
     def block(self, y: Var, x: Var) -> Var:
         """Room for the derivatives of one leaf by another."""
@@ -303,20 +336,18 @@ def _mapped(tree: Tree, leaf: Callable[[Any], Tree]) -> Tree:
 
 def _shadow(tree: Tree) -> Tree:
     """Variables for the gradient by an argument."""
-    return _mapped(tree, lambda x: Var("_", _contiguous(x.type) if is_array(x) else x.type))
+    return _renewed(_mapped(tree, lambda x: Var("_", _contiguous(x.type) if is_array(x) else x.type)))
 
 
-def _nothing(tree: Tree) -> Tree:
-    """The gradient by an argument that has none."""
-    return _mapped(tree, lambda x: _NONE)
+def _same(x: Any) -> Any:
+    return x
 
 
 def _renewed(tree: Tree) -> Tree:
     """New variables for a result."""
     if isinstance(tree, Node):
         return Node(tuple(map(_renewed, tree.parts)), tree.cls)
-    nothing = isinstance(tree, Constant) and tree.value is None
-    return _NONE if nothing else Var("_", types.unliteral(tree.type))
+    return Var("_", types.unliteral(tree.type))
 
 
 def _given(tree: Tree, kind: Any) -> Tree:

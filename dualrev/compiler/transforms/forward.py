@@ -35,6 +35,7 @@ from dualrev.compiler.analyses.memory import Classes, Memory, given, is_array, i
 from dualrev.compiler.core.program import Gradient, Program
 from dualrev.compiler.core.terms import (
     SCALED,
+    Accumulate,
     Applied,
     Atom,
     Call,
@@ -44,12 +45,18 @@ from dualrev.compiler.core.terms import (
     Effect,
     For,
     Function,
+    Hold,
     If,
+    Keep,
+    Kept,
     Load,
     Make,
     Node,
     Operator,
+    Pop,
+    Push,
     Real,
+    Reserve,
     Statement,
     Store,
     Symbol,
@@ -263,6 +270,8 @@ class _Function(Writer):
                 self.call(s)
             case Effect():
                 self.write(s)
+            case Push() | Pop() | Keep() | Kept() | Hold() | Reserve() | Accumulate():
+                raise AssertionError(f"{s}: reverse mode comes last, of what forward mode has made")
             case _ if not self.is_active(s.target):
                 self.write(s)
             case Real():

@@ -22,6 +22,7 @@ from dualrev.compiler.core.terms import (
     Make,
     Statement,
     Store,
+    Var,
     View,
     Whole,
     blocks,
@@ -107,6 +108,8 @@ class Needs:
             for block in blocks(s):
                 self._read(block)
             for x in reads(s):
+                if not isinstance(x, Var):
+                    continue
                 if x in self._adjoint.value_of:
                     v = self._adjoint.value_of[x]
                     self.refs |= {v} if is_array(x) else set()

@@ -85,4 +85,3 @@ class _Rounds:
             case For() | If():
                 return not any(x in self.shared for x in reads(t))
         return False
-

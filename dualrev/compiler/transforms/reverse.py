@@ -256,7 +256,9 @@ class Reverse:
         )
 
     def _sweeps(self, facts: Facts, seeds: dict[int, Atom], joint: bool) -> Sweeps:
-        result = {facts.versions.result[x] for k, x in enumerate(facts.results) if k in facts.wanted and facts.has_shadow(x)}
+        result = {
+            facts.versions.result[x] for k, x in enumerate(facts.results) if k in facts.wanted and facts.has_shadow(x)
+        }
         given = frozenset[Value]() if joint else frozenset(v for v in result if v.kind != "param")
         subject = Subject(facts.f, facts.versions, facts.classes, self.memory, self._cost, joint, given)
         crossing = Crossing(facts, Adjoint(facts, seeds), subject)
@@ -267,9 +269,7 @@ class Reverse:
         inputs, results = [x for p in f.parameters for x in leaves(p)], leaves(f.result)
         flagged = [x for x, flag in zip(inputs, call.flags, strict=True) if flag]
         arrays = [x for x in inputs if is_array(x)]
-        without = [
-            x for x, flag, n in zip(inputs, call.flags, call.pattern, strict=True) if n is not None and not flag
-        ]
+        without = [x for x, flag, n in zip(inputs, call.flags, call.pattern, strict=True) if n is not None and not flag]
         wanted = frozenset(k for k, w in enumerate(call.wanted) if w)
         useful = [x for k, x in enumerate(results) if isinstance(x, Var) and k in wanted] + arrays
         together: dict[int, list[Var]] = {}
@@ -428,9 +428,7 @@ class _CalledGradient:
 
     def _define_reverse(self) -> None:
         order = [x for p in self.g.of.parameters for x in leaves(p)]
-        flat = replace(
-            self.slope, parameters=(*order, *self.slope.parameters[len(self.g.of.parameters) :])
-        )
+        flat = replace(self.slope, parameters=(*order, *self.slope.parameters[len(self.g.of.parameters) :]))
         second = Symbol(f"grad_{self.slope.name}")
         self.program.define(second, Gradient(flat, tuple(self.flagged), True))
         writing = Writer()
@@ -453,9 +451,7 @@ class _CalledGradient:
 
     def _define(self, symbol: Symbol, given: tuple[Any, ...], body: Block, result: Tree, doc: str) -> None:
         f = self.g.of
-        self.program.define(
-            symbol, replace(f, name=symbol.name, parameters=given, body=body, result=result, doc=doc)
-        )
+        self.program.define(symbol, replace(f, name=symbol.name, parameters=given, body=body, result=result, doc=doc))
 
 
 def _several(parts: list[Any]) -> Tree:
