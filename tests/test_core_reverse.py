@@ -27,7 +27,7 @@ EACH = [pytest.param(c, id=c.name, marks=[pytest.mark.slow] if k % 3 != 1 else [
 
 
 def pullback(f, args, count):
-    """The pullback of a numba function in core by its first parameters, checked; and the program that it is a part of."""
+    """The pullback of a numba function in core by its first parameters, checked; and its program."""
     defaults = tuple(p.default for p in inspect.signature(f.py_func).parameters.values())[len(args) :]
     core, program = core_program(f, (*map(numba.typeof, args), *map(types.Omitted, defaults)))
     memory = Memory(program)

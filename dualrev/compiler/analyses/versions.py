@@ -85,7 +85,8 @@ class Versions:
     """The values of a function.
 
     reads[statement][variable] is the value that the statement reads; made[statement][variable] the one that it makes;
-    headers[loop], afters[loop], trips[loop]: those of a loop; joins[if]; extent[statement]: its first and last position.
+    headers[loop], afters[loop], trips[loop]: those of a loop; joins[if]: those after a branch; extent[statement]: its
+    first and last position; regions[statement, k]: its k-th block.
     """
 
     def __init__(self, f: Function) -> None:

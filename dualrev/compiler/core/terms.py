@@ -20,7 +20,7 @@ never clash, whatever they are called (naming.py chooses what is printed). It ma
                      | while (s ..; a): s ..        (the same)       While
                      | raise, print, assert         Effect
 
-What reverse mode adds (transforms/reverse.py): memory that goes from the forward to the reverse sweep, last in, first out.
+What reverse mode adds (transforms/reverse.py): memory between the sweeps, last in, first out.
 
     statements   s ::= push a, ..  | pop x, ..      Push, Pop        numbers on the tape
                      | keep y      | y = kept       Keep, Kept       arrays on the tape, with a reference
@@ -398,7 +398,7 @@ class Effect:
 
 @dataclass(frozen=True, eq=False)
 class Push:
-    """The values go to the tape, from where the Pop of as many variables takes them; `room` says that they may not fit."""
+    """The values go to the tape, from where a Pop takes them; `room` says that they may not fit."""
 
     values: tuple[Atom, ...]
     line: int
