@@ -191,3 +191,18 @@ def test_errors():
         dr.jacobian(listed)([1.0, 2.0])
     with pytest.raises(ZeroDivisionError):
         jacobian(np.array([1.0, 0.0, 1.0]), TIMES)
+
+
+def test_one_direction_at_a_time_where_lanes_would_share_memory():
+    @njit
+    def twice(x):
+        made = x * x
+        return made, made
+
+    @njit
+    def f(x):
+        one, other = twice(x)
+        return one * other
+
+    assert "t_x_" not in dr.derivative_source(f, P, transform="jacfwd")
+    assert_same(dr.jacfwd(f)(P), np.diag(4.0 * P**3), rtol=1e-14)
