@@ -8,13 +8,13 @@ from __future__ import annotations
 import ast
 import inspect
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from dualrev.compiler.core import leaves
 from dualrev.compiler.expand import Expanded
 from dualrev.compiler.options import alike, is_checked
-from dualrev.compiler.source import Source, Static
-from dualrev.compiler.transforms.derivatives import RefusedError, derivative_in_core
+from dualrev.compiler.source import Source, Static, describe
+from dualrev.compiler.transforms.derivatives import derivative_in_core
 
 if TYPE_CHECKING:
     from dualrev.compiler.pipeline import Module
@@ -40,11 +40,16 @@ def source_of(derivative: Any, of: Source) -> Source:
 def expanded(
     module: Module, derivative: Any, argtypes: tuple[Any, ...], path: tuple[Any, ...], functions: dict[str, Static]
 ) -> Expanded:
-    """A derivative for these types of arguments; RefusedError if it has no derivatives itself."""
+    """A derivative for these types of arguments; UnsupportedError if it has no derivatives itself."""
     f, transform, argnums = derivative.derivative_of
-    if not all(map(alike, derivative._declared(argtypes), argtypes)):
-        raise RefusedError("numba converts its arguments to those of a declared signature", "arguments of these types")
     source = module.source(derivative)
+    place, line = module.place or (source, source.tree.lineno)
+
+    def refuse(why: str, instead: str) -> NoReturn:
+        place.refuse(line, f"a derivative of the {transform} of {describe(f.py_func)}", why, instead)
+
+    if not all(map(alike, derivative._declared(argtypes), argtypes)):
+        refuse("numba converts its arguments to those of a declared signature", "arguments of these types")
     names, own = ([a.arg for a in module.source(g).tree.args.args] for g in (derivative, f))
     places = derivative._places
     passed = {x: functions[names[k]] for x, k in zip(own, places, strict=False) if names[k] in functions}
@@ -60,7 +65,8 @@ def expanded(
         module.check_scalar(e)
     kinds = tuple(t for k, t in enumerate(argtypes) if k not in places)
     core = module.typed(f, e)
-    made = derivative_in_core(module.forward, transform, core, numbers, several, kinds, module.asks_for_layout(core))
+    strided = module.asks_for_layout(core)
+    made = derivative_in_core(module.forward, transform, core, numbers, several, kinds, strided, refuse)
     origin = replace(e, lowered=replace(e.lowered, source=source))
     made = replace(
         made, checked=is_checked(derivative), origin=replace(core.origin, dispatcher=derivative, expanded=origin)

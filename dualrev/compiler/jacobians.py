@@ -20,7 +20,7 @@ from dualrev.compiler.code import Code, Suite
 from dualrev.compiler.core import Const, Node, leaves, terms
 from dualrev.compiler.directions import Chosen, Leaf, check_arrays, is_single, moves, take_apart, writing_of, written_in
 from dualrev.compiler.expand import is_array
-from dualrev.compiler.transforms.lanes import Lanes, UnfitError
+from dualrev.compiler.transforms.lanes import Lanes
 from dualrev.errors import OutputError
 
 if TYPE_CHECKING:
@@ -144,16 +144,16 @@ class _Jacobian(Chosen):
     def lanes(self, width: int) -> None:
         """Forward mode in so many directions at a time, if that can be done."""
         module = self.module
-        try:
-            if width > 1:
-                tangents = [x for p in self.core.parameters[len(self.names) :] for x in terms.leaves(p)]
-                made = Lanes(module.program, module.forward.memory, width).function(self.core, tangents)
-                self.take(module.untyped(made))
-        except UnfitError:
+        tangents = [x for p in self.core.parameters[len(self.names) :] for x in terms.leaves(p)]
+        lanes = Lanes(module.program, module.forward.memory, width)
+        made = lanes.function(self.core, tangents) if width > 1 else None
+        if made is None:
             width = 1
+        else:
+            self.take(module.untyped(made))
         self.width = width
-        lanes = [self.tangents[k : k + width] for k in range(0, len(self.tangents), width)]
-        self.lane = dict(zip(self.ordered, lanes, strict=True))
+        some = [self.tangents[k : k + width] for k in range(0, len(self.tangents), width)]
+        self.lane = dict(zip(self.ordered, some, strict=True))
 
     def filling(self, function: str, given: list[str]) -> str:
         """Write what fills the matrices column by column."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
 import numba
 from numba.core import types
@@ -37,9 +37,8 @@ from dualrev.compiler.options import alike, declared, is_checked, kept
 from dualrev.compiler.plan import changed
 from dualrev.compiler.prune import prune
 from dualrev.compiler.simplify import simplify
-from dualrev.compiler.source import Source, Static, describe, read
+from dualrev.compiler.source import Source, Static, read
 from dualrev.compiler.tidy import tidy
-from dualrev.compiler.transforms.derivatives import RefusedError
 from dualrev.compiler.transforms.forward import Forward
 from dualrev.compiler.transforms.reverse import Reverse, has_words
 from dualrev.compiler.types import infer
@@ -154,6 +153,7 @@ class Module:
         self.reverse = Reverse(self.program, memory, self.forward)
         self.written: set[terms.Symbol] = set()
         self.made: dict[terms.Symbol, Ref] = {}
+        self.place: tuple[Source, int] | None = None  # the user's line that calls the derivative that is read
 
     # Functions in core
 
@@ -250,18 +250,12 @@ class Module:
 
     def check_derivatives(self, e: Expanded) -> None:
         """UnsupportedError for a call of a compiled derivative that has no derivatives itself."""
+        before = self.place
         for s in walk(e.body):
             if isinstance(s, Call) and is_derivative(s.function.value):
-                try:
-                    self.callee(s, e)
-                except RefusedError as refused:
-                    self.refuse_derivative(e.lowered.source, s.line, s.function.value, refused)
-
-    def refuse_derivative(self, source: Source, line: int, derivative: Any, refused: RefusedError) -> NoReturn:
-        """UnsupportedError for a derivative that has no derivatives itself."""
-        f, transform, _ = derivative.derivative_of
-        what = f"a derivative of the {transform} of {describe(f.py_func)}"
-        source.refuse(line, what, refused.why, refused.instead)
+                self.place = before or (e.lowered.source, s.line)
+                self.callee(s, e)
+        self.place = before
 
     # What functions do to memory
 
@@ -415,11 +409,7 @@ class Module:
             self.find_classes(kind, (("arg", k),))
             if isinstance(kind, types.Dispatcher):
                 functions[name] = Static(kind.dispatcher, (("arg", k),))
-        try:
-            return self.expanded(self.f, argtypes, (), functions)
-        except RefusedError as refused:
-            source = self.source(self.f)
-            self.refuse_derivative(source, source.tree.lineno, self.f, refused)
+        return self.expanded(self.f, argtypes, (), functions)
 
     def root(self, transform: str, argnums: Any, argtypes: tuple[Any, ...]) -> Emitted:
         args = self.source(self.f).tree.args

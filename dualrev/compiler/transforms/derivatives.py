@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 from numba.core import types
 
@@ -45,18 +45,10 @@ from dualrev.compiler.transforms.forward import Forward
 from dualrev.compiler.transforms.writing import ZERO, Writer
 from dualrev.errors import CotangentError, TangentError
 
-__all__ = ["RefusedError", "derivative_in_core"]
+__all__ = ["derivative_in_core"]
 
 _ONE = Constant(1.0, types.float64)
 _NONE = Constant(None, types.none)
-
-
-class RefusedError(Exception):
-    """Why there is no such function, and what to write instead."""
-
-    def __init__(self, why: str, instead: str) -> None:
-        super().__init__(why)
-        self.why, self.instead = why, instead
 
 
 def derivative_in_core(
@@ -67,14 +59,19 @@ def derivative_in_core(
     several: bool,
     kinds: tuple[Any, ...],
     strided: bool,
+    refuse: Callable[[str, str], NoReturn],
 ) -> Function:
     """The derivative of f, which changes nothing, by these parameters, or by a tuple of them, if there are `several`.
 
     kinds are the types of tangents or cotangents, which are parameters, too; `strided` says that their strides matter.
+    `refuse` raises for a reason, with what to write instead.
     """
     if forward.memory.writes(f):
-        raise RefusedError("the function changes its arguments", "a function of a copy")
-    made = _Derivative(forward, f, numbers, several, strided)
+        refuse("the function changes its arguments", "a function of a copy")
+    apart = any(is_array(x) and x.type.layout == "A" for p in f.parameters for x in leaves(p))
+    if strided and apart and transform not in ("grad", "value_and_grad"):
+        refuse("it asks whether an array is contiguous", "np.ascontiguousarray(x)")
+    made = _Derivative(forward, f, numbers, several)
     work: dict[str, Callable[[], tuple[tuple[Tree, ...], Tree]]] = {
         "grad": lambda: (f.parameters, made.gradient(made.of(f), f.parameters)),
         "value_and_grad": made.value_and_gradient,
@@ -90,9 +87,9 @@ def derivative_in_core(
 
 
 class _Derivative(Writer):
-    def __init__(self, forward: Forward, f: Function, numbers: tuple[int, ...], several: bool, strided: bool) -> None:
+    def __init__(self, forward: Forward, f: Function, numbers: tuple[int, ...], several: bool) -> None:
         super().__init__()
-        self.forward, self.f, self.numbers, self.several, self.strided = forward, f, numbers, several, strided
+        self.forward, self.f, self.numbers, self.several = forward, f, numbers, several
         self.symbols: dict[Function | Gradient, Symbol] = {}
         self.inputs = [x for k in numbers for x in leaves(f.parameters[k]) if carries(x)]
         self.ordered = [x for k in sorted(numbers) for x in leaves(f.parameters[k]) if carries(x)]
@@ -126,7 +123,7 @@ class _Derivative(Writer):
         made = self.forward.function(self.f, self.ordered).function
         assert isinstance(made.result, Node)
         name = f"slope_{self.f.name}" if alone else f"{self.f.name}_tangent"
-        inner = _Derivative(self.forward, self.f, self.numbers, self.several, self.strided)
+        inner = _Derivative(self.forward, self.f, self.numbers, self.several)
         result = inner.filled(made.result.parts[1] if alone else made.result)
         return replace(made, name=name, body=(*made.body, *inner.out), result=result)
 
@@ -176,7 +173,7 @@ class _Derivative(Writer):
         given = _given(self.f.result, kind)
         y = self.run()
         cts = tuple(self.read(y, given, kind, CotangentError))
-        inner = _Derivative(self.forward, self.f, self.numbers, True, self.strided)
+        inner = _Derivative(self.forward, self.f, self.numbers, True)
         inner.symbols = self.symbols
         again = inner.run()
         weights = [Var("_", x.type) for x in cts]
@@ -236,8 +233,6 @@ class _Derivative(Writer):
 
     def array(self, x: Var, given: Var) -> Var:
         """A new array like x with the elements of another one, which has to have its shape."""
-        if self.strided and x.type.layout == "A":
-            raise RefusedError("it asks whether an array is contiguous", "np.ascontiguousarray(x)")
         target, checked = Var("_", _contiguous(x.type)), Var("_", given.type)
         self.write(Make(target, Applied("np.zeros_like", (x,)), 0))
         self.write(View(checked, given, Applied("runtime.tangent", (x, given)), 0))
@@ -270,8 +265,6 @@ class _Derivative(Writer):
         found = [x for x in leaves(rows) if carries(x)]
         directions = {x: Var("_", _contiguous(x.type) if is_array(x) else types.float64) for x in self.inputs}
         for x, t in directions.items():
-            if self.strided and is_array(x) and x.type.layout == "A":
-                raise RefusedError("it asks whether an array is contiguous", "np.ascontiguousarray(x)")
             self.write(Make(t, Applied("np.zeros_like", (x,)), 0) if is_array(x) else Copy(t, ZERO, 0))
         blocks = {(y, x): self.block(y, x) for y in found for x in self.inputs}
         for x, t in directions.items():

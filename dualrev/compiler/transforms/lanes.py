@@ -43,11 +43,7 @@ from dualrev.compiler.core.terms import (
     writes,
 )
 
-__all__ = ["Lanes", "UnfitError"]
-
-
-class UnfitError(Exception):
-    """A function that writes what belongs to all lanes."""
+__all__ = ["Lanes"]
 
 
 Flags = tuple[bool, ...]
@@ -59,20 +55,24 @@ class Lanes:
 
     def __init__(self, program: Program, memory: Memory, width: int) -> None:
         self.program, self.memory, self.width = program, memory, width
+        self.fits = True  # nothing that belongs to all lanes is written in them
         self._known: dict[Key, Flags] = {}  # which results vary
         self._settled: set[Key] = set()
         self._visited: set[Key] | None = None
         self._symbols: dict[Key, Symbol] = {}
 
-    def function(self, f: Function, tangents: Iterable[Var]) -> Function:
-        """F with lanes for these parameters: in place of each those of all lanes; the result is a tuple, by lanes."""
+    def function(self, f: Function, tangents: Iterable[Var]) -> Function | None:
+        """F with lanes for these parameters: in place of each those of all lanes; the result is a tuple, by lanes.
+
+        None if it writes what belongs to all lanes.
+        """
         varied = set(tangents)
         made = _Function(self, f, varied, ())
         made.check(varied)
         parameters = [x for p in f.parameters for x in (made.lanes(p) if p in varied else (p,))]
         body = made.block(f.body)
         result = Node(tuple(made.tree(f.result, k) for k in range(self.width)))
-        return replace(f, parameters=tuple(parameters), body=body, result=result)
+        return replace(f, parameters=tuple(parameters), body=body, result=result) if self.fits else None
 
     def key(self, s: Call, flags: Flags, pattern: tuple[Any, ...]) -> Key:
         """What a call calls, with lanes for these arguments; those with one number in the pattern may share memory."""
@@ -155,9 +155,9 @@ class _Function:
                 self.varied |= {self._key(x) for x in self.spreads(s) if carries(x)}
 
     def check(self, varied: set[Var]) -> None:
-        """UnfitError if a parameter without lanes is written in lanes."""
+        """Note if a parameter without lanes is written in lanes."""
         if any(self.varies(x) and x not in varied for p in self.f.parameters for x in leaves(p)):
-            raise UnfitError
+            self.whole.fits = False
 
     def _key(self, x: Any) -> Any:
         return self.classes.find(x) if is_array(x) else x
@@ -225,7 +225,7 @@ class _Function:
         if self.varies(changed):
             return [_renamed(s, self.lane(k)) for k in range(self.whole.width)]
         if any(self.varies(x) and not is_array(x) for x in reads(s)):
-            raise UnfitError
+            self.whole.fits = False
         return [_renamed(s, self.lane(0))]  # it asks for the shape of an array
 
     def call(self, s: Call) -> list[Statement]:
@@ -239,8 +239,7 @@ class _Function:
         spread: list[Statement] = []
         for x, flag in zip(results, found, strict=True):
             if self.varies(x) and not flag:  # it varies elsewhere
-                if is_array(x):
-                    raise UnfitError
+                self.whole.fits = self.whole.fits and not is_array(x)
                 spread += [Copy(y, x, s.line) for y in self.lanes(x)]
             made += self.lanes(x) if flag else (x,)
         if not any(flags):
