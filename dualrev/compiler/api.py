@@ -15,7 +15,7 @@ from numba.core.errors import NumbaError, UnsupportedBytecodeError
 from dualrev.arrays.storage import RealArray
 from dualrev.compiler.build import Derivative, derivative
 from dualrev.compiler.core.show import show
-from dualrev.compiler.pipeline import core_program, emit, show_forward
+from dualrev.compiler.pipeline import core_program, emit, show_forward, show_lowered_core
 from dualrev.compiler.source import describe, is_numba_function
 from dualrev.copies import copied
 from dualrev.derivatives import argument_numbers
@@ -220,12 +220,14 @@ def derivative_source(
         raise ValueError(
             f"transform is 'grad', 'value_and_grad', 'vjp', 'jvp', 'hvp', 'hessian' or 'jacfwd', and not {transform!r}"
         )
-    if stage not in ("emitted", "expanded", "forward"):
-        raise ValueError(f"stage is 'emitted', 'expanded' or 'forward', and not {stage!r}")
+    if stage not in ("lowered", "expanded", "forward", "emitted"):
+        raise ValueError(f"stage is 'lowered', 'expanded', 'forward' or 'emitted', and not {stage!r}")
     numbers = _numbers(f, argnums)
     kinds = list(map(numba.typeof, args))
     inspect.signature(f.py_func).bind(*args)  # raises Python's error for a missing argument
     defaults = [p.default for p in inspect.signature(f.py_func).parameters.values()][len(args) :]
+    if stage == "lowered":
+        return show_lowered_core(f, (*kinds, *map(types.Omitted, defaults)))
     if stage != "emitted":
         core, program = core_program(f, (*kinds, *map(types.Omitted, defaults)))
         return show(core) if stage == "expanded" else show_forward(core, program)

@@ -25,13 +25,14 @@ from dualrev.compiler.code import Assign, Code, Row, Suite, lines_of, rows_of
 from dualrev.compiler.core import Call, Const, If, Let, Node, Ref, blocks, leaves, terms, walk, writes
 from dualrev.compiler.core.program import Gradient, Program
 from dualrev.compiler.core.show import show
+from dualrev.compiler.core.show_lowered import show_lowered
 from dualrev.compiler.core.terms import Function
 from dualrev.compiler.core.typed import typed
 from dualrev.compiler.core.untyped import untyped
 from dualrev.compiler.expand import Expanded, expand, is_array, is_real, is_real_array
 from dualrev.compiler.fingerprint import is_derivative
 from dualrev.compiler.gradients import gradient_sweeps
-from dualrev.compiler.lower import lower
+from dualrev.compiler.lower import Lowered, lower
 from dualrev.compiler.naming import Names, renamed, words_of
 from dualrev.compiler.options import alike, declared, is_checked, kept
 from dualrev.compiler.owner import owner
@@ -43,11 +44,11 @@ from dualrev.compiler.simplify import simplify
 from dualrev.compiler.source import Source, Static, describe, read
 from dualrev.compiler.tidy import tidy
 from dualrev.compiler.transforms.forward import Forward
-from dualrev.compiler.types import infer
+from dualrev.compiler.types import Typed, infer
 from dualrev.compiler.zeros import NOTHING, Known
 from dualrev.errors import ArgumentError, ArgumentNumberError, ScalarError
 
-__all__ = ["Emitted", "core_program", "emit", "expanded_function", "show_forward"]
+__all__ = ["Emitted", "core_program", "emit", "expanded_function", "show_forward", "show_lowered_core"]
 
 
 @dataclass
@@ -85,6 +86,13 @@ def core_program(f: Any, argtypes: tuple[Any, ...]) -> tuple[Function, Program]:
     """A numba function for these types of arguments in the typed core, and the functions that its calls lead to."""
     module = _Module(f)
     return module.typed(f, module.entered(argtypes)), Program(module.called)
+
+
+def show_lowered_core(f: Any, argtypes: tuple[Any, ...]) -> str:
+    """The text of a numba function in lowered core."""
+    module = _Module(f)
+    made, typed = module.inferred(f, argtypes, (), module.functions_among(argtypes))
+    return show_lowered(made.source.tree.name, made.parameters, made.body, made.result, typed, module.names)
 
 
 def show_forward(f: Function, program: Program) -> str:
@@ -220,9 +228,8 @@ class _Module:
         """The function in expanded core; `apart` as in expand.py: of f itself it is checked, of what it calls not."""
         key = (id(f), argtypes, apart)
         if key not in self.expanded_of:
-            source = prune(self.source(f), argtypes)
-            lowered = lower(source, path, functions, self.refs, self.names)
-            typed = infer(lowered, argtypes, f.targetoptions, lambda: f.compile(argtypes))
+            lowered, typed = self.inferred(f, argtypes, path, functions)
+            source = lowered.source
             signature = declared(f, argtypes)
             if signature is not None and not alike(signature.return_type, typed.result):
                 what = f"the signature `{signature.return_type}(...)`"
@@ -233,6 +240,14 @@ class _Module:
             self.replace_derivatives(made.body, made)
             self.expanded_of[key] = made
         return self.expanded_of[key]
+
+    def inferred(
+        self, f: Any, argtypes: tuple[Any, ...], path: tuple[Any, ...], functions: dict[str, Static]
+    ) -> tuple[Lowered, Typed]:
+        """The function in lowered core, and the types of its variables."""
+        source = prune(self.source(f), argtypes)
+        lowered = lower(source, path, functions, self.refs, self.names)
+        return lowered, infer(lowered, argtypes, f.targetoptions, lambda: f.compile(argtypes))
 
     def callee(self, s: Call, e: Expanded) -> tuple[Any, Expanded]:
         """The key and the core of the function that a Call calls."""
@@ -614,6 +629,10 @@ class _Module:
 
     def entered(self, argtypes: tuple[Any, ...]) -> Expanded:
         """The function itself in expanded core, for these types of arguments."""
+        return self.expanded(self.f, argtypes, (), self.functions_among(argtypes))
+
+    def functions_among(self, argtypes: tuple[Any, ...]) -> dict[str, Static]:
+        """The arguments that are functions; classes of named tuples among the arguments are known afterwards."""
         args = self.source(self.f).tree.args
         parameters = [a.arg for a in [*args.posonlyargs, *args.args, *args.kwonlyargs]]
         functions = {}
@@ -621,7 +640,7 @@ class _Module:
             self.find_classes(kind, (("arg", k),))
             if isinstance(kind, types.Dispatcher):
                 functions[name] = Static(kind.dispatcher, (("arg", k),))
-        return self.expanded(self.f, argtypes, (), functions)
+        return functions
 
     def root(self, transform: str, argnums: Any, argtypes: tuple[Any, ...]) -> Emitted:
         args = self.source(self.f).tree.args
