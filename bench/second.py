@@ -1,12 +1,13 @@
-"""Hessians, and products with them, beside JAX, CasADi and differences: `python -m bench.second`, or `make second`.
+"""Hessians, and products with them, beside JAX, CasADi and differences: `python -m bench.second` (`make second`).
 
-Of every function (bench/second_programs.py): the time of dualrev's compiled Hessian, or of a product with it; of that on
-the tape; by JAX, compiled; by CasADi; and of central differences of dualrev's compiled gradient, in compiled code.
-All that can be exact is compared before anything is timed: entries agree to 1e-9. Of the differences the table says how
-far they are off, in units of the largest entry.
+Of every function (bench/second_programs.py): the time of dualrev's compiled Hessian, or of a product with it; of the
+same on the tape; by JAX, compiled; by CasADi; and of central differences of dualrev's compiled gradient, in compiled
+code. What can be exact is compared before anything is timed: entries agree to 1e-9. Of the differences the table says
+how far they are off, in units of the largest entry.
 
-Times are medians, from Python to Python, of single-threaded code in one process, taken in turns; what is compiled or
-built is so before the clock runs. `make peers` installs JAX and CasADi; those that are missing are left out.
+Times are medians of the processor time of the process, from Python to Python, taken in turns: other processes do not
+count, and more than one thread would be no gain. What is compiled or built is so before the clock runs. `make peers`
+installs JAX and CasADi; those that are missing are left out.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from rich.console import Console
 
 import dualrev as dr
 from bench.agreement import disagreement
-from bench.compiled import clock, first_line, keep_pages, progress, repetitions
+from bench.compiled import TURN, first_line, keep_pages, progress
 from bench.machine import processor, versions
 from bench.second_programs import PROGRAMS, Program
 
@@ -161,6 +162,23 @@ def prepared(program: Program, size: int) -> dict[str, Entry]:
         elif wrong := disagreement((0.0, found.reshape(expected.shape)), (0.0, expected)):
             made[key] = Entry(absent=f"does not agree with the tape: {wrong}", wrong=True)
     return made
+
+
+def clock(run: Run, number: int) -> float:
+    """Seconds of processor time, of so many calls."""
+    repeat = range(number)
+    start = time.process_time()
+    for _ in repeat:
+        run()
+    return time.process_time() - start
+
+
+def repetitions(run: Run) -> int:
+    """How many calls take a turn."""
+    number = 1
+    while clock(run, number) < TURN / 2:
+        number *= 2
+    return number
 
 
 def measured(entries: dict[str, Entry], budget: float) -> None:

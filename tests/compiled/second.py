@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-from oracle import direction, flat, inner, rebuild
+from oracle import direction, flat, inner, rebuild, widen
 
 import dualrev as dr
 from compiled.agreeing import RTOL, Engine, agree, coarse, compiled
@@ -179,7 +179,7 @@ def _along(of: Program, gradient: Any, argnums: tuple[int, ...], v: tuple[Any, .
             whole[k] = x
         return gradient(*whole)
 
-    return dr.jvp(chosen, tuple(given[k] for k in argnums), v)[1]
+    return widen(dr.jvp(chosen, tuple(given[k] for k in argnums), v)[1])  # the tape has numpy's scalars, too
 
 
 # Core
@@ -227,7 +227,7 @@ def check_hessian(of: Program, engine: Engine, folder: str) -> None:
     if engine.value_and_grad is None:
         return
     argnums = curved.taped.argnums
-    expected = dr.hessian(plain(of.source, *_ON_TAPE), argnums)(*arguments(of, wide=True))
+    expected = widen(dr.hessian(plain(of.source, *_ON_TAPE), argnums)(*arguments(of, wide=True)))
     given, left = arguments(of), arguments(of)
     f(*left)
     found = engine.hessian(f, argnums)(*given)
