@@ -115,9 +115,9 @@ def _copy_arrays(f: ast.FunctionDef, given: tuple[Any, ...]) -> None:
     for a, x in zip(f.args.args, given, strict=True):
         name = a.arg
         if isinstance(x, np.ndarray):
-            lines.append(f"{name} = {name}_given.copy()")
+            lines.append(f"{name} = np.copy({name}_given)")
         elif hasattr(x, "_make"):
-            lines.append(f"{name} = Pair({name}_given.a, {name}_given.v.copy(), {name}_given.n)")
+            lines.append(f"{name} = Pair({name}_given.a, np.copy({name}_given.v), {name}_given.n)")
         else:
             continue
         a.arg = f"{name}_given"

@@ -60,7 +60,8 @@ class Variant:
     change: Callable[[Program, random.Random], Program]
     check: Callable[[Program, Engine, str], None]
     order: int = 1  # of the derivatives
-    share: float = 1.0  # of a program's size: what is differentiated more often takes longer to compile
+    share: float = 1.0  # of a program's size: what is differentiated more often takes longer to compile, ...
+    among: int = 1  # ... and the shortest of so many programs is taken
 
 
 def _unchanged(of: Program, _: random.Random) -> Program:
@@ -73,10 +74,10 @@ VARIANTS = {
     "raise": Variant(with_exits, check_exits),
     "names": Variant(with_hostile_names, check_plain),
     "cache": Variant(_unchanged, check_cached),
-    "product": Variant(with_another_first_argument, check_product, order=2),
-    "hessian": Variant(_unchanged, check_hessian, order=2),
-    "called": Variant(with_a_called_gradient, check_called, order=2, share=0.25),
-    "third": Variant(with_a_called_gradient, check_third, order=3, share=0.25),
+    "product": Variant(with_another_first_argument, check_product, order=2, share=0.5, among=3),
+    "hessian": Variant(_unchanged, check_hessian, order=2, share=0.5, among=3),
+    "called": Variant(with_a_called_gradient, check_called, order=2, share=0.25, among=4),
+    "third": Variant(with_a_called_gradient, check_third, order=3, share=0.25, among=4),
 }
 
 
@@ -88,7 +89,9 @@ def of_order(order: int) -> list[str]:
 def numbered(seed: str, number: int, size: int, variants: Sequence[str]) -> Program:
     """The program of this number, in the variant whose turn it is; a plain one where it cannot be changed so."""
     turn, place = divmod(number, len(variants))
-    of = program(f"{seed}-{number}", round(size * VARIANTS[variants[place]].share))
+    variant = VARIANTS[variants[place]]
+    seeds = [f"{seed}-{number}", *(f"{seed}-{number}-{k}" for k in range(1, variant.among))]
+    of = min((program(one, round(size * variant.share)) for one in seeds), key=lambda one: len(one.source))
     of = dataclasses.replace(of, forward=turn % 2 == 0)
     try:
         with warnings.catch_warnings():
