@@ -5,7 +5,8 @@
 #   make compare ARGS=--relatives            ... of the algorithms of neighbouring papers
 #   make test                               the tests         make campaign   the long ones too
 #   make campaign FOR=3600 ARGS="--jobs 2"   random numba programs, for so many seconds; what fails goes to failures/
-#                                           (ARGS="--variants special,raise": some of the ways to check them)
+#                                           (ARGS="--variants special,raise": some of the ways to check them;
+#                                           ARGS="--order 2": second derivatives)
 #   make check                              format, lint, types      make format    mend the first two
 #   make bench                              times and memory, by pytest-benchmark; then the report bench/report/index.html
 #   make bench-quick                        a part of it, in less than a minute
@@ -13,9 +14,10 @@
 #   make bench-publish                      writes the last full one to bench/published/ and the README, to be checked in
 #   make peers                              installs the other AD libraries (6 GB), which `make bench` then takes in
 #   make compiled                           times of compiled gradients of numba functions
+#   make second                             times of Hessians and products with them, beside JAX and CasADi (make peers)
 #   make figures                            paper_figures/, made anew; some of it by ARGS="fig2 fig10"
 
-.PHONY: compare test campaign bench bench-quick bench-publish bench-compare compiled peers figures check format clean
+.PHONY: compare test campaign bench bench-quick bench-publish bench-compare compiled second peers figures check format clean
 .DEFAULT_GOAL := compare
 
 ARGS ?=
@@ -43,7 +45,7 @@ BENCH = $(RUN) pytest bench -q -p no:xdist --benchmark-disable-gc --benchmark-qu
 RUNS := bench/runs
 NOW := $(shell date -u +%Y%m%d-%H%M%S)
 
-bench bench-quick compiled: export OMP_NUM_THREADS := 1
+bench bench-quick compiled second: export OMP_NUM_THREADS := 1
 
 bench: $(SETUP)
 	@mkdir -p $(RUNS)
@@ -64,6 +66,9 @@ bench-compare: $(SETUP)
 
 compiled: $(SETUP)
 	$(RUN) bench.compiled --second $(ARGS)
+
+second: $(SETUP)
+	$(RUN) bench.second $(ARGS)
 
 peers: $(SETUP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[peers]'

@@ -9,15 +9,19 @@ import random
 
 import numpy as np
 import pytest
+from compiled import campaign, second
 from compiled.campaign import main
 from compiled.exits import with_exits
 from compiled.generator import Program, program
 from compiled.renaming import with_hostile_names
-from compiled.running import Discarded, Failed, arguments, plain
+from compiled.running import Discarded, Failed, arguments, plain, reals
+from compiled.second import with_a_called_gradient, with_another_first_argument
 from compiled.special import special_arguments, with_singular_functions
-from compiled.variants import VARIANTS, check, numbered
+from compiled.variants import VARIANTS, check, numbered, of_order
 
 import dualrev as dr
+from dualrev.compiler.core import terms
+from dualrev.primitives import PRIMITIVES
 
 HEAD = "import math\nimport numpy as np\nfrom numba import njit\n@njit\n"
 
@@ -289,6 +293,153 @@ def test_a_fresh_process_with_another_last_bit_is_found():
         check(CACHED, value_and_grad)
 
 
+# Second derivatives
+
+CURVED = Program(
+    HEAD + "def f(a, x):\n    a[0] *= x\n    return math.sin(a[0]) * a[1] + x * x\n",
+    ("np.array([0.3, 0.7])", "0.4"),
+    variant="product",
+)
+ON_TAPE = plain(CURVED.source, dr.numpy, dr.numpy)
+
+
+def hvp_by_tape(factor=1.0, error=0.0):
+    """An hvp of CURVED, whose product is wrong by a factor, and what it leaves in the argument by an error."""
+
+    def hvp(f):
+        def product(a, p, x):
+            gradient, given = dr.grad(ON_TAPE, (0, 1)), a.copy()
+            f(a, x)
+            a += error
+            return factor * dr.jvp(lambda b: gradient(b, x)[0], (given,), (p,))[1]
+
+        return product
+
+    return hvp
+
+
+def test_a_product_that_is_wrong_is_found():
+    check(CURVED, hvp=hvp_by_tape())
+    with pytest.raises(Failed, match=r"^product, first call"):
+        check(CURVED, hvp=hvp_by_tape(factor=1.0 + 1e-7))
+    with pytest.raises(Failed, match=r"^arguments, product, first call"):
+        check(CURVED, hvp=hvp_by_tape(error=1e-9))
+
+
+def test_a_hessian_that_is_wrong_is_found():
+    def hessian_by_tape(factor):
+        def hessian(f, argnums):
+            def matrix(a, x):
+                (first, across), last = dr.hessian(ON_TAPE, argnums)(a.copy(), x)
+                f(a, x)
+                return (first, factor * across), last
+
+            return matrix
+
+        return hessian
+
+    of = dataclasses.replace(CURVED, variant="hessian")
+    check(of, hessian=hessian_by_tape(1.0))
+    with pytest.raises(Failed, match=r"^Hessian"):
+        check(of, hessian=hessian_by_tape(1.0 + 1e-7))
+
+
+def test_a_tape_that_is_wrong_is_found(monkeypatch):
+    right = second._along
+    monkeypatch.setattr(second, "_along", lambda *given: tuple(1.01 * x for x in right(*given)))
+    with pytest.raises(Failed, match=r"^differences"):
+        check(CURVED, hvp=hvp_by_tape())
+
+
+@pytest.mark.parametrize(("passes", "message"), [(1, "core, slope"), (2, "core, second derivative")])
+def test_core_with_tangents_that_is_wrong_is_found(monkeypatch, passes, message):
+    """A tangent is set to another number, in what one pass or two of forward mode have made."""
+    of = dataclasses.replace(CURVED, forward=True)
+    check(of, hvp=hvp_by_tape())
+
+    class Wrong(second.Forward):
+        def function(self, f, chosen):
+            made = super().function(f, chosen)
+            deep = "t_{}" in {x.name for p in f.parameters for x in terms.leaves(p)}
+            if deep == (passes == 1):
+                return made
+            t = terms.leaves(made.function.result)[-1]
+            wrong = terms.Real(t, PRIMITIVES["mul"], "*", (t, terms.Constant(1.0 + 1e-7)), 0)
+            return dataclasses.replace(
+                made, function=dataclasses.replace(made.function, body=(*made.function.body, wrong))
+            )
+
+    monkeypatch.setattr(second, "Forward", Wrong)
+    with pytest.raises(Failed, match=f"^{message}"):
+        check(of, hvp=hvp_by_tape())
+
+
+CALLS = dataclasses.replace(
+    with_a_called_gradient(dataclasses.replace(CURVED, forward=True), random.Random(3)), variant="called"
+)
+
+
+def test_the_derivative_of_a_called_gradient_that_is_wrong_is_found():
+    """The tape differentiates the gradient that the program calls, as differences do."""
+    assert "derivative = dr." in CALLS.source
+    check(CALLS, by_tape(CALLS), jvp_by_tape(CALLS))
+    with pytest.raises(Failed, match="gradient, first call"):
+        check(CALLS, by_tape(CALLS, lambda value, g: (value, (g[0], (1.0 + 1e-7) * g[1]))))
+
+
+def test_a_called_gradient_that_is_refused_is_no_disagreement():
+    of = dataclasses.replace(
+        CALLS, source=CALLS.source.replace("a = np.copy(a_given)", "a = np.copy(a_given)\n    [0.5]")
+    )
+    with pytest.raises(dr.errors.UnsupportedError, match="a list"):
+        check(of)
+
+
+def test_programs_call_gradients_in_many_ways():
+    texts = []
+    for k in range(30):
+        of = program(f"calls-{k}", 4)
+        try:
+            made = with_a_called_gradient(of, random.Random(k))
+        except Exception:  # plain Python raises
+            continue
+        texts.append(made.source.partition("import dualrev")[2])
+        assert made.arguments == of.arguments
+        value = plain(of.source, math, np)(*arguments(of, wide=True))
+        assert plain(made.source.replace("\ndef f(", "\ndef g(") + "f = primal\n", math, np)(
+            *arguments(made, wide=True)
+        ) == pytest.approx(value, nan_ok=True)
+    assert len(texts) >= 20
+    for text in ("return math.tanh(y)", "for _ in range(2)", "dr.grad(primal, 0)", "np.sum(g", "[1] * "):
+        assert any(text in found for found in texts), text
+
+
+def test_every_argument_comes_first():
+    firsts = set()
+    for k in range(40):
+        of = program(f"order-{k}", 3)
+        made = with_another_first_argument(of, random.Random(k))
+        assert sorted(made.arguments) == sorted(of.arguments)
+        assert 0 in reals(arguments(made))
+        head = made.arguments[0].partition("(")[0]
+        firsts.add(head if head.isidentifier() or "." in head else "float")
+    assert {"Pair", "np.array"} < firsts
+
+
+def test_an_order_is_some_of_the_variants(monkeypatch):
+    chosen = []
+    monkeypatch.setattr(campaign, "campaign", lambda options: chosen.append(options.variants) or [])
+    for words in ([], ["--order", "2"], ["--order", "3"], ["--order", "2", "--variants", "called"]):
+        assert main([*words]) == 0
+    assert chosen == [
+        ["plain", "special", "raise", "names", "cache"],
+        ["product", "hessian", "called"],
+        ["third"],
+        ["called"],
+    ]
+    assert [name for order in (1, 2, 3) for name in of_order(order)] == [*VARIANTS]
+
+
 # Which program is which
 
 
@@ -313,4 +464,4 @@ def test_a_program_that_cannot_be_changed_is_a_plain_one(monkeypatch):
 def test_an_unknown_variant_is_refused(capsys):
     with pytest.raises(SystemExit):
         main(["--variants", "plain,nonsense"])
-    assert "nonsense: the variants are plain, special, raise, names, cache" in capsys.readouterr().err
+    assert "nonsense: the variants are plain, special, raise, names, cache, product, " in capsys.readouterr().err

@@ -103,8 +103,52 @@ def damped(x: float64, a: array(float64, 1d, C), n: int64):
 
 def test_derivative_source_shows_what_is_differentiated():
     assert dr.derivative_source(damped, 0.7, np.ones(3), 2, stage="expanded") == SHOWN
-    with pytest.raises(ValueError, match="stage is 'emitted', 'expanded' or 'forward', and not 'lowered'"):
-        dr.derivative_source(damped, 0.7, np.ones(3), 2, stage="lowered")
+    with pytest.raises(ValueError, match="stage is 'lowered', 'expanded', 'forward' or 'emitted', and not 'typed'"):
+        dr.derivative_source(damped, 0.7, np.ones(3), 2, stage="typed")
+
+
+@njit
+def searched(f, t, limit):
+    x, n = t
+    while n > 0 and x < limit:
+        n -= 1
+        if f(x) > 3.0:
+            break
+        x = f(x)
+    return x
+
+
+@njit
+def twice(x):
+    return 2.0 * x
+
+
+def test_derivative_source_shows_what_comes_before_it():
+    """Tuples are there, loops with the flags that end them, and conditions of loops where they are computed."""
+    assert dr.derivative_source(searched, twice, (0.5, 4), 9.0, stage="lowered") == LOWERED
+
+
+LOWERED = """\
+def searched(f, t: Tuple(float64, int64), limit: float64):
+    _1: float64 = t[0]
+    _2: int64 = t[1]
+    x: float64 = _1
+    n: int64 = _2
+    _break1: bool = False
+    before:
+        _3: bool = n > 0 and x < limit
+    while _3 until _break1:
+        n -= 1
+        _4: float64 = _value(x)
+        _5: float64 = 3.0
+        _6: bool = _4 > _5
+        _7: bool = _6
+        if _7:
+            _break1 = True
+        else:
+            x = _value(x)
+    return x
+"""
 
 
 # Faults that check finds

@@ -1,4 +1,5 @@
-"""docs/numpy.md lists what has a rule, and nothing else; the examples of docs/numba.md and docs/calculus.md run."""
+"""docs/numpy.md lists what has a rule, and nothing else; the examples of docs/numba.md, second_order.md
+and calculus.md run."""
 
 import doctest
 import re
@@ -53,6 +54,12 @@ def test_what_looks_at_values():
 
 def test_the_examples_with_numba_run():
     found = doctest.testfile(str(DOCS / "numba.md"), module_relative=False, optionflags=doctest.ELLIPSIS)
+    assert found.failed == 0
+    assert found.attempted >= 25
+
+
+def test_the_examples_of_second_derivatives_run():
+    found = doctest.testfile(str(DOCS / "second_order.md"), module_relative=False)
     assert found.failed == 0
     assert found.attempted >= 25
 

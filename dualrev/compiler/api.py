@@ -15,7 +15,7 @@ from numba.core.errors import NumbaError, UnsupportedBytecodeError
 from dualrev.arrays.storage import RealArray
 from dualrev.compiler.build import Derivative, derivative
 from dualrev.compiler.core.show import show
-from dualrev.compiler.pipeline import core_program, emit, show_forward
+from dualrev.compiler.pipeline import core_program, emit, show_forward, show_lowered_core, show_reverse
 from dualrev.compiler.source import describe, is_numba_function
 from dualrev.copies import copied
 from dualrev.derivatives import argument_numbers
@@ -200,14 +200,18 @@ def derivative_source(
         raise UnsupportedError.at(describe(f), "derivative_source", "this is no numba function", "@njit above it")
     if transform not in (*_LIKE_F, "vjp", "jvp", "hvp"):
         raise ValueError(f"transform is one of {', '.join(_LIKE_F)}, vjp, jvp and hvp, and not {transform!r}")
-    if stage not in ("emitted", "expanded", "forward"):
-        raise ValueError(f"stage is 'emitted', 'expanded' or 'forward', and not {stage!r}")
+    if stage not in ("lowered", "expanded", "forward", "reverse", "emitted"):
+        raise ValueError(f"stage is 'lowered', 'expanded', 'forward', 'reverse' or 'emitted', and not {stage!r}")
     numbers = _numbers(f, argnums)
     kinds = list(map(numba.typeof, args))
     inspect.signature(f.py_func).bind(*args)  # raises Python's error for a missing argument
     defaults = [p.default for p in inspect.signature(f.py_func).parameters.values()][len(args) :]
+    if stage == "lowered":
+        return show_lowered_core(f, (*kinds, *map(types.Omitted, defaults)))
     if stage != "emitted":
         core, program = core_program(f, (*kinds, *map(types.Omitted, defaults)))
+        if stage == "reverse":
+            return show_reverse(core, program, numbers)
         return show(core) if stage == "expanded" else show_forward(core, program)
     if transform == "hvp":
         kinds.insert(1, kinds[0])

@@ -24,6 +24,7 @@ from dualrev.compiler.code import Code, Row, Suite, lines_of, rows_of
 from dualrev.compiler.core import Call, Const, Node, Ref, leaves, terms, walk
 from dualrev.compiler.core.program import Gradient, Program
 from dualrev.compiler.core.show import show
+from dualrev.compiler.core.show_lowered import show_lowered
 from dualrev.compiler.core.terms import Function
 from dualrev.compiler.core.typed import typed
 from dualrev.compiler.core.untyped import untyped
@@ -31,7 +32,7 @@ from dualrev.compiler.emission import Emission
 from dualrev.compiler.entries import Entry
 from dualrev.compiler.expand import Expanded, expand, is_array, is_real, is_real_array
 from dualrev.compiler.fingerprint import is_derivative
-from dualrev.compiler.lower import lower
+from dualrev.compiler.lower import Lowered, lower
 from dualrev.compiler.naming import Names, renamed, words_of
 from dualrev.compiler.options import alike, declared, is_checked, kept
 from dualrev.compiler.plan import changed
@@ -41,10 +42,10 @@ from dualrev.compiler.source import Source, Static, read
 from dualrev.compiler.tidy import tidy
 from dualrev.compiler.transforms.forward import Forward
 from dualrev.compiler.transforms.reverse import Reverse, has_words
-from dualrev.compiler.types import infer
+from dualrev.compiler.types import Typed, infer
 from dualrev.errors import ArgumentError, ArgumentNumberError, ScalarError
 
-__all__ = ["Emitted", "core_program", "emit", "expanded_function", "show_forward"]
+__all__ = ["Emitted", "core_program", "emit", "expanded_function", "show_forward", "show_lowered_core", "show_reverse"]
 
 
 @dataclass
@@ -83,10 +84,26 @@ def core_program(f: Any, argtypes: tuple[Any, ...]) -> tuple[Function, Program]:
     return module.typed(f, module.entered(argtypes)), Program(module.called)
 
 
+def show_lowered_core(f: Any, argtypes: tuple[Any, ...]) -> str:
+    """The text of a numba function in lowered core."""
+    module = Module(f)
+    made, typed = module.inferred(f, argtypes, (), module.functions_among(argtypes))
+    return show_lowered(made.source.tree.name, made.parameters, made.body, made.result, typed, module.names)
+
+
 def show_forward(f: Function, program: Program) -> str:
     """The text of a function with tangents for all its real arguments, and of those that it calls."""
     moving = [x for p in f.parameters for x in terms.leaves(p) if carries(x)]
     made = Forward(program, Memory(program)).function(f, moving).function
+    return "\n".join(map(show, [made, *program.made_functions()]))
+
+
+def show_reverse(f: Function, program: Program, numbers: int | tuple[int, ...]) -> str:
+    """The text of both sweeps of a function by the arguments of these numbers, and of the functions for its calls."""
+    chosen = numbers if isinstance(numbers, tuple) else (numbers,)
+    memory = Memory(program)
+    varied = [x for k in chosen for x in terms.leaves(f.parameters[k]) if carries(x)]
+    made = Reverse(program, memory, Forward(program, memory)).pullback(f, varied)
     return "\n".join(map(show, [made, *program.made_functions()]))
 
 
@@ -173,9 +190,8 @@ class Module:
         if key not in self.expanded_of and is_derivative(f):
             self.expanded_of[key] = derived.expanded(self, f, argtypes, path, functions)
         if key not in self.expanded_of:
-            source = prune(self.source(f), argtypes)
-            lowered = lower(source, path, functions, self.refs, self.names)
-            typed = infer(lowered, argtypes, f.targetoptions, lambda: f.compile(argtypes))
+            lowered, typed = self.inferred(f, argtypes, path, functions)
+            source = lowered.source
             signature = declared(f, argtypes)
             if signature is not None and not alike(signature.return_type, typed.result):
                 what = f"the signature `{signature.return_type}(...)`"
@@ -186,6 +202,14 @@ class Module:
             self.check_derivatives(made)
             self.expanded_of[key] = made
         return self.expanded_of[key]
+
+    def inferred(
+        self, f: Any, argtypes: tuple[Any, ...], path: tuple[Any, ...], functions: dict[str, Static]
+    ) -> tuple[Lowered, Typed]:
+        """The function in lowered core, and the types of its variables."""
+        source = prune(self.source(f), argtypes)
+        lowered = lower(source, path, functions, self.refs, self.names)
+        return lowered, infer(lowered, argtypes, f.targetoptions, lambda: f.compile(argtypes))
 
     def callee(self, s: Call, e: Expanded) -> tuple[Any, Expanded]:
         """The key and the core of the function that a Call calls."""
@@ -402,6 +426,10 @@ class Module:
 
     def entered(self, argtypes: tuple[Any, ...]) -> Expanded:
         """The function itself in expanded core, for these types of arguments."""
+        return self.expanded(self.f, argtypes, (), self.functions_among(argtypes))
+
+    def functions_among(self, argtypes: tuple[Any, ...]) -> dict[str, Static]:
+        """The arguments that are functions; classes of named tuples among the arguments are known afterwards."""
         args = self.source(self.f).tree.args
         parameters = [a.arg for a in [*args.posonlyargs, *args.args, *args.kwonlyargs]]
         functions = {}
@@ -409,7 +437,7 @@ class Module:
             self.find_classes(kind, (("arg", k),))
             if isinstance(kind, types.Dispatcher):
                 functions[name] = Static(kind.dispatcher, (("arg", k),))
-        return self.expanded(self.f, argtypes, (), functions)
+        return functions
 
     def root(self, transform: str, argnums: Any, argtypes: tuple[Any, ...]) -> Emitted:
         args = self.source(self.f).tree.args

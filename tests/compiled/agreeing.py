@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from oracle import direction, flat, inner, rebuild
 
+import dualrev as dr
 from compiled.generator import Program
 from compiled.running import Discarded, Failed, Taped, arguments, eager, load, same, widened
 
@@ -20,6 +21,8 @@ class Engine(NamedTuple):
 
     value_and_grad: Callable[..., Any] | None
     jvp: Callable[..., Any]
+    hvp: Callable[..., Any] = dr.hvp
+    hessian: Callable[..., Any] = dr.hessian
 
 
 def check_plain(of: Program, engine: Engine, folder: str) -> None:

@@ -3,6 +3,7 @@
 python -m compiled.campaign --programs 2000              run so many programs, in processes of 50 each
 python -m compiled.campaign --seconds 600 --jobs 2       ... or for so long
 python -m compiled.campaign --variants special,raise     with special values, and with errors in the middle, only
+python -m compiled.campaign --order 2                    second derivatives (3: third ones)
 python -m compiled.campaign --replay failures/0-17.py    run one that was saved
 
 Programs take turns at the variants of variants.py. A failing one is saved with its variant, its arguments and with what
@@ -31,7 +32,7 @@ import dualrev as dr
 from compiled.generator import Program
 from compiled.reducing import read, reduce, save
 from compiled.running import Discarded, Failed
-from compiled.variants import VARIANTS, check, numbered
+from compiled.variants import VARIANTS, check, numbered, of_order
 
 __all__ = ["campaign", "main", "summary"]
 
@@ -194,13 +195,17 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--size", type=int, default=12, help="statements of the function, about; few compile faster")
     parser.add_argument("--shard", type=int, default=50, help="programs of one process")
     parser.add_argument("--reduce", type=float, default=120.0, help="seconds for making a failing program smaller")
-    parser.add_argument("--variants", type=_variants, default=[*VARIANTS], help="of the programs, joined by commas")
+    parser.add_argument(
+        "--order", type=int, choices=(1, 2, 3), default=1, help="of the derivatives, without --variants"
+    )
+    parser.add_argument("--variants", type=_variants, help="of the programs, joined by commas")
     parser.add_argument("--eager", action="store_true", help="compile the programs, not their gradients")
     parser.add_argument("--replay", type=Path, help="a saved program")
     parser.add_argument("--first", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--until", type=float, default=math.inf, help=argparse.SUPPRESS)
     options = parser.parse_args(words)
     options.save = options.save.resolve()
+    options.variants = options.variants or of_order(options.order)
     if options.replay:
         of = read(options.replay)
         status, why = _run(of, options)

@@ -54,7 +54,7 @@ def plain(source: str, math: Any, numpy: Any) -> Callable[..., Any]:
     def njit(f: Any = None, **_: Any) -> Any:
         return (lambda g: g) if f is None else f
 
-    names = {"math": math, "np": numpy, "njit": njit, "Pair": Pair}
+    names = {"math": math, "np": numpy, "njit": njit, "Pair": Pair, "dr": dr}
     exec(re.sub(r"(?m)^(import|from) .*$", "", source), names)
     return names["f"]
 
@@ -124,9 +124,12 @@ class Taped(NamedTuple):
     left: tuple[Any, ...]
 
 
-def eager(of: Program) -> Taped:
-    """Value and gradient by the tape, checked against plain Python and differences."""
-    f, left = plain(of.source, math, np), arguments(of, wide=True)
+def eager(of: Program, *modules: Any) -> Taped:
+    """Value and gradient by the tape, checked against plain Python and differences.
+
+    `modules` are those of plain Python, in place of `math` and `numpy`.
+    """
+    f, left = plain(of.source, *(modules or (math, np))), arguments(of, wide=True)
     try:
         value = float(f(*left))
     except (ArithmeticError, ValueError) as error:

@@ -6,7 +6,15 @@ raise     with exits that happen in the middle: the same errors, and nothing lef
 names     with the names of emitted code for the user's variables                          renaming.py
 cache     once more in a fresh process, which has to find the derivatives in the cache     cached.py
 
-Every second program of each is differentiated in forward mode as well.
+Every second program of each is differentiated in forward mode as well. Of second derivatives:
+
+product   `hvp` by one of the arguments                                                    second.py
+hessian   `hessian` by all real arguments                                                  second.py
+called    the derivatives of a function that calls a compiled gradient                     second.py
+
+Every second program of the first two is also run in core with tangents, once and twice. Of third ones:
+
+third     `hvp` of a function that calls a compiled gradient                               second.py
 """
 
 from __future__ import annotations
@@ -32,9 +40,17 @@ from compiled.exits import check_exits, with_exits
 from compiled.generator import Program, program
 from compiled.renaming import with_hostile_names
 from compiled.running import Discarded, Failed
+from compiled.second import (
+    check_called,
+    check_hessian,
+    check_product,
+    check_third,
+    with_a_called_gradient,
+    with_another_first_argument,
+)
 from compiled.special import check_special, with_singular_functions
 
-__all__ = ["VARIANTS", "check", "numbered"]
+__all__ = ["VARIANTS", "check", "numbered", "of_order"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,6 +59,9 @@ class Variant:
 
     change: Callable[[Program, random.Random], Program]
     check: Callable[[Program, Engine, str], None]
+    order: int = 1  # of the derivatives
+    share: float = 1.0  # of a program's size: what is differentiated more often takes longer to compile, ...
+    among: int = 1  # ... and the shortest of so many programs is taken
 
 
 def _unchanged(of: Program, _: random.Random) -> Program:
@@ -55,13 +74,24 @@ VARIANTS = {
     "raise": Variant(with_exits, check_exits),
     "names": Variant(with_hostile_names, check_plain),
     "cache": Variant(_unchanged, check_cached),
+    "product": Variant(with_another_first_argument, check_product, order=2, share=0.5, among=3),
+    "hessian": Variant(_unchanged, check_hessian, order=2, share=0.5, among=3),
+    "called": Variant(with_a_called_gradient, check_called, order=2, share=0.25, among=4),
+    "third": Variant(with_a_called_gradient, check_third, order=3, share=0.25, among=4),
 }
+
+
+def of_order(order: int) -> list[str]:
+    """The variants for derivatives of this order."""
+    return [name for name, variant in VARIANTS.items() if variant.order == order]
 
 
 def numbered(seed: str, number: int, size: int, variants: Sequence[str]) -> Program:
     """The program of this number, in the variant whose turn it is; a plain one where it cannot be changed so."""
-    of = program(f"{seed}-{number}", size)
     turn, place = divmod(number, len(variants))
+    variant = VARIANTS[variants[place]]
+    seeds = [f"{seed}-{number}", *(f"{seed}-{number}-{k}" for k in range(1, variant.among))]
+    of = min((program(one, round(size * variant.share)) for one in seeds), key=lambda one: len(one.source))
     of = dataclasses.replace(of, forward=turn % 2 == 0)
     try:
         with warnings.catch_warnings():
@@ -76,16 +106,18 @@ def check(
     of: Program,
     value_and_grad: Callable[..., Any] | None = dr.value_and_grad,
     jvp: Callable[..., Any] = dr.jvp,
+    **others: Callable[..., Any],
 ) -> None:
     """Failed, unless all agree; Discarded, if nothing can be said; dualrev.errors.UnsupportedError, if refused.
 
     value_and_grad=None checks the program only: that numba compiles it, and that values and the tape are right.
+    `others` are fields of the engine.
     """
     checked = patch.dict(os.environ, DUALREV_CHECK="1")  # every derivative compares its value with that of f
     with warnings.catch_warnings(), np.errstate(all="ignore"), tempfile.TemporaryDirectory() as folder, checked:
         warnings.simplefilter("ignore")  # numba warns of slow products
         try:
-            VARIANTS[of.variant].check(of, Engine(value_and_grad, jvp), folder)
+            VARIANTS[of.variant].check(of, Engine(value_and_grad, jvp, **others), folder)
         except (Discarded, Failed, dr.errors.UnsupportedError):
             raise
         except Exception as error:

@@ -1,0 +1,73 @@
+"""docs/compiler.md: the blocks of code on it are what the compiler prints.
+
+To write them anew: python tests/test_docs_compiler.py
+"""
+
+import inspect
+import math
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+from numba import njit
+
+import dualrev as dr
+
+PAGE = Path(__file__).parent.parent / "docs" / "compiler.md"
+BLOCK = re.compile(r"(?<=<!-- )(?P<how>[^\n]*)(?P<middle> -->\n```python\n)(?P<text>.*?)(?=```\n)", re.DOTALL)
+STAGES = {"lowered", "expanded", "forward", "reverse"}
+
+
+@njit
+def swing(x, v, dt):
+    energy = 0.0
+    for k in range(len(v)):
+        if x > 2.0:
+            break
+        x += dt * math.sin(v[k])
+        energy += x * x
+    return energy + np.sum(v * v)
+
+
+ARGUMENTS = (0.5, np.array([0.3, 0.8, 1.1]), 0.1)
+
+
+def printed(how):
+    """What stands below a comment: the function, or what `derivative_source` makes of it with these keywords."""
+    if how == "function":
+        return inspect.getsource(swing.py_func)
+    return dr.derivative_source(swing, *ARGUMENTS, **eval(f"dict({how})")).rstrip("\n") + "\n"
+
+
+def regenerated(page):
+    return BLOCK.sub(lambda found: found["how"] + found["middle"] + printed(found["how"]), page)
+
+
+def test_the_page_shows_what_the_compiler_prints():
+    page = PAGE.read_text(encoding="utf-8")
+    hows = [found["how"] for found in BLOCK.finditer(page)]
+    assert page.count("```python\n") == len(hows)
+    assert {eval(f"dict({how})").get("stage", "emitted") for how in hows if how != "function"} == STAGES | {"emitted"}
+    assert regenerated(page) == page, "python tests/test_docs_compiler.py writes the blocks anew"
+
+
+def test_the_modules_of_the_page_are_there():
+    page, folder = PAGE.read_text(encoding="utf-8"), PAGE.parent.parent
+    names = re.findall(r"`([\w/]+\.py)`", page)
+    assert len(names) > 20
+    for name in names:
+        assert (folder / name).exists() or (folder / "dualrev" / "compiler" / name).exists(), name
+
+
+def test_what_is_said_of_the_function_holds():
+    """It breaks off for some arguments; its Hessian by x is 2 for every round."""
+    x, v, dt = ARGUMENTS
+    assert swing(2.5, v, dt) == np.sum(v * v) != swing(x, v, dt)
+    assert dr.hvp(swing)(x, 1.0, v, dt) == 2.0 * len(v)
+    assert dr.hvp(swing)(1.95, 1.0, v, 10.0 * dt) == 2.0
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(PAGE.parent.parent))
+    PAGE.write_text(regenerated(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
