@@ -14,8 +14,7 @@ from numba.core.errors import NumbaError, UnsupportedBytecodeError
 
 from dualrev.arrays.storage import RealArray
 from dualrev.compiler.build import Derivative, derivative
-from dualrev.compiler.core.show import show
-from dualrev.compiler.pipeline import core_program, emit, show_forward, show_lowered_core, show_reverse
+from dualrev.compiler.pipeline import emit, shown
 from dualrev.compiler.source import describe, is_numba_function
 from dualrev.copies import copied
 from dualrev.derivatives import argument_numbers
@@ -206,13 +205,8 @@ def derivative_source(
     kinds = list(map(numba.typeof, args))
     inspect.signature(f.py_func).bind(*args)  # raises Python's error for a missing argument
     defaults = [p.default for p in inspect.signature(f.py_func).parameters.values()][len(args) :]
-    if stage == "lowered":
-        return show_lowered_core(f, (*kinds, *map(types.Omitted, defaults)))
     if stage != "emitted":
-        core, program = core_program(f, (*kinds, *map(types.Omitted, defaults)))
-        if stage == "reverse":
-            return show_reverse(core, program, numbers)
-        return show(core) if stage == "expanded" else show_forward(core, program)
+        return shown(f, stage, numbers, (*kinds, *map(types.Omitted, defaults)))
     if transform == "hvp":
         kinds.insert(1, kinds[0])
     if transform in (*_LIKE_F, "hvp"):

@@ -1,4 +1,4 @@
-"""Compiled derivatives as functions of expanded core, for derivatives of them: see transforms/derivatives.py.
+"""Compiled derivatives as functions of core, for derivatives of them: see transforms/derivatives.py.
 
 A derivative has no source of its own. It stands in the place of the function that it is of, with its own parameters.
 """
@@ -10,16 +10,16 @@ import inspect
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from dualrev.compiler.core import leaves
-from dualrev.compiler.expand import Expanded
+from dualrev.compiler.analyses.activity import carries
+from dualrev.compiler.core.terms import Function, leaves
 from dualrev.compiler.options import alike, is_checked
 from dualrev.compiler.source import Source, Static, describe
 from dualrev.compiler.transforms.derivatives import derivative_in_core
 
 if TYPE_CHECKING:
-    from dualrev.compiler.pipeline import Module
+    from dualrev.compiler.front import Front
 
-__all__ = ["expanded", "source_of"]
+__all__ = ["core", "source_of"]
 
 #: The way from a derivative to its function.
 _FUNCTION = (("attr", "derivative_of"), ("item", 0))
@@ -37,38 +37,38 @@ def source_of(derivative: Any, of: Source) -> Source:
     return replace(of, dispatcher=derivative, tree=tree)
 
 
-def expanded(
-    module: Module, derivative: Any, argtypes: tuple[Any, ...], path: tuple[Any, ...], functions: dict[str, Static]
-) -> Expanded:
+def core(
+    front: Front,
+    derivative: Any,
+    argtypes: tuple[Any, ...],
+    path: tuple[Any, ...],
+    functions: dict[str, Static],
+    apart: bool,
+) -> Function:
     """A derivative for these types of arguments; UnsupportedError if it has no derivatives itself."""
     f, transform, argnums = derivative.derivative_of
-    source = module.source(derivative)
-    place, line = module.place or (source, source.tree.lineno)
+    source = front.source(derivative)
+    place, line = front.place or (source, source.tree.lineno)
 
     def refuse(why: str, instead: str) -> NoReturn:
         place.refuse(line, f"a derivative of the {transform} of {describe(f.py_func)}", why, instead)
 
     if not all(map(alike, derivative._declared(argtypes), argtypes)):
         refuse("numba converts its arguments to those of a declared signature", "arguments of these types")
-    names, own = ([a.arg for a in module.source(g).tree.args.args] for g in (derivative, f))
+    names, own = front.parameters(derivative), front.parameters(f)
     places = derivative._places
     passed = {x: functions[names[k]] for x, k in zip(own, places, strict=False) if names[k] in functions}
     primals = derivative._primals(argtypes)
-    e = module.expanded(f, primals, (*path, *_FUNCTION), passed, apart=False)
+    of = front.core(f, primals, (*path, *_FUNCTION), passed, apart=False)
     several = isinstance(argnums, tuple)
     if transform in ("jvp", "vjp"):
-        real = [k for k, p in enumerate(e.parameters) if any(module.differentiable(x, e) for x in leaves(p))]
-        numbers, several = tuple(real), True
+        numbers, several = tuple(k for k, p in enumerate(of.parameters) if any(map(carries, leaves(p)))), True
     else:
-        numbers = tuple(module.chosen("grad", argnums, e, primals))
+        numbers = tuple(front.chosen_numbers(argnums, of, primals))
     if transform in ("grad", "value_and_grad", "product", "hvp", "hessian"):
-        module.check_scalar(e)
+        front.check_scalar(of)
     kinds = tuple(t for k, t in enumerate(argtypes) if k not in places)
-    core = module.typed(f, e)
-    strided = module.asks_for_layout(core)
-    made = derivative_in_core(module.forward, transform, core, numbers, several, kinds, strided, refuse)
-    origin = replace(e, lowered=replace(e.lowered, source=source))
-    made = replace(
-        made, checked=is_checked(derivative), origin=replace(core.origin, dispatcher=derivative, expanded=origin)
-    )
-    return module.untyped(made)
+    strided = front.asks_for_layout(of)
+    made = derivative_in_core(front.forward, transform, of, numbers, several, kinds, strided, refuse)
+    origin = replace(of.origin, dispatcher=derivative, source=source, parameters=names)
+    return replace(made, checked=is_checked(derivative), origin=origin)

@@ -20,28 +20,16 @@ from numba.core import types
 from dualrev.compiler import syntax
 from dualrev.compiler.analyses.activity import carries
 from dualrev.compiler.code import Code, Suite
-from dualrev.compiler.core import Const, Node, leaves, terms, walk
-from dualrev.compiler.expand import Expanded, is_array, is_real, is_real_array
-from dualrev.compiler.options import is_checked
-from dualrev.compiler.plain import Plain
-from dualrev.compiler.plan import changed
+from dualrev.compiler.core import terms
+from dualrev.compiler.core.terms import Constant, Function, Node, leaves
+from dualrev.compiler.entries import Entry
+from dualrev.compiler.plain import Plain, rebuilt
 from dualrev.errors import TangentError
 
 if TYPE_CHECKING:
     from dualrev.compiler.pipeline import Emitted, Module
 
-__all__ = [
-    "TRANSFORMS",
-    "Chosen",
-    "Leaf",
-    "check_arrays",
-    "is_single",
-    "moves",
-    "root",
-    "take_apart",
-    "writing_of",
-    "written_in",
-]
+__all__ = ["TRANSFORMS", "Chosen", "Leaf", "is_single", "root"]
 
 TRANSFORMS = ("jvp", "product", "hvp", "hessian")
 
@@ -64,81 +52,41 @@ def root(module: Module, transform: str, argnums: Any, argtypes: tuple[Any, ...]
 
 def _jvp(module: Module, primals: tuple[Any, ...], kinds: tuple[Any, ...]) -> Emitted:
     """jvp_f(arguments..., tangents...) -> (value, tangent of the value)."""
-    e = module.entered(primals)
-    f = module.typed(module.f, e)
+    f = module.front.entered(module.f, primals)
     moving = [x for p in f.parameters for x in terms.leaves(p) if carries(x)]
-    whole = module.untyped(module.forward.function(f, moving).function)
-    writing = writing_of(module, whole)
-    body: list[Any] = []
-    count = len(e.parameters)
-    take_apart(module, e.lowered.parameters, whole.parameters[:count], body)
-    check_arrays(writing, [x for p in whole.parameters[:count] for x in leaves(p)], body)
-    reading = _Reading(module, writing, whole.parameters[:count], whole.parameters[count:])
+    whole, names, count = (
+        Plain(module, module.front.forward.function(f, moving).function),
+        f.origin.parameters,
+        len(primals),
+    )
+    body = whole.take_apart(names, whole.parameters[:count])
+    body += whole.check_arrays(whole.parameters[:count])
+    reading = _Reading(whole, whole.parameters[:count], whole.parameters[count:])
     given = []
-    for x, tree, kind in zip(e.lowered.parameters, whole.parameters[:count], kinds, strict=True):
+    for x, tree, kind in zip(names, whole.parameters[:count], kinds, strict=True):
         given.append(reading.name(x, tree))
         reading.read(tree, given[-1], kind)
     body += [Code(f"{t} = {text}", 0) for t, text in reading.found if t != text]
-    body += writing.forward()
-    body.append(Code(f"return {syntax.text(writing.tree(whole.result, syntax.atom))}", 0))
-    name = module.names.fresh(f"jvp_{e.lowered.source.tree.name}")
-    doc = module.describe("jvp", None, e.lowered.source.tree.name)
-    module.function(name, [*e.lowered.parameters, *given], doc, body, whole.lowered.source, module.f)
-    return module.finish(name, f"{doc} Made by dualrev from {e.lowered.source.file}.")
-
-
-def writing_of(module: Module, e: Expanded) -> Plain:
-    """What writes a function as it is."""
-    return Plain(e, lambda s: module.effects(s, e), is_checked(module.f))
-
-
-def moves(kind: Any) -> bool:
-    """Whether a value of this type has a tangent."""
-    return is_real(kind) or is_real_array(kind)
-
-
-def take_apart(module: Module, names: list[str], trees: list[Any], body: list[Any]) -> None:
-    """Statements for the parts of arguments that are tuples."""
-    for x, tree in zip(names, trees, strict=True):
-        if isinstance(tree, Node):
-            module.unpack(x, tree, body)
-
-
-def written_in(writing: Plain) -> set[str]:
-    """The classes of arrays that a function writes."""
-    return {writing.classes.find(x) for s in walk(writing.e.body) for x in changed(s, writing.effects)}
-
-
-def check_arrays(writing: Plain, inputs: list[Any], body: list[Any]) -> None:
-    """Arrays that are written do not overlap themselves or one another."""
-    written, e = written_in(writing), writing.e
-    arrays = [x for x in inputs if is_array(e.types.get(x))]
-    for x in arrays:
-        if writing.classes.find(x) in written and e.types[x].layout == "A":
-            body.append(Code(f"runtime.check_spread({x})", 0))
-    for k, x in enumerate(arrays):
-        for y in arrays[k + 1 :]:
-            if writing.classes.find(x) in written or writing.classes.find(y) in written:
-                body.append(Code(f"runtime.check_apart({x}, {y})", 0))
+    body += whole.body()
+    name, doc = module.names.fresh(f"jvp_{f.name}"), module.describe("jvp", None, f.name)
+    module.function(name, [*names, *given], doc, body, f.origin.source, module.f)
+    return module.finish(name, f"{doc} Made by dualrev from {f.origin.source.file}.")
 
 
 class _Reading:
     """The tangents of the leaves of arguments, from what is given for the arguments."""
 
-    def __init__(self, module: Module, writing: Plain, parameters: list[Any], tangents: list[str]) -> None:
-        self.module, self.writing, self.e = module, writing, writing.e
-        inputs = [x for p in parameters for x in leaves(p) if moves(writing.e.types.get(x))]
+    def __init__(self, plain: Plain, parameters: list[Any], tangents: list[str]) -> None:
+        self.plain = plain
+        inputs = [x for p in parameters for x in leaves(p) if plain.moves(x)]
         self.tangent = dict(zip(inputs, tangents, strict=True))
-        results = {writing.classes.find(x) for x in leaves(self.e.result) if is_array(self.e.types.get(x))}
-        self.kept = written_in(writing) | results  # what the caller has must not be these
-        arrays = [x for x in inputs if is_array(self.e.types[x])]
-        asks = self.e.asks_for_layout
-        self.strided = {x for x in arrays if self.e.types[x].layout == "A" and asks}
+        asks = plain.module.front.asks_for_layout(plain.f)
+        self.strided = {x for x in inputs if plain.is_array(x) and plain.types[x].layout == "A" and asks}
         self.found: list[tuple[str, str]] = []  # the tangent of a leaf, and what it is
 
     def name(self, x: str, tree: Any) -> str:
         """What the tangent of an argument is called as a parameter."""
-        return self.tangent.get(tree) or self.module.names.fresh("t_{}", x)
+        return (isinstance(tree, str) and self.tangent.get(tree)) or self.plain.module.names.fresh("t_{}", x)
 
     def read(self, tree: Any, text: str, kind: Any) -> None:
         """The tangents of an argument's leaves, from the tangent `text` of numba type `kind`."""
@@ -149,16 +97,17 @@ class _Reading:
             for k, part in enumerate(tree.parts):
                 self.read(part, f"{text}[{k}]", kinds[k])
             return
-        of: Any = self.e.types.get(tree)
-        if is_real(of):
+        of: Any = self.plain.types.get(tree) if isinstance(tree, str) else None
+        if isinstance(of, types.Float):
             if not isinstance(kind, (types.Float, types.Integer, types.Boolean)):
                 raise TangentError.of(str(kind), "a real scalar")
-            self.found.append((self.tangent[tree], text if is_real(kind) else f"float({text})"))
-        elif is_real_array(of):
-            if not is_array(kind) or kind.ndim != of.ndim:
+            self.found.append((self.tangent[tree], text if isinstance(kind, types.Float) else f"float({text})"))
+        elif self.plain.moves(tree):
+            if not isinstance(kind, types.Array) or kind.ndim != of.ndim:
                 raise TangentError.of(str(kind), f"an array with {of.ndim} axes")
             t = self.tangent[tree]
-            fits = (kind.dtype, kind.layout) == (of.dtype, of.layout) and self.writing.classes.find(t) not in self.kept
+            lent = self.plain.is_written(t) or self.plain.is_returned(t)  # what the caller has must not be these
+            fits = (kind.dtype, kind.layout) == (of.dtype, of.layout) and not lent
             made = "strided_tangent" if tree in self.strided else "tangent" if fits else "new_tangent"
             self.found.append((t, f"runtime.{made}({tree}, {text})"))
 
@@ -174,6 +123,11 @@ class Leaf:
     kind: Any
     like: str  # an array with the shape of this one; empty if that is known from a call only
 
+    @property
+    def is_array(self) -> bool:
+        """Whether it is an array."""
+        return isinstance(self.kind, types.Array)
+
 
 class Chosen:
     """A function that gives a derivative in a direction of the chosen arguments, and what is made with it.
@@ -183,69 +137,66 @@ class Chosen:
 
     def __init__(self, module: Module, argnums: Any, primals: tuple[Any, ...]) -> None:
         self.module, self.primals, self.argnums = module, primals, argnums
-        self.e = module.entered(primals)
-        self.names = self.e.lowered.parameters
-        self.called = self.e.lowered.source.tree.name
+        self.f = f = module.front.entered(module.f, primals)
+        self.names, self.called = f.origin.parameters, f.name
         self.several = isinstance(argnums, (tuple, list))
-        self.chosen = module.chosen("grad", argnums, self.e, primals)
-        f = module.typed(module.f, self.e)
+        self.chosen = module.front.chosen_numbers(argnums, f, primals)
         moving = [x for k in self.chosen for x in terms.leaves(f.parameters[k]) if carries(x)]
-        made = module.forward.function(f, moving).function
-        assert isinstance(made.result, terms.Node)
+        made = module.front.forward.function(f, moving).function
+        assert isinstance(made.result, Node)
         self.core = replace(made, result=made.result.parts[1])
-        self.take(module.untyped(self.core))
+        self.take(self.core)
         self.tangent = dict(zip(self.ordered, self.tangents, strict=True))
 
-    def take(self, whole: Expanded) -> None:
+    def take(self, core: Function) -> None:
         """Take this for the tangent of f: its names and its types."""
-        self.whole, primals = whole, self.primals
-        self.parameters = self.whole.parameters[: len(primals)]
-        self.tangents = self.whole.parameters[len(primals) :]
-        self.moving = [x for k in self.chosen for x in leaves(self.parameters[k]) if self.moves(x)]
-        self.ordered = [x for k in sorted(self.chosen) for x in leaves(self.parameters[k]) if self.moves(x)]
-        self.writing = writing_of(self.module, self.whole)
+        self.whole, count = Plain(self.module, core), len(self.primals)
+        self.parameters = self.whole.parameters[:count]
+        self.tangents = self.whole.parameters[count:]
+        self.moving = [x for k in self.chosen for x in leaves(self.parameters[k]) if self.whole.moves(x)]
+        self.ordered = [x for k in sorted(self.chosen) for x in leaves(self.parameters[k]) if self.whole.moves(x)]
 
     def moves(self, x: Any) -> bool:
         """Whether a leaf has a tangent."""
-        return isinstance(x, str) and moves(self.whole.types.get(x))
+        return self.whole.moves(x)
 
     def is_array(self, x: str) -> bool:
         """Whether a leaf is an array."""
-        return is_array(self.whole.types[x])
+        return self.whole.is_array(x)
 
     # The functions of a direction
 
     def gradient(self) -> str:
         """Write the gradient of the tangent of f, and tell its name: the product of the Hessian and the direction."""
         module = self.module
-        module.check_scalar(self.e)
+        module.front.check_scalar(self.f)
         name = module.names.fresh(f"grad_slope_{self.called}")
-        numbers = tuple(self.chosen) if self.several else self.chosen[0]
-        kinds = (*self.primals, *(self.whole.types[t] for t in self.tangents))
-        module.entry(name, "grad", numbers, module.f, self.whole, kinds, f"the slope of {self.called}")
+        entry = Entry(module, "grad", self.chosen, self.core, module.f, [*self.names, *self.tangents])
+        entry.write(name, self.several, module.describe("grad", self.argnums, f"the slope of {self.called}"))
         return name
 
     def slope(self) -> str:
         """Write the tangent of f, and tell its name."""
-        module = self.module
-        body: list[Any] = []
-        take_apart(module, self.names, self.parameters, body)
-        check_arrays(self.writing, [x for p in self.parameters for x in leaves(p)], body)
-        body += self.writing.forward()
-        body.append(Code(f"return {syntax.text(self.writing.tree(self.whole.result, syntax.atom))}", 0))
-        name = module.names.fresh(f"slope_{self.called}")
+        whole = self.whole
+        body = [*whole.take_apart(self.names, self.parameters), *whole.check_arrays(self.parameters), *whole.body()]
+        name = self.module.names.fresh(f"slope_{self.called}")
         doc = f"The derivative of {self.called} in the direction of the tangents."
-        module.function(name, [*self.names, *self.tangents], doc, body, self.whole.lowered.source, module.f)
+        self.function(name, [*self.names, *self.tangents], doc, body)
         return name
+
+    def function(self, name: str, parameters: list[str], doc: str, body: list[Any]) -> None:
+        """Write a function with the options of f."""
+        self.module.function(name, parameters, doc, body, self.f.origin.source, self.module.f)
 
     # What is called for them
 
     def product(self, transform: str, kinds: tuple[Any, ...]) -> Emitted:
         """The product of the Hessian and what is given for a direction."""
         module, gradient = self.module, self.gradient()
-        reading = _Reading(module, self.writing, [self.parameters[k] for k in sorted(self.chosen)], self.tangents)
+        reading = _Reading(self.whole, [self.parameters[k] for k in sorted(self.chosen)], self.tangents)
         given, body = [], [Code("tape = runtime.new_tape(0)", 0)]
-        take_apart(module, [self.names[k] for k in self.chosen], [self.parameters[k] for k in self.chosen], body)
+        chosen = [self.parameters[k] for k in self.chosen]
+        body += self.whole.take_apart([self.names[k] for k in self.chosen], chosen)
         for k, kind in zip(self.chosen, kinds, strict=True):
             given.append(reading.name(self.names[k], self.parameters[k]))
             reading.read(self.parameters[k], given[-1], kind)
@@ -265,7 +216,7 @@ class Chosen:
     def finish(self, transform: str, parameters: list[str], doc: str, body: list[Any]) -> Emitted:
         """Write the function that is called."""
         name = self.module.names.fresh(f"{transform}_{self.called}")
-        self.module.function(name, parameters, doc, body, self.e.lowered.source, self.module.f)
+        self.function(name, parameters, doc, body)
         return self.module.finish(name, f"{doc} Made by dualrev.")
 
     def hessian(self) -> Emitted:
@@ -276,7 +227,7 @@ class Chosen:
             if isinstance(x, Node):
                 return Node(tuple(tree(part, (*path, k)) for k, part in enumerate(x.parts)), x.cls)
             if not self.moves(x):
-                return Const(None)
+                return Constant(None)
             found.append(Leaf(path, self.whole.types[x], x if self.is_array(x) else ""))
             return len(found) - 1
 
@@ -292,19 +243,18 @@ class Chosen:
 
         The matrices belong to the function that is called; what fills them, column by column, is called by it.
         """
-        module, fresh = self.module, self.module.names.fresh
+        fresh = self.module.names.fresh
         arrays = [x for x in self.moving if self.is_array(x)]
-        classes = written_in(self.writing)
-        inputs = [x for p in self.parameters for x in leaves(p) if is_array(self.whole.types.get(x))]
-        kept = {x: fresh("{}_given", x) for x in inputs if self.writing.classes.find(x) in classes}
+        inputs = [x for p in self.parameters for x in leaves(p) if self.is_array(x)]
+        kept = {x: fresh("{}_given", x) for x in inputs if self.whole.is_written(x)}
         blocks = {(j, x): fresh("block_{k}") for j in range(len(found)) for x in self.moving}
         body: list[Any] = [Code("tape = runtime.new_tape(0)", 0)]
-        take_apart(module, self.names, self.parameters, body)
+        body += self.whole.take_apart(self.names, self.parameters)
         body += [Code(f"{self.tangent[x]} = runtime.attempt(tape, runtime.zeros_like, {x})", 0) for x in arrays]
         body += [Code(f"{copy} = runtime.attempt(tape, runtime.copy, {x})", 0) for x, copy in kept.items()]
         likes = [leaf.like for leaf in found]
         for (j, x), block in blocks.items():
-            rows = f"{likes[j]}.size" if is_array(found[j].kind) else "1"
+            rows = f"{likes[j]}.size" if found[j].is_array else "1"
             columns = f"{x}.size" if x in arrays else "1"
             body.append(Code(f"{block} = runtime.attempt(tape, runtime.block, {rows}, {columns})", 0))
         given = [*self.names, *(self.tangent[x] for x in arrays), *blocks.values(), *kept.values()]
@@ -312,12 +262,12 @@ class Chosen:
         body.append(Code(f"runtime.attempt(tape, {filling}, {', '.join(given)})", 0))
         shaped = {}
         for (j, x), block in blocks.items():
-            like = [likes[j]] if is_array(found[j].kind) else []
+            like = [likes[j]] if found[j].is_array else []
             like += [x] if x in arrays else []
             what = f"runtime.shaped_{len(like)}{'_single' if is_single(self.whole.types[x]) else ''}"
             shaped[j, x] = fresh("part_{k}")
             body.append(Code(f"{shaped[j, x]} = runtime.attempt(tape, {', '.join([what, block, *like])})", 0))
-        text = syntax.text(self.writing.tree(result, lambda j: self.inner(j, shaped)))
+        text = syntax.text(rebuilt(result, lambda j: self.inner(j, shaped)))
         returned = fresh("returned")
         body += [Code(f"{returned} = runtime.unless_failed(tape, {text})", 0), Code("runtime.close(tape)", 0)]
         body.append(Code(f"return {returned}", 0))
@@ -325,20 +275,17 @@ class Chosen:
 
     def inner(self, j: Any, shaped: dict[tuple[int, str], str]) -> ast.expr:
         """In place of a leaf of the result, its derivatives in the structure of the arguments."""
-        if isinstance(j, Const):
-            return ast.Constant(None)
 
-        def part(x: Any) -> ast.expr:
+        def part(x: str) -> ast.expr:
             return ast.Name(shaped[j, x]) if self.moves(x) else ast.Constant(None)
 
-        trees = [self.writing.tree(self.parameters[k], part) for k in self.chosen]
+        trees = [rebuilt(self.parameters[k], part) for k in self.chosen]
         return ast.Tuple(trees, ast.Load()) if self.several else trees[0]
 
     def columns(self, function: str, found: list[Leaf], blocks: Any, kept: dict[str, str], given: list[str]) -> str:
         """Write what fills the matrices."""
-        module, fresh = self.module, self.module.names.fresh
-        body: list[Any] = []
-        take_apart(module, self.names, self.parameters, body)
+        fresh = self.module.names.fresh
+        body: list[Any] = self.whole.take_apart(self.names, self.parameters)
         body += [Code(f"{t} = 0.0", 0) for x, t in self.tangent.items() if not self.is_array(x)]
         for x in self.moving:
             k = fresh("k") if self.is_array(x) else "0"
@@ -350,16 +297,16 @@ class Chosen:
             lines.append(Code(f"{made} = {function}({', '.join([*self.names, *self.tangent.values()])})", 0))
             for j, leaf in enumerate(found):
                 text = made + "".join(f"[{n}]" for n in leaf.path)
-                column = f"[:, {k}] = {text}.ravel()" if is_array(leaf.kind) else f"[0, {k}] = {text}"
+                column = f"[:, {k}] = {text}.ravel()" if leaf.is_array else f"[0, {k}] = {text}"
                 lines.append(Code(blocks[j, x] + column, 0))
             lines.append(Code(f"{place} = 0.0", 0))
             body += [Suite(f"for {k} in range({x}.size):", lines, 0, loop=True)] if self.is_array(x) else lines
         name = fresh(f"columns_{self.called}")
         doc = f"{self.called} in the directions of the unit vectors, a column for each."
-        module.function(name, given, doc, [*body, Code("return", 0)], self.e.lowered.source, module.f)
+        self.function(name, given, doc, [*body, Code("return", 0)])
         return name
 
 
 def is_single(kind: Any) -> bool:
     """Whether a number, or each number of an array, is a float32."""
-    return bool((kind.dtype if is_array(kind) else kind) == types.float32)
+    return bool((kind.dtype if isinstance(kind, types.Array) else kind) == types.float32)

@@ -90,6 +90,12 @@ class Emission:
         parts = [self.tree(part) for part in x.parts]
         return ast.Tuple(parts, ast.Load()) if x.cls is None else syntax.call(x.cls.name, *parts)
 
+    def returned(self, x: terms.Tree) -> str:
+        """The text of what is returned: several values without parentheses."""
+        if not isinstance(x, terms.Node) or x.cls is not None:
+            return syntax.text(self.tree(x))
+        return ", ".join(syntax.text(self.tree(part)) for part in x.parts) + "," * (len(x.parts) == 1)
+
     def target(self, x: terms.Tree) -> str:
         """The text of a target; what is no variable is thrown away."""
         if isinstance(x, terms.Node):

@@ -13,13 +13,12 @@ from numba.core import types
 
 from dualrev.compiler import syntax
 from dualrev.compiler.analyses.activity import carries
-from dualrev.compiler.analyses.memory import is_array, is_real, is_real_array, type_of
+from dualrev.compiler.analyses.memory import is_array, is_real, is_real_array
 from dualrev.compiler.analyses.reached import NOTHING, Known
 from dualrev.compiler.code import Assign, Code
 from dualrev.compiler.core.terms import Constant, Function, Node, Var, leaves, statements, writes
 from dualrev.compiler.emission import Emission
 from dualrev.compiler.owner import Owned, owner
-from dualrev.errors import ScalarError
 
 if TYPE_CHECKING:
     from dualrev.compiler.pipeline import Module
@@ -43,10 +42,10 @@ class Entry:
         parameters: list[str] | None = None,
     ) -> None:
         self.module, self.transform, self.chosen, self.f, self.of = module, transform, chosen, f, of
-        self.source = f.origin.expanded.lowered.source
+        self.source = f.origin.source
         self.pulls = transform in ("vjp", "pull")
         if not self.pulls:
-            self._check_result()
+            module.front.check_scalar(f)
         self.results = leaves(f.result)
         shared = module.names.shared
         if self.pulls:
@@ -56,9 +55,9 @@ class Entry:
         self.seeds = seeds
         varied = [x for k in chosen for x in leaves(f.parameters[k]) if carries(x)]
         known = NOTHING if self.pulls else Known((True,))
-        self.sweeps = module.reverse.joint(f, varied, seeds, known)
+        self.sweeps = module.front.reverse.joint(f, varied, seeds, known)
         self.facts = self.sweeps.facts
-        self.emission = Emission(module.names, module.refer_name, f.checked, self.sweeps.own_tape)
+        self.emission = Emission(module.names, module.refer, f.checked, self.sweeps.own_tape)
         self.parameters = parameters or [self._word(x) for x in f.parameters]
         for name, tree in zip(self.parameters, f.parameters, strict=True):
             if isinstance(tree, Var):
@@ -71,11 +70,6 @@ class Entry:
     def _word(self, x: Any) -> str:
         """A name for a parameter."""
         return self.emission.var(x) if isinstance(x, Var) else self.module.names.fresh("arg_{k}")
-
-    def _check_result(self) -> None:
-        x = self.f.result
-        if not (is_real(x) or (isinstance(x, Constant) and isinstance(x.value, float))):
-            raise ScalarError.of(str(type_of(self.f.result)), f"{self.source.file}:{self.source.tree.lineno}")
 
     def write(self, name: str, several: bool, doc: str) -> None:
         """Write the function, whose gradient is a tuple if it is by several arguments."""
@@ -92,7 +86,7 @@ class Entry:
         changed = {facts.classes.find(x) for s in statements(self.f.body) for x in facts.memory.changed(s)}
         wrote = [x for x in arrays if facts.classes.find(x) in changed]
         before += self._checks(arrays, wrote)
-        strided = {x for x in arrays if x.type.layout == "A"} if module.asks_for_layout(self.f) else set()
+        strided = {x for x in arrays if x.type.layout == "A"} if module.front.asks_for_layout(self.f) else set()
         undone = self.sweeps.undone_classes
         finals = {x: shared(f"final_{k}") for k, x in enumerate(wrote) if facts.classes.find(x) in undone}
         body = [Code(f"{kept[x]} = {text(x)}", 0) for x in finals if kept[x] != text(x)]

@@ -16,10 +16,13 @@ from typing import TYPE_CHECKING, Any
 from numba.core import types
 
 from dualrev.compiler import syntax
+from dualrev.compiler.analyses.memory import type_of
 from dualrev.compiler.code import Code, Suite
-from dualrev.compiler.core import Const, Node, leaves, terms
-from dualrev.compiler.directions import Chosen, Leaf, check_arrays, is_single, moves, take_apart, writing_of, written_in
-from dualrev.compiler.expand import is_array
+from dualrev.compiler.core import terms
+from dualrev.compiler.core.terms import Constant, Node, leaves
+from dualrev.compiler.directions import Chosen, Leaf, is_single
+from dualrev.compiler.entries import Entry
+from dualrev.compiler.plain import Plain, rebuilt
 from dualrev.compiler.transforms.lanes import Lanes
 from dualrev.errors import OutputError
 
@@ -42,22 +45,20 @@ class _Jacobian(Chosen):
         """Write the function that is called."""
         self.transform = transform
         self.found: list[Leaf] = []
-        self.result = self.outputs(self.e.result, ())
+        self.plain, fresh = Plain(self.module, self.f), self.module.names.fresh
+        self.result = self.outputs(self.plain.result, ())
         if not self.found:
-            raise OutputError.of(str(self.module.typed_result(self.e)))
-        plain = writing_of(self.module, self.e)
-        classes, fresh = written_in(plain), self.module.names.fresh
-        inputs = [x for p in self.e.parameters for x in leaves(p) if is_array(self.e.types.get(x))]
-        self.kept = {x: fresh("{}_given", x) for x in inputs if plain.classes.find(x) in classes}
+            raise OutputError.of(str(type_of(self.f.result)))
+        inputs = [x for p in self.plain.parameters for x in leaves(p) if self.plain.is_array(x)]
+        self.kept = {x: fresh("{}_given", x) for x in inputs if self.plain.is_written(x)}
         blocks = range(len(self.found))
         self.blocks = {(j, x): fresh("block_{k}") for j in blocks for x in self.moving}
-        body: list[Any] = []
-        take_apart(self.module, self.names, self.e.parameters, body)
-        check_arrays(plain, [x for p in self.e.parameters for x in leaves(p)], body)
+        body: list[Any] = self.plain.take_apart(self.names, self.plain.parameters)
+        body += self.plain.check_arrays(self.plain.parameters)
         body.append(Code("tape = runtime.new_tape(0)", 0))
         body += [Code(f"{copy} = runtime.attempt(tape, runtime.copy, {x})", 0) for x, copy in self.kept.items()]
         self.likes = [""] * len(self.found)
-        if any(is_array(leaf.kind) for leaf in self.found):
+        if any(leaf.is_array for leaf in self.found):
             value = fresh("value")
             body.append(Code(f"{value} = runtime.attempt(tape, {self.value()}, {', '.join(self.names)})", 0))
             self.likes = [value + _path(leaf) for leaf in self.found]
@@ -71,23 +72,17 @@ class _Jacobian(Chosen):
         """The structure of the result, with numbers for its leaves, which are found on the way."""
         if isinstance(x, Node):
             return Node(tuple(self.outputs(part, (*path, k)) for k, part in enumerate(x.parts)), x.cls)
-        is_float = isinstance(x, Const) and isinstance(x.value, float)
-        kind = types.float64 if is_float else self.e.types.get(x) if isinstance(x, str) else None
-        if not moves(kind):
-            return Const(None)
-        self.found.append(Leaf(path, kind, ""))
+        is_float = isinstance(x, Constant) and isinstance(x.value, float)
+        if not (is_float or self.plain.moves(x)):
+            return Constant(None)
+        self.found.append(Leaf(path, types.float64 if is_float else self.plain.types[x], ""))
         return len(self.found) - 1
 
     def value(self) -> str:
         """Write the function itself, and tell its name: it says which shapes the results have."""
-        module = self.module
-        body: list[Any] = []
-        plain = writing_of(module, self.e)
-        take_apart(module, self.names, self.e.parameters, body)
-        body += plain.forward()
-        body.append(Code(f"return {syntax.text(plain.tree(self.e.result, syntax.atom))}", 0))
-        name = module.names.fresh(f"value_{self.called}")
-        module.function(name, self.names, f"{self.called} itself.", body, self.e.lowered.source, module.f)
+        plain, name = self.plain, self.module.names.fresh(f"value_{self.called}")
+        body = [*plain.take_apart(self.names, plain.parameters), *plain.body()]
+        self.function(name, self.names, f"{self.called} itself.", body)
         return name
 
     # The matrices
@@ -96,7 +91,7 @@ class _Jacobian(Chosen):
         """Room for them."""
         body: list[Any] = []
         for (j, x), block in self.blocks.items():
-            rows = f"{self.likes[j]}.size" if is_array(self.found[j].kind) else "1"
+            rows = f"{self.likes[j]}.size" if self.found[j].is_array else "1"
             columns = f"{x}.size" if self.is_array(x) else "1"
             body.append(Code(f"{block} = runtime.attempt(tape, runtime.block, {rows}, {columns})", 0))
         return body
@@ -106,12 +101,12 @@ class _Jacobian(Chosen):
         shaped, fresh = {}, self.module.names.fresh
         body: list[Any] = []
         for (j, x), block in self.blocks.items():
-            like = [self.likes[j]] if is_array(self.found[j].kind) else []
+            like = [self.likes[j]] if self.found[j].is_array else []
             like += [x] if self.is_array(x) else []
-            what = f"runtime.shaped_{len(like)}{'_single' if is_single(self.e.types[x]) else ''}"
+            what = f"runtime.shaped_{len(like)}{'_single' if is_single(self.whole.types[x]) else ''}"
             shaped[j, x] = fresh("part_{k}")
             body.append(Code(f"{shaped[j, x]} = runtime.attempt(tape, {', '.join([what, block, *like])})", 0))
-        text = syntax.text(self.writing.tree(self.result, lambda j: self.inner(j, shaped)))
+        text = syntax.text(rebuilt(self.result, lambda j: self.inner(j, shaped)))
         returned = fresh("returned")
         body += [Code(f"{returned} = runtime.unless_failed(tape, {text})", 0), Code("runtime.close(tape)", 0)]
         return [*body, Code(f"return {returned}", 0)]
@@ -120,7 +115,7 @@ class _Jacobian(Chosen):
         """The calls of what fills them."""
         if self.transform != "jacobian":
             return self.by_rows() if self.transform == "jacrev" else self.by_columns()
-        rows = [f"{like}.size" for like, leaf in zip(self.likes, self.found, strict=True) if is_array(leaf.kind)]
+        rows = [f"{like}.size" for like, leaf in zip(self.likes, self.found, strict=True) if leaf.is_array]
         columns = [f"{x}.size" for x in self.moving if self.is_array(x)]
         more = len(self.found) - len(rows), len(self.moving) - len(columns)
         if rows and columns:
@@ -145,12 +140,12 @@ class _Jacobian(Chosen):
         """Forward mode in so many directions at a time, if that can be done."""
         module = self.module
         tangents = [x for p in self.core.parameters[len(self.names) :] for x in terms.leaves(p)]
-        lanes = Lanes(module.program, module.forward.memory, width)
+        lanes = Lanes(module.program, module.front.memory, width)
         made = lanes.function(self.core, tangents) if width > 1 else None
         if made is None:
             width = 1
         else:
-            self.take(module.untyped(made))
+            self.take(made)
         self.width = width
         some = [self.tangents[k : k + width] for k in range(0, len(self.tangents), width)]
         self.lane = dict(zip(self.ordered, some, strict=True))
@@ -158,8 +153,7 @@ class _Jacobian(Chosen):
     def filling(self, function: str, given: list[str]) -> str:
         """Write what fills the matrices column by column."""
         module = self.module
-        body: list[Any] = []
-        take_apart(module, self.names, self.parameters, body)
+        body: list[Any] = self.whole.take_apart(self.names, self.parameters)
         body += [Code(f"{t} = 0.0", 0) for x in self.moving if not self.is_array(x) for t in self.lane[x]]
         scalars = [x for x in self.moving if not self.is_array(x)]
         for x in self.moving:
@@ -172,7 +166,7 @@ class _Jacobian(Chosen):
             body += self.some_columns(function, [(x, "0") for x in scalars[n : n + self.width]])
         name = module.names.fresh(f"columns_{self.called}")
         doc = f"{self.called} in the directions of the unit vectors, a column for each."
-        module.function(name, given, doc, [*body, Code("return", 0)], self.e.lowered.source, module.f)
+        self.function(name, given, doc, [*body, Code("return", 0)])
         return name
 
     def some_columns(self, function: str, places: list[tuple[str, str]]) -> list[Any]:
@@ -209,7 +203,7 @@ class _Jacobian(Chosen):
 
     def entry(self, j: int, leaf: Leaf, x: str, k: str, text: str) -> str:
         """A column of a matrix."""
-        return f"{self.blocks[j, x]}" + (f"[:, {k}] = {text}.ravel()" if is_array(leaf.kind) else f"[0, {k}] = {text}")
+        return f"{self.blocks[j, x]}" + (f"[:, {k}] = {text}.ravel()" if leaf.is_array else f"[0, {k}] = {text}")
 
     # By rows
 
@@ -217,7 +211,7 @@ class _Jacobian(Chosen):
         """Fill the matrices in reverse mode."""
         fresh = self.module.names.fresh
         cts = [fresh("ct_{k}") for _ in self.found]
-        arrays = {j: ct for j, ct in enumerate(cts) if is_array(self.found[j].kind)}
+        arrays = {j: ct for j, ct in enumerate(cts) if self.found[j].is_array}
         body = [
             Code(f"{ct} = runtime.attempt(tape, runtime.zeros_like, {self.likes[j]})", 0) for j, ct in arrays.items()
         ]
@@ -229,15 +223,15 @@ class _Jacobian(Chosen):
         """Write what fills the matrices row by row."""
         module, fresh = self.module, self.module.names.fresh
         pull = fresh(f"pull_{self.called}")
-        body: list[Any] = []
-        module.entry(pull, "pull", tuple(self.chosen), module.f, self.e, self.primals, self.called)
-        take_apart(module, self.names, self.e.parameters, body)
-        body += [Code(f"{ct} = 0.0", 0) for ct, leaf in zip(cts, self.found, strict=True) if not is_array(leaf.kind)]
+        entry = Entry(module, "pull", self.chosen, self.f, module.f, self.names)
+        entry.write(pull, True, module.describe("pull", self.argnums, self.called))
+        body: list[Any] = self.plain.take_apart(self.names, self.plain.parameters)
+        body += [Code(f"{ct} = 0.0", 0) for ct, leaf in zip(cts, self.found, strict=True) if not leaf.is_array]
         cotangent = syntax.text(_plain(self.result, lambda j: ast.Name(cts[j])))
         paths = dict(zip(self.moving, self.paths(), strict=True))
         for j, leaf in enumerate(self.found):
-            k = fresh("k") if is_array(leaf.kind) else "0"
-            place = f"{cts[j]}.flat[{k}]" if is_array(leaf.kind) else cts[j]
+            k = fresh("k") if leaf.is_array else "0"
+            place = f"{cts[j]}.flat[{k}]" if leaf.is_array else cts[j]
             made = fresh("made")
             lines = [Code(f"{place} = 1.0", 0)]
             lines += [Code(f"{y}[...] = {copy}", 0) for y, copy in self.kept.items()]
@@ -248,10 +242,10 @@ class _Jacobian(Chosen):
                 lines.append(Code(self.blocks[j, x] + row, 0))
             lines.append(Code(f"{place} = 0.0", 0))
             loop = f"for {k} in range({cts[j]}.size):"
-            body += [Suite(loop, lines, 0, loop=True)] if is_array(leaf.kind) else lines
+            body += [Suite(loop, lines, 0, loop=True)] if leaf.is_array else lines
         name = fresh(f"rows_{self.called}")
         doc = f"The cotangents of {self.called} for the unit vectors, a row for each."
-        module.function(name, given, doc, [*body, Code("return", 0)], self.e.lowered.source, module.f)
+        self.function(name, given, doc, [*body, Code("return", 0)])
         return name
 
     def paths(self) -> list[str]:
@@ -277,4 +271,4 @@ def _plain(tree: Any, leaf: Any) -> ast.expr:
     """A tuple's syntax, whatever its class: a cotangent is read by its places."""
     if isinstance(tree, Node):
         return ast.Tuple([_plain(x, leaf) for x in tree.parts], ast.Load())
-    return ast.Constant(None) if isinstance(tree, Const) else leaf(tree)
+    return ast.Constant(None) if isinstance(tree, Constant) else leaf(tree)

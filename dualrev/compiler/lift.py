@@ -14,7 +14,6 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba.core import types
 from numba.core.dispatcher import Dispatcher
 from numba.extending import typeof_impl
 
@@ -217,33 +216,14 @@ def _written(f: Any, argtypes: tuple[Any, ...]) -> list[str]:
 
     To compare the arrays before and after would not do: what f writes may be what was there, and have a derivative.
     """
-    from dualrev.compiler.activity import Classes
-    from dualrev.compiler.core import leaves, walk
-    from dualrev.compiler.expand import is_array
-    from dualrev.compiler.pipeline import Module
-    from dualrev.compiler.plan import changed
-    from dualrev.compiler.source import Static, read
+    from dualrev.compiler.core.terms import leaves
+    from dualrev.compiler.front import Front
 
-    tree = read(f).tree
-    parameters = [a.arg for a in [*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs]]
-    functions = {
-        name: Static(kind.dispatcher, (("arg", k),))
-        for k, (name, kind) in enumerate(zip(parameters, argtypes, strict=True))
-        if isinstance(kind, types.Dispatcher)
-    }
-    module = Module(f)
-    core = module.expanded(f, argtypes, (), functions)
-
-    def effects(call: Any) -> Any:
-        return module.effects(call, core)
-
-    classes = Classes(core, {}, effects)
-    written = {classes.find(x) for s in walk(core.body) for x in changed(s, effects)}
-    return [
-        name
-        for name, parts in zip(parameters, core.parameters, strict=True)
-        if any(is_array(core.types.get(x)) and classes.find(x) in written for x in leaves(parts))
-    ]
+    front = Front()
+    f_in_core = front.entered(f, argtypes)
+    written = front.memory.written(f_in_core)
+    parameters = zip(front.parameters(f), f_in_core.parameters, strict=True)
+    return [name for name, parts in parameters if any(x in written for x in leaves(parts))]
 
 
 def _second_derivative(f: Any) -> UnsupportedError:

@@ -148,11 +148,11 @@ class Memory:
             return [x for x, writes in pairs if writes and isinstance(x, Var)]
         return []
 
-    def writes(self, f: Function) -> bool:
-        """Whether a function changes elements of its arguments."""
+    def written(self, f: Function) -> set[Var]:
+        """The leaves of a function's parameters whose elements it may change."""
         classes = Classes(f, self)
-        given = {classes.find(x) for p in f.parameters for x in leaves(p) if is_array(x)}
-        return any(classes.find(x) in given for s in statements(f.body) for x in self.changed(s))
+        wrote = {classes.find(x) for s in statements(f.body) for x in self.changed(s)}
+        return {x for p in f.parameters for x in leaves(p) if is_array(x) and classes.find(x) in wrote}
 
     def _visit(self, key: Hashable, f: Function) -> Effects:
         assert self._visited is not None

@@ -66,7 +66,7 @@ def derivative_in_core(
     kinds are the types of tangents or cotangents, which are parameters, too; `strided` says that their strides matter.
     `refuse` raises for a reason, with what to write instead.
     """
-    if forward.memory.writes(f):
+    if forward.memory.written(f):
         refuse("the function changes its arguments", "a function of a copy")
     apart = any(is_array(x) and x.type.layout == "A" for p in f.parameters for x in leaves(p))
     if strided and apart and transform not in ("grad", "value_and_grad"):

@@ -1,0 +1,193 @@
+"""From numba functions to core: the functions that a module of derivatives is made from.
+
+    source -> prune -> lower -> infer -> expand -> core
+
+A function is read once for every combination of argument types. What it calls is read when somebody asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler import derived
+from dualrev.compiler.analyses.activity import carries
+from dualrev.compiler.analyses.memory import Memory, is_real, type_of
+from dualrev.compiler.core import Ref, terms
+from dualrev.compiler.core import leaves as old_leaves
+from dualrev.compiler.core.program import Program
+from dualrev.compiler.core.terms import Call, Constant, Function, Global, leaves, statements
+from dualrev.compiler.core.typed import typed
+from dualrev.compiler.expand import expand
+from dualrev.compiler.fingerprint import is_derivative
+from dualrev.compiler.lower import Lowered, lower
+from dualrev.compiler.naming import Names
+from dualrev.compiler.options import alike, declared, is_checked
+from dualrev.compiler.prune import prune
+from dualrev.compiler.simplify import simplify
+from dualrev.compiler.source import Source, Static, read
+from dualrev.compiler.transforms.forward import Forward
+from dualrev.compiler.transforms.reverse import Reverse
+from dualrev.compiler.types import Typed, infer
+from dualrev.errors import ArgumentError, ArgumentNumberError, ScalarError
+
+__all__ = ["Front", "Origin"]
+
+
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """The user's function that one of core was made from."""
+
+    dispatcher: Any
+    source: Source
+    parameters: list[str]  # what its parameters are called
+    asks_for_layout: bool  # whether it asks, while it runs, if an array is contiguous
+
+
+class Front:
+    """The functions of a module in core, and the transformations of them.
+
+    names    the names of the module
+    refs     what its text uses and does not define, by name
+    """
+
+    def __init__(self) -> None:
+        self.names = Names()
+        self.refs: dict[str, Ref] = {}
+        self.program = Program(self.called)
+        self.memory = Memory(self.program)
+        self.forward = Forward(self.program, self.memory)
+        self.reverse = Reverse(self.program, self.memory, self.forward)
+        self.place: tuple[Source, int] | None = None  # the user's line that calls the derivative that is read
+        self._sources: dict[int, Source] = {}
+        self._cores: dict[Any, Function] = {}
+        self._paths: dict[int, tuple[Any, ...]] = {}  # to functions that are arguments
+
+    def source(self, f: Any) -> Source:
+        """The source of a numba function."""
+        if id(f) not in self._sources:
+            self._sources[id(f)] = (
+                derived.source_of(f, self.source(f.derivative_of[0])) if is_derivative(f) else read(f)
+            )
+        return self._sources[id(f)]
+
+    def parameters(self, f: Any) -> list[str]:
+        """The names of its parameters."""
+        args = self.source(f).tree.args
+        return [a.arg for a in [*args.posonlyargs, *args.args, *args.kwonlyargs]]
+
+    def core(
+        self, f: Any, argtypes: tuple[Any, ...], path: tuple[Any, ...], functions: dict[str, Static], apart: bool = True
+    ) -> Function:
+        """A numba function in core; `apart` as in expand.py: of f itself it is checked, of what it calls not."""
+        key = (id(f), argtypes, apart)
+        for static in functions.values():
+            self._paths.setdefault(id(static.value), static.path)
+        if key not in self._cores:
+            make = derived.core if is_derivative(f) else Front._read
+            self._cores[key] = made = make(self, f, argtypes, path, functions, apart)
+            self._check_derivatives(made)
+        return self._cores[key]
+
+    def _read(
+        self, f: Any, argtypes: tuple[Any, ...], path: tuple[Any, ...], functions: dict[str, Static], apart: bool
+    ) -> Function:
+        lowered, known = self.inferred(f, argtypes, path, functions)
+        source = lowered.source
+        signature = declared(f, argtypes)
+        if signature is not None and not alike(signature.return_type, known.result):
+            what = f"the signature `{signature.return_type}(...)`"
+            why = f"the function computes {known.result}, and numba converts that"
+            source.refuse(source.tree, what, why, "the conversion into the function, or no signature")
+        made = expand(lowered, known, argtypes, apart)
+        simplify(made.body, old_leaves(made.result))
+        return typed(made, Origin(f, source, lowered.parameters, made.asks_for_layout), is_checked(f))
+
+    def inferred(
+        self, f: Any, argtypes: tuple[Any, ...], path: tuple[Any, ...], functions: dict[str, Static]
+    ) -> tuple[Lowered, Typed]:
+        """The function in lowered core, and the types of its variables."""
+        source = prune(self.source(f), argtypes)
+        lowered = lower(source, path, functions, self.refs, self.names)
+        return lowered, infer(lowered, argtypes, f.targetoptions, lambda: f.compile(argtypes))
+
+    def _check_derivatives(self, f: Function) -> None:
+        """UnsupportedError for a call of a compiled derivative that has no derivatives itself."""
+        before = self.place
+        for s in statements(f.body):
+            if isinstance(s, Call) and isinstance(s.function, Global) and is_derivative(s.function.value):
+                self.place = before or (f.origin.source, s.line)
+                self.program.function(s)
+        self.place = before
+
+    def entered(self, f: Any, argtypes: tuple[Any, ...]) -> Function:
+        """The function that is differentiated, for these types of arguments."""
+        return self.core(f, argtypes, (), self.functions_among(f, argtypes))
+
+    def functions_among(self, f: Any, argtypes: tuple[Any, ...]) -> dict[str, Static]:
+        """The arguments that are functions; classes of named tuples among the arguments are known afterwards."""
+        functions = {}
+        for k, (name, kind) in enumerate(zip(self.parameters(f), argtypes, strict=True)):
+            self._find_classes(kind, (("arg", k),))
+            if isinstance(kind, types.Dispatcher):
+                functions[name] = Static(kind.dispatcher, (("arg", k),))
+        return functions
+
+    def _find_classes(self, kind: Any, path: tuple[Any, ...]) -> None:
+        """Name the classes of named tuples among the arguments."""
+        if isinstance(kind, types.BaseNamedTuple):
+            cls = kind.instance_class
+            if all(ref.value is not cls for ref in self.refs.values()):
+                name = self.names.fresh(f"_{cls.__name__}")
+                self.refs[name] = Ref(name, cls, (*path, ("attr", "instance_class")))
+        if isinstance(kind, types.BaseTuple):
+            for k, part in enumerate(kind.types):
+                self._find_classes(part, (*path, ("attr", "types"), ("item", k)))
+
+    def called(self, s: Call) -> tuple[Any, Callable[[], Function]]:
+        """The key of what a call calls, and how to get it."""
+        assert isinstance(s.function, Global)
+        f, path = s.function.value, s.function.path
+        argtypes = tuple(map(type_of, s.args))
+        functions = {}
+        for name, a, kind in zip(self.parameters(f), s.args, argtypes, strict=True):
+            if isinstance(kind, types.Dispatcher):
+                known = a.path if isinstance(a, Global) else self._paths[id(kind.dispatcher)]
+                functions[name] = Static(kind.dispatcher, known)
+        return (id(f), argtypes), lambda: self.core(f, argtypes, path, functions, apart=False)
+
+    def chosen_numbers(self, argnums: Any, f: Function, primals: tuple[Any, ...]) -> list[int]:
+        """The numbers of the arguments that are chosen, of these types."""
+        count = len(primals)
+        given = list(argnums) if isinstance(argnums, (tuple, list)) else [argnums]
+        numbers = [k % count for k in given if isinstance(k, int) and not isinstance(k, bool) and -count <= k < count]
+        if not numbers or len(set(numbers)) < len(given):
+            raise ArgumentNumberError(argnums, count)
+        for k in numbers:
+            if not any(map(carries, leaves(f.parameters[k]))):
+                raise ArgumentError.of(str(primals[k]))
+        return numbers
+
+    def check_scalar(self, f: Function) -> None:
+        """ScalarError for a function that returns something else than one real number."""
+        x, source = f.result, f.origin.source
+        if not (is_real(x) or (isinstance(x, Constant) and isinstance(x.value, float))):
+            raise ScalarError.of(str(type_of(x)), f"{source.file}:{source.tree.lineno}")
+
+    def asks_for_layout(self, f: Function) -> bool:
+        """Whether a function, or one that it calls, asks if an array is contiguous: then shadows have its strides."""
+        seen: set[Any] = set()
+        todo = [f]
+        while todo:
+            f = todo.pop()
+            if f.origin.asks_for_layout:
+                return True
+            for s in terms.statements(f.body):
+                if isinstance(s, Call) and (key := self.program.key(s)) not in seen:
+                    seen.add(key)
+                    gradient = self.program.gradient(s)
+                    todo.append(self.program.function(s) if gradient is None else gradient.of)
+        return False
