@@ -136,6 +136,7 @@ def _tracing(note: Callable[[FrameType], Any]) -> Iterator[None]:
         made_for_a_class = frame.f_globals.get("__name__", "").startswith("namedtuple_")
         if made_for_a_class or not is_of_user(frame.f_code.co_filename):
             return None
+        frame.f_trace = of_operation  # before 3.13 takes the wish for operations, it wants to know who has it
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         return of_operation
 
@@ -145,6 +146,7 @@ def _tracing(note: Callable[[FrameType], Any]) -> Iterator[None]:
         return of_operation
 
     before = sys.gettrace()
+    sys._getframe().f_trace_opcodes = True  # since 3.12, settrace asks here whether anybody wants operations
     sys.settrace(of_frame)
     try:
         yield
