@@ -49,14 +49,16 @@ def value(x: Any) -> Any:
 
 
 def stop_gradient(x: Any) -> Any:
-    """The same nested data as a constant: its derivatives, of every order, are 0.
+    """The same nested data as a constant: its derivatives, of every order, are 0. Arrays of real numbers are copied.
+
+    In numba functions it takes numbers, arrays and tuples.
 
     >>> from dualrev import grad
     >>> grad(lambda x: x * stop_gradient(x))(3.0)
     3.0
     """
     leaves, structure = flatten_leaves(x)
-    return structure.rebuild_leaves([value(leaf) for leaf in leaves])
+    return structure.rebuild_leaves([x.copy() if type(x) is np.ndarray else value(x) for x in leaves])
 
 
 class custom_vjp(Wrapper):  # noqa: N801 - JAX's name

@@ -16,6 +16,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 
 from dualrev import special
+from dualrev.compiler.constants import stopped  # noqa: F401 - emitted code has it from here
 from dualrev.compiler.stack import stack_is_low  # noqa: F401 - emitted code has it from here
 from dualrev.compiler.tape import (  # noqa: F401 - emitted code has them from here
     attempt,
