@@ -21,6 +21,7 @@ from dualrev.compiler import directions, syntax
 from dualrev.compiler.activity import Classes
 from dualrev.compiler.analyses.activity import carries
 from dualrev.compiler.analyses.memory import Memory
+from dualrev.compiler.checkpoints import checkpoint_sweeps
 from dualrev.compiler.code import Assign, Code, Row, Suite, lines_of, rows_of
 from dualrev.compiler.core import Call, Const, If, Let, Node, Ref, blocks, leaves, terms, walk, writes
 from dualrev.compiler.core.program import Gradient, Program
@@ -442,17 +443,33 @@ class _Module:
         (f, argtypes), callee = self.callee(s, e)
         known = caller.known_zeros.known_of(s)
         key = (f, argtypes, flags, wanted, pattern, known)
+        value = s.function.value
+        called = value.name if isinstance(value, Made) else value.py_func.__name__
+        dispatcher = value.origin.dispatcher if isinstance(value, Made) else value
+
+        def recorded(unit: Unit) -> None:
+            self.write_unit(unit, called, dispatcher, callee, flags, wanted, pattern, known)
+
+        if getattr(dispatcher, "kind", "") != "checkpoint":
+            return self.known_unit(key, called, len(inputs), recorded)
+
+        def again(unit: Unit) -> None:
+            inner = self.known_unit((key, "recorded"), called, len(inputs), recorded)
+            checkpoint_sweeps(self, unit, inner, s, callee, dispatcher, flags, caller)
+
+        return self.known_unit(key, f"{called}{{n}}_again", len(inputs), again)
+
+    def known_unit(self, key: Any, called: str, count: int, write: Callable[[Unit], None]) -> Unit:
+        """The unit that is known by a key, written when it is asked for first."""
         if key in self.units:
             unit = self.units[key]
             if not unit.done:
                 unit.recursive = True
             return unit
-        value = s.function.value
-        called = value.name if isinstance(value, Made) else value.py_func.__name__
-        forward, reverse = (self.names.fresh(f"{called}{{n}}_{sweep}") for sweep in ("forward", "reverse"))
-        unit = self.units[key] = Unit(forward, reverse, len(inputs))
-        dispatcher = value.origin.dispatcher if isinstance(value, Made) else value
-        self.write_unit(unit, called, dispatcher, callee, flags, wanted, pattern, known)
+        names = called if "{n}" in called else f"{called}{{n}}"
+        forward, reverse = (self.names.fresh(f"{names}_{sweep}") for sweep in ("forward", "reverse"))
+        unit = self.units[key] = Unit(forward, reverse, count)
+        write(unit)
         return unit
 
     def gradient_unit(self, g: Gradient, s: Call, flags: Any, wanted: Any, caller: Reverse) -> Unit:
