@@ -158,7 +158,7 @@ class LoopError(DualrevError, TypeError):
     """A function that cannot be the step of a loop."""
 
     def __init__(self, f: Any, why: str) -> None:
-        super().__init__(f"checkpoint({getattr(f, '__qualname__', f)}, loop=...): {why}.")
+        super().__init__(f"{getattr(f, '__qualname__', f)!r} as the step of a loop: {why}.")
 
 
 class PrimitiveError(DualrevError, ValueError):

@@ -55,7 +55,7 @@ _compiled_length = njit(_length)
 def looped(step: Callable[..., Any], levels: int, checkpoint: Callable[..., Any]) -> Callable[..., Any]:
     """See `dualrev.checkpoint`, which is `checkpoint`."""
     if not isinstance(levels, int) or isinstance(levels, bool) or levels < 1:
-        raise LoopError(step, f"loop is the number of levels, 1, 2, 3 ..., and not {levels!r}")
+        raise LoopError(step, f"loop is the number of levels, a whole number above 0, and not {levels!r}")
     compiled = isinstance(step, Dispatcher)
     function: Any = step.py_func if isinstance(step, Dispatcher) else step
     parameters = signature(function).parameters.values()

@@ -14,7 +14,7 @@ from numba import njit
 from oracle import assert_same
 
 import dualrev as dr
-from dualrev.errors import LoopError, UnsupportedError
+from dualrev.errors import CustomRuleError, LoopError, UnsupportedError
 
 
 class Pair(NamedTuple):
@@ -76,7 +76,6 @@ def test_constants_are_constants_in_second_derivatives():
         return x * x * dr.stop_gradient(x * v[0]) * np.sum(dr.stop_gradient(v) * v * v)
 
     args = 0.7, np.array([1.0, 2.0, 3.0])
-    same(dr.hessian(f, (0, 1))(*args), dr.hessian(f.py_func, (0, 1))(*args))
     same(dr.hvp(f)(0.7, 1.0, args[1]), dr.hvp(f.py_func)(0.7, 1.0, args[1]))
 
 
@@ -206,20 +205,18 @@ def temperature(u, r, n):
     return np.sum(u * u)
 
 
-@njit
-def temperature_of_all(u, r, n):
-    for k in range(n):
-        u = heat(k, u, r)
-    return np.sum(u * u)
-
-
-@pytest.mark.parametrize("n", [0, 1, 2, 7, 50])
+@pytest.mark.parametrize("n", [0, 1, 2, 7, 20])
 def test_a_loop_in_blocks_is_a_loop(n):
     u, r = np.linspace(0.0, 1.0, 6) ** 2, np.linspace(0.1, 0.3, 6)
     found = dr.value_and_grad(temperature, (0, 1))(u, r, n)
-    same(found, dr.value_and_grad(temperature_of_all, (0, 1))(u, r, n))
-    if n == 7:
-        same(found, dr.value_and_grad(twin(temperature_of_all), (0, 1))(*twin_args((u, r, n))))
+
+    def of_tape(u, r):
+        u, step = dr.numpy.array(u), twin(heat)
+        for k in range(n):
+            u = step(k, u, r)
+        return dr.numpy.sum(u * u)
+
+    same(found, dr.value_and_grad(of_tape, (0, 1))(u, r))
 
 
 @pytest.mark.parametrize("levels", [1, 2, 3])
@@ -312,3 +309,303 @@ def test_a_heat_equation_of_many_cells_and_steps_fits_into_a_gigabyte(tmp_path):
     before, after = map(int, run.stdout.split())
     assert after - before < 500 * 1000
     assert after < 1000 * 1000
+
+
+# custom_vjp and custom_jvp
+
+
+@dr.custom_vjp
+@njit
+def in_order(x):
+    return np.sort(x)
+
+
+@njit
+def in_order_fwd(x):
+    order = np.argsort(x)
+    return x[order], order
+
+
+@njit
+def in_order_bwd(order, ct):
+    made = np.zeros(len(ct))
+    made[order] = ct
+    return (made,)
+
+
+in_order.defvjp(in_order_fwd, in_order_bwd)
+
+
+@dr.custom_vjp
+@njit
+def mixed(p, x, n=2):
+    return p.number * np.sum(p.array) * x * n, p.array * x, n + 1
+
+
+@njit
+def mixed_fwd(p, x, n):
+    return mixed(p, x, n), (p, x, n, np.sum(p.array), n > 2, None)
+
+
+@njit
+def mixed_bwd(residuals, cts):
+    p, x, n, total, flag, _ = residuals
+    ct, of_array, _ = cts
+    found = np.empty(len(p.array))
+    for i in range(len(found)):
+        found[i] = ct * p.number * x * n + x * of_array[i]
+    if flag:
+        found[0] += 0.0
+    return Pair(ct * total * x * n, found, None), ct * p.number * total * n + np.sum(p.array * of_array), None
+
+
+mixed.defvjp(mixed_fwd, mixed_bwd)
+
+
+@dr.custom_jvp
+@njit
+def scaled(v, k, x):
+    return v * x, x * k
+
+
+@scaled.defjvp
+@njit
+def scaled_rule(primals, tangents):
+    v, k, x = primals
+    t, _, of_x = tangents
+    return scaled(v, k, x), (t * x * 2.0 + v * of_x, of_x * k)
+
+
+@dr.custom_vjp
+@njit
+def clipped(x):
+    return x
+
+
+clipped.defvjp(njit(lambda x: (x, None)), njit(lambda _, ct: (min(max(ct, -1.0), 1.0),)))
+
+
+@njit
+def with_rules(p, x, n):
+    total = clipped(100.0 * x)
+    for k in range(n):
+        y, v, m = mixed(p, x, k)
+        x = y * 0.01 + v[0]
+        w, z = scaled(v, 3, x)
+        w[0] = z
+        total += x * v[1] * m + clipped(50.0 * w[2] * p.array[1])
+        p.array[1] = 0.3 * x
+    y, v, m = mixed(p, x=x)
+    return total + y
+
+
+def of_rules():
+    return Pair(0.5, np.array([0.5, 0.4, 0.3]), 2), 0.7, 3
+
+
+def test_rules_are_those_of_the_tape_in_reverse_mode():
+    tape = twin(with_rules)
+    expected = dr.value_and_grad(lambda p, x: tape(Pair(p.number, dr.numpy.array(p.array), 2), x, 3), (0, 1))
+    found = dr.value_and_grad(with_rules, (0, 1))(*of_rules())
+    same(found, expected(*of_rules()[:2]))
+    assert found[0] == with_rules(*of_rules())
+
+
+def of_mixed(p, x, n):
+    y, v, _ = mixed(p, x, n)
+    w, z = scaled(v, 2, y)
+    return np.sum(w * w) * z
+
+
+def test_rules_in_forward_mode_and_in_second_derivatives():
+    """The Hessian is the gradient of a derivative in a direction, also of a rule that is no derivative."""
+    f, tape = njit(of_mixed), twin(njit(of_mixed))
+
+    def of_tape(p, x, n):
+        return tape(Pair(p.number, dr.numpy.array(p.array), 2), x, n)
+
+    args, t = of_rules(), Pair(0.5, np.array([1.0, 0.5, 0.2]), None)
+    same(dr.jvp(f, args, (t, 0.3, None)), dr.jvp(of_tape, args, (t, 0.3, None)))
+    slope = lambda p: dr.jvp(lambda q: of_tape(q, *args[1:]), (p,), (t,))[1]  # noqa: E731
+    same(dr.hvp(f)(args[0], t, *args[1:]), dr.grad(slope)(args[0]))
+
+
+def test_a_rule_for_what_the_compiler_does_not_know():
+    @njit
+    def f(x, y):
+        first = in_order(x * y)
+        x[1] = 5.0  # the order of the first call was another one
+        first[0] = 0.0
+        second = in_order(first * x)
+        return first[1] * second[0] + 3.0 * second[2]
+
+    x, tape = np.array([3.0, -1.0, 2.0]), twin(f)
+    expected = dr.value_and_grad(lambda x, y: tape(dr.numpy.array(x), y), (0, 1))(x, 0.5)
+    same(dr.value_and_grad(f, (0, 1))(x.copy(), 0.5), expected)
+    with pytest.raises(UnsupportedError, match=r"`order = np.argsort.x.`: the call of numpy.argsort cannot"):
+        dr.jvp(f, (x, 0.5), (x, 1.0))
+
+
+def test_functions_with_rules_for_python_and_the_tape():
+    assert clipped(3.0) == 3.0
+    assert dr.grad(lambda x: 100.0 * clipped(x) * x)(3.0) == 301.0
+    p, x, _ = of_rules()
+    assert mixed(p, 0.7)[2] == 3
+    found = dr.grad(lambda p, x: scaled(p.array, 2, x)[1] * np.sum(mixed(p, x, 3)[1]), (0, 1))(p, x)
+    same(found[1], 2 * 2 * x * np.sum(p.array))
+    assert pickle.loads(pickle.dumps(mixed)) is mixed
+
+
+def test_a_function_with_a_rule_is_an_argument():
+    @njit
+    def apply(f, x):
+        return f(10.0 * x)
+
+    assert dr.grad(apply, 1)(clipped, 3.0) == 10.0
+
+    @njit
+    def twice(x):
+        return apply(clipped, x) + x
+
+    assert dr.grad(twice)(3.0) == 11.0
+
+
+# What is refused
+
+
+def gradient_of(g, x=1.0):
+    @njit
+    def of_number(x):
+        return g(x)
+
+    @njit
+    def of_array(x):
+        return np.sum(g(x))
+
+    return dr.grad(of_array if isinstance(x, np.ndarray) else of_number)(x)
+
+
+def ruled(fwd, bwd, f=lambda x: x * x):
+    made = dr.custom_vjp(njit(f))
+    made.defvjp(njit(fwd), njit(bwd))
+    return made
+
+
+def double(x):
+    return 2.0 * x
+
+
+def doubled(x):
+    return 2.0 * x, None
+
+
+def double_bwd(_, ct):
+    return (2.0 * ct,)
+
+
+REFUSED = {
+    "its fwd does not return a pair": (double, double_bwd),
+    "its bwd does not return a tuple of 1, one cotangent": (doubled, lambda _, ct: ct),
+    "a residual of its fwd is of numba type unicode_type": (lambda x: (2.0 * x, "x"), double_bwd),
+    "the value that its fwd returns has another type": (lambda x: (2, None), double_bwd),
+    "its bwd returns a cotangent of numba type array": (doubled, lambda _, ct: (np.ones(3),)),
+    "numba does not compile its bwd": (doubled, lambda _, ct: (ct.nothing,)),
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_a_rule_that_does_not_fit(message):
+    with pytest.raises(UnsupportedError, match=f"which has a custom_vjp, cannot be differentiated: {message}"):
+        gradient_of(ruled(*REFUSED[message], double))
+
+
+def test_functions_with_rules_change_nothing_and_return_new_arrays():
+    def write(x):
+        x[0] = 2.0
+        return 2.0 * x
+
+    def write_sorted(x):
+        x.sort()
+        return 2.0 * x
+
+    for f in (write, write_sorted):
+        with pytest.raises(UnsupportedError, match="it changes an array among its arguments, or may do so"):
+            gradient_of(ruled(doubled, double_bwd, f), np.ones(3))
+    with pytest.raises(UnsupportedError, match="fwd changes an array"):
+        gradient_of(ruled(write_fwd, double_bwd, double), np.ones(3))
+    with pytest.raises(UnsupportedError, match="an array that it returns may share memory with an argument"):
+        gradient_of(ruled(doubled, double_bwd, lambda x: x[:2]), np.ones(3))
+    with pytest.raises(UnsupportedError, match="an array that fwd returns may share memory with an argument"):
+        gradient_of(ruled(lambda x: (x, None), double_bwd, double), np.ones(3))
+    with pytest.raises(ValueError, match="a rule gives a derivative of another shape"):
+        gradient_of(ruled(doubled, lambda _, ct: (ct[:1],), double), np.ones(3))
+
+
+def write_fwd(x):
+    x[0] = 2.0
+    return 2.0 * x, None
+
+
+def test_a_rule_is_there_and_a_numba_function_and_the_only_one():
+    bare = dr.custom_vjp(njit(double))
+    with pytest.raises(CustomRuleError, match=r"it needs defvjp\(fwd, bwd\)"):
+        gradient_of(bare)
+    plain = dr.custom_vjp(njit(double))
+    plain.defvjp(doubled, double_bwd)
+    with pytest.raises(UnsupportedError, match=r"its fwd is no numba function\. Write @njit above it"):
+        gradient_of(plain)
+    fine = ruled(doubled, double_bwd, double)
+    assert gradient_of(fine) == 2.0
+    fine.defvjp(*fine.functions)
+    with pytest.raises(CustomRuleError, match="one rule for good: numba code has been compiled with another one"):
+        fine.defvjp(njit(doubled), njit(double_bwd))
+    pushed = dr.custom_jvp(njit(double))
+
+    @pushed.defjvp
+    @njit
+    def rule(primals, tangents):
+        return 1.0
+
+    with pytest.raises(UnsupportedError, match="its rule does not return a pair"):
+        gradient_of(pushed)
+
+
+CACHED = """
+import dualrev as dr
+from numba import njit
+
+@dr.custom_vjp
+@njit
+def g(x):
+    return x * x
+
+@njit
+def fwd(x):
+    return x * x, x
+
+@njit
+def bwd(x, ct):
+    return (FACTOR * x * ct,)
+
+g.defvjp(fwd, bwd)
+
+@njit
+def f(x):
+    return g(x) + x
+
+gradient = dr.grad(f)
+print(gradient(3.0), dict(gradient.stats.cache_hits))
+"""
+
+
+def test_the_cache_knows_the_rule(tmp_path):
+    """Another rule is another derivative; the same one is loaded."""
+    file, found = tmp_path / "program.py", []
+    environment = {**os.environ, "DUALREV_CACHE_DIR": str(tmp_path / "cache")}
+    for factor in ("2.0", "2.0", "3.0"):
+        file.write_text(CACHED.replace("FACTOR", factor))
+        run = subprocess.run([sys.executable, file], capture_output=True, text=True, check=True, env=environment)
+        assert not run.stderr
+        found.append(run.stdout.split(maxsplit=1))
+    assert [x for x, _ in found] == ["7.0", "7.0", "10.0"]
+    assert [hits.strip() != "{}" for _, hits in found] == [False, True, False]

@@ -40,6 +40,9 @@ from dualrev.compiler.plain import plain
 from dualrev.compiler.plan import CHEAP, changed
 from dualrev.compiler.prune import prune
 from dualrev.compiler.reverse import Reverse
+from dualrev.compiler.rule_sweeps import rule_sweeps
+from dualrev.compiler.rule_tangents import Tangents
+from dualrev.compiler.rules import has_rule, name_of
 from dualrev.compiler.simplify import simplify
 from dualrev.compiler.source import Source, Static, describe, read
 from dualrev.compiler.tidy import tidy
@@ -85,13 +88,13 @@ def expanded_function(f: Any, argtypes: tuple[Any, ...]) -> Function:
 def core_program(f: Any, argtypes: tuple[Any, ...]) -> tuple[Function, Program]:
     """A numba function for these types of arguments in the typed core, and the functions that its calls lead to."""
     module = _Module(f)
-    return module.typed(f, module.entered(argtypes)), Program(module.called)
+    return module.typed(f, module.entered(argtypes)), module.program
 
 
 def show_forward(f: Function, program: Program) -> str:
     """The text of a function with tangents for all its real arguments, and of those that it calls."""
     moving = [x for p in f.parameters for x in terms.leaves(p) if carries(x)]
-    made = Forward(program, Memory(program)).function(f, moving).function
+    made = Forward(program, Memory(program), getattr(program, "rules", None)).function(f, moving).function
     return "\n".join(map(show, [made, *program.made_functions()]))
 
 
@@ -187,6 +190,14 @@ class Origin:
     expanded: Expanded
 
 
+class _Program(Program):
+    """The functions that calls lead to, and the rules that some of them have."""
+
+    def __init__(self, front: Any, rules: Tangents) -> None:
+        super().__init__(front)
+        self.rules = rules
+
+
 class _Module:
     """A module that is being written."""
 
@@ -202,8 +213,9 @@ class _Module:
         self.units: dict[Any, Unit] = {}
         self.functions: list[_Function] = []
         self.calls: dict[terms.Call, tuple[Call, Expanded]] = {}
-        self.program = Program(self.called)
-        self.forward = Forward(self.program, Memory(self.program))
+        self.rules = Tangents(self)
+        self.program = _Program(self.called, self.rules)
+        self.forward = Forward(self.program, Memory(self.program), self.rules)
         self.made: dict[terms.Symbol, Ref] = {}
         self.gradients: dict[Any, terms.Symbol] = {}
 
@@ -244,6 +256,8 @@ class _Module:
                 made = self.program.made(f.symbol)
                 self.expanded_of[key] = self.untyped(made.of if isinstance(made, Gradient) else made)
             return key, self.expanded_of[key]
+        if has_rule(f):
+            return self.rules.stub(s, e)
         argtypes = tuple(self.type_of(a, e) for a in s.args)
         tree = self.source(f).tree
         names = [*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs]
@@ -437,6 +451,8 @@ class _Module:
         gradient = self.gradient_of(s)
         if gradient is not None:
             return self.gradient_unit(gradient, s, flags, wanted, caller)
+        if has_rule(s.function.value):
+            return self.rule_unit(s, flags, wanted, caller)
         numbers: dict[str, int] = {}
         arrays = [x if isinstance(x, str) and is_array(e.types.get(x)) else None for x in inputs]
         pattern = tuple(None if x is None else numbers.setdefault(caller.classes.find(x), len(numbers)) for x in arrays)
@@ -471,6 +487,12 @@ class _Module:
         unit = self.units[key] = Unit(forward, reverse, count)
         write(unit)
         return unit
+
+    def rule_unit(self, s: Call, flags: Any, wanted: Any, caller: Reverse) -> Unit:
+        """The derivative of a function with a rule."""
+        key = self.callee(s, caller.e)[0], flags, wanted, caller.known_zeros.known_of(s).reached
+        write = lambda unit: rule_sweeps(self.rules, unit, s, flags, wanted, caller)  # noqa: E731
+        return self.known_unit(key, name_of(s.function.value), len(flags), write)
 
     def gradient_unit(self, g: Gradient, s: Call, flags: Any, wanted: Any, caller: Reverse) -> Unit:
         """The derivative of a gradient: the gradient of the slope in the direction of the cotangents."""

@@ -140,6 +140,14 @@ def add_to(array, value):
 
 
 @njit
+def contribute(array, value):
+    """array += value, which a rule has given: it has to have the same shape."""
+    if array.shape != value.shape:
+        raise ValueError("a rule gives a derivative of another shape than the array that it belongs to")
+    array += value
+
+
+@njit
 def share(x, extreme, d_x, ct):
     """Add ct to the elements of d_x where x has its extreme value, in equal parts; that may be NaN."""
     count = 0

@@ -48,7 +48,8 @@ def _owner(x: Any, memo: dict[int, Any]) -> Any:
     """The same rule for the twin. Checkpoints change no derivative, and the tape's do not write to arguments."""
     if x.kind == "checkpoint":
         return _function(x.numba_function, memo)
-    made = memo[id(x)] = type(x)(_function(x.numba_function, memo))
+    made = memo[id(x)] = object.__new__(type(x))  # before the names of its functions are looked up: one may call it
+    made.__init__(_function(x.numba_function, memo))
     made.functions = tuple(twin(f, memo) for f in x.functions)
     return made
 

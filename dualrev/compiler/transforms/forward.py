@@ -25,7 +25,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from numba.core import types
 
@@ -42,11 +42,9 @@ from dualrev.compiler.core.terms import (
     Copy,
     Discrete,
     Effect,
-    Field,
     For,
     Function,
     If,
-    Item,
     Load,
     Make,
     Node,
@@ -66,9 +64,11 @@ from dualrev.compiler.core.terms import (
 from dualrev.compiler.transforms.writing import ZERO, Writer, partial
 from dualrev.primitives import PRIMITIVES
 
-__all__ = ["Forward", "Tangents"]
+__all__ = ["Forward", "Ruled", "Tangents"]
 
 _I64 = types.int64
+
+Ruled: TypeAlias = Callable[[Call, tuple[bool, ...], tuple[bool, ...]], Symbol | None]
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,9 @@ class Tangents:
 class Forward:
     """Forward mode for the functions of a program."""
 
-    def __init__(self, program: Program, memory: Memory) -> None:
-        self.program, self.memory = program, memory
+    def __init__(self, program: Program, memory: Memory, ruled: Ruled | None = None) -> None:
+        """`ruled` makes the function with tangents for a call of a function that has a rule, and None for others."""
+        self.program, self.memory, self._ruled = program, memory, ruled
         self._symbols: dict[Hashable, Symbol] = {}
 
     def function(self, f: Function, varied: Iterable[Var]) -> Tangents:
@@ -111,6 +112,8 @@ class Forward:
         gradient = self.program.gradient(s)
         if gradient is not None:
             return self._symbols.setdefault(key, self.of_gradient(gradient, s, active, wanted))
+        if self._ruled is not None and (made_by_rule := self._ruled(s, active, wanted)) is not None:
+            return self._symbols.setdefault(key, made_by_rule)
         f = self.program.function(s)
         symbol = self._symbols[key] = Symbol(f"{f.name}_tangent")  # first: it may call itself
         inputs = [x for p in f.parameters for x in leaves(p)]
@@ -364,19 +367,6 @@ class _Function(Writer):
         value = Var("_", a.type.dtype)
         self.write(Load(value, b, index, line))
         self.write(Store(a, index, value, line, "+="))
-
-    def loop(self, array: Any, work: Callable[[tuple[Var, ...]], None], line: int) -> None:
-        """Do something for all indices of an array."""
-        counters = tuple(Var("_", _I64) for _ in range(array.type.ndim))
-        counts = tuple(Var("_", _I64) for _ in counters)
-        for axis, n in enumerate(counts):
-            self.write(Discrete(n, Item(Field(array, "shape"), (Constant(axis, _I64),)), line))
-        out: list[Statement] = []
-        with self.into(out):
-            work(counters)
-        for i, n in zip(reversed(counters), reversed(counts), strict=True):
-            out = [For(i, Constant(0, _I64), n, Constant(1, _I64), tuple(out), (), line)]
-        self.out.extend(out)
 
     def at_extreme(self, s: Whole) -> Atom:
         """The mean of the tangents of those elements of an array that are its smallest or its largest one."""

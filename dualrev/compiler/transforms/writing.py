@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,7 +20,10 @@ from dualrev.compiler.core.terms import (
     Copy,
     Discrete,
     Expr,
+    Field,
+    For,
     If,
+    Item,
     Operator,
     Real,
     Statement,
@@ -49,6 +52,7 @@ NAMES = {
     "polygamma": "runtime.polygamma",
 }
 ZERO = Constant(0.0, types.float64)
+_I64 = types.int64
 
 
 @functools.cache
@@ -105,6 +109,19 @@ class Writer:
         target = self.temporary()
         self.write(Real(target, PRIMITIVES[name], spelling, args, line))
         return target
+
+    def loop(self, array: Any, work: Callable[[tuple[Var, ...]], None], line: int) -> None:
+        """Do something for all indices of an array."""
+        counters = tuple(Var("_", _I64) for _ in range(array.type.ndim))
+        counts = tuple(Var("_", _I64) for _ in counters)
+        for axis, n in enumerate(counts):
+            self.write(Discrete(n, Item(Field(array, "shape"), (Constant(axis, _I64),)), line))
+        out: list[Statement] = []
+        with self.into(out):
+            work(counters)
+        for i, n in zip(reversed(counters), reversed(counts), strict=True):
+            out = [For(i, Constant(0, _I64), n, Constant(1, _I64), tuple(out), (), line)]
+        self.out.extend(out)
 
     def added(self, a: Atom | None, b: Atom, line: int) -> Atom:
         """The sum; nothing is added to None, and what was just negated is subtracted."""
