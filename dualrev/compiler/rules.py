@@ -30,7 +30,7 @@ from dualrev.compiler.core import Call, Const, Let, Node, Ref, leaves, terms
 from dualrev.compiler.expand import Expanded
 from dualrev.compiler.expansion import dtype_name, is_real
 from dualrev.compiler.frozen import reachable
-from dualrev.compiler.options import declared
+from dualrev.compiler.options import declared, inherited
 from dualrev.compiler.ruled import Ruled
 from dualrev.compiler.source import Static, describe, is_numba_function, unlifted
 from dualrev.errors import CustomRuleError, UnsupportedError
@@ -139,7 +139,8 @@ class Rules:
         try:
             signature = declared(f, kinds)
             if signature is None:
-                f.compile(kinds)
+                with inherited(self.module.f, [f]):
+                    f.compile(kinds)
                 signature = f.overloads[kinds].signature
         except NumbaError as error:
             why = f"numba does not compile its {g.role} for {', '.join(map(str, kinds))}: {_first_line(error)}"
