@@ -23,13 +23,13 @@ from dualrev.arrays.record import attach, ids_of
 from dualrev.arrays.storage import RealArray, holds_duals, innermost, own, plain, real_array, strip, zero
 from dualrev.arrays.ufuncs import on_arrays, table_by_ufunc
 from dualrev.blocks import Rule
-from dualrev.compiler.ruled import Owner, numeric
 from dualrev.errors import ClosureError, CustomRuleError, DualrevError, PrimitiveError
 from dualrev.overload import DualNumber, contribute, function
 from dualrev.overload import value as value_of_number
 from dualrev.plain_run import PlainRun
 from dualrev.primitives import FUNCTIONS, PRIMITIVES, Primitive
 from dualrev.reading import signature
+from dualrev.ruled import Owner, numeric
 from dualrev.steps import looped
 from dualrev.tape import Tape
 from dualrev.transformed import Transformed
@@ -195,13 +195,13 @@ class _Checkpointed(Owner):
     kind = "checkpoint"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        from dualrev.compiler.lift import lift  # it imports this
+        import dualrev  # a module of the package cannot import it while it is being imported
 
         leaves = flatten_leaves((args, kwargs))[0]
         run = innermost(leaves)
         if run is not None and any(holds_duals(strip(leaf, run)) for leaf in leaves):
             return _checkpoint(self.py_func, args, kwargs)  # lifted functions have first derivatives only
-        return lift(self._f)(*args, **kwargs)
+        return dualrev.lift(self._f)(*args, **kwargs)
 
 
 def _checkpoint(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -70,6 +70,7 @@ def test_constants_are_constants_in_both_modes():
     same(dr.jvp(with_constants, constants(), tangents), dr.jvp(of_tape, constants(), tangents))
 
 
+@pytest.mark.slow
 def test_constants_are_constants_in_second_derivatives():
     @njit
     def f(x, v):
@@ -180,9 +181,25 @@ def test_a_checkpoint_returns_new_arrays():
     def f(u):
         return np.sum(same_array(u) * u)
 
-    message = r"the call of .*same_array, a checkpoint cannot be differentiated: an array that it returns may share"
+    message = r"the call of .*same_array, a checkpoint, cannot be differentiated: an array that it returns may share"
     with pytest.raises(UnsupportedError, match=message):
         dr.grad(f)(np.ones(3))
+
+
+@dr.checkpoint
+@njit
+def recursive(x, n):
+    return x if n == 0 else recursive(x * x, n - 1) * x
+
+
+def test_a_checkpoint_does_not_call_itself():
+    @njit
+    def f(x):
+        return recursive(x, 3)
+
+    with pytest.raises(UnsupportedError, match=r"recursive, a checkpoint, cannot be differentiated: it calls itself"):
+        dr.grad(f)(0.5)
+    assert dr.jvp(f, (0.5,), (1.0,))[0] == f(0.5)
 
 
 # Loops
@@ -412,6 +429,7 @@ def test_rules_are_those_of_the_tape_in_reverse_mode():
     assert found[0] == with_rules(*of_rules())
 
 
+@pytest.mark.slow
 def test_rules_in_forward_mode():
     @njit
     def f(p, x, n):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dualrev.compiler import syntax
 from dualrev.compiler.code import Code
-from dualrev.compiler.core import Call, leaves
+from dualrev.compiler.core import Call, Node, leaves
 from dualrev.compiler.expand import Expanded, is_array, is_real
 from dualrev.compiler.plain import Plain
 from dualrev.compiler.source import describe
@@ -31,19 +31,20 @@ def checkpoint_sweeps(
     """Write the functions for both sweeps of the call s of the function e; `inner` has those that record."""
     effects = module.effects(s, caller.e)
     wanted = [caller.has_shadow(t) for t in s.targets]
-    if any(aliases and want for aliases, want in zip(effects.aliases, wanted, strict=True)) or (
-        effects.shared and any(wanted)
-    ):
-        caller.e.lowered.source.refuse(
-            s.line,
-            f"the call of {describe(f.py_func)}, a checkpoint",
-            "an array that it returns may share memory with an argument or another result",
-            "a copy in its `return`, or nothing where it changes an argument",
-        )
+
+    def refuse(why: str, instead: str) -> None:
+        what = f"the call of {describe(f.py_func)}, a checkpoint,"
+        caller.e.lowered.source.refuse(s.line, what, why, instead)
+
+    if unit.recursive:
+        refuse("it calls itself, and numba finds no types for its derivative", "a loop: dr.checkpoint(step, loop=2)")
+    shares = any(aliases and want for aliases, want in zip(effects.aliases, wanted, strict=True))
+    if shares or (effects.shared and any(wanted)):
+        why = "an array that it returns may share memory with an argument or another result"
+        refuse(why, "a copy in its `return`, or nothing where it changes an argument")
     every = set(range(len(flags)))
-    results = {k for k, want in enumerate(wanted) if want} if unit.recursive else set()
     primal = not any(wanted) and not any(effects.writes)
-    unit.finish(inner.uses_tape or any(effects.writes), primal, every, every, results, set())
+    unit.finish(inner.uses_tape or any(effects.writes), primal, every, every, set(), set())
     writing = _Writing(module, unit, inner, s, e, f, flags, effects.writes, wanted, caller)
     if not unit.primal_suffices:
         writing.forward()
@@ -89,8 +90,8 @@ class _Writing:
 
     def reverse(self) -> None:
         """The function once more, with what its reverse sweep needs, and that sweep."""
-        module, inner, unit, e = self.module, self.inner, self.unit, self.e
-        shared, body = module.names.shared, list(module.guard(unit.recursive, e))
+        module, inner, e = self.module, self.inner, self.e
+        shared, body = module.names.shared, []
         copies = {x: module.names.fresh("{}_given", x) for x in self.written}
         for x, copy in reversed(copies.items()):
             kind = e.types[x]
@@ -106,8 +107,6 @@ class _Writing:
         given = [*self.inputs, *self.shadows.values()]
         args = [x for k, x in enumerate(self.inputs) if inner.needs(k)] + [*self.shadows.values()]
         for k in shadow:
-            if unit.needs_result(k):
-                given.append(shared(f"_result_{k}"))
             given.append(shared(f"_d_result_{k}"))
             body.append(Code(f"runtime.add_to({shadow[k]}, {given[-1]})", 0))
             args += [*([again[k]] if inner.needs_result(k) else []), shadow[k]]
@@ -118,7 +117,7 @@ class _Writing:
         body += [Code(f"{x}[...] = {copy}", 0) for x, copy in copies.items()]
         body.append(Code(f"return {', '.join(back)}" if back else "return", 0))
         doc = f"{self.name} again, on the tape, and what its arguments contribute to its results, backwards."
-        module.function(unit.reverse_name, [*given, *cts, *self.tape], doc, body, e, self.f)
+        module.function(self.unit.reverse_name, [*given, *cts, *self.tape], doc, body, e, self.f)
 
     @property
     def name(self) -> str:
@@ -133,8 +132,6 @@ def _copied(kind: Any) -> str:
 
 def _paths(tree: Any) -> list[str]:
     """Where the leaves of a result are, as far as they have a name."""
-    from dualrev.compiler.core import Node
-
     if isinstance(tree, Node):
         return [f"[{k}]{path}" for k, part in enumerate(tree.parts) for path in _paths(part)]
     return [""] if isinstance(tree, str) else []

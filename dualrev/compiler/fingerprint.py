@@ -33,8 +33,8 @@ from numba.core import config, types
 from numba.core.dispatcher import Dispatcher
 
 from dualrev._version import __version__
-from dualrev.compiler.ruled import Owner, Ruled
 from dualrev.compiler.source import text_of
+from dualrev.ruled import Owner, Ruled
 
 __all__ = ["fingerprint", "local"]
 

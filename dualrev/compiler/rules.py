@@ -31,9 +31,9 @@ from dualrev.compiler.expand import Expanded
 from dualrev.compiler.expansion import dtype_name, is_real
 from dualrev.compiler.frozen import reachable
 from dualrev.compiler.options import declared, inherited
-from dualrev.compiler.ruled import Ruled
 from dualrev.compiler.source import Static, describe, is_numba_function, unlifted
 from dualrev.errors import CustomRuleError, UnsupportedError
+from dualrev.ruled import Ruled
 
 if TYPE_CHECKING:
     from dualrev.compiler.pipeline import _Module

@@ -16,9 +16,9 @@ from typing import Any, NoReturn
 import numba
 
 from dualrev.compiler.options import check_options
-from dualrev.compiler.ruled import Owner
 from dualrev.errors import UnsupportedError
 from dualrev.reading import signature, unwarned
+from dualrev.ruled import Owner
 
 __all__ = ["Source", "Static", "compiled_function", "describe", "is_numba_function", "read", "text_of", "unlifted"]
 

@@ -18,8 +18,8 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 import dualrev as dr
-from dualrev.compiler.ruled import Owner
 from dualrev.overload import DualNumber
+from dualrev.ruled import Owner
 
 __all__ = ["twin"]
 
