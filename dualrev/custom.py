@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numba.core.dispatcher import Dispatcher
 
 from dualrev import engine
 from dualrev.arrays.record import attach, ids_of
@@ -28,8 +29,10 @@ from dualrev.overload import value as value_of_number
 from dualrev.plain_run import PlainRun
 from dualrev.primitives import FUNCTIONS, PRIMITIVES, Primitive
 from dualrev.reading import signature
+from dualrev.ruled import Owner, numeric
+from dualrev.steps import looped
 from dualrev.tape import Tape
-from dualrev.transformed import Transformed, Wrapper
+from dualrev.transformed import Transformed
 from dualrev.tree import Structure, flatten, flatten_leaves
 
 __all__ = ["checkpoint", "custom_jvp", "custom_vjp", "primitive", "stop_gradient", "value"]
@@ -49,17 +52,19 @@ def value(x: Any) -> Any:
 
 
 def stop_gradient(x: Any) -> Any:
-    """The same nested data as a constant: its derivatives, of every order, are 0.
+    """The same nested data as a constant: its derivatives, of every order, are 0. Arrays of real numbers are copied.
+
+    In numba functions it takes numbers, arrays and tuples.
 
     >>> from dualrev import grad
     >>> grad(lambda x: x * stop_gradient(x))(3.0)
     3.0
     """
     leaves, structure = flatten_leaves(x)
-    return structure.rebuild_leaves([value(leaf) for leaf in leaves])
+    return structure.rebuild_leaves([x.copy() if type(x) is np.ndarray else value(x) for x in leaves])
 
 
-class custom_vjp(Wrapper):  # noqa: N801 - JAX's name
+class custom_vjp(Owner):  # noqa: N801 - JAX's name
     """A function with a reverse-mode rule of its own, given by `defvjp(fwd, bwd)`, as in JAX.
 
     fwd(*args) returns (y, residuals), where y is what the function returns; bwd(residuals, ct) returns a tuple with a
@@ -75,22 +80,20 @@ class custom_vjp(Wrapper):  # noqa: N801 - JAX's name
     1.0
     """
 
-    def __init__(self, f: Callable[..., Any]) -> None:
-        super().__init__(f)
-        self._rule: tuple[Callable[..., Any], Callable[..., Any]] | None = None
+    kind = "vjp"
 
     def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
         """Set the rule."""
-        self._rule = fwd, bwd
+        self._define(fwd, bwd)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: D102 - that is f
         args = _positional(self._f, args, kwargs)
         call = _Call(self._f, args)
         if call.run is None:
-            return self._f(*args)
-        if self._rule is None:
+            return numeric(self._f)(*args)
+        if not self.functions:
             raise CustomRuleError(self._f, "defvjp(fwd, bwd)")
-        fwd, bwd = self._rule
+        fwd, bwd = map(numeric, self.functions)
         made = call.value(fwd)
         if not isinstance(made, tuple) or len(made) != 2:
             raise CustomRuleError(self._f, "a fwd that returns a pair (y, residuals)")
@@ -106,7 +109,7 @@ class custom_vjp(Wrapper):  # noqa: N801 - JAX's name
         return call.record(y, _Rule(f, pull=pull), CustomRuleError(f, _ALL_ARGUMENTS))
 
 
-class custom_jvp(Wrapper):  # noqa: N801 - JAX's name
+class custom_jvp(Owner):  # noqa: N801 - JAX's name
     """A function with a forward-mode rule of its own, given by `defjvp(rule)`, as in JAX.
 
     rule(primals, tangents) takes two tuples and returns (y, dy); tangents of discrete arguments are None. Reverse mode
@@ -124,23 +127,21 @@ class custom_jvp(Wrapper):  # noqa: N801 - JAX's name
     (6.0, 2.0)
     """
 
-    def __init__(self, f: Callable[..., Any]) -> None:
-        super().__init__(f)
-        self._rule: Callable[..., Any] | None = None
+    kind = "jvp"
 
     def defjvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Set the rule; it can be used as a decorator."""
-        self._rule = rule
+        self._define(rule)
         return rule
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: D102 - that is f
         args = _positional(self._f, args, kwargs)
         call = _Call(self._f, args)
         if call.run is None:
-            return self._f(*args)
-        if self._rule is None:
+            return numeric(self._f)(*args)
+        if not self.functions:
             raise CustomRuleError(self._f, "defjvp(rule)")
-        f, rule, primals = self._f, self._rule, call.stripped
+        f, rule, primals = self._f, numeric(self.functions[0]), call.stripped
 
         def push(*tangents: Any) -> Any:
             made = rule(primals, tangents)
@@ -151,11 +152,18 @@ class custom_jvp(Wrapper):  # noqa: N801 - JAX's name
         return call.record(call.value(self), _Rule(f, push=push), CustomRuleError(f, _ALL_ARGUMENTS))
 
 
-def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
+def checkpoint(f: Callable[..., Any], *, loop: int = 0) -> Callable[..., Any]:
     """f, which will be run again in the reverse pass in place of keeping its tape: memory for time.
 
-    Only the arguments and the value are kept. A loop of n steps, done in blocks of k steps each of which is a
-    checkpoint, needs the memory of n / k states and of the tape of k steps.
+    Only the arguments and the value are kept. Of a numba function, it is one that other numba functions can call.
+
+    With loop=m it is a loop of such steps: `run = checkpoint(step, loop=m)` makes run(n, state, *args) do
+
+        for k in range(n):
+            state = step(k, state, *args)
+
+    and return the state. Its derivative runs each step m + 1 times, and keeps about m times the m-th root of n states,
+    and the tape of as many steps as that root: with m = 2, the square root of n.
 
     Whatever f depends on and is being differentiated has to be among its arguments (ClosureError if it is not). It has
     to give the same value each time: CustomRuleError if it does not, as with fresh random numbers. CheckError if it
@@ -170,8 +178,30 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
     ...     return x
     >>> grad(block)(0.1) == grad(block.__wrapped__)(0.1)
     True
+    >>> run = checkpoint(lambda k, x, rate: x + rate * x * x, loop=2)
+    >>> grad(lambda x: run(1000, x, 0.001))(0.5)
+    3.99247...
     """
+    if loop:
+        return looped(f, loop, checkpoint)
+    if isinstance(f, Dispatcher) and not hasattr(f, "derivative_of"):
+        return _Checkpointed(f)
     return Transformed(_checkpoint, f)
+
+
+class _Checkpointed(Owner):
+    """What `checkpoint` makes of a numba function: the derivative that `lift` has keeps the arguments alone, too."""
+
+    kind = "checkpoint"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        import dualrev  # a module of the package cannot import it while it is being imported
+
+        leaves = flatten_leaves((args, kwargs))[0]
+        run = innermost(leaves)
+        if run is not None and any(holds_duals(strip(leaf, run)) for leaf in leaves):
+            return _checkpoint(self.py_func, args, kwargs)  # lifted functions have first derivatives only
+        return dualrev.lift(self._f)(*args, **kwargs)
 
 
 def _checkpoint(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -29,6 +29,7 @@ __all__ = [
     "LeafError",
     "LeakError",
     "LiftError",
+    "LoopError",
     "OutputError",
     "PrimitiveError",
     "ScalarError",
@@ -151,6 +152,13 @@ class CustomRuleError(DualrevError, TypeError):
         super().__init__(
             f"the derivative of {getattr(f, '__qualname__', f)!r} was asked for{_where()}; it needs {needed}."
         )
+
+
+class LoopError(DualrevError, TypeError):
+    """A function that cannot be the step of a loop."""
+
+    def __init__(self, f: Any, why: str) -> None:
+        super().__init__(f"{getattr(f, '__qualname__', f)!r} as the step of a loop: {why}.")
 
 
 class PrimitiveError(DualrevError, ValueError):

@@ -470,7 +470,7 @@ CALLS = {
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_the_copies_of_arrays_go_without_the_garbage_collector(call):
-    """What `vjp`, `jvp` and the Jacobians copy goes with their last reference, without the garbage collector."""
+    """What `vjp` copies goes with its last reference, without the garbage collector."""
     call()
     gc.collect()
     gc.disable()

@@ -20,6 +20,7 @@ from dualrev.errors import (
     LeafError,
     LeakError,
     LiftError,
+    LoopError,
     OutputError,
     PrimitiveError,
     ScalarError,
@@ -45,6 +46,7 @@ EXAMPLES = {
     CheckError: (("jvp", 1.0, 2.0, "within 1e-6"), AssertionError),
     LeakError: ((), RuntimeError),
     LiftError: ((len,), TypeError),
+    LoopError: ((len, "a step takes its number"), TypeError),
     UnsupportedError: (("numpy.nan_to_num", "np.where(np.isnan(x), 0.0, x)"), TypeError),
 }
 

@@ -34,6 +34,7 @@ from numba.core.dispatcher import Dispatcher
 
 from dualrev._version import __version__
 from dualrev.compiler.source import text_of
+from dualrev.ruled import Owner, Ruled
 
 __all__ = ["fingerprint", "local"]
 
@@ -58,7 +59,8 @@ def fingerprint(f: Any, transform: str, argnums: Any, argtypes: tuple[types.Type
     for t in argtypes:
         walk.type(t)
     for function in walk.functions:
-        walk.text(function)
+        if not isinstance(function, Ruled):  # its Python function is among them, too
+            walk.text(function)
     return walk.hash.hexdigest()[:32], walk.obstacle
 
 
@@ -71,6 +73,8 @@ def local(f: Any) -> tuple[dict[str, str], list[Any]]:
         return {}, [f.derivative_of[0]]
     function, callees, found = f._compiler.py_func, [], {}
     parts = [("its code", function.__code__.co_code), ("its defaults", function.__defaults__), *_frozen(function)]
+    if isinstance(f, Ruled):
+        parts.append(("its rule", f.current))
     for name, x in parts:
         walk = _Local()
         if x is not _MISSING:
@@ -107,6 +111,8 @@ class _Walk:
             self.add(repr(x))
         elif isinstance(x, Dispatcher):
             self.dispatcher(x)
+        elif isinstance(x, Owner) and x.numba_function is not None:
+            self.dispatcher(x.numba_function)
         elif isinstance(x, np.ndarray) and not x.dtype.hasobject:
             flags = x.flags
             self.add(repr(x.dtype), x.shape, flags.c_contiguous, flags.f_contiguous, flags.aligned, flags.writeable)
@@ -162,6 +168,13 @@ class _Walk:
             for part in f.derivative_of:
                 self.value(part)
             return
+        if isinstance(f, Ruled):
+            if f in self.functions:  # a rule may call what it is the rule of
+                self.add(self.functions[f])
+                return
+            self.functions[f] = len(self.functions)
+            self.add(f.kind)
+            self.value(f.current)
         options = {k: sorted(v) if isinstance(v, (set, frozenset)) else v for k, v in f.targetoptions.items()}
         self.add(sorted(options.items()), sorted(f.locals.items()), f._compiler.pipeline_class.__qualname__)
         self.add(f._can_compile or [(s.args, s.return_type) for s in f.nopython_signatures])

@@ -8,7 +8,7 @@ A function is read once for every combination of argument types. What it calls i
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from numba.core import types
@@ -27,6 +27,9 @@ from dualrev.compiler.lower import Lowered, lower
 from dualrev.compiler.naming import Names
 from dualrev.compiler.options import alike, declared, is_checked
 from dualrev.compiler.prune import prune
+from dualrev.compiler.rule_sweeps import RuleSweeps
+from dualrev.compiler.rule_tangents import Tangents
+from dualrev.compiler.rules import has_rule, is_checkpoint
 from dualrev.compiler.simplify import simplify
 from dualrev.compiler.source import Source, Static, read
 from dualrev.compiler.transforms.forward import Forward
@@ -59,8 +62,11 @@ class Front:
         self.refs: dict[str, Ref] = {}
         self.program = Program(self.called)
         self.memory = Memory(self.program)
-        self.forward = Forward(self.program, self.memory)
-        self.reverse = Reverse(self.program, self.memory, self.forward)
+        self.rules = Tangents(self)
+        self.forward = Forward(self.program, self.memory, self.rules)
+        self.reverse = Reverse(self.program, self.memory, self.forward, RuleSweeps(self.rules))
+        self.f: Any = None  # the function that is differentiated
+        self.sites: dict[Call, Source] = {}  # where functions with rules are called
         self.place: tuple[Source, int] | None = None  # the user's line that calls the derivative that is read
         self._sources: dict[int, Source] = {}
         self._cores: dict[Any, Function] = {}
@@ -89,6 +95,9 @@ class Front:
         if key not in self._cores:
             make = derived.core if is_derivative(f) else Front._read
             self._cores[key] = made = make(self, f, argtypes, path, functions, apart)
+            for s in statements(made.body):
+                if isinstance(s, Call) and isinstance(s.function, Global) and has_rule(s.function.value):
+                    self.sites[s] = made.origin.source
             self._check_derivatives(made)
         return self._cores[key]
 
@@ -104,7 +113,12 @@ class Front:
             source.refuse(source.tree, what, why, "the conversion into the function, or no signature")
         made = expand(lowered, known, argtypes, apart)
         simplify(made.body, old_leaves(made.result))
-        return typed(made, Origin(f, source, lowered.parameters, made.asks_for_layout), is_checked(f))
+        origin = Origin(f, source, lowered.parameters, made.asks_for_layout)
+        return replace(typed(made, origin, is_checked(f)), again=is_checkpoint(f))
+
+    def origin(self, f: Any, source: Source) -> Origin:
+        """The origin of a function of which only types are known."""
+        return Origin(f, source, [a.arg for a in source.tree.args.args], asks_for_layout=False)
 
     def inferred(
         self, f: Any, argtypes: tuple[Any, ...], path: tuple[Any, ...], functions: dict[str, Static]
@@ -125,6 +139,7 @@ class Front:
 
     def entered(self, f: Any, argtypes: tuple[Any, ...]) -> Function:
         """The function that is differentiated, for these types of arguments."""
+        self.f = f
         return self.core(f, argtypes, (), self.functions_among(f, argtypes))
 
     def functions_among(self, f: Any, argtypes: tuple[Any, ...]) -> dict[str, Static]:
@@ -152,6 +167,8 @@ class Front:
         assert isinstance(s.function, Global)
         f, path = s.function.value, s.function.path
         argtypes = tuple(map(type_of, s.args))
+        if has_rule(f):
+            return (id(f), argtypes), lambda: self.rules.stub(s)
         functions = {}
         for name, a, kind in zip(self.parameters(f), s.args, argtypes, strict=True):
             if isinstance(kind, types.Dispatcher):

@@ -11,7 +11,7 @@ from dualrev.compiler.aliasing import ALIASING, aliasing
 from dualrev.compiler.core import Const, If, Let, Node, Ref, Slice, Star, Store, leaves
 from dualrev.compiler.elementwise import REWRITTEN
 from dualrev.compiler.expansion import dtype_name, is_array, is_real, is_real_array
-from dualrev.compiler.names import line_of
+from dualrev.compiler.names import STOPPED, line_of
 from dualrev.compiler.naming import readable
 from dualrev.compiler.reductions import Reductions
 
@@ -127,7 +127,9 @@ class Functions(Reductions):
         if keywords and text not in _SHAPED:
             names = ", ".join(keywords)
             self.refuse(s.line, f"{text} with {names}", "it is not known here", "the function with its usual arguments")
-        if method is not None and (arrays or text in _SHAPED or any(isinstance(k, types.BaseTuple) for k in kinds)):
+        if text == STOPPED:
+            self.stopped(s)
+        elif method is not None and (arrays or text in _SHAPED or any(isinstance(k, types.BaseTuple) for k in kinds)):
             method(s, kind)
         elif text in ("min", "max") and len(s.args) == 1 and isinstance(kinds[0], types.BaseTuple):
             self.of_tuple(s, kind)

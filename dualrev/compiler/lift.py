@@ -18,6 +18,7 @@ from numba.core.dispatcher import Dispatcher
 from numba.extending import typeof_impl
 
 from dualrev.arrays.storage import RealArray, holds_duals, innermost, own, plain, zero
+from dualrev.compiler import constants  # noqa: F401 - numba learns of stop_gradient
 from dualrev.compiler.build import Derivative, derivative
 from dualrev.custom import _Call, _positional, _Rule
 from dualrev.errors import ClosureError, LiftError, UnsupportedError

@@ -10,9 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from dualrev.custom import stop_gradient
 from dualrev.primitives import PRIMITIVES
 
-__all__ = ["BINARY", "CASTS", "COMPARE", "PARAMETERS", "canonical", "line_of", "pure_functions"]
+__all__ = ["BINARY", "CASTS", "COMPARE", "PARAMETERS", "STOPPED", "canonical", "line_of", "pure_functions"]
+
+#: What dualrev.stop_gradient is called.
+STOPPED = "runtime.stopped"
 
 BINARY = {
     ast.Add: "+",
@@ -106,6 +110,7 @@ def _functions() -> dict[int, str]:
         found[id(getattr(builtins, name))] = name
     for kind, name in CASTS.items():
         found[id(kind)] = name
+    found[id(stop_gradient)] = STOPPED
     return found
 
 

@@ -110,6 +110,8 @@ class Module:
         self.names, self.program = self.front.names, self.front.program
         self.functions: list[_Function] = []
         self._made: dict[Symbol, str] = {}
+        self._open: set[Symbol] = set()  # the functions that are being written, ...
+        self._recursive: set[Symbol] = set()  # ... and those among them that are called while they are
 
     def root(self, transform: str, argnums: Any, argtypes: tuple[Any, ...]) -> Emitted:
         """The derivative of f that is called for a transform."""
@@ -146,7 +148,11 @@ class Module:
         if symbol not in self._made:
             made = self.program.made(symbol)
             self._made[symbol] = self.names.fresh(f"{made.name}{{n}}")
+            self._open.add(symbol)
             self._write_made(symbol, self._made[symbol])
+            self._open.discard(symbol)
+        elif symbol in self._open:
+            self._recursive.add(symbol)
         return self._made[symbol]
 
     def _write_made(self, symbol: Symbol, name: str) -> None:
@@ -167,8 +173,8 @@ class Module:
         if has_words(made.body):
             enter = [Code("words = runtime.words(tape)", 0), Code("top = tape[1]", 0)]
             leave = [Code("tape[1] = top", 0)]
-        guard = self._guard(origin.source) if self.program.is_recursive(symbol) else []
         code = emission.block(made.body)
+        guard = self._guard(origin.source) if symbol in self._recursive else []
         returned = Code(f"return {emission.returned(made.result)}".strip(), 0)
         body = [*guard, *enter, *before, *code, *leave, returned]
         doc = made.doc or f"{made.name}, as derivatives call it."

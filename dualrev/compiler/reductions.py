@@ -7,9 +7,9 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler import syntax
-from dualrev.compiler.core import Atom, Const, Let, OfElements
+from dualrev.compiler.core import Atom, Const, Let, Node, OfElements
 from dualrev.compiler.elementwise import Elementwise
-from dualrev.compiler.expansion import dtype_name
+from dualrev.compiler.expansion import dtype_name, is_real, is_real_array
 from dualrev.compiler.names import line_of
 
 __all__ = ["Reductions"]
@@ -85,3 +85,37 @@ class Reductions(Elementwise):
         self.over(name, ndim, s.line, one)
         if made != s.target:
             self.let("copy", (made,), None, s.line, target=s.target)
+
+    # Constants
+
+    def stopped(self, s: Let) -> None:
+        """dualrev.stop_gradient: a constant, and a copy of an array of real numbers."""
+        (x,) = s.args
+        self.materialise(x)
+        self.stopped_tree(self.tree(s.target), self.tree(x), s.line)
+
+    def stopped_tree(self, target: Any, source: Any, line: int) -> None:
+        """What is `plain` has no derivative."""
+        if isinstance(target, Node):
+            for t, x in zip(target.parts, source.parts, strict=True):
+                self.stopped_tree(t, x, line)
+            return
+        kind = self.kind(target)
+        if is_real_array(kind):
+            made = target if target != source else self.temp(kind)
+            self.empty_like(made, self.named(source, line), line)
+            self.over(
+                made,
+                kind.ndim,
+                line,
+                lambda i: self.put(made, i, self.constant(self.pick(source, i, line), line), line),
+            )
+            source = made
+        elif is_real(kind):
+            source = self.constant(source, line)
+        if target != source:
+            self.let("copy", (source,), None, line, target=target)
+
+    def constant(self, x: Atom, line: int) -> str:
+        """The value of a real number as a constant."""
+        return self.plain("x", line, self.kind(x), x=x)

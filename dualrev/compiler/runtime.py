@@ -16,6 +16,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 
 from dualrev import special
+from dualrev.compiler.constants import stopped  # noqa: F401 - emitted code has it from here
 from dualrev.compiler.stack import stack_is_low  # noqa: F401 - emitted code has it from here
 from dualrev.compiler.tape import (  # noqa: F401 - emitted code has them from here
     attempt,
@@ -135,6 +136,14 @@ def _overload_spread(a, shape):
 @njit
 def add_to(array, value):
     """array += value."""
+    array += value
+
+
+@njit
+def contribute(array, value):
+    """array += value, which a rule has given: it has to have the same shape."""
+    if array.shape != value.shape:
+        raise ValueError("a rule gives a derivative of another shape than the array that it belongs to")
     array += value
 
 

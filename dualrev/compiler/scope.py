@@ -102,7 +102,8 @@ class Scope:
 
     def ref(self, static: Static) -> Ref:
         """The name under which the emitted module knows a value of the user's program."""
-        base = "_" + next((str(s[1]) for s in reversed(static.path) if isinstance(s[1], str)), "value")
+        named = (str(s[1]) for s in reversed(static.path) if isinstance(s[1], str) and s[1] != "numba_function")
+        base = "_" + next(named, "value")
         found = next((ref for ref in self.refs.values() if ref.value is static.value), None)
         if found is None:
             name = self.names.fresh(base)

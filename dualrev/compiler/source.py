@@ -18,6 +18,7 @@ import numba
 from dualrev.compiler.options import check_options
 from dualrev.errors import UnsupportedError
 from dualrev.reading import signature, unwarned
+from dualrev.ruled import Owner
 
 __all__ = ["Source", "Static", "compiled_function", "describe", "is_numba_function", "read", "text_of", "unlifted"]
 
@@ -38,9 +39,11 @@ def is_numba_function(f: Any) -> bool:
 
 
 def unlifted(static: Static) -> Static:
-    """The numba function inside of what dualrev.lift made of it, which is what numba takes it for."""
+    """The numba function that numba takes for what dualrev.lift, or custom_vjp and the like, made of one."""
     from dualrev.compiler.lift import Lifted  # it imports what imports this
 
+    if isinstance(static.value, Owner) and static.value.numba_function is not None:
+        return Static(static.value.numba_function, (*static.path, ("attr", "numba_function")))
     if isinstance(static.value, Lifted):
         return Static(static.value.__wrapped__, (*static.path, ("attr", "__wrapped__")))
     return static

@@ -19,6 +19,7 @@ from numba.core.dispatcher import Dispatcher
 
 import dualrev as dr
 from dualrev.overload import DualNumber
+from dualrev.ruled import Owner
 
 __all__ = ["twin"]
 
@@ -28,6 +29,8 @@ def twin(x: Any, memo: dict[int, Any] | None = None) -> Any:
     memo = {} if memo is None else memo
     if isinstance(x, tuple) and not hasattr(x, "_make"):
         return tuple(twin(u, memo) for u in x)
+    if isinstance(x, Owner) and x.numba_function is not None:
+        return memo[id(x)] if id(x) in memo else _owner(x, memo)
     if isinstance(x, Dispatcher):
         return memo[id(x)] if id(x) in memo else _function(x, memo)
     if x is math:
@@ -39,6 +42,16 @@ def twin(x: Any, memo: dict[int, Any] | None = None) -> Any:
     if callable(x) and getattr(np, getattr(x, "__name__", ""), None) is x:
         return getattr(_NUMPY, x.__name__)
     return x
+
+
+def _owner(x: Any, memo: dict[int, Any]) -> Any:
+    """The same rule for the twin. Checkpoints change no derivative, and the tape's do not write to arguments."""
+    if x.kind == "checkpoint":
+        return _function(x.numba_function, memo)
+    made = memo[id(x)] = object.__new__(type(x))  # before the names of its functions are looked up: one may call it
+    made.__init__(_function(x.numba_function, memo))
+    made.functions = tuple(twin(f, memo) for f in x.functions)
+    return made
 
 
 def _function(dispatcher: Any, memo: dict[int, Any]) -> Any:

@@ -88,6 +88,9 @@ class _Checking:
             case terms.Load():
                 self.element(s, s.array, s.index, s.target.type)
             case terms.Store():
+                if s.index == (...,) and isinstance(kind_of(s.value), types.Array):
+                    self.hold(kind_of(s.value).ndim == kind_of(s.array).ndim, s, "an array with another number of axes")
+                    return
                 self.element(s, s.array, s.index, None)
                 self.hold(s.op in ("=", "+=", "-="), s, s.op)
             case terms.View():

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 from dualrev.compiler.core.run import Tape, run
-from dualrev.compiler.core.terms import Call, Function, Symbol, statements
+from dualrev.compiler.core.terms import Call, Function, Symbol
 
 __all__ = ["Gradient", "Program"]
 
@@ -56,21 +56,6 @@ class Program:
         """What transformations have made, in the order in which it was asked for."""
         return [f for key, f in self._functions.items() if isinstance(key, Symbol) and isinstance(f, Function)]
 
-    def is_recursive(self, symbol: Symbol) -> bool:
-        """Whether a function that a transformation has made may call itself."""
-        seen: set[Symbol] = set()
-        todo = [symbol]
-        while todo:
-            f = self.made(todo.pop())
-            for s in statements(f.body) if isinstance(f, Function) else ():
-                if isinstance(s, Call) and isinstance(s.function, Symbol):
-                    if s.function is symbol:
-                        return True
-                    if s.function not in seen:
-                        seen.add(s.function)
-                        todo.append(s.function)
-        return False
-
     def key(self, s: Call) -> Hashable:
         """What a call calls: two calls with one key call one function, for the same types."""
         return s.function if isinstance(s.function, Symbol) else self._front(s)[0]
@@ -95,4 +80,6 @@ class Program:
     def run(self, f: Function, args: tuple[object, ...], tape: Tape | None = None) -> object:
         """The value of f, and of all that it calls, by the reference evaluator."""
         tape = tape or Tape()
+        if f.opaque:
+            return f.origin.dispatcher(*args)
         return run(f, args, lambda s, given: self.run(self.function(s), given, tape), tape)

@@ -289,16 +289,19 @@ class Load:
 
     target: Var
     array: Var | Global
-    index: tuple[Expr, ...]
+    index: tuple[Index, ...]
     line: int
 
 
 @dataclass(frozen=True, eq=False)
 class Store:
-    """array[index] op value, where op is =, += or -=: the only statement that changes memory, with Call."""
+    """array[index] op value, where op is =, += or -=: the only statement that changes memory, with Call.
+
+    With the index ... and an array for the value, that of all elements: reverse mode brings them back so.
+    """
 
     array: Var
-    index: tuple[Expr, ...]
+    index: tuple[Index, ...]
     value: Atom
     line: int
     op: str = "="
@@ -496,6 +499,8 @@ class Function:
     checked: bool  # whether a division of ints by zero raises, as in numba's usual error model
     origin: Any = None  # the user's function that it was made from, as the front end knows it
     tape: bool = False  # whether it uses the tape of its caller
+    again: bool = False  # whether its reverse sweep runs it again, in place of recording
+    opaque: bool = False  # whether its body says nothing but types: what it computes is known to numba only
     doc: str = ""  # what it computes, if a transformation has made it
 
 

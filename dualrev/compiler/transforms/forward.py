@@ -23,9 +23,9 @@ choice of active arguments and results, and of arguments that may share memory; 
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from numba.core import types
 
@@ -71,9 +71,11 @@ from dualrev.compiler.core.terms import (
 from dualrev.compiler.transforms.writing import ZERO, Writer, partial
 from dualrev.primitives import PRIMITIVES
 
-__all__ = ["Forward", "Tangents"]
+__all__ = ["Forward", "Ruled", "Tangents"]
 
 _I64 = types.int64
+
+Ruled: TypeAlias = Callable[[Call, tuple[bool, ...], tuple[bool, ...]], Symbol | None]
 
 
 @dataclass(frozen=True)
@@ -91,8 +93,9 @@ class Tangents:
 class Forward:
     """Forward mode for the functions of a program."""
 
-    def __init__(self, program: Program, memory: Memory) -> None:
-        self.program, self.memory = program, memory
+    def __init__(self, program: Program, memory: Memory, ruled: Ruled | None = None) -> None:
+        """`ruled` makes the function with tangents for a call of a function that has a rule, and None for others."""
+        self.program, self.memory, self._ruled = program, memory, ruled
         self._symbols: dict[Hashable, Symbol] = {}
 
     def function(self, f: Function, varied: Iterable[Var]) -> Tangents:
@@ -116,6 +119,8 @@ class Forward:
         gradient = self.program.gradient(s)
         if gradient is not None:
             return self._symbols.setdefault(key, self.of_gradient(gradient, s, active, wanted))
+        if self._ruled is not None and (made_by_rule := self._ruled(s, active, wanted)) is not None:
+            return self._symbols.setdefault(key, made_by_rule)
         f = self.program.function(s)
         symbol = self._symbols[key] = Symbol(f"{f.name}_tangent")  # first: it may call itself
         inputs = [x for p in f.parameters for x in leaves(p)]

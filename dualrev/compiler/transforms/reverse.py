@@ -14,9 +14,9 @@ memory, and of what is known of zeros.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from numba.core import types
 
@@ -50,12 +50,13 @@ from dualrev.compiler.core.terms import (
     statements,
 )
 from dualrev.compiler.transforms.adjoint import Adjoint, Facts, zeros_like
+from dualrev.compiler.transforms.checkpoint import Checkpoint
 from dualrev.compiler.transforms.forward import Forward
 from dualrev.compiler.transforms.plan import Subject
 from dualrev.compiler.transforms.sweeps import Crossing, ForwardSweep, ReverseSweep
 from dualrev.compiler.transforms.writing import ZERO, Writer
 
-__all__ = ["Reverse", "Sweeps", "Unit", "has_words"]
+__all__ = ["Reverse", "Sweeps", "Unit", "has_words", "several"]
 
 
 def uses_tape(body: Block) -> bool:
@@ -63,6 +64,9 @@ def uses_tape(body: Block) -> bool:
     return has_words(body) or any(
         isinstance(s, (Keep, Kept)) or (isinstance(s, Call) and s.tape) for s in statements(body)
     )
+
+
+Ruled: TypeAlias = Callable[[Call, Facts, tuple[bool, ...], tuple[bool, ...]], "Unit | None"]
 
 
 def has_words(body: Block) -> bool:
@@ -166,8 +170,9 @@ class _Signature:
 class Reverse:
     """Reverse mode for the functions of a program."""
 
-    def __init__(self, program: Program, memory: Memory, forward: Forward) -> None:
-        self.program, self.memory, self.forward = program, memory, forward
+    def __init__(self, program: Program, memory: Memory, forward: Forward, ruled: Ruled | None = None) -> None:
+        """`ruled` makes the unit for a call of a function that has a rule, and None for others."""
+        self.program, self.memory, self.forward, self._ruled = program, memory, forward, ruled
         self._cost = Cost(program)
         self._units: dict[Hashable, Unit] = {}
 
@@ -211,20 +216,36 @@ class Reverse:
         gradient = self.program.gradient(s)
         if gradient is not None:
             return self._gradient(gradient, s, flags, wanted)
+        if self._ruled is not None and (unit := self._ruled(s, caller, flags, wanted)) is not None:
+            return unit
         numbers: dict[Any, int] = {}
         pattern = tuple(
             numbers.setdefault(caller.classes.find(x), len(numbers)) if isinstance(x, Var) and is_array(x) else None
             for x in inputs
         )
         call = _Signature(flags, wanted, pattern, caller.known_of(s))
-        key = self.program.key(s), call
+        f, key = self.program.function(s), (self.program.key(s), call)
+
+        def recorded(unit: Unit) -> None:
+            _Called(self, f, call, unit).define()
+
+        if not f.again:
+            return self._known(key, f.name, len(inputs), recorded)
+
+        def again(unit: Unit) -> None:
+            inner = self._known((key, "recorded"), f.name, len(inputs), recorded)
+            Checkpoint(self.program, self.memory, s, flags, unit, inner, caller).define()
+
+        return self._known(key, f"{f.name}_again", len(inputs), again)
+
+    def _known(self, key: Hashable, name: str, count: int, define: Callable[[Unit], None]) -> Unit:
+        """The unit that is known by a key, defined when it is asked for first."""
         if key in self._units:
             unit = self._units[key]
             unit.recursive = unit.recursive or not unit.done
             return unit
-        f = self.program.function(s)
-        unit = self._units[key] = Unit(f.name, len(inputs))
-        _Called(self, f, call, unit).define()
+        unit = self._units[key] = Unit(name, count)
+        define(unit)
         return unit
 
     def _facts(
@@ -345,7 +366,7 @@ class _Called:
         given = (*self.inputs, *(self.facts.cotangent(x) for x in self.moving if is_array(x)))
         doc = f"{self.f.name}, and on the tape what {self.unit.reverse.name} needs."
         body = (*self.sweeps.forward.body, *writing.out)
-        result = _several([*self.results, *shadows])
+        result = several([*self.results, *shadows])
         self._define(self.unit.forward, given, body, result, doc)
 
     def _define_reverse(self) -> None:
@@ -365,7 +386,7 @@ class _Called:
         given += self.seeds.values()
         back = [facts.cotangent(x) if facts.is_scalar(x) else ZERO for x in self.moving if is_real(x)]
         doc = f"Add what the arguments of {self.f.name} contribute to its results, backwards."
-        self._define(self.unit.reverse, tuple(given), self.sweeps.reverse.body, _several(back), doc)
+        self._define(self.unit.reverse, tuple(given), self.sweeps.reverse.body, several(back), doc)
 
     def _define(self, symbol: Symbol, given: tuple[Any, ...], body: Block, result: Tree, doc: str) -> None:
         made = replace(
@@ -424,7 +445,7 @@ class _CalledGradient:
         shadows = [zeros_like(writing, leaves(made)[k], 0) for k in self.arrays]
         given = (*self.inputs, *self.shadows.values())
         doc = f"The gradient of {self.g.of.name}."
-        self._define(self.unit.forward, given, tuple(writing.out), _several([*leaves(made), *shadows]), doc)
+        self._define(self.unit.forward, given, tuple(writing.out), several([*leaves(made), *shadows]), doc)
 
     def _define_reverse(self) -> None:
         order = [x for p in self.g.of.parameters for x in leaves(p)]
@@ -447,14 +468,14 @@ class _CalledGradient:
         numbers = [ct for k, ct in self.cotangents.items() if k not in self.arrays]
         given = (*self.inputs, *self.shadows.values(), *arrays, *numbers)
         doc = f"Add what the arguments contribute to the gradient of {self.g.of.name}."
-        self._define(self.unit.reverse, given, tuple(writing.out), _several(back), doc)
+        self._define(self.unit.reverse, given, tuple(writing.out), several(back), doc)
 
     def _define(self, symbol: Symbol, given: tuple[Any, ...], body: Block, result: Tree, doc: str) -> None:
         f = self.g.of
         self.program.define(symbol, replace(f, name=symbol.name, parameters=given, body=body, result=result, doc=doc))
 
 
-def _several(parts: list[Any]) -> Tree:
+def several(parts: list[Any]) -> Tree:
     """One result, or a tuple of several."""
     return parts[0] if len(parts) == 1 else Node(tuple(parts))
 
