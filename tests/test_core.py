@@ -13,7 +13,7 @@ from numba.core import types
 from oracle import assert_same
 
 import dualrev as dr
-from dualrev.compiler.core import terms
+from dualrev.compiler.core import terms, walks
 from dualrev.compiler.core.check import check
 from dualrev.compiler.core.run import run
 from dualrev.compiler.core.show import show
@@ -158,8 +158,8 @@ def test_check_finds_what_is_wrong():
     core, _ = core_of(damped, 0.7, np.ones(3), 2)
     check(core)
     body = list(core.body)
-    x, number = terms.leaves(core.parameters[0])[0], terms.Var("new", types.float64)
-    array, count = terms.leaves(core.parameters[1])[0], terms.leaves(core.parameters[2])[0]
+    x, number = walks.leaves(core.parameters[0])[0], terms.Var("new", types.float64)
+    array, count = walks.leaves(core.parameters[1])[0], walks.leaves(core.parameters[2])[0]
     zero = terms.Constant(0, types.int64)
     wrong = {
         "is read before it is assigned": terms.Copy(x, number, 1),

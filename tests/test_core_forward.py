@@ -14,7 +14,7 @@ from oracle import assert_same, differences, direction, flat
 import dualrev as dr
 from dualrev.compiler.analyses.activity import carries
 from dualrev.compiler.analyses.memory import Memory
-from dualrev.compiler.core import terms
+from dualrev.compiler.core import walks
 from dualrev.compiler.core.check import check
 from dualrev.compiler.pipeline import core_program
 from dualrev.compiler.transforms.forward import Forward
@@ -34,7 +34,7 @@ class Core:
 
     def with_tangents(self, f, wanted):
         """f with tangents for the leaves of its parameters for which `wanted` has one; their tangents are the last."""
-        leaves = [x for p in f.parameters for x in terms.leaves(p)]
+        leaves = [x for p in f.parameters for x in walks.leaves(p)]
         made = self.forward.function(f, [x for x, w in zip(leaves, wanted, strict=True) if w]).function
         for g in [made, *self.program.made_functions()]:
             check(g)
@@ -46,7 +46,7 @@ class Core:
 
 def moving(f, count=None):
     """Which leaves of the first parameters have tangents: defaults do not move."""
-    return [carries(x) and (count is None or k < count) for k, p in enumerate(f.parameters) for x in terms.leaves(p)]
+    return [carries(x) and (count is None or k < count) for k, p in enumerate(f.parameters) for x in walks.leaves(p)]
 
 
 def real(x):

@@ -15,7 +15,7 @@ import dualrev as dr
 from dualrev.compiler.analyses.activity import carries
 from dualrev.compiler.analyses.memory import Memory, is_array
 from dualrev.compiler.analyses.reached import Known
-from dualrev.compiler.core import terms
+from dualrev.compiler.core import walks
 from dualrev.compiler.core.check import check
 from dualrev.compiler.core.show import show
 from dualrev.compiler.pipeline import core_program
@@ -31,8 +31,8 @@ def pullback(f, args, count):
     defaults = tuple(p.default for p in inspect.signature(f.py_func).parameters.values())[len(args) :]
     core, program = core_program(f, (*map(numba.typeof, args), *map(types.Omitted, defaults)))
     memory = Memory(program)
-    varied = [x for p in core.parameters[:count] for x in terms.leaves(p) if carries(x)]
-    reached = Known(tuple(True for _ in terms.leaves(core.result)))  # the cotangents below are not 0
+    varied = [x for p in core.parameters[:count] for x in walks.leaves(p) if carries(x)]
+    reached = Known(tuple(True for _ in walks.leaves(core.result)))  # the cotangents below are not 0
     made = Reverse(program, memory, Forward(program, memory)).pullback(core, varied, reached)
     for g in [made, *program.made_functions()]:
         check(g)

@@ -20,8 +20,9 @@ from numba.core import types
 from dualrev.compiler import syntax
 from dualrev.compiler.analyses.activity import carries
 from dualrev.compiler.code import Code, Suite
-from dualrev.compiler.core import terms
-from dualrev.compiler.core.terms import Constant, Function, Node, leaves
+from dualrev.compiler.core import walks
+from dualrev.compiler.core.terms import Constant, Function, Node
+from dualrev.compiler.core.walks import leaves
 from dualrev.compiler.entries import Entry
 from dualrev.compiler.plain import Plain, rebuilt
 from dualrev.errors import TangentError
@@ -53,7 +54,7 @@ def root(module: Module, transform: str, argnums: Any, argtypes: tuple[Any, ...]
 def _jvp(module: Module, primals: tuple[Any, ...], kinds: tuple[Any, ...]) -> Emitted:
     """jvp_f(arguments..., tangents...) -> (value, tangent of the value)."""
     f = module.front.entered(module.f, primals)
-    moving = [x for p in f.parameters for x in terms.leaves(p) if carries(x)]
+    moving = [x for p in f.parameters for x in walks.leaves(p) if carries(x)]
     whole, names, count = (
         Plain(module, module.front.forward.function(f, moving).function),
         f.origin.parameters,
@@ -141,7 +142,7 @@ class Chosen:
         self.names, self.called = f.origin.parameters, f.name
         self.several = isinstance(argnums, (tuple, list))
         self.chosen = module.front.chosen_numbers(argnums, f, primals)
-        moving = [x for k in self.chosen for x in terms.leaves(f.parameters[k]) if carries(x)]
+        moving = [x for k in self.chosen for x in walks.leaves(f.parameters[k]) if carries(x)]
         made = module.front.forward.function(f, moving).function
         assert isinstance(made.result, Node)
         self.core = replace(made, result=made.result.parts[1])

@@ -17,7 +17,7 @@ from numba.core import types
 from dualrev.compiler import syntax
 from dualrev.compiler.analyses.memory import is_real
 from dualrev.compiler.code import Assign, Code, Pop, Push, Suite
-from dualrev.compiler.core import terms
+from dualrev.compiler.core import terms, walks
 from dualrev.compiler.core.terms import SCALED, Block, Constant, Expr, Global, Symbol, Var
 from dualrev.compiler.naming import Names
 
@@ -188,7 +188,7 @@ class Emission:
                     place = self.element(self.atom(after.array), after.index)
                     code.append(Pop([(place, _from_word(x.type))], s.line))
                     k += 1
-                case _, terms.Hold(target, source, slot) if terms.writes(s) == (source,) and source.name == "_":
+                case _, terms.Hold(target, source, slot) if walks.writes(s) == (source,) and source.name == "_":
                     (made,) = self._statement(s)
                     made.target, made.value = ast.Name(self.var(target)), _held(slot, made.value)
                     code.append(made)

@@ -16,7 +16,8 @@ from dualrev.compiler.analyses.activity import carries
 from dualrev.compiler.analyses.memory import is_array, is_real, is_real_array
 from dualrev.compiler.analyses.reached import NOTHING, Known
 from dualrev.compiler.code import Assign, Code
-from dualrev.compiler.core.terms import Constant, Function, Node, Var, leaves, statements, writes
+from dualrev.compiler.core.terms import Constant, Function, Node, Var
+from dualrev.compiler.core.walks import leaves, statements, writes
 from dualrev.compiler.emission import Emission
 from dualrev.compiler.owner import Owned, owner
 

@@ -16,11 +16,12 @@ from numba.core import types
 from dualrev.compiler import derived
 from dualrev.compiler.analyses.activity import carries
 from dualrev.compiler.analyses.memory import Memory, is_real, type_of
-from dualrev.compiler.core import Ref, terms
+from dualrev.compiler.core import Ref, walks
 from dualrev.compiler.core import leaves as old_leaves
 from dualrev.compiler.core.program import Program
-from dualrev.compiler.core.terms import Call, Constant, Function, Global, leaves, statements
+from dualrev.compiler.core.terms import Call, Constant, Function, Global
 from dualrev.compiler.core.typed import typed
+from dualrev.compiler.core.walks import leaves, statements
 from dualrev.compiler.expand import expand
 from dualrev.compiler.fingerprint import is_derivative
 from dualrev.compiler.lower import Lowered, lower
@@ -202,7 +203,7 @@ class Front:
             f = todo.pop()
             if f.origin.asks_for_layout:
                 return True
-            for s in terms.statements(f.body):
+            for s in walks.statements(f.body):
                 if isinstance(s, Call) and (key := self.program.key(s)) not in seen:
                     seen.add(key)
                     gradient = self.program.gradient(s)

@@ -18,8 +18,9 @@ from numba.core import types
 from dualrev.compiler import syntax
 from dualrev.compiler.analyses.memory import type_of
 from dualrev.compiler.code import Code, Suite
-from dualrev.compiler.core import terms
-from dualrev.compiler.core.terms import Constant, Node, leaves
+from dualrev.compiler.core import walks
+from dualrev.compiler.core.terms import Constant, Node
+from dualrev.compiler.core.walks import leaves
 from dualrev.compiler.directions import Chosen, Leaf, is_single
 from dualrev.compiler.entries import Entry
 from dualrev.compiler.plain import Plain, rebuilt
@@ -139,7 +140,7 @@ class _Jacobian(Chosen):
     def lanes(self, width: int) -> None:
         """Forward mode in so many directions at a time, if that can be done."""
         module = self.module
-        tangents = [x for p in self.core.parameters[len(self.names) :] for x in terms.leaves(p)]
+        tangents = [x for p in self.core.parameters[len(self.names) :] for x in walks.leaves(p)]
         lanes = Lanes(module.program, module.front.memory, width)
         made = lanes.function(self.core, tangents) if width > 1 else None
         if made is None:

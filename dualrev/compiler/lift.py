@@ -217,7 +217,7 @@ def _written(f: Any, argtypes: tuple[Any, ...]) -> list[str]:
 
     To compare the arrays before and after would not do: what f writes may be what was there, and have a derivative.
     """
-    from dualrev.compiler.core.terms import leaves
+    from dualrev.compiler.core.walks import leaves
     from dualrev.compiler.front import Front
 
     front = Front()

@@ -19,7 +19,8 @@ from dualrev.compiler.code import Code, Row, Suite, lines_of, rows_of
 from dualrev.compiler.core.program import Gradient, Program
 from dualrev.compiler.core.show import show
 from dualrev.compiler.core.show_lowered import show_lowered
-from dualrev.compiler.core.terms import Function, Node, Symbol, Var, leaves, variables
+from dualrev.compiler.core.terms import Function, Node, Symbol, Var
+from dualrev.compiler.core.walks import leaves, variables
 from dualrev.compiler.emission import Emission
 from dualrev.compiler.entries import Entry
 from dualrev.compiler.front import Front
@@ -27,7 +28,7 @@ from dualrev.compiler.naming import renamed, words_of
 from dualrev.compiler.options import kept
 from dualrev.compiler.source import Source
 from dualrev.compiler.tidy import tidy
-from dualrev.compiler.transforms.reverse import has_words
+from dualrev.compiler.transforms.units import has_words
 
 __all__ = ["Emitted", "Module", "core_program", "emit", "expanded_function", "shown"]
 

@@ -10,7 +10,8 @@ from dualrev.compiler import syntax
 from dualrev.compiler.analyses.activity import carries
 from dualrev.compiler.analyses.memory import Classes, is_array
 from dualrev.compiler.code import Code
-from dualrev.compiler.core.terms import Constant, Function, Node, Var, leaves, statements, variables
+from dualrev.compiler.core.terms import Constant, Function, Node, Var
+from dualrev.compiler.core.walks import leaves, statements, variables
 from dualrev.compiler.emission import Emission
 
 if TYPE_CHECKING:

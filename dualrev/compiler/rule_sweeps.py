@@ -45,13 +45,14 @@ from dualrev.compiler.core.terms import (
     Symbol,
     Tree,
     Var,
-    leaves,
 )
+from dualrev.compiler.core.walks import leaves
 from dualrev.compiler.paths import find
 from dualrev.compiler.rule_tangents import Tangents, tangent_types
 from dualrev.compiler.rules import has_rule, name_of, same_type
-from dualrev.compiler.transforms.adjoint import Facts, zeros_like
-from dualrev.compiler.transforms.reverse import Unit, several
+from dualrev.compiler.transforms.adjoint import zeros_like
+from dualrev.compiler.transforms.facts import Facts
+from dualrev.compiler.transforms.units import Unit, several
 from dualrev.compiler.transforms.writing import ZERO, Writer
 from dualrev.primitives import PRIMITIVES
 

@@ -29,8 +29,8 @@ from dualrev.compiler.core.terms import (
     Symbol,
     Tree,
     Var,
-    leaves,
 )
+from dualrev.compiler.core.walks import leaves
 from dualrev.compiler.rules import Rules, has_rule, name_of, same_type
 from dualrev.compiler.transforms.writing import ZERO, Writer
 from dualrev.primitives import PRIMITIVES

@@ -39,8 +39,8 @@ from dualrev.compiler.core.terms import (
     Symbol,
     Tree,
     Var,
-    leaves,
 )
+from dualrev.compiler.core.walks import leaves
 from dualrev.compiler.frozen import reachable
 from dualrev.compiler.options import declared, inherited, is_checked
 from dualrev.compiler.source import Source, Static, describe, is_numba_function, unlifted

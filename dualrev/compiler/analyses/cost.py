@@ -6,17 +6,8 @@ from collections.abc import Hashable
 
 from dualrev.compiler.analyses.memory import is_array
 from dualrev.compiler.core.program import Program
-from dualrev.compiler.core.terms import (
-    Call,
-    Constant,
-    Copy,
-    Discrete,
-    Function,
-    If,
-    Real,
-    leaves,
-    statements,
-)
+from dualrev.compiler.core.terms import Call, Constant, Copy, Discrete, Function, If, Real
+from dualrev.compiler.core.walks import leaves, statements
 
 __all__ = ["Cost"]
 

@@ -25,9 +25,8 @@ from dualrev.compiler.core.terms import (
     Store,
     View,
     Whole,
-    reads,
-    statements,
 )
+from dualrev.compiler.core.walks import reads, statements
 
 __all__ = ["Wild", "is_tame"]
 

@@ -29,8 +29,8 @@ from dualrev.compiler.core.terms import (
     Store,
     Var,
     Whole,
-    statements,
 )
+from dualrev.compiler.core.walks import statements
 
 __all__ = ["first_stores"]
 

@@ -14,20 +14,8 @@ import numba
 from numba.core import types
 
 from dualrev.compiler.core.program import Program
-from dualrev.compiler.core.terms import (
-    Call,
-    Copy,
-    Function,
-    Global,
-    Node,
-    Statement,
-    Store,
-    Tree,
-    Var,
-    View,
-    leaves,
-    statements,
-)
+from dualrev.compiler.core.terms import Call, Copy, Function, Global, Node, Statement, Store, Tree, Var, View
+from dualrev.compiler.core.walks import leaves, statements
 
 __all__ = ["Classes", "Effects", "Memory", "is_array", "is_real", "is_real_array", "kind_of", "type_of"]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.core import terms
+from dualrev.compiler.core import terms, walks
 from dualrev.compiler.core.show import show_expr
 from dualrev.compiler.core.terms import Constant, Function, Global, Statement, Var
 
@@ -21,9 +21,9 @@ __all__ = ["check"]
 
 def check(f: Function) -> None:
     """AssertionError if a function is not well formed."""
-    known = {x for p in f.parameters for x in terms.leaves(p) if isinstance(x, Var)}
+    known = {x for p in f.parameters for x in walks.leaves(p) if isinstance(x, Var)}
     _Checking(f).block(f.body, known)
-    for x in terms.leaves(f.result):
+    for x in walks.leaves(f.result):
         assert not isinstance(x, Var) or x in known, f"{f.name}: the result {x} is never assigned"
 
 
@@ -42,8 +42,8 @@ class _Checking:
     def statement(self, s: Statement, known: set[Var]) -> None:
         inside: set[Var] = set()
         if isinstance(s, (terms.For, terms.While)):
-            inside = {x for t in terms.statements((s,)) for x in terms.writes(t)}
-        for x in terms.reads(s):
+            inside = {x for t in walks.statements((s,)) for x in walks.writes(t)}
+        for x in walks.reads(s):
             self.hold(not isinstance(x, Var) or x in known, s, f"{show_expr(x)} is read before it is assigned")
         match s:
             case terms.If():
@@ -66,7 +66,7 @@ class _Checking:
                 self.flags(s, known)
             case _:
                 self.simple(s)
-        known |= set(terms.writes(s))
+        known |= set(walks.writes(s))
 
     def is_flag(self, x: terms.Atom) -> bool:
         return isinstance(kind_of(x), (types.Boolean, types.Integer, types.Float))
@@ -96,7 +96,7 @@ class _Checking:
             case terms.View():
                 arrays = isinstance(s.target.type, types.Array) and isinstance(kind_of(s.base), types.Array)
                 self.hold(arrays, s, "the target or the base is no array")
-                self.hold(s.base in terms.atoms_of(s.value), s, "it does not speak of its base")
+                self.hold(s.base in walks.atoms_of(s.value), s, "it does not speak of its base")
                 self.hold(s.target.type.dtype == kind_of(s.base).dtype, s, "other elements than those of the base")
             case terms.Push():
                 numbers = all(self.is_flag(x) for x in s.values)
@@ -110,13 +110,13 @@ class _Checking:
             case terms.Make() | terms.Kept():
                 self.hold(isinstance(s.target.type, types.Array), s, "the target is no array")
             case terms.Call():
-                self.hold([x for x in terms.leaves(s.result) if isinstance(x, Var)] == list(s.targets), s, "targets")
+                self.hold([x for x in walks.leaves(s.result) if isinstance(x, Var)] == list(s.targets), s, "targets")
 
     def element(self, s: Statement, array: Var | Global, index: tuple[Any, ...], kind: Any) -> None:
         of = kind_of(array)
         self.hold(isinstance(of, types.Array), s, "no array")
         self.hold(len(index) == of.ndim, s, f"{len(index)} indices of an array with {of.ndim} axes")
-        whole = all(isinstance(kind_of(x), (types.Integer, types.Boolean)) for i in index for x in terms.atoms_of(i))
+        whole = all(isinstance(kind_of(x), (types.Integer, types.Boolean)) for i in index for x in walks.atoms_of(i))
         self.hold(whole, s, "an index is no int")
         wider = isinstance(kind, types.Float) and isinstance(of.dtype, types.Float)
         self.hold(kind is None or kind == of.dtype or wider, s, f"an element of {of} is no {kind}")

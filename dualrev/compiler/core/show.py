@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualrev.compiler.core import terms
+from dualrev.compiler.core import terms, walks
 from dualrev.compiler.core.terms import Function, Statement, Var
 from dualrev.compiler.naming import readable
 
@@ -30,7 +30,7 @@ class _Showing:
         self.seen: set[Var] = set()
         self.names: dict[Var, str] = {}
         self.taken: set[str] = set()
-        for x in terms.variables(f) if f is not None else []:
+        for x in walks.variables(f) if f is not None else []:
             self.name(x)
 
     def name(self, x: Var) -> str:

@@ -16,23 +16,19 @@ Within straight-line code the order, the zeros and the first contributions are k
 `d_x += ...` where d_x is known to be 0 (the paper's staging, done by the compiler).
 
 What is read of the forward sweep are versions of variables (analyses/versions.py), each a variable of its own. How the
-reverse sweep gets them is decided from what it reads (plan.py), and written into it (sweeps.py).
+reverse sweep gets them is decided from what it reads (plan.py), and written into it (recording.py, replaying.py).
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.analyses.activity import Activity
-from dualrev.compiler.analyses.finite import Wild
-from dualrev.compiler.analyses.memory import Classes, Memory, given, is_array, is_real, is_real_array
-from dualrev.compiler.analyses.reached import Known, Reached
-from dualrev.compiler.analyses.versions import Region, Value, Versions
+from dualrev.compiler.analyses.memory import given, is_array, is_real
+from dualrev.compiler.analyses.versions import Value
 from dualrev.compiler.core.terms import (
     Accumulate,
     Applied,
@@ -42,7 +38,6 @@ from dualrev.compiler.core.terms import (
     Constant,
     Copy,
     For,
-    Function,
     Global,
     If,
     Load,
@@ -51,114 +46,18 @@ from dualrev.compiler.core.terms import (
     Real,
     Statement,
     Store,
-    Symbol,
     Tree,
     Var,
     View,
     While,
     Whole,
-    leaves,
-    reads,
-    replaced,
-    statements,
-    variables,
-    writes,
 )
+from dualrev.compiler.core.walks import replaced, statements, writes
+from dualrev.compiler.transforms.facts import Facts
 from dualrev.compiler.transforms.writing import ZERO, Writer, partial
 from dualrev.primitives import PRIMITIVES
 
-__all__ = ["Adjoint", "Callee", "Facts", "shadow_of", "zeros_like"]
-
-
-class Callee(Protocol):
-    """The derivative of a function that is called, in two functions."""
-
-    forward: Symbol
-    reverse: Symbol
-
-    @property
-    def uses_tape(self) -> bool:
-        """Whether the functions take the tape."""
-
-    @property
-    def primal_suffices(self) -> bool:
-        """Whether the forward sweep may call the function itself."""
-
-    def needs(self, k: int) -> bool:
-        """Whether the reverse function takes the k-th leaf of the arguments."""
-
-    def reads_content(self, k: int) -> bool:
-        """Whether it reads elements of that."""
-
-    def needs_result(self, k: int) -> bool:
-        """Whether it takes the k-th leaf of the results, an array."""
-
-    def reads_result(self, k: int) -> bool:
-        """Whether it reads elements of that as they were at the return."""
-
-
-@dataclass
-class Facts:
-    """What is known of a function that is differentiated, at given activity."""
-
-    f: Function
-    memory: Memory
-    classes: Classes
-    activity: Activity
-    versions: Versions
-    wild: Wild
-    reached: Reached
-    wanted: frozenset[int]  # the leaves of the result whose cotangents are given
-    callee: Callable[[Call, Facts], Callee | None]
-
-    def __post_init__(self) -> None:
-        self.parameters = [x for p in self.f.parameters for x in leaves(p)]
-        self.results = leaves(self.f.result)
-        self.order = {x: k for k, x in enumerate(variables(self.f))}
-        self.cotangents: dict[Var, Var] = {}
-        self.occurs: dict[Var, list[Region]] = {}  # where each active scalar occurs
-        for s in statements(self.f.body):
-            for x in {x for x in [*reads(s), *writes(s)] if isinstance(x, Var)}:
-                if self.is_scalar(x):
-                    self.occurs.setdefault(x, []).append(self.versions.region_of[s])
-
-    def is_scalar(self, x: Any) -> bool:
-        """Whether an atom is a number that has a cotangent."""
-        return is_real(x) and self.activity.has(x)
-
-    def has_shadow(self, x: Any) -> bool:
-        """Whether an atom is an array that has one."""
-        return is_real_array(x) and self.activity.has(x)
-
-    def shares(self, x: Any) -> bool:
-        """Whether an argument may share memory with arrays that have shadows."""
-        return is_real_array(x) and (self.activity.has_class(x) if isinstance(x, Global) else self.activity.has(x))
-
-    def cotangent(self, x: Var) -> Var:
-        """The variable for the cotangent of a variable, or for the shadow of an array."""
-        if x not in self.cotangents:
-            self.cotangents[x] = Var("d_{}", types.float64 if is_real(x) else x.type, x)
-        return self.cotangents[x]
-
-    def crossing(self, s: For | While) -> set[Var]:
-        """The active scalars that occur in a loop and outside of it, or go from one round to the next."""
-        found = set()
-        for x, regions in self.occurs.items():
-            inner = [r for r in regions if r.is_inside(s)]
-            header = self.versions.headers[s].get(x)
-            outside = len(inner) < len(regions) or x in self.parameters or x in self.results
-            if inner and (outside or (header is not None and header.used)):
-                found.add(x)
-        return found
-
-    def sorted(self, some: Iterable[Var]) -> list[Var]:
-        """Variables in an order that does not depend on where they are in memory."""
-        return sorted(some, key=lambda x: self.order.get(x, -1))
-
-    def known_of(self, s: Call) -> Known:
-        """What is known to the function that a call calls."""
-        reached = tuple(isinstance(x, Var) and self.reached.has(s, x) for x in leaves(s.result))
-        return Known(reached, tuple(map(self.wild.has, given(s))))
+__all__ = ["Adjoint", "shadow_of", "zeros_like"]
 
 
 class Adjoint(Writer):

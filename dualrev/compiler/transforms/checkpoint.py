@@ -9,7 +9,7 @@ So the tape holds no more than the arguments of such a call, and what g records 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numba.core import types
 
@@ -29,14 +29,13 @@ from dualrev.compiler.core.terms import (
     Symbol,
     Tree,
     Var,
-    leaves,
 )
+from dualrev.compiler.core.walks import leaves
 from dualrev.compiler.source import describe
-from dualrev.compiler.transforms.adjoint import Facts, zeros_like
+from dualrev.compiler.transforms.adjoint import zeros_like
+from dualrev.compiler.transforms.facts import Facts
+from dualrev.compiler.transforms.units import Unit, several
 from dualrev.compiler.transforms.writing import Writer
-
-if TYPE_CHECKING:
-    from dualrev.compiler.transforms.reverse import Unit
 
 __all__ = ["Checkpoint"]
 
@@ -91,7 +90,7 @@ class Checkpoint:
         targets = tuple(x for x in leaves(y) if isinstance(x, Var))
         w.write(Call(targets, self.s.function, self.f.parameters, y, 0))
         shadows = [zeros_like(w, leaves(y)[k], 0) for k in self.arrays]
-        result = _several([*leaves(y), *shadows])
+        result = several([*leaves(y), *shadows])
         doc = f"{self.f.name}, and nothing on the tape."
         self._define(self.unit.forward, (*self.inputs, *self.shadows), tuple(w.out), result, doc)
 
@@ -105,7 +104,7 @@ class Checkpoint:
         shadows = {k: Var("d_again_{k}", self.results[k].type) for k in self.arrays}
         if not inner.primal_suffices:
             targets = tuple(x for x in [*again, *shadows.values()] if isinstance(x, Var))
-            made = _several([*again, *shadows.values()])
+            made = several([*again, *shadows.values()])
             w.write(Call(targets, inner.forward, (*self.inputs, *self.shadows), made, 0, inner.uses_tape))
         given: list[Any] = [*self.inputs, *self.shadows]
         args = [x for k, x in enumerate(self.inputs) if inner.needs(k)] + [*self.shadows]
@@ -115,10 +114,10 @@ class Checkpoint:
             args += [*([again[k]] if inner.needs_result(k) else []), shadow]
         cts = [Var(f"d_result_{k}", types.float64) for k in self.numbers]
         back = tuple(Var("d_{}", types.float64, x) for x in self.moving if is_real(x))
-        w.write(Call(back, inner.reverse, (*args, *cts), _several([*back]), 0, inner.uses_tape))
+        w.write(Call(back, inner.reverse, (*args, *cts), several([*back]), 0, inner.uses_tape))
         self._restore(w, copies)
         doc = f"{self.f.name} again, on the tape, and what its arguments contribute to its results, backwards."
-        self._define(self.unit.reverse, (*given, *cts), tuple(w.out), _several([*back]), doc)
+        self._define(self.unit.reverse, (*given, *cts), tuple(w.out), several([*back]), doc)
 
     def _restore(self, w: Writer, copies: dict[Any, Var]) -> None:
         """What the arrays held before."""
@@ -133,10 +132,6 @@ class Checkpoint:
 def _copied(kind: Any) -> Any:
     """The type of a copy."""
     return kind if kind.layout in ("C", "F") else kind.copy(layout="C")
-
-
-def _several(parts: list[Any]) -> Tree:
-    return parts[0] if len(parts) == 1 else Node(tuple(parts))
 
 
 def _renewed(tree: Tree) -> Tree:

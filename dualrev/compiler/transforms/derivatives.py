@@ -39,8 +39,8 @@ from dualrev.compiler.core.terms import (
     Tree,
     Var,
     View,
-    leaves,
 )
+from dualrev.compiler.core.walks import leaves
 from dualrev.compiler.transforms.forward import Forward
 from dualrev.compiler.transforms.writing import ZERO, Writer
 from dualrev.errors import CotangentError, TangentError

@@ -65,9 +65,8 @@ from dualrev.compiler.core.terms import (
     View,
     While,
     Whole,
-    leaves,
-    replaced,
 )
+from dualrev.compiler.core.walks import leaves, replaced
 from dualrev.compiler.transforms.writing import ZERO, Writer, partial
 from dualrev.primitives import PRIMITIVES
 

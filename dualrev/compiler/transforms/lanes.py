@@ -36,12 +36,8 @@ from dualrev.compiler.core.terms import (
     View,
     While,
     Whole,
-    leaves,
-    reads,
-    replaced,
-    statements,
-    writes,
 )
+from dualrev.compiler.core.walks import leaves, reads, replaced, statements, writes
 
 __all__ = ["Lanes"]
 

@@ -5,26 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dualrev.compiler.analyses.memory import is_array
-from dualrev.compiler.core.terms import (
-    Block,
-    Constant,
-    Copy,
-    Discrete,
-    For,
-    If,
-    Load,
-    Make,
-    Real,
-    Store,
-    Var,
-    View,
-    reads,
-    statements,
-    writes,
-)
+from dualrev.compiler.core.terms import Block, Constant, Copy, Discrete, For, If, Load, Make, Real, Store, Var, View
+from dualrev.compiler.core.walks import reads, statements, writes
 
 if TYPE_CHECKING:
-    from dualrev.compiler.transforms.adjoint import Facts
+    from dualrev.compiler.transforms.facts import Facts
 
 __all__ = ["order_free"]
 

@@ -36,9 +36,8 @@ from dualrev.compiler.core.terms import (
     Statement,
     Var,
     View,
-    parts,
-    statements,
 )
+from dualrev.compiler.core.walks import parts, statements
 
 __all__ = ["Plan", "Subject", "contents"]
 

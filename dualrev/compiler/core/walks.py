@@ -1,0 +1,239 @@
+"""What a term of the typed core is made of: its atoms, blocks, reads and writes; and the same term with other atoms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from dualrev.compiler.core.terms import (
+    Accumulate,
+    Applied,
+    Atom,
+    Call,
+    Choice,
+    Comparison,
+    Constant,
+    Copy,
+    Discrete,
+    Effect,
+    Expr,
+    Field,
+    For,
+    Function,
+    Global,
+    Hold,
+    If,
+    Index,
+    Item,
+    Keep,
+    Kept,
+    Load,
+    Logical,
+    Make,
+    Method,
+    Node,
+    Operator,
+    Pack,
+    Pop,
+    Push,
+    Real,
+    Reserve,
+    Span,
+    Statement,
+    Store,
+    Tree,
+    Var,
+    View,
+    While,
+    Whole,
+)
+
+__all__ = [
+    "atoms_of",
+    "blocks",
+    "leaves",
+    "parts",
+    "reads",
+    "replaced",
+    "statements",
+    "substituted",
+    "variables",
+    "writes",
+]
+
+
+def leaves(tree: Tree) -> list[Any]:
+    """The atoms of a tree, from left to right."""
+    return [x for part in tree.parts for x in leaves(part)] if isinstance(tree, Node) else [tree]
+
+
+def blocks(s: Statement) -> tuple[tuple[Statement, ...], ...]:
+    """The blocks directly inside of a statement."""
+    match s:
+        case If():
+            return s.then, s.orelse
+        case For():
+            return (s.body,)
+        case While():
+            return s.before, s.body
+    return ()
+
+
+def statements(block: tuple[Statement, ...]) -> Iterator[Statement]:
+    """All statements, those inside of others after them."""
+    for s in block:
+        yield s
+        for inner in blocks(s):
+            yield from statements(inner)
+
+
+def parts(e: Expr | Index) -> tuple[Any, ...]:
+    """What an expression or an index is directly made of."""
+    match e:
+        case Operator() | Comparison() | Logical() | Pack():
+            return e.args
+        case Choice():
+            return e.test, e.then, e.orelse
+        case Applied():
+            return (*e.args, *(x for _, x in e.keywords))
+        case Method():
+            return (e.base, *e.args, *(x for _, x in e.keywords))
+        case Field():
+            return (e.base,)
+        case Item():
+            return (e.base, *e.index)
+        case Span():
+            return tuple(x for x in (e.lower, e.upper, e.step) if x is not None)
+    return ()
+
+
+def atoms_of(e: Expr | Index) -> Iterator[Atom]:
+    """The atoms of an expression."""
+    if isinstance(e, (Var, Constant, Global)):
+        yield e
+    for part in parts(e):
+        yield from atoms_of(part)
+
+
+def replaced(e: Any, sub: Callable[[Atom], Atom]) -> Any:
+    """An expression or an index with other atoms."""
+
+    def some(args: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(replaced(x, sub) for x in args)
+
+    match e:
+        case Var() | Constant() | Global():
+            return sub(e)
+        case Operator() | Comparison() | Logical() | Pack():
+            return replace(e, args=some(e.args))
+        case Choice():
+            return Choice(*some((e.test, e.then, e.orelse)))
+        case Applied() | Method():
+            keywords = tuple((k, replaced(x, sub)) for k, x in e.keywords)
+            if isinstance(e, Applied):
+                return replace(e, args=some(e.args), keywords=keywords)
+            return replace(e, base=replaced(e.base, sub), args=some(e.args), keywords=keywords)
+        case Field():
+            return replace(e, base=replaced(e.base, sub))
+        case Item():
+            return Item(replaced(e.base, sub), some(e.index))
+        case Span():
+            return Span(*some((e.lower, e.upper, e.step)))
+    return e
+
+
+def substituted(s: Statement, read: Callable[[Any], Any], write: Callable[[Var], Var] = lambda x: x) -> Statement:
+    """A statement with other atoms for those that it reads, and other targets; its blocks are left as they are."""
+
+    def tree(x: Tree) -> Tree:
+        return Node(tuple(map(tree, x.parts)), x.cls) if isinstance(x, Node) else read(x)
+
+    def results(x: Tree) -> Tree:
+        if isinstance(x, Node):
+            return Node(tuple(map(results, x.parts)), x.cls)
+        return write(x) if isinstance(x, Var) else x
+
+    def index(entries: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(replaced(i, read) for i in entries)
+
+    match s:
+        case Copy() | Hold():
+            return replace(s, target=write(s.target), source=read(s.source))
+        case Discrete() | Make():
+            return replace(s, target=write(s.target), value=replaced(s.value, read))
+        case Real() | Whole():
+            return replace(s, target=write(s.target), args=tuple(map(read, s.args)))
+        case Load():
+            return replace(s, target=write(s.target), array=read(s.array), index=index(s.index))
+        case Store():
+            return replace(s, array=read(s.array), index=index(s.index), value=read(s.value))
+        case View():
+            return replace(s, target=write(s.target), base=read(s.base), value=replaced(s.value, read))
+        case Call():
+            return replace(
+                s, targets=tuple(map(write, s.targets)), args=tuple(map(tree, s.args)), result=results(s.result)
+            )
+        case If():
+            return replace(s, test=read(s.test))
+        case For():
+            return replace(s, target=write(s.target), start=read(s.start), stop=read(s.stop), step=read(s.step))
+        case While():
+            return replace(s, test=read(s.test))
+        case Effect():
+            return replace(s, args=tuple(map(read, s.args)))
+        case Accumulate():
+            return replace(s, array=read(s.array), args=tuple(map(read, s.args)))
+        case Push():
+            return replace(s, values=tuple(map(read, s.values)))
+    return s
+
+
+def reads(s: Statement) -> list[Atom]:
+    """The atoms that a statement itself reads, not those of its blocks."""
+    match s:
+        case Copy():
+            return [s.source]
+        case Discrete() | Make():
+            return list(atoms_of(s.value))
+        case Real() | Whole() | Effect():
+            return list(s.args)
+        case Load():
+            return [s.array, *(x for i in s.index for x in atoms_of(i))]
+        case Store():
+            return [s.array, *(x for i in s.index for x in atoms_of(i)), s.value]
+        case View():
+            return [s.base, *atoms_of(s.value)]
+        case Call():
+            return [x for tree in s.args for x in leaves(tree)]
+        case If():
+            return [s.test]
+        case For() | Reserve():
+            return [s.start, s.stop, s.step]
+        case Push():
+            return list(s.values)
+        case Keep():
+            return [s.array]
+        case Hold():
+            return [s.source]
+        case Accumulate():
+            return [s.array, *s.args]
+    return []
+
+
+def writes(s: Statement) -> tuple[Var, ...]:
+    """The variables that a statement itself assigns."""
+    match s:
+        case Copy() | Discrete() | Real() | Load() | View() | Make() | Whole() | For() | Kept() | Hold():
+            return (s.target,)
+        case Call() | Pop():
+            return s.targets
+    return ()
+
+
+def variables(f: Function) -> list[Var]:
+    """All variables, in the order in which they are met first."""
+    found: dict[Var, None] = {x: None for p in f.parameters for x in leaves(p) if isinstance(x, Var)}
+    for s in statements(f.body):
+        found |= {x: None for x in [*writes(s), *reads(s)] if isinstance(x, Var)}
+    return list(found)

@@ -1,0 +1,215 @@
+"""Core -> core, in reverse mode: the two functions for a call, and what their caller has to know of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dualrev.compiler.analyses.memory import is_array, is_real
+from dualrev.compiler.analyses.reached import Known
+from dualrev.compiler.analyses.versions import Value
+from dualrev.compiler.core.program import Program
+from dualrev.compiler.core.terms import Block, Call, Function, Keep, Kept, Node, Pop, Push, Store, Symbol, Tree, Var
+from dualrev.compiler.core.walks import leaves, statements
+from dualrev.compiler.transforms.adjoint import zeros_like
+from dualrev.compiler.transforms.crossing import Crossing
+from dualrev.compiler.transforms.facts import Facts
+from dualrev.compiler.transforms.recording import ForwardSweep
+from dualrev.compiler.transforms.replaying import ReverseSweep
+from dualrev.compiler.transforms.writing import ZERO, Writer
+
+__all__ = ["Called", "Signature", "Sweeps", "Unit", "has_words", "several"]
+
+
+def uses_tape(body: Block) -> bool:
+    """Whether statements use the tape, themselves or by calls."""
+    return has_words(body) or any(
+        isinstance(s, (Keep, Kept)) or (isinstance(s, Call) and s.tape) for s in statements(body)
+    )
+
+
+def has_words(body: Block) -> bool:
+    """Whether statements put numbers on the tape, or take them."""
+    return any(isinstance(s, (Push, Pop)) for s in statements(body))
+
+
+class Unit:
+    """The derivative of a function that another one calls: `forward` and `reverse`."""
+
+    def __init__(self, name: str, leaf_count: int) -> None:
+        self.forward, self.reverse = Symbol(f"{name}_forward"), Symbol(f"{name}_reverse")
+        self.done, self.recursive = False, False
+        self._tape, self._primal = True, False
+        self._needs: frozenset[int] = frozenset(range(leaf_count))
+        self._content: frozenset[int] = self._needs
+        self._results: frozenset[int] | None = None
+        self._result_content: frozenset[int] | None = None
+
+    def finish(
+        self,
+        tape: bool,
+        primal: bool,
+        needs: Iterable[int],
+        content: Iterable[int],
+        results: Iterable[int] = (),
+        result_content: Iterable[int] = (),
+    ) -> None:
+        """What turned out; a recursive function keeps to what was promised to its calls."""
+        self.done = True
+        if not self.recursive:
+            self._tape, self._primal, self._needs, self._content = tape, primal, frozenset(needs), frozenset(content)
+            self._results, self._result_content = frozenset(results), frozenset(result_content)
+
+    @property
+    def uses_tape(self) -> bool:
+        """Whether the functions take the tape."""
+        return self._tape
+
+    @property
+    def primal_suffices(self) -> bool:
+        """Whether the forward sweep may call the function itself."""
+        return self._primal
+
+    def needs(self, k: int) -> bool:
+        """Whether the reverse function takes the k-th leaf of the arguments."""
+        return k in self._needs
+
+    def needs_result(self, k: int) -> bool:
+        """Whether the reverse function takes the k-th leaf of the results, an array."""
+        return self._results is None or k in self._results
+
+    def reads_content(self, k: int) -> bool:
+        """Whether the reverse function reads elements of the k-th leaf."""
+        return k in self._content
+
+    def reads_result(self, k: int) -> bool:
+        """Whether the reverse function reads elements of the k-th leaf of the results as they were at the return."""
+        return self._result_content is None or k in self._result_content
+
+
+@dataclass
+class Sweeps:
+    """Both sweeps of a function, and what is known of them."""
+
+    facts: Facts
+    crossing: Crossing
+    forward: ForwardSweep
+    reverse: ReverseSweep
+
+    @property
+    def undone_classes(self) -> set[Any]:
+        """The classes of arrays whose old elements come back, or that calls have changed."""
+        found = set()
+        for s in statements(self.facts.f.body):
+            if s in self.crossing.needs.undone or not isinstance(s, Store):
+                found |= {self.facts.classes.find(x) for x in self.facts.memory.changed(s)}
+        return found
+
+    @property
+    def uses_tape(self) -> bool:
+        """Whether one of the sweeps uses the tape."""
+        return uses_tape(self.forward.body) or uses_tape(self.reverse.body)
+
+    @property
+    def own_tape(self) -> bool:
+        """Whether numbers of the function's own are on the tape."""
+        return has_words(self.forward.body) or has_words(self.reverse.body)
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A call as its callee sees it, by leaves of arguments and results."""
+
+    flags: tuple[bool, ...]  # arguments that may carry a derivative
+    wanted: tuple[bool, ...]  # results that do
+    pattern: tuple[int | None, ...]  # arrays with one number may share memory
+    known: Known
+
+
+class Called:
+    """The two functions for a call."""
+
+    def __init__(
+        self, program: Program, f: Function, call: Signature, unit: Unit, sweeps: Sweeps, seeds: dict[int, Var]
+    ) -> None:
+        self.program, self.f, self.call, self.unit = program, f, call, unit
+        self.inputs, self.results = [x for p in f.parameters for x in leaves(p)], leaves(f.result)
+        self.sweeps, self.seeds = sweeps, seeds
+        self.facts, self.crossing = self.sweeps.facts, self.sweeps.crossing
+        flagged = zip(self.inputs, call.flags, strict=True)
+        self.moving = [x for x, flag in flagged if flag]
+        self.arrays = [k for k, (x, w) in enumerate(zip(self.results, call.wanted, strict=True)) if w and is_array(x)]
+
+    def define(self) -> None:
+        """Define both functions, and say of the unit what turned out."""
+        self._finish()
+        if not self.unit.primal_suffices:
+            self._define_forward()
+        self._define_reverse()
+
+    def _finish(self) -> None:
+        facts, sweeps, used = self.facts, self.sweeps, self.sweeps.reverse.used
+        content = self.crossing.needs.content
+        parameters = {v.variable for v in used if v.kind == "param"}
+
+        def is_read(x: Any) -> bool:
+            return is_array(x) and facts.classes.find(x) in content
+
+        final = {k: facts.versions.result[x] for k, x in enumerate(self.results) if isinstance(x, Var)}
+        self.unit.finish(
+            sweeps.uses_tape,
+            not sweeps.uses_tape and not self.arrays,
+            {k for k, x in enumerate(self.inputs) if x in parameters},
+            {k for k, x in enumerate(self.inputs) if is_read(x)},
+            {k for k, v in final.items() if (v in used and v in self.crossing.given) or v.variable in parameters},
+            {k for k, x in enumerate(self.results) if is_read(x)},
+        )
+
+    def _define_forward(self) -> None:
+        writing = Writer()
+        shadows: list[Tree] = []
+        for k in self.arrays:
+            x = self.results[k]
+            shadows.append(self.facts.cotangent(x) if self.facts.has_shadow(x) else zeros_like(writing, x, 0))
+        given = (*self.inputs, *(self.facts.cotangent(x) for x in self.moving if is_array(x)))
+        doc = f"{self.f.name}, and on the tape what {self.unit.reverse.name} needs."
+        body = (*self.sweeps.forward.body, *writing.out)
+        result = several([*self.results, *shadows])
+        self._define(self.unit.forward, given, body, result, doc)
+
+    def _define_reverse(self) -> None:
+        facts, crossing = self.facts, self.crossing
+        names = {x: crossing.name(facts.versions.parameters[x]) for x in self.inputs if isinstance(x, Var)}
+        given = [names[x] for k, x in enumerate(self.inputs) if self.unit.needs(k)]
+        given += [facts.cotangent(names[x]) for x in self.moving if is_array(x)]
+        seen: set[Value] = set()
+        for k in self.arrays:
+            v = facts.versions.result[self.results[k]]
+            mine = v in crossing.given and v not in seen
+            seen.add(v)
+            array, shadow = crossing.name(v), crossing.shadow(v)
+            if not mine:
+                array, shadow = Var(f"_result_{k}", array.type), Var(f"_d_result_{k}", array.type)
+            given += [array, shadow] if self.unit.needs_result(k) else [shadow]
+        given += self.seeds.values()
+        back = [facts.cotangent(x) if facts.is_scalar(x) else ZERO for x in self.moving if is_real(x)]
+        doc = f"Add what the arguments of {self.f.name} contribute to its results, backwards."
+        self._define(self.unit.reverse, tuple(given), self.sweeps.reverse.body, several(back), doc)
+
+    def _define(self, symbol: Symbol, given: tuple[Any, ...], body: Block, result: Tree, doc: str) -> None:
+        made = replace(
+            self.f,
+            name=symbol.name,
+            parameters=given,
+            body=body,
+            result=result,
+            tape=self.unit.uses_tape,
+            doc=doc,
+        )
+        self.program.define(symbol, made)
+
+
+def several(parts: list[Any]) -> Tree:
+    """One result, or a tuple of several."""
+    return parts[0] if len(parts) == 1 else Node(tuple(parts))
