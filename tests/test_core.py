@@ -103,7 +103,9 @@ def damped(x: float64, a: array(float64, 1d, C), n: int64):
 
 def test_derivative_source_shows_what_is_differentiated():
     assert dr.derivative_source(damped, 0.7, np.ones(3), 2, stage="expanded") == SHOWN
-    with pytest.raises(ValueError, match="stage is 'lowered', 'expanded', 'forward' or 'emitted', and not 'typed'"):
+    with pytest.raises(
+        ValueError, match="stage is 'lowered', 'expanded', 'forward', 'reverse' or 'emitted', and not 'typed'"
+    ):
         dr.derivative_source(damped, 0.7, np.ones(3), 2, stage="typed")
 
 

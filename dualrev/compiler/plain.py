@@ -31,6 +31,9 @@ class Plain:
         self.module, self.f = module, f
         self.types: dict[str, Any] = {}
         self._emission = Emission(module.names, module.refer, f.checked)
+        for word, x in zip(f.origin.parameters, f.parameters, strict=False):  # tangents come after these
+            if isinstance(x, Var):
+                self._emission.call_it(x, word)
         self._emission.introduce(variables(f))
         self._variables: dict[str, Var] = {}
         memory = module.front.memory
