@@ -23,7 +23,7 @@ from dualrev.compiler.transforms.forward import Forward
 from dualrev.compiler.transforms.reverse import Reverse
 from dualrev.tree import flatten_leaves
 
-EACH = [pytest.param(c, id=c.name, marks=[pytest.mark.slow] if k % 3 != 1 else []) for k, c in enumerate(CASES)]
+EACH = [pytest.param(c, id=c.name, marks=[pytest.mark.slow] if k % 5 != 1 else []) for k, c in enumerate(CASES)]
 
 
 def pullback(f, args, count):
