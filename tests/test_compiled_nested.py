@@ -5,10 +5,10 @@ The tape, which makes derivatives of every order of the Python functions, says w
 
 import math
 import pickle
-from typing import NamedTuple
 
 import numpy as np
 import pytest
+from compiled.models import Model, model
 from compiled.twin import twin
 from numba import njit
 from oracle import assert_same
@@ -135,21 +135,6 @@ def test_arguments_that_are_not_arrays_of_floats():
 
 
 # Functions that call derivatives
-
-
-class Model(NamedTuple):
-    weights: np.ndarray
-    bias: float
-    count: int
-
-
-@njit
-def model(m, x, scale=2.0):
-    total = 0.0
-    for i in range(m.weights.shape[0]):
-        for j in range(m.weights.shape[1]):
-            total += math.sin(m.weights[i, j] * x) * m.bias**m.count
-    return scale * total
 
 
 @njit

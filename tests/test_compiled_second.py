@@ -2,13 +2,13 @@
 
 import math
 import pickle
-from typing import NamedTuple
 
 import numba
 import numpy as np
 import pytest
 from compiled import memory
 from compiled.constructs import CASES
+from compiled.models import Model, model
 from compiled.twin import twin
 from numba import njit
 from oracle import assert_same, direction, flat, rebuild
@@ -101,21 +101,6 @@ def test_both_are_numba_functions():
     assert isinstance(hessian, numba.core.dispatcher.Dispatcher)
     assert hessian is dr.hessian(rosenbrock)
     assert pickle.loads(pickle.dumps(hessian)) is hessian
-
-
-class Model(NamedTuple):
-    weights: np.ndarray
-    bias: float
-    count: int
-
-
-@njit
-def model(m, x, scale=2.0):
-    total = 0.0
-    for i in range(m.weights.shape[0]):
-        for j in range(m.weights.shape[1]):
-            total += math.sin(m.weights[i, j] * x) * m.bias**m.count
-    return scale * total
 
 
 def test_the_structure_of_a_hessian_is_that_of_the_argument_twice():

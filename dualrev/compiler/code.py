@@ -26,7 +26,6 @@ class Code:
 
     text: str
     line: int
-    barrier: bool = True
 
 
 @dataclass(eq=False)

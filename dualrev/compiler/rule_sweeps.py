@@ -46,13 +46,13 @@ from dualrev.compiler.core.terms import (
     Tree,
     Var,
 )
-from dualrev.compiler.core.walks import leaves
+from dualrev.compiler.core.walks import leaves, mapped, renewed, several
 from dualrev.compiler.paths import find
 from dualrev.compiler.rule_tangents import Tangents, tangent_types
 from dualrev.compiler.rules import has_rule, name_of, same_type
 from dualrev.compiler.transforms.adjoint import zeros_like
 from dualrev.compiler.transforms.facts import Facts
-from dualrev.compiler.transforms.units import Unit, several
+from dualrev.compiler.transforms.units import Unit
 from dualrev.compiler.transforms.writing import ZERO, Writer
 from dualrev.primitives import PRIMITIVES
 
@@ -229,7 +229,7 @@ class _OfVjp(_Sweeps):
         if popped:
             before.write(Pop(tuple(popped), 0))
         numbers = iter(range(len(self.wanted)))
-        ct = _rebuilt(self.f.result, lambda y: self.cotangent(w, next(numbers), y))
+        ct = mapped(self.f.result, lambda y: self.cotangent(w, next(numbers), y))
         cts = self.variables(self.cts, lambda kind: Var("_", kind))
         assert isinstance(cts, Node)
         targets = tuple(x for x in leaves(cts) if isinstance(x, Var))
@@ -282,7 +282,7 @@ class _OfJvp(_Sweeps):
         every = range(len(self.inputs))
         self.unit.finish(False, not self.arrays, every, every)
         if self.arrays:
-            w, y = Writer(), _rebuilt(self.f.result, _renewed)
+            w, y = Writer(), renewed(self.f.result)
             w.write(Call(tuple(x for x in leaves(y) if isinstance(x, Var)), self.s.function, self.f.parameters, y, 0))
             shadows = [zeros_like(w, leaves(y)[k], 0) for k in self.arrays]
             given = (*self.inputs, *self.shadows.values())
@@ -300,14 +300,6 @@ class _OfJvp(_Sweeps):
                 w.write(Copy(self.back[x], d, 0))
         doc = f"Add what the arguments of {self.f.name} contribute to its results: the transpose of its rule."
         self.put_reverse(tuple(self.inputs), self.unless_zero(w.out), doc)
-
-
-def _rebuilt(tree: Tree, leaf: Callable[[Any], Any]) -> Tree:
-    return Node(tuple(_rebuilt(x, leaf) for x in tree.parts), tree.cls) if isinstance(tree, Node) else leaf(tree)
-
-
-def _renewed(x: Any) -> Any:
-    return Var("_", x.type) if isinstance(x, Var) else x
 
 
 def _of_value(kind: Any) -> Any:

@@ -30,7 +30,7 @@ from dualrev.compiler.core.terms import (
     Tree,
     Var,
 )
-from dualrev.compiler.core.walks import leaves
+from dualrev.compiler.core.walks import leaves, renewed
 from dualrev.compiler.rules import Rules, has_rule, name_of, same_type
 from dualrev.compiler.transforms.writing import ZERO, Writer
 from dualrev.primitives import PRIMITIVES
@@ -105,7 +105,7 @@ class _Writer(Writer):
 
     def by_jvp(self, s: Call, f: Function, t: dict[Var, Var], wanted: Any) -> tuple[list[Any], list[Any]]:
         """y = f(x), and the second result of rule(x, t)."""
-        y = _renewed(f.result)
+        y = renewed(f.result)
         again = Call(tuple(_variables(y)), s.function, f.parameters, y, 0)
         self.write(again)
         dy = self.slopes(s, f, t)
@@ -123,7 +123,7 @@ class _Writer(Writer):
         for x in (x for p in f.parameters for x in leaves(p)):
             given.append(self.given_tangent(x, t.get(x)))
         inputs = [x for p in f.parameters for x in leaves(p)]
-        made = _renewed(core.result)
+        made = renewed(core.result)
         if not isinstance(made, Node) or len(made.parts) != 2:
             self.rules.refuse(s, "its rule does not return a pair (y, dy)", "a rule that does")
         assert isinstance(made, Node)
@@ -175,7 +175,7 @@ class _Writer(Writer):
         argtypes = tuple(map(type_of, s.args))
         self.rules.check(fwd, argtypes, s, aliases=True)
         symbol, core = self.rules.core(fwd, argtypes, s)
-        made = _renewed(core.result)
+        made = renewed(core.result)
         if not isinstance(made, Node) or len(made.parts) != 2:
             self.rules.refuse(s, "its fwd does not return a pair (y, residuals)", "a fwd that does")
         assert isinstance(made, Node)
@@ -222,7 +222,7 @@ class _Writer(Writer):
         given = [NONE if _is_none(x) else held.get(x, x) for x in leaves(residuals)]
         kinds = type_of(residuals), tangent_types(type_of(y))
         symbol, core = self.rules.core(bwd, kinds, s)
-        made = _renewed(core.result)
+        made = renewed(core.result)
         if not isinstance(made, Node) or len(made.parts) != len(f.parameters):
             why = f"its bwd does not return a tuple of {len(f.parameters)}, one cotangent for each argument"
             self.rules.refuse(s, why, "a bwd that does")
@@ -317,13 +317,6 @@ def _of_tangent(x: Any) -> Any:
 
 def _is_none(x: Any) -> bool:
     return (isinstance(x, Constant) and x.value is None) or isinstance(getattr(x, "type", None), types.NoneType)
-
-
-def _renewed(tree: Tree) -> Tree:
-    """A tree with new variables."""
-    if isinstance(tree, Node):
-        return Node(tuple(map(_renewed, tree.parts)), tree.cls)
-    return Var("_", tree.type) if isinstance(tree, Var) else tree
 
 
 def _variables(tree: Tree) -> list[Var]:

@@ -37,10 +37,9 @@ from dualrev.compiler.core.terms import (
     Pack,
     Statement,
     Symbol,
-    Tree,
     Var,
 )
-from dualrev.compiler.core.walks import leaves
+from dualrev.compiler.core.walks import leaves, mapped
 from dualrev.compiler.frozen import reachable
 from dualrev.compiler.options import declared, inherited, is_checked
 from dualrev.compiler.source import Source, Static, describe, is_numba_function, unlifted
@@ -87,7 +86,8 @@ class Rules:
         """What is known of a function with a rule: its types. It makes its results, and nobody knows how."""
         assert isinstance(s.function, Global)
         f, argtypes = s.function.value, tuple(map(type_of, s.args))
-        parameters, result = tuple(_renewed(a, True) for a in s.args), _renewed(s.result, False)
+        parameters = tuple(mapped(a, lambda x: Var("_", type_of(x))) for a in s.args)
+        result = mapped(s.result, lambda x: x if x == Constant(None) else Var("_", type_of(x)))
         spare = Var("_", types.Array(types.float64, 1, "C"))  # so that nobody takes it for a cheap function
         body = tuple(_made(x) for x in [spare, *leaves(result)] if isinstance(x, Var))
         made = Function(name_of(f), parameters, body, result, is_checked(f), opaque=True)
@@ -236,15 +236,6 @@ def same_type(one: Any, other: Any) -> bool:
         classes = getattr(one, "instance_class", None) is getattr(other, "instance_class", None)
         return classes and len(one) == len(other) and all(map(same_type, one.types, other.types))
     return bool(types.unliteral(one) == types.unliteral(other))
-
-
-def _renewed(tree: Tree, given: bool) -> Tree:
-    """A tree with new variables; None stays in results."""
-    if isinstance(tree, Node):
-        return Node(tuple(_renewed(x, given) for x in tree.parts), tree.cls)
-    if tree == Constant(None) and not given:
-        return tree
-    return Var("_", type_of(tree))
 
 
 def _made(x: Var) -> Statement:

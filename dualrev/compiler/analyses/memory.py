@@ -6,13 +6,14 @@ Arrays of one function that may share memory form a class. What a function does 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numba
 from numba.core import types
 
+from dualrev.compiler.analyses.fixed_point import FixedPoint
 from dualrev.compiler.core.program import Program
 from dualrev.compiler.core.terms import Call, Copy, Function, Global, Node, Statement, Store, Tree, Var, View
 from dualrev.compiler.core.walks import leaves, statements
@@ -102,30 +103,15 @@ class Memory:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self._known: dict[Hashable, Effects] = {}
-        self._settled: set[Hashable] = set()
-        self._visited: set[Hashable] | None = None
+        self._effects = FixedPoint[Effects]()
 
     def effects(self, s: Call) -> Effects:
         """What a call does to memory."""
+        nothing = Effects([False] * len(given(s)), [[] for _ in leaves(s.result)])
         if self.program.gradient(s) is not None:  # new arrays; the function changes nothing
-            return Effects([False] * len(given(s)), [[] for _ in leaves(s.result)])
-        key = self.program.key(s)
-        if key in self._settled:
-            return self._known[key]
+            return nothing
         f = self.program.function(s)
-        if self._visited is not None:
-            return self._visit(key, f)
-        while True:
-            before = dict(self._known)
-            self._visited = set()
-            try:
-                self._visit(key, f)
-            finally:
-                visited, self._visited = self._visited, None
-            if before == self._known:
-                self._settled |= visited
-                return self._known[key]
+        return self._effects.value(self.program.key(s), lambda: nothing, lambda: self._of_function(f))
 
     def changed(self, s: Statement) -> list[Var]:
         """The arrays whose elements a statement itself changes."""
@@ -142,13 +128,9 @@ class Memory:
         wrote = {classes.find(x) for s in statements(f.body) for x in self.changed(s)}
         return {x for p in f.parameters for x in leaves(p) if is_array(x) and classes.find(x) in wrote}
 
-    def _visit(self, key: Hashable, f: Function) -> Effects:
-        assert self._visited is not None
+    def _of_function(self, f: Function) -> Effects:
         inputs = [x for p in f.parameters for x in leaves(p)]
         results = leaves(f.result)
-        if key in self._visited:
-            return self._known.get(key, Effects([False] * len(inputs), [[] for _ in results]))
-        self._visited.add(key)
         classes = Classes(f, self)
         of_class: dict[Any, list[int]] = {}
         for k, x in enumerate(inputs):
@@ -158,13 +140,12 @@ class Memory:
         writes = [is_array(x) and classes.find(x) in wrote for x in inputs]
         found = [classes.find(x) if is_array(x) and isinstance(x, Var) else None for x in results]
         arrays = [x for x in found if x is not None]
-        self._known[key] = Effects(
+        return Effects(
             writes,
             [of_class.get(x, []) if x is not None else [] for x in found],
             len(arrays) > len(set(arrays)),
             [some for some in of_class.values() if len(some) > 1],
         )
-        return self._known[key]
 
 
 def given(s: Call) -> list[Any]:

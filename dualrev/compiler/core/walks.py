@@ -53,9 +53,12 @@ __all__ = [
     "atoms_of",
     "blocks",
     "leaves",
+    "mapped",
     "parts",
     "reads",
+    "renewed",
     "replaced",
+    "several",
     "statements",
     "substituted",
     "variables",
@@ -66,6 +69,24 @@ __all__ = [
 def leaves(tree: Tree) -> list[Any]:
     """The atoms of a tree, from left to right."""
     return [x for part in tree.parts for x in leaves(part)] if isinstance(tree, Node) else [tree]
+
+
+def mapped(tree: Tree, leaf: Callable[[Any], Any]) -> Tree:
+    """A tree with other leaves."""
+    if isinstance(tree, Node):
+        return Node(tuple(mapped(x, leaf) for x in tree.parts), tree.cls)
+    made: Tree = leaf(tree)
+    return made
+
+
+def renewed(tree: Tree) -> Tree:
+    """A tree with new variables for those in it."""
+    return mapped(tree, lambda x: Var("_", x.type) if isinstance(x, Var) else x)
+
+
+def several(parts: list[Any]) -> Tree:
+    """One result, or a tuple of several."""
+    return parts[0] if len(parts) == 1 else Node(tuple(parts))
 
 
 def blocks(s: Statement) -> tuple[tuple[Statement, ...], ...]:
@@ -146,12 +167,7 @@ def replaced(e: Any, sub: Callable[[Atom], Atom]) -> Any:
 def substituted(s: Statement, read: Callable[[Any], Any], write: Callable[[Var], Var] = lambda x: x) -> Statement:
     """A statement with other atoms for those that it reads, and other targets; its blocks are left as they are."""
 
-    def tree(x: Tree) -> Tree:
-        return Node(tuple(map(tree, x.parts)), x.cls) if isinstance(x, Node) else read(x)
-
-    def results(x: Tree) -> Tree:
-        if isinstance(x, Node):
-            return Node(tuple(map(results, x.parts)), x.cls)
+    def made(x: Atom) -> Atom:
         return write(x) if isinstance(x, Var) else x
 
     def index(entries: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -172,7 +188,10 @@ def substituted(s: Statement, read: Callable[[Any], Any], write: Callable[[Var],
             return replace(s, target=write(s.target), base=read(s.base), value=replaced(s.value, read))
         case Call():
             return replace(
-                s, targets=tuple(map(write, s.targets)), args=tuple(map(tree, s.args)), result=results(s.result)
+                s,
+                targets=tuple(map(write, s.targets)),
+                args=tuple(mapped(x, read) for x in s.args),
+                result=mapped(s.result, made),
             )
         case If():
             return replace(s, test=read(s.test))

@@ -18,10 +18,10 @@ from dualrev.compiler.analyses.activity import carries
 from dualrev.compiler.analyses.memory import is_array
 from dualrev.compiler.core.program import Gradient, Program
 from dualrev.compiler.core.terms import Accumulate, Atom, Block, Call, Node, Symbol, Tree, Var
-from dualrev.compiler.core.walks import leaves
+from dualrev.compiler.core.walks import leaves, renewed, several
 from dualrev.compiler.transforms.adjoint import zeros_like
 from dualrev.compiler.transforms.forward import Forward
-from dualrev.compiler.transforms.units import Unit, several
+from dualrev.compiler.transforms.units import Unit
 from dualrev.compiler.transforms.writing import ZERO, Writer
 
 __all__ = ["CalledGradient"]
@@ -66,7 +66,7 @@ class CalledGradient:
 
     def _define_forward(self) -> None:
         writing = Writer()
-        made = _renewed(self.s.result)
+        made = renewed(self.s.result)
         targets = tuple(x for x in leaves(made) if isinstance(x, Var))
         writing.write(Call(targets, self.s.function, self.g.of.parameters, made, 0))
         shadows = [zeros_like(writing, leaves(made)[k], 0) for k in self.arrays]
@@ -100,10 +100,3 @@ class CalledGradient:
     def _define(self, symbol: Symbol, given: tuple[Any, ...], body: Block, result: Tree, doc: str) -> None:
         f = self.g.of
         self.program.define(symbol, replace(f, name=symbol.name, parameters=given, body=body, result=result, doc=doc))
-
-
-def _renewed(tree: Tree) -> Tree:
-    """A tree with new variables."""
-    if isinstance(tree, Node):
-        return Node(tuple(map(_renewed, tree.parts)), tree.cls)
-    return Var("_", tree.type) if isinstance(tree, Var) else tree

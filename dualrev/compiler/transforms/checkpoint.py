@@ -24,17 +24,16 @@ from dualrev.compiler.core.terms import (
     Keep,
     Kept,
     Make,
-    Node,
     Store,
     Symbol,
     Tree,
     Var,
 )
-from dualrev.compiler.core.walks import leaves
+from dualrev.compiler.core.walks import leaves, renewed, several
 from dualrev.compiler.source import describe
 from dualrev.compiler.transforms.adjoint import zeros_like
 from dualrev.compiler.transforms.facts import Facts
-from dualrev.compiler.transforms.units import Unit, several
+from dualrev.compiler.transforms.units import Unit
 from dualrev.compiler.transforms.writing import Writer
 
 __all__ = ["Checkpoint"]
@@ -86,7 +85,7 @@ class Checkpoint:
             copy = Var("_", _copied(x.type))
             w.write(Make(copy, Applied("np.copy", (x,)), 0))
             w.write(Keep(copy, 0))
-        y = _renewed(self.s.result)
+        y = renewed(self.s.result)
         targets = tuple(x for x in leaves(y) if isinstance(x, Var))
         w.write(Call(targets, self.s.function, self.f.parameters, y, 0))
         shadows = [zeros_like(w, leaves(y)[k], 0) for k in self.arrays]
@@ -132,9 +131,3 @@ class Checkpoint:
 def _copied(kind: Any) -> Any:
     """The type of a copy."""
     return kind if kind.layout in ("C", "F") else kind.copy(layout="C")
-
-
-def _renewed(tree: Tree) -> Tree:
-    if isinstance(tree, Node):
-        return Node(tuple(_renewed(x) for x in tree.parts), tree.cls)
-    return Var("_", tree.type) if isinstance(tree, Var) else tree

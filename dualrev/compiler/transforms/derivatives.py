@@ -40,7 +40,7 @@ from dualrev.compiler.core.terms import (
     Var,
     View,
 )
-from dualrev.compiler.core.walks import leaves
+from dualrev.compiler.core.walks import leaves, mapped
 from dualrev.compiler.transforms.forward import Forward
 from dualrev.compiler.transforms.writing import ZERO, Writer
 from dualrev.errors import CotangentError, TangentError
@@ -107,7 +107,7 @@ class _Derivative(Writer):
 
     def run(self) -> Tree:
         """The value of f."""
-        return self.call(self.f, self.f.parameters, _renewed(self.f.result))
+        return self.call(self.f, self.f.parameters, _fresh(self.f.result))
 
     def of(self, f: Function) -> Gradient:
         """The gradient of a function whose first parameters are those of f."""
@@ -166,7 +166,7 @@ class _Derivative(Writer):
         read = (self.read(x, t, kind, TangentError) for x, t, kind in zip(parameters, given, kinds, strict=True))
         directions = tuple(t for found in read for t in found)
         made = self.with_tangents(alone=False)
-        return (*parameters, *given), self.call(made, (*parameters, *directions), _renewed(made.result))
+        return (*parameters, *given), self.call(made, (*parameters, *directions), _fresh(made.result))
 
     def cotangents(self, kind: Any) -> tuple[tuple[Tree, ...], Tree]:
         """The value, and the cotangents of the arguments."""
@@ -256,7 +256,7 @@ class _Derivative(Writer):
         slope = self.with_tangents(alone=True)
 
         def column(directions: tuple[Atom, ...]) -> Tree:
-            return self.call(slope, (*self.f.parameters, *directions), _renewed(slope.result))
+            return self.call(slope, (*self.f.parameters, *directions), _fresh(slope.result))
 
         return self.matrix(self.run(), column)
 
@@ -322,25 +322,16 @@ def _contiguous(kind: Any) -> Any:
 
 def _mapped(tree: Tree, leaf: Callable[[Any], Tree]) -> Tree:
     """A tree with something else for its real leaves, and None for others."""
-    if isinstance(tree, Node):
-        return Node(tuple(_mapped(x, leaf) for x in tree.parts), tree.cls)
-    return leaf(tree) if carries(tree) else _NONE
+    return mapped(tree, lambda x: leaf(x) if carries(x) else _NONE)
 
 
 def _shadow(tree: Tree) -> Tree:
     """Variables for the gradient by an argument."""
-    return _renewed(_mapped(tree, lambda x: Var("_", _contiguous(x.type) if is_array(x) else x.type)))
+    return _fresh(_mapped(tree, lambda x: Var("_", _contiguous(x.type) if is_array(x) else x.type)))
 
 
 def _same(x: Any) -> Any:
     return x
-
-
-def _renewed(tree: Tree) -> Tree:
-    """New variables for a result."""
-    if isinstance(tree, Node):
-        return Node(tuple(map(_renewed, tree.parts)), tree.cls)
-    return Var("_", types.unliteral(tree.type))
 
 
 def _given(tree: Tree, kind: Any) -> Tree:
@@ -351,3 +342,8 @@ def _given(tree: Tree, kind: Any) -> Tree:
         named = [*parts, *(_NONE for _ in inner[len(parts) :])]
         return Node(tuple(_given(x, t) for x, t in zip(named, inner, strict=False)))
     return Var("t_{}", kind, tree) if isinstance(tree, Var) else Var("_", kind)
+
+
+def _fresh(tree: Tree) -> Tree:
+    """New variables for all leaves of a result."""
+    return mapped(tree, lambda x: Var("_", types.unliteral(x.type)))

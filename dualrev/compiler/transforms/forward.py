@@ -66,7 +66,7 @@ from dualrev.compiler.core.terms import (
     While,
     Whole,
 )
-from dualrev.compiler.core.walks import leaves, replaced
+from dualrev.compiler.core.walks import leaves, renewed, replaced
 from dualrev.compiler.transforms.writing import ZERO, Writer, partial
 from dualrev.primitives import PRIMITIVES
 
@@ -156,7 +156,7 @@ class Forward:
         self.program.define(second, Gradient(slope, g.numbers, g.several))
         body, results = [], []
         for function, args in ((s.function, f.parameters), (second, slope.parameters)):
-            result = _renewed(s.result)
+            result = renewed(s.result)
             results.append(leaves(result))
             targets = tuple(x for x in results[-1] if isinstance(x, Var))
             body.append(Call(targets, function, args, result, 0))
@@ -165,13 +165,6 @@ class Forward:
         whole = replace(f, name=symbol.name, parameters=parameters, body=tuple(body), result=Node((*results[0], *made)))
         self.program.define(symbol, whole)
         return symbol
-
-
-def _renewed(tree: Tree) -> Tree:
-    """A tree with new variables."""
-    if isinstance(tree, Node):
-        return Node(tuple(map(_renewed, tree.parts)), tree.cls)
-    return Var("_", tree.type) if isinstance(tree, Var) else tree
 
 
 class _Function(Writer):

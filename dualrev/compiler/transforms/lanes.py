@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from dualrev.compiler.analyses.activity import carries, sources
+from dualrev.compiler.analyses.fixed_point import FixedPoint
 from dualrev.compiler.analyses.memory import Classes, Memory, given, is_array
 from dualrev.compiler.core.program import Program
 from dualrev.compiler.core.terms import (
@@ -52,9 +53,7 @@ class Lanes:
     def __init__(self, program: Program, memory: Memory, width: int) -> None:
         self.program, self.memory, self.width = program, memory, width
         self.fits = True  # nothing that belongs to all lanes is written in them
-        self._known: dict[Key, Flags] = {}  # which results vary
-        self._settled: set[Key] = set()
-        self._visited: set[Key] | None = None
+        self._varying = FixedPoint[Flags]()  # which results vary
         self._symbols: dict[Key, Symbol] = {}
 
     def function(self, f: Function, tangents: Iterable[Var]) -> Function | None:
@@ -81,31 +80,13 @@ class Lanes:
         """
         if self.program.gradient(s) is not None:
             return (*map(carries, leaves(s.result)), *flags)
-        key = self.key(s, flags, pattern)
-        if key in self._settled:
-            return self._known[key]
-        f = self.program.function(s)
-        if self._visited is not None:
-            return self._visit(key, f)
-        while True:
-            before = dict(self._known)
-            self._visited = set()
-            try:
-                self._visit(key, f)
-            finally:
-                visited, self._visited = self._visited, None
-            if before == self._known:
-                self._settled |= visited
-                return self._known[key]
+        key, f = self.key(s, flags, pattern), self.program.function(s)
+        least = (False,) * (len(leaves(s.result)) + len(flags))
+        return self._varying.value(key, lambda: least, lambda: self._of_function(key, f))
 
-    def _visit(self, key: Key, f: Function) -> Flags:
-        assert self._visited is not None
-        every = [*leaves(f.result), *(x for p in f.parameters for x in leaves(p))]
-        if key not in self._visited:
-            self._visited.add(key)
-            made = _Function(self, f, *_inside(f, key))
-            self._known[key] = tuple(map(made.varies, every))
-        return self._known.get(key, (False,) * len(every))
+    def _of_function(self, key: Key, f: Function) -> Flags:
+        made = _Function(self, f, *_inside(f, key))
+        return tuple(map(made.varies, [*leaves(f.result), *(x for p in f.parameters for x in leaves(p))]))
 
     def called(self, s: Call, flags: Flags, pattern: tuple[Any, ...]) -> Symbol:
         """The function for a call: leaves of arguments -> leaves of the result, each by lanes if it varies."""

@@ -27,8 +27,8 @@ from dualrev.compiler.analyses.memory import Classes, Memory, given, is_array, i
 from dualrev.compiler.analyses.reached import NOTHING, Known, Reached
 from dualrev.compiler.analyses.versions import Value, Versions
 from dualrev.compiler.core.program import Gradient, Program
-from dualrev.compiler.core.terms import Accumulate, Applied, Atom, Call, Constant, Copy, Function, Make, Node, Tree, Var
-from dualrev.compiler.core.walks import leaves
+from dualrev.compiler.core.terms import Accumulate, Applied, Atom, Call, Constant, Copy, Function, Make, Node, Var
+from dualrev.compiler.core.walks import leaves, mapped
 from dualrev.compiler.transforms.adjoint import Adjoint
 from dualrev.compiler.transforms.called_gradient import CalledGradient
 from dualrev.compiler.transforms.checkpoint import Checkpoint
@@ -83,7 +83,7 @@ class Reverse:
         shadows = [facts.cotangent(x) for x in varied if is_array(x)]
         back = tuple(facts.cotangent(x) if facts.is_scalar(x) else ZERO for x in varied if is_real(x))
         parameters = (*f.parameters, *shadows, *cts.values())
-        result = Node((_renamed(f.result, kept), Node(back)))
+        result = Node((mapped(f.result, lambda x: kept.get(x, x)), Node(back)))
         return replace(f, name=f"{f.name}_pullback", parameters=parameters, body=body, result=result)
 
     def unit(self, s: Call, caller: Facts) -> Unit | None:
@@ -193,9 +193,3 @@ class Reverse:
 
 def _is_float(x: Any) -> bool:
     return isinstance(x, Constant) and isinstance(x.value, float)
-
-
-def _renamed(tree: Tree, names: dict[Var, Var]) -> Tree:
-    if isinstance(tree, Node):
-        return Node(tuple(_renamed(x, names) for x in tree.parts), tree.cls)
-    return names[tree] if isinstance(tree, Var) else tree

@@ -10,8 +10,8 @@ from dualrev.compiler.analyses.memory import is_array, is_real
 from dualrev.compiler.analyses.reached import Known
 from dualrev.compiler.analyses.versions import Value
 from dualrev.compiler.core.program import Program
-from dualrev.compiler.core.terms import Block, Call, Function, Keep, Kept, Node, Pop, Push, Store, Symbol, Tree, Var
-from dualrev.compiler.core.walks import leaves, statements
+from dualrev.compiler.core.terms import Block, Call, Function, Keep, Kept, Pop, Push, Store, Symbol, Tree, Var
+from dualrev.compiler.core.walks import leaves, several, statements
 from dualrev.compiler.transforms.adjoint import zeros_like
 from dualrev.compiler.transforms.crossing import Crossing
 from dualrev.compiler.transforms.facts import Facts
@@ -19,7 +19,7 @@ from dualrev.compiler.transforms.recording import ForwardSweep
 from dualrev.compiler.transforms.replaying import ReverseSweep
 from dualrev.compiler.transforms.writing import ZERO, Writer
 
-__all__ = ["Called", "Signature", "Sweeps", "Unit", "has_words", "several"]
+__all__ = ["Called", "Signature", "Sweeps", "Unit", "has_words"]
 
 
 def uses_tape(body: Block) -> bool:
@@ -208,8 +208,3 @@ class Called:
             doc=doc,
         )
         self.program.define(symbol, made)
-
-
-def several(parts: list[Any]) -> Tree:
-    """One result, or a tuple of several."""
-    return parts[0] if len(parts) == 1 else Node(tuple(parts))
