@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dualrev.compiler import syntax
+from dualrev.compiler.closures import Inlined
 from dualrev.compiler.core import Atom, Const, If, Ref, Slice, Star
 from dualrev.compiler.names import BINARY, CASTS, COMPARE, PARAMETERS, canonical, pure_functions
 from dualrev.compiler.options import check_inlined
@@ -199,6 +200,14 @@ class Expressions(Scope):
         orelse = self.collect(lambda: self.expr(node.orelse, result))
         self.out.append(If(test, then, orelse, node.lineno))
         return self.let(target, "copy", (result,), None, node.lineno)
+
+    def _Inlined(self, node: Inlined, target: str) -> Atom:
+        self.block_into(node.body)
+        return self.expr(node.value, target)
+
+    def block_into(self, body: list[ast.stmt]) -> None:
+        """Write statements: lower.py knows how."""
+        raise NotImplementedError
 
     def _Tuple(self, node: ast.Tuple, target: str) -> Atom:
         if any(isinstance(x, ast.Starred) for x in node.elts):

@@ -127,6 +127,23 @@ class _Pruning(ast.NodeTransformer):
         self.generic_visit(node)
         return node
 
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        """A function inside of this one, which has names of its own."""
+        return self.inner(node, _bound(node.body))
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        """The same."""
+        return self.inner(node, set())
+
+    def inner(self, node: ast.FunctionDef | ast.Lambda, bound: set[str]) -> ast.AST:
+        args = node.args
+        names = bound | {a.arg for a in [*args.posonlyargs, *args.args, *args.kwonlyargs]}
+        before = self.known, self.own
+        self.known, self.own = {k: x for k, x in self.known.items() if k not in names}, self.own | names
+        self.generic_visit(node)
+        self.known, self.own = before
+        return node
+
     # What is known
 
     def value(self, node: ast.expr) -> Any:

@@ -40,9 +40,7 @@ class Sequences(Expressions):
         if isinstance(node, ast.Call) and not node.keywords:
             static = self.static(node.func)
             if static is not None and (static.value is range or describe(static.value) == "numba.misc.special.prange"):
-                if static.value is not range:
-                    self.refuse(node, "prange", "parallel loops are not differentiated", "range")
-                return node
+                return node  # prange is range without parallel=True, which options.py refuses
         return None
 
     def range_bounds(self, node: ast.expr) -> list[Atom] | None:

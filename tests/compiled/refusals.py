@@ -126,45 +126,16 @@ def make_counter():
 make_counter()
 
 
-@refused(0.7, words="lambda")
+@refused(0.7, words="recursion|loop")
 @njit
-def a_lambda(x):
-    g = lambda t: t * x  # noqa: E731  # refused
-    return g(x)
-
-
-@refused(0.7, words="def|function")
-@njit
-def an_inner_function(x):
-    def g(t):  # refused
-        return t * x
+def a_return_from_a_loop_of_an_inner_function(x):
+    def g(t):
+        for k in range(5):  # refused
+            if k > t:
+                return k * t
+        return t
 
     return g(x)
-
-
-@refused((1.0, 2.0, 3.0), words="star")
-@njit
-def a_starred_target(t):
-    first, *rest = t  # refused
-    return first * rest[0]
-
-
-@refused(A, words="del")
-@njit
-def a_deletion(a):
-    b = a * 2.0
-    del b[0]  # refused
-    return a[1]
-
-
-@refused(2.0, words="match")
-@njit
-def a_match_statement(x):
-    match x:  # refused
-        case 2.0:
-            return x * x
-        case _:
-            return x
 
 
 # Data
