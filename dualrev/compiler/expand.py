@@ -241,7 +241,7 @@ class _Expanding(Functions):
         if isinstance(kind, types.Boolean) and self.is_known(tree):
             tree = syntax.call("bool", tree)  # numba cannot compile some programs that branch on it twice
         args = tuple(dict.fromkeys(names))
-        self.let("plain", args, tree, s.line, target=s.target)
+        self.let("alloc" if is_array(kind) else "plain", args, tree, s.line, target=s.target)
 
     def is_known(self, tree: ast.expr) -> bool:
         """Whether numba may know a condition in the expression when it compiles it, and leave branches out."""

@@ -15,6 +15,7 @@ import numpy as np
 from dualrev.compiler import syntax
 from dualrev.compiler.closures import Inlined
 from dualrev.compiler.core import Atom, Const, If, Ref, Slice, Star
+from dualrev.compiler.discrete import inactive
 from dualrev.compiler.names import BINARY, CASTS, COMPARE, PARAMETERS, canonical, pure_functions
 from dualrev.compiler.options import check_inlined
 from dualrev.compiler.scope import Scope
@@ -268,7 +269,7 @@ class Expressions(Scope):
         if isinstance(f, type) and issubclass(f, tuple) and hasattr(f, "_fields"):
             defaults = {k: self.constant(node, Static(x, ())) for k, x in getattr(f, "_field_defaults", {}).items()}
             return self.call_of(node, "tuple", self.ref(static), list(f._fields), defaults, target)
-        text = canonical(f)
+        text = canonical(f) or inactive(f)
         if text is None:
             name = describe(f)
             if callable(f) and hasattr(f, "__code__"):

@@ -119,7 +119,10 @@ class _Replace(ast.NodeTransformer):
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
+        node.func = self.visit(node.func) if isinstance(node.func, ast.Attribute) else node.func
         node.args = [self.visit(x) for x in node.args]
+        for k in node.keywords:
+            k.value = self.visit(k.value)
         return node
 
 
