@@ -1,4 +1,4 @@
-"""What is discrete by nature, of active arrays too, and what is computed of ints and bools: it stays as it is written."""
+"""What is discrete by nature, of active arrays too, and what is computed of ints and bools: kept as it is written."""
 
 import numpy as np
 from numba import njit
