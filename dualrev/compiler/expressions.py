@@ -16,6 +16,7 @@ from dualrev.compiler import syntax
 from dualrev.compiler.closures import Inlined
 from dualrev.compiler.core import Atom, Const, If, Ref, Slice, Star
 from dualrev.compiler.discrete import inactive
+from dualrev.compiler.jitted import is_ufunc
 from dualrev.compiler.names import BINARY, CASTS, COMPARE, PARAMETERS, canonical, pure_functions
 from dualrev.compiler.options import check_inlined
 from dualrev.compiler.scope import Scope
@@ -269,6 +270,10 @@ class Expressions(Scope):
         if isinstance(f, type) and issubclass(f, tuple) and hasattr(f, "_fields"):
             defaults = {k: self.constant(node, Static(x, ())) for k, x in getattr(f, "_field_defaults", {}).items()}
             return self.call_of(node, "tuple", self.ref(static), list(f._fields), defaults, target)
+        if is_ufunc(f):
+            if node.keywords or any(isinstance(x, ast.Starred) for x in node.args):
+                return self.refuse(node, f"the call of {describe(f)}", "only plain arguments are known", "its inputs")
+            return self.let(target, "ufunc", tuple(self.atom(x) for x in node.args), self.ref(static), node.lineno)
         text = canonical(f) or inactive(f)
         if text is None:
             name = describe(f)

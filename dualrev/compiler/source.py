@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 import numba
 
+from dualrev.compiler.jitted import jitted, registered
 from dualrev.compiler.options import check_options
 from dualrev.errors import UnsupportedError
 from dualrev.reading import signature, unwarned
@@ -38,11 +39,13 @@ def is_numba_function(f: Any) -> bool:
 
 
 def unlifted(static: Static) -> Static:
-    """The numba function inside of what dualrev.lift made of it, which is what numba takes it for."""
+    """The numba function of what numba takes for one: what dualrev.lift or register_jitable made of it."""
     from dualrev.compiler.lift import Lifted  # it imports what imports this
 
     if isinstance(static.value, Lifted):
         return Static(static.value.__wrapped__, (*static.path, ("attr", "__wrapped__")))
+    if registered(static.value):
+        return Static(jitted(static.value), (*static.path, ("jitted", "")))
     return static
 
 

@@ -164,7 +164,7 @@ def expression(s: Let, sub: Sub) -> ast.expr:
     if s.op == "tuple":
         items = [sub(x) for x in args]
         return ast.Tuple(items, ast.Load()) if s.info is None else call(s.info.name, *items)
-    if s.op == "call":
+    if s.op in ("call", "ufunc"):
         return call(s.info.name, *(sub(x) for x in args))
     if s.op == "literal":
         count = sum(1 for _ in flattened(s.info))

@@ -279,17 +279,6 @@ def a_call_of_plain_python(x):
     return in_python(x)  # refused
 
 
-@numba.vectorize
-def soft(x):
-    return x * x
-
-
-@refused(0.7, words="soft")
-@njit
-def a_call_of_a_ufunc(x):
-    return soft(x) * 2.0  # refused
-
-
 @refused(1.0, 2.0, words="[*]|star", argnums=(0, 1))
 @njit
 def any_number_of_arguments(*xs):  # refused

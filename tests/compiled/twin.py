@@ -3,7 +3,7 @@
     twin f = f.py_func, with other functions in its globals, its closure and its defaults:
              numba's dispatchers -> their twins        math -> dualrev.math        numpy -> dualrev.numpy
 
-The code is the same. float(x) and np.float32(x) give x itself if it is being differentiated: everything is computed in
+The code is the same, that of register_jitable and of the kernels of vectorize, too. float(x) and np.float32(x) give x itself if it is being differentiated: everything is computed in
 double precision.
 """
 
@@ -18,6 +18,7 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 import dualrev as dr
+from dualrev.compiler.jitted import is_ufunc, registered
 from dualrev.overload import DualNumber
 
 __all__ = ["twin"]
@@ -29,6 +30,10 @@ def twin(x: Any, memo: dict[int, Any] | None = None) -> Any:
     if isinstance(x, tuple) and not hasattr(x, "_make"):
         return tuple(twin(u, memo) for u in x)
     if isinstance(x, Dispatcher):
+        return memo[id(x)] if id(x) in memo else _function(x, memo)
+    if is_ufunc(x):
+        return _elementwise(_function(x._dispatcher, memo))
+    if registered(x):
         return memo[id(x)] if id(x) in memo else _function(x, memo)
     if x is math:
         return dr.math
@@ -42,7 +47,7 @@ def twin(x: Any, memo: dict[int, Any] | None = None) -> Any:
 
 
 def _function(dispatcher: Any, memo: dict[int, Any]) -> Any:
-    f, names, cells = dispatcher.py_func, {}, []
+    f, names, cells = getattr(dispatcher, "py_func", dispatcher), {}, []
     for cell in f.__closure__ or ():
         cells.append(memo.setdefault(id(cell), types.CellType()))
     made = types.FunctionType(f.__code__, names, f.__name__, None, tuple(cells))
@@ -54,6 +59,20 @@ def _function(dispatcher: Any, memo: dict[int, Any]) -> Any:
     names["__builtins__"] = {**vars(builtins), "float": _float}
     made.__defaults__ = twin(f.__defaults__, memo)
     return made
+
+
+def _elementwise(kernel: Any) -> Any:
+    def ufunc(*args: Any) -> Any:
+        shape = np.broadcast_shapes(*map(np.shape, args))
+        if not shape:
+            return kernel(*args)
+        parts = [dr.numpy.broadcast_to(x, shape) for x in args]
+        made = dr.numpy.empty(shape)
+        for index in np.ndindex(shape):
+            made[index] = kernel(*(x[index] for x in parts))
+        return made
+
+    return ufunc
 
 
 def _float(x: Any = 0.0) -> Any:
