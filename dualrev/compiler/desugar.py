@@ -3,6 +3,7 @@
 for i, j in np.ndindex(m.shape)       loops over ranges, one inside of the other; np.ndenumerate the same
 match k: case 1 | 2: ...              if and elif
 def g(y): ...   g = lambda y: ...     the body of g in place of each call, with names of its own, as numba has it
+x or y                                x if x else y, where that may be a number; x is computed once
 [g(x) for x in a]                     a name of its own for x
 for x in literal_unroll(t)            for x in t, if its items have one type
 """
@@ -23,6 +24,14 @@ from dualrev.compiler.scope import Scope
 from dualrev.compiler.source import describe
 
 __all__ = ["desugar"]
+
+
+def is_bool(node: ast.expr) -> bool:
+    """Whether it can be seen that an expression is a bool."""
+    if isinstance(node, ast.BoolOp):
+        return all(map(is_bool, node.values))
+    negation = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+    return negation or isinstance(node, ast.Compare) or (isinstance(node, ast.Constant) and type(node.value) is bool)
 
 
 def desugar(scope: Scope) -> None:
@@ -174,6 +183,47 @@ class _Desugaring(ast.NodeTransformer):
             self.scope.refuse(node, what, "it has other parameters", "its arguments, one by one")
         rest = [(x, ast.copy_location(renamed(defaults[x], {}), node)) for x in names if x not in given]
         return [*given.items(), *rest]
+
+    # Conditions, and `and` and `or` of numbers
+
+    def test(self, node: ast.expr) -> ast.expr:
+        """A condition: of `and` and `or` only the truth counts."""
+        if isinstance(node, ast.BoolOp):
+            node.values = [self.test(x) for x in node.values]
+            return node
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            node.operand = self.test(node.operand)
+            return node
+        made: ast.expr = self.visit(node)
+        return made
+
+    def visit_If(self, node: Any) -> Any:
+        test, node.test = node.test, ast.Constant(True)
+        self.generic_visit(node)
+        node.test = self.test(test)
+        return node
+
+    visit_While = visit_IfExp = visit_Assert = visit_If  # noqa: N815
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        if isinstance(node.op, ast.Not):
+            return self.test(node)
+        self.generic_visit(node)
+        return node
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        """`x or y` is one of the two."""
+        if all(map(is_bool, node.values)):
+            return self.test(node)
+        made = self.visit(node.values[-1])
+        for x in reversed(node.values[:-1]):
+            name = self.local("value")
+            first = self.assigned(name, self.visit(x), x)
+            both = (self.read(name), made)
+            choice = ast.IfExp(self.read(name), *(both if isinstance(node.op, ast.Or) else both[::-1]))
+            made = Inlined.of([first], choice)
+            self.located(made, node)
+        return made
 
     # Comprehensions
 

@@ -223,8 +223,11 @@ class _Expanding(Functions):
 
     def _plain(self, s: Let, kind: Any) -> None:
         tree = s.info
-        if isinstance(tree, ast.BoolOp) and (is_real(kind) or is_array(kind)):
-            self.refuse(s.line, "`and` or `or` of numbers", "its value is one of them", "a conditional expression")
+        if isinstance(tree, ast.BoolOp) and is_array(kind):
+            self.refuse(s.line, "`and` or `or` of arrays", "its value is one of them", "a conditional expression")
+        if isinstance(tree, ast.BoolOp) and is_real(kind):  # in a condition: desugar.py has seen to all others
+            tree, kind = syntax.call("bool", tree), types.boolean
+            self.of[s.target] = kind
         if is_real(kind) or is_real_array(kind) or isinstance(kind, types.BaseTuple):
             self.refuse(s.line, "this condition", "its value is no bool", "a comparison")
         if any(isinstance(self.of.get(x), types.BaseTuple) for x in s.args):

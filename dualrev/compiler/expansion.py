@@ -77,6 +77,7 @@ class Expansion:
                 self.check(f"{x}[{k}]", part)
             return
         scalar = (types.Float, types.Integer, types.Boolean, types.NoneType, types.Array, types.UnicodeType)
+        scalar = (*scalar, types.EnumMember)
         functions = (types.Dispatcher, types.Function, types.NumberClass, types.DType, types.NumpyFlatType)
         if not isinstance(kind, (*scalar, *functions)):
             self.refuse(

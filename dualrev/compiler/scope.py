@@ -99,7 +99,7 @@ class Scope:
             return Const(x)
         if isinstance(x, np.float64):
             return Const(float(x))
-        if isinstance(x, (np.generic, np.ndarray, tuple)) or is_numba_function(x):
+        if isinstance(x, (np.generic, np.ndarray, tuple, enum.Enum)) or is_numba_function(x):
             return self.ref(static)
         return self.refuse(
             node,

@@ -1,5 +1,6 @@
 """What Python and numba have beside plain statements: prange, indices of arrays, inner functions, match."""
 
+import enum
 import math
 
 import numba
@@ -128,3 +129,36 @@ def match_on_numbers(x, k):
         case 1:
             return s
     return s * x
+
+
+@case(0.7, 0.0, 2, smooth=False)
+@case(0.0, 0.3, 0, smooth=False)
+@njit
+def one_of_two_numbers(x, y, n):
+    """`or` and `and` of numbers, in values and in conditions; what comes first is computed once."""
+    a = x or 2.0 * y or 3.0
+    b = (y and x * 2.0) + (n or 4) * x
+    c = a * b > 1.0 or not (x and y)
+    if (n and x) or (y and n > 1):
+        a = a * x + b
+    return a * b + (x * x if c else y * y)
+
+
+class Kind(enum.Enum):
+    ROUND = 1
+    SQUARE = 2
+
+
+@case(0.7, 2, Kind.ROUND)
+@case(0.7, (2.0, 0.3), Kind.SQUARE)
+@njit
+def by_type_and_kind(x, size, kind):
+    """isinstance of arguments, and members of an Enum."""
+    area = x
+    if isinstance(size, (int, float)):
+        area = size * size * x
+    elif isinstance(size, tuple):
+        area = size[0] * size[1] * x
+    if kind == Kind.ROUND:
+        return area * x
+    return area if kind is not Kind.SQUARE else area * area

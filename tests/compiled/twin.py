@@ -3,8 +3,8 @@
     twin f = f.py_func, with other functions in its globals, its closure and its defaults:
              numba's dispatchers -> their twins        math -> dualrev.math        numpy -> dualrev.numpy
 
-The code is the same, that of register_jitable and of the kernels of vectorize, too. float(x) and np.float32(x) give x itself if it is being differentiated: everything is computed in
-double precision.
+The code is the same, that of register_jitable and of the kernels of vectorize, too. float(x) and np.float32(x) give x
+itself if it is being differentiated: everything is computed in double precision.
 """
 
 from __future__ import annotations
