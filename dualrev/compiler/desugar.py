@@ -4,6 +4,7 @@ for i, j in np.ndindex(m.shape)       loops over ranges, one inside of the other
 match k: case 1 | 2: ...              if and elif
 def g(y): ...   g = lambda y: ...     the body of g in place of each call, with names of its own, as numba has it
 x or y                                x if x else y, where that may be a number; x is computed once
+[x] * n                               [x for _ in range(n)]
 [g(x) for x in a]                     a name of its own for x
 for x in literal_unroll(t)            for x in t, if its items have one type
 """
@@ -225,7 +226,21 @@ class _Desugaring(ast.NodeTransformer):
             self.located(made, node)
         return made
 
-    # Comprehensions
+    # Lists
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        """[x] * n, which computes x once."""
+        self.generic_visit(node)
+        once = isinstance(node.left, ast.List) and len(node.left.elts) == 1
+        if not once or not isinstance(node.op, ast.Mult):
+            return node
+        assert isinstance(node.left, ast.List)
+        name, counter = self.local("item"), ast.Name(self.local("i"), ast.Store())
+        rounds = ast.Call(ast.Name("range", ast.Load()), [node.right], [])
+        made = ast.ListComp(self.read(name), [ast.comprehension(counter, rounds, [], 0)])
+        whole = Inlined.of([self.assigned(name, node.left.elts[0], node)], made)
+        self.located(whole, node)
+        return whole
 
     def visit_ListComp(self, node: Any) -> Any:
         targets = {x.id for g in node.generators for x in ast.walk(g.target) if isinstance(x, ast.Name)}

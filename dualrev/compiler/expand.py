@@ -116,6 +116,7 @@ class _Expanding(Functions):
     def statement(self, s: Any) -> None:
         if any(isinstance(x, str) and x not in self.of for x in [*reads(s), *ends(s), *writes(s)]):
             return  # numba has found that this is never reached
+        self.check_lists(s)
         if isinstance(s, Let):
             self.operation(s)
             return

@@ -216,6 +216,12 @@ class Expressions(Scope):
             return self.refuse(node, "a starred expression", "its length is not known", "every value")
         return self.let(target, "tuple", tuple(self.atom(x) for x in node.elts), None, node.lineno)
 
+    def _List(self, node: ast.List, target: str) -> Atom:
+        if not node.elts or any(isinstance(x, ast.Starred) for x in node.elts):
+            return self.refuse(node, "a list that grows", "its length is not known", "an array (np.empty)")
+        made = self.let(self.temp(), "list", tuple(self.atom(x) for x in node.elts), "items", node.lineno)
+        return self.let(target, "copy", (made,), None, node.lineno)
+
     def _Attribute(self, node: ast.Attribute, target: str) -> Atom:
         return self.let(target, "attr", (self.variable(node.value),), node.attr, node.lineno)
 
@@ -362,8 +368,6 @@ def ordered(node: ast.Call, text: str) -> list[tuple[str, ast.expr]]:
 
 
 _EXPRESSIONS = {
-    "List": ("a list", "an array (np.empty) or a tuple"),
-    "ListComp": ("a list comprehension", "a loop that fills an array"),
     "SetComp": ("a set comprehension", "a loop that fills an array"),
     "DictComp": ("a dict comprehension", "arrays"),
     "GeneratorExp": ("a generator expression", "a loop"),

@@ -127,6 +127,11 @@ class Functions(Reductions):
         arrays = any(is_array(k) for k in kinds)
         method = getattr(self, _FUNCTIONS.get(text, ""), None)
         line = line_of(text)
+        if text == "np.array" or (text == "np.asarray" and s.args[0] in self.lists):
+            if not is_array(self.kind(s.args[0])) or len(s.args) > 2 or keywords not in ((), ("dtype",)):
+                self.refuse(s.line, "np.array of these arguments", "only that of a list or an array is known", "a loop")
+            self.same_elements(Let(s.target, "func", s.args[:1], ("np.copy", ()), s.line), kind)
+            return
         if text in INACTIVE:
             self.inactive(s, kind)
             return

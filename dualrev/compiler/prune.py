@@ -200,12 +200,12 @@ class _Pruning(ast.NodeTransformer):
 
     def cls(self, node: ast.expr) -> Any:
         """A class that isinstance looks for; None if it is not known."""
-        attribute = isinstance(node, ast.Attribute)
         base = node.value if isinstance(node, ast.Attribute) else node
         if not isinstance(base, ast.Name) or base.id in self.own:
             return None
         found = self.source.lookup(base.id, ())
-        x = None if found is None else getattr(found.value, node.attr, None) if attribute else found.value
+        x = found.value if found is not None else None
+        x = getattr(x, node.attr, None) if isinstance(node, ast.Attribute) else x
         return x if isinstance(x, type) and x in _CLASSES else None
 
     def named(self, name: str) -> Any:

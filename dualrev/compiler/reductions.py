@@ -9,13 +9,13 @@ from numba.core import types
 from dualrev.compiler import syntax
 from dualrev.compiler.core import Atom, Const, Let, OfElements
 from dualrev.compiler.expansion import dtype_name
+from dualrev.compiler.lists import Lists
 from dualrev.compiler.names import line_of
-from dualrev.compiler.vectorized import Vectorized
 
 __all__ = ["Reductions"]
 
 
-class Reductions(Vectorized):
+class Reductions(Lists):
     """Of all elements, and along an axis."""
 
     def reduce(self, s: Let, kind: Any, name: str) -> None:

@@ -141,11 +141,46 @@ def a_return_from_a_loop_of_an_inner_function(x):
 # Data
 
 
-@refused(0.7, words="list|comprehension")
+@refused(0.7, words="comprehension")
 @njit
-def a_comprehension(x):
-    ys = [x * k for k in range(3)]  # refused
+def a_comprehension_of_two_loops(x):
+    ys = [x * k * i for k in range(3) for i in range(2)]  # refused
     return ys[1] * x
+
+
+@refused(0.7, words="list")
+@njit
+def lists_that_are_joined(x):
+    ys = [x * k for k in range(3)]
+    zs = ys + ys  # refused
+    return zs[1] * x
+
+
+@refused(0.7, words="list")
+@njit
+def a_part_of_a_list(x):
+    ys = [x * k for k in range(3)]
+    zs = ys[1:]  # refused
+    return zs[1] * x
+
+
+@njit
+def first_of(ys):
+    return ys[0]
+
+
+@refused(0.7, words="list")
+@njit
+def a_list_that_is_passed_on(x):
+    ys = [x * k for k in range(1, 3)]
+    return first_of(ys) * x  # refused
+
+
+@refused(0.7, words="list")
+@njit
+def a_list_in_a_condition(x):
+    ys = [x * k for k in range(1, 3)]
+    return x if x > 0.1 and ys[1] > 0.0 else 2.0 * x  # refused
 
 
 @refused(0.7, words="generator|comprehension")
@@ -157,9 +192,9 @@ def a_generator_expression(x):
 @refused(0.7, words="list")
 @njit
 def a_list(x):
-    ys = [x]  # refused
+    ys = [x]
     for k in range(3):
-        ys.append(ys[-1] * k)
+        ys.append(ys[-1] * k)  # refused
     return ys[2]
 
 

@@ -54,11 +54,17 @@ def _function(dispatcher: Any, memo: dict[int, Any]) -> Any:
     memo[id(dispatcher)] = made  # before its names are looked up: it may call itself
     for own, cell in zip(f.__closure__ or (), cells, strict=True):
         cell.cell_contents = twin(own.cell_contents, memo)
-    used = {name: f.__globals__[name] for name in f.__code__.co_names if name in f.__globals__}
+    used = {name: f.__globals__[name] for name in _names(f.__code__) if name in f.__globals__}
     names.update({name: twin(x, memo) for name, x in used.items()})
     names["__builtins__"] = {**vars(builtins), "float": _float}
     made.__defaults__ = twin(f.__defaults__, memo)
     return made
+
+
+def _names(code: types.CodeType) -> set[str]:
+    """The names in code, that of functions inside of it too."""
+    inner = (_names(x) for x in code.co_consts if isinstance(x, types.CodeType))
+    return set(code.co_names).union(*inner)
 
 
 def _elementwise(kernel: Any) -> Any:
