@@ -132,7 +132,7 @@ class Functions(Reductions):
                 self.refuse(s.line, "np.array of these arguments", "only that of a list or an array is known", "a loop")
             self.same_elements(Let(s.target, "func", s.args[:1], ("np.copy", ()), s.line), kind)
             return
-        if text in INACTIVE:
+        if text in INACTIVE and self.is_inactive(s, kind):
             self.inactive(s, kind)
             return
         if keywords and text not in _SHAPED:
@@ -168,7 +168,7 @@ class Functions(Reductions):
                 self.materialise(x)
             self.alloc(s) if is_array(kind) else self.as_written(s)
         else:
-            self.refuse(s.line, f"{text} of these arguments", "it has no derivative here", "a loop")
+            self.refuse(s.line, f"{text} of these arguments", "it is not supported here", "a loop")
 
     def _len(self, s: Let, kind: Any) -> None:
         of = self.kind(s.args[0])

@@ -11,8 +11,6 @@ from numba.np.ufunc.dufunc import DUFunc
 
 __all__ = ["is_ufunc", "jitted", "registered"]
 
-_NAME = "_dualrev_jitted"
-
 
 def is_ufunc(x: Any) -> bool:
     """Whether x was made by numba.vectorize."""
@@ -36,11 +34,12 @@ def _closes_over(f: FunctionType, x: Any) -> bool:
 def jitted(x: Any) -> Any:
     """The numba function of a function that is registered, or of the kernel of a ufunc; always the same one."""
     function = x._dispatcher.py_func if is_ufunc(x) else x
-    made = vars(function).get(_NAME)
-    if made is None:
+    name = "_dualrev_kernel" if is_ufunc(x) else "_dualrev_jitted"
+    made = vars(function).get(name)
+    if made is None or made.py_func is not function:  # functools.wraps copies what a function has
         options = {"error_model": "numpy", **_fastmath(x)} if is_ufunc(x) else {}
         made = njit(**options)(function)
-        setattr(function, _NAME, made)
+        setattr(function, name, made)
     return made
 
 

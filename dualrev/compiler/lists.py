@@ -7,11 +7,12 @@ array of; its indices are checked, as numba checks those of lists.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.core import Const, Effect, For, If, Let, Slice, Store, reads, walk
+from dualrev.compiler.core import Const, Effect, For, If, Let, Slice, Store, reads, walk, writes
 from dualrev.compiler.vectorized import Vectorized
 
 __all__ = ["Lists"]
@@ -36,8 +37,13 @@ class Lists(Vectorized):
         if self.lowered.result in self.lists:
             self.refuse(self.line_of(str(self.lowered.result)), "a list that is returned", _WHY, _INSTEAD)
         lengths = {s.target: s.args[0] for s in walk(self.lowered.body) if isinstance(s, Let) and _is_length(s)}
-        loops = [s for s in walk(self.lowered.body) if isinstance(s, For) and (s.start, s.step) == (Const(0), Const(1))]
-        self.within = {(lengths[s.stop], s.target) for s in loops if s.stop in lengths}
+        once = {x for x, count in Counter(x for s in walk(self.lowered.body) for x in writes(s)).items() if count == 1}
+        self.within = {  # the lists and places of `for k in range(len(ys))`, where nothing else is assigned to them
+            (lengths[s.stop], s.target)
+            for s in walk(self.lowered.body)
+            if isinstance(s, For) and (s.start, s.step) == (Const(0), Const(1)) and self.names.is_temporary(str(s.stop))
+            if s.stop in lengths and {lengths[s.stop], s.stop, s.target} <= once
+        }
 
     def check_lists(self, s: Any) -> None:
         """Refuse what a list does otherwise than an array, and write what raises where an index is out of range."""

@@ -23,17 +23,14 @@ def orders_and_places(a):
     (places,) = np.nonzero(a > 1.0)
     for k in places:
         s += a[k] * a[order[0]]
-    between = np.searchsorted(np.array([-1.0, 0.0, 1.0]), a)
-    return s * a[between[0]]
+    return s * a[order[3]]
 
 
 @case(A, np.array([3, 1, 3, 0, 1]))
 @njit
 def functions_of_ints(a, k):
-    """Of an array of ints: unique, counted; of bools: combined."""
+    """Of an array of ints: counted; of bools: combined."""
     s = 0.0
-    for j in np.unique(k):
-        s += a[j] ** 2
     counts = np.bincount(k)
     counts[1] += 1
     mask = np.logical_and(a > -1.0, np.logical_not(k == 0))

@@ -30,7 +30,6 @@ def loops_in_series(a, m):
 
 
 @case(M)
-@case(M.T)
 @njit
 def indices_of_an_array(m):
     """np.ndindex of a shape and of ints, np.ndenumerate; continue; the loop's variables afterwards; no round."""
