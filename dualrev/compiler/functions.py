@@ -82,7 +82,7 @@ class Functions(Reductions):
             index = tuple(Const(0) for _ in range(base.ndim))
             self.let("load", (s.args[0],), index, s.line, target=s.target)
         else:
-            self.refuse(s.line, f"the method .{method}", "it has no derivative here", "a loop")
+            self.refuse(s.line, f"the method .{method}", "", "a loop")
 
     def _func(self, s: Let, kind: Any) -> None:
         self.function(s, kind)
@@ -168,7 +168,7 @@ class Functions(Reductions):
                 self.materialise(x)
             self.alloc(s) if is_array(kind) else self.as_written(s)
         else:
-            self.refuse(s.line, f"{text} of these arguments", "it is not supported here", "a loop")
+            self.refuse(s.line, f"{text} of these arguments", "", "a loop")
 
     def _len(self, s: Let, kind: Any) -> None:
         of = self.kind(s.args[0])
