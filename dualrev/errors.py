@@ -286,12 +286,15 @@ class UnsupportedError(DualrevError, TypeError):
     def at(cls, place: str, what: str, why: str, instead: str) -> UnsupportedError:
         """The refusal of a construct of a numba function; place is `file:line`, with the line's text if there is one.
 
+        Without a reason it is not known whether the construct takes part in a derivative: it is not supported.
+
         >>> raise UnsupportedError.at("f.py:3", "a `with` statement", "it has no derivative", "the body alone")
         Traceback (most recent call last):
         dualrev.errors.UnsupportedError: f.py:3: a `with` statement cannot be differentiated: it has no derivative. \
 Write the body alone.
         """
-        error = _again(cls, f"{place}: {what} cannot be differentiated: {why}. Write {instead}.")
+        reason = f"cannot be differentiated: {why}" if why else "is not supported here"
+        error = _again(cls, f"{place}: {what} {reason}. Write {instead}.")
         assert isinstance(error, UnsupportedError)
         return error
 

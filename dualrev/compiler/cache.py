@@ -32,12 +32,13 @@ from numba.core import types
 from numba.core.caching import NullCache
 
 from dualrev.compiler import library
+from dualrev.compiler.jitted import jitted
 
 __all__ = ["ConstantPath", "Folder", "Module", "folder_for", "resolve", "warn"]
 
 #: Steps from the differentiated function to an object: ("global", name), ("closure", name), ("attr", name),
 #: ("item", number), ("default", name); as a first step also ("arg", number), the function that is passed as this
-#: argument, and ("library", name), a function of library.py.
+#: argument, and ("library", name), a function of library.py; ("jitted", "") is the numba function of what is there.
 ConstantPath = tuple[tuple[str, str | int], ...]
 
 _NEEDS, _SEAL = "# needs ", b"# sealed "
@@ -87,6 +88,8 @@ def resolve(f: Any, argtypes: tuple[types.Type, ...], path: ConstantPath) -> Any
             x = x[step]
         elif kind == "library":
             x = getattr(library, str(step))
+        elif kind == "jitted":
+            x = jitted(x)
         elif kind == "default":
             x = inspect.signature(getattr(x, "py_func", x)).parameters[str(step)].default
         else:

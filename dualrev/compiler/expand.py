@@ -116,6 +116,7 @@ class _Expanding(Functions):
     def statement(self, s: Any) -> None:
         if any(isinstance(x, str) and x not in self.of for x in [*reads(s), *ends(s), *writes(s)]):
             return  # numba has found that this is never reached
+        self.check_lists(s)
         if isinstance(s, Let):
             self.operation(s)
             return
@@ -223,8 +224,11 @@ class _Expanding(Functions):
 
     def _plain(self, s: Let, kind: Any) -> None:
         tree = s.info
-        if isinstance(tree, ast.BoolOp) and (is_real(kind) or is_array(kind)):
-            self.refuse(s.line, "`and` or `or` of numbers", "its value is one of them", "a conditional expression")
+        if isinstance(tree, ast.BoolOp) and is_array(kind):
+            self.refuse(s.line, "`and` or `or` of arrays", "its value is one of them", "a conditional expression")
+        if isinstance(tree, ast.BoolOp) and is_real(kind):  # in a condition: desugar.py has seen to all others
+            tree, kind = syntax.call("bool", tree), types.boolean
+            self.of[s.target] = kind
         if is_real(kind) or is_real_array(kind) or isinstance(kind, types.BaseTuple):
             self.refuse(s.line, "this condition", "its value is no bool", "a comparison")
         if any(isinstance(self.of.get(x), types.BaseTuple) for x in s.args):
@@ -241,7 +245,7 @@ class _Expanding(Functions):
         if isinstance(kind, types.Boolean) and self.is_known(tree):
             tree = syntax.call("bool", tree)  # numba cannot compile some programs that branch on it twice
         args = tuple(dict.fromkeys(names))
-        self.let("plain", args, tree, s.line, target=s.target)
+        self.let("alloc" if is_array(kind) else "plain", args, tree, s.line, target=s.target)
 
     def is_known(self, tree: ast.expr) -> bool:
         """Whether numba may know a condition in the expression when it compiles it, and leave branches out."""

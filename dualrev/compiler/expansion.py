@@ -48,6 +48,7 @@ class Expansion:
         self.lowered, self.source, self.names, self.argtypes = lowered, lowered.source, lowered.names, argtypes
         self.of = dict(typed.of)
         self.typed = typed
+        self.take_lists()
         self.out: list[Any] = []
         self.part_names: dict[tuple[str, int], str] = {}
         self.uses = Counter(x for s in walk(lowered.body) for x in reads(s) if isinstance(x, str))
@@ -65,6 +66,9 @@ class Expansion:
                     if isinstance(x, (str, Ref)) and is_array(self.of.get(s.target)) | self.is_tuple(s.target):
                         self.alias.join(s.target, x if isinstance(x, str) else x.name)
 
+    def take_lists(self) -> None:
+        """See lists.py."""
+
     def check(self, x: str, kind: Any) -> None:
         """Refuse types that have no derivative."""
         if isinstance(kind, types.Complex) or (is_array(kind) and isinstance(kind.dtype, types.Complex)):
@@ -77,7 +81,14 @@ class Expansion:
                 self.check(f"{x}[{k}]", part)
             return
         scalar = (types.Float, types.Integer, types.Boolean, types.NoneType, types.Array, types.UnicodeType)
-        functions = (types.Dispatcher, types.Function, types.NumberClass, types.DType, types.NumpyFlatType)
+        functions = (
+            types.Dispatcher,
+            types.Function,
+            types.NumberClass,
+            types.DType,
+            types.NumpyFlatType,
+            types.EnumMember,
+        )
         if not isinstance(kind, (*scalar, *functions)):
             self.refuse(
                 self.line_of(x), f"the variable {x} (numba type {kind})", "it is no number, array or tuple", "one"

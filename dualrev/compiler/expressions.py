@@ -13,7 +13,10 @@ from typing import Any
 import numpy as np
 
 from dualrev.compiler import syntax
+from dualrev.compiler.closures import Inlined
 from dualrev.compiler.core import Atom, Const, If, Ref, Slice, Star
+from dualrev.compiler.discrete import inactive
+from dualrev.compiler.jitted import is_ufunc
 from dualrev.compiler.names import BINARY, CASTS, COMPARE, PARAMETERS, canonical, pure_functions
 from dualrev.compiler.options import check_inlined
 from dualrev.compiler.scope import Scope
@@ -200,10 +203,24 @@ class Expressions(Scope):
         self.out.append(If(test, then, orelse, node.lineno))
         return self.let(target, "copy", (result,), None, node.lineno)
 
+    def _Inlined(self, node: Inlined, target: str) -> Atom:
+        self.block_into(node.body)
+        return self.expr(node.value, target)
+
+    def block_into(self, body: list[ast.stmt]) -> None:
+        """Write statements: lower.py knows how."""
+        raise NotImplementedError
+
     def _Tuple(self, node: ast.Tuple, target: str) -> Atom:
         if any(isinstance(x, ast.Starred) for x in node.elts):
             return self.refuse(node, "a starred expression", "its length is not known", "every value")
         return self.let(target, "tuple", tuple(self.atom(x) for x in node.elts), None, node.lineno)
+
+    def _List(self, node: ast.List, target: str) -> Atom:
+        if not node.elts or any(isinstance(x, ast.Starred) for x in node.elts):
+            return self.refuse(node, "a list that grows", "its length is not known", "an array (np.empty)")
+        made = self.let(self.temp(), "list", tuple(self.atom(x) for x in node.elts), "items", node.lineno)
+        return self.let(target, "copy", (made,), None, node.lineno)
 
     def _Attribute(self, node: ast.Attribute, target: str) -> Atom:
         return self.let(target, "attr", (self.variable(node.value),), node.attr, node.lineno)
@@ -259,14 +276,16 @@ class Expressions(Scope):
         if isinstance(f, type) and issubclass(f, tuple) and hasattr(f, "_fields"):
             defaults = {k: self.constant(node, Static(x, ())) for k, x in getattr(f, "_field_defaults", {}).items()}
             return self.call_of(node, "tuple", self.ref(static), list(f._fields), defaults, target)
-        text = canonical(f)
+        if is_ufunc(f):
+            if node.keywords or any(isinstance(x, ast.Starred) for x in node.args):
+                return self.refuse(node, f"the call of {describe(f)}", "only plain arguments are known", "its inputs")
+            return self.let(target, "ufunc", tuple(self.atom(x) for x in node.args), self.ref(static), node.lineno)
+        text = canonical(f) or inactive(f)
         if text is None:
             name = describe(f)
-            if callable(f) and hasattr(f, "__code__"):
+            if callable(f) and hasattr(f, "__code__") and not name.startswith("numpy."):
                 return self.refuse(node, f"the call of {name}", "it is no numba function", "@njit above its definition")
-            return self.refuse(
-                node, f"the call of {name}", "it has no derivative here", "it with loops or the functions of the table"
-            )
+            return self.refuse(node, f"the call of {name}", "", "it with loops or the functions of the table")
         if text in ("np.array", "np.asarray") and node.args and isinstance(node.args[0], (ast.Tuple, ast.List)):
             return self.literal(node, target)
         values = [*node.args, *(k.value for k in node.keywords)]  # evaluated as they are written
@@ -347,8 +366,6 @@ def ordered(node: ast.Call, text: str) -> list[tuple[str, ast.expr]]:
 
 
 _EXPRESSIONS = {
-    "List": ("a list", "an array (np.empty) or a tuple"),
-    "ListComp": ("a list comprehension", "a loop that fills an array"),
     "SetComp": ("a set comprehension", "a loop that fills an array"),
     "DictComp": ("a dict comprehension", "arrays"),
     "GeneratorExp": ("a generator expression", "a loop"),

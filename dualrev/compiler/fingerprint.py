@@ -33,6 +33,7 @@ from numba.core import config, types
 from numba.core.dispatcher import Dispatcher
 
 from dualrev._version import __version__
+from dualrev.compiler.jitted import is_ufunc
 from dualrev.compiler.source import text_of
 from dualrev.ruled import Owner, Ruled
 
@@ -136,6 +137,9 @@ class _Walk:
             self.add(x.__module__, x.__qualname__, getattr(x, "_fields", ""))
         elif isinstance(x, FunctionType):
             self._function(x)
+        elif is_ufunc(x):
+            self.add(x._frozen and x.types, sorted(x._dispatcher.targetoptions.items()))
+            self._function(x._dispatcher.py_func)
         else:
             self.unknown(x)
 

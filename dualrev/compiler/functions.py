@@ -9,6 +9,7 @@ from numba.core import types
 from dualrev.compiler import syntax
 from dualrev.compiler.aliasing import ALIASING, aliasing
 from dualrev.compiler.core import Const, If, Let, Node, Ref, Slice, Star, Store, leaves
+from dualrev.compiler.discrete import INACTIVE, METHODS
 from dualrev.compiler.elementwise import REWRITTEN
 from dualrev.compiler.expansion import dtype_name, is_array, is_real, is_real_array
 from dualrev.compiler.names import STOPPED, line_of
@@ -72,6 +73,8 @@ class Functions(Reductions):
         elif method in ("argmin", "argmax", "any", "all", "item") and not is_real(kind):
             self.materialise(s.args[0])
             self.as_written(s)
+        elif method in METHODS:
+            self.inactive(Let(s.target, "func", s.args, (f"np.{method}", keywords), s.line), kind)
         elif method == "astype":
             self.same_elements(s, kind)
         elif method == "item" and len(s.args) == 1:
@@ -79,7 +82,7 @@ class Functions(Reductions):
             index = tuple(Const(0) for _ in range(base.ndim))
             self.let("load", (s.args[0],), index, s.line, target=s.target)
         else:
-            self.refuse(s.line, f"the method .{method}", "it has no derivative here", "a loop")
+            self.refuse(s.line, f"the method .{method}", "", "a loop")
 
     def _func(self, s: Let, kind: Any) -> None:
         self.function(s, kind)
@@ -124,6 +127,14 @@ class Functions(Reductions):
         arrays = any(is_array(k) for k in kinds)
         method = getattr(self, _FUNCTIONS.get(text, ""), None)
         line = line_of(text)
+        if text == "np.array" or (text == "np.asarray" and s.args[0] in self.lists):
+            if not is_array(self.kind(s.args[0])) or len(s.args) > 2 or keywords not in ((), ("dtype",)):
+                self.refuse(s.line, "np.array of these arguments", "only that of a list or an array is known", "a loop")
+            self.same_elements(Let(s.target, "func", s.args[:1], ("np.copy", ()), s.line), kind)
+            return
+        if text in INACTIVE and self.is_inactive(s, kind):
+            self.inactive(s, kind)
+            return
         if keywords and text not in _SHAPED:
             names = ", ".join(keywords)
             self.refuse(s.line, f"{text} with {names}", "it is not known here", "the function with its usual arguments")
@@ -157,9 +168,9 @@ class Functions(Reductions):
         elif not is_real(kind) and not isinstance(kind, types.BaseTuple) and not is_real_array(kind):
             for x in s.args:
                 self.materialise(x)
-            self.as_written(s)
+            self.alloc(s) if is_array(kind) else self.as_written(s)
         else:
-            self.refuse(s.line, f"{text} of these arguments", "it has no derivative here", "a loop")
+            self.refuse(s.line, f"{text} of these arguments", "", "a loop")
 
     def _len(self, s: Let, kind: Any) -> None:
         of = self.kind(s.args[0])

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dualrev.compiler.core import Atom, Const, Effect, For, If, Let, Ref, Store, While, blocks, reads, walk
+from dualrev.compiler.desugar import desugar
 from dualrev.compiler.exits import always, exits, exits_of
 from dualrev.compiler.names import BINARY
 from dualrev.compiler.naming import Names, is_generated
@@ -80,6 +81,7 @@ class _Lowering(Sequences):
 
     def run(self) -> Lowered:
         """The whole function."""
+        desugar(self)
         tree, self.loops = self.source.tree, []
         self.exit_flag, self.exit_value = self.names.fresh("_return"), self.names.fresh("_result")
         for node in ast.walk(tree):
@@ -318,7 +320,7 @@ class _Lowering(Sequences):
         test_block = self.collect(lambda: tests.append(self.atom(s.test)))
         test = tests[0]
         if any(
-            isinstance(t, (Store, Effect)) or (isinstance(t, Let) and t.op in ("call", "star"))
+            isinstance(t, (Store, Effect, For, While)) or (isinstance(t, Let) and t.op in ("call", "star"))
             for t in walk(test_block)
         ):
             # the condition has effects, or is worth differentiating: it becomes the first part of the body
@@ -387,10 +389,8 @@ _STATEMENTS = {
     "Try": ("try/except", "a test before the operation that may fail"),
     "TryStar": ("try/except", "a test before the operation that may fail"),
     "With": ("a `with` statement", "the body alone"),
-    "FunctionDef": ("a function inside of a numba function", "it outside, with @njit"),
     "ClassDef": ("a class inside of a numba function", "tuples or arrays"),
     "Delete": ("a `del` statement", "nothing: variables may stay"),
-    "Match": ("a `match` statement", "if and elif"),
     "Import": ("an import inside of a numba function", "it at the top of the module"),
     "ImportFrom": ("an import inside of a numba function", "it at the top of the module"),
 }

@@ -18,6 +18,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numba
+import numpy as np
 from numba.core import types
 
 from dualrev.compiler.source import Source
@@ -34,6 +36,17 @@ _COMPARE: dict[type, Callable[[Any, Any], bool]] = {
     ast.GtE: operator.ge,
     ast.Is: operator.is_,
     ast.IsNot: operator.is_not,
+}
+
+
+#: What isinstance looks for.
+_CLASSES: dict[Any, Any] = {
+    float: types.Float,
+    int: types.Integer,
+    bool: types.Boolean,
+    str: types.UnicodeType,
+    tuple: types.BaseTuple,
+    np.ndarray: types.Array,
 }
 
 
@@ -127,6 +140,23 @@ class _Pruning(ast.NodeTransformer):
         self.generic_visit(node)
         return node
 
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        """A function inside of this one, which has names of its own."""
+        return self.inner(node, _bound(node.body))
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        """The same."""
+        return self.inner(node, set())
+
+    def inner(self, node: ast.FunctionDef | ast.Lambda, bound: set[str]) -> ast.AST:
+        args = node.args
+        names = bound | {a.arg for a in [*args.posonlyargs, *args.args, *args.kwonlyargs]}
+        before = self.known, self.own
+        self.known, self.own = {k: x for k, x in self.known.items() if k not in names}, self.own | names
+        self.generic_visit(node)
+        self.known, self.own = before
+        return node
+
     # What is known
 
     def value(self, node: ast.expr) -> Any:
@@ -153,7 +183,30 @@ class _Pruning(ast.NodeTransformer):
         ):
             kind = self.known.get(node.args[0].id) if isinstance(node.args[0], ast.Name) else None
             return len(kind.types) if isinstance(kind, types.BaseTuple) and "len" not in self.own else _UNKNOWN
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
+            return self.instance(node)
         return _UNKNOWN
+
+    def instance(self, node: ast.Call) -> Any:
+        """isinstance(x, float) of an argument, as numba has it."""
+        kind = self.known.get(node.args[0].id) if isinstance(node.args[0], ast.Name) else None
+        if kind is None or "isinstance" in self.own or len(node.args) != 2:
+            return _UNKNOWN
+        kind = numba.typeof(kind.value) if isinstance(kind, types.Omitted) else types.unliteral(kind)
+        classes = list(map(self.cls, node.args[1].elts if isinstance(node.args[1], ast.Tuple) else node.args[1:]))
+        if None in classes or (isinstance(kind, types.Boolean) and int in classes):
+            return _UNKNOWN
+        return any(isinstance(kind, _CLASSES[x]) for x in classes)
+
+    def cls(self, node: ast.expr) -> Any:
+        """A class that isinstance looks for; None if it is not known."""
+        base = node.value if isinstance(node, ast.Attribute) else node
+        if not isinstance(base, ast.Name) or base.id in self.own:
+            return None
+        found = self.source.lookup(base.id, ())
+        x = found.value if found is not None else None
+        x = getattr(x, node.attr, None) if isinstance(node, ast.Attribute) else x
+        return x if isinstance(x, type) and x in _CLASSES else None
 
     def named(self, name: str) -> Any:
         """An argument's default or None, or a global number."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dualrev.compiler.core import Atom, Const, Let, Ref
-from dualrev.compiler.naming import Names
+from dualrev.compiler.naming import Names, readable
 from dualrev.compiler.source import Source, Static, is_numba_function, unlifted
 
 __all__ = ["Scope"]
@@ -25,6 +25,7 @@ class Scope:
     ) -> None:
         self.source, self.path, self.functions, self.refs, self.names = source, path, functions, refs, names
         self.out: list[Any] = []
+        self.own: set[str] = set()  # the local variables that desugar.py has made
         self.calls: list[Static] = []
         args = source.tree.args
         if args.vararg or args.kwarg:
@@ -39,7 +40,14 @@ class Scope:
 
     def name(self, name: str) -> str:
         """What a variable of the user's is called here."""
-        return self.names.user(name)
+        return name if name in self.own else self.names.user(name)
+
+    def own_name(self, name: str) -> str:
+        """A new local variable, with a name like this one."""
+        made = self.names.fresh(f"{readable(name).strip('_') or 'u'}_{{k}}")
+        self.own.add(made)
+        self.locals.add(made)
+        return made
 
     def temp(self) -> str:
         """A new name."""
@@ -91,7 +99,7 @@ class Scope:
             return Const(x)
         if isinstance(x, np.float64):
             return Const(float(x))
-        if isinstance(x, (np.generic, np.ndarray, tuple)) or is_numba_function(x):
+        if isinstance(x, (np.generic, np.ndarray, tuple, enum.Enum)) or is_numba_function(x):
             return self.ref(static)
         return self.refuse(
             node,

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from dualrev.compiler.core import Atom, Const
+from dualrev.compiler.core import Atom, Const, For, If, Slice, Store
 from dualrev.compiler.expressions import Expressions
 from dualrev.compiler.source import describe
 
@@ -40,9 +40,7 @@ class Sequences(Expressions):
         if isinstance(node, ast.Call) and not node.keywords:
             static = self.static(node.func)
             if static is not None and (static.value is range or describe(static.value) == "numba.misc.special.prange"):
-                if static.value is not range:
-                    self.refuse(node, "prange", "parallel loops are not differentiated", "range")
-                return node
+                return node  # prange is range without parallel=True, which options.py refuses
         return None
 
     def range_bounds(self, node: ast.expr) -> list[Atom] | None:
@@ -55,6 +53,37 @@ class Sequences(Expressions):
         if len(atoms) == 2:
             return [*atoms, Const(1)]
         return atoms
+
+    def _ListComp(self, node: ast.ListComp, target: str) -> Atom:  # noqa: N802
+        """A list whose length is known when its first element is computed; less, if there are conditions."""
+        if len(node.generators) > 1:
+            self.refuse(node, "a list comprehension of several loops", "its length is not known", "loops")
+        loop, line = node.generators[0], node.lineno
+        n, element = self.sequence(loop.iter, {self.name(x) for x in self.assigned_in([ast.Expr(loop.target)])})
+        made, k = self.let(self.temp(), "list", (n,), None, line), self.temp()
+        count = self.let(self.temp(), "copy", (Const(0),), None, line) if loop.ifs else None
+
+        def add(tests: list[ast.expr]) -> None:
+            if tests:
+                test = self.atom(tests[0])
+                self.out.append(If(test, self.collect(lambda: add(tests[1:])), [], line))
+                return
+            self.out.append(Store(made, (k if count is None else count,), self.atom(node.elt), line))
+            if count is not None:
+                self.let(count, "iop", (count, Const(1)), "+", line)
+
+        def one() -> None:
+            self.store_element(loop.target, element(k, line), node)
+            add(loop.ifs)
+
+        self.out.append(For(k, Const(0), n, Const(1), self.collect(one), [], line))
+        if count is None:
+            return self.let(target, "copy", (made,), None, line)
+        return self.let(target, "getitem", (made,), (Slice(None, count, None),), line)
+
+    def store_element(self, target: ast.expr, element: Any, s: Any) -> None:
+        """Assign an element: lower.py knows how."""
+        raise NotImplementedError
 
     def keep(self, x: Atom, changing: set[str], line: int) -> Atom:
         """An atom that the loop's body cannot change: Python evaluates it once."""

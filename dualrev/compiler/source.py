@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 import numba
 
+from dualrev.compiler.jitted import jitted, registered
 from dualrev.compiler.options import check_options
 from dualrev.errors import UnsupportedError
 from dualrev.reading import signature, unwarned
@@ -39,13 +40,15 @@ def is_numba_function(f: Any) -> bool:
 
 
 def unlifted(static: Static) -> Static:
-    """The numba function that numba takes for what dualrev.lift, or custom_vjp and the like, made of one."""
+    """The numba function of what numba takes for one: what lift, custom_vjp and the like, or register_jitable made."""
     from dualrev.compiler.lift import Lifted  # it imports what imports this
 
     if isinstance(static.value, Owner) and static.value.numba_function is not None:
         return Static(static.value.numba_function, (*static.path, ("attr", "numba_function")))
     if isinstance(static.value, Lifted):
         return Static(static.value.__wrapped__, (*static.path, ("attr", "__wrapped__")))
+    if registered(static.value):
+        return Static(jitted(static.value), (*static.path, ("jitted", "")))
     return static
 
 

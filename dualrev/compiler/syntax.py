@@ -119,7 +119,10 @@ class _Replace(ast.NodeTransformer):
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
+        node.func = self.visit(node.func) if isinstance(node.func, ast.Attribute) else node.func
         node.args = [self.visit(x) for x in node.args]
+        for k in node.keywords:
+            k.value = self.visit(k.value)
         return node
 
 
@@ -161,8 +164,10 @@ def expression(s: Let, sub: Sub) -> ast.expr:
     if s.op == "tuple":
         items = [sub(x) for x in args]
         return ast.Tuple(items, ast.Load()) if s.info is None else call(s.info.name, *items)
-    if s.op == "call":
+    if s.op in ("call", "ufunc"):
         return call(s.info.name, *(sub(x) for x in args))
+    if s.op == "list":
+        return ast.List([sub(x) for x in args] if s.info else [], ast.Load())
     if s.op == "literal":
         count = sum(1 for _ in flattened(s.info))
         keywords = () if len(args) == count else ("dtype",)

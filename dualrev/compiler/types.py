@@ -24,7 +24,7 @@ from numba.core.typed_passes import NopythonTypeInference
 from numba.core.untyped_passes import InlineInlinables
 
 from dualrev.compiler import runtime, syntax
-from dualrev.compiler.core import Const, Effect, For, If, Let, Slice, Store, While
+from dualrev.compiler.core import Const, Effect, For, If, Let, Slice, Store, While, walk
 from dualrev.compiler.lower import Lowered
 from dualrev.compiler.naming import readable
 
@@ -129,6 +129,7 @@ def _refusing(lowered: Lowered, places: Any, compile_itself: Callable[[], object
 def _program(lowered: Lowered) -> tuple[list[str], dict[int, list[tuple[Any, str]]]]:
     """The lines, and for each the statement and the part of it that stands there."""
     lines = [f"def function({', '.join(lowered.parameters)}):"]
+    lists = {s.target for s in walk(lowered.body) if isinstance(s, Let) and s.op == "list"}
     places: dict[int, list[tuple[Any, str]]] = {}
 
     def put(depth: int, text: str, s: Any, part: str) -> None:
@@ -143,12 +144,17 @@ def _program(lowered: Lowered) -> tuple[list[str], dict[int, list[tuple[Any, str
 
     def statement(s: Any, depth: int) -> None:
         if isinstance(s, Let):
-            if s.op == "iop":
+            if s.op == "func" and s.info[0] == "np.array":  # numba would make an array of the list at once
+                asarray = Let(s.target, "func", s.args, ("np.asarray", s.info[1]), s.line)
+                put(depth, f"{s.target} = {syntax.text(syntax.expression(asarray, syntax.atom))}", s, "all")
+            elif s.op == "iop":
                 put(depth, f"{s.target} {s.info}= {syntax.text(syntax.atom(s.args[1]))}", s, "all")
             else:
                 put(depth, f"{s.target} = {syntax.text(syntax.expression(s, syntax.atom))}", s, "all")
             if s.target == lowered.exit_value:  # so that numba sees no path on which it is not defined
                 lines.append("    " * depth + f"return {s.target}")
+        elif isinstance(s, Store) and s.array in lists:  # a comprehension
+            put(depth, f"{s.array}.append({syntax.text(syntax.atom(s.value))})", s, "all")
         elif isinstance(s, Store):
             target = syntax.text(syntax.subscript(syntax.atom(s.array), s.index, syntax.atom))
             put(depth, f"{target} = {syntax.text(syntax.atom(s.value))}", s, "all")

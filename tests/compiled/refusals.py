@@ -126,55 +126,61 @@ def make_counter():
 make_counter()
 
 
-@refused(0.7, words="lambda")
+@refused(0.7, words="recursion|loop")
 @njit
-def a_lambda(x):
-    g = lambda t: t * x  # noqa: E731  # refused
-    return g(x)
-
-
-@refused(0.7, words="def|function")
-@njit
-def an_inner_function(x):
-    def g(t):  # refused
-        return t * x
+def a_return_from_a_loop_of_an_inner_function(x):
+    def g(t):
+        for k in range(5):  # refused
+            if k > t:
+                return k * t
+        return t
 
     return g(x)
-
-
-@refused((1.0, 2.0, 3.0), words="star")
-@njit
-def a_starred_target(t):
-    first, *rest = t  # refused
-    return first * rest[0]
-
-
-@refused(A, words="del")
-@njit
-def a_deletion(a):
-    b = a * 2.0
-    del b[0]  # refused
-    return a[1]
-
-
-@refused(2.0, words="match")
-@njit
-def a_match_statement(x):
-    match x:  # refused
-        case 2.0:
-            return x * x
-        case _:
-            return x
 
 
 # Data
 
 
-@refused(0.7, words="list|comprehension")
+@refused(0.7, words="comprehension")
 @njit
-def a_comprehension(x):
-    ys = [x * k for k in range(3)]  # refused
+def a_comprehension_of_two_loops(x):
+    ys = [x * k * i for k in range(3) for i in range(2)]  # refused
     return ys[1] * x
+
+
+@refused(0.7, words="list")
+@njit
+def lists_that_are_joined(x):
+    ys = [x * k for k in range(3)]
+    zs = ys + ys  # refused
+    return zs[1] * x
+
+
+@refused(0.7, words="list")
+@njit
+def a_part_of_a_list(x):
+    ys = [x * k for k in range(3)]
+    zs = ys[1:]  # refused
+    return zs[1] * x
+
+
+@njit
+def first_of(ys):
+    return ys[0]
+
+
+@refused(0.7, words="list")
+@njit
+def a_list_that_is_passed_on(x):
+    ys = [x * k for k in range(1, 3)]
+    return first_of(ys) * x  # refused
+
+
+@refused(0.7, words="list")
+@njit
+def a_list_in_a_condition(x):
+    ys = [x * k for k in range(1, 3)]
+    return x if x > 0.1 and ys[1] > 0.0 else 2.0 * x  # refused
 
 
 @refused(0.7, words="generator|comprehension")
@@ -186,9 +192,9 @@ def a_generator_expression(x):
 @refused(0.7, words="list")
 @njit
 def a_list(x):
-    ys = [x]  # refused
+    ys = [x]
     for k in range(3):
-        ys.append(ys[-1] * k)
+        ys.append(ys[-1] * k)  # refused
     return ys[2]
 
 
@@ -306,17 +312,6 @@ def in_python(x):
 @njit
 def a_call_of_plain_python(x):
     return in_python(x)  # refused
-
-
-@numba.vectorize
-def soft(x):
-    return x * x
-
-
-@refused(0.7, words="soft")
-@njit
-def a_call_of_a_ufunc(x):
-    return soft(x) * 2.0  # refused
 
 
 @refused(1.0, 2.0, words="[*]|star", argnums=(0, 1))

@@ -3,8 +3,8 @@
     twin f = f.py_func, with other functions in its globals, its closure and its defaults:
              numba's dispatchers -> their twins        math -> dualrev.math        numpy -> dualrev.numpy
 
-The code is the same. float(x) and np.float32(x) give x itself if it is being differentiated: everything is computed in
-double precision.
+The code is the same, that of register_jitable and of the kernels of vectorize, too. float(x) and np.float32(x) give x
+itself if it is being differentiated: everything is computed in double precision.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 import dualrev as dr
+from dualrev.compiler.jitted import is_ufunc, registered
 from dualrev.overload import DualNumber
 from dualrev.ruled import Owner
 
@@ -32,6 +33,10 @@ def twin(x: Any, memo: dict[int, Any] | None = None) -> Any:
     if isinstance(x, Owner) and x.numba_function is not None:
         return memo[id(x)] if id(x) in memo else _owner(x, memo)
     if isinstance(x, Dispatcher):
+        return memo[id(x)] if id(x) in memo else _function(x, memo)
+    if is_ufunc(x):
+        return _elementwise(_function(x._dispatcher, memo))
+    if registered(x):
         return memo[id(x)] if id(x) in memo else _function(x, memo)
     if x is math:
         return dr.math
@@ -55,18 +60,38 @@ def _owner(x: Any, memo: dict[int, Any]) -> Any:
 
 
 def _function(dispatcher: Any, memo: dict[int, Any]) -> Any:
-    f, names, cells = dispatcher.py_func, {}, []
+    f, names, cells = getattr(dispatcher, "py_func", dispatcher), {}, []
     for cell in f.__closure__ or ():
         cells.append(memo.setdefault(id(cell), types.CellType()))
     made = types.FunctionType(f.__code__, names, f.__name__, None, tuple(cells))
     memo[id(dispatcher)] = made  # before its names are looked up: it may call itself
     for own, cell in zip(f.__closure__ or (), cells, strict=True):
         cell.cell_contents = twin(own.cell_contents, memo)
-    used = {name: f.__globals__[name] for name in f.__code__.co_names if name in f.__globals__}
+    used = {name: f.__globals__[name] for name in _names(f.__code__) if name in f.__globals__}
     names.update({name: twin(x, memo) for name, x in used.items()})
     names["__builtins__"] = {**vars(builtins), "float": _float}
     made.__defaults__ = twin(f.__defaults__, memo)
     return made
+
+
+def _names(code: types.CodeType) -> set[str]:
+    """The names in code, that of functions inside of it too."""
+    inner = (_names(x) for x in code.co_consts if isinstance(x, types.CodeType))
+    return set(code.co_names).union(*inner)
+
+
+def _elementwise(kernel: Any) -> Any:
+    def ufunc(*args: Any) -> Any:
+        shape = np.broadcast_shapes(*map(np.shape, args))
+        if not shape:
+            return kernel(*args)
+        parts = [dr.numpy.broadcast_to(x, shape) for x in args]
+        made = dr.numpy.empty(shape)
+        for index in np.ndindex(shape):
+            made[index] = kernel(*(x[index] for x in parts))
+        return made
+
+    return ufunc
 
 
 def _float(x: Any = 0.0) -> Any:

@@ -1,0 +1,48 @@
+"""The numba functions behind what numba compiles without saying njit: register_jitable, and kernels of vectorize."""
+
+from __future__ import annotations
+
+from types import FunctionType
+from typing import Any
+
+from numba import njit
+from numba.core.registry import cpu_target
+from numba.np.ufunc.dufunc import DUFunc
+
+__all__ = ["is_ufunc", "jitted", "registered"]
+
+
+def is_ufunc(x: Any) -> bool:
+    """Whether x was made by numba.vectorize."""
+    return isinstance(x, DUFunc)
+
+
+def registered(x: Any) -> bool:
+    """Whether x is a Python function that numba compiles where it is called: numba.extending.register_jitable."""
+    if not isinstance(x, FunctionType):
+        return False
+    cpu_target.typing_context.refresh()
+    known = cpu_target.typing_context._lookup_global(x)
+    overloads = [getattr(t, "_overload_func", None) for t in getattr(known, "templates", ())]
+    return any(f is not None and f.__module__ == "numba.core.extending" and _closes_over(f, x) for f in overloads)
+
+
+def _closes_over(f: FunctionType, x: Any) -> bool:
+    return any(cell.cell_contents is x for cell in f.__closure__ or ())
+
+
+def jitted(x: Any) -> Any:
+    """The numba function of a function that is registered, or of the kernel of a ufunc; always the same one."""
+    function = x._dispatcher.py_func if is_ufunc(x) else x
+    name = "_dualrev_kernel" if is_ufunc(x) else "_dualrev_jitted"
+    made = vars(function).get(name)
+    if made is None or made.py_func is not function:  # functools.wraps copies what a function has
+        options = {"error_model": "numpy", **_fastmath(x)} if is_ufunc(x) else {}
+        made = njit(**options)(function)
+        setattr(function, name, made)
+    return made
+
+
+def _fastmath(x: Any) -> dict[str, Any]:
+    value = x._dispatcher.targetoptions.get("fastmath")
+    return {"fastmath": value} if value else {}
