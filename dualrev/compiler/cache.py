@@ -86,7 +86,7 @@ def resolve(f: Any, argtypes: tuple[types.Type, ...], path: ConstantPath) -> Any
         elif kind == "item":
             x = x[step]
         elif kind == "library":
-            x = getattr(library, str(step))
+            x = library.DEFINITIONS[str(step)]
         elif kind == "default":
             x = inspect.signature(getattr(x, "py_func", x)).parameters[str(step)].default
         else:

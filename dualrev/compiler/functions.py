@@ -8,17 +8,17 @@ from numba.core import types
 
 from dualrev.compiler import syntax
 from dualrev.compiler.aliasing import ALIASING, aliasing
+from dualrev.compiler.calling import Calling, holds_reals
 from dualrev.compiler.core import Const, If, Let, Node, Ref, Slice, Star, Store, leaves
 from dualrev.compiler.elementwise import REWRITTEN
 from dualrev.compiler.expansion import dtype_name, is_array, is_real, is_real_array
 from dualrev.compiler.names import line_of
 from dualrev.compiler.naming import readable
-from dualrev.compiler.reductions import Reductions
 
 __all__ = ["Functions"]
 
 _METHODS = {"sum", "mean", "min", "max", "prod", "dot", "copy", "reshape", "ravel", "transpose", "cumsum"}
-_METHODS |= {"var", "std"}
+_METHODS |= {"var", "std", "cumprod", "take", "repeat", "clip", "argsort", "nonzero"}
 
 #: Functions with a method of their own here.
 _FUNCTIONS = {
@@ -30,7 +30,7 @@ _FUNCTIONS = {
     "np.full_like": "full",
     **dict.fromkeys(["sum", "np.sum", "np.mean", "np.prod"], "_sum"),
     **dict.fromkeys(["np.min", "np.max", "np.amin", "np.amax"], "_extreme"),
-    **{f"np.{n}": "_spread" for n in ["var", "std", "cumsum"]},
+    **{f"np.{n}": "_spread" for n in ["var", "std"]},
     **dict.fromkeys([name for name in ALIASING if name.startswith("np.")], "same_elements"),
     **{f"np.{n}": "_shape" for n in ["shape", "size", "ndim"]},
     "np.dot": "dot",
@@ -39,13 +39,19 @@ _FUNCTIONS = {
     "np.clip": "_clip",
     "len": "_len",
     "np.concatenate": "_concatenate",
+    "np.stack": "_stack",
+    **{f"np.{n}": "_stacked" for n in ["vstack", "hstack", "dstack", "column_stack"]},
+    "np.append": "_append",
+    "np.fill_diagonal": "_fill_diagonal",
+    "np.vdot": "dot",
+    "np.ediff1d": "_diff",
 }
 #: Those that make an array of no array.
 _SHAPED = {f"np.{n}" for n in ["zeros", "ones", "empty", "eye", "identity", "arange", "linspace", "full"]}
 _SHAPED |= {f"np.{n}" for n in ["zeros_like", "empty_like", "ones_like", "full_like", "asarray", "concatenate"]}
 
 
-class Functions(Reductions):
+class Functions(Calling):
     """Functions and methods: each becomes a line of the table, loops, or the call of a function of library.py."""
 
     asks_for_layout = False
@@ -60,9 +66,11 @@ class Functions(Reductions):
             self.fill(s.args[0], s.args[1], s.line)
         elif method == "flatten" and len(s.args) == 1:
             self.same_elements(Let(s.target, "func", s.args, ("flatten", ()), s.line), kind)
+        elif method == "sort":
+            self.sorted_in_place(s)
         elif method in _METHODS:
             function, args = f"np.{method}", s.args
-            if method == "reshape" and len(args) > 2:
+            if method in ("reshape", "transpose") and len(args) > 2:
                 shape = self.temp(types.UniTuple(types.int64, len(args) - 1))
                 self.operation(Let(shape, "tuple", args[1:], None, s.line))
                 args = (args[0], shape)
@@ -124,7 +132,12 @@ class Functions(Reductions):
         arrays = any(is_array(k) for k in kinds)
         method = getattr(self, _FUNCTIONS.get(text, ""), None)
         line = line_of(text)
-        if keywords and text not in _SHAPED:
+        if self.in_catalogue(s, kind):
+            return
+        if not holds_reals(kind) and isinstance(kind, types.BaseTuple) and not text.startswith(("min", "max", "sum")):
+            self.discrete(s, kind)
+            return
+        if keywords and text not in _SHAPED and (holds_reals(kind) or isinstance(kind, types.NoneType)):
             names = ", ".join(keywords)
             self.refuse(s.line, f"{text} with {names}", "it is not known here", "the function with its usual arguments")
         if method is not None and (arrays or text in _SHAPED or any(isinstance(k, types.BaseTuple) for k in kinds)):
@@ -215,34 +228,35 @@ class Functions(Reductions):
             self.as_written(s)
 
     def _spread(self, s: Let, kind: Any) -> None:
-        """np.var, np.std and np.cumsum."""
+        """np.var and np.std."""
         short = s.info[0].split(".")[-1]
         self.materialise(s.args[0])
         of = self.kind(s.args[0])
-        if len(s.args) > 1 or not is_real_array(of) or (short == "cumsum" and of.ndim > 1):
+        if len(s.args) > 1 or not is_real_array(of):
             self.refuse(s.line, f"np.{short} of these arguments", "it has no derivative here", "a loop")
         self.library(s, short, s.args)
 
     def _outer(self, s: Let, kind: Any) -> None:
         """A column times a row."""
-        for x in s.args:
-            self.materialise(x)
-        if len(s.args) != 2 or any(not is_array(self.kind(x)) or self.kind(x).ndim != 1 for x in s.args):
-            self.refuse(s.line, "np.outer of these arguments", "only that of two vectors is known", "a loop")
-        column = self.temp(types.Array(self.kind(s.args[0]).dtype, 2, "A"))
-        self.let("view", (s.args[0],), (Slice(None, None, None), None), s.line, target=column)
-        self.operation(Let(s.target, "binop", (column, s.args[1]), "*", s.line))
+        if len(s.args) != 2:
+            self.refuse(s.line, "np.outer of these arguments", "only that of two arrays is known", "a loop")
+        left, right = (self.vector(x, s.line) for x in s.args)
+        column = self.temp(types.Array(self.kind(left).dtype, 2, "A"))
+        self.let("view", (left,), (Slice(None, None, None), None), s.line, target=column)
+        self.operation(Let(s.target, "binop", (column, right), "*", s.line))
 
     def _diff(self, s: Let, kind: Any) -> None:
-        """What is behind, minus what is before."""
+        """What is behind, minus what is before, along the last axis."""
         x = s.args[0]
+        if len(s.args) != 1 or not is_array(self.kind(x)):
+            self.refuse(s.line, f"{s.info[0]} of these arguments", "only that of an array is known", "a loop")
+        x = self.vector(x, s.line) if s.info[0] == "np.ediff1d" else x
         self.materialise(x)
-        if len(s.args) != 1 or not is_array(self.kind(x)) or self.kind(x).ndim != 1:
-            self.refuse(s.line, "np.diff of these arguments", "only that of a vector is known", "a loop")
         views = []
         for part in (Slice(Const(1), None, None), Slice(None, Const(-1), None)):
-            views.append(self.temp(types.Array(self.kind(x).dtype, 1, "A")))
-            self.let("view", (x,), (part,), s.line, target=views[-1])
+            views.append(self.temp(types.Array(self.kind(x).dtype, kind.ndim, "A")))
+            index = (part,) if kind.ndim == 1 else (Ellipsis, part)
+            self.let("view", (x,), index, s.line, target=views[-1])
         self.operation(Let(s.target, "binop", tuple(views), "-", s.line))
 
     def _clip(self, s: Let, kind: Any) -> None:
@@ -276,30 +290,6 @@ class Functions(Reductions):
         same = Let(s.target, "func", s.args, (python, ()), s.line)
         then: list[Any] = [Let(s.target, "prim", s.args, (line_of(table), same), s.line)]
         self.out.append(If(test, then, self.collect(lambda: self.extremum(s, kind, symbol)), s.line))
-
-    def _concatenate(self, s: Let, kind: Any) -> None:
-        """Arrays one after the other, along the first axis."""
-        axis = s.args[1] if len(s.args) > 1 else Const(0)
-        parts = leaves(self.tree(s.args[0]))
-        if axis != Const(0) or any(not is_array(self.kind(x)) or self.kind(x).ndim != kind.ndim for x in parts):
-            self.refuse(
-                s.line, "np.concatenate of these arguments", "only that along the first axis is known", "a loop"
-            )
-        names = [self.named(x, s.line) for x in parts]
-        total = " + ".join(f"{x}.shape[0]" for x in names)
-        rest = "".join(f", {names[0]}.shape[{k}]" for k in range(1, kind.ndim))
-        made = s.target if s.target not in names else self.temp(kind)
-        self.empty(made, f"({total}{rest},)", tuple(dict.fromkeys(names)), s.line)
-        start: Any = Const(0)
-        for x, name in zip(parts, names, strict=True):
-            end = self.plain("start + x.shape[0]", s.line, start=start, x=name)
-            view = self.temp(types.Array(kind.dtype, kind.ndim, "A"))
-            self.let("view", (made,), (Slice(start, end, None),), s.line, target=view)
-            self.alias.join(view, made)
-            self.assign(view, x, s.line, None)
-            start = end
-        if made != s.target:
-            self.let("copy", (made,), None, s.line, target=s.target)
 
     def _literal(self, s: Let, kind: Any) -> None:
         """np.array([[x, y], [z, w]])."""
@@ -381,8 +371,6 @@ class Functions(Reductions):
             return
         self.materialise(x)
         of = self.kind(x)
-        if text == "np.transpose" and len(s.args) > 1:
-            self.refuse(s.line, "transpose with axes", "it is not known", "a.T")
         base = x if isinstance(x, str) else self.let("copy", (x,), None, s.line, of)
         how = aliasing(text, of, kind)
         if how != "either":
@@ -391,7 +379,8 @@ class Functions(Reductions):
         self.asks_for_layout = True
         made = s.target if s.target != base else self.temp(kind)
         other = Let(made, s.op, s.args, s.info, s.line)
-        test = self.plain("bool(x.flags.c_contiguous)", s.line, types.boolean, x=base)
+        order = "f" if text == "np.asfortranarray" else "c"
+        test = self.plain(f"bool(x.flags.{order}_contiguous)", s.line, types.boolean, x=base)
         then = self.collect(lambda: self.viewed(other, base))
         self.out.append(If(test, then, self.collect(lambda: self.copied(other, base, kind)), s.line))
         self.alias.join(made, base)
@@ -405,6 +394,12 @@ class Functions(Reductions):
             return
         names = tuple(dict.fromkeys(y for a in s.args[1:] for y in leaves(self.tree(a)) if isinstance(y, str)))
         first = s.args[0]
+        if s.info[0] == "np.broadcast_to":  # numba's cannot be written to, which a shadow has to be
+            shape = syntax.text(self.syntax_tree(self.tree(s.args[1])))
+            if not isinstance(self.tree(s.args[1]), Node):
+                self.refuse(s.line, "np.broadcast_to of these arguments", "its shape is no tuple", "a tuple")
+            self.let("view", (base, *names), syntax.name(f"runtime.spread(BASE, {shape})"), s.line, target=s.target)
+            return
         inner = syntax.expression(s, lambda y: syntax.name("BASE") if y == first else self.syntax_tree(self.tree(y)))
         self.let("view", (base, *names), inner, s.line, target=s.target)
 

@@ -8,14 +8,14 @@ from numba.core import types
 
 from dualrev.compiler import syntax
 from dualrev.compiler.core import Atom, Const, Let, OfElements
-from dualrev.compiler.elementwise import Elementwise
 from dualrev.compiler.expansion import dtype_name
+from dualrev.compiler.gathering import Gathering
 from dualrev.compiler.names import line_of
 
 __all__ = ["Reductions"]
 
 
-class Reductions(Elementwise):
+class Reductions(Gathering):
     """Of all elements, and along an axis."""
 
     def reduce(self, s: Let, kind: Any, name: str) -> None:
