@@ -7,11 +7,12 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler import syntax
-from dualrev.compiler.aliasing import ALIASING, aliasing
-from dualrev.compiler.calling import Calling, holds_reals
-from dualrev.compiler.core import Const, If, Let, Node, Ref, Slice, Star, Store, leaves
+from dualrev.compiler.aliasing import ALIASING
+from dualrev.compiler.calling import holds_reals
+from dualrev.compiler.core import Const, Effect, If, Let, Node, Ref, Slice, Star, Store
 from dualrev.compiler.elementwise import REWRITTEN
 from dualrev.compiler.expansion import dtype_name, is_array, is_real, is_real_array
+from dualrev.compiler.layouts import Layouts
 from dualrev.compiler.names import line_of
 from dualrev.compiler.naming import readable
 
@@ -22,7 +23,7 @@ _METHODS |= {"var", "std", "cumprod", "take", "repeat", "clip", "argsort", "nonz
 
 #: Functions with a method of their own here.
 _FUNCTIONS = {
-    **{f"np.{n}": "_alloc" for n in ["zeros", "ones", "empty", "eye", "identity"]},
+    **{f"np.{n}": "_alloc" for n in ["zeros", "ones", "empty", "eye", "identity", "tri"]},
     **{f"np.{n}": "_alloc" for n in ["zeros_like", "empty_like", "ones_like"]},
     "np.arange": "_range",
     "np.linspace": "_range",
@@ -47,14 +48,12 @@ _FUNCTIONS = {
     "np.ediff1d": "_diff",
 }
 #: Those that make an array of no array.
-_SHAPED = {f"np.{n}" for n in ["zeros", "ones", "empty", "eye", "identity", "arange", "linspace", "full"]}
+_SHAPED = {f"np.{n}" for n in ["zeros", "ones", "empty", "eye", "identity", "tri", "arange", "linspace", "full"]}
 _SHAPED |= {f"np.{n}" for n in ["zeros_like", "empty_like", "ones_like", "full_like", "asarray", "concatenate"]}
 
 
-class Functions(Calling):
+class Functions(Layouts):
     """Functions and methods: each becomes a line of the table, loops, or the call of a function of library.py."""
-
-    asks_for_layout = False
 
     def _method(self, s: Let, kind: Any) -> None:
         method, keywords = s.info
@@ -132,7 +131,7 @@ class Functions(Calling):
         arrays = any(is_array(k) for k in kinds)
         method = getattr(self, _FUNCTIONS.get(text, ""), None)
         line = line_of(text)
-        if self.in_catalogue(s, kind):
+        if self.in_catalogue(s, kind) or self.into_array(s, kind):
             return
         if not holds_reals(kind) and isinstance(kind, types.BaseTuple) and not text.startswith(("min", "max", "sum")):
             self.discrete(s, kind)
@@ -362,59 +361,28 @@ class Functions(Calling):
         if made != s.target:
             self.let("copy", (made,), None, s.line, target=s.target)
 
-    def same_elements(self, s: Let, kind: Any) -> None:
-        """A function that gives the elements of an array, in its memory or in new memory: aliasing.py says which."""
-        x, text = s.args[0], s.info[0]
-        if isinstance(self.kind(x), (types.Float, types.Integer, types.Boolean)):
-            self.empty(s.target, "()", (), s.line)
-            self.out.append(Store(s.target, (), x, s.line))
-            return
-        self.materialise(x)
-        of = self.kind(x)
-        base = x if isinstance(x, str) else self.let("copy", (x,), None, s.line, of)
-        how = aliasing(text, of, kind)
-        if how != "either":
-            self.viewed(s, base) if how == "view" else self.copied(s, base, kind)
-            return
-        self.asks_for_layout = True
-        made = s.target if s.target != base else self.temp(kind)
-        other = Let(made, s.op, s.args, s.info, s.line)
-        order = "f" if text == "np.asfortranarray" else "c"
-        test = self.plain(f"bool(x.flags.{order}_contiguous)", s.line, types.boolean, x=base)
-        then = self.collect(lambda: self.viewed(other, base))
-        self.out.append(If(test, then, self.collect(lambda: self.copied(other, base, kind)), s.line))
-        self.alias.join(made, base)
-        if made != s.target:
-            self.let("copy", (made,), None, s.line, target=s.target)
-
-    def viewed(self, s: Let, base: str) -> None:
-        """The same memory."""
-        if s.info[0] == "np.asarray":
-            self.let("copy", (base,), None, s.line, target=s.target)
-            return
-        names = tuple(dict.fromkeys(y for a in s.args[1:] for y in leaves(self.tree(a)) if isinstance(y, str)))
-        first = s.args[0]
-        if s.info[0] == "np.broadcast_to":  # numba's cannot be written to, which a shadow has to be
-            shape = syntax.text(self.syntax_tree(self.tree(s.args[1])))
-            if not isinstance(self.tree(s.args[1]), Node):
-                self.refuse(s.line, "np.broadcast_to of these arguments", "its shape is no tuple", "a tuple")
-            self.let("view", (base, *names), syntax.name(f"runtime.spread(BASE, {shape})"), s.line, target=s.target)
-            return
-        inner = syntax.expression(s, lambda y: syntax.name("BASE") if y == first else self.syntax_tree(self.tree(y)))
-        self.let("view", (base, *names), inner, s.line, target=s.target)
-
-    def copied(self, s: Let, base: str, kind: Any) -> None:
-        """New memory."""
-        of = self.kind(base)
-        flat = kind.ndim != of.ndim  # in C order, with one axis
-        copy = types.Array(kind.dtype, of.ndim, "C") if flat else kind
-        made = s.target if s.target != base and not flat else self.temp(copy)
-        self.empty_like(made, base, s.line)
-        self.over(made, copy.ndim, s.line, lambda i: self.put(made, i, self.pick(base, i, s.line), s.line))
-        if flat:
-            self.let("view", (made,), syntax.name("np.ravel(BASE)"), s.line, target=s.target)
-        elif made != s.target:
-            self.let("copy", (made,), None, s.line, target=s.target)
+    def into_array(self, s: Let, kind: Any) -> bool:
+        """Whether it was a function of elements, or np.dot, with an array for its result; then it has been written."""
+        text, keywords = s.info
+        line = line_of(text)
+        count = 2 if text == "np.dot" else len(line.partials) if line is not None else 0
+        if keywords or not is_real_array(kind) or not count or len(s.args) != count + 1:
+            return False
+        array = s.args[count]
+        if not isinstance(array, str) or not is_real_array(self.kind(array)):
+            return False
+        made = self.temp(types.Array(kind.dtype, kind.ndim, "C"))
+        self.operation(Let(made, "func", s.args[:count], (text, ()), s.line))
+        self.materialise(made)
+        self.flush()
+        for k in range(kind.ndim):
+            wrong = self.plain(f"x.shape[{k}] != y.shape[{k}]", s.line, types.boolean, x=made, y=array)
+            error = Effect('raise ValueError("incompatible output array size")', (), s.line, True)
+            self.out.append(If(wrong, [error], [], s.line))
+        self.assign(array, made, s.line, None)
+        if array != s.target:
+            self.let("copy", (array,), None, s.line, target=s.target)
+        return True
 
     def dot(self, s: Let, kind: Any) -> None:
         """The product of two arrays."""

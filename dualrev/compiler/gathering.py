@@ -74,7 +74,7 @@ class Gathering(Elementwise):
                 spread = self.spread_to(copied, room, s.line)
             else:
                 spread = self.spread_to(value, room, s.line)
-            one = lambda i: self.pick(spread, i, s.line)  # noqa: E731
+            one: Callable[[Any], Any] = lambda i: self.pick(spread, i, s.line)  # noqa: E731
         else:
             one = lambda i: value  # noqa: E731
         self.over(room, len(shape), s.line, lambda i: self.out.append(Store(view, place(i), one(i), s.line)))

@@ -10,6 +10,7 @@
 from compiled import (
     constructs_arrays,
     constructs_calls,
+    constructs_catalogue,
     constructs_data,
     constructs_functions,
     constructs_inplace,
@@ -29,6 +30,7 @@ __all__ = [
     "Case",
     "constructs_arrays",
     "constructs_calls",
+    "constructs_catalogue",
     "constructs_data",
     "constructs_functions",
     "constructs_inplace",

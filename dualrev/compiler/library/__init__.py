@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from dualrev.compiler.library import linalg, making, products, statistics
+from dualrev.compiler.library import linalg, making, products, quantiles, statistics
 
 __all__ = ["DEFINITIONS"]
 
 #: All of them, by name.
 DEFINITIONS: dict[str, Any] = {
-    name: getattr(module, name) for module in (linalg, making, products, statistics) for name in module.__all__
+    name: getattr(module, name)
+    for module in (linalg, making, products, quantiles, statistics)
+    for name in module.__all__
 }
