@@ -1,11 +1,28 @@
 """Functions of numpy that have a definition in numba code, select elements, make views or join arrays."""
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numba import njit
 
 from compiled.case import case
+
+#: Large functions, with arguments: they take long to compile, and are compared with the tape by
+#: tests/test_compiled_catalogue.py.
+LARGE: list[tuple[Any, tuple[Any, ...]]] = []
+
+
+def large(*primals: Any) -> Callable[[Any], Any]:
+    """A decorator that appends a function to `LARGE`."""
+
+    def enter(function: Any) -> Any:
+        LARGE.append((function, primals))
+        return function
+
+    return enter
+
 
 A = np.array([0.5, -1.2, 0.8, 2.0, -0.3])
 M = np.array([[0.5, -1.2, 0.8], [1.5, 0.3, -0.7]])
@@ -35,7 +52,7 @@ def places_and_masks(a, places, flags):
     return s + np.sum(a[places] * b) + np.sum(np.take(a, p[1:]) * a[:-1])
 
 
-@case(CUBE, np.array([1, 0, 1]), np.array([0, 2, 1]), np.array([True, False, True]))
+@large(CUBE, np.array([1, 0, 1]), np.array([0, 2, 1]), np.array([True, False, True]))
 @njit
 def places_of_three_axes(c, i, j, flags):
     """Beside ints and slices, apart and together, of two axes, and of several arrays."""
@@ -47,7 +64,7 @@ def places_of_three_axes(c, i, j, flags):
     return np.sum(c * c)
 
 
-@case(np.repeat(A, 2)[::2], np.repeat(M, 2, axis=1)[:, ::2])
+@large(np.repeat(A, 2)[::2], np.repeat(M, 2, axis=1)[:, ::2])
 @njit
 def joined_arrays(a, m):
     u, v = a[:3], a[2:]
@@ -58,7 +75,7 @@ def joined_arrays(a, m):
     return s + np.sum(np.repeat(a, 2)[1:6] * a) + np.sum(np.roll(m, 2) * m)
 
 
-@case(A, M, CUBE)
+@large(A, M, CUBE)
 @njit
 def views_by_functions(a, m, c):
     """What is written to one is seen by all."""
@@ -77,7 +94,7 @@ def views_by_functions(a, m, c):
     return s + np.sum(a * a * a) + np.sum(m * m * m) + np.sum(np.fliplr(m) * np.flipud(m))
 
 
-@case(A, M)
+@large(A, M)
 @njit
 def orders(a, m):
     s = (
@@ -100,7 +117,7 @@ def equal_numbers(a):
     return np.median(a) + np.sum(np.sort(a) * np.arange(5.0)) + np.ptp(a)
 
 
-@case(A)
+@large(A)
 @njit
 def without_nan(a):
     b = a * NAN
@@ -109,7 +126,7 @@ def without_nan(a):
     return s + np.sum(np.nan_to_num(b) ** 2)
 
 
-@case(A, M, 0.45)
+@large(A, M, 0.45)
 @njit
 def tables_and_averages(a, m, x):
     xp, fp = np.array([0.0, 0.3, 1.0]), a[:3]
@@ -124,7 +141,7 @@ def tables_and_averages(a, m, x):
     return s + np.sum(b * a) + c[0] * c[1] + np.sum(np.logspace(x, 1.0, 5) * a) + np.geomspace(x, 5.0, 4)[2]
 
 
-@case(A, SQUARE)
+@large(A, SQUARE)
 @njit
 def small_products(a, m):
     u, v = a[:3], m[0]
@@ -138,7 +155,7 @@ def small_products(a, m):
     return s + np.sum(m * m) + np.sum(np.diff(a, 2) ** 2) + np.sum(a.repeat(2) ** 2) + np.sum(a.cumprod() * a)
 
 
-@case(np.asfortranarray(SQUARE), A[:3].copy())
+@large(np.asfortranarray(SQUARE), A[:3].copy())
 @njit
 def systems(m, b):
     """Solved with pivots; factors; determinants; powers."""
@@ -149,7 +166,7 @@ def systems(m, b):
     return s + np.sum(low.ravel() * m.ravel())
 
 
-@case(SQUARE, A)
+@large(SQUARE, A)
 @njit
 def norms(m, a):
     s = (
