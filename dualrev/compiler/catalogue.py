@@ -45,7 +45,6 @@ MORE_PARAMETERS: dict[str, tuple[str, ...]] = {
     **{f"np.linalg.{n}": ("a",) for n in ["inv", "det", "slogdet", "cholesky", "qr"]},
     "np.linalg.solve": ("a", "b"),
     "np.linalg.norm": ("x", "ord"),
-    "np.linalg.matrix_power": ("a", "n"),
     "np.interp": ("x", "xp", "fp"),
     "np.trapezoid": ("y", "x", "dx"),
     "np.average": ("a", "axis", "weights"),
@@ -134,7 +133,6 @@ VARIANTS: dict[str, list[Variant]] = {
     "np.linalg.cholesky": [Variant("m", "cholesky")],
     "np.linalg.qr": [Variant("m", "qr")],
     "np.linalg.solve": [Variant("mv", "solve"), Variant("mm", "solve_each")],
-    "np.linalg.matrix_power": [Variant("mi", "matrix_power")],
     "np.linalg.norm": [
         Variant("v_", "norm"),
         Variant("m_", "norm"),

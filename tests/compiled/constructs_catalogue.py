@@ -29,7 +29,6 @@ M = np.array([[0.5, -1.2, 0.8], [1.5, 0.3, -0.7]])
 SQUARE = np.array([[2.5, -1.2, 0.8], [1.5, 3.3, -0.7], [0.2, 0.9, 2.1]])
 CUBE = np.linspace(-1.0, 1.3, 24).reshape(2, 3, 4)
 WEIGHTS = np.array([0.4, 1.1, 0.8, 0.9, 1.6])
-NAN = np.array([1.0, np.nan, 0.5, 2.0, -0.3])
 PLACES = np.array([2, 0, 2, -1])
 FLAGS = np.array([True, False, True, True, False])
 
@@ -120,7 +119,8 @@ def equal_numbers(a):
 @large(A)
 @njit
 def without_nan(a):
-    b = a * NAN
+    b = a * 1.5
+    b[1] = np.nan
     s = np.nansum(b) * a[0] + np.nanmean(b) + np.nanvar(b) + np.nanstd(b) + np.nanmax(b) * np.nanmin(b) + np.nanprod(b)
     s += np.nanmedian(b) + np.nanpercentile(b, 30.0) + np.sum(np.nancumsum(b) * a) + np.sum(np.nancumprod(b) * a)
     return s + np.sum(np.nan_to_num(b) ** 2)
@@ -158,10 +158,10 @@ def small_products(a, m):
 @large(np.asfortranarray(SQUARE), A[:3].copy())
 @njit
 def systems(m, b):
-    """Solved with pivots; factors; determinants; powers."""
+    """Solved with pivots; factors; determinants."""
     x = np.linalg.solve(m, b)
     s = np.sum(x * b) + np.sum(np.linalg.inv(m) * m.T) + np.sum(np.linalg.solve(m, m.T * 2.0)[0] * b)
-    s += np.linalg.det(m) + np.linalg.slogdet(m)[1] + np.sum(np.linalg.matrix_power(m, 3)[0] * b)
+    s += np.linalg.det(m) + np.linalg.slogdet(m)[1]
     low = np.linalg.cholesky(m + m.T + 4.0 * np.eye(3))
     return s + np.sum(low.ravel() * m.ravel())
 

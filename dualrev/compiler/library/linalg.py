@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 __all__ = [
-    *["cholesky", "det", "inv", "matrix_power", "norm", "norm_1", "norm_columns", "norm_inf"],
+    *["cholesky", "det", "inv", "norm", "norm_1", "norm_columns", "norm_inf"],
     *["norm_of_order", "norm_rows", "qr", "slogdet", "solve", "solve_each"],
 ]
 
@@ -213,33 +213,6 @@ def _reflect(r, v, c):
         share = np.sum(v[c:, c] * r[c:, j]) * 2.0 / square
         for i in range(c, len(r)):
             r[i, j] -= share * v[i, c]
-
-
-@njit
-def matrix_power(a, n):
-    """np.linalg.matrix_power, by squares."""
-    if a.shape[0] != a.shape[1]:
-        raise ValueError("input must be a square array")
-    made = np.eye(len(a)).astype(a.dtype)
-    square = a.copy() if n >= 0 else inv(a)
-    k = abs(n)
-    while k > 0:
-        if k % 2 == 1:
-            made = _product(made, square)
-        k = k // 2
-        if k > 0:
-            square = _product(square, square)
-    return made
-
-
-@njit
-def _product(a, b):
-    made = np.zeros((a.shape[0], b.shape[1]), a.dtype)
-    for i in range(a.shape[0]):
-        for j in range(b.shape[1]):
-            for k in range(b.shape[0]):
-                made[i, j] += a[i, k] * b[k, j]
-    return made
 
 
 # Norms
