@@ -16,10 +16,17 @@ __all__ = ["ALIASING", "aliasing"]
 ALIASING: dict[str, tuple[str, str, str]] = {
     "np.asarray": ("view", "view", "view"),
     "np.ascontiguousarray": ("view", "copy", "either"),
+    "np.asfortranarray": ("copy", "view", "either"),
     "np.copy": ("copy", "copy", "copy"),
     "np.ravel": ("view", "copy", "copy"),
     "np.reshape": ("view", "view", "view"),  # numba refuses layout A
     "np.transpose": ("view", "view", "view"),
+    **{
+        f"np.{n}": ("view", "view", "view") for n in ["expand_dims", "swapaxes", "moveaxis", "flip", "fliplr", "flipud"]
+    },
+    **{
+        f"np.{n}": ("view", "view", "view") for n in ["rot90", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_to"]
+    },
     "astype": ("copy", "copy", "copy"),
     "flatten": ("copy", "copy", "copy"),
 }
@@ -29,6 +36,6 @@ def aliasing(text: str, source: Any, made: Any) -> str:
     """What a function makes of an array of the numba type `source`, given the type of its result."""
     if source.dtype != made.dtype:
         return "copy"
-    if text == "np.ascontiguousarray" and source.ndim < 2 and source.layout != "A":
+    if text in ("np.ascontiguousarray", "np.asfortranarray") and source.ndim < 2 and source.layout != "A":
         return "view"
     return ALIASING[text]["CFA".index(source.layout)]

@@ -87,7 +87,7 @@ def resolve(f: Any, argtypes: tuple[types.Type, ...], path: ConstantPath) -> Any
         elif kind == "item":
             x = x[step]
         elif kind == "library":
-            x = getattr(library, str(step))
+            x = library.DEFINITIONS[str(step)]
         elif kind == "jitted":
             x = jitted(x)
         elif kind == "default":

@@ -11,7 +11,22 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler import syntax
-from dualrev.compiler.core import Atom, Const, Effect, For, If, Let, Node, OfElements, Slice, Store, leaves, reads, walk
+from dualrev.compiler.core import (
+    Atom,
+    Const,
+    Effect,
+    For,
+    If,
+    Let,
+    Node,
+    OfElements,
+    Slice,
+    Store,
+    index_atoms,
+    leaves,
+    reads,
+    walk,
+)
 from dualrev.compiler.expansion import Expansion, dtype_name, is_array, is_real
 from dualrev.compiler.lower import Lowered
 from dualrev.compiler.names import line_of
@@ -235,6 +250,11 @@ class Elementwise(Expansion):
 
         nest(0)
 
+    def count(self, n: Atom, line: int, body: Callable[[str], Any]) -> None:
+        """A loop over range(n)."""
+        k = self.temp(types.int64)
+        self.out.append(For(k, Const(0), n, Const(1), self.collect(lambda: body(k)), [], line))
+
     def pick(self, array: Any, index: tuple[str, ...], line: int) -> str:
         """An element."""
         return self.let("load", (array,), index, line, self.kind(array).dtype)
@@ -322,7 +342,9 @@ class Elementwise(Expansion):
         made: dict[str, Let] = {}
         for s in walk(self.lowered.body):
             if isinstance(s, Let) and s.op == "getitem" and self.names.is_temporary(s.target):
-                made[s.target] = s
+                chosen = [x for x in index_atoms(s.info) if not isinstance(x, str) or x in self.of]
+                if not any(is_array(self.kind(x)) for x in chosen):  # what an array chooses is a copy
+                    made[s.target] = s
             if isinstance(s, Let) and s.op == "iop" and s.args[0] in made and is_array(self.of.get(s.target)):
                 found[s.target] = made[s.args[0]].args[0]
         return found

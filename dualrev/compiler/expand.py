@@ -182,6 +182,8 @@ class _Expanding(Functions):
             self.item(s, self.tree(base), kind)
         elif base in self.flats:
             self.flat_item(s)
+        elif is_array(of) and self.is_gathered(s.info):
+            self.gather(s, kind)
         elif is_array(of):
             index = self.index(s.info, of.ndim, s.line)
             self.let("view" if is_array(kind) else "load", (base,), index, s.line, target=s.target)
@@ -191,12 +193,7 @@ class _Expanding(Functions):
     def flat_item(self, s: Let) -> None:
         """a.flat[k]."""
         (k,), base = s.info, self.flats[s.args[0]]
-        ndim = self.kind(base).ndim
-        index: list[Any] = []
-        for axis in reversed(range(1, ndim)):
-            index.append(self.plain(f"k % a.shape[{axis}]", s.line, k=k, a=base))
-            k = self.plain(f"k // a.shape[{axis}]", s.line, k=k, a=base)
-        self.let("load", (base,), (*([k] if ndim else []), *reversed(index)), s.line, target=s.target)
+        self.let("load", (base,), self.unravelled(base, k, s.line), s.line, target=s.target)
 
     def item(self, s: Let, tree: Any, kind: Any) -> None:
         """t[k] and t[i:j] of a tuple."""
@@ -239,7 +236,9 @@ class _Expanding(Functions):
         for sub in ast.walk(tree):
             if isinstance(sub, ast.Subscript) and isinstance(sub.value, ast.Name):
                 index = sub.slice.elts if isinstance(sub.slice, ast.Tuple) else [sub.slice]
-                self.check_index(tuple(x.id for x in index if isinstance(x, ast.Name)), s.line)
+                names_in = [x.id for x in index if isinstance(x, ast.Name)]
+                if not self.is_gathered(tuple(names_in)):
+                    self.check_index(tuple(names_in), s.line)
             if isinstance(sub, ast.Compare) and isinstance(sub.ops[0], (ast.In, ast.NotIn)):
                 self.refuse(s.line, "`in`", "only that of a tuple of numbers is known", "a loop, or comparisons")
         if isinstance(kind, types.Boolean) and self.is_known(tree):

@@ -275,7 +275,7 @@ class Expansion:
         ref = next((r for r in self.lowered.refs.values() if r.path == (("library", name),)), None)
         if ref is None:
             made = self.names.fresh(f"_{name}")
-            ref = self.lowered.refs[made] = Ref(made, getattr(library, name), (("library", name),))
+            ref = self.lowered.refs[made] = Ref(made, library.DEFINITIONS[name], (("library", name),))
         result = self.tree(s.target)
         targets = [x for x in leaves(result) if isinstance(x, str)]
         self.out.append(Call(targets, ref, [self.tree(x) for x in args], result, s.line))

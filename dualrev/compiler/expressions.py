@@ -15,7 +15,6 @@ import numpy as np
 from dualrev.compiler import syntax
 from dualrev.compiler.closures import Inlined
 from dualrev.compiler.core import Atom, Const, If, Ref, Slice, Star
-from dualrev.compiler.discrete import inactive
 from dualrev.compiler.jitted import is_ufunc
 from dualrev.compiler.names import BINARY, CASTS, COMPARE, PARAMETERS, canonical, pure_functions
 from dualrev.compiler.options import check_inlined
@@ -280,7 +279,7 @@ class Expressions(Scope):
             if node.keywords or any(isinstance(x, ast.Starred) for x in node.args):
                 return self.refuse(node, f"the call of {describe(f)}", "only plain arguments are known", "its inputs")
             return self.let(target, "ufunc", tuple(self.atom(x) for x in node.args), self.ref(static), node.lineno)
-        text = canonical(f) or inactive(f)
+        text = canonical(f)
         if text is None:
             name = describe(f)
             if callable(f) and hasattr(f, "__code__") and not name.startswith("numpy."):

@@ -7,23 +7,24 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler import syntax
-from dualrev.compiler.aliasing import ALIASING, aliasing
-from dualrev.compiler.core import Const, If, Let, Node, Ref, Slice, Star, Store, leaves
-from dualrev.compiler.discrete import INACTIVE, METHODS
+from dualrev.compiler.aliasing import ALIASING
+from dualrev.compiler.calling import holds_reals
+from dualrev.compiler.catalogue import DISCRETE
+from dualrev.compiler.core import Const, Effect, If, Let, Node, Ref, Slice, Star, Store
 from dualrev.compiler.elementwise import REWRITTEN
 from dualrev.compiler.expansion import dtype_name, is_array, is_real, is_real_array
+from dualrev.compiler.layouts import Layouts
 from dualrev.compiler.names import STOPPED, line_of
 from dualrev.compiler.naming import readable
-from dualrev.compiler.reductions import Reductions
 
 __all__ = ["Functions"]
 
 _METHODS = {"sum", "mean", "min", "max", "prod", "dot", "copy", "reshape", "ravel", "transpose", "cumsum"}
-_METHODS |= {"var", "std"}
+_METHODS |= {"var", "std", "cumprod", "take", "repeat", "clip", "argsort", "argpartition", "nonzero", "searchsorted"}
 
 #: Functions with a method of their own here.
 _FUNCTIONS = {
-    **{f"np.{n}": "_alloc" for n in ["zeros", "ones", "empty", "eye", "identity"]},
+    **{f"np.{n}": "_alloc" for n in ["zeros", "ones", "empty", "eye", "identity", "tri"]},
     **{f"np.{n}": "_alloc" for n in ["zeros_like", "empty_like", "ones_like"]},
     "np.arange": "_range",
     "np.linspace": "_range",
@@ -31,7 +32,7 @@ _FUNCTIONS = {
     "np.full_like": "full",
     **dict.fromkeys(["sum", "np.sum", "np.mean", "np.prod"], "_sum"),
     **dict.fromkeys(["np.min", "np.max", "np.amin", "np.amax"], "_extreme"),
-    **{f"np.{n}": "_spread" for n in ["var", "std", "cumsum"]},
+    **{f"np.{n}": "_spread" for n in ["var", "std"]},
     **dict.fromkeys([name for name in ALIASING if name.startswith("np.")], "same_elements"),
     **{f"np.{n}": "_shape" for n in ["shape", "size", "ndim"]},
     "np.dot": "dot",
@@ -40,16 +41,20 @@ _FUNCTIONS = {
     "np.clip": "_clip",
     "len": "_len",
     "np.concatenate": "_concatenate",
+    "np.stack": "_stack",
+    **{f"np.{n}": "_stacked" for n in ["vstack", "hstack", "dstack", "column_stack"]},
+    "np.append": "_append",
+    "np.fill_diagonal": "_fill_diagonal",
+    "np.vdot": "dot",
+    "np.ediff1d": "_diff",
 }
 #: Those that make an array of no array.
-_SHAPED = {f"np.{n}" for n in ["zeros", "ones", "empty", "eye", "identity", "arange", "linspace", "full"]}
+_SHAPED = {f"np.{n}" for n in ["zeros", "ones", "empty", "eye", "identity", "tri", "arange", "linspace", "full"]}
 _SHAPED |= {f"np.{n}" for n in ["zeros_like", "empty_like", "ones_like", "full_like", "asarray", "concatenate"]}
 
 
-class Functions(Reductions):
+class Functions(Layouts):
     """Functions and methods: each becomes a line of the table, loops, or the call of a function of library.py."""
-
-    asks_for_layout = False
 
     def _method(self, s: Let, kind: Any) -> None:
         method, keywords = s.info
@@ -61,9 +66,11 @@ class Functions(Reductions):
             self.fill(s.args[0], s.args[1], s.line)
         elif method == "flatten" and len(s.args) == 1:
             self.same_elements(Let(s.target, "func", s.args, ("flatten", ()), s.line), kind)
+        elif method == "sort":
+            self.sorted_in_place(s)
         elif method in _METHODS:
             function, args = f"np.{method}", s.args
-            if method == "reshape" and len(args) > 2:
+            if method in ("reshape", "transpose") and len(args) > 2:
                 shape = self.temp(types.UniTuple(types.int64, len(args) - 1))
                 self.operation(Let(shape, "tuple", args[1:], None, s.line))
                 args = (args[0], shape)
@@ -73,8 +80,6 @@ class Functions(Reductions):
         elif method in ("argmin", "argmax", "any", "all", "item") and not is_real(kind):
             self.materialise(s.args[0])
             self.as_written(s)
-        elif method in METHODS:
-            self.inactive(Let(s.target, "func", s.args, (f"np.{method}", keywords), s.line), kind)
         elif method == "astype":
             self.same_elements(s, kind)
         elif method == "item" and len(s.args) == 1:
@@ -132,10 +137,13 @@ class Functions(Reductions):
                 self.refuse(s.line, "np.array of these arguments", "only that of a list or an array is known", "a loop")
             self.same_elements(Let(s.target, "func", s.args[:1], ("np.copy", ()), s.line), kind)
             return
-        if text in INACTIVE and self.is_inactive(s, kind):
+        if text != STOPPED and (self.in_catalogue(s, kind) or self.into_array(s, kind)):
+            return
+        plain = isinstance(kind, types.BaseTuple) and not text.startswith(("min", "max", "sum"))
+        if (plain or text.removeprefix("np.") in DISCRETE) and self.is_inactive(s, kind):
             self.inactive(s, kind)
             return
-        if keywords and text not in _SHAPED:
+        if keywords and text not in _SHAPED and (holds_reals(kind) or isinstance(kind, types.NoneType)):
             names = ", ".join(keywords)
             self.refuse(s.line, f"{text} with {names}", "it is not known here", "the function with its usual arguments")
         if text == STOPPED:
@@ -228,34 +236,35 @@ class Functions(Reductions):
             self.as_written(s)
 
     def _spread(self, s: Let, kind: Any) -> None:
-        """np.var, np.std and np.cumsum."""
+        """np.var and np.std."""
         short = s.info[0].split(".")[-1]
         self.materialise(s.args[0])
         of = self.kind(s.args[0])
-        if len(s.args) > 1 or not is_real_array(of) or (short == "cumsum" and of.ndim > 1):
+        if len(s.args) > 1 or not is_real_array(of):
             self.refuse(s.line, f"np.{short} of these arguments", "it has no derivative here", "a loop")
         self.library(s, short, s.args)
 
     def _outer(self, s: Let, kind: Any) -> None:
         """A column times a row."""
-        for x in s.args:
-            self.materialise(x)
-        if len(s.args) != 2 or any(not is_array(self.kind(x)) or self.kind(x).ndim != 1 for x in s.args):
-            self.refuse(s.line, "np.outer of these arguments", "only that of two vectors is known", "a loop")
-        column = self.temp(types.Array(self.kind(s.args[0]).dtype, 2, "A"))
-        self.let("view", (s.args[0],), (Slice(None, None, None), None), s.line, target=column)
-        self.operation(Let(s.target, "binop", (column, s.args[1]), "*", s.line))
+        if len(s.args) != 2:
+            self.refuse(s.line, "np.outer of these arguments", "only that of two arrays is known", "a loop")
+        left, right = (self.vector(x, s.line) for x in s.args)
+        column = self.temp(types.Array(self.kind(left).dtype, 2, "A"))
+        self.let("view", (left,), (Slice(None, None, None), None), s.line, target=column)
+        self.operation(Let(s.target, "binop", (column, right), "*", s.line))
 
     def _diff(self, s: Let, kind: Any) -> None:
-        """What is behind, minus what is before."""
+        """What is behind, minus what is before, along the last axis."""
         x = s.args[0]
+        if len(s.args) != 1 or not is_array(self.kind(x)):
+            self.refuse(s.line, f"{s.info[0]} of these arguments", "only that of an array is known", "a loop")
+        x = self.vector(x, s.line) if s.info[0] == "np.ediff1d" else x
         self.materialise(x)
-        if len(s.args) != 1 or not is_array(self.kind(x)) or self.kind(x).ndim != 1:
-            self.refuse(s.line, "np.diff of these arguments", "only that of a vector is known", "a loop")
         views = []
         for part in (Slice(Const(1), None, None), Slice(None, Const(-1), None)):
-            views.append(self.temp(types.Array(self.kind(x).dtype, 1, "A")))
-            self.let("view", (x,), (part,), s.line, target=views[-1])
+            views.append(self.temp(types.Array(self.kind(x).dtype, kind.ndim, "A")))
+            index = (part,) if kind.ndim == 1 else (Ellipsis, part)
+            self.let("view", (x,), index, s.line, target=views[-1])
         self.operation(Let(s.target, "binop", tuple(views), "-", s.line))
 
     def _clip(self, s: Let, kind: Any) -> None:
@@ -289,30 +298,6 @@ class Functions(Reductions):
         same = Let(s.target, "func", s.args, (python, ()), s.line)
         then: list[Any] = [Let(s.target, "prim", s.args, (line_of(table), same), s.line)]
         self.out.append(If(test, then, self.collect(lambda: self.extremum(s, kind, symbol)), s.line))
-
-    def _concatenate(self, s: Let, kind: Any) -> None:
-        """Arrays one after the other, along the first axis."""
-        axis = s.args[1] if len(s.args) > 1 else Const(0)
-        parts = leaves(self.tree(s.args[0]))
-        if axis != Const(0) or any(not is_array(self.kind(x)) or self.kind(x).ndim != kind.ndim for x in parts):
-            self.refuse(
-                s.line, "np.concatenate of these arguments", "only that along the first axis is known", "a loop"
-            )
-        names = [self.named(x, s.line) for x in parts]
-        total = " + ".join(f"{x}.shape[0]" for x in names)
-        rest = "".join(f", {names[0]}.shape[{k}]" for k in range(1, kind.ndim))
-        made = s.target if s.target not in names else self.temp(kind)
-        self.empty(made, f"({total}{rest},)", tuple(dict.fromkeys(names)), s.line)
-        start: Any = Const(0)
-        for x, name in zip(parts, names, strict=True):
-            end = self.plain("start + x.shape[0]", s.line, start=start, x=name)
-            view = self.temp(types.Array(kind.dtype, kind.ndim, "A"))
-            self.let("view", (made,), (Slice(start, end, None),), s.line, target=view)
-            self.alias.join(view, made)
-            self.assign(view, x, s.line, None)
-            start = end
-        if made != s.target:
-            self.let("copy", (made,), None, s.line, target=s.target)
 
     def _literal(self, s: Let, kind: Any) -> None:
         """np.array([[x, y], [z, w]])."""
@@ -385,54 +370,28 @@ class Functions(Reductions):
         if made != s.target:
             self.let("copy", (made,), None, s.line, target=s.target)
 
-    def same_elements(self, s: Let, kind: Any) -> None:
-        """A function that gives the elements of an array, in its memory or in new memory: aliasing.py says which."""
-        x, text = s.args[0], s.info[0]
-        if isinstance(self.kind(x), (types.Float, types.Integer, types.Boolean)):
-            self.empty(s.target, "()", (), s.line)
-            self.out.append(Store(s.target, (), x, s.line))
-            return
-        self.materialise(x)
-        of = self.kind(x)
-        if text == "np.transpose" and len(s.args) > 1:
-            self.refuse(s.line, "transpose with axes", "it is not known", "a.T")
-        base = x if isinstance(x, str) else self.let("copy", (x,), None, s.line, of)
-        how = aliasing(text, of, kind)
-        if how != "either":
-            self.viewed(s, base) if how == "view" else self.copied(s, base, kind)
-            return
-        self.asks_for_layout = True
-        made = s.target if s.target != base else self.temp(kind)
-        other = Let(made, s.op, s.args, s.info, s.line)
-        test = self.plain("bool(x.flags.c_contiguous)", s.line, types.boolean, x=base)
-        then = self.collect(lambda: self.viewed(other, base))
-        self.out.append(If(test, then, self.collect(lambda: self.copied(other, base, kind)), s.line))
-        self.alias.join(made, base)
-        if made != s.target:
-            self.let("copy", (made,), None, s.line, target=s.target)
-
-    def viewed(self, s: Let, base: str) -> None:
-        """The same memory."""
-        if s.info[0] == "np.asarray":
-            self.let("copy", (base,), None, s.line, target=s.target)
-            return
-        names = tuple(dict.fromkeys(y for a in s.args[1:] for y in leaves(self.tree(a)) if isinstance(y, str)))
-        first = s.args[0]
-        inner = syntax.expression(s, lambda y: syntax.name("BASE") if y == first else self.syntax_tree(self.tree(y)))
-        self.let("view", (base, *names), inner, s.line, target=s.target)
-
-    def copied(self, s: Let, base: str, kind: Any) -> None:
-        """New memory."""
-        of = self.kind(base)
-        flat = kind.ndim != of.ndim  # in C order, with one axis
-        copy = types.Array(kind.dtype, of.ndim, "C") if flat else kind
-        made = s.target if s.target != base and not flat else self.temp(copy)
-        self.empty_like(made, base, s.line)
-        self.over(made, copy.ndim, s.line, lambda i: self.put(made, i, self.pick(base, i, s.line), s.line))
-        if flat:
-            self.let("view", (made,), syntax.name("np.ravel(BASE)"), s.line, target=s.target)
-        elif made != s.target:
-            self.let("copy", (made,), None, s.line, target=s.target)
+    def into_array(self, s: Let, kind: Any) -> bool:
+        """Whether it was a function of elements, or np.dot, with an array for its result; then it has been written."""
+        text, keywords = s.info
+        line = line_of(text)
+        count = 2 if text == "np.dot" else len(line.partials) if line is not None else 0
+        if keywords or not is_real_array(kind) or not count or len(s.args) != count + 1:
+            return False
+        array = s.args[count]
+        if not isinstance(array, str) or not is_real_array(self.kind(array)):
+            return False
+        made = self.temp(types.Array(kind.dtype, kind.ndim, "C"))
+        self.operation(Let(made, "func", s.args[:count], (text, ()), s.line))
+        self.materialise(made)
+        self.flush()
+        for k in range(kind.ndim):
+            wrong = self.plain(f"x.shape[{k}] != y.shape[{k}]", s.line, types.boolean, x=made, y=array)
+            error = Effect('raise ValueError("incompatible output array size")', (), s.line, True)
+            self.out.append(If(wrong, [error], [], s.line))
+        self.assign(array, made, s.line, None)
+        if array != s.target:
+            self.let("copy", (array,), None, s.line, target=s.target)
+        return True
 
     def dot(self, s: Let, kind: Any) -> None:
         """The product of two arrays."""

@@ -1,4 +1,4 @@
-"""Functions of numpy without derivative, in expanded core: those of discrete.py, as they are written."""
+"""Functions of numpy without derivative, in expanded core: as they are written."""
 
 from __future__ import annotations
 
@@ -8,29 +8,31 @@ from numba.core import types
 
 from dualrev.compiler import syntax
 from dualrev.compiler.core import Let, Node, leaves
-from dualrev.compiler.elementwise import Elementwise
 from dualrev.compiler.expansion import is_array, is_real, is_real_array
+from dualrev.compiler.gathering import Gathering
 
 __all__ = ["Inactive"]
 
 
-class Inactive(Elementwise):
+class Inactive(Gathering):
     """Functions without derivative."""
 
     def inactive(self, s: Let, kind: Any) -> None:
-        """target = the function as it is written."""
+        """target = the function as it is written; a tuple of results part by part."""
         for x in s.args:
             self.materialise(x)
-        parts = parts_of(kind)
         target = self.tree(s.target)
         if not isinstance(target, Node):
             self.alloc(s) if is_array(kind) else self.as_written(s)
             return
         made = syntax.expression(s, lambda x: self.syntax_tree(self.tree(x)))
         names = tuple(dict.fromkeys(x for a in s.args for x in leaves(self.tree(a)) if isinstance(x, str)))
-        for k, (t, part) in enumerate(zip(target.parts, parts, strict=True)):
+        fresh = [self.temp(part) for part in parts_of(kind)]  # a part of the target may be an argument, too
+        for k, (x, part) in enumerate(zip(fresh, parts_of(kind), strict=True)):
             item = syntax.subscript(made, (k,), syntax.number)
-            self.let("alloc" if is_array(part) else "plain", names, item, s.line, target=t)
+            self.let("alloc" if is_array(part) else "plain", names, item, s.line, target=x)
+        for t, x in zip(target.parts, fresh, strict=True):
+            self.let("copy", (x,), None, s.line, target=t)
 
     def is_inactive(self, s: Let, kind: Any) -> bool:
         """Whether its value is discrete, or is made of discrete values: of numbers, in new arrays."""

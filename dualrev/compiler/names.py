@@ -6,10 +6,12 @@ import ast
 import builtins
 import functools
 import math
+import operator
 from typing import Any
 
 import numpy as np
 
+from dualrev.compiler.catalogue import DISCRETE, MORE_PARAMETERS, SELECTED, VARIANTS
 from dualrev.custom import stop_gradient
 from dualrev.primitives import PRIMITIVES
 
@@ -68,6 +70,7 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "np.concatenate": ("arrays", "axis"),
     "np.transpose": ("a", "axes"),
     "np.reshape": ("a", "shape"),
+    **MORE_PARAMETERS,
 }
 
 _BUILTINS = ["abs", "min", "max", "len", "int", "float", "bool", "round", "pow", "sum", "divmod"]
@@ -77,6 +80,10 @@ _ARRAYS = [
     *["ndim", "transpose", "reshape", "ravel", "ascontiguousarray", "asarray", "argmin", "argmax", "isnan"],
     *["isfinite", "isinf", "where", "array", "clip", "var", "std", "cumsum", "outer", "vdot", "any", "all"],
     *["count_nonzero", "searchsorted", "round", "square", "reciprocal", "dtype", "diff", "concatenate", "trace"],
+    *["stack", "vstack", "hstack", "dstack", "column_stack", "append", "expand_dims", "swapaxes", "moveaxis", "flip"],
+    *["fliplr", "flipud", "rot90", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_to", "asfortranarray"],
+    *["fill_diagonal", "ediff1d"],
+    *sorted(n for n in DISCRETE if hasattr(np, n)),  # numpy has dropped some
 ]
 
 
@@ -86,6 +93,8 @@ def _functions() -> dict[int, str]:
     found: dict[int, str] = {}
     for name in _ARRAYS:
         found[id(getattr(np, name))] = f"np.{name}"
+    for text in [*VARIANTS, *SELECTED]:
+        found[id(operator.attrgetter(text.removeprefix("np."))(np))] = text
     for line in PRIMITIVES.values():
         if line.ufunc:
             found[id(getattr(np, line.ufunc))] = f"np.{line.ufunc}"

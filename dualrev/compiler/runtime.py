@@ -74,6 +74,18 @@ def range_length(start, stop, step):
     return len(range(start, stop, step))
 
 
+@njit
+def unique_places(a):
+    """Where np.unique finds each number first, in the order of the numbers."""
+    order = np.argsort(a, kind="mergesort")
+    count = 0
+    for k in range(len(order)):
+        if k == 0 or a[order[k]] != a[order[k - 1]]:
+            order[count] = order[k]
+            count += 1
+    return order[:count]
+
+
 # In numba's usual error model, which emitted code does not have: they raise what f raises, in numba's words. It is
 # asked for, since a function inherits that of its first caller.
 

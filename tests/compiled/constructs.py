@@ -10,6 +10,7 @@
 from compiled import (
     constructs_arrays,
     constructs_calls,
+    constructs_catalogue,
     constructs_data,
     constructs_discrete,
     constructs_functions,
@@ -33,6 +34,7 @@ __all__ = [
     "Case",
     "constructs_arrays",
     "constructs_calls",
+    "constructs_catalogue",
     "constructs_data",
     "constructs_discrete",
     "constructs_functions",

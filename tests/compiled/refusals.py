@@ -270,23 +270,22 @@ def a_complex_array(z, x):  # refused
 # Functions
 
 
-@refused(M, A[:2].copy(), words="linalg.solve")
+@refused(M, words="linalg.eigh")
 @njit
-def a_linear_system(m, b):
-    return np.linalg.solve(m, b)[0]  # refused
+def an_eigenvalue(m):
+    return np.linalg.eigh(m)[0][1]  # refused
 
 
-@refused(A, words="sort")
+@refused(A, words="histogram")
 @njit
-def a_sort(a):
-    return np.sort(a)[0]  # refused
+def a_histogram(a):
+    return np.histogram(a, 2)[1][1]  # refused
 
 
-@refused(A, words="sort")
+@refused(M, words="sort")
 @njit
-def a_sort_in_place(a):
-    a.sort()  # refused
-    return a[0]
+def a_sort_of_rows(m):
+    return np.sort(m)[0, 0]  # refused
 
 
 @refused(0.7, words="random")
@@ -323,17 +322,17 @@ def any_number_of_arguments(*xs):  # refused
 # Indices
 
 
-@refused(A, np.array([0, 2]), words="index")
+@refused(A, np.array([0, 2]), words="index None")
 @njit
 def an_index_array(a, places):
-    return np.sum(a[places])  # refused
+    return np.sum(a[places, None])  # refused
 
 
-@refused(A, words="index")
+@refused(M, np.array([True, False]), np.array([0, 1]), words="mask")
 @njit
-def a_mask(a):
-    a[a > 1.0] = 0.0  # refused
-    return np.sum(a)
+def a_mask_beside_places(m, flags, places):
+    m[flags, places] = 0.0  # refused
+    return np.sum(m)
 
 
 def without_source():

@@ -1,0 +1,20 @@
+"""Functions of numpy as numba code: the compiler differentiates them as it does the user's own functions.
+
+Each computes what numba's implementation computes, and raises what that raises. An array that it returns is new and
+C-contiguous. catalogue.py says for which arguments each of them stands.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dualrev.compiler.library import linalg, making, products, quantiles, statistics
+
+__all__ = ["DEFINITIONS"]
+
+#: All of them, by name.
+DEFINITIONS: dict[str, Any] = {
+    name: getattr(module, name)
+    for module in (linalg, making, products, quantiles, statistics)
+    for name in module.__all__
+}

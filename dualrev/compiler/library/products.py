@@ -1,0 +1,184 @@
+"""Products and integrals of vectors and small matrices, without BLAS."""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+__all__ = [
+    *["convolve_full", "convolve_same", "convolve_valid", "correlate_full", "correlate_same", "correlate_valid"],
+    *["cross", "cross_each", "kron", "kron_of_vectors", "sinc", "sinc_each", "trace", "trapezoid", "trapezoid_at"],
+]
+
+
+@njit
+def cross(a, b):
+    """np.cross of two vectors."""
+    n, m = len(a), len(b)
+    if n not in (2, 3) or m not in (2, 3):
+        raise ValueError("Incompatible dimensions for cross product\n(dimension must be 2 or 3)")
+    if n == 2 and m == 2:
+        raise ValueError(
+            "Dimensions for both inputs is 2.\nPlease replace your numpy.cross(a, b) call with "
+            "a call to `cross2d(a, b)` from `numba.np.extensions`."
+        )
+    kind = a[:1] * b[:1]
+    made = np.zeros(3, kind.dtype)
+    if m == 3:
+        made[0] = a[1] * b[2]
+        made[1] = -(a[0] * b[2])
+    if n == 3:
+        made[0] -= a[2] * b[1]
+        made[1] += a[2] * b[0]
+    made[2] = a[0] * b[1] - a[1] * b[0]
+    return made
+
+
+@njit
+def cross_each(a, b):
+    """np.cross of the rows of two matrices."""
+    if len(a) != len(b):
+        raise ValueError("the numbers of rows differ")
+    kind = a[:1, :1] * b[:1, :1]
+    made = np.empty((len(a), 3), kind.dtype)
+    for i in range(len(a)):
+        made[i] = cross(a[i], b[i])
+    return made
+
+
+@njit
+def trace(a, offset):
+    """np.trace."""
+    rows, columns = a.shape
+    total = 0.0
+    for i in range(rows):
+        if 0 <= i + offset < columns:
+            total += a[i, i + offset]
+    return total
+
+
+@njit
+def kron(a, b):
+    """np.kron of two matrices."""
+    n, m = b.shape
+    made = np.empty((a.shape[0] * n, a.shape[1] * m), a.dtype)
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            for k in range(n):
+                for p in range(m):
+                    made[i * n + k, j * m + p] = a[i, j] * b[k, p]
+    return made
+
+
+@njit
+def kron_of_vectors(a, b):
+    """np.kron of two vectors."""
+    made = np.empty(len(a) * len(b), a.dtype)
+    for i in range(len(a)):
+        for k in range(len(b)):
+            made[i * len(b) + k] = a[i] * b[k]
+    return made
+
+
+# Convolutions: the part of all overlaps that begins with the overlap `start`
+
+
+@njit
+def _overlaps(a, v, start, size):
+    """Elements of the full convolution."""
+    if len(a) == 0:
+        raise ValueError("'a' cannot be empty")
+    if len(v) == 0:
+        raise ValueError("'v' cannot be empty")
+    kind = a[:1] * v[:1]
+    made = np.zeros(size, kind.dtype)
+    for k in range(size):
+        s = k + start
+        for i in range(max(0, s - len(v) + 1), min(len(a), s + 1)):
+            made[k] += a[i] * v[s - i]
+    return made
+
+
+@njit
+def convolve_full(a, v):
+    """np.convolve."""
+    return _overlaps(a, v, 0, len(a) + len(v) - 1)
+
+
+@njit
+def convolve_same(a, v):
+    """np.convolve with mode="same"."""
+    return _overlaps(a, v, (min(len(a), len(v)) - 1) // 2, max(len(a), len(v)))
+
+
+@njit
+def convolve_valid(a, v):
+    """np.convolve with mode="valid"."""
+    small = min(len(a), len(v))
+    return _overlaps(a, v, small - 1, max(len(a), len(v)) - small + 1)
+
+
+@njit
+def correlate_full(a, v):
+    """np.correlate with mode="full"."""
+    return _overlaps(a, v[::-1], 0, len(a) + len(v) - 1)
+
+
+@njit
+def correlate_same(a, v):
+    """np.correlate with mode="same"."""
+    small, large = min(len(a), len(v)), max(len(a), len(v))
+    start = (small - 1) // 2
+    if len(a) < len(v):
+        start = len(a) + len(v) - 1 - start - large
+    return _overlaps(a, v[::-1], start, large)
+
+
+@njit
+def correlate_valid(a, v):
+    """np.correlate."""
+    small = min(len(a), len(v))
+    return _overlaps(a, v[::-1], small - 1, max(len(a), len(v)) - small + 1)
+
+
+# Integrals and special functions
+
+
+@njit
+def trapezoid(y, dx):
+    """np.trapezoid of a vector with equal steps."""
+    total = 0.0
+    for i in range(1, len(y)):
+        total += dx * (y[i] + y[i - 1]) / 2.0
+    return total
+
+
+@njit
+def trapezoid_at(y, x):
+    """np.trapezoid of a vector at places."""
+    total = 0.0
+    for i in range(1, len(y)):
+        total += (x[i] - x[i - 1]) * (y[i] + y[i - 1]) / 2.0
+    return total
+
+
+@njit
+def sinc(x):
+    """np.sinc of a number; about 0 by its series, where the derivatives of the quotient are not exact."""
+    y = x * math.pi
+    if abs(y) < 0.02:
+        s = y * y
+        return 1.0 - s / 6.0 * (1.0 - s / 20.0 * (1.0 - s / 42.0 * (1.0 - s / 72.0)))
+    return math.sin(y) / y
+
+
+@njit
+def sinc_each(x):
+    """np.sinc of a vector."""
+    made = np.empty(len(x), x.dtype)
+    for i in range(len(x)):
+        made[i] = sinc(x[i])
+    return made

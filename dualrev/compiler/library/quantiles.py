@@ -1,0 +1,172 @@
+"""Medians and quantiles: of sorted numbers, as numba computes them."""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+__all__ = [
+    "median",
+    "nanmedian",
+    "nanpercentile",
+    "nanpercentiles",
+    "nanquantile",
+    "nanquantiles",
+    "percentile",
+    "percentiles",
+    "quantile",
+    "quantiles",
+]
+
+
+@njit
+def median(a):
+    """np.median of a vector: NaN counts as the largest number."""
+    n = len(a)
+    if n == 0:
+        return np.nan
+    s = np.sort(a)
+    if n % 2 == 1:
+        return s[n // 2]
+    return (s[n // 2 - 1] + s[n // 2]) / 2
+
+
+@njit
+def nanmedian(a):
+    """np.nanmedian of a vector."""
+    return median(a[~np.isnan(a)])
+
+
+# Quantiles
+
+
+@njit
+def _lowest(s):
+    """Whether numba makes NaN of the 0th percentile of these sorted numbers."""
+    high = low = 0
+    for x in s:
+        if x == np.inf:
+            high += 1
+        if x == -np.inf:
+            low += 1
+    finite = len(s) - high - low
+    if high + low == 0:
+        return False
+    return finite == 0 or (high == 1 and len(s) == 2) or low > 1 or (finite == 1 and high > 1 and low != 1)
+
+
+@njit
+def _at(s, q):
+    """The q-th percentile of sorted numbers."""
+    n = len(s)
+    if n == 1:
+        return s[0] * 1.0
+    if q == 100:
+        return s[n - 1] * 1.0 if np.isfinite(s[n - 1]) and np.isfinite(s[0]) else _last(s)
+    if q == 0:
+        return np.nan if _lowest(s) else s[0] * 1.0
+    rank = 1 + (n - 1) * (q / 100.0)
+    f = math.floor(rank)
+    m = rank - f
+    k = int(f) - 1
+    upper = s[k + 1] if k + 1 < n else s[k]
+    return s[k] * (1 - m) + upper * m
+
+
+@njit
+def _last(s):
+    """The 100th percentile of sorted numbers some of which are infinite."""
+    x = s[len(s) - 1] * 1.0
+    return x if np.isfinite(x) else np.nan
+
+
+@njit
+def _percentile(a, q):
+    """Of a vector without NaN."""
+    if len(a) == 0 or (len(a) == 1 and not np.isfinite(a[0])):
+        return np.nan
+    return _at(np.sort(a), q)
+
+
+@njit
+def _percentiles(a, q, factor):
+    found = np.empty(len(q))
+    if len(a) == 0 or (len(a) == 1 and not np.isfinite(a[0])):
+        found[:] = np.nan
+        return found
+    s = np.sort(a)
+    for i in range(len(q)):
+        found[i] = _at(s, q[i] * factor)
+    return found
+
+
+@njit
+def _check(q, top):
+    """Raise what numba raises."""
+    if not 0 <= q <= top:
+        if top == 100.0:
+            raise ValueError("Percentiles must be in the range [0, 100]")
+        raise ValueError("Quantiles must be in the range [0, 1]")
+
+
+@njit
+def percentile(a, q):
+    """np.percentile of a vector."""
+    _check(q, 100.0)
+    return np.nan if np.any(np.isnan(a)) else _percentile(a, q)
+
+
+@njit
+def percentiles(a, q):
+    """The same, for a vector of percentages."""
+    for x in q:
+        _check(x, 100.0)
+    return np.full(len(q), np.nan) if np.any(np.isnan(a)) else _percentiles(a, q, 1.0)
+
+
+@njit
+def quantile(a, q):
+    """np.quantile of a vector."""
+    _check(q, 1.0)
+    return np.nan if np.any(np.isnan(a)) else _percentile(a, q * 100.0)
+
+
+@njit
+def quantiles(a, q):
+    """The same, for a vector of shares."""
+    for x in q:
+        _check(x, 1.0)
+    return np.full(len(q), np.nan) if np.any(np.isnan(a)) else _percentiles(a, q, 100.0)
+
+
+@njit
+def nanpercentile(a, q):
+    """np.nanpercentile of a vector."""
+    _check(q, 100.0)
+    return _percentile(a[~np.isnan(a)], q)
+
+
+@njit
+def nanpercentiles(a, q):
+    """The same, for a vector of percentages."""
+    for x in q:
+        _check(x, 100.0)
+    return _percentiles(a[~np.isnan(a)], q, 1.0)
+
+
+@njit
+def nanquantile(a, q):
+    """np.nanquantile of a vector."""
+    _check(q, 1.0)
+    return _percentile(a[~np.isnan(a)], q * 100.0)
+
+
+@njit
+def nanquantiles(a, q):
+    """The same, for a vector of shares."""
+    for x in q:
+        _check(x, 1.0)
+    return _percentiles(a[~np.isnan(a)], q, 100.0)
