@@ -12,13 +12,13 @@
 
 from dualrev import errors, math, numpy, tree
 from dualrev._version import __version__
-from dualrev.arrays import RealArray
 from dualrev.checking import check, check_grads
-from dualrev.compiler.lift import derivative_source, lift
-from dualrev.custom import checkpoint, custom_jvp, custom_vjp, primitive, stop_gradient, value
+from dualrev.compiler.host.lift import derivative_source, lift
 from dualrev.derivatives import grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad, vjp
+from dualrev.eager.arrays import RealArray
+from dualrev.eager.custom import checkpoint, custom_jvp, custom_vjp, primitive, stop_gradient, value
+from dualrev.eager.tape import Real
 from dualrev.errors import UnsupportedError
-from dualrev.tape import Real
 from dualrev.tree import register_node
 
 __all__ = [

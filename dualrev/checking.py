@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.arrays.storage import RealArray, own, zero
 from dualrev.derivatives import argument_numbers, choose, compiled, is_compiled, jvp, linearize, vjp
+from dualrev.eager.arrays.storage import RealArray, own, zero
 from dualrev.errors import ArgumentError, CheckError
 from dualrev.tree import flatten, flatten_leaves
 

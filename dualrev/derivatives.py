@@ -1,7 +1,7 @@
 """The public API: gradients, Jacobians, Hessians and products with them, all from `vjp` and `jvp`.
 
-Names and conventions are JAX's. Every function here takes an `engine`: by default the tape (dualrev.engine); any module
-or object with `vjp(f, *primals) -> (y, pullback)`, such as a stage of the paper, does as well:
+Names and conventions are JAX's. Every function here takes an `engine`: by default the tape (dualrev.eager.engine); any
+module or object with `vjp(f, *primals) -> (y, pullback)`, such as a stage of the paper, does as well:
 `dr.grad(f, engine=stages.d2_staged)`.
 
 Arguments and values are nested data: floats, numpy floating scalars and arrays of them, in tuples, lists, dicts,
@@ -23,12 +23,12 @@ from typing import Any
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
-from dualrev import engine as default_engine
-from dualrev.arrays.storage import RealArray, innermost, own, strip, zero
+from dualrev.eager import engine as default_engine
+from dualrev.eager.arrays.storage import RealArray, innermost, own, strip, zero
+from dualrev.eager.overload import DualNumber
+from dualrev.eager.plain_run import PlainRun, wanted
 from dualrev.errors import ArgumentError, ArgumentNumberError, AuxiliaryError, ScalarError, TangentError
 from dualrev.objects import explaining
-from dualrev.overload import DualNumber
-from dualrev.plain_run import PlainRun, wanted
 from dualrev.transformed import Transformed
 from dualrev.tree import flatten_leaves
 
@@ -240,7 +240,7 @@ def is_compiled(f: Any, has_aux: bool, engine: Any) -> bool:
 
 def compiled() -> Any:
     """What the functions above are for numba functions; it takes time to import."""
-    from dualrev.compiler import api
+    from dualrev.compiler.host import api
 
     return api
 

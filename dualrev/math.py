@@ -20,8 +20,8 @@ from fractions import Fraction
 from math import ceil, comb, e, factorial, floor, gcd, inf, isqrt, lcm, nan, perm, pi, prod, tau, trunc
 from typing import Any
 
-from dualrev.overload import DualNumber, function, value
-from dualrev.primitives import PRIMITIVES
+from dualrev.eager.overload import DualNumber, function, value
+from dualrev.rules.primitives import PRIMITIVES
 
 # What is imported from `math` serves dual numbers too: ceil, floor and trunc are plain whole numbers, prod multiplies
 # whatever has a product, and the functions of whole numbers raise a TypeError, as for a float.

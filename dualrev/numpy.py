@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as _np
 
-from dualrev.arrays.storage import RealArray, real_array
+from dualrev.eager.arrays.storage import RealArray, real_array
 
 __all__ = [
     "arange",

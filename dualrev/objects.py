@@ -87,7 +87,7 @@ def _is_constant(u: Any) -> bool:
 
 def _same_value(u: Any, v: Any) -> bool:
     """Whether two attributes hold the same real numbers."""
-    from dualrev.arrays.storage import plain
+    from dualrev.eager.arrays.storage import plain
     from dualrev.tree import flatten_leaves
 
     us, vs = ([plain(leaf) for leaf in flatten_leaves(w)[0]] for w in (u, v))

@@ -23,11 +23,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import optree
 
-from dualrev.arrays.storage import RealArray, adopt, holds_duals, innermost
+from dualrev.eager.arrays.storage import RealArray, adopt, holds_duals, innermost
+from dualrev.eager.overload import DualNumber, alive
+from dualrev.eager.ufuncs import DualArray
 from dualrev.errors import ArgumentError, CotangentError, DualrevError, LeafError, OutputError
 from dualrev.objects import take_apart
-from dualrev.overload import DualNumber, alive
-from dualrev.ufuncs import DualArray
 
 __all__ = ["Structure", "flatten", "flatten_leaves", "inputs", "outputs", "register_node", "unpack"]
 

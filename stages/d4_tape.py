@@ -24,8 +24,8 @@ import numba
 import numpy as np
 from numba.extending import register_jitable
 
+from dualrev.eager.overload import DualNumber, Run, overload
 from dualrev.errors import ConversionError
-from dualrev.overload import DualNumber, Run, overload
 from dualrev.tree import inputs, outputs
 
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
 
-from dualrev import overload, tree
+from dualrev import tree
+from dualrev.eager import overload
 from dualrev.reading import signature
 
 __all__ = ["input_names", "operation"]

@@ -22,9 +22,9 @@ from typing import Any
 
 import numpy as np
 
+from dualrev.eager.overload import function
 from dualrev.math import cos, exp, log, sin
-from dualrev.overload import function
-from dualrev.primitives import Primitive
+from dualrev.rules.primitives import Primitive
 
 __all__ = ["LOOP_OPERATIONS", "PROGRAMS", "Program", "rotate_vec_by_quat", "wide_inputs"]
 

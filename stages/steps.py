@@ -36,7 +36,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dualrev import overload, tree
+from dualrev import tree
+from dualrev.eager import overload
 from stages import ordered_map, pairs
 from stages.counting import Counts, LimitReached, Recorder, WatchedArray
 from stages.naming import input_names, operation

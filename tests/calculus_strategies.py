@@ -4,7 +4,7 @@ import math
 
 from hypothesis import strategies as st
 
-from dualrev.primitives import PRIMITIVES
+from dualrev.rules.primitives import PRIMITIVES
 from stages.calculus import sugar
 from stages.calculus.declarations import Constructor, DataType, Declarations, Definition, Program, Synonym
 from stages.calculus.discrete import DISCRETE

@@ -280,7 +280,7 @@ ERRORS = {
     "λ̲(z : ℝ). let sin = z in z": (
         'line 1, column 15: expected a name or a pattern, found "sin", a reserved word', " " * 14 + "^"),
     "partial 1 foo(x)(y)": (
-        'line 1, column 11: expected an operation of the table dualrev.primitives, found "foo"', " " * 10 + "^"),
+        'line 1, column 11: expected an operation of the table dualrev.rules.primitives, found "foo"', " " * 10 + "^"),
     "inl(x)": ('line 1, column 4: expected "[" and the type of inl, found "("', "   ^"),
     "x < y < z": ("line 1, column 7: comparisons do not chain: put one of them in parentheses", "      ^"),
     "2x": ('line 1, column 2: the number 2 runs into "x": put a space between', " ^"),

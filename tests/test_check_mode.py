@@ -12,10 +12,10 @@ from oracle import assert_same
 
 import dualrev as dr
 from dualrev import numpy as dnp
-from dualrev.compiler.build import Derivative
-from dualrev.copies import copied
+from dualrev.compiler.host.build import Derivative
+from dualrev.eager.copies import copied
+from dualrev.eager.plain_run import difference
 from dualrev.errors import ArgumentError, ArgumentNumberError, CheckError, CustomRuleError, OutputError
-from dualrev.plain_run import difference
 from stages import STAGES
 
 ENGINES = {"default": None, **STAGES}

@@ -1,7 +1,7 @@
 """Views and copies: every function of numba's that returns the elements of an array, in each memory layout.
 
 The result is written, so that a view changes the array, and a copy does not. The value is compared with numba's own
-run first, then the derivatives with differences. dualrev/compiler/aliasing.py says which of them is what.
+run first, then the derivatives with differences. dualrev/rules/aliasing.py says which of them is what.
 """
 
 import importlib
@@ -14,8 +14,8 @@ from numba.core.errors import TypingError
 from oracle import assert_same
 
 import dualrev as dr
-from dualrev.compiler.aliasing import ALIASING
-from dualrev.copies import copied
+from dualrev.eager.copies import copied
+from dualrev.rules.aliasing import ALIASING
 
 BASE = np.linspace(0.5, 2.5, 48)
 

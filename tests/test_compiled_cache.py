@@ -43,9 +43,10 @@ from numba import float64, njit
 from numba.core.errors import TypingError
 
 import dualrev.errors
-from dualrev.compiler import cache, pipeline
-from dualrev.compiler.build import Derivative, derivative
-from dualrev.compiler.fingerprint import fingerprint
+from dualrev.compiler import pipeline
+from dualrev.compiler.host import cache
+from dualrev.compiler.host.build import Derivative, derivative
+from dualrev.compiler.host.fingerprint import fingerprint
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -729,7 +730,7 @@ def test_every_flipped_bit_of_every_file_is_noticed(folder):
 
 USER = """
 from numba import njit
-from dualrev.compiler.build import derivative
+from dualrev.compiler.host.build import derivative
 K = 3.0
 
 @njit
@@ -804,7 +805,7 @@ def test_another_process_notices_a_flipped_bit(tmp_path, suffix):
 
 RECURSIVE = """
 from numba import njit
-from dualrev.compiler.build import derivative
+from dualrev.compiler.host.build import derivative
 
 @njit
 def power(x, n):
@@ -849,7 +850,7 @@ def test_recursive_functions_are_loaded_in_another_process(tmp_path):
 SAME_NAMES = """
 import json, sys
 from numba import njit
-from dualrev.compiler.build import derivative
+from dualrev.compiler.host.build import derivative
 
 def make(k):
     @njit
@@ -884,7 +885,7 @@ def test_loaded_code_is_not_mixed_up_with_functions_of_this_process(tmp_path, or
 
 MODELS = """
 from numba import njit
-from dualrev.compiler.build import derivative
+from dualrev.compiler.host.build import derivative
 
 @njit
 def inverse(y):
@@ -916,7 +917,7 @@ def test_a_function_that_loaded_code_calls_keeps_its_error_model(tmp_path):
 
 def test_a_large_global_array_is_not_kept(tmp_path):
     user = (
-        "import numpy as np\nfrom numba import njit\nfrom dualrev.compiler.build import derivative\n"
+        "import numpy as np\nfrom numba import njit\nfrom dualrev.compiler.host.build import derivative\n"
         "TABLE = np.arange(200_000.0)\n"
         "@njit\ndef f(x, k):\n    return TABLE[k] * x * x\n"
         "df = derivative(f, 'grad', 0)\n"

@@ -8,9 +8,9 @@ from compiled.twin import twin
 from oracle import assert_same
 
 import dualrev as dr
-from dualrev.compiler.catalogue import SELECTED, VARIANTS
 from dualrev.compiler.library import DEFINITIONS
-from dualrev.compiler.names import PARAMETERS
+from dualrev.rules.catalogue import SELECTED, VARIANTS
+from dualrev.rules.names import PARAMETERS
 
 
 @pytest.mark.slow

@@ -30,7 +30,7 @@ from numba import njit
 from oracle import assert_same, differences, flat, rebuild
 
 import dualrev as dr
-from dualrev.primitives import PRIMITIVES
+from dualrev.rules.primitives import PRIMITIVES
 
 pytestmark = pytest.mark.usefixtures("checked")
 compiled = pytest.mark.skipif(not hasattr(dr, "derivative_source"), reason="the compiler does not exist yet")

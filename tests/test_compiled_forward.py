@@ -9,8 +9,8 @@ from numba import njit
 from oracle import assert_same, differences, direction, flat, inner, jacobian, rebuild
 
 import dualrev as dr
-from dualrev.compiler.api import derivative_source
-from dualrev.copies import copied
+from dualrev.compiler.host.api import derivative_source
+from dualrev.eager.copies import copied
 from dualrev.errors import ArgumentError, ArgumentNumberError, OutputError, TangentError
 
 

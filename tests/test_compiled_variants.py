@@ -21,7 +21,7 @@ from compiled.variants import VARIANTS, check, numbered, of_order
 
 import dualrev as dr
 from dualrev.compiler.core import terms, walks
-from dualrev.primitives import PRIMITIVES
+from dualrev.rules.primitives import PRIMITIVES
 
 HEAD = "import math\nimport numpy as np\nfrom numba import njit\n@njit\n"
 

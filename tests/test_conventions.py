@@ -9,7 +9,7 @@ import pytest
 from pages import table
 
 import dualrev as dr
-from dualrev.primitives import PRIMITIVES
+from dualrev.rules.primitives import PRIMITIVES
 
 PAGE = Path(__file__).parent.parent / "docs" / "conventions.md"
 

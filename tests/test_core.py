@@ -18,7 +18,7 @@ from dualrev.compiler.core.check import check
 from dualrev.compiler.core.run import run
 from dualrev.compiler.core.show import show
 from dualrev.compiler.pipeline import expanded_function
-from dualrev.primitives import PRIMITIVES
+from dualrev.rules.primitives import PRIMITIVES
 
 SINGLE = "single"  # of numbers in single precision, where numpy and numba round functions differently
 

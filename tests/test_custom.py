@@ -11,9 +11,9 @@ from scipy import special
 import dualrev as dr
 from dualrev import math as dm
 from dualrev import numpy as dnp
-from dualrev.arrays.ufuncs import table_by_ufunc
+from dualrev.eager.arrays.ufuncs import table_by_ufunc
 from dualrev.errors import ClosureError, ConversionError, CustomRuleError, PrimitiveError
-from dualrev.primitives import PRIMITIVES
+from dualrev.rules.primitives import PRIMITIVES
 from stages import STAGES
 
 ENGINES = {"default": None, **STAGES}
@@ -340,7 +340,7 @@ def test_stop_gradient_outside_of_a_derivative():
 
 @pytest.fixture(autouse=True)
 def table():
-    from dualrev.primitives import PRIMITIVES
+    from dualrev.rules.primitives import PRIMITIVES
 
     before = dict(PRIMITIVES)
     yield
@@ -427,7 +427,7 @@ def test_a_line_for_a_ufunc_of_scipy():
     ],
 )
 def test_lines_that_are_refused(name, texts, options, why):
-    from dualrev.primitives import PRIMITIVES
+    from dualrev.rules.primitives import PRIMITIVES
 
     before = dict(PRIMITIVES)
     with pytest.raises(PrimitiveError, match=why) as caught:

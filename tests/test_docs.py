@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dualrev.arrays import functions, linalg, numerics, places, products, reductions, ufuncs
+from dualrev.eager.arrays import functions, linalg, numerics, places, products, reductions, ufuncs
 from stages.calculus.__main__ import main as calculus
 
 DOCS = Path(__file__).parent.parent / "docs"

@@ -12,7 +12,7 @@ import pytest
 from oracle import assert_same
 
 import dualrev as dr
-from dualrev.primitives import FUNCTIONS, PRIMITIVES
+from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES
 
 mp = mpmath.mp
 POINTS = [

@@ -17,8 +17,8 @@ from oracle import assert_same
 import dualrev as dr
 from dualrev import math as dm
 from dualrev import numpy as dnp
+from dualrev.eager.tape import Tape
 from dualrev.errors import LeakError
-from dualrev.tape import Tape
 from stages import STAGES
 
 ENGINES = {"default": None, **STAGES}

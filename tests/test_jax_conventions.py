@@ -7,8 +7,8 @@ import math
 import pytest
 from oracle import assert_same
 
-from dualrev.overload import function
-from dualrev.primitives import PRIMITIVES
+from dualrev.eager.overload import function
+from dualrev.rules.primitives import PRIMITIVES
 from stages import STAGES
 
 jax = pytest.importorskip("jax", reason="the conventions are JAX's; pip install 'dualrev[peers]'")

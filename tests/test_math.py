@@ -15,8 +15,8 @@ from oracle import assert_same, check_order_2, check_vjp
 
 from dualrev import math as dm
 from dualrev import value
-from dualrev.overload import DualNumber, function
-from dualrev.primitives import PRIMITIVES
+from dualrev.eager.overload import DualNumber, function
+from dualrev.rules.primitives import PRIMITIVES
 from stages import STAGES
 
 e, inf, nan = math.e, math.inf, math.nan

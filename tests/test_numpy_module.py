@@ -12,7 +12,7 @@ from oracle import assert_same, check_vjp, differences, direction, flat
 import dualrev as dr
 from dualrev import RealArray
 from dualrev import numpy as dn
-from dualrev.arrays.functions import HANDLERS
+from dualrev.eager.arrays.functions import HANDLERS
 from dualrev.errors import ConversionError, OutputError, UnsupportedError
 
 X = np.array([0.63, 1.31, 2.12, 0.74])

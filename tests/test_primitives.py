@@ -15,9 +15,9 @@ from oracle import ROUND, RTOL, assert_same, check_order_2, differences
 
 from dualrev import math as dm
 from dualrev import value
-from dualrev.overload import function
-from dualrev.primitives import FUNCTIONS, PRIMITIVES, Primitive
-from dualrev.special import polygamma
+from dualrev.eager.overload import function
+from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES, Primitive
+from dualrev.rules.special import polygamma
 from stages import STAGES
 
 inf, nan = math.inf, math.nan

@@ -18,8 +18,8 @@ from oracle import assert_same
 
 import dualrev as dr
 import stages
-from dualrev.compiler.fingerprint import fingerprint
-from dualrev.compiler.source import read
+from dualrev.compiler.frontend.source import read
+from dualrev.compiler.host.fingerprint import fingerprint
 from dualrev.reading import signature
 from stages.calculus.errors import NotTranslated
 from stages.calculus.evaluate import evaluate

@@ -10,8 +10,8 @@ from oracle import assert_same, check_order_2, check_vjp
 
 import dualrev as dr
 from dualrev import numpy as dnp
+from dualrev.eager.tape import Tape
 from dualrev.errors import ConversionError, LeakError
-from dualrev.tape import Tape
 
 X = np.array([0.5, 1.3, 2.1, 0.7, 1.9, 1.1])
 KEYS = [2, -1, slice(1, 5, 2), slice(None, None, -1), [0, 0, 3], np.array([[1], [2]]), X > 1.0, (), ..., None]

@@ -9,9 +9,9 @@ from oracle import assert_same, check_order_2, check_vjp, flat, rebuild
 
 import dualrev as dr
 from dualrev import math as dm
+from dualrev.eager.overload import function
 from dualrev.errors import CotangentError, LeakError
-from dualrev.overload import function
-from dualrev.primitives import PRIMITIVES
+from dualrev.rules.primitives import PRIMITIVES
 from stages import STAGES, LimitReached, counting
 from stages.programs import PROGRAMS, wide_inputs
 from stages.relatives import delta, delta_array, delta_map, vectorised

@@ -12,10 +12,10 @@ from oracle import assert_same, check_order_2, check_vjp, differences, flat, reb
 from test_programs import SIZES, SIZES_OF_ORDER_2_IN_NAIVE, small
 
 import dualrev as dr
+from dualrev.eager.overload import function
 from dualrev.errors import ArgumentError, ConversionError, CotangentError, LeakError
 from dualrev.math import sin, sqrt
-from dualrev.overload import function
-from dualrev.primitives import PRIMITIVES
+from dualrev.rules.primitives import PRIMITIVES
 from stages import STAGES
 from stages.counting import LimitReached
 from stages.programs import PROGRAMS, wide_inputs

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from dualrev.compiler.analyses.activity import carries
 from dualrev.compiler.core.terms import Function
 from dualrev.compiler.core.walks import leaves
-from dualrev.compiler.options import alike, is_checked
-from dualrev.compiler.source import Source, Static, describe
+from dualrev.compiler.frontend.options import alike, is_checked
+from dualrev.compiler.frontend.source import Source, Static, describe
 from dualrev.compiler.transforms.derivatives import derivative_in_core
 
 if TYPE_CHECKING:

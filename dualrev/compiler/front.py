@@ -16,26 +16,27 @@ from numba.core import types
 from dualrev.compiler import derived
 from dualrev.compiler.analyses.activity import carries
 from dualrev.compiler.analyses.memory import Memory, is_real, type_of
-from dualrev.compiler.core import Ref, walks
-from dualrev.compiler.core import leaves as old_leaves
+from dualrev.compiler.core import walks
+from dualrev.compiler.core.lowered import Ref
+from dualrev.compiler.core.lowered import leaves as old_leaves
+from dualrev.compiler.core.naming import Names
 from dualrev.compiler.core.program import Program
 from dualrev.compiler.core.terms import Call, Constant, Function, Global
 from dualrev.compiler.core.typed import typed
 from dualrev.compiler.core.walks import leaves, statements
-from dualrev.compiler.expand import expand
-from dualrev.compiler.fingerprint import is_derivative
-from dualrev.compiler.lower import Lowered, lower
-from dualrev.compiler.naming import Names
-from dualrev.compiler.options import alike, declared, is_checked
-from dualrev.compiler.prune import prune
-from dualrev.compiler.rule_sweeps import RuleSweeps
-from dualrev.compiler.rule_tangents import Tangents
-from dualrev.compiler.rules import has_rule, is_checkpoint
-from dualrev.compiler.simplify import simplify
-from dualrev.compiler.source import Source, Static, read
+from dualrev.compiler.custom.rules import has_rule, is_checkpoint
+from dualrev.compiler.custom.sweeps import RuleSweeps
+from dualrev.compiler.custom.tangents import Tangents
+from dualrev.compiler.expansion.expand import expand
+from dualrev.compiler.expansion.simplify import simplify
+from dualrev.compiler.frontend.inference import Typed, infer
+from dualrev.compiler.frontend.lower import Lowered, lower
+from dualrev.compiler.frontend.options import alike, declared, is_checked
+from dualrev.compiler.frontend.prune import prune
+from dualrev.compiler.frontend.source import Source, Static, read
+from dualrev.compiler.host.fingerprint import is_derivative
 from dualrev.compiler.transforms.forward import Forward
 from dualrev.compiler.transforms.reverse import Reverse
-from dualrev.compiler.types import Typed, infer
 from dualrev.errors import ArgumentError, ArgumentNumberError, ScalarError
 
 __all__ = ["Front", "Origin"]

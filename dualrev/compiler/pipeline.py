@@ -1,6 +1,6 @@
 """From a numba function and its argument types to a module of derivative code.
 
-    front.py -> core -> transforms/ -> core -> emission.py -> tidy.py -> text
+    front.py -> core -> transforms/ -> core -> emission/ -> text
 
 `emit` is the whole of it. A function that is called by another one is differentiated once for every combination of
 argument types, active arguments and arguments that may share memory.
@@ -13,21 +13,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dualrev.compiler import directions, jacobians
 from dualrev.compiler.analyses.activity import carries
-from dualrev.compiler.code import Code, Row, Suite, lines_of, rows_of
+from dualrev.compiler.core.naming import renamed, words_of
 from dualrev.compiler.core.program import Gradient, Program
 from dualrev.compiler.core.show import show
 from dualrev.compiler.core.show_lowered import show_lowered
 from dualrev.compiler.core.terms import Function, Node, Symbol, Var
 from dualrev.compiler.core.walks import leaves, variables
-from dualrev.compiler.emission import Emission
-from dualrev.compiler.entries import Entry
+from dualrev.compiler.emission.code import Code, Row, Suite, lines_of, rows_of
+from dualrev.compiler.emission.emission import Emission
+from dualrev.compiler.emission.tidy import tidy
+from dualrev.compiler.entries import directions, jacobians
+from dualrev.compiler.entries.gradients import Entry
 from dualrev.compiler.front import Front
-from dualrev.compiler.naming import renamed, words_of
-from dualrev.compiler.options import kept
-from dualrev.compiler.source import Source
-from dualrev.compiler.tidy import tidy
+from dualrev.compiler.frontend.options import kept
+from dualrev.compiler.frontend.source import Source
 from dualrev.compiler.transforms.units import has_words
 
 __all__ = ["Emitted", "Module", "core_program", "emit", "expanded_function", "shown"]

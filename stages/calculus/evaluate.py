@@ -18,8 +18,8 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from dualrev.overload import function, linearize
-from dualrev.primitives import PRIMITIVES
+from dualrev.eager.overload import function, linearize
+from dualrev.rules.primitives import PRIMITIVES
 from stages import ordered_map
 from stages.calculus import terms as t
 from stages.calculus.arrays import ARRAYS

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from dualrev.primitives import PRIMITIVES
+from dualrev.rules.primitives import PRIMITIVES
 from stages.calculus import terms as t
 from stages.calculus import types as ty
 from stages.calculus.declarations import DataType, Declarations, Synonym

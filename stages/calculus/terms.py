@@ -133,7 +133,7 @@ class Literal(Term):
 
 @dataclass(frozen=True, slots=True)
 class Operation(Term):
-    """op(t1, .., tn): an operation of the project's table (dualrev.primitives), R^n -> R."""
+    """op(t1, .., tn): an operation of the project's table (dualrev.rules.primitives), R^n -> R."""
 
     name: str
     arguments: tuple[Term, ...]

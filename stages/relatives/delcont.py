@@ -23,8 +23,8 @@ from __future__ import annotations
 import numbers
 import operator
 
+from dualrev.eager.overload import DualNumber, Run, overload
 from dualrev.errors import LeakError
-from dualrev.overload import DualNumber, Run, overload
 from dualrev.tree import inputs, outputs
 from stages.relatives.again import running_again
 from stages.relatives.control import reset, shift

@@ -21,8 +21,8 @@ from __future__ import annotations
 import itertools
 import operator
 
+from dualrev.eager.overload import DualNumber, Run, overload
 from dualrev.errors import LeakError
-from dualrev.overload import DualNumber, Run, overload
 from dualrev.tree import outputs
 from stages import ordered_map
 from stages.relatives.again import running_again

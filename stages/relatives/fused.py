@@ -26,8 +26,8 @@ from __future__ import annotations
 
 import functools
 
+from dualrev.eager.overload import DualNumber, alive, contribute
 from dualrev.errors import CustomRuleError, PrimitiveError
-from dualrev.overload import DualNumber, alive, contribute
 from dualrev.tree import flatten, outputs
 from stages.relatives import delta_array
 

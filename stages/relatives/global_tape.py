@@ -25,8 +25,8 @@ from __future__ import annotations
 import itertools
 import threading
 
+from dualrev.eager.overload import DualNumber, Run, overload
 from dualrev.errors import LeakError
-from dualrev.overload import DualNumber, Run, overload
 from dualrev.tree import inputs, outputs
 
 

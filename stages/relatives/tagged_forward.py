@@ -21,8 +21,8 @@ from __future__ import annotations
 import functools
 import operator
 
+from dualrev.eager.overload import DualNumber, Run, overload
 from dualrev.errors import TangentError
-from dualrev.overload import DualNumber, Run, overload
 from dualrev.tree import inputs, outputs
 
 

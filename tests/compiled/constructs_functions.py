@@ -1,4 +1,4 @@
-"""The functions of dualrev.primitives that numba has: as math's on numbers, as numpy's on numbers and on arrays.
+"""The functions of dualrev.rules.primitives that numba has: as math's on numbers, as numpy's on numbers and on arrays.
 
 One function holds many; every row of the result is compared alone. `NOT_IN_NUMBA` names the others.
 """

@@ -18,9 +18,9 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 import dualrev as dr
-from dualrev.compiler.jitted import is_ufunc, registered
-from dualrev.overload import DualNumber
-from dualrev.ruled import Owner
+from dualrev.compiler.frontend.jitted import is_ufunc, registered
+from dualrev.eager.overload import DualNumber
+from dualrev.eager.ruled import Owner
 
 __all__ = ["twin"]
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dualrev.compiler.core import terms, walks
+from dualrev.compiler.core.naming import readable
 from dualrev.compiler.core.terms import Function, Statement, Var
-from dualrev.compiler.naming import readable
 
 __all__ = ["show", "show_expr"]
 

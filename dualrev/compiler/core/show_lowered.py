@@ -10,9 +10,9 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler import syntax
-from dualrev.compiler.core import For, If, Let, Store, While
-from dualrev.compiler.naming import Names, renamed, words_of
+from dualrev.compiler.core import syntax
+from dualrev.compiler.core.lowered import For, If, Let, Store, While
+from dualrev.compiler.core.naming import Names, renamed, words_of
 
 __all__ = ["show_lowered"]
 

@@ -38,7 +38,7 @@ from dataclasses import dataclass, field
 from types import EllipsisType
 from typing import Any, TypeAlias
 
-from dualrev.primitives import Primitive
+from dualrev.rules.primitives import Primitive
 
 __all__ = [
     *[

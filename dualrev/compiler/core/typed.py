@@ -7,10 +7,9 @@ from typing import Any
 
 import numba
 
-from dualrev.compiler import core as old
-from dualrev.compiler.core import terms
+from dualrev.compiler.core import lowered, terms
+from dualrev.compiler.core.syntax import SYMBOLS
 from dualrev.compiler.core.terms import Constant, Expr, Function, Global, Var
-from dualrev.compiler.syntax import SYMBOLS
 
 __all__ = ["typed"]
 
@@ -39,9 +38,9 @@ class _Typing:
         return self.variables[name]
 
     def atom(self, x: Any) -> terms.Atom:
-        if isinstance(x, old.Const):
+        if isinstance(x, lowered.Const):
             return Constant(x.value, numba.typeof(x.value))
-        if isinstance(x, old.Ref):
+        if isinstance(x, lowered.Ref):
             known = x.value is not None and not isinstance(x.value, type)
             return Global(x.name, x.value, x.path, numba.typeof(x.value) if known else None)
         return self.var(x)
@@ -52,7 +51,7 @@ class _Typing:
         return made
 
     def tree(self, x: Any) -> terms.Tree:
-        if not isinstance(x, old.Node):
+        if not isinstance(x, lowered.Node):
             return self.atom(x)
         cls = self.atom(x.cls) if x.cls is not None else None
         assert cls is None or isinstance(cls, Global)
@@ -127,10 +126,10 @@ class _Typing:
         return self.expr(x, base)
 
     def places(self, index: tuple[Any, ...]) -> tuple[Any, ...]:
-        """An index of the old core."""
+        """An index of lowered core."""
 
         def entry(x: Any) -> Any:
-            if isinstance(x, old.Slice):
+            if isinstance(x, lowered.Slice):
                 return terms.Span(*(None if y is None else self.atom(y) for y in (x.lower, x.upper, x.step)))
             return x if x is None or x is Ellipsis else self.atom(x)
 
@@ -143,27 +142,27 @@ class _Typing:
 
     def statement(self, s: Any) -> terms.Statement:
         match s:
-            case old.Let():
+            case lowered.Let():
                 return self.let(s)
-            case old.Store():
+            case lowered.Store():
                 return terms.Store(self.var(s.array), self.places(s.index), self.atom(s.value), s.line, s.op)
-            case old.Call():
+            case lowered.Call():
                 made = getattr(s.function.value, "symbol", None)
                 function = self.atom(s.function) if made is None else made
                 assert isinstance(function, (Global, terms.Symbol))
                 targets = tuple(map(self.var, s.targets))
                 return terms.Call(targets, function, tuple(map(self.tree, s.args)), self.tree(s.result), s.line)
-            case old.If():
+            case lowered.If():
                 return terms.If(self.atom(s.test), self.block(s.then), self.block(s.orelse), s.line)
-            case old.For():
+            case lowered.For():
                 start, stop, step = (self.atom(x) for x in (s.start, s.stop, s.step))
                 body = self.block(s.body)
                 return terms.For(self.var(s.target), start, stop, step, body, self.flags(s), s.line)
-            case old.While():
+            case lowered.While():
                 return terms.While(
                     self.block(s.test_block), self.atom(s.test), self.block(s.body), self.flags(s), s.line
                 )
-            case old.Effect():
+            case lowered.Effect():
                 return terms.Effect(s.text, tuple(map(self.atom, s.args)), s.raises, s.line)
         raise AssertionError(s)
 
@@ -180,7 +179,7 @@ class _Typing:
             case "prim":
                 rule, made = s.info
                 spelling = made.info[0] if made.op == "func" else made.info
-                checked = self.checked and not isinstance(made.info, old.OfElements)
+                checked = self.checked and not isinstance(made.info, lowered.OfElements)
                 return terms.Real(target, rule, str(spelling), tuple(map(self.atom, args)), s.line, checked)
             case "load":
                 return terms.Load(target, self.array(args[0]), self.places(s.info), s.line)

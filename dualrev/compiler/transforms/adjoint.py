@@ -55,7 +55,7 @@ from dualrev.compiler.core.terms import (
 from dualrev.compiler.core.walks import replaced, statements, writes
 from dualrev.compiler.transforms.facts import Facts
 from dualrev.compiler.transforms.writing import ZERO, Writer, partial
-from dualrev.primitives import PRIMITIVES
+from dualrev.rules.primitives import PRIMITIVES
 
 __all__ = ["Adjoint", "shadow_of", "zeros_like"]
 

@@ -30,7 +30,7 @@ from dualrev.compiler.core.terms import (
     Var,
 )
 from dualrev.compiler.core.walks import leaves, renewed, several
-from dualrev.compiler.source import describe
+from dualrev.compiler.frontend.source import describe
 from dualrev.compiler.transforms.adjoint import zeros_like
 from dualrev.compiler.transforms.facts import Facts
 from dualrev.compiler.transforms.units import Unit

@@ -68,7 +68,7 @@ from dualrev.compiler.core.terms import (
 )
 from dualrev.compiler.core.walks import leaves, renewed, replaced
 from dualrev.compiler.transforms.writing import ZERO, Writer, partial
-from dualrev.primitives import PRIMITIVES
+from dualrev.rules.primitives import PRIMITIVES
 
 __all__ = ["Forward", "Ruled", "Tangents"]
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from numba.core import types
 
+from dualrev.compiler.core.syntax import SYMBOLS
 from dualrev.compiler.core.terms import (
     SCALED,
     Atom,
@@ -29,9 +30,8 @@ from dualrev.compiler.core.terms import (
     Statement,
     Var,
 )
-from dualrev.compiler.names import line_of
-from dualrev.compiler.syntax import SYMBOLS
-from dualrev.primitives import FUNCTIONS, PRIMITIVES
+from dualrev.rules.names import line_of
+from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES
 
 __all__ = ["NAMES", "ZERO", "Writer", "partial", "power"]
 

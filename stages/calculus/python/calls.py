@@ -21,7 +21,7 @@ from types import FunctionType
 from typing import Any
 
 from dualrev import math as our_math
-from dualrev.primitives import FUNCTIONS, PRIMITIVES
+from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES
 from stages.calculus import sugar
 from stages.calculus import terms as t
 from stages.calculus.python.expressions import MISSING, Expressions

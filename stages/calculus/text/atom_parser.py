@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dualrev.primitives import PRIMITIVES
+from dualrev.rules.primitives import PRIMITIVES
 from stages.calculus import sugar
 from stages.calculus.discrete import DISCRETE
 from stages.calculus.terms import (
@@ -197,7 +197,7 @@ class AtomParser(TypeParser):
             raise self.failure("the number of an argument")
         index = int(self.advance().text)
         if self.token.text not in PRIMITIVES:
-            raise self.failure("an operation of the table dualrev.primitives")
+            raise self.failure("an operation of the table dualrev.rules.primitives")
         name = self.advance().text
         arguments = self.elsewhere(self.arguments)
         return Partial(name, index, arguments, self.argument())

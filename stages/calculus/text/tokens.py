@@ -15,7 +15,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dualrev.primitives import PRIMITIVES
+from dualrev.rules.primitives import PRIMITIVES
 from stages.calculus.errors import Unreadable
 
 __all__ = ["CALLS", "INFIX", "KEYWORDS", "PRECEDENCE", "RESERVED", "SPELLINGS", "Cursor", "Token", "width"]
@@ -36,7 +36,7 @@ SPELLINGS = {
     "++": "⊕",
 }
 
-#: The operations of dualrev.primitives that are written between their arguments.
+#: The operations of dualrev.rules.primitives that are written between their arguments.
 INFIX = {"+": "add", "-": "sub", "*": "mul", "/": "div", "**": "pow"}
 
 COMPARISON, SUM, PRODUCT, PREFIX, POWER, COMPOSE, APPLY, ATOM = range(1, 9)

@@ -10,8 +10,8 @@ r"""The primitives and their transforms: the top-level environment (section 4).
     ↼J^-1 = \(J x) ((J (J^-1 x)), (\↽y ([], (J ↽y))))
     ↼CAR = \(J (a, b)) ((J a), (\↽y ([], (↽y, (0 b)))))                          CDR likewise; #t and #f are these two
 
-D u, D1 b and D2 b are VLAD expressions: the partial derivatives in dualrev.primitives, the project's only list of them,
-are Python text, which is read as VLAD. Numbers follow IEEE, as there: (/ 1 0) is inf, (log -1) is nan.
+D u, D1 b and D2 b are VLAD expressions: the partial derivatives in dualrev.rules.primitives, the project's only list of
+them, are Python text, which is read as VLAD. Numbers follow IEEE, as there: (/ 1 0) is inf, (log -1) is nan.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.overload import EDGE, DualNumber, contribute, value
-from dualrev.overload import function as on_numbers
-from dualrev.primitives import FUNCTIONS, PRIMITIVES
-from dualrev.primitives import Primitive as Line
+from dualrev.eager.overload import EDGE, DualNumber, contribute, value
+from dualrev.eager.overload import function as on_numbers
+from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES
+from dualrev.rules.primitives import Primitive as Line
 from stages.relatives.vlad.anf import normal
 from stages.relatives.vlad.syntax import expand, function, pattern_of, read
 from stages.relatives.vlad.terms import Abs, VladError, is_number

@@ -28,10 +28,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dualrev.overload import DualNumber, Run, alive, apply
-from dualrev.overload import function as on_numbers
-from dualrev.primitives import PRIMITIVES
-from dualrev.primitives import Primitive as Line
+from dualrev.eager.overload import DualNumber, Run, alive, apply
+from dualrev.eager.overload import function as on_numbers
+from dualrev.rules.primitives import PRIMITIVES
+from dualrev.rules.primitives import Primitive as Line
 from dualrev.tree import Structure, inputs, outputs
 from stages.relatives.vlad.evaluate import call
 from stages.relatives.vlad.primitives import SYMBOLS, closure, given

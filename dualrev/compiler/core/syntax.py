@@ -1,0 +1,211 @@
+"""Core -> Python syntax: one expression per operation. Precedence and parentheses are left to `ast.unparse`."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from dualrev.compiler.core.lowered import Const, Effect, Let, Ref, Slice
+
+__all__ = [
+    *["atom", "binary", "call", "effect", "expression", "flattened", "name", "number", "subscript", "substitute"],
+    "text",
+    "SYMBOLS",
+]
+
+Sub = Callable[[Any], ast.expr]
+
+#: Python's operators as they are written.
+SYMBOLS: dict[type, str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.Pow: "**",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+    ast.MatMult: "@",
+    ast.USub: "-",
+    ast.UAdd: "+",
+    ast.Invert: "~",
+    ast.Not: "not",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Is: "is",
+    ast.IsNot: "is not",
+    ast.And: "and",
+    ast.Or: "or",
+}
+
+
+def name(text: str) -> ast.expr:
+    """A name, or a dotted one, or any expression."""
+    if text.isidentifier():
+        return ast.Name(text)
+    return ast.parse(text, mode="eval").body
+
+
+def number(x: Any) -> ast.expr:
+    """A constant; infinities and NaN have names, negative numbers a sign."""
+    if isinstance(x, float) and not math.isfinite(x):
+        return name("math.nan" if x != x else "math.inf" if x > 0 else "-math.inf")
+    if type(x) in (int, float) and math.copysign(1.0, x) < 0.0:
+        return ast.UnaryOp(ast.USub(), ast.Constant(-x))
+    return ast.Constant(x)
+
+
+def atom(x: Any) -> ast.expr:
+    """An atom as it is called in the source."""
+    if isinstance(x, Const):
+        return number(x.value)
+    return name(x.name if isinstance(x, Ref) else x)
+
+
+def call(function: str | ast.expr, *args: ast.expr, **keywords: ast.expr) -> ast.Call:
+    """function(*args, **keywords)."""
+    f = name(function) if isinstance(function, str) else function
+    return ast.Call(f, list(args), [ast.keyword(k, v) for k, v in keywords.items()])
+
+
+def binary(symbol: str, a: ast.expr, b: ast.expr) -> ast.expr:
+    """A symbol b."""
+    made = ast.parse(f"a {symbol} b", mode="eval").body
+    assert isinstance(made, ast.BinOp)
+    return ast.BinOp(a, made.op, b)
+
+
+def index(entries: tuple[Any, ...], sub: Sub) -> ast.expr:
+    """What stands between the brackets."""
+    parts: list[ast.expr] = []
+    for entry in entries:
+        if isinstance(entry, Slice):
+            lower, upper, step = (None if x is None else sub(x) for x in (entry.lower, entry.upper, entry.step))
+            parts.append(ast.Slice(lower, upper, step))
+        elif entry is Ellipsis or entry is None:
+            parts.append(ast.Constant(entry))
+        else:
+            parts.append(sub(entry))
+    return parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load())
+
+
+def subscript(base: ast.expr, entries: tuple[Any, ...], sub: Sub) -> ast.expr:
+    """base[entries]."""
+    return ast.Subscript(base, index(entries, sub), ast.Load())
+
+
+class _Replace(ast.NodeTransformer):
+    def __init__(self, sub: Callable[[str], ast.expr | None]) -> None:
+        self.sub = sub
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        found = self.sub(node.id)
+        return node if found is None else found
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        if isinstance(node.value, ast.Name) and node.value.id in ("math", "np", "runtime"):
+            return node
+        node.value = self.visit(node.value)
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        node.func = self.visit(node.func) if isinstance(node.func, ast.Attribute) else node.func
+        node.args = [self.visit(x) for x in node.args]
+        for k in node.keywords:
+            k.value = self.visit(k.value)
+        return node
+
+
+def substitute(tree: ast.expr, sub: Callable[[str], ast.expr | None]) -> ast.expr:
+    """A copy of an expression with other expressions for its variables."""
+    copied = ast.parse(ast.unparse(tree), mode="eval").body
+    made = _Replace(sub).visit(copied)
+    assert isinstance(made, ast.expr)
+    return made
+
+
+def expression(s: Let, sub: Sub) -> ast.expr:
+    """The right-hand side of a Let; `sub` gives the expression for an atom."""
+    args = s.args
+    if s.op == "copy":
+        return sub(args[0])
+    if s.op == "scaled":
+        factor, t = map(sub, args)
+        return ast.IfExp(ast.Compare(t, [ast.NotEq()], [ast.Constant(0.0)]), binary("*", factor, t), ast.Constant(0.0))
+    if s.op == "plain":
+        inside = set(args)
+        return substitute(s.info, lambda x: sub(x) if x in inside else None)
+    if s.op == "binop":
+        return binary(s.info, sub(args[0]), sub(args[1]))
+    if s.op == "unary":
+        op = {"-": ast.USub(), "+": ast.UAdd(), "~": ast.Invert()}[s.info]
+        return ast.UnaryOp(op, sub(args[0]))
+    if s.op == "func":
+        function, keywords = s.info
+        return _call(name(function), [sub(x) for x in args], keywords)
+    if s.op == "method":
+        method, keywords = s.info
+        f = ast.Attribute(sub(args[0]), method, ast.Load())
+        return _call(f, [sub(x) for x in args[1:]], keywords)
+    if s.op in ("getitem", "load", "view"):
+        return subscript(sub(args[0]), s.info, sub)
+    if s.op == "attr":
+        return ast.Attribute(sub(args[0]), s.info, ast.Load())
+    if s.op == "tuple":
+        items = [sub(x) for x in args]
+        return ast.Tuple(items, ast.Load()) if s.info is None else call(s.info.name, *items)
+    if s.op in ("call", "ufunc"):
+        return call(s.info.name, *(sub(x) for x in args))
+    if s.op == "list":
+        return ast.List([sub(x) for x in args] if s.info else [], ast.Load())
+    if s.op == "literal":
+        count = sum(1 for _ in flattened(s.info))
+        keywords = () if len(args) == count else ("dtype",)
+        return _call(name("np.array"), [nested(s.info, lambda k: sub(args[k])), *map(sub, args[count:])], keywords)
+    if s.op == "star":
+        made = [
+            ast.Starred(sub(x), ast.Load()) if star else sub(x) for x, star in zip(args, s.info.stars, strict=False)
+        ]
+        made += [sub(x) for x in args[len(made) :]]
+        callee = s.info.callee if isinstance(s.info.callee, str) else s.info.callee.name
+        return _call(name(callee), made, s.info.keywords)
+    raise AssertionError(s.op)
+
+
+def nested(places: Any, sub: Callable[[int], ast.expr]) -> ast.expr:
+    """A list of lists."""
+    return ast.List([nested(x, sub) for x in places], ast.Load()) if isinstance(places, list) else sub(places)
+
+
+def flattened(places: Any) -> Iterator[int]:
+    """The numbers in a list of lists."""
+    for x in places:
+        if isinstance(x, list):
+            yield from flattened(x)
+        else:
+            yield x
+
+
+def _call(f: ast.expr, args: list[ast.expr], keywords: tuple[str, ...]) -> ast.expr:
+    first = len(args) - len(keywords)
+    return ast.Call(f, args[:first], [ast.keyword(k, v) for k, v in zip(keywords, args[first:], strict=True)])
+
+
+def effect(s: Effect, sub: Sub) -> str:
+    """The text of a raise or a print."""
+    return s.text.format(*(text(sub(x)) for x in s.args))
+
+
+def text(tree: ast.expr) -> str:
+    """The expression as text."""
+    return ast.unparse(tree)

@@ -1,0 +1,1 @@
+"""Calls of numba functions with derivatives of their own, in both modes."""

@@ -1,0 +1,1 @@
+"""From core to text that numba compiles."""

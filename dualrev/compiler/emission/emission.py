@@ -1,0 +1,380 @@
+"""Core -> the statements of Python text, which numba compiles.
+
+A variable gets one name per function (naming.py chooses what is printed). Intermediate values are statements of their
+own here; tidy.py puts them where they are read.
+
+A number takes one word of the tape. Ints go there bit by bit, and the bools of one push share words.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.analyses.memory import is_real
+from dualrev.compiler.core import syntax, terms, walks
+from dualrev.compiler.core.naming import Names
+from dualrev.compiler.core.terms import SCALED, Block, Constant, Expr, Global, Symbol, Var
+from dualrev.compiler.emission.code import Assign, Code, Pop, Push, Suite
+
+__all__ = ["Emission"]
+
+_OPERATORS = {"+", "-", "*", "/", "//", "%", "**", "&", "|", "^", "<<", ">>", "@"}
+_UNARY = {"-": ast.USub(), "+": ast.UAdd(), "~": ast.Invert(), "not": ast.Not()}
+_FLAGS = 32  # how many bools share a word
+
+#: The expression for a value from the word that it has become.
+_FromWord = Callable[[ast.expr], ast.expr]
+
+
+class Emission:
+    """The text of a function, or of several blocks of one.
+
+    `refer` tells the name of a function that a transformation has made. `own_tape` says that the function's own words
+    are on the tape, so that it has `words` and `top`.
+    """
+
+    def __init__(self, names: Names, refer: Callable[[Symbol], str], checked: bool, own_tape: bool = False) -> None:
+        self.names, self.refer, self.checked, self.own_tape = names, refer, checked, own_tape
+        self._text: dict[Var, str] = {}
+        self._taken: set[str] = set()
+
+    # Names
+
+    def introduce(self, some: Iterable[Var]) -> None:
+        """Name variables that are the user's: they keep their names if they come first."""
+        for x in some:
+            if x.of is None and x.name != "_" and "{" not in x.name:
+                self.var(x)
+
+    def var(self, x: Var) -> str:
+        """The name of a variable."""
+        if x not in self._text:
+            self._text[x] = made = self._name(x)
+            self._taken.add(made)
+        return self._text[x]
+
+    def call_it(self, x: Var, name: str) -> None:
+        """Let a variable have this name."""
+        self._text[x] = name
+        self._taken.add(name)
+
+    def _name(self, x: Var) -> str:
+        if x.name == "_":
+            return self.names.temporary()
+        if x.of is not None:
+            of = self.var(x.of)
+            return self.names.fresh(x.name, of, self.names.is_temporary(of))
+        if "{" in x.name:
+            return self.names.fresh(x.name, temporary=x.name.startswith("_d"))
+        return x.name if x.name not in self._taken else self.names.fresh("{}", x.name)
+
+    # Expressions
+
+    def atom(self, x: Any) -> ast.expr:
+        """The syntax of an atom."""
+        if isinstance(x, Var):
+            return ast.Name(self.var(x))
+        if isinstance(x, Global):
+            return syntax.name(x.name)
+        return syntax.number(x.value)
+
+    def tree(self, x: terms.Tree) -> ast.expr:
+        """The syntax of a tree of atoms."""
+        if not isinstance(x, terms.Node):
+            return self.atom(x)
+        parts = [self.tree(part) for part in x.parts]
+        return ast.Tuple(parts, ast.Load()) if x.cls is None else syntax.call(x.cls.name, *parts)
+
+    def returned(self, x: terms.Tree) -> str:
+        """The text of what is returned: several values without parentheses."""
+        if not isinstance(x, terms.Node) or x.cls is not None:
+            return syntax.text(self.tree(x))
+        return ", ".join(syntax.text(self.tree(part)) for part in x.parts) + "," * (len(x.parts) == 1)
+
+    def target(self, x: terms.Tree) -> str:
+        """The text of a target; what is no variable is thrown away."""
+        if isinstance(x, terms.Node):
+            return "(" + "".join(f"{self.target(part)}, " for part in x.parts).strip() + ")"
+        return self.var(x) if isinstance(x, Var) else "_"
+
+    def parts(self, name: str, tree: terms.Node) -> list[Any]:
+        """The statements that take the argument of this name apart."""
+        code: list[Any] = []
+        for k, x in enumerate(tree.parts):
+            if isinstance(x, terms.Node):
+                inner = self.names.fresh(f"{{}}_{k}", name)
+                code += [Code(f"{inner} = {name}[{k}]", 0), *self.parts(inner, x)]
+            else:
+                code.append(Code(f"{self.target(x)} = {name}[{k}]", 0))
+        return code
+
+    def expr(self, e: Expr) -> ast.expr:
+        """The syntax of an expression."""
+        match e:
+            case terms.Operator(symbol, (x,)):
+                return ast.UnaryOp(_UNARY[symbol], self.expr(x))
+            case terms.Operator(symbol, (x, y)):
+                return syntax.binary(symbol, self.expr(x), self.expr(y))
+            case terms.Comparison(symbols, args):
+                made = ast.parse("x " + " x ".join(symbols) + " x", mode="eval").body
+                assert isinstance(made, ast.Compare)
+                first, *rest = map(self.expr, args)
+                return ast.Compare(first, made.ops, rest)
+            case terms.Logical(symbol, args):
+                return ast.BoolOp(ast.And() if symbol == "and" else ast.Or(), [self.expr(x) for x in args])
+            case terms.Choice(test, then, orelse):
+                return ast.IfExp(self.expr(test), self.expr(then), self.expr(orelse))
+            case terms.Applied(function, args, keywords):
+                name = function if isinstance(function, str) else function.name
+                return self._call(syntax.name(name), args, keywords)
+            case terms.Method(of, name, args, keywords):
+                return self._call(ast.Attribute(self.expr(of), name, ast.Load()), args, keywords)
+            case terms.Field(of, name):
+                return ast.Attribute(self.expr(of), name, ast.Load())
+            case terms.Item(of, index):
+                return self.element(self.expr(of), index)
+            case terms.Pack(args, listed):
+                parts = [self.expr(x) for x in args]
+                return ast.List(parts, ast.Load()) if listed else ast.Tuple(parts, ast.Load())
+        return self.atom(e)
+
+    def _call(self, f: ast.expr, args: Any, keywords: Any) -> ast.expr:
+        return ast.Call(f, [self.expr(x) for x in args], [ast.keyword(k, self.expr(x)) for k, x in keywords])
+
+    def element(self, base: ast.expr, index: tuple[Any, ...]) -> ast.expr:
+        """base[index]."""
+        parts = [self._entry(i) for i in index]
+        place = parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load())
+        return ast.Subscript(base, place, ast.Load())
+
+    def _entry(self, i: Any) -> ast.expr:
+        if isinstance(i, terms.Span):
+            return ast.Slice(*(None if x is None else self.expr(x) for x in (i.lower, i.upper, i.step)))
+        return ast.Constant(i) if i is None or i is Ellipsis else self.expr(i)
+
+    def _real(self, s: terms.Real) -> ast.expr:
+        args = [self.atom(x) for x in s.args]
+        if s.rule is SCALED:
+            factor, t = args
+            test = ast.Compare(t, [ast.NotEq()], [ast.Constant(0.0)])
+            return ast.IfExp(test, syntax.binary("*", factor, t), ast.Constant(0.0))
+        if s.spelling not in _OPERATORS:
+            return syntax.call(s.spelling, *args)
+        if len(args) == 1:
+            return ast.UnaryOp(_UNARY[s.spelling], args[0])
+        made = syntax.binary(s.spelling, *args)
+        return _Checked(powers=not is_real(s.args[1])).visit(made) if s.checked else made
+
+    def _checked(self, e: Expr, repeated: bool = False) -> ast.expr:
+        """An expression whose divisions by zero raise, if they do in the function."""
+        made = self.expr(e)
+        return _Checked(powers=True).visit(made) if self.checked and not repeated else made
+
+    # Statements
+
+    def block(self, body: Block) -> list[Any]:
+        """The code of a block."""
+        code: list[Any] = []
+        k = 0
+        while k < len(body):
+            s, after = body[k], body[k + 1] if k + 1 < len(body) else None
+            match s, after:
+                case terms.Pop((x,)), terms.Store(op="=") if after.value is x:
+                    place = self.element(self.atom(after.array), after.index)
+                    code.append(Pop([(place, _from_word(x.type))], s.line))
+                    k += 1
+                case _, terms.Hold(target, source, slot) if walks.writes(s) == (source,) and source.name == "_":
+                    (made,) = self._statement(s)
+                    made.target, made.value = ast.Name(self.var(target)), _held(slot, made.value)
+                    code.append(made)
+                    k += 1
+                case _:
+                    code += self._statement(s)
+            k += 1
+        return code
+
+    def _statement(self, s: terms.Statement) -> list[Any]:
+        match s:
+            case terms.Copy():
+                return [self._assign(s.target, self.atom(s.source), s.line)]
+            case terms.Discrete() | terms.View():
+                return [self._assign(s.target, self._checked(s.value, s.repeated), s.line)]
+            case terms.Make():
+                return [self._assign(s.target, self._checked(s.value), s.line)]
+            case terms.Real():
+                return [self._assign(s.target, self._real(s), s.line)]
+            case terms.Load():
+                return [self._assign(s.target, self.element(self.atom(s.array), s.index), s.line)]
+            case terms.Whole():
+                return [self._assign(s.target, syntax.call(s.function, *map(self.atom, s.args)), s.line)]
+            case terms.Store():
+                return [Assign(self.element(self.atom(s.array), s.index), self.atom(s.value), s.line, s.op)]
+            case terms.Call():
+                return self._calling(s)
+            case terms.If():
+                then, orelse = self.block(s.then), self.block(s.orelse)
+                return [_if(self.atom(s.test), then, orelse, s.line)] if then or orelse else []
+            case terms.For() | terms.While():
+                return [self._loop(s)]
+            case terms.Effect():
+                return [Code(s.text.format(*(syntax.text(self.atom(x)) for x in s.args)), s.line)]
+            case terms.Accumulate():
+                call = syntax.call(s.function, self.atom(s.array), *map(self.atom, s.args))
+                return [Code(syntax.text(call), s.line)]
+        return self._memory(s)
+
+    def _assign(self, x: Var, value: ast.expr, line: int) -> Assign:
+        return Assign(ast.Name(self.var(x)), value, line)
+
+    def _calling(self, s: terms.Call) -> list[Any]:
+        name = self.refer(s.function) if isinstance(s.function, Symbol) else s.function.name
+        args = [self.tree(x) for x in s.args] + [ast.Name("tape")] * s.tape
+        call = syntax.call(name, *args)
+        flat = isinstance(s.result, terms.Node) and s.result.cls is None and len(s.result.parts) > 1
+        if not s.targets:
+            code: Any = Code(syntax.text(call), s.line)
+        elif flat and all(isinstance(x, Var) for x in s.result.parts):  # type: ignore[union-attr]
+            code = Assign(ast.Name(", ".join(map(self.var, s.targets))), call, s.line)
+        else:
+            code = Assign(ast.Name(self.target(s.result)), call, s.line)
+        if not (s.tape and self.own_tape):
+            return [code]
+        after = [Code("words = runtime.words(tape)", s.line), Code("top = tape[1]", s.line)]
+        return [Code("tape[1] = top", s.line), code, *after]
+
+    def _loop(self, s: terms.For | terms.While) -> Suite:
+        body: list[Any] = []
+        if isinstance(s, terms.For):
+            header = f"for {self.var(s.target)} in range({self._bounds(s.start, s.stop, s.step)}):"
+        else:
+            header = "while True:"
+            body += self.block(s.before)
+            if s.test != Constant(True):
+                body.append(Suite(f"if not {syntax.text(self.atom(s.test))}:", [Code("break", s.line)], s.line))
+        body += self.block(s.body)
+        body += [Suite(f"if {self.var(x)}:", [Code("break", s.line)], s.line) for x in s.exits]
+        return Suite(header, body, s.line, loop=True)
+
+    def _bounds(self, start: Any, stop: Any, step: Any) -> str:
+        """The arguments of range, as short as they can be."""
+        texts = [syntax.text(self.atom(x)) for x in (start, stop, step)]
+        if step == Constant(1):
+            texts = texts[1:2] if start == Constant(0) else texts[:2]
+        return ", ".join(texts)
+
+    # The tape
+
+    def _memory(self, s: terms.Statement) -> list[Any]:
+        tape = ast.Name("tape")
+        match s:
+            case terms.Push():
+                return [Push(self._words(s.values), s.line, s.room)]
+            case terms.Pop():
+                return self._pop(s)
+            case terms.Keep():
+                return [Code(f"runtime.keep(tape, {self.var(s.array)})", s.line)]
+            case terms.Kept():
+                kind = s.target.type
+                described = map(ast.Constant, (str(kind.dtype), kind.ndim, kind.layout))
+                return [self._assign(s.target, syntax.call("runtime.kept", tape, *described), s.line)]
+            case terms.Hold():
+                return [self._assign(s.target, _held(s.slot, self.atom(s.source)), s.line)]
+            case terms.Reserve():
+                each = ast.Constant(sum(len(self._words(values)) for values in s.pushes))
+                need = syntax.text(syntax.call("runtime.room", ast.Name("top"), each, self._rounds(s)))
+                grow = Code(f"words = runtime.grow(tape, {need})", s.line)
+                return [Suite(f"if {need} > words.size:", [grow], s.line)]
+        raise AssertionError(s)
+
+    def _rounds(self, s: terms.Reserve) -> ast.expr:
+        """How many iterations a loop may have; what is negative is none."""
+        if s.start == Constant(0) and s.step == Constant(1):
+            return self.atom(s.stop)
+        return syntax.call("runtime.rounds", *map(self.atom, (s.start, s.stop, s.step)))
+
+    def _words(self, values: tuple[Any, ...]) -> list[ast.expr]:
+        """What stands on the tape for values: a word for each number, and one for some bools together."""
+        words: list[ast.expr] = []
+        for x in values:
+            if isinstance(x.type, types.Integer):
+                words.append(syntax.call("runtime.bits", self.atom(x)))
+            elif not isinstance(x.type, types.Boolean):
+                words.append(self.atom(x))
+        for some in _flags(values):
+            total = self.atom(some[0])
+            for k, x in enumerate(some[1:], 1):
+                total = syntax.binary("+", total, syntax.binary("*", ast.Constant(2**k), self.atom(x)))
+            words.append(total)
+        return words
+
+    def _pop(self, s: terms.Pop) -> list[Any]:
+        targets: list[tuple[ast.expr, _FromWord]] = [
+            (self.atom(x), _from_word(x.type)) for x in s.targets if not isinstance(x.type, types.Boolean)
+        ]
+        bits: list[Any] = []
+        for some in _flags(s.targets):
+            if len(some) == 1:
+                targets.append((self.atom(some[0]), _from_word(some[0].type)))
+                continue
+            name = ast.Name(self.names.fresh("_flags{k}"))
+            targets.append((name, lambda word: syntax.call("int", word)))
+            for k, x in enumerate(some):
+                bit = ast.BinOp(name, ast.BitAnd(), ast.Constant(2**k))
+                bits.append(self._assign(x, ast.Compare(bit, [ast.NotEq()], [ast.Constant(0)]), s.line))
+        return [Pop(targets, s.line), *bits]
+
+
+def _held(slot: int, value: ast.expr) -> ast.expr:
+    """An array that the tape holds."""
+    return syntax.call("runtime.hold", ast.Name("tape"), ast.Constant(slot), value)
+
+
+def _flags(values: tuple[Any, ...]) -> list[list[Any]]:
+    """The bools among values, by the word that they share."""
+    found = [x for x in values if isinstance(x.type, types.Boolean)]
+    return [found[k : k + _FLAGS] for k in range(0, len(found), _FLAGS)]
+
+
+def _from_word(kind: Any) -> _FromWord:
+    if isinstance(kind, types.Boolean):
+        return lambda word: ast.Compare(word, [ast.NotEq()], [ast.Constant(0.0)])
+    if isinstance(kind, types.Integer):
+        whole: _FromWord = lambda word: syntax.call("runtime.whole", word)  # noqa: E731
+        return whole if kind == types.int64 else lambda word: syntax.call(f"np.{kind}", whole(word))
+    if kind == types.float32:
+        return lambda word: syntax.call("np.float32", word)
+    return lambda word: word
+
+
+def _if(test: ast.expr, then: list[Any], orelse: list[Any], line: int) -> Suite:
+    """An if; without a then-branch, the test is negated."""
+    if not then:
+        return Suite(f"if {syntax.text(ast.UnaryOp(ast.Not(), test))}:", orelse, line)
+    return Suite(f"if {syntax.text(test)}:", then, line, orelse)
+
+
+class _Checked(ast.NodeTransformer):
+    """Divisions that raise ZeroDivisionError, as the function does; emitted code itself follows IEEE.
+
+    `powers` says that exponents may be whole numbers: with these, 0 has no negative powers.
+    """
+
+    _NAMES = {ast.Div: "divide", ast.FloorDiv: "floor_divide", ast.Mod: "remainder", ast.Pow: "power"}  # noqa: RUF012
+
+    def __init__(self, powers: bool) -> None:
+        self.powers = powers
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        left, right = self.visit(node.left), self.visit(node.right)
+        name = self._NAMES.get(type(node.op))
+        if isinstance(node.op, ast.Pow):
+            safe = not self.powers or isinstance(right, ast.Constant)  # a negative constant is no Constant: -(1)
+        else:
+            safe = isinstance(right, ast.Constant) and bool(right.value)
+        if name is None or safe:
+            return ast.BinOp(left, node.op, right)
+        return syntax.call(f"runtime.{name}", left, right)

@@ -1,0 +1,1 @@
+"""The functions that are called for derivatives: what stands around the sweeps."""

@@ -1,0 +1,274 @@
+"""The functions that are called for Jacobians: by columns, or by rows, whichever is fewer.
+
+    jacfwd_f(x, y)      the tangents in the directions of all unit vectors, several at a time (transforms/lanes.py)
+    jacrev_f(x, y)      the cotangents of all unit vectors
+    jacobian_f(x, y)    the one or the other: where types do not tell, both are there, and the call counts
+
+What is called has the matrices, one for each leaf of the result and each of the arguments. What fills them is called by
+it, since an error must not lose them: see runtime/tape.py.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+from numba.core import types
+
+from dualrev.compiler.analyses.memory import type_of
+from dualrev.compiler.core import syntax, walks
+from dualrev.compiler.core.terms import Constant, Node
+from dualrev.compiler.core.walks import leaves
+from dualrev.compiler.emission.code import Code, Suite
+from dualrev.compiler.entries.directions import Chosen, Leaf, is_single
+from dualrev.compiler.entries.gradients import Entry
+from dualrev.compiler.entries.plain import Plain, rebuilt
+from dualrev.compiler.transforms.lanes import Lanes
+from dualrev.errors import OutputError
+
+if TYPE_CHECKING:
+    from dualrev.compiler.pipeline import Emitted, Module
+
+__all__ = ["TRANSFORMS", "root"]
+
+TRANSFORMS = ("jacfwd", "jacrev", "jacobian")
+WIDTH = 4  # so many directions at a time
+
+
+def root(module: Module, transform: str, argnums: Any, primals: tuple[Any, ...]) -> Emitted:
+    """The module for one of the transforms."""
+    return _Jacobian(module, argnums, primals).emitted(transform)
+
+
+class _Jacobian(Chosen):
+    def emitted(self, transform: str) -> Emitted:
+        """Write the function that is called."""
+        self.transform = transform
+        self.found: list[Leaf] = []
+        self.plain, fresh = Plain(self.module, self.f), self.module.names.fresh
+        self.result = self.outputs(self.plain.result, ())
+        if not self.found:
+            raise OutputError.of(str(type_of(self.f.result)))
+        inputs = [x for p in self.plain.parameters for x in leaves(p) if self.plain.is_array(x)]
+        self.kept = {x: fresh("{}_given", x) for x in inputs if self.plain.is_written(x)}
+        blocks = range(len(self.found))
+        self.blocks = {(j, x): fresh("block_{k}") for j in blocks for x in self.moving}
+        body: list[Any] = self.plain.take_apart(self.names, self.plain.parameters)
+        body += self.plain.check_arrays(self.plain.parameters)
+        body.append(Code("tape = runtime.new_tape(0)", 0))
+        body += [Code(f"{copy} = runtime.attempt(tape, runtime.copy, {x})", 0) for x, copy in self.kept.items()]
+        self.likes = [""] * len(self.found)
+        if any(leaf.is_array for leaf in self.found):
+            value = fresh("value")
+            body.append(Code(f"{value} = runtime.attempt(tape, {self.value()}, {', '.join(self.names)})", 0))
+            self.likes = [value + _path(leaf) for leaf in self.found]
+        body += self.allocated()
+        body += self.filled()
+        body += self.shaped()
+        doc = f"The Jacobian of {self.called} with respect to argument {self.argnums}."
+        return self.finish(transform, list(self.names), doc, body)
+
+    def outputs(self, x: Any, path: tuple[int, ...]) -> Any:
+        """The structure of the result, with numbers for its leaves, which are found on the way."""
+        if isinstance(x, Node):
+            return Node(tuple(self.outputs(part, (*path, k)) for k, part in enumerate(x.parts)), x.cls)
+        is_float = isinstance(x, Constant) and isinstance(x.value, float)
+        if not (is_float or self.plain.moves(x)):
+            return Constant(None)
+        self.found.append(Leaf(path, types.float64 if is_float else self.plain.types[x], ""))
+        return len(self.found) - 1
+
+    def value(self) -> str:
+        """Write the function itself, and tell its name: it says which shapes the results have."""
+        plain, name = self.plain, self.module.names.fresh(f"value_{self.called}")
+        body = [*plain.take_apart(self.names, plain.parameters), *plain.body()]
+        self.function(name, self.names, f"{self.called} itself.", body)
+        return name
+
+    # The matrices
+
+    def allocated(self) -> list[Any]:
+        """Room for them."""
+        body: list[Any] = []
+        for (j, x), block in self.blocks.items():
+            rows = f"{self.likes[j]}.size" if self.found[j].is_array else "1"
+            columns = f"{x}.size" if self.is_array(x) else "1"
+            body.append(Code(f"{block} = runtime.attempt(tape, runtime.block, {rows}, {columns})", 0))
+        return body
+
+    def shaped(self) -> list[Any]:
+        """What is returned."""
+        shaped, fresh = {}, self.module.names.fresh
+        body: list[Any] = []
+        for (j, x), block in self.blocks.items():
+            like = [self.likes[j]] if self.found[j].is_array else []
+            like += [x] if self.is_array(x) else []
+            what = f"runtime.shaped_{len(like)}{'_single' if is_single(self.whole.types[x]) else ''}"
+            shaped[j, x] = fresh("part_{k}")
+            body.append(Code(f"{shaped[j, x]} = runtime.attempt(tape, {', '.join([what, block, *like])})", 0))
+        text = syntax.text(rebuilt(self.result, lambda j: self.inner(j, shaped)))
+        returned = fresh("returned")
+        body += [Code(f"{returned} = runtime.unless_failed(tape, {text})", 0), Code("runtime.close(tape)", 0)]
+        return [*body, Code(f"return {returned}", 0)]
+
+    def filled(self) -> list[Any]:
+        """The calls of what fills them."""
+        if self.transform != "jacobian":
+            return self.by_rows() if self.transform == "jacrev" else self.by_columns()
+        rows = [f"{like}.size" for like, leaf in zip(self.likes, self.found, strict=True) if leaf.is_array]
+        columns = [f"{x}.size" for x in self.moving if self.is_array(x)]
+        more = len(self.found) - len(rows), len(self.moving) - len(columns)
+        if rows and columns:
+            few = " <= ".join(_sum(x, n) for x, n in zip((rows, columns), more, strict=True))
+            return [Suite(f"if {few}:", self.by_rows(), 0, self.by_columns())]
+        if rows or columns:
+            return self.by_columns() if rows else self.by_rows()
+        return self.by_rows() if more[0] <= more[1] else self.by_columns()
+
+    # By columns
+
+    def by_columns(self) -> list[Any]:
+        """Fill the matrices in forward mode."""
+        arrays = [x for x in self.moving if self.is_array(x)]
+        self.lanes(WIDTH if arrays else min(WIDTH, len(self.moving)))
+        body = [Code(f"{t} = runtime.attempt(tape, runtime.zeros_like, {x})", 0) for x in arrays for t in self.lane[x]]
+        given = [*self.names, *(t for x in arrays for t in self.lane[x]), *self.blocks.values(), *self.kept.values()]
+        filling = self.filling(self.slope(), given)
+        return [*body, Code(f"runtime.attempt(tape, {filling}, {', '.join(given)})", 0)]
+
+    def lanes(self, width: int) -> None:
+        """Forward mode in so many directions at a time, if that can be done."""
+        module = self.module
+        tangents = [x for p in self.core.parameters[len(self.names) :] for x in walks.leaves(p)]
+        lanes = Lanes(module.program, module.front.memory, width)
+        made = lanes.function(self.core, tangents) if width > 1 else None
+        if made is None:
+            width = 1
+        else:
+            self.take(made)
+        self.width = width
+        some = [self.tangents[k : k + width] for k in range(0, len(self.tangents), width)]
+        self.lane = dict(zip(self.ordered, some, strict=True))
+
+    def filling(self, function: str, given: list[str]) -> str:
+        """Write what fills the matrices column by column."""
+        module = self.module
+        body: list[Any] = self.whole.take_apart(self.names, self.parameters)
+        body += [Code(f"{t} = 0.0", 0) for x in self.moving if not self.is_array(x) for t in self.lane[x]]
+        scalars = [x for x in self.moving if not self.is_array(x)]
+        for x in self.moving:
+            if self.is_array(x):
+                k = module.names.fresh("k")
+                places = [(x, k if lane == 0 else f"{k} + {lane}") for lane in range(self.width)]
+                header = f"for {k} in range(0, {x}.size, {self.width}):"
+                body.append(Suite(header, self.some_columns(function, places), 0, loop=True))
+        for n in range(0, len(scalars), self.width):
+            body += self.some_columns(function, [(x, "0") for x in scalars[n : n + self.width]])
+        name = module.names.fresh(f"columns_{self.called}")
+        doc = f"{self.called} in the directions of the unit vectors, a column for each."
+        self.function(name, given, doc, [*body, Code("return", 0)])
+        return name
+
+    def some_columns(self, function: str, places: list[tuple[str, str]]) -> list[Any]:
+        """The columns for these unit vectors, in a lane each; those behind the end of an array are none."""
+        every = [t for x in self.moving if self.is_array(x) for t in self.lane[x]]
+        lines: list[Any] = [Code(f"{t}[...] = 0.0", 0) for t in every if self.kept]  # they may have been written
+        lines += self.each(places, lambda x, k, lane: [Code(f"{self.place(x, k, lane)} = 1.0", 0)])
+        lines += [Code(f"{y}[...] = {copy}", 0) for y, copy in self.kept.items()]
+        made = self.module.names.fresh("made")
+        directions = ", ".join([*self.names, *(t for x in self.ordered for t in self.lane[x])])
+        lines.append(Code(f"{made} = {function}({directions})", 0))
+
+        def column(x: str, k: str, lane: int) -> list[Any]:
+            mine = f"{made}[{lane}]" if self.width > 1 else made
+            return [
+                *(Code(self.entry(j, leaf, x, k, mine + _path(leaf)), 0) for j, leaf in enumerate(self.found)),
+                Code(f"{self.place(x, k, lane)} = 0.0", 0),
+            ]
+
+        return [*lines, *self.each(places, column)]
+
+    def each(self, places: list[tuple[str, str]], work: Any) -> list[Any]:
+        """Statements for every place that is there."""
+        lines: list[Any] = []
+        for lane, (x, k) in enumerate(places):
+            some = work(x, k, lane)
+            lines += [Suite(f"if {k} < {x}.size:", some, 0)] if self.is_array(x) and lane else some
+        return lines
+
+    def place(self, x: str, k: str, lane: int) -> str:
+        """A number in the direction of a lane."""
+        t = self.lane[x][lane]
+        return f"{t}.flat[{k}]" if self.is_array(x) else t
+
+    def entry(self, j: int, leaf: Leaf, x: str, k: str, text: str) -> str:
+        """A column of a matrix."""
+        return f"{self.blocks[j, x]}" + (f"[:, {k}] = {text}.ravel()" if leaf.is_array else f"[0, {k}] = {text}")
+
+    # By rows
+
+    def by_rows(self) -> list[Any]:
+        """Fill the matrices in reverse mode."""
+        fresh = self.module.names.fresh
+        cts = [fresh("ct_{k}") for _ in self.found]
+        arrays = {j: ct for j, ct in enumerate(cts) if self.found[j].is_array}
+        body = [
+            Code(f"{ct} = runtime.attempt(tape, runtime.zeros_like, {self.likes[j]})", 0) for j, ct in arrays.items()
+        ]
+        given = [*self.names, *arrays.values(), *self.blocks.values(), *self.kept.values()]
+        filling = self.rows(cts, given)
+        return [*body, Code(f"runtime.attempt(tape, {filling}, {', '.join(given)})", 0)]
+
+    def rows(self, cts: list[str], given: list[str]) -> str:
+        """Write what fills the matrices row by row."""
+        module, fresh = self.module, self.module.names.fresh
+        pull = fresh(f"pull_{self.called}")
+        entry = Entry(module, "pull", self.chosen, self.f, module.f, self.names)
+        entry.write(pull, True, module.describe("pull", self.argnums, self.called))
+        body: list[Any] = self.plain.take_apart(self.names, self.plain.parameters)
+        body += [Code(f"{ct} = 0.0", 0) for ct, leaf in zip(cts, self.found, strict=True) if not leaf.is_array]
+        cotangent = syntax.text(_plain(self.result, lambda j: ast.Name(cts[j])))
+        paths = dict(zip(self.moving, self.paths(), strict=True))
+        for j, leaf in enumerate(self.found):
+            k = fresh("k") if leaf.is_array else "0"
+            place = f"{cts[j]}.flat[{k}]" if leaf.is_array else cts[j]
+            made = fresh("made")
+            lines = [Code(f"{place} = 1.0", 0)]
+            lines += [Code(f"{y}[...] = {copy}", 0) for y, copy in self.kept.items()]
+            lines.append(Code(f"{made} = {pull}({', '.join([*self.names, cotangent])})", 0))
+            for x in self.moving:
+                text = made + paths[x]
+                row = f"[{k}, :] = {text}.ravel()" if self.is_array(x) else f"[{k}, 0] = {text}"
+                lines.append(Code(self.blocks[j, x] + row, 0))
+            lines.append(Code(f"{place} = 0.0", 0))
+            loop = f"for {k} in range({cts[j]}.size):"
+            body += [Suite(loop, lines, 0, loop=True)] if leaf.is_array else lines
+        name = fresh(f"rows_{self.called}")
+        doc = f"The cotangents of {self.called} for the unit vectors, a row for each."
+        self.function(name, given, doc, [*body, Code("return", 0)])
+        return name
+
+    def paths(self) -> list[str]:
+        """Where the gradients of the leaves are in what the pullback returns."""
+
+        def inside(tree: Any, path: str) -> list[str]:
+            if isinstance(tree, Node):
+                return [found for k, part in enumerate(tree.parts) for found in inside(part, f"{path}[{k}]")]
+            return [path] if self.moves(tree) else []
+
+        return [found for n, k in enumerate(self.chosen) for found in inside(self.parameters[k], f"[{n}]")]
+
+
+def _sum(sizes: list[str], more: int) -> str:
+    return " + ".join([*sizes, *([str(more)] if more else [])])
+
+
+def _path(leaf: Leaf) -> str:
+    return "".join(f"[{k}]" for k in leaf.path)
+
+
+def _plain(tree: Any, leaf: Any) -> ast.expr:
+    """A tuple's syntax, whatever its class: a cotangent is read by its places."""
+    if isinstance(tree, Node):
+        return ast.Tuple([_plain(x, leaf) for x in tree.parts], ast.Load())
+    return ast.Constant(None) if isinstance(tree, Constant) else leaf(tree)

@@ -1,0 +1,120 @@
+"""Functions inside of a numba function: what they bind, other names for that, and the one value that they return."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from dualrev.compiler.frontend.exits import always, exits
+
+__all__ = ["Inlined", "bound_in", "renamed", "returning"]
+
+Comprehension = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+class Inlined(ast.expr):
+    """An expression with statements before it: the body of a function that was called here, and what it returned."""
+
+    _fields = ("body", "value")
+    body: list[ast.stmt]
+    value: ast.expr
+
+    @staticmethod
+    def of(body: Sequence[ast.stmt], value: ast.expr) -> Inlined:
+        """The statements, and then the value."""
+        return Inlined(body=list(body), value=value)  # type: ignore[call-arg]
+
+
+def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a function's own scope: not those in functions inside of it, nor the variables of comprehensions."""
+    yield node
+    if isinstance(node, (ast.FunctionDef, ast.Lambda)):
+        return
+    for child in ast.iter_child_nodes(node):
+        if isinstance(node, ast.comprehension) and child is node.target:
+            continue
+        yield from own_nodes(child)
+
+
+def bound_in(body: Sequence[ast.AST]) -> set[str]:
+    """The names that statements bind in their own scope."""
+    nodes = [node for s in body for node in own_nodes(s)]
+    names = {x.id for x in nodes if isinstance(x, ast.Name) and isinstance(x.ctx, (ast.Store, ast.Del))}
+    return names | {x.name for x in nodes if isinstance(x, ast.FunctionDef)}
+
+
+def parameters(node: ast.FunctionDef | ast.Lambda) -> list[str]:
+    """The names of a function's parameters."""
+    return [a.arg for a in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]]
+
+
+def renamed(node: Any, names: Mapping[str, ast.expr | str]) -> Any:
+    """A copy of a node with other names, or expressions, for variables."""
+    return _Renaming(dict(names)).visit(copy.deepcopy(node))
+
+
+class _Renaming(ast.NodeTransformer):
+    def __init__(self, names: dict[str, ast.expr | str]) -> None:
+        self.names = names
+
+    def without(self, hidden: set[str], nodes: list[Any]) -> list[Any]:
+        """Nodes in a scope that has names of its own."""
+        inner = _Renaming({k: x for k, x in self.names.items() if k not in hidden})
+        return [inner.visit(x) for x in nodes]
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        found = self.names.get(node.id)
+        if found is None:
+            return node
+        made = ast.Name(found, node.ctx) if isinstance(found, str) else copy.deepcopy(found)
+        return ast.copy_location(made, node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        found = self.names.get(node.name)
+        node.name = found if isinstance(found, str) else node.name
+        node.body = self.without({*parameters(node), *bound_in(node.body)}, node.body)
+        node.args.defaults = [self.visit(x) for x in node.args.defaults]
+        return node
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.Lambda:
+        (node.body,) = self.without(set(parameters(node)), [node.body])
+        node.args.defaults = [self.visit(x) for x in node.args.defaults]
+        return node
+
+    def visit_ListComp(self, node: Any) -> Any:
+        first = self.visit(node.generators[0].iter)
+        targets = [x for g in node.generators for x in ast.walk(g.target) if isinstance(x, ast.Name)]
+        inner = _Renaming({k: x for k, x in self.names.items() if k not in {t.id for t in targets}})
+        inner.generic_visit(node)
+        node.generators[0].iter = first
+        return node
+
+    visit_SetComp = visit_DictComp = visit_GeneratorExp = visit_ListComp  # noqa: N815
+
+
+def returning(body: list[ast.stmt], result: str, refuse: Callable[[ast.AST], Any]) -> list[ast.stmt]:
+    """The body of a function with an assignment to `result` in place of each `return`; `refuse` those in loops."""
+
+    def bind(value: ast.expr | None, at: ast.AST) -> ast.stmt:
+        made = value if value is not None else ast.copy_location(ast.Constant(None), at)
+        return ast.copy_location(ast.Assign([ast.copy_location(ast.Name(result, ast.Store()), at)], made), at)
+
+    made: list[ast.stmt] = []
+    for k, s in enumerate(body):
+        if isinstance(s, ast.Return):
+            return [*made, bind(s.value, s)]
+        if ast.Return not in exits(s):
+            made.append(s)
+            if always([s]):
+                return made
+            continue
+        if not isinstance(s, ast.If):
+            refuse(s)
+        assert isinstance(s, ast.If)
+        rest = body[k + 1 :]
+        then, orelse = ([*x, *([] if always(x) else copy.deepcopy(rest))] for x in (s.body, s.orelse))
+        s.body, s.orelse = (returning(x or [ast.copy_location(ast.Pass(), s)], result, refuse) for x in (then, orelse))
+        return [*made, s]
+    return [*made, bind(None, body[-1])]

@@ -1,0 +1,378 @@
+"""A syntax tree -> one without what other statements can say; lower.py knows those.
+
+for i, j in np.ndindex(m.shape)       loops over ranges, one inside of the other; np.ndenumerate the same
+match k: case 1 | 2: ...              if and elif
+def g(y): ...   g = lambda y: ...     the body of g in place of each call, with names of its own, as numba has it
+x or y                                x if x else y, where that may be a number; x is computed once
+[x] * n                               [x for _ in range(n)]
+[g(x) for x in a]                     a name of its own for x
+for x in literal_unroll(t)            for x in t, if its items have one type
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dualrev.compiler.core.naming import readable
+from dualrev.compiler.frontend.closures import Inlined, bound_in, own_nodes, parameters, renamed, returning
+from dualrev.compiler.frontend.exits import exits_of
+from dualrev.compiler.frontend.scope import Scope
+from dualrev.compiler.frontend.source import describe
+
+__all__ = ["desugar"]
+
+
+def is_bool(node: ast.expr) -> bool:
+    """Whether it can be seen that an expression is a bool."""
+    if isinstance(node, ast.BoolOp):
+        return all(map(is_bool, node.values))
+    negation = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+    return negation or isinstance(node, ast.Compare) or (isinstance(node, ast.Constant) and type(node.value) is bool)
+
+
+def desugar(scope: Scope) -> None:
+    """Replace the syntax tree of a function, and what the scope knows of it."""
+    tree = scope.source.tree
+    made = ast.copy_location(ast.FunctionDef(tree.name, tree.args, [], tree.decorator_list), tree)
+    made.body = _Desugaring(scope, tree).block(renamed(ast.Module(tree.body, []), {}).body)
+    scope.source = replace(scope.source, tree=made)
+    scope.assigned = scope.assigned_in(made.body)
+    scope.locals = {*scope.parameters, *scope.assigned}
+
+
+@dataclass(frozen=True)
+class _Closure:
+    """A function inside of another one."""
+
+    name: str
+    node: ast.FunctionDef | ast.Lambda
+
+    def body(self) -> list[ast.stmt]:
+        """Its statements, without what says what it does."""
+        if isinstance(self.node, ast.Lambda):
+            return [ast.copy_location(ast.Return(self.node.body), self.node.body)]
+        return self.node.body
+
+
+class _Desugaring(ast.NodeTransformer):
+    def __init__(self, scope: Scope, tree: ast.FunctionDef) -> None:
+        self.scope = scope
+        self.closures: dict[str, _Closure] = {}
+        self.open: list[str] = []  # those whose calls are being replaced
+        self.bindings = Counter(
+            x.name if isinstance(x, ast.FunctionDef) else x.id
+            for s in tree.body
+            for x in own_nodes(s)
+            if isinstance(x, ast.FunctionDef) or (isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store))
+        )
+
+    def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        made: list[ast.stmt] = []
+        for s in body:
+            done = self.visit(s)
+            made += done if isinstance(done, list) else [done]
+        return made
+
+    def local(self, name: str) -> str:
+        """A new local variable."""
+        return self.scope.own_name(name)
+
+    # Functions inside of the function
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
+        if node.decorator_list:
+            self.scope.refuse(node, "a decorated function inside of a numba function", "numba has none", "it outside")
+        self.define(node.name, node)
+        return ast.copy_location(ast.Pass(), node)
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+        if isinstance(node.value, ast.Lambda) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            self.define(node.targets[0].id, node.value)
+            return ast.copy_location(ast.Pass(), node)
+        self.generic_visit(node)
+        return node
+
+    def define(self, name: str, node: ast.FunctionDef | ast.Lambda) -> None:
+        args = node.args
+        if args.vararg or args.kwarg:
+            self.scope.refuse(node, f"*args or **kwargs of {readable(name)}", "their number is not known", "arguments")
+        if any(not isinstance(x, ast.Constant) for x in [*args.defaults, *filter(None, args.kw_defaults)]):
+            self.scope.refuse(node, f"a default of {readable(name)}", "it is no constant", "an argument")
+        if self.bindings[name] > 1 or name in self.closures:
+            why = "which of the functions it is may depend on what runs"
+            self.scope.refuse(node, f"several values of {readable(name)}", why, "a name for each function")
+        self.closures[name] = _Closure(name, node)
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.expr:
+        why = "it is known where it is called only"
+        return self.scope.refuse(node, "a lambda that is passed on", why, "a numba function outside")
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id in self.closures:
+            what = f"the function {readable(node.id)} as a value"
+            self.scope.refuse(node, what, "it is known where it is called only", "a numba function outside")
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        if isinstance(node.func, ast.Name) and node.func.id in self.closures:
+            return self.inlined(self.closures[node.func.id], node)
+        if isinstance(node.func, ast.Lambda):
+            return self.inlined(_Closure("lambda", node.func), node)
+        self.generic_visit(node)
+        return node
+
+    def inlined(self, closure: _Closure, node: ast.Call) -> ast.expr:
+        """The body of a function in place of its call."""
+        if closure.name in self.open:
+            what = f"the recursion of {readable(closure.name)}"
+            self.scope.refuse(node, what, "numba has none of functions inside of others", "a numba function outside")
+        body = closure.body()
+        names: dict[str, Any] = {}
+        before: list[ast.stmt] = []
+        bound = bound_in(body)
+        for name, value in self.arguments(closure, node):
+            if self.is_function(value) and name not in bound:
+                names[name] = value
+                continue
+            names[name] = self.local(name)
+            target = ast.copy_location(ast.Name(names[name], ast.Store()), value)
+            before.append(ast.copy_location(ast.Assign([target], self.visit(value)), value))
+        names |= {x: self.local(x) for x in sorted(bound) if x not in names}
+        inner: list[ast.stmt] = [renamed(s, names) for s in body]
+        self.open.append(closure.name)
+        first = inner[0]
+        if isinstance(first, ast.Return) and first.value is not None:
+            value = self.visit(first.value)
+        else:
+            result = self.local("result")
+
+            def refuse(s: ast.AST) -> None:
+                what = f"a `return` from a loop in {readable(closure.name)}"
+                self.scope.refuse(s, what, "the function is inside of another one", "a numba function outside")
+
+            before += self.block(returning(inner, result, refuse))
+            value = ast.copy_location(ast.Name(result, ast.Load()), node)
+        self.open.pop()
+        return ast.copy_location(Inlined.of(before, value), node)
+
+    def is_function(self, value: ast.expr) -> bool:
+        """Whether an argument is a function by its name."""
+        if isinstance(value, ast.Name) and value.id in self.closures:
+            return True
+        static = self.scope.static(value) if isinstance(value, (ast.Name, ast.Attribute)) else None
+        return static is not None and callable(static.value)
+
+    def arguments(self, closure: _Closure, node: ast.Call) -> list[tuple[str, ast.expr]]:
+        """The parameters with what they are given, in the order of evaluation."""
+        args = closure.node.args
+        names = parameters(closure.node)
+        given = dict(zip(names[: len(names) - len(args.kwonlyargs)], node.args, strict=False))
+        wrong = len(node.args) > len(names) - len(args.kwonlyargs) or any(isinstance(x, ast.Starred) for x in node.args)
+        for k in node.keywords:
+            wrong |= k.arg is None or k.arg in given or k.arg not in names
+            given[str(k.arg)] = k.value
+        places = [a.arg for a in [*args.posonlyargs, *args.args]]
+        defaults = dict(zip(places[len(places) - len(args.defaults) :], args.defaults, strict=True))
+        defaults |= {a.arg: x for a, x in zip(args.kwonlyargs, args.kw_defaults, strict=True) if x is not None}
+        if wrong or any(x not in given and x not in defaults for x in names):
+            what = f"the call of {readable(closure.name)}"
+            self.scope.refuse(node, what, "it has other parameters", "its arguments, one by one")
+        rest = [(x, ast.copy_location(renamed(defaults[x], {}), node)) for x in names if x not in given]
+        return [*given.items(), *rest]
+
+    # Conditions, and `and` and `or` of numbers
+
+    def test(self, node: ast.expr) -> ast.expr:
+        """A condition: of `and` and `or` only the truth counts."""
+        if isinstance(node, ast.BoolOp):
+            node.values = [self.test(x) for x in node.values]
+            return node
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            node.operand = self.test(node.operand)
+            return node
+        made: ast.expr = self.visit(node)
+        return made
+
+    def visit_If(self, node: Any) -> Any:
+        test, node.test = node.test, ast.Constant(True)
+        self.generic_visit(node)
+        node.test = self.test(test)
+        return node
+
+    visit_While = visit_IfExp = visit_Assert = visit_If  # noqa: N815
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        if isinstance(node.op, ast.Not):
+            return self.test(node)
+        self.generic_visit(node)
+        return node
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        """`x or y` is one of the two."""
+        if all(map(is_bool, node.values)):
+            return self.test(node)
+        made = self.visit(node.values[-1])
+        for x in reversed(node.values[:-1]):
+            name = self.local("value")
+            first = self.assigned(name, self.visit(x), x)
+            both = (self.read(name), made)
+            choice = ast.IfExp(self.read(name), *(both if isinstance(node.op, ast.Or) else both[::-1]))
+            made = Inlined.of([first], choice)
+            self.located(made, node)
+        return made
+
+    # Lists
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        """[x] * n, which computes x once."""
+        self.generic_visit(node)
+        once = isinstance(node.left, ast.List) and len(node.left.elts) == 1
+        if not once or not isinstance(node.op, ast.Mult):
+            return node
+        assert isinstance(node.left, ast.List)
+        name, counter = self.local("item"), ast.Name(self.local("i"), ast.Store())
+        rounds = ast.Call(ast.Name("range", ast.Load()), [node.right], [])
+        made = ast.ListComp(self.read(name), [ast.comprehension(counter, rounds, [], 0)])
+        whole = Inlined.of([self.assigned(name, node.left.elts[0], node)], made)
+        self.located(whole, node)
+        return whole
+
+    def visit_ListComp(self, node: Any) -> Any:
+        targets = {x.id for g in node.generators for x in ast.walk(g.target) if isinstance(x, ast.Name)}
+        names: dict[str, ast.expr | str] = {x: self.local(x) for x in sorted(targets)}
+        first = node.generators[0].iter
+        made = ast.Tuple([ast.Constant(0)], ast.Load())
+        node.generators[0].iter = made  # it is no part of the comprehension's own scope
+        parts = [node.elt, *(x for g in node.generators for x in (g.target, g.iter, *g.ifs))]
+        done = iter([renamed(x, names) for x in parts])
+        node.elt = next(done)
+        for g in node.generators:
+            g.target, g.iter, g.ifs = next(done), next(done), [next(done) for _ in g.ifs]
+        node.generators[0].iter = first
+        self.generic_visit(node)
+        return node
+
+    # Statements
+
+    def visit_For(self, node: ast.For) -> Any:
+        call = node.iter
+        static = None
+        if isinstance(call, ast.Call) and not call.keywords and isinstance(call.func, (ast.Name, ast.Attribute)):
+            static = self.scope.static(call.func) if not self.is_closure(call.func) else None
+        nested = None
+        if static is not None and ast.Break not in exits_of(node.body) and not node.orelse:
+            assert isinstance(call, ast.Call)
+            if static.value is np.ndindex:
+                nested = self.over_indices(node, node.target, call.args)
+            elif static.value is np.ndenumerate and len(call.args) == 1:
+                nested = self.over_elements(node, call.args[0])
+        if nested is not None:
+            return self.block(nested)
+        if static is not None and describe(static.value) == "numba.misc.special.literal_unroll":
+            assert isinstance(call, ast.Call)
+            node.iter = call.args[0]
+        self.generic_visit(node)
+        return node
+
+    def is_closure(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Name) and node.id in self.closures
+
+    def over_indices(self, node: ast.For, target: ast.expr, args: list[ast.expr]) -> list[ast.stmt] | None:
+        """Loops over ranges; None if the number of axes cannot be seen."""
+        if len(args) == 1 and not isinstance(target, ast.Tuple):
+            return None
+        count = len(target.elts) if len(args) == 1 and isinstance(target, ast.Tuple) else len(args)
+        if len(args) == 1:
+            shape = self.local("shape")
+            before = [self.assigned(shape, args[0], node)]
+            sizes = [ast.Subscript(self.read(shape), ast.Constant(k), ast.Load()) for k in range(count)]
+        else:
+            names = [self.local("size") for _ in args]
+            before = [self.assigned(name, x, node) for name, x in zip(names, args, strict=True)]
+            sizes = [self.read(name) for name in names]  # type: ignore[misc]
+        return [*before, *self.nested(node, target, sizes, count, [])]
+
+    def over_elements(self, node: ast.For, array: ast.expr) -> list[ast.stmt] | None:
+        """The same for (i, j), x in np.ndenumerate(m)."""
+        target = node.target
+        if not isinstance(target, ast.Tuple) or len(target.elts) != 2 or not isinstance(target.elts[0], ast.Tuple):
+            return None
+        places, x = target.elts
+        assert isinstance(places, ast.Tuple)
+        base = self.local("array")
+        sizes = [
+            ast.Subscript(ast.Attribute(self.read(base), "shape", ast.Load()), ast.Constant(k), ast.Load())
+            for k in range(len(places.elts))
+        ]
+        return [self.assigned(base, array, node), *self.nested(node, places, sizes, len(sizes), [(x, base)])]
+
+    def nested(
+        self, node: ast.For, target: ast.expr, sizes: Any, count: int, elements: list[tuple[ast.expr, str]]
+    ) -> list[ast.stmt]:
+        """One loop inside of the other; the innermost has the body."""
+        index = [self.local("i") for _ in range(count)]
+        place = ast.Tuple([self.read(i) for i in index], ast.Load())
+        body: list[ast.stmt] = [ast.Assign([target], place)]
+        for x, base in elements:
+            body.append(ast.Assign([x], ast.Subscript(self.read(base), place, ast.Load())))
+        body += node.body
+        for i, size in reversed(list(zip(index, sizes, strict=True))):
+            call = ast.Call(ast.Name("range", ast.Load()), [size], [])
+            body = [ast.For(ast.Name(i, ast.Store()), call, body, [])]
+        for s in body:
+            self.located(s, node)
+        return body
+
+    def located(self, s: ast.AST, node: ast.AST) -> None:
+        """Give what was made the line of what it was made from."""
+        for x in ast.walk(s):
+            if not hasattr(x, "lineno"):
+                ast.copy_location(x, node)
+
+    def read(self, name: str) -> ast.Name:
+        return ast.Name(name, ast.Load())
+
+    def assigned(self, name: str, value: ast.expr, node: ast.AST) -> ast.stmt:
+        made = ast.Assign([ast.Name(name, ast.Store())], value)
+        self.located(made, node)
+        return made
+
+    def visit_Match(self, node: ast.Match) -> Any:
+        subject = self.local("subject")
+        made: list[ast.stmt] = []
+        for case in reversed(node.cases):
+            test, binding = self.pattern(case.pattern, subject)
+            if binding:
+                made_test: ast.expr = Inlined.of(binding, case.guard or ast.Constant(True))
+                test = made_test if test is None else ast.BoolOp(ast.And(), [test, made_test])
+            elif case.guard is not None:
+                test = case.guard if test is None else ast.BoolOp(ast.And(), [test, case.guard])
+            made = list(case.body) if test is None else [ast.If(test, case.body, made)]
+            for s in made:
+                self.located(s, case.pattern)
+        return self.block([self.assigned(subject, node.subject, node), *made])
+
+    def pattern(self, p: ast.pattern, subject: str) -> tuple[ast.expr | None, list[ast.stmt]]:
+        """The test of a pattern (None if it always matches), and the assignments of its names."""
+        match p:
+            case ast.MatchValue(value):
+                return ast.Compare(self.read(subject), [ast.Eq()], [value]), []
+            case ast.MatchSingleton(value):
+                return ast.Compare(self.read(subject), [ast.Is()], [ast.Constant(value)]), []
+            case ast.MatchOr(patterns):
+                parts = [self.pattern(x, subject) for x in patterns]
+                tests = [test for test, _ in parts if test is not None]
+                if not any(binding for _, binding in parts):
+                    return (ast.BoolOp(ast.Or(), tests) if len(tests) == len(parts) else None), []
+            case ast.MatchAs(None, name):
+                return None, [] if name is None else [self.assigned(name, self.read(subject), p)]
+            case ast.MatchAs(inner, name) if inner is not None and name is not None:
+                test, binding = self.pattern(inner, subject)
+                return test, [*binding, self.assigned(name, self.read(subject), p)]
+        refused = self.scope.refuse(p, "this pattern", "only numbers, `|`, names and `_` are known", "if and elif")
+        raise AssertionError(refused)

@@ -1,0 +1,332 @@
+"""Which type each variable has: numba's own inference, on the program in A-normal form.
+
+Every operation of the core stands on a line of its own, so numba's typed IR tells by line which version of a variable
+(in the sense of SSA) an operation reads and writes. Versions that flow together form a web. A name whose webs have
+different types (`x = x.sum()`) is split into several, so that afterwards a variable has one type.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core import compiler, ir, types
+from numba.core.compiler_machinery import AnalysisPass, register_pass
+from numba.core.errors import NumbaError, NumbaPerformanceWarning
+from numba.core.registry import cpu_target
+from numba.core.typed_passes import NopythonTypeInference
+from numba.core.untyped_passes import InlineInlinables
+
+from dualrev.compiler import runtime
+from dualrev.compiler.core import syntax
+from dualrev.compiler.core.lowered import Const, Effect, For, If, Let, Slice, Store, While, walk
+from dualrev.compiler.core.naming import readable
+from dualrev.compiler.frontend.lower import Lowered
+
+__all__ = ["Typed", "infer"]
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class _Stop(AnalysisPass):
+    """The end: numba's pipeline returns `cr`, which is usually the compiled function."""
+
+    _name = "dualrev_stop_after_inference"
+
+    def __init__(self) -> None:
+        AnalysisPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        state.cr = state.func_ir, state.typemap, state.return_type
+        return False
+
+
+class _Inference(compiler.CompilerBase):
+    """numba's compiler up to type inference; what it would copy into the program stays a call."""
+
+    def define_pipelines(self) -> list[Any]:
+        passes = compiler.DefaultPassBuilder.define_untyped_pipeline(self.state)
+        passes.passes = [(made, name) for made, name in passes.passes if made is not InlineInlinables]
+        passes.add_pass(NopythonTypeInference, "type inference")
+        passes.add_pass(_Stop, "stop")
+        passes.finalize()
+        return [passes]
+
+
+class Typed:
+    """The types of a function's variables, and of its result."""
+
+    def __init__(self, of: dict[str, Any], result: Any) -> None:
+        self.of, self.result = of, result
+
+    def __call__(self, x: Any) -> Any:
+        """The type of an atom."""
+        if isinstance(x, str):
+            return self.of[x]
+        return numba.typeof(x.value)
+
+
+def infer(
+    lowered: Lowered, argtypes: tuple[Any, ...], options: dict[str, Any], compile_itself: Callable[[], object]
+) -> Typed:
+    """The types of all variables; names are split in place where they hold several.
+
+    `options` are those of the function: what it calls, and numba compiles here for good, inherits some of them.
+    Where numba finds none, `compile_itself` raises its error for the function as it is written; if numba does compile
+    that, UnsupportedError.
+    """
+    lines, places = _program(lowered)
+    source = "\n".join(lines)
+    space: dict[str, Any] = {"np": np, "math": math, "runtime": runtime, "range": range}
+    space.update({ref.name: ref.value for ref in lowered.refs.values()})
+    exec(builtins_compile(source, f"<A-normal form of {lowered.source.tree.name}>", "exec"), space)
+    flags = compiler.Flags()
+    inherited = {k: v for k, v in options.items() if k in ("boundscheck", "error_model", "fastmath")}
+    cpu_target.options.parse_as_flags(flags, inherited)
+    flags.nrt = True
+    flags.enable_looplift = False
+    with warnings.catch_warnings(), _refusing(lowered, places, compile_itself):
+        warnings.simplefilter("ignore", NumbaPerformanceWarning)  # of products: numba warns where it compiles f itself
+        func_ir, typemap, result = compiler.compile_extra(
+            cpu_target.typing_context,
+            cpu_target.target_context,
+            space["function"],
+            argtypes,
+            None,
+            flags,
+            {},
+            pipeline_class=_Inference,
+        )
+    return _webs(lowered, argtypes, places, func_ir, typemap, result)
+
+
+builtins_compile = compile
+
+
+@contextmanager
+def _refusing(lowered: Lowered, places: Any, compile_itself: Callable[[], object]) -> Iterator[None]:
+    """UnsupportedError in place of numba's, at the line of the user's function."""
+    try:
+        yield
+    except NumbaError as error:
+        compile_itself()
+        text = [x.strip() for x in str(error).splitlines() if x.strip() and not x.startswith("Failed in ")]
+        reason = " ".join(text[: 2 if text and text[0].endswith(":") else 1]) or type(error).__name__
+        found = re.findall(r'File "<A-normal form[^"]*", line (\d+)', str(error))
+        statement = next((places[int(n)][0][0] for n in found if int(n) in places), None)
+        line = getattr(statement, "line", lowered.source.tree.lineno)
+        why = f"the compiler cannot type it ({readable(reason)})"
+        lowered.source.refuse(line, "this line", why, "it in several steps")
+
+
+# The program as text, one operation per line
+
+
+def _program(lowered: Lowered) -> tuple[list[str], dict[int, list[tuple[Any, str]]]]:
+    """The lines, and for each the statement and the part of it that stands there."""
+    lines = [f"def function({', '.join(lowered.parameters)}):"]
+    lists = {s.target for s in walk(lowered.body) if isinstance(s, Let) and s.op == "list"}
+    places: dict[int, list[tuple[Any, str]]] = {}
+
+    def put(depth: int, text: str, s: Any, part: str) -> None:
+        lines.append("    " * depth + text)
+        places[len(lines)] = [(s, part)]
+
+    def block(body: list[Any], depth: int) -> None:
+        for s in body:
+            statement(s, depth)
+        if not body:
+            lines.append("    " * depth + "pass")
+
+    def statement(s: Any, depth: int) -> None:
+        if isinstance(s, Let):
+            if s.op == "func" and s.info[0] == "np.array":  # numba would make an array of the list at once
+                asarray = Let(s.target, "func", s.args, ("np.asarray", s.info[1]), s.line)
+                put(depth, f"{s.target} = {syntax.text(syntax.expression(asarray, syntax.atom))}", s, "all")
+            elif s.op == "iop":
+                put(depth, f"{s.target} {s.info}= {syntax.text(syntax.atom(s.args[1]))}", s, "all")
+            else:
+                put(depth, f"{s.target} = {syntax.text(syntax.expression(s, syntax.atom))}", s, "all")
+            if s.target == lowered.exit_value:  # so that numba sees no path on which it is not defined
+                lines.append("    " * depth + f"return {s.target}")
+        elif isinstance(s, Store) and s.array in lists:  # a comprehension
+            put(depth, f"{s.array}.append({syntax.text(syntax.atom(s.value))})", s, "all")
+        elif isinstance(s, Store):
+            target = syntax.text(syntax.subscript(syntax.atom(s.array), s.index, syntax.atom))
+            put(depth, f"{target} = {syntax.text(syntax.atom(s.value))}", s, "all")
+        elif isinstance(s, Effect):
+            put(depth, syntax.effect(s, syntax.atom), s, "all")
+        elif isinstance(s, If):
+            put(depth, f"if {syntax.text(syntax.atom(s.test))}:", s, "all")
+            if s.test == lowered.exit_flag:
+                lines.append("    " * (depth + 1) + "raise RuntimeError")
+            else:
+                block(s.then, depth + 1)
+            lines.append("    " * depth + "else:")
+            block(s.orelse, depth + 1)
+        elif isinstance(s, For):
+            bounds = ", ".join(syntax.text(syntax.atom(x)) for x in (s.start, s.stop, s.step))
+            put(depth, f"for {s.target} in range({bounds}):", s, "all")
+            block(s.body, depth + 1)
+            exits(s, depth + 1)
+        else:
+            lines.append("    " * depth + "while True:")
+            for t in s.test_block:
+                statement(t, depth + 1)
+            if s.test != Const(True):
+                put(depth + 1, f"if not {syntax.text(syntax.atom(s.test))}:", s, "test")
+                lines.append("    " * (depth + 2) + "break")
+            block(s.body, depth + 1)
+            exits(s, depth + 1)
+
+    def exits(s: For | While, depth: int) -> None:
+        for k, flag in enumerate(s.exits):
+            put(depth, f"if {flag}:", s, f"exit {k}")
+            lines.append("    " * (depth + 1) + "break")
+
+    block(lowered.body, 1)
+    if lowered.result == lowered.exit_value:
+        lines.append("    raise RuntimeError")
+    else:
+        put(1, f"return {syntax.text(syntax.atom(lowered.result))}", lowered, "result")
+    return lines, places
+
+
+# Webs: versions that flow together
+
+
+class _Sets:
+    """Disjoint sets of names."""
+
+    def __init__(self) -> None:
+        self.parent: dict[str, str] = {}
+
+    def find(self, x: str) -> str:
+        while self.parent.setdefault(x, x) != x:
+            x = self.parent[x]
+        return x
+
+    def union(self, x: str, y: str) -> None:
+        self.parent[self.find(x)] = self.find(y)
+
+
+def _webs(lowered: Lowered, argtypes: tuple[Any, ...], places: Any, func_ir: Any, typemap: Any, result: Any) -> Typed:
+    sets = _Sets()
+    at: dict[int, dict[str, dict[str, str]]] = {}  # line -> {"read", "write"} -> variable -> version
+    instructions = [inst for block in func_ir.blocks.values() for inst in block.body]
+    for inst in instructions:
+        if _same_variable(inst):  # what numba makes of a phi with one incoming version, or x = x
+            sets.union(inst.target.name, inst.value.name)
+    for of_copies in (False, True):  # numba gives a phi's line to its copy: what really stands there comes first
+        for inst in instructions:
+            if _same_variable(inst) != of_copies:
+                continue
+            if isinstance(inst, ir.Assign) and isinstance(inst.value, ir.Expr) and inst.value.op == "phi":
+                for incoming in inst.value.incoming_values:
+                    if isinstance(incoming, ir.Var):
+                        sets.union(inst.target.name, incoming.name)
+                continue
+            found = at.setdefault(inst.loc.line, {"read": {}, "write": {}})
+            for var in inst.list_vars():
+                wrote = isinstance(inst, ir.Assign) and var is inst.target
+                found["write" if wrote else "read"].setdefault(var.name.split(".")[0], var.name)
+    versions: dict[str, list[str]] = {}
+    for version in typemap:
+        if not version.startswith(("$", "arg.")):
+            versions.setdefault(version.split(".")[0], []).append(version)
+    of: dict[str, Any] = {}
+    new: dict[tuple[str, str], str] = {}
+    versions.pop(lowered.exit_value, None)
+    if lowered.result == lowered.exit_value:
+        of[lowered.exit_value] = types.unliteral(result)
+    for variable, names in versions.items():
+        kinds: dict[str, list[Any]] = {}
+        for version in names:
+            kinds.setdefault(sets.find(version), []).append(types.unliteral(typemap[version]))
+        unified = {web: _unify(some) for web, some in kinds.items()}
+        if len(set(unified.values())) == 1:
+            of[variable] = next(iter(unified.values()))
+            continue
+        first = sets.find(variable)
+        for web in sorted(unified, key=lambda w: w != first):
+            split = variable if web == first else lowered.names.fresh("{}_{k}", variable)
+            new[variable, web] = split
+            of[split] = unified[web]
+    for name, kind in zip(lowered.parameters, argtypes, strict=True):
+        of.setdefault(name, types.unliteral(_given(kind)))
+    _rename(lowered, places, at, sets, new, of)
+    return Typed(of, types.unliteral(result))
+
+
+def _same_variable(inst: Any) -> bool:
+    """Whether one version of a variable is copied to another one."""
+    copied = isinstance(inst, ir.Assign) and isinstance(inst.value, ir.Var)
+    return bool(copied and inst.target.name.split(".")[0] == inst.value.name.split(".")[0] != "")
+
+
+def _given(kind: Any) -> Any:
+    return numba.typeof(kind.value) if isinstance(kind, types.Omitted) else kind
+
+
+def _unify(kinds: list[Any]) -> Any:
+    unified = cpu_target.typing_context.unify_types(*kinds)
+    return kinds[0] if unified is None else types.unliteral(unified)
+
+
+def _rename(lowered: Lowered, places: Any, at: Any, sets: _Sets, new: dict[tuple[str, str], str], of: Any) -> None:
+    if not new:
+        return
+    split = {variable for variable, _ in new}
+
+    def version(line: int, x: Any, how: str) -> Any:
+        if not isinstance(x, str) or x not in split:
+            return x
+        found = at.get(line, {}).get(how, {}).get(x)
+        if found is None:
+            return x
+        return new[x, sets.find(found)]
+
+    for line, entries in places.items():
+        for s, part in entries:
+
+            def read(x: Any, line: int = line) -> Any:
+                return version(line, x, "read")
+
+            if part == "result":
+                lowered.result = read(lowered.result)
+            elif part == "test":
+                s.test = read(s.test)
+            elif part.startswith("exit"):
+                k = int(part.split()[1])
+                s.exits[k] = read(s.exits[k])
+            else:
+                _rename_in(s, read)
+                if isinstance(s, (Let, For)):
+                    s.target = version(line, s.target, "write")
+
+
+def _rename_in(s: Any, read: Any) -> None:
+    def entry(x: Any) -> Any:
+        return Slice(*(read(y) for y in (x.lower, x.upper, x.step))) if isinstance(x, Slice) else read(x)
+
+    if isinstance(s, Let):
+        if s.op == "plain":
+            names = {x: read(x) for x in s.args}
+            s.info = syntax.substitute(s.info, lambda x: syntax.name(names[x]) if x in names else None)
+        if s.op == "getitem":
+            s.info = tuple(entry(x) for x in s.info)
+        s.args = tuple(read(x) for x in s.args)
+    elif isinstance(s, Store):
+        s.array, s.value = read(s.array), read(s.value)
+        s.index = tuple(entry(x) for x in s.index)
+    elif isinstance(s, If):
+        s.test = read(s.test)
+    elif isinstance(s, For):
+        s.start, s.stop, s.step = read(s.start), read(s.stop), read(s.step)
+    elif isinstance(s, Effect):
+        s.args = tuple(read(x) for x in s.args)

@@ -1,0 +1,130 @@
+"""What a numba function was decorated with: options that its derivative keeps, and those that it refuses.
+
+kept       fastmath, boundscheck, error_model, nogil, debug, no_rewrites, forceinline: the emitted functions have them;
+           cache: see cache.py; signatures: the types that are declared, as long as nothing is converted to them
+no matter  nopython, looplift and wrappers for Python or C: they change nothing that a function in nopython mode
+           computes. inline: emitted code calls what it would have copied. (A callee that numba copies takes its
+           caller's error model and the like, so it has to have the same.)
+refused    all others: locals, parallel, forceobj, pipeline_class, and what numba may invent
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numba
+from numba.core import compiler, types
+from numba.core.registry import CPUDispatcher
+
+if TYPE_CHECKING:
+    from dualrev.compiler.frontend.source import Source
+
+__all__ = ["alike", "check_inlined", "check_options", "declared", "inherited", "is_checked", "kept", "outlined"]
+
+_KEPT = ("boundscheck", "debug", "fastmath", "forceinline", "no_rewrites", "nogil")
+_SEMANTIC = ("boundscheck", "error_model", "fastmath")  # an inlined function has its caller's
+_NO_MATTER = {"nopython", "looplift", "inline", "no_cpython_wrapper", "no_cfunc_wrapper", "_dbg_extend_lifetimes"}
+_KNOWN = {*_KEPT, "error_model", *_NO_MATTER, "_dbg_optnone"}
+_WHY = {
+    "parallel": "its loops would run in several threads, and their derivatives add to the same cotangents",
+    "forceobj": "it runs as Python does, with Python's numbers",
+}
+
+
+def kept(f: Any) -> dict[str, Any]:
+    """The options of a numba function that the functions of its derivative have, too; the error model apart."""
+    return {k: f.targetoptions[k] for k in _KEPT if f.targetoptions.get(k)}
+
+
+def check_options(f: Any, source: Source) -> None:
+    """UnsupportedError for an option with which f computes something else than its source says."""
+
+    def refuse(option: str, why: str, instead: str) -> None:
+        source.refuse(source.tree, f"@njit({option}=...)", why, instead)
+
+    if not isinstance(f, CPUDispatcher):
+        why = "the derivative is for the processor"
+        source.refuse(source.tree, "a numba function for another device", why, "@njit")
+    if f.locals:
+        refuse("locals", "it converts variables where the source does not say so", "the conversion: k = np.int64(...)")
+    if f._compiler.pipeline_class is not compiler.Compiler:
+        refuse("pipeline_class", "another compiler than numba's may make anything of the source", "@njit without it")
+    for option, value in f.targetoptions.items():
+        if value and option not in _KNOWN:
+            why = _WHY.get(option, "it is not known what it does to the value")
+            refuse(option, why, f"@njit without {option} (of f.py_func, if f shall stay as it is)")
+
+
+def is_checked(f: Any) -> bool:
+    """Whether a division by zero raises in a numba function."""
+    return bool(f.targetoptions.get("error_model", "python") == "python")
+
+
+def declared(f: Any, argtypes: tuple[Any, ...]) -> Any:
+    """The signature that a call of f with these types is converted to; None if f is compiled for every type."""
+    if f._can_compile:
+        return None
+    plain = tuple(numba.typeof(t.value) if isinstance(t, types.Omitted) else types.unliteral(t) for t in argtypes)
+    return f.typingctx.resolve_overload(f.py_func, f.nopython_signatures, plain, {})
+
+
+def alike(one: Any, other: Any) -> bool:
+    """Whether numba converts the one type to the other without a change of numbers: layouts may differ."""
+    if isinstance(one, types.Array) and isinstance(other, types.Array):
+        return (one.dtype, one.ndim) == (other.dtype, other.ndim)
+    if isinstance(one, types.BaseTuple) and isinstance(other, types.BaseTuple):
+        parts: Any = one, other
+        return len(parts[0]) == len(parts[1]) and all(map(alike, *parts))
+    return bool(types.unliteral(one) == types.unliteral(other))
+
+
+def check_inlined(caller: Any, callee: Any) -> str:
+    """Why a call of `callee` is not what its options say: numba copies it into the caller, and compiles it as a part.
+
+    Empty if it is, or if numba does not copy it.
+    """
+    if callee.targetoptions.get("inline", "never") == "never":
+        return ""
+    given = [option for option in _SEMANTIC if _value(caller, option) != _value(callee, option)]
+    return f"numba copies it into its caller (inline=...), whose {given[0]} is another" if given else ""
+
+
+def outlined(x: Any) -> Any:
+    """A numba function that numba calls, in place of one that it copies; anything else as it is.
+
+    Emitted code has an error model of its own, which is none of what the user's functions have.
+    """
+    if not isinstance(x, CPUDispatcher) or x.targetoptions.get("inline", "never") == "never":
+        return x
+    options = {k: v for k, v in x.targetoptions.items() if k != "inline"}
+    made: Any = CPUDispatcher(x.py_func, dict(x.locals), options, x._compiler.pipeline_class)
+    if not x._can_compile:
+        for signature in x.nopython_signatures:
+            made.compile(signature)
+        made.disable_compile()
+    return made
+
+
+@contextlib.contextmanager
+def inherited(f: Any, functions: list[Any]) -> Iterator[None]:
+    """Let numba functions that are compiled now take over what is not said of them from f, as they do where f calls.
+
+    Numba takes it from the caller. Here that is emitted code, which has an error model of its own; and what is compiled
+    for it serves every other caller as well. To be used under numba's lock.
+    """
+    before = [(g, dict(g.targetoptions)) for g in functions]
+    try:
+        for g in functions:
+            for option, default in (("error_model", "python"), ("fastmath", False)):
+                g.targetoptions.setdefault(option, f.targetoptions.get(option, default))
+        yield
+    finally:
+        for g, options in before:
+            g.targetoptions.clear()
+            g.targetoptions.update(options)
+
+
+def _value(f: Any, option: str) -> Any:
+    return f.targetoptions.get(option) or ("python" if option == "error_model" else False)

@@ -1,0 +1,257 @@
+"""A numba function's source: its syntax tree with true line numbers, and what its names stand for."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import copy
+import functools
+import inspect
+import itertools
+import linecache
+from dataclasses import dataclass
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, NoReturn
+
+import numba
+
+from dualrev.compiler.frontend.jitted import jitted, registered
+from dualrev.compiler.frontend.options import check_options
+from dualrev.eager.ruled import Owner
+from dualrev.errors import UnsupportedError
+from dualrev.reading import signature, unwarned
+
+__all__ = ["Source", "Static", "compiled_function", "describe", "is_numba_function", "read", "text_of", "unlifted"]
+
+_ARGUMENT_FLAGS = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS | inspect.CO_GENERATOR
+
+
+@dataclass(frozen=True)
+class Static:
+    """Something that is known while compiling: a module, a function, a frozen number or array; and the way to it."""
+
+    value: Any
+    path: tuple[Any, ...]
+
+
+def is_numba_function(f: Any) -> bool:
+    """Whether f was made by numba.njit."""
+    return isinstance(f, numba.core.dispatcher.Dispatcher)
+
+
+def unlifted(static: Static) -> Static:
+    """The numba function of what numba takes for one: what lift, custom_vjp and the like, or register_jitable made."""
+    from dualrev.compiler.host.lift import Lifted  # it imports what imports this
+
+    if isinstance(static.value, Owner) and static.value.numba_function is not None:
+        return Static(static.value.numba_function, (*static.path, ("attr", "numba_function")))
+    if isinstance(static.value, Lifted):
+        return Static(static.value.__wrapped__, (*static.path, ("attr", "__wrapped__")))
+    if registered(static.value):
+        return Static(jitted(static.value), (*static.path, ("jitted", "")))
+    return static
+
+
+@dataclass(frozen=True)
+class Source:
+    """The definition of a function, and how to speak of its lines."""
+
+    dispatcher: Any
+    function: FunctionType
+    tree: ast.FunctionDef
+    file: str
+    lines: list[str]
+
+    def line(self, number: int) -> str:
+        """The text of a line, without its indentation."""
+        return self.lines[number - 1].strip() if 1 <= number <= len(self.lines) else ""
+
+    def refuse(self, where: ast.AST | int, what: str, why: str, instead: str) -> NoReturn:
+        """UnsupportedError for a construct at a node or a line."""
+        number = where if isinstance(where, int) else getattr(where, "lineno", self.tree.lineno)
+        place = f"{self.file}:{number}: `{self.line(number)}`"
+        raise UnsupportedError.at(place, what, why, instead)
+
+    def lookup(self, name: str, path: tuple[Any, ...]) -> Static | None:
+        """What a name that is no local variable stands for; `path` leads to this function."""
+        code = self.function.__code__
+        if name in code.co_freevars:
+            cell = (self.function.__closure__ or ())[code.co_freevars.index(name)]
+            try:
+                return unlifted(Static(cell.cell_contents, (*path, ("closure", name))))
+            except ValueError:
+                return None
+        if name in self.function.__globals__:
+            return unlifted(Static(self.function.__globals__[name], (*path, ("global", name))))
+        if hasattr(builtins, name):
+            return Static(getattr(builtins, name), ())
+        return None
+
+
+def compiled_function(dispatcher: Any) -> FunctionType:
+    """The Python function whose code numba compiles; UnsupportedError if numba itself takes two for one.
+
+    A dispatcher takes over what functools.wraps copied. From another dispatcher that is its compiled code, too; and
+    numba calls the parameters what the wrapped function calls them.
+    """
+    function: FunctionType = dispatcher._compiler.py_func
+    code = function.__code__
+    if function is not dispatcher.py_func:
+        raise _refusal(
+            function,
+            "it wraps another numba function (functools.wraps), and numba calls now the one and now the other",
+            "functools.wraps(f.py_func), the Python function that is wrapped",
+        )
+    names = list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+    parameters = signature(function).parameters.values()
+    own = _defaults(function)
+    if [p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)] != names or any(
+        p.default is not own.get(p.name, p.empty) for p in parameters
+    ):
+        raise _refusal(
+            function,
+            f"its parameters are {', '.join(names)}, and inspect.signature, which numba asks, has others: those of the "
+            "function that it wraps (functools.wraps)",
+            "the same parameters and defaults in both, or no functools.wraps",
+        )
+    return function
+
+
+def _defaults(function: FunctionType) -> dict[str, Any]:
+    """The default values in a function itself: numba knows those of functools.wraps, Python does not."""
+    code, given = function.__code__, function.__defaults__ or ()
+    last = code.co_varnames[: code.co_argcount][code.co_argcount - len(given) :]
+    return dict(zip(last, given, strict=True)) | (function.__kwdefaults__ or {})
+
+
+def text_of(function: FunctionType) -> list[str]:
+    """The lines of the file, notebook's cell or statement at the prompt that a function's code names; or none."""
+    code = function.__code__
+    linecache.checkcache(code.co_filename)
+    lines = linecache.getlines(code.co_filename, function.__globals__)
+    if not lines and hasattr(linecache, "_getlines_from_code"):  # what `python -c` ran, from some Python 3.13 on
+        lines = linecache._getlines_from_code(code)
+    return list(lines or ())
+
+
+def read(dispatcher: Any) -> Source:
+    """The source of a numba function: what compiles to the code that numba compiles. Else UnsupportedError.
+
+    A file may have changed after its import, exec runs what stands in no file, import hooks compile something else:
+    so a definition counts as the source only if Python makes the function's code of it.
+    """
+    function = compiled_function(dispatcher)
+    code, lines = function.__code__, text_of(function)
+    try:
+        if not lines:
+            raise OSError
+        with unwarned():
+            units = _Units.of("".join(lines))
+    except (OSError, SyntaxError, ValueError):
+        raise _refusal(
+            function,
+            "its source code cannot be found, and the derivative is made from the source",
+            "the function in a file or a notebook cell, not in exec or a lambda expression",
+        ) from None
+    if code.co_name == "<lambda>":
+        raise _refusal(function, "its source is not a `def` statement", "a function with `def`, and decorate it")
+    with unwarned():
+        tree = units.definition(code)
+    if tree is None:
+        raise _refusal(
+            function,
+            "the source that is there now is not the one that it was made from, so the derivative would be another "
+            "function's",
+            "the function in a file, and import the module anew after a change of it",
+        )
+    source = Source(dispatcher, function, tree, code.co_filename, lines)
+    check_options(dispatcher, source)
+    return source
+
+
+def _refusal(function: FunctionType, why: str, instead: str) -> UnsupportedError:
+    code = function.__code__
+    name = getattr(function, "__qualname__", repr(function))
+    return UnsupportedError.at(f"{code.co_filename}:{code.co_firstlineno}", f"numba function {name}", why, instead)
+
+
+class _Units:
+    """A text, and what it compiles to: as a whole, as a file; or statement by statement, as in notebooks.
+
+    Code depends on what is compiled together: names that are imported, functions around.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.tree = ast.parse(text)
+        self.whole = compile(self.tree, "<source>", "exec", dont_inherit=True)
+
+    @staticmethod
+    @functools.lru_cache(maxsize=4)  # a file has many functions
+    def of(text: str) -> _Units:
+        """The units of a text."""
+        return _Units(text)
+
+    def definition(self, code: CodeType) -> ast.FunctionDef | None:
+        """The `def` statement that makes this code, if there is one."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.FunctionDef) and (node.name, _starts(node)) == (code.co_name, code.co_firstlineno):
+                return _executed(copy.deepcopy(node)) if self._makes(node, code) else None
+        return None
+
+    def _makes(self, node: ast.FunctionDef, code: CodeType) -> bool:
+        if "@pytest_ar" in code.co_names and any(isinstance(x, ast.Assert) for x in ast.walk(node)):
+            return True  # pytest writes other code for assert statements
+        part = [ast.Module([statement], []) for statement in self.tree.body if _starts(statement) <= node.lineno][-1:]
+        compiled = (compile(unit, "<source>", "exec", dont_inherit=True) for unit in part)
+        units = itertools.chain([self.whole], compiled)
+        return any(_content(found) == _content(code) for unit in units for found in _at(unit, code))
+
+
+def _executed(tree: ast.FunctionDef) -> ast.FunctionDef:
+    """A definition without what Python leaves out: `assert` statements, with the option -O."""
+
+    class Optimized(ast.NodeTransformer):
+        def visit_Assert(self, node: ast.Assert) -> ast.Pass:
+            return ast.copy_location(ast.Pass(), node)
+
+    made = tree if __debug__ else Optimized().visit(tree)
+    assert isinstance(made, ast.FunctionDef)
+    return made
+
+
+def _starts(statement: ast.stmt) -> int:
+    return min([statement.lineno, *(node.lineno for node in getattr(statement, "decorator_list", []))])
+
+
+def _at(unit: CodeType, code: CodeType) -> list[CodeType]:
+    """The functions in compiled code that have the name and the line of another."""
+    inside = [found for constant in unit.co_consts if isinstance(constant, CodeType) for found in _at(constant, code)]
+    here = (unit.co_name, unit.co_firstlineno) == (code.co_name, code.co_firstlineno)
+    return [unit, *inside] if here else inside
+
+
+def _content(code: CodeType) -> tuple[Any, ...]:
+    """What code does, without its lines."""
+    arguments = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags & _ARGUMENT_FLAGS
+    names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
+    return code.co_code, code.co_exceptiontable, _constants(code.co_consts), names, arguments
+
+
+def _constants(constants: tuple[Any, ...]) -> list[Any]:
+    def told(x: Any) -> Any:
+        if isinstance(x, CodeType):
+            return _content(x)
+        return type(x), sorted(map(repr, x)) if isinstance(x, frozenset) else repr(x)
+
+    return list(map(told, constants))
+
+
+def describe(x: Any) -> str:
+    """A short name for a message."""
+    if isinstance(x, ModuleType):
+        return x.__name__
+    module = getattr(x, "__module__", None)
+    name = getattr(x, "__qualname__", None) or getattr(x, "__name__", None)
+    if name and module and module != "builtins":
+        return f"{module}.{name}"
+    return name or repr(x)

@@ -1,0 +1,216 @@
+"""The public functions of derivatives.py for numba functions: what they return, and how Python calls it."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core import types
+from numba.core.errors import NumbaError, UnsupportedBytecodeError
+
+from dualrev.compiler.frontend.source import describe, is_numba_function
+from dualrev.compiler.host.build import Derivative, derivative
+from dualrev.compiler.pipeline import emit, shown
+from dualrev.derivatives import argument_numbers
+from dualrev.eager.arrays.storage import RealArray
+from dualrev.eager.copies import copied
+from dualrev.eager.overload import DualNumber
+from dualrev.errors import ArgumentError, CotangentError, OutputError, TangentError, UnsupportedError
+from dualrev.tree import Structure, flatten_leaves
+
+__all__ = [
+    "Linear",
+    "bound",
+    "check",
+    "derivative_source",
+    "directional",
+    "gradient",
+    "is_numba_function",
+    "jvp",
+    "linearize",
+    "real_leaves",
+    "vjp",
+    "zeros",
+]
+
+
+#: The derivatives with the arguments of the function, defaults included.
+_LIKE_F = ("grad", "value_and_grad", "hessian", "jacfwd", "jacrev", "jacobian")
+
+
+def gradient(f: Any, transform: str, argnums: int | Sequence[int]) -> Derivative:
+    """The numba dispatcher for `grad` and `value_and_grad` of a numba function."""
+    return derivative(f, transform, _numbers(f, argnums))
+
+
+def directional(f: Any, transform: str, argnums: int | Sequence[int]) -> Derivative:
+    """The numba dispatcher for `hvp`, `hessian`, `jacfwd`, `jacrev` and `jacobian` of a numba function."""
+    return derivative(f, transform, _numbers(f, argnums))
+
+
+def _numbers(f: Any, argnums: int | Sequence[int]) -> int | tuple[int, ...]:
+    """Argnums in one form, as the derivatives are known by it: 1.0 and True are equal to 1."""
+    parameters = inspect.signature(f.py_func).parameters.values()
+    several = any(p.kind is p.VAR_POSITIONAL for p in parameters)  # it is refused when it is called
+    numbers = argument_numbers(argnums, sys.maxsize if several else len(parameters))
+    return tuple(numbers) if isinstance(argnums, Sequence) else numbers[0]
+
+
+def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
+    """The value of a numba function, and its derivative in the direction of the tangents."""
+    if any(p.kind is p.VAR_POSITIONAL for p in inspect.signature(f.py_func).parameters.values()):
+        emit(f, "jvp", 0, tuple(map(numba.typeof, primals)))  # says that it cannot
+    leaves, structure = real_leaves(f, primals)
+    real_leaves(f, tangents)
+    given = structure.cotangent_leaves(structure.read_leaves(tangents, TangentError))
+    if not leaves:
+        raise ArgumentError(primals)
+    args = bound(f, primals, {})
+    y, dy = derivative(f, "jvp")(*args, *given, *zeros(args[len(primals) :]))
+    outputs, output = flatten_leaves(y)
+    if not outputs:
+        raise OutputError(y)
+    return y, output.cotangent_leaves(flatten_leaves(dy)[0])
+
+
+def vjp(f: Any, primals: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+    """The value of a numba function, and its pullback; what cannot be differentiated is refused before f runs."""
+    _compile_pullback(f, bound(f, primals, {}))
+    y, linear = linearize(f, primals, {}, range(len(primals)))
+    return y, linear.pull
+
+
+def linearize(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], numbers: Sequence[int]) -> tuple[Any, Linear]:
+    """The value of a numba function, and its derivative by the arguments of these numbers."""
+    if not real_leaves(f, tuple(args[k] for k in numbers))[0]:
+        raise ArgumentError(tuple(args[k] for k in numbers))
+    whole = bound(f, args, kwargs)
+    real_leaves(f, whole)
+    kept = copied(whole)
+    y = f(*whole)
+    return y, Linear(f, kept, numbers, y)
+
+
+def _compile_pullback(f: Any, args: tuple[Any, ...]) -> None:
+    """Compile the pullback for these arguments, once."""
+    argtypes = tuple(map(numba.typeof, args))
+    pullback = derivative(f, "vjp")
+    if argtypes in pullback.pullbacks or not f._can_compile:
+        return
+    try:
+        f.compile(argtypes)
+    except (NumbaError, UnsupportedBytecodeError):
+        emit(f, "vjp", 0, argtypes)  # we can say better what cannot be done
+        raise
+    returned = f.overloads[argtypes].signature.return_type
+    pullback.compile((*argtypes, _cotangent_type(returned)))
+    pullback.pullbacks.add(argtypes)
+
+
+def _cotangent_type(kind: Any) -> Any:
+    """The type of a cotangent of a value, as `Linear.pull` passes it."""
+    if isinstance(kind, types.Float):
+        return types.float64
+    if isinstance(kind, types.Array) and isinstance(kind.dtype, types.Float):
+        return types.Array(kind.dtype, kind.ndim, "C")
+    if isinstance(kind, types.BaseTuple):
+        return types.BaseTuple.from_types(
+            [_cotangent_type(t) for t in kind.types], getattr(kind, "instance_class", None)
+        )
+    return types.none
+
+
+class Linear:
+    """The derivative of a numba function at its arguments, as a linear map that goes both ways: see engine.py."""
+
+    def __init__(self, f: Any, args: tuple[Any, ...], numbers: Sequence[int], y: Any) -> None:
+        self._f, self._args, self._numbers = f, args, numbers
+        self._structure = flatten_leaves(tuple(args[k] for k in numbers))[1]
+        leaves, self._output = flatten_leaves(y)
+        if not leaves:
+            raise OutputError(y)
+
+    def pull(self, ct: Any) -> tuple[Any, ...]:
+        """A cotangent for every chosen argument, from a cotangent of the value."""
+        given = self._output.cotangent_leaves(self._output.read_leaves(ct, CotangentError))
+        cts = derivative(self._f, "vjp")(*copied(self._args), given)[1]
+        made = self._structure.cotangent_leaves(flatten_leaves(tuple(cts[k] for k in self._numbers))[0])
+        assert isinstance(made, tuple)
+        return made
+
+    def push(self, *tangents: Any) -> Any:
+        """A tangent of the value, from a tangent for every chosen argument."""
+        given = self._structure.cotangent_leaves(self._structure.read_leaves(tangents, TangentError))
+        whole = list(zeros(self._args))
+        for k, tangent in zip(self._numbers, given, strict=True):
+            whole[k] = tangent
+        dy = derivative(self._f, "jvp")(*copied(self._args), *whole)[1]
+        return self._output.cotangent_leaves(flatten_leaves(dy)[0])
+
+
+def real_leaves(f: Any, x: Any) -> tuple[list[Any], Structure]:
+    """`flatten_leaves`; UnsupportedError for numbers under differentiation, which numba does not know."""
+    leaves, structure = flatten_leaves(x)
+    if any(isinstance(leaf, (DualNumber, RealArray)) for leaf in leaves):
+        raise UnsupportedError.at(
+            describe(f.py_func),
+            "a numba function of numbers that are being differentiated",
+            "numba has no derivatives of its derivatives",
+            "f.py_func in its place, which takes the tape",
+        )
+    return leaves, structure
+
+
+def check(f: Any, args: tuple[Any, ...], numbers: Sequence[int]) -> None:
+    """Compare the compiled derivatives by these arguments with f itself: see checked.py."""
+    from dualrev.compiler.host.checked import check_compiled  # it is built from what this module defines
+
+    check_compiled(f, args, numbers)
+
+
+def bound(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """All arguments of f, those that have their default values too."""
+    bound = inspect.signature(f.py_func).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return tuple(bound.arguments.values())
+
+
+def zeros(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The tangents of arguments that do not move."""
+    leaves, structure = flatten_leaves(args)
+    made = structure.cotangent_leaves([np.zeros_like(x) if isinstance(x, np.ndarray) else 0.0 for x in leaves])
+    assert isinstance(made, tuple)
+    return made
+
+
+def derivative_source(
+    f: Any,
+    *args: Any,
+    argnums: int | Sequence[int] = 0,
+    transform: str = "value_and_grad",
+    stage: str = "emitted",
+) -> str:
+    """See lift.py."""
+    if not is_numba_function(f):
+        raise UnsupportedError.at(describe(f), "derivative_source", "this is no numba function", "@njit above it")
+    if transform not in (*_LIKE_F, "vjp", "jvp", "hvp"):
+        raise ValueError(f"transform is one of {', '.join(_LIKE_F)}, vjp, jvp and hvp, and not {transform!r}")
+    if stage not in ("lowered", "expanded", "forward", "reverse", "emitted"):
+        raise ValueError(f"stage is 'lowered', 'expanded', 'forward', 'reverse' or 'emitted', and not {stage!r}")
+    numbers = _numbers(f, argnums)
+    kinds = list(map(numba.typeof, args))
+    inspect.signature(f.py_func).bind(*args)  # raises Python's error for a missing argument
+    defaults = [p.default for p in inspect.signature(f.py_func).parameters.values()][len(args) :]
+    if stage != "emitted":
+        return shown(f, stage, numbers, (*kinds, *map(types.Omitted, defaults)))
+    if transform == "hvp":
+        kinds.insert(1, kinds[0])
+    if transform in (*_LIKE_F, "hvp"):
+        kinds += [types.Omitted(x) for x in defaults]
+    else:
+        kinds += map(numba.typeof, defaults)
+    return emit(f, transform, numbers, tuple(kinds)).source

@@ -1,0 +1,327 @@
+"""Emitted source -> numba dispatchers, kept on disk where that is asked for (cache.py and fingerprint.py).
+
+`derivative(f, "grad", 0)` is a numba dispatcher of its own: called from Python it goes through numba's compiled call
+path, at the cost of calling f; called from other njit code it is typed and linked as any numba function. For each tuple
+of argument types it loads an emitted module, has numba compile the module's top function (the entry) for these types,
+and takes over what came of it:
+
+    types -> fingerprint -> file in the cache, or emit(f, ...) -> namespace -> entry.compile -> overload
+
+Emitted functions get a qualified name that holds the fingerprint: numba makes the names of symbols from it, and code
+loaded from the cache must not meet other code of the same name. Their `__module__` is this one: numba imports it to
+load compiled functions again, in processes that know nothing of the emitted module.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import linecache
+import uuid
+import warnings
+import weakref
+from collections import Counter
+from collections.abc import Iterator
+from types import FunctionType
+from typing import Any
+
+from numba.core import config, sigutils, types
+from numba.core.caching import NullCache
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.dispatcher import _CompileStats
+from numba.core.errors import NumbaPerformanceWarning, TypingError
+from numba.core.registry import CPUDispatcher
+
+from dualrev.compiler.frontend.options import inherited, outlined
+from dualrev.compiler.host.cache import Module, folder_for, resolve, warn
+from dualrev.compiler.host.fingerprint import fingerprint
+from dualrev.compiler.host.frozen import World, check, derivatives_of, plain
+from dualrev.compiler.host.machine import MachineCode
+from dualrev.compiler.runtime.stack import stack_is_low  # noqa: F401 - functions that numba loads from its cache may need it
+from dualrev.eager import plain_run
+from dualrev.errors import DualrevError
+
+__all__ = ["Derivative", "derivative"]
+
+_CPUDispatcher: Any = CPUDispatcher  # numba's type information leaves out what is overridden here
+
+_TAPES = {  # what the placeholders do: the same by the tape, for the curious who call `py_func`
+    "grad": "return dualrev.grad(function, argnums)({all})",
+    "value_and_grad": "return dualrev.value_and_grad(function, argnums)({all})",
+    "vjp": "return dualrev.vjp(function, {primals})[1]({others})",
+    "jvp": "return dualrev.jvp(function, ({primals},), ({others},))",
+    "hvp": "return dualrev.hvp(function)({all})",
+    "product": "gradient = lambda {chosen}: dualrev.grad(function, argnums)({primals})\n"
+    "    return dualrev.jvp(gradient, ({chosen},), ({others},))[1]",
+    "hessian": "return dualrev.hessian(function, argnums)({all})",
+    **{x: f"return dualrev.{x}(function, argnums)({{all}})" for x in ("jacfwd", "jacrev", "jacobian")},
+}
+
+
+def derivative(f: Any, transform: str, argnums: Any = 0, kind: Any = None) -> Derivative:
+    """The derivative of a numba function, as a numba function; one and the same object whenever it is asked for.
+
+    transform is "grad", "value_and_grad", "hessian", "jacfwd", "jacrev" or "jacobian", with the arguments of f; "vjp",
+    with those and a cotangent; "jvp", with those and as many tangents; "product", with those and a tangent for each
+    chosen one; or "hvp", with a tangent after the first one. argnums is an int or a tuple of ints. Nothing is compiled
+    before the first call, and errors (dualrev.errors) come then. `kind` is the class: Derivative, or one that compares
+    (checked.py) if the environment has DUALREV_CHECK=1.
+    """
+    if kind is None:
+        kind = _checked() if plain_run.wanted() else Derivative
+    # A weak dictionary would keep f: the derivatives refer to it. What f itself refers to goes with it.
+    known = vars(f).setdefault("_dualrev_derivatives", {})
+    if "_reset_overloads" not in vars(f):  # f.recompile() means its derivatives, too
+        vars(f)["_reset_overloads"] = functools.partial(_recompiled, weakref.ref(f))
+    key = id(f), kind, transform, argnums  # id: functools.wraps copies the dictionary to another function
+    return known.get(key) or known.setdefault(key, kind(f, transform, argnums))
+
+
+def _checked() -> Any:
+    from dualrev.compiler.host.checked import Checked  # it is built from what this module defines
+
+    return Checked
+
+
+def _recompiled(reference: Any) -> None:
+    f = reference()
+    type(f)._reset_overloads(f)
+    for made in derivatives_of(f):
+        made._reset_overloads()
+
+
+class Derivative(_CPUDispatcher):
+    """A numba dispatcher whose overloads are made by the compiler of dualrev: see the module's docstring."""
+
+    def __init__(self, f: Any, transform: str, argnums: Any) -> None:
+        self.derivative_of = f, transform, argnums
+        self._entries: dict[tuple[types.Type, ...], Any] = {}
+        self._worlds: dict[tuple[types.Type, ...], World] = {}
+        self.pullbacks: set[tuple[types.Type, ...]] = set()  # of the arguments alone: those that api.py has compiled
+        count = len(inspect.signature(f.py_func).parameters)
+        self._places = [0, *range(2, count + 1)] if transform == "hvp" else list(range(count))  # of f's arguments
+        placeholder = _placeholder(f, transform, argnums)
+        options = {k: v for k, v in f.targetoptions.items() if k != "inline"}  # numba would copy the placeholder
+        super().__init__(placeholder, locals={}, targetoptions=options)
+        self.__wrapped__ = f
+        self.__signature__ = inspect.signature(placeholder)
+
+    def __repr__(self) -> str:
+        f, transform, argnums = self.derivative_of
+        return f"<dualrev {transform} of {f!r} by argument {argnums}, compiled>"
+
+    def compile(self, sig: Any) -> Any:
+        """Compile for a signature, as numba's dispatchers do."""
+        with global_compiler_lock, self._compiling_counter:
+            args = self._declared(tuple(map(types.unliteral, sigutils.normalize_signature(sig)[0])))
+            if args not in self.overloads:
+                if not self._can_compile:
+                    raise RuntimeError("compilation disabled")  # numba's words
+                frozen = check(*self._function(args))
+                entry = self._load(args)
+                own, called = _functions(entry.py_func.__globals__)
+                with warnings.catch_warnings(), inherited(self.derivative_of[0], called):
+                    # numba warns of slow products where it compiles f itself
+                    warnings.simplefilter("ignore", NumbaPerformanceWarning)
+                    entry.compile(args)
+                for made in own:
+                    _forget_intermediate_code(made)
+                self._entries[args], self._worlds[args] = entry, frozen
+                self.add_overload(entry.overloads[args])
+            return self.overloads[args].entry_point
+
+    def forget(self, args: tuple[types.Type, ...], world: World) -> None:
+        """Compile anew at the next call for these types if something else than this was frozen."""
+        worlds = self._worlds.items()
+        stale = [a for a, w in worlds if plain(self._function(a)[1]) == plain(args) and w.hash != world.hash]
+        if stale:
+            kept = {a: made for a, made in self.overloads.items() if a not in stale}
+            super()._reset_overloads()
+            for a in stale:
+                del self._worlds[a], self._entries[a]
+            for made in kept.values():
+                self.add_overload(made)
+
+    def _declared(self, args: tuple[types.Type, ...]) -> tuple[types.Type, ...]:
+        """The types that f is compiled for if it is called with these: others, if its signatures are declared."""
+        f = self.derivative_of[0]
+        if isinstance(f, Derivative):
+            kinds = f._declared(self._primals(args))
+        elif f._can_compile:
+            return args
+        else:
+            found = self.typingctx.resolve_overload(f.py_func, f.nopython_signatures, self._primals(args), {})
+            if found is None:
+                raise TypingError(f"No matching definition for argument type(s) {', '.join(map(str, args))}")
+            kinds = found.args
+        made = list(args)
+        for k, kind in zip(self._places, kinds, strict=False):
+            made[k] = kind
+        return tuple(made)
+
+    def _function(self, args: tuple[types.Type, ...]) -> tuple[Any, tuple[types.Type, ...]]:
+        """The user's function at the bottom, and the types of its arguments."""
+        f, primals = self.derivative_of[0], self._primals(args)
+        return f._function(primals) if isinstance(f, Derivative) else (f, primals)
+
+    def _primals(self, args: tuple[types.Type, ...]) -> tuple[types.Type, ...]:
+        """The types of f's own arguments."""
+        return tuple(args[k] for k in self._places if k < len(args))
+
+    def _load(self, args: tuple[types.Type, ...]) -> Any:
+        """The top function of the module that is emitted for these types, or was at some time."""
+        f, transform, argnums = self.derivative_of
+        name, module, digest, obstacle = self.py_func.__name__, None, "", ""
+        folder = folder_for(self._function(args)[0])
+        if folder is not None:
+            digest, obstacle = fingerprint(f, transform, argnums, args)
+            folder = None if obstacle else folder
+        stem = f"{name[:40]}_{digest}"
+        if folder is not None and (data := folder.read(f"{stem}.py")) is not None:
+            module = Module.from_bytes(data)
+        if module is None:
+            module = _emit(f, transform, argnums, args)
+            if obstacle:
+                warn(f"{name} is not cached: it depends on {obstacle}.")
+            if folder is not None and not folder.write(f"{stem}.py", module.to_bytes()):
+                folder = None
+        constants = {name: outlined(resolve(f, self._primals(args), path)) for name, path in module.constants.items()}
+        if folder is None:
+            return _execute(module, constants, f"<dualrev {name} {uuid.uuid4().hex}>")
+        entry = _execute(module, constants, str(folder.place / f"{stem}.py"), digest)
+        entry._cache = MachineCode(folder, stem, entry)
+        return entry
+
+    def _compile_for_args(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super()._compile_for_args(*args, **kwargs)
+        except DualrevError as e:
+            if config.FULL_TRACEBACKS:
+                raise
+            raise e.with_traceback(None)  # noqa: B904 - it is the same error, without the compiler's frames
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """The types of a call in njit code: see numba."""
+        with _as_typing_error():
+            return super().get_call_template(args, kws)
+
+    def get_compile_result(self, sig: Any) -> Any:
+        """The overload for a signature, where njit code takes this as an argument: see numba."""
+        with _as_typing_error():
+            return super().get_compile_result(sig)
+
+    @property
+    def stats(self) -> _CompileStats:
+        """What numba's cache had of the emitted functions."""
+        entries = list(self._entries.values())
+        path = next((entry.stats.cache_path for entry in entries), None)
+        hits: Counter[Any] = sum((entry.stats.cache_hits for entry in entries), Counter())
+        return _CompileStats(path, hits, sum((entry.stats.cache_misses for entry in entries), Counter()))
+
+    def _reset_overloads(self) -> None:  # `recompile` means it: globals may have changed
+        super()._reset_overloads()
+        self._entries.clear()
+        self._worlds.clear()
+
+    def _make_finalizer(self) -> Any:
+        return _nothing  # the compiled functions are the entries', which remove them
+
+    def _reduce_states(self) -> dict[str, Any]:
+        f, transform, argnums = self.derivative_of
+        return {"f": f, "transform": transform, "argnums": argnums, "cached": not isinstance(f._cache, NullCache)}
+
+    @classmethod
+    def _rebuild(cls, f: Any, transform: str, argnums: Any, cached: bool) -> Derivative:
+        if cached and isinstance(f._cache, NullCache):  # numba forgets it when it pickles f
+            with contextlib.suppress(RuntimeError):  # no place for its own cache
+                f.enable_caching()
+        return derivative(f, transform, argnums)
+
+
+def _placeholder(f: Any, transform: str, argnums: Any) -> FunctionType:
+    """A Python function with the name and the parameters of the derivative: numba reads them from one."""
+    parameters = inspect.signature(f.py_func).parameters.values()
+    primals = [str(p.replace(default=p.empty, annotation=p.empty)) for p in parameters]
+    others: list[str] = []
+    chosen: list[str] = []
+    if transform == "vjp":
+        others = [_new("cotangent", primals)]
+    elif transform == "jvp":
+        others = [_new(f"tangent_{p.name}", primals) for p in parameters]
+    elif transform in ("hvp", "product"):
+        chosen = [list(parameters)[k].name for k in (argnums if isinstance(argnums, tuple) else (argnums,))]
+        others = [_new(f"tangent_{name}", primals) for name in chosen]
+    if others:
+        primals = [p.name for p in parameters]
+    every = [primals[0], *others, *primals[1:]] if transform == "hvp" else primals + others
+    parts = {"all": every, "primals": primals, "others": others, "chosen": chosen}
+    joined = {key: ", ".join(names) for key, names in parts.items()}
+    called = f.py_func.__name__
+    name = f"{transform}_{called if called.isidentifier() and called.isascii() else 'function'}"
+    import dualrev  # a module of the package cannot import it while it is being imported
+
+    namespace = {"dualrev": dualrev, "function": f.py_func, "argnums": argnums, "__name__": f.py_func.__module__}
+    exec(f"def {name}({joined['all']}):\n    " + _TAPES[transform].format(**joined), namespace)
+    placeholder: Any = namespace[name]
+    defaults = f.py_func.__defaults__
+    if not others or (transform == "hvp" and len(defaults or ()) < len(parameters)):
+        placeholder.__defaults__ = defaults
+    placeholder.__doc__ = f"`{transform}` of `{called}`, compiled by dualrev and numba; argnums={argnums!r}."
+    return placeholder
+
+
+def _new(name: str, taken: list[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _emit(f: Any, transform: str, argnums: Any, argtypes: tuple[types.Type, ...]) -> Module:
+    from dualrev.compiler.pipeline import emit  # what is found in the cache does not need it
+
+    emitted = emit(f, transform, argnums, argtypes)
+    return Module(emitted.source, emitted.entry, dict(emitted.constants))
+
+
+def _execute(module: Module, constants: dict[str, Any], filename: str, digest: str = "") -> Any:
+    """Run an emitted module; without a hash, there is no such file, and its text is in linecache."""
+    unique = digest or uuid.uuid4().hex
+    namespace: dict[str, Any] = {"__name__": __name__, **constants}
+    exec(compile(module.source, filename, "exec"), namespace)
+    for made in _functions(namespace)[0]:
+        made.py_func.__qualname__ = f"{unique[:16]}.{made.py_func.__name__}"
+        if made is not namespace[module.entry]:  # Python does not call it
+            made.targetoptions.update(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    entry = namespace[module.entry]
+    if not digest:
+        linecache.cache[filename] = len(module.source), None, module.source.splitlines(keepends=True), filename
+        weakref.finalize(entry, linecache.cache.pop, filename, None)
+    return entry
+
+
+def _functions(namespace: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+    """The numba functions of an emitted module, and those that it was given."""
+    found = [x for x in namespace.values() if isinstance(x, _CPUDispatcher)]
+    own = [x for x in found if x.py_func.__globals__ is namespace]
+    return own, [x for x in found if x.py_func.__globals__ is not namespace]
+
+
+def _forget_intermediate_code(made: Any) -> None:
+    """What numba forgets when it stores a function: it refers to the module, which would then live for ever."""
+    for args, compiled in list(made.overloads.items()):
+        compiled.fndesc.typemap = compiled.fndesc.calltypes = None
+        made.overloads[args] = compiled._replace(type_annotation=str(compiled.type_annotation))
+
+
+@contextlib.contextmanager
+def _as_typing_error() -> Iterator[None]:
+    """Let an error of ours reach the user through numba's typing of the njit function that calls a derivative."""
+    try:
+        yield
+    except DualrevError as e:
+        raise TypingError(f"{type(e).__name__}: {e}") from e
+
+
+def _nothing() -> None:
+    pass

@@ -1,0 +1,80 @@
+"""Compiled derivatives that run the function itself, too, and compare: see dualrev/eager/plain_run.py.
+
+With DUALREV_CHECK=1, what `build.derivative` gives is a `Checked`. Called from Python, it compares the value with that
+of the function on copies of the arguments, and what both leave in these, also where they raise; and a gradient with
+that of `value_and_grad`. Calls from njit code are not compared.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+from dualrev.compiler.host.api import bound, real_leaves, zeros
+from dualrev.compiler.host.build import Derivative, derivative
+from dualrev.eager.copies import copied
+from dualrev.eager.plain_run import PlainRun, difference, is_single
+from dualrev.errors import CheckError, OutputError
+from dualrev.tree import flatten_leaves
+
+__all__ = ["Checked", "check_compiled"]
+
+
+class Checked(Derivative):
+    """A derivative that compares."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        f, transform, argnums = self.derivative_of
+        whole = inspect.signature(self).bind(*args, **kwargs)
+        whole.apply_defaults()
+        values = tuple(whole.arguments.values())
+        primals = tuple(values[k] for k in self._places)
+        plain = PlainRun(f, primals, {})
+        given = copied(plain.given)
+        y, error = None, None
+        try:
+            y = plain.call(given)
+        except Exception as raised:
+            error = raised
+        try:
+            made = super().__call__(*args, **kwargs)
+        except Exception as raised:
+            if type(raised) is type(error):
+                self._compare(plain, primals, given[0], "where it raises, it leaves in its arguments ")
+            raise
+        if error is not None:
+            what = f"by itself it raises {type(error).__name__}, and under differentiation it returns"
+            raise CheckError.of_value(f, what, _DEFECT) from error
+        self._compare(plain, primals, given[0], "it leaves in its arguments ")
+        if transform == "grad":
+            both = derivative(f, "value_and_grad", argnums, Checked)(*copied(plain.given)[0])
+            self._compare(plain, made, both[1], "grad gives another gradient than value_and_grad, ")
+        elif transform in ("value_and_grad", "vjp", "jvp"):
+            self._compare(plain, made[0], y, "it gives ")
+        return made
+
+    def _compare(self, plain: PlainRun, found: Any, expected: Any, place: str) -> None:
+        fast = self.derivative_of[0].targetoptions.get("fastmath", False)
+        what = difference(found, expected, 1e-6 if fast else 1e-10, is_single((plain.given, expected)))
+        if what and (place != "it gives " or not plain.is_rounding(found, expected)):
+            raise CheckError.of_value(plain.f, place + what, _DEFECT)
+
+
+_DEFECT = "That is a defect of dualrev, unless the function depends on more than its arguments."
+
+
+def check_compiled(f: Any, args: tuple[Any, ...], numbers: Sequence[int]) -> None:
+    """Compare the derivatives of a numba function by these arguments, in both modes; CheckError if they differ."""
+    real_leaves(f, args)
+    whole = bound(f, args, {})
+    y = f(*copied(whole))
+    leaves, output = flatten_leaves(y)
+    if not leaves:
+        raise OutputError(y)
+    if isinstance(y, float):
+        derivative(f, "value_and_grad", tuple(numbers), Checked)(*copied(whole))
+    else:
+        ct = output.cotangent_leaves(flatten_leaves(zeros((y,)))[0])
+        derivative(f, "vjp", 0, Checked)(*copied(whole), ct)
+    derivative(f, "jvp", 0, Checked)(*copied(whole), *zeros(whole))

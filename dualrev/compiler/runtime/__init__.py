@@ -1,0 +1,372 @@
+"""What emitted code calls: small numba functions. Those of the tape are in tape.py.
+
+Whole numbers are kept on the tape bit by bit, as floats.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+from types import FunctionType
+from typing import Any
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+from dualrev.compiler.runtime.constants import stopped  # noqa: F401 - emitted code has it from here
+from dualrev.compiler.runtime.stack import stack_is_low  # noqa: F401 - emitted code has it from here
+from dualrev.compiler.runtime.tape import (  # noqa: F401 - emitted code has them from here
+    attempt,
+    close,
+    grow,
+    hold,
+    keep,
+    kept,
+    new_tape,
+    room,
+    rounds,
+    unless_failed,
+    words,
+)
+from dualrev.rules import special
+
+_INT = ir.IntType(64)
+
+
+@intrinsic
+def bits(typingctx: Any, x: Any) -> Any:
+    """The float that has the bits of an int."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        whole = context.cast(builder, args[0], signature.args[0], types.int64)
+        return builder.bitcast(whole, ir.DoubleType())
+
+    return types.float64(x), codegen
+
+
+@intrinsic
+def whole(typingctx: Any, x: Any) -> Any:
+    """The int whose bits a float has: the inverse of bits."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], _INT)
+
+    return types.int64(types.float64), codegen
+
+
+@njit
+def zeros_like(x):
+    """A shadow of an array."""
+    return np.zeros_like(x)
+
+
+@njit
+def empty_like(x):
+    """Room for a copy of an array."""
+    return np.empty_like(x)
+
+
+@njit
+def range_length(start, stop, step):
+    """How many numbers range(start, stop, step) has."""
+    return len(range(start, stop, step))
+
+
+@njit
+def unique_places(a):
+    """Where np.unique finds each number first, in the order of the numbers."""
+    order = np.argsort(a, kind="mergesort")
+    count = 0
+    for k in range(len(order)):
+        if k == 0 or a[order[k]] != a[order[k - 1]]:
+            order[count] = order[k]
+            count += 1
+    return order[:count]
+
+
+# In numba's usual error model, which emitted code does not have: they raise what f raises, in numba's words. It is
+# asked for, since a function inherits that of its first caller.
+
+
+@njit(error_model="python")
+def divide(a, b):
+    """A / b, or ZeroDivisionError."""
+    return a / b
+
+
+@njit(error_model="python")
+def floor_divide(a, b):
+    """A // b, or ZeroDivisionError."""
+    return a // b
+
+
+@njit(error_model="python")
+def remainder(a, b):
+    """A % b, or ZeroDivisionError."""
+    return a % b
+
+
+@njit(error_model="python")
+def power(a, b):
+    """A ** b, or ZeroDivisionError: for a whole b, which may be negative."""
+    return a**b
+
+
+@njit
+def spread(a, shape):
+    """A view of a in the shape that it is broadcast to; axes of length 1 are repeated in place."""
+    return _spread(a, shape)
+
+
+def _spread(a, shape):
+    raise NotImplementedError
+
+
+@numba.extending.overload(_spread)
+def _overload_spread(a, shape):
+    ndim, more = a.ndim, len(shape) - a.ndim
+
+    def one(a, shape):
+        strides = shape
+        for k in range(ndim):
+            if a.shape[k] == shape[k + more]:
+                stride = a.strides[k]
+            elif a.shape[k] == 1:
+                stride = 0
+            else:
+                raise ValueError("operands could not be broadcast together")
+            strides = numba.np.unsafe.ndarray.tuple_setitem(strides, k + more, stride)
+        for k in range(more):
+            strides = numba.np.unsafe.ndarray.tuple_setitem(strides, k, 0)
+        return np.lib.stride_tricks.as_strided(a, shape, strides)
+
+    return one
+
+
+@njit
+def add_to(array, value):
+    """array += value."""
+    array += value
+
+
+@njit
+def contribute(array, value):
+    """array += value, which a rule has given: it has to have the same shape."""
+    if array.shape != value.shape:
+        raise ValueError("a rule gives a derivative of another shape than the array that it belongs to")
+    array += value
+
+
+@njit
+def share(d_x, x, extreme, ct):
+    """Add ct to the elements of d_x where x has its extreme value, in equal parts; that may be NaN."""
+    count = 0
+    for value in x.flat:
+        if is_extreme(value, extreme):
+            count += 1
+    for index, value in np.ndenumerate(x):
+        if is_extreme(value, extreme):
+            d_x[index] += ct / count
+
+
+@njit
+def is_extreme(value, extreme):
+    """Whether an element has the extreme value: NaN is one if it is there."""
+    return value == extreme or (value != value and extreme != extreme)
+
+
+@njit
+def extent(a):
+    """The first and the last address of an array's memory."""
+    low = a.ctypes.data
+    high = low + a.itemsize
+    for k in range(a.ndim):
+        reach = (a.shape[k] - 1) * a.strides[k]
+        if reach > 0:
+            high += reach
+        else:
+            low += reach
+    return low, high
+
+
+@njit
+def strided_zeros(x):
+    """Zeros with the shape and the strides of x: a view of x is contiguous where the same view of these is."""
+    if x.size == 0:
+        return np.lib.stride_tricks.as_strided(np.zeros(1, x.dtype), x.shape, x.strides)
+    before, after = 0, 0  # the bytes of elements on both sides of the first one
+    for k in range(x.ndim):
+        reach = (x.shape[k] - 1) * x.strides[k]
+        if reach > 0:
+            after += reach
+        else:
+            before -= reach
+    memory = np.zeros((before + after) // x.itemsize + 1, x.dtype)
+    return np.lib.stride_tricks.as_strided(memory[before // x.itemsize :], x.shape, x.strides)
+
+
+@njit
+def check_apart(a, b):
+    """ValueError if two arrays, one of which is written, may share memory."""
+    if a.size > 0 and b.size > 0:
+        low_a, high_a = extent(a)
+        low_b, high_b = extent(b)
+        if low_a < high_b and low_b < high_a:
+            raise ValueError("two arguments share memory and one of them is written: pass a copy of one")
+
+
+@njit
+def check_spread(a):
+    """ValueError if elements of an array that is written may share memory: every axis has to step over the inner ones.
+
+    (There are a few arrays that this refuses without need, such as one of shape (3, 2) with strides 2 and 3.)
+    """
+    if a.size > 0:
+        for k in range(a.ndim):
+            within = a.itemsize
+            for j in range(a.ndim):
+                if (abs(a.strides[j]), j) < (abs(a.strides[k]), k):
+                    within += (a.shape[j] - 1) * abs(a.strides[j])
+            if a.shape[k] > 1 and abs(a.strides[k]) < within:
+                raise ValueError("an argument shares memory with itself and is written: pass a copy of it")
+
+
+@njit
+def dot_left_11(d_a, b, ct):
+    """The cotangent of a in dot(a, b): vector times vector."""
+    for i in range(d_a.size):
+        d_a[i] += ct * b[i]
+
+
+@njit
+def dot_right_11(d_b, a, ct):
+    """The cotangent of b in dot(a, b): vector times vector."""
+    for i in range(d_b.size):
+        d_b[i] += ct * a[i]
+
+
+@njit
+def dot_left_21(d_a, b, ct):
+    """The cotangent of a in dot(a, b): matrix times vector."""
+    for i in range(d_a.shape[0]):
+        for j in range(d_a.shape[1]):
+            d_a[i, j] += ct[i] * b[j]
+
+
+@njit
+def dot_right_21(d_b, a, ct):
+    """The cotangent of b in dot(a, b): matrix times vector."""
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            d_b[j] += a[i, j] * ct[i]
+
+
+@njit
+def dot_left_12(d_a, b, ct):
+    """The cotangent of a in dot(a, b): vector times matrix."""
+    for i in range(b.shape[0]):
+        for j in range(b.shape[1]):
+            d_a[i] += b[i, j] * ct[j]
+
+
+@njit
+def dot_right_12(d_b, a, ct):
+    """The cotangent of b in dot(a, b): vector times matrix."""
+    for i in range(d_b.shape[0]):
+        for j in range(d_b.shape[1]):
+            d_b[i, j] += a[i] * ct[j]
+
+
+@njit
+def dot_left_22(d_a, b, ct):
+    """The cotangent of a in dot(a, b): matrix times matrix."""
+    d_a += np.dot(np.ascontiguousarray(ct), np.ascontiguousarray(b).T)
+
+
+@njit
+def dot_right_22(d_b, a, ct):
+    """The cotangent of b in dot(a, b): matrix times matrix."""
+    d_b += np.dot(np.ascontiguousarray(a).T, np.ascontiguousarray(ct))
+
+
+# Forward mode
+
+
+@njit
+def tangent(x, t_x):
+    """The tangent of an array, if it has the array's shape; else ValueError."""
+    if t_x.shape != x.shape:
+        raise ValueError("a tangent has another shape than the array that it belongs to")
+    return t_x
+
+
+@njit
+def copy(x):
+    """A copy of an array."""
+    return x.copy()
+
+
+@njit
+def block(n, m):
+    """Room for second derivatives: a row for each number of one leaf, a column for each of another."""
+    return np.empty((n, m))
+
+
+@njit
+def shaped_0(block):
+    """The only number of a matrix."""
+    return block[0, 0]
+
+
+@njit
+def shaped_1(block, x):
+    """A row or a column in the shape of an array: a copy, since what was given is lent."""
+    return block.reshape(x.shape).copy()
+
+
+@njit
+def shaped_2(block, x, y):
+    """A matrix in the shapes of two arrays, one after the other: a copy, too."""
+    return block.reshape(x.shape + y.shape).copy()
+
+
+@njit
+def shaped_0_single(block):
+    """The same in single precision."""
+    return np.float32(block[0, 0])
+
+
+@njit
+def shaped_1_single(block, x):
+    """The same in single precision."""
+    return block.reshape(x.shape).astype(np.float32)
+
+
+@njit
+def shaped_2_single(block, x, y):
+    """The same in single precision."""
+    return block.reshape(x.shape + y.shape).astype(np.float32)
+
+
+@njit
+def new_tangent(x, t_x):
+    """The same as a new array, of x's dtype and layout: the function may write it."""
+    made = np.zeros_like(x)
+    made[...] = tangent(x, t_x)
+    return made
+
+
+@njit
+def strided_tangent(x, t_x):
+    """The same with the strides of x."""
+    made = strided_zeros(x)
+    made[...] = tangent(x, t_x)
+    return made
+
+
+#: Its code on floats, where the helper function is compiled, too.
+polygamma = njit(
+    FunctionType(special.polygamma.__code__, {**vars(special), "_power": njit(special._power)}, "polygamma")
+)

@@ -1,0 +1,331 @@
+"""Numerical methods of numpy that are formulas in other functions: differences, interpolation, statistics, polynomials.
+
+They are written with numpy's functions, which do the differentiation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dualrev.eager.arrays.record import by_rule, sum_of_rows
+from dualrev.eager.arrays.reductions import NOT_GIVEN
+from dualrev.eager.arrays.storage import innermost, plain, real_array, to_objects
+from dualrev.eager.tape import Tape
+from dualrev.errors import UnsupportedError
+
+__all__ = ["HANDLERS"]
+
+# Differences and sums of them
+
+
+def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOT_GIVEN, append: Any = NOT_GIVEN) -> Any:
+    a = real_array(a)
+    if n == 0:
+        return a
+    if n < 0:
+        raise ValueError(f"order must be non-negative but got {n!r}")
+    ends = [[] if end is NOT_GIVEN else [_column(end, a.shape, axis)] for end in (prepend, append)]
+    a = np.moveaxis(np.concatenate([*ends[0], a, *ends[1]], axis=axis), axis, -1)
+    for _ in range(n):
+        a = a[..., 1:] - a[..., :-1]
+    return np.moveaxis(a, -1, axis)
+
+
+def _column(end: Any, shape: tuple[int, ...], axis: int) -> Any:
+    end = real_array(end)
+    length_one = [*shape]
+    length_one[axis] = 1
+    return end if end.ndim else np.broadcast_to(end, length_one)
+
+
+def _ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    ends = [[] if end is None else [np.ravel(real_array(end))] for end in (to_begin, to_end)]
+    return np.concatenate([*ends[0], _diff(np.ravel(real_array(ary))), *ends[1]])
+
+
+def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    f = real_array(f)
+    axes = list(range(f.ndim)) if axis is None else [k % f.ndim for k in np.atleast_1d(axis).tolist()]
+    if len(varargs) not in (0, 1, len(axes)) or (len(varargs) == 1 != len(axes) and np.ndim(varargs[0])):
+        raise TypeError("invalid number of arguments")
+    steps = varargs if len(varargs) == len(axes) else (varargs or (1.0,)) * len(axes)
+    made = [_slopes(f, step, k, edge_order) for step, k in zip(steps, axes, strict=True)]
+    return made[0] if len(made) == 1 and np.ndim(axis) == 0 else tuple(made)
+
+
+def _slopes(f: Any, step: Any, axis: int, edge_order: int) -> Any:
+    """The derivative of the parabola through each point and its neighbours; at the ends of order 1, of a line."""
+    f, step = np.moveaxis(f, axis, -1), real_array(step)
+    n = f.shape[-1]
+    if n < edge_order + 1:
+        raise ValueError("Shape of array too small to calculate a numerical gradient")
+    if edge_order > 2:
+        raise ValueError("'edge_order' greater than 2 not supported")
+    h = np.diff(step) if step.ndim else np.broadcast_to(step, (n - 1,))
+    if len(h) != n - 1:
+        raise ValueError("when 1d, distances must match the length of the corresponding dimension")
+    s = np.diff(f, axis=-1) / h
+    inner = (s[..., :-1] * h[1:] + s[..., 1:] * h[:-1]) / (h[1:] + h[:-1])
+    first, last = s[..., :1], s[..., -1:]
+    if edge_order == 2:
+        first = first + h[0] * (s[..., :1] - s[..., 1:2]) / (h[0] + h[1])
+        last = last + h[-1] * (s[..., -1:] - s[..., -2:-1]) / (h[-1] + h[-2])
+    return np.moveaxis(np.concatenate([first, inner, last], axis=-1), -1, axis)
+
+
+def _trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Any:
+    y = np.moveaxis(real_array(y), axis, -1)
+    widths = dx if x is None else np.diff(real_array(x), axis=-1 if np.ndim(x) == 1 else axis)
+    if x is not None and np.ndim(x) > 1:
+        widths = np.moveaxis(real_array(widths), axis, -1)
+    return np.sum(widths * (y[..., 1:] + y[..., :-1]), axis=-1) / 2.0
+
+
+# Grids and interpolation
+
+
+def _linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, axis: int = 0) -> Any:
+    start, stop = real_array(start), real_array(stop)
+    t = np.linspace(0.0, 1.0, num, endpoint)
+    t = t.reshape(t.shape + (1,) * max(start.ndim, stop.ndim))
+    y = np.moveaxis(start * (1.0 - t) + stop * t, 0, axis)
+    intervals = num - 1 if endpoint else num
+    return (y, (stop - start) / intervals if intervals > 0 else math.nan) if retstep else y
+
+
+def _logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, axis: int = 0) -> Any:
+    return np.power(base, _linspace(start, stop, num, endpoint, axis=axis))
+
+
+def _geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, axis: int = 0) -> Any:
+    sign = np.sign(plain(real_array(start)))
+    if np.any(sign * plain(real_array(stop)) <= 0):
+        raise UnsupportedError("numpy.geomspace between numbers of different signs", "numpy.linspace")
+    return sign * np.exp(_linspace(np.log(sign * start), np.log(sign * stop), num, endpoint, axis=axis))
+
+
+def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
+    """Piecewise linear, by the formula of each piece; constant outside."""
+    x, xp, fp = real_array(x), real_array(xp), real_array(fp)
+    if period is not None:
+        left = right = None
+        x, xp = x % period, xp % period
+        order = np.argsort(plain(xp))
+        xp, fp = xp[order], fp[order]
+        xp = np.concatenate([xp[-1:] - period, xp, xp[:1] + period])
+        fp = np.concatenate([fp[-1:], fp, fp[:1]])
+    low, high = plain(x) < plain(xp)[0], plain(x) > plain(xp)[-1]
+    x = np.where(low, xp[0], np.where(high, xp[-1], x))
+    at = np.clip(np.searchsorted(plain(xp), plain(x), side="right") - 1, 0, max(len(xp) - 2, 0))
+    beyond = np.minimum(at + 1, len(xp) - 1)
+    width = np.where(beyond > at, xp[beyond] - xp[at], 1.0)
+    inside = fp[at] + (fp[beyond] - fp[at]) / width * (x - xp[at])
+    return np.where(low, fp[0] if left is None else left, np.where(high, fp[-1] if right is None else right, inside))
+
+
+def _unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: float = 2.0 * math.pi) -> Any:
+    p = real_array(p)
+    return p + (np.unwrap(plain(p), discont, axis, period=plain(period)) - plain(p))
+
+
+def _sinc(x: Any) -> Any:
+    """sin(pi x) / (pi x); near 0 its series, so that all derivatives are there."""
+    y = np.pi * real_array(x)[()]
+    near = np.abs(plain(y)) < 0.25
+    z = np.where(near, y, 0.0) ** 2
+    series = 1.0 - z / 6 * (1 - z / 20 * (1 - z / 42 * (1 - z / 72 * (1 - z / 110 * (1 - z / 156)))))
+    far = np.where(near, 1.0, y)
+    return np.where(near, series, np.sin(far) / far)
+
+
+def _meshgrid(*xi: Any, indexing: str = "xy", sparse: bool = False, copy: bool = True) -> Any:
+    grids = [real_array(x).reshape((1,) * k + (-1,) + (1,) * (len(xi) - k - 1)) for k, x in enumerate(xi)]
+    if indexing == "xy" and len(xi) > 1:
+        grids = [np.swapaxes(g, 0, 1) for g in grids]
+    made = tuple(grids) if sparse else np.broadcast_arrays(*grids)
+    return tuple(g.copy() for g in made) if copy else made
+
+
+def _nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+    largest = np.finfo(float).max
+    if not copy:
+        raise UnsupportedError("numpy.nan_to_num with copy=False", "x[...] = numpy.nan_to_num(x)")
+    x = np.where(np.isnan(x), nan, real_array(x))
+    x = np.where(plain(x) == np.inf, largest if posinf is None else posinf, x)
+    return np.where(plain(x) == -np.inf, -largest if neginf is None else neginf, x)
+
+
+# Statistics
+
+
+def _cov(
+    m: Any,
+    y: Any = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: int | None = None,
+    fweights: Any = None,
+    aweights: Any = None,
+) -> Any:
+    rows = _variables(m, rowvar)
+    if y is not None:
+        rows = np.concatenate([rows, _variables(y, rowvar)], axis=0)
+    ddof = (0 if bias else 1) if ddof is None else ddof
+    frequency, weights = (np.ones(rows.shape[1]) if w is None else real_array(w) for w in (fweights, aweights))
+    w = frequency * weights
+    total = np.sum(w)
+    lost = ddof if aweights is None else ddof * np.sum(w * weights) / total
+    rows = rows - np.average(rows, axis=1, weights=w)[:, None]
+    return np.squeeze(np.matmul(rows * w, rows.T) / (total - lost))[()]
+
+
+def _variables(m: Any, rowvar: bool) -> Any:
+    m = real_array(m)
+    rows = np.atleast_2d(m)
+    return rows if rowvar or m.ndim < 2 else rows.T
+
+
+def _corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Any:
+    c = _cov(x, y, rowvar)
+    if np.ndim(c) == 0:
+        return c / c
+    deviations = np.sqrt(np.diag(c))
+    return c / np.outer(deviations, deviations)
+
+
+def _bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
+    n = len(np.bincount(x, minlength=minlength))
+    return sum_of_rows(real_array(weights), np.asarray(x), n)
+
+
+# Polynomials, and their products: convolutions
+
+
+def _convolve(a: Any, v: Any, mode: Any = "full") -> Any:
+    a, v = np.atleast_1d(real_array(a)), np.atleast_1d(real_array(v))
+    if len(v) > len(a):
+        a, v = v, a
+    n, m = len(a), len(v)
+    run = innermost([a, v])
+    if run is not None and not isinstance(run, Tape):
+        return np.convolve(to_objects(a), to_objects(v), mode)
+    full = by_rule(np.convolve, _pull_convolve, _push_convolve, a, v, keeps_value=False)
+    start = {"full": 0, "same": (m - 1) // 2, "valid": m - 1}[mode]
+    length = {"full": n + m - 1, "same": n, "valid": n - m + 1}[mode]
+    return full[start : start + length]
+
+
+def _pull_convolve(xs: Sequence[Any], ys: Any, gs: Sequence[Any]) -> list[Any]:
+    return [np.correlate(gs[0], xs[1], "valid"), np.correlate(gs[0], xs[0], "valid")]
+
+
+def _push_convolve(xs: Sequence[Any], ys: Any, ts: Sequence[Any]) -> list[Any]:
+    terms = [np.convolve(t, other) for t, other in zip(ts, xs[::-1], strict=True) if t is not None]
+    return [sum(terms[1:], terms[0])]
+
+
+def _correlate(a: Any, v: Any, mode: str = "valid") -> Any:
+    a, v = np.atleast_1d(real_array(a)), np.atleast_1d(real_array(v))
+    return np.flip(_correlate(v, a, mode)) if len(v) > len(a) else _convolve(a, np.flip(v), mode)
+
+
+def _polyval(p: Any, x: Any) -> Any:
+    x = real_array(x)[()]
+    y = x * 0.0
+    for coefficient in real_array(p):
+        y = y * x + coefficient
+    return y
+
+
+def _polyadd(a1: Any, a2: Any) -> Any:
+    a, b = (np.atleast_1d(real_array(u)) for u in (a1, a2))
+    n = max(len(a), len(b))
+    return np.pad(a, (n - len(a), 0)) + np.pad(b, (n - len(b), 0))
+
+
+def _polysub(a1: Any, a2: Any) -> Any:
+    return _polyadd(a1, -1.0 * real_array(a2))
+
+
+def _polymul(a1: Any, a2: Any) -> Any:
+    return _convolve(_without_leading_zeros(a1), _without_leading_zeros(a2))
+
+
+def _without_leading_zeros(p: Any) -> Any:
+    p = np.atleast_1d(real_array(p))
+    return p[min(np.flatnonzero(plain(p)), default=len(p) - 1) :]
+
+
+def _polyder(p: Any, m: int = 1) -> Any:
+    p = real_array(p)
+    for _ in range(int(m)):
+        p = p[:-1] * np.arange(len(p) - 1, 0, -1)
+    return p
+
+
+def _polyint(p: Any, m: int = 1) -> Any:
+    p = real_array(p)
+    for _ in range(int(m)):
+        p = np.append(p / np.arange(len(p), 0, -1), 0.0)
+    return p
+
+
+def _poly(seq_of_zeros: Any) -> Any:
+    zeros = real_array(seq_of_zeros)
+    if zeros.ndim != 1:
+        raise UnsupportedError("numpy.poly of a matrix", "numpy.poly(numpy.linalg.eigvalsh(a)), if it is symmetric")
+    made = np.ones(1)
+    for zero in zeros:
+        made = _polymul(made, np.stack([1.0, -zero]))
+    return made
+
+
+def _polyfit(x: Any, y: Any, deg: int, rcond: Any = None, *, w: Any = None) -> Any:
+    """Least squares, with the columns scaled as numpy scales them."""
+    x, y = real_array(x), real_array(y)
+    columns = np.vander(x, int(deg) + 1)
+    if w is not None:
+        w = real_array(w)
+        columns, y = columns * w[:, None], y * (w if y.ndim == 1 else w[:, None])
+    scale = np.sqrt(np.sum(columns * columns, axis=0))
+    made = np.linalg.lstsq(columns / scale, y, rcond)[0]
+    return made / (scale if made.ndim == 1 else scale[:, None])
+
+
+def _vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # noqa: N803 - numpy's name
+    powers = np.arange(np.shape(x)[0] if N is None else N)
+    return real_array(x)[:, None] ** (powers if increasing else powers[::-1])
+
+
+HANDLERS: dict[Any, Callable[..., Any]] = {
+    np.diff: _diff,
+    np.ediff1d: _ediff1d,
+    np.gradient: _gradient,
+    np.trapezoid: _trapezoid,
+    np.linspace: _linspace,
+    np.logspace: _logspace,
+    np.geomspace: _geomspace,
+    np.interp: _interp,
+    np.meshgrid: _meshgrid,
+    np.nan_to_num: _nan_to_num,
+    np.unwrap: _unwrap,
+    np.sinc: _sinc,
+    np.cov: _cov,
+    np.corrcoef: _corrcoef,
+    np.bincount: _bincount,
+    np.convolve: _convolve,
+    np.correlate: _correlate,
+    np.polyval: _polyval,
+    np.polyadd: _polyadd,
+    np.polysub: _polysub,
+    np.polymul: _polymul,
+    np.polyder: _polyder,
+    np.polyint: _polyint,
+    np.poly: _poly,
+    np.polyfit: _polyfit,
+    np.vander: _vander,
+}

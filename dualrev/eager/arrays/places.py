@@ -1,0 +1,100 @@
+"""numpy's functions that write to places of an array, and those that insert and append.
+
+Each finds the places with numpy's own function on an array of positions, and assigns to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dualrev.eager.arrays.storage import RealArray, holds_duals, plain, real_array
+from dualrev.errors import ConversionError
+
+__all__ = ["HANDLERS", "assign", "copyto"]
+
+
+def assign(a: Any, key: Any, new: Any) -> None:
+    """a[key] = new, where a is an array of either kind; ConversionError if it would lose a derivative."""
+    new = real_array(new)
+    if isinstance(a, RealArray):
+        a[key] = new
+    elif holds_duals(new):
+        raise ConversionError("storing")
+    else:
+        a[key] = plain(new)
+
+
+def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    """numpy.copyto."""
+    if where is True:
+        assign(dst, ..., src)
+    else:
+        chosen = np.broadcast_to(where, np.shape(dst))
+        assign(dst, chosen, np.broadcast_to(real_array(src), np.shape(dst))[chosen])
+
+
+def _put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
+    places = np.take(_positions(a), ind, mode=mode)
+    assign(a, np.unravel_index(places, a.shape), np.resize(real_array(v), places.shape))
+
+
+def _place(arr: Any, mask: Any, vals: Any) -> None:
+    mask = np.asarray(plain(mask), bool)
+    assign(arr, mask.reshape(arr.shape), np.resize(real_array(vals), np.count_nonzero(mask)))
+
+
+def _putmask(a: Any, mask: Any, values: Any) -> None:
+    mask = np.asarray(plain(mask), bool).reshape(a.shape)
+    assign(a, mask, np.resize(real_array(values), a.shape)[mask])
+
+
+def _put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None = -1) -> None:
+    places = np.take_along_axis(_positions(arr), indices, axis)
+    assign(arr, np.unravel_index(places, arr.shape), np.broadcast_to(real_array(values), places.shape))
+
+
+def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
+    chosen = np.zeros(a.shape, bool)
+    np.fill_diagonal(chosen, True, wrap)
+    assign(a, chosen, np.resize(real_array(val), np.count_nonzero(chosen)))
+
+
+def _positions(a: Any) -> np.ndarray:
+    return np.arange(a.size).reshape(a.shape)
+
+
+def _append(arr: Any, values: Any, axis: int | None = None) -> Any:
+    a, values = real_array(arr), real_array(values)
+    if axis is None:
+        a, values, axis = np.ravel(a), np.ravel(values), 0
+    return np.concatenate([a, values], axis)
+
+
+def _insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
+    a, values = real_array(arr), real_array(values)
+    if axis is None:
+        a, axis = np.ravel(a), 0
+    values = values.reshape((1,) * (a.ndim - values.ndim) + values.shape)
+    if np.ndim(obj) == 0 and not isinstance(obj, slice):
+        values = np.moveaxis(values, 0, axis)
+    n = a.shape[axis]
+    count = values.shape[axis] if values.shape[axis] > 1 else np.size(np.arange(n + 1)[obj])
+    shape = [*a.shape]
+    shape[axis] = count
+    order = np.insert(np.arange(n), obj, np.arange(n, n + count))
+    return np.take(np.concatenate([a, np.broadcast_to(values, shape)], axis), order, axis)
+
+
+HANDLERS: dict[Any, Callable[..., Any]] = {
+    np.copyto: copyto,
+    np.put: _put,
+    np.place: _place,
+    np.putmask: _putmask,
+    np.put_along_axis: _put_along_axis,
+    np.fill_diagonal: _fill_diagonal,
+    np.append: _append,
+    np.insert: _insert,
+}

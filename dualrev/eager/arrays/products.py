@@ -1,0 +1,236 @@
+"""Matrix products and what is made of them: one block each, resolved by two products of matrices."""
+
+from __future__ import annotations
+
+import math
+import string
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dualrev.eager.arrays.record import by_rule
+from dualrev.eager.arrays.storage import RealArray, innermost, real_array, to_objects
+from dualrev.eager.tape import Tape
+from dualrev.errors import UnsupportedError
+
+__all__ = ["HANDLERS", "matmul", "matvec", "sum_to", "transposed", "vecdot", "vecmat"]
+
+
+def transposed(a: Any) -> Any:
+    """The matrices of the last two axes, transposed."""
+    return np.swapaxes(a, -1, -2)
+
+
+def sum_to(x: Any, shape: tuple[int, ...]) -> Any:
+    """The sum over what broadcasting repeated: the transpose of broadcasting to the shape of x."""
+    extra = x.ndim - len(shape)
+    axes = tuple(range(extra)) + tuple(extra + k for k, n in enumerate(shape) if n == 1 and x.shape[extra + k] != 1)
+    return np.sum(x, axis=axes, keepdims=True).reshape(shape) if axes else x
+
+
+def matmul(a: Any, b: Any) -> Any:
+    """numpy.matmul: vectors, matrices, and stacks of them that broadcast."""
+    a, b = real_array(a), real_array(b)
+    if a.ndim == 0 or b.ndim == 0:
+        raise ValueError("matmul: an operand has no axes; write a * b")
+    run = innermost([a, b])
+    if run is not None and not isinstance(run, Tape):
+        return np.matmul(to_objects(a), to_objects(b))
+    if a.ndim == b.ndim == 1:
+        if a.shape != b.shape:
+            raise ValueError(f"matmul: vectors of {len(a)} and {len(b)} elements")
+        return _matmul(a.reshape(1, -1), b.reshape(-1, 1)).reshape(-1)[0]
+    if a.ndim == 1:
+        return _matmul(a.reshape(1, -1), b)[..., 0, :]
+    if b.ndim == 1:
+        return _matmul(a, b.reshape(-1, 1))[..., 0]
+    return _matmul(a, b)
+
+
+def _matmul(a: Any, b: Any) -> Any:
+    def pull(xs: Sequence[Any], ys: Any, gs: Sequence[Any]) -> list[Any]:
+        (a, b), (g,) = xs, gs
+        return [
+            sum_to(np.matmul(g, transposed(b)), a.shape) if active[0] else None,
+            sum_to(np.matmul(transposed(a), g), b.shape) if active[1] else None,
+        ]
+
+    def push(xs: Sequence[Any], ys: Any, ts: Sequence[Any]) -> list[Any]:
+        (a, b), (ta, tb) = xs, ts
+        terms = [np.matmul(ta, b)] if ta is not None else []
+        terms += [np.matmul(a, tb)] if tb is not None else []
+        return [sum(terms[1:], terms[0])]
+
+    run = innermost([a, b])
+    active = [isinstance(u, RealArray) and run in u.layers() for u in (a, b)]
+    return by_rule(np.matmul, pull, push, a, b, keeps_value=False)
+
+
+def vecdot(a: Any, b: Any, axis: int = -1) -> Any:
+    """numpy.vecdot."""
+    return np.sum(np.moveaxis(real_array(a), axis, -1) * np.moveaxis(real_array(b), axis, -1), axis=-1)
+
+
+def matvec(a: Any, b: Any) -> Any:
+    """numpy.matvec."""
+    return matmul(a, real_array(b)[..., None])[..., 0]
+
+
+def vecmat(a: Any, b: Any) -> Any:
+    """numpy.vecmat."""
+    return matmul(real_array(a)[..., None, :], b)[..., 0, :]
+
+
+def _dot(a: Any, b: Any) -> Any:
+    a, b = real_array(a), real_array(b)
+    if a.ndim == 0 or b.ndim == 0:
+        return a * b
+    return matmul(a, b) if b.ndim <= 2 else _tensordot(a, b, ([-1], [-2]))
+
+
+def _inner(a: Any, b: Any) -> Any:
+    a, b = real_array(a), real_array(b)
+    return a * b if a.ndim == 0 or b.ndim == 0 else _tensordot(a, b, ([-1], [-1]))[()]
+
+
+def _outer(a: Any, b: Any) -> Any:
+    return np.reshape(real_array(a), (-1, 1)) * np.reshape(real_array(b), (1, -1))
+
+
+def _vdot(a: Any, b: Any) -> Any:
+    return matmul(np.ravel(real_array(a)), np.ravel(real_array(b)))
+
+
+def _tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
+    a, b = real_array(a), real_array(b)
+    if np.ndim(axes) == 0:
+        axes = (list(range(a.ndim - int(axes), a.ndim)), list(range(int(axes))))
+    of_a, of_b = ([k % x.ndim for k in np.atleast_1d(ks).tolist()] for ks, x in zip(axes, (a, b), strict=True))
+    if [a.shape[k] for k in of_a] != [b.shape[k] for k in of_b]:
+        raise ValueError("tensordot: the axes that are summed over differ in length")
+    rest_a = [k for k in range(a.ndim) if k not in of_a]
+    rest_b = [k for k in range(b.ndim) if k not in of_b]
+    inner = math.prod(a.shape[k] for k in of_a)
+    made = _matmul(
+        np.transpose(a, rest_a + of_a).reshape(math.prod(a.shape[k] for k in rest_a), inner),
+        np.transpose(b, of_b + rest_b).reshape(inner, math.prod(b.shape[k] for k in rest_b)),
+    )
+    return made.reshape([a.shape[k] for k in rest_a] + [b.shape[k] for k in rest_b])
+
+
+def _kron(a: Any, b: Any) -> Any:
+    a, b = real_array(a), real_array(b)
+    if a.ndim == b.ndim == 0:
+        return a * b
+    ndim = max(a.ndim, b.ndim)
+    a, b = (x.reshape((1,) * (ndim - x.ndim) + x.shape) for x in (a, b))
+    left = a.reshape([n for k in a.shape for n in (k, 1)])
+    right = b.reshape([n for k in b.shape for n in (1, k)])
+    return (left * right).reshape([m * n for m, n in zip(a.shape, b.shape, strict=True)])
+
+
+def _trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    return np.sum(np.diagonal(real_array(a), offset, axis1, axis2), axis=-1)
+
+
+def _einsum(*operands: Any, optimize: Any = False) -> Any:
+    """Einstein's sum. Each operand's derivative is one too: of the others and the result's cotangent."""
+    if not isinstance(operands[0], str):
+        operands = _spelled_out(operands)
+    arrays = [real_array(u) for u in operands[1:]]
+    names, result = _subscripts(operands[0], [a.ndim for a in arrays])
+    if len(arrays) == 1 and set(names[0]) == set(result) and isinstance(arrays[0], RealArray):  # a view
+        return arrays[0].derived(lambda x: np.einsum(f"{names[0]}->{result}", x))[()]
+    everywhere = [set(name) for name in names]
+    for k, (a, name) in enumerate(zip(arrays, names, strict=True)):
+        for letter in sorted(set(name)):
+            while name.count(letter) > 1:  # a diagonal
+                first = name.index(letter)
+                second = name.index(letter, first + 1)
+                a = np.diagonal(a, 0, first, second)
+                name = name[:first] + name[first + 1 : second] + name[second + 1 :] + letter
+        others = set(result).union(*everywhere[:k], *everywhere[k + 1 :])
+        alone = tuple(place for place, letter in enumerate(name) if letter not in others)
+        if alone:
+            a = np.sum(a, axis=alone)
+            name = "".join(letter for letter in name if letter in others)
+        arrays[k], names[k], everywhere[k] = a, name, set(name)
+    return _einsum_of(names, result, arrays)
+
+
+def _spelled_out(operands: tuple[Any, ...]) -> tuple[Any, ...]:
+    """einsum's other form, with a list of axes after every operand, in the form with letters."""
+    pairs = len(operands) // 2
+    lists = [*operands[1 : 2 * pairs : 2], *operands[2 * pairs :]]
+    names = ["".join("..." if k is Ellipsis else string.ascii_letters[k] for k in axes) for axes in lists]
+    text = ",".join(names[:pairs]) + (f"->{names[pairs]}" if len(names) > pairs else "")
+    return (text, *operands[: 2 * pairs : 2])
+
+
+def _einsum_of(names: list[str], result: str, arrays: list[Any]) -> Any:
+    """Every operand's letters differ from one another, and each is in another operand or in the result."""
+    subscripts = f"{','.join(names)}->{result}"
+
+    def pull(xs: Sequence[Any], ys: Any, gs: Sequence[Any]) -> list[Any]:
+        made = []
+        for k, name in enumerate(names):
+            others = [*names[:k], *names[k + 1 :]]
+            g = np.einsum(f"{','.join([result, *others])}->{name}", gs[0], *xs[:k], *xs[k + 1 :], optimize=True)
+            made.append(sum_to(real_array(g), np.shape(xs[k])))
+        return made
+
+    def push(xs: Sequence[Any], ys: Any, ts: Sequence[Any]) -> list[Any]:
+        total: Any = 0.0
+        for k, t in enumerate(ts):
+            if t is not None:
+                total = total + np.einsum(subscripts, *xs[:k], t, *xs[k + 1 :], optimize=True)
+        return [total]
+
+    run = innermost(arrays)
+    if run is not None and not isinstance(run, Tape):
+        return np.einsum(subscripts, *map(to_objects, arrays))
+
+    def compute(*xs: Any) -> Any:
+        return np.einsum(subscripts, *xs, optimize=len(xs) > 1)
+
+    return by_rule(compute, pull, push, *arrays, keeps_value=False)
+
+
+def _subscripts(text: str, ndims: list[int]) -> tuple[list[str], str]:
+    """The letters of each operand and of the result; `...` is spelled out in capitals that are free."""
+    text = text.replace(" ", "")
+    left, arrow, result = text.partition("->")
+    names = left.split(",")
+    if len(names) != len(ndims):
+        raise ValueError(f"einsum: {len(names)} operands in {text!r}, {len(ndims)} given")
+    free = [letter for letter in string.ascii_uppercase if letter not in text]
+    dots = [n - len(name.replace("...", "")) if "..." in name else 0 for name, n in zip(names, ndims, strict=True)]
+    rest = free[: max(dots)]
+    names = [name.replace("...", "".join(rest[len(rest) - n :])) for name, n in zip(names, dots, strict=True)]
+    if not arrow:
+        letters = "".join(names)
+        result = "".join(rest) + "".join(sorted(c for c in set(letters) if letters.count(c) == 1 and c not in rest))
+    return names, result.replace("...", "".join(rest))
+
+
+def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
+    axisa, axisb, axisc = (axisa, axisb, axisc) if axis is None else (axis, axis, axis)
+    a, b = np.moveaxis(real_array(a), axisa, -1), np.moveaxis(real_array(b), axisb, -1)
+    if a.shape[-1] != 3 or b.shape[-1] != 3:
+        raise UnsupportedError("numpy.cross of other vectors than those of 3 elements", "the components")
+    (a0, a1, a2), (b0, b1, b2) = ([x[..., k] for k in range(3)] for x in (a, b))
+    return np.stack([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0], axisc)
+
+
+HANDLERS: dict[Any, Callable[..., Any]] = {
+    np.dot: _dot,
+    np.inner: _inner,
+    np.outer: _outer,
+    np.vdot: _vdot,
+    np.tensordot: _tensordot,
+    np.kron: _kron,
+    np.trace: _trace,
+    np.einsum: _einsum,
+    np.cross: _cross,
+}

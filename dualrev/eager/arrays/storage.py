@@ -1,0 +1,539 @@
+"""Arrays of dual numbers, kept apart: an array of values, and for every derivative call an array of ids beside it.
+
+    RealArray = (x : Array R, layers : Run -> Array Id)        the number at an index is ((x, i1), i2), ... by level
+
+Selecting, reshaping, stacking and assigning move values and ids together and write nothing on a tape. So views, aliases
+and assignments are exact: a view of an array is a view of its values and of its ids.
+
+A layer comes into being when the first number of its run is stored. Views made before that find it through the array
+that they are a view of: a view remembers its parent and how it was taken from it.
+
+In the layer of a run that writes no tape (a stage, forward mode), the dual numbers themselves take the place of ids.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from dualrev.eager.overload import DualNumber, Run, value
+from dualrev.eager.tape import Real, Tape, real
+from dualrev.eager.ufuncs import DualArray
+from dualrev.errors import ConversionError, LeakError, UnsupportedError
+
+__all__ = [
+    "RealArray",
+    "adopt",
+    "holds_duals",
+    "in_its_layout",
+    "innermost",
+    "own",
+    "plain",
+    "real_array",
+    "refuse_foreign",
+    "strip",
+    "to_objects",
+    "zero",
+]
+
+
+class RealArray(NDArrayOperatorsMixin):
+    """An array that can hold numbers under differentiation, in the elements' places. It behaves as numpy's arrays do.
+
+    Its dtype is float64. numpy's functions take it; `dualrev.numpy` makes such arrays. np.asarray(a) is the plain array
+    of one that holds no number under differentiation, and otherwise an error.
+    """
+
+    __slots__ = ("_layers", "_parent", "_select", "x")
+    __hash__ = None  # type: ignore[assignment]  # as numpy's arrays
+
+    def __init__(self, x: np.ndarray, layers: dict[Run, np.ndarray] | None = None) -> None:
+        self.x = x
+        self._layers = {} if layers is None else layers
+        self._parent: RealArray | None = None
+        self._select: Callable[[np.ndarray], np.ndarray] | None = None
+
+    # Layers
+
+    def layers(self) -> dict[Run, np.ndarray]:
+        """The ids of every run that has numbers here (or had)."""
+        if self._parent is None:
+            return self._layers
+        chain = [self]  # no recursion: x = x[1:] in a loop makes a long one
+        while chain[-1]._parent is not None:
+            chain.append(chain[-1]._parent)
+        for above, view in zip(chain[:0:-1], chain[-2::-1], strict=True):
+            for run, ids in list(above._layers.items()):
+                if run not in view._layers:
+                    view._layers[run] = view._select(ids)  # type: ignore[misc]
+        return self._layers
+
+    def layer(self, run: Run) -> np.ndarray:
+        """The ids of a run, made if there are none yet."""
+        if run in self.layers():
+            return self._layers[run]
+        if self._parent is not None:
+            root = self._parent
+            while root._parent is not None:
+                root = root._parent
+            root.layer(run)
+            return self.layers()[run]
+        for old in [r for r in list(self._layers) if r.over and not _has_ids(self._layers[r])]:
+            self._layers.pop(old, None)  # an array that is kept between calls would keep every call's tape
+        # in the memory layout of x, so that what is a view of one is a view of the other
+        made = np.zeros_like(self.x, np.int64) if isinstance(run, Tape) else np.full_like(self.x, None, object)
+        return self._layers.setdefault(run, made)  # another thread may have been faster
+
+    def derived(self, select: Callable[[np.ndarray], np.ndarray]) -> RealArray:
+        """The same selection of values and of ids: a view where numpy makes a view."""
+        x = select(self.x)
+        made = RealArray(x, {run: select(ids) for run, ids in self.layers().items()})
+        if np.may_share_memory(x, self.x):
+            made._parent, made._select = self, select
+        else:  # ids are compact where x may not be: a copy of x takes a copy of them
+            for run, ids in made._layers.items():
+                if np.may_share_memory(ids, self._layers[run]):
+                    made._layers[run] = ids.copy()
+        return made
+
+    # Elements
+
+    def __getitem__(self, key: Any) -> Any:
+        one = key.__class__ is int and self.x.ndim == 1  # as in a loop over elements: faster
+        x = self.x.item(key) if one else self.x[key]
+        if isinstance(x, np.ndarray):
+            return self.derived(lambda a: a[key])
+        u: Any = float(x)
+        layers = self.layers()
+        for run in sorted(layers, key=_level) if len(layers) > 1 else layers:
+            i = layers[run].item(key) if one else layers[run][key]
+            if run.__class__ is not Tape:
+                u = u if i is None else i
+            elif i:
+                u = real(run, u, int(i))
+        return u
+
+    def __setitem__(self, key: Any, new: Any) -> None:
+        parts: dict[Run, Any] = {}
+        u: Any = new
+        if isinstance(u, DualNumber):
+            while isinstance(u, DualNumber):
+                if u.run.over:
+                    raise LeakError
+                parts[u.run] = u.i if isinstance(u, Real) else u
+                u = u.x
+        elif u.__class__ is not float:
+            u = real_array(u)
+            innermost([u])  # is it left over from a call that has ended?
+            parts = u.layers() if isinstance(u, RealArray) else {}
+            u = plain(u)
+            refuse_foreign(u)
+        self.x[key] = u
+        for run in parts:
+            self.layer(run)
+        for run, ids in self.layers().items():
+            ids[key] = parts.get(run, 0 if run.__class__ is Tape else None)
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.x.ndim:
+            raise TypeError("iteration over a 0-d array")
+        return (self[k] for k in range(len(self.x)))
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def __contains__(self, u: Any) -> bool:
+        return value(u) in self.x
+
+    def tolist(self) -> Any:
+        """Nested lists of the numbers."""
+        return [u.tolist() if isinstance(u, RealArray) else u for u in self] if self.x.ndim else self[()]
+
+    def item(self, *args: Any) -> Any:
+        """The number of an array that has one, or the number at a flat or a full index."""
+        if not args:
+            if self.x.size != 1:
+                raise ValueError("can only convert an array of size 1 to a Python scalar")
+            return self.reshape(-1)[0]
+        index = args[0] if len(args) == 1 else args
+        return self[index] if isinstance(index, tuple) else self.reshape(-1)[index]
+
+    def fill(self, u: Any) -> None:
+        """Every element becomes this number."""
+        self[...] = u
+
+    # What an array knows of itself
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of the axes."""
+        return self.x.shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self.x.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self.x.size
+
+    @property
+    def dtype(self) -> np.dtype:
+        """float64"""
+        return self.x.dtype
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the values."""
+        return self.x.nbytes
+
+    @property
+    def itemsize(self) -> int:
+        """8"""
+        return self.x.itemsize
+
+    @property
+    def T(self) -> RealArray:  # noqa: N802 - numpy's name
+        """The transpose, a view."""
+        return self.derived(np.transpose)
+
+    @property
+    def mT(self) -> RealArray:  # noqa: N802 - numpy's name
+        """The matrices transposed, a view."""
+        return self.derived(lambda a: np.swapaxes(a, -1, -2))
+
+    @property
+    def real(self) -> RealArray:
+        """The array itself."""
+        return self
+
+    @property
+    def imag(self) -> np.ndarray:
+        """Zeros."""
+        return np.zeros(self.x.shape)
+
+    @property
+    def flat(self) -> _Flat:
+        """The numbers, one after the other; an index into them reads and writes."""
+        return _Flat(self)
+
+    @property
+    def base(self) -> RealArray | None:
+        """The array that this one is a view of."""
+        return self._parent
+
+    def __repr__(self) -> str:
+        return f"RealArray({np.array2string(self.x, separator=', ', prefix='RealArray(')})"
+
+    def __str__(self) -> str:
+        return str(self.x)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.x, spec)
+
+    def __bool__(self) -> bool:
+        return bool(self.x)
+
+    def __int__(self) -> int:
+        return int(self.x)
+
+    def __float__(self) -> float:
+        if holds_duals(self):
+            raise ConversionError("float()")
+        return float(self.x)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if holds_duals(self):
+            if dtype is not None and np.dtype(dtype) == object:  # asked for by name, as np.vectorize does
+                return to_objects(self).view(np.ndarray)
+            raise ConversionError("asarray()")
+        if copy is False:
+            raise ValueError("the plain array of a RealArray is a copy: numbers that are stored later are not in it")
+        return np.array(self.x, dtype=dtype)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        from dualrev.eager.arrays.ufuncs import apply_ufunc  # it is built from what this module defines
+
+        return apply_ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        from dualrev.eager.arrays.functions import apply_function
+
+        return apply_function(func, args, kwargs)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if holds_duals(self):
+            raise ConversionError("pickling")
+        return RealArray, (np.ascontiguousarray(self.x),)
+
+    # Copies and shapes
+
+    def copy(self, order: Any = "C") -> RealArray:
+        """An array of its own, with the same numbers."""
+        return RealArray(self.x.copy(order), {run: ids.copy(order) for run, ids in self.layers().items()})
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: Any) -> RealArray:
+        return self.copy()
+
+    def flatten(self, order: Any = "C") -> RealArray:
+        """A copy with one axis."""
+        return self.ravel(order).copy()
+
+    def astype(
+        self, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True
+    ) -> Any:
+        """For a float type a copy, in double precision; for integers and the like the values, which are constants.
+
+        With copy=False, the array itself for float64, in any order, as in numpy.
+        """
+        kind = np.dtype(dtype).kind
+        if kind == "f":
+            same = not copy and np.dtype(dtype) == self.dtype and self.x.astype(float, order, copy=False) is self.x
+            return self if same else self.copy(order)
+        if kind in "cO" and holds_duals(self):  # the values alone would lose their derivatives
+            if kind == "O":
+                return to_objects(self)
+            raise ConversionError("complex()")
+        return self.x.astype(dtype, order, casting, subok, copy)
+
+    def reshape(self, *shape: Any, order: Any = "C", copy: bool | None = None) -> RealArray:
+        """A view where possible, unless copy=True asks for a copy; ValueError if copy=False and there is no view."""
+        wanted: Any = shape[0] if len(shape) == 1 else shape
+        made = self.derived(lambda a: a.reshape(wanted, order=order))
+        if copy is None or copy == (made._parent is None):
+            return made
+        if not copy:
+            raise ValueError("Unable to avoid creating a copy while reshaping.")
+        return made.copy("K")
+
+    def ravel(self, order: Any = "C") -> RealArray:
+        """One axis; a view where possible."""
+        return self.derived(lambda a: a.ravel(order))
+
+    def transpose(self, *axes: Any) -> RealArray:
+        """A view with the axes in another order."""
+        return self.derived(lambda a: a.transpose(*axes))
+
+    def swapaxes(self, a: int, b: int) -> RealArray:
+        """A view with two axes exchanged."""
+        return self.derived(lambda x: x.swapaxes(a, b))
+
+    def squeeze(self, axis: Any = None) -> RealArray:
+        """A view without axes of length 1."""
+        return self.derived(lambda a: a.squeeze(axis))
+
+    def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:
+        """numpy.compress of this array."""
+        return np.compress(condition, self, axis, out)
+
+    def partition(self, kth: Any, axis: int = -1) -> None:
+        """numpy.partition of this array, in place."""
+        self[...] = np.partition(self, kth, axis)
+
+    def sort(self, axis: int = -1, kind: Any = None) -> None:
+        """Sort in place by value, NaN last."""
+        self[...] = np.sort(self, axis=axis, kind=kind)
+
+
+class _Flat:
+    """An array's elements in C order, by one index."""
+
+    def __init__(self, a: RealArray) -> None:
+        self._a = a
+
+    def __len__(self) -> int:
+        return self._a.size
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._a.ravel())
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._a[self._index(key)]
+
+    def __setitem__(self, key: Any, new: Any) -> None:
+        self._a[self._index(key)] = new
+
+    def _index(self, key: Any) -> Any:
+        return np.unravel_index(np.arange(self._a.size)[key], self._a.shape)
+
+
+def _as_method(name: str) -> Callable[..., Any]:
+    function = getattr(np, name)
+
+    def method(self: RealArray, *args: Any, **kwargs: Any) -> Any:
+        return function(self, *args, **kwargs)
+
+    method.__name__, method.__doc__ = name, f"numpy.{name} of this array."
+    return method
+
+
+for _name in [
+    *("sum", "prod", "mean", "var", "std", "max", "min", "cumsum", "cumprod", "dot", "trace", "clip", "take", "round"),
+    *("repeat", "diagonal", "argmax", "argmin", "argsort", "all", "any", "nonzero", "searchsorted"),
+    *("choose", "conj", "conjugate", "put", "argpartition"),
+]:
+    setattr(RealArray, _name, _as_method(_name))
+
+
+def _level(run: Run) -> int:
+    return run.level
+
+
+def refuse_foreign(x: Any) -> None:
+    """UnsupportedError for what would lose a part of itself beside real numbers."""
+    if x.__class__ is float or isinstance(x, RealArray):
+        return
+    if isinstance(x, complex) or getattr(getattr(x, "dtype", None), "kind", "") == "c":
+        raise UnsupportedError("complex arithmetic", "the real and the imaginary part as two numbers")
+    if isinstance(x, (np.ma.MaskedArray, np.matrix)):
+        raise UnsupportedError(
+            f"a {type(x).__name__} in an operation", "np.where with the mask, or np.asarray of the matrix"
+        )
+
+
+def holds_duals(x: Any) -> bool:
+    """Whether an array or a number is, or contains, a number under differentiation."""
+    if isinstance(x, RealArray):
+        return any(map(_has_ids, x.layers().values()))
+    if isinstance(x, np.ndarray):
+        return x.dtype == object and any(map(_is_dual, x.flat))
+    return isinstance(x, DualNumber)
+
+
+def _has_ids(ids: np.ndarray) -> bool:
+    return any(map(_is_dual, ids.flat)) if ids.dtype == object else bool(ids.any())
+
+
+def _is_dual(x: Any) -> bool:
+    return isinstance(x, DualNumber)
+
+
+def plain(x: Any) -> Any:
+    """The values of an array, or of a number, without any derivative; arrays are not copied."""
+    if isinstance(x, RealArray):
+        return x.x
+    if isinstance(x, np.ndarray) and x.dtype == object:
+        return np.array([value(u) for u in x.ravel()]).reshape(x.shape)
+    return value(x)
+
+
+def own(leaf: Any) -> Any:
+    """The same leaf, an array as a copy."""
+    return leaf.copy() if isinstance(leaf, (RealArray, np.ndarray)) else leaf
+
+
+def in_its_layout(x: np.ndarray) -> np.ndarray:
+    """A copy in double precision, of which a view can be had, as of x, where numpy makes no copy.
+
+    The strides have the order and the signs of those of x, and the same axes lie one behind the other; the gaps between
+    elements are smaller. Where elements share memory, as in np.broadcast_to, the copy has one for each.
+    """
+    axes = sorted((k for k in range(x.ndim) if x.shape[k] > 1), key=lambda k: abs(x.strides[k]))
+    if x.flags.c_contiguous or x.flags.f_contiguous or any(x.strides[k] == 0 for k in axes):
+        return np.array(x, dtype=float)
+    steps, end, smaller = [1] * x.ndim, 0, 0
+    for k in axes:
+        mine = abs(x.strides[k])
+        if mine < end:  # the elements along one axis lie among those along another one
+            steps = [abs(s) // x.itemsize for s in x.strides]
+            break
+        steps[k] = smaller + (mine > end) if end else 1 + (mine > x.itemsize)
+        end, smaller = mine * x.shape[k], steps[k] * x.shape[k]
+    reach = [step * (n - 1) for step, n in zip(steps, x.shape, strict=True)]
+    room = sum(reach) + 1
+    strides = [8 * step if s > 0 else -8 * step for step, s in zip(steps, x.strides, strict=True)]
+    first = 8 * sum(r for r, s in zip(reach, x.strides, strict=True) if s < 0)
+    if room > 2 ** (x.ndim + 1) * x.size:
+        return np.array(x, dtype=float)
+    made: np.ndarray = np.ndarray(x.shape, float, np.full(room, math.nan), first, strides)
+    made[...] = np.arange(1.0, x.size + 1).reshape(x.shape)
+    if made.base is not None and np.count_nonzero(made.base > 0.0) < x.size:
+        return np.array(x, dtype=float)
+    made[...] = x
+    return made
+
+
+def zero(leaf: Any) -> Any:
+    """The zero of a leaf's shape."""
+    return np.zeros(leaf.shape) if isinstance(leaf, (RealArray, np.ndarray)) else 0.0
+
+
+def innermost(args: Sequence[Any]) -> Run | None:
+    """The innermost run among arrays and numbers; LeakError if one of them is left over from a run that has ended."""
+    run: Run | None = None
+    for u in args:
+        if isinstance(u, RealArray):
+            for other, ids in u.layers().items():
+                if not other.over:
+                    run = other if run is None or other.level > run.level else run
+                elif _has_ids(ids):  # they may also have been overwritten since
+                    raise LeakError
+        elif isinstance(u, DualNumber):
+            if u.run.over:
+                raise LeakError
+            run = u.run if run is None or u.run.level > run.level else run
+    return run
+
+
+def strip(u: Any, run: Run) -> Any:
+    """What a number or an array is to the runs around this one: its value x."""
+    if isinstance(u, RealArray):
+        layers = u.layers()
+        if len(layers) == 1 and run in layers and isinstance(run, Tape):
+            return u.x
+        layers = {r: ids for r, ids in layers.items() if r is not run and not r.over}
+        if not isinstance(run, Tape) and run in u.layers():  # the outer runs' numbers are inside of its own
+            flat = [strip(x, run) for x in u.reshape(-1).tolist()]
+            return real_array(flat).reshape(u.shape)
+        return RealArray(u.x, layers) if layers else u.x
+    if isinstance(u, DualNumber):
+        return u.x if u.run is run else u
+    return u
+
+
+def real_array(x: Any) -> Any:
+    """An array of what np.asarray takes: a RealArray where there are numbers under differentiation, else numpy's."""
+    if isinstance(x, RealArray):
+        return x
+    if isinstance(x, np.ndarray):
+        return adopt(x) if x.dtype == object and holds_duals(x) else x
+    if isinstance(x, DualNumber):
+        made = RealArray(np.zeros(()))
+        made[()] = x
+        return made
+    if isinstance(x, (list, tuple)):
+        if any(isinstance(u, (RealArray, np.ndarray, list, tuple)) for u in x):
+            parts = [real_array(u) for u in x]
+            return np.stack(parts) if any(isinstance(u, RealArray) for u in parts) else np.asarray(x)
+        made_of_objects = np.array(x)
+        return adopt(made_of_objects) if made_of_objects.dtype == object else made_of_objects
+    return np.asarray(x)
+
+
+def adopt(x: np.ndarray) -> RealArray:
+    """An array of objects, numbers and dual numbers, as an array of dual numbers."""
+    made = RealArray(np.zeros(x.shape))
+    flat = made.reshape(-1)
+    for k, u in enumerate(x.ravel()):
+        if not isinstance(u, (numbers.Real, np.bool_)):
+            raise TypeError(f"expected an array of real numbers, got one with {u!r} (type {type(u).__name__})")
+        flat[k] = u
+    return made
+
+
+def to_objects(u: Any) -> Any:
+    """An array as an array of objects, for transformations that know no other arrays."""
+    if not isinstance(u, RealArray) or not holds_duals(u):
+        return plain(u) if isinstance(u, RealArray) else u
+    made = np.empty(math.prod(u.shape), dtype=object)
+    made[:] = u.reshape(-1).tolist()
+    return made.reshape(u.shape).view(DualArray)

@@ -1,0 +1,335 @@
+"""numpy's elementwise functions on arrays of dual numbers: the table's lines, over whole arrays.
+
+The partials of the table are text with conditional expressions, `p if x > 0.0 else q`. For arrays the text becomes
+where(x > 0.0, p, q), and the functions in it numpy's: on arrays of an outer run these come back here.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dualrev.eager.arrays import places, products, reductions
+from dualrev.eager.arrays.record import by_terms, ids_of, spread, sum_of_rows
+from dualrev.eager.arrays.storage import (
+    RealArray,
+    holds_duals,
+    innermost,
+    plain,
+    real_array,
+    refuse_foreign,
+    strip,
+    to_objects,
+)
+from dualrev.eager.overload import DualNumber, function
+from dualrev.eager.tape import Tape
+from dualrev.eager.ufuncs import apply_ufunc as apply_to_objects
+from dualrev.errors import UnsupportedError
+from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES, Primitive
+
+__all__ = ["apply_ufunc", "as_real_array", "elementwise", "into", "on_arrays", "table_by_ufunc"]
+
+
+def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A numpy ufunc, or a method of it, on arrays and numbers, some under differentiation: what numpy calls.
+
+    UnsupportedError for what has no rule. ConversionError if the result is to go into a plain array.
+    """
+    name = ufunc.__name__
+    if method == "__call__" and not kwargs and all(isinstance(u, (RealArray, DualNumber, float)) for u in inputs):
+        line = table_by_ufunc().get(name)  # the common case, without what the others need
+        if line is not None:
+            return elementwise(line, inputs, ufunc)
+    if method == "at":
+        return _at(ufunc, *inputs)
+    args = tuple(u if isinstance(u, DualNumber) else real_array(u) for u in inputs)
+    out, where = kwargs.pop("out", (None,)), plain(kwargs.pop("where", True))
+    if method == "__call__":
+        made = _call(ufunc, name, args, kwargs, where)
+    elif method in ("reduce", "accumulate", "reduceat") and name not in _OF_VALUES:
+        if where is not True:
+            kwargs["where"] = where
+        made = _along(ufunc, method, *args, **{"axis": 0, **kwargs})
+        return into(out[0], as_real_array(made), True)
+    elif method == "outer":
+        a, b = (real_array(u) for u in args)
+        made = ufunc(a.reshape(a.shape + (1,) * b.ndim), b, **kwargs)
+    elif name in _OF_VALUES:
+        made = getattr(ufunc, method)(*map(plain, args), **kwargs, **({} if where is True else {"where": where}))
+        where = True
+    else:
+        raise UnsupportedError(f"numpy.{name}.{method}", "it with numpy's functions on whole arrays, or as a loop")
+    if isinstance(made, tuple):
+        outs = out if len(out) == len(made) else (None,) * len(made)
+        return tuple(into(o, m, where) for o, m in zip(outs, made, strict=True))
+    return into(out[0], made, where)
+
+
+def _call(ufunc: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], where: Any) -> Any:
+    if name in _OF_VALUES:
+        return ufunc(*map(plain, args), **kwargs)
+    dtype = kwargs.pop("dtype", None)
+    if dtype is not None and np.dtype(dtype).kind != "f":
+        raise UnsupportedError(
+            f"numpy.{name} with dtype={dtype}", "it without a dtype: derivatives are of real numbers"
+        )
+    if name in _PRODUCTS:
+        if kwargs.keys() & {"axes", "keepdims"}:
+            raise UnsupportedError(
+                f"numpy.{name} with {', '.join(kwargs)}", "numpy.einsum, or numpy.moveaxis before it"
+            )
+        return getattr(products, name)(*args, **{key: u for key, u in kwargs.items() if key == "axis"})
+    line = table_by_ufunc().get(name)
+    if line is None and name not in _COMPOSED:
+        if any(map(holds_duals, args)):
+            raise UnsupportedError(
+                f"numpy.{name}", "it with functions that have a rule, or give it one with dualrev.primitive"
+            )
+        return as_real_array(ufunc(*map(plain, args), **kwargs))
+    for key in kwargs.keys() - {"casting", "subok"}:  # those say nothing about arrays of floats
+        if kwargs[key] not in (None, "K"):
+            raise UnsupportedError(f"numpy.{name} with {key}=", f"it without, or a copy with that {key}")
+    if where is not True:
+        with np.errstate(all="ignore"):  # the elements that are left out may lie outside of the domain
+            return _call(ufunc, name, args, kwargs, True)
+    return _COMPOSED[name](*args) if line is None else elementwise(line, args, ufunc)
+
+
+def _along(ufunc: Any, method: str, a: Any, *at: Any, axis: Any, **kwargs: Any) -> Any:
+    """reduce, accumulate and reduceat: by the function of numpy that does the same, or slice by slice."""
+    name = ufunc.__name__
+    known = _METHODS.get(method, {}).get(name)
+    if known is not None:
+        return known(a, axis=axis, **{key: u for key, u in kwargs.items() if u is not None})
+    if not any(map(holds_duals, (a, *kwargs.values()))):
+        return getattr(ufunc, method)(plain(a), *at, axis=axis, **kwargs)
+    dtype = kwargs.pop("dtype", None)
+    of_others = kwargs or (dtype is not None and np.dtype(dtype).kind != "f")
+    if ufunc.nin != 2 or ufunc.nout != 1 or np.ndim(axis) or axis is None or of_others:
+        raise UnsupportedError(f"numpy.{name}.{method}", "it with numpy's functions on whole arrays, or as a loop")
+    if method == "accumulate":
+        return reductions.accumulate(ufunc, a, axis)
+    if method == "reduce":
+        return reductions.accumulate(ufunc, a, axis).take(-1, axis)
+    slices = np.moveaxis(a, axis, 0)
+    ends = [*at[0][1:], len(slices)]
+    made = [ufunc.reduce(slices[i:j]) if i < j else slices[i] for i, j in zip(at[0], ends, strict=True)]
+    return np.moveaxis(np.stack(made), 0, axis)
+
+
+def elementwise(line: Primitive, args: Sequence[Any], compute: Callable[..., Any]) -> Any:
+    """A line of the table on arrays and numbers, which broadcast; `compute` is the function of their values."""
+    for u in args:
+        refuse_foreign(u)
+    for u in args:
+        if isinstance(u, (RealArray, np.ndarray)) and u.ndim:
+            break
+    else:
+        numbers = [u[()] if isinstance(u, (RealArray, np.ndarray)) else u for u in args]
+        try:
+            return function(line)(*numbers)
+        except (ArithmeticError, ValueError):  # numpy's functions give infinities and NaN
+            return elementwise(line, [real_array(numbers[0]).reshape(1), *numbers[1:]], compute)[0]
+    run = innermost(args)
+    if run is None:
+        return as_real_array(compute(*map(plain, args)))
+    if not isinstance(run, Tape):
+        objects = [to_objects(u) for u in args]
+        return apply_to_objects(compute, "__call__", tuple(objects), {})
+    if line.name == "pow" and args[1].__class__ in (int, float, np.ndarray) and np.ndim(args[1]) == 0 and args[1] == 2:
+        line, args, compute = PRIMITIVES["mul"], (args[0], args[0]), np.multiply
+    xs = [strip(u, run) for u in args]
+    y = compute(*xs)
+    shape = np.shape(y)
+    terms = []
+    for k, u in enumerate(args):
+        ids = ids_of(u, run)
+        if ids is not None and line.partials[k] != "0.0":
+            ids = ids if ids.shape == shape else spread(ids, shape)
+            terms.append((None, _partial(line, k, xs, y, shape), ids))
+    if not terms:
+        return as_real_array(y)
+    return by_terms(run, y, terms)
+
+
+def _partial(line: Primitive, k: int, xs: Sequence[Any], y: Any, shape: tuple[int, ...]) -> Any:
+    """The partial derivative with respect to argument k: one number, or a flat array that nobody else can change."""
+    # Python's numbers would raise at the edge of a domain where numpy's have a limit
+    xs = [np.float64(x) if x.__class__ is float else real_array(x) if isinstance(x, DualNumber) else x for x in xs]
+    with np.errstate(all="ignore"):
+        p = _array_partials(line)[k](*xs, y)
+    if not isinstance(p, (np.ndarray, RealArray)):
+        return p
+    if not p.ndim:
+        return p[()]
+    of_others = any(p is x for x in (*xs, y))
+    p = real_array(p)
+    if isinstance(p, RealArray) and not p.layers():  # no constant takes the way of numbers of an outer run
+        p = p.x
+    if isinstance(p, RealArray):
+        p = p if p.shape == shape else np.broadcast_to(p, shape)
+        return p.flatten() if of_others else p.reshape(-1)
+    return (spread(p, shape) if of_others or p.shape != shape or p.dtype != float else p).reshape(-1)
+
+
+@functools.cache
+def _array_partials(line: Primitive) -> list[Callable[..., Any]]:
+    """The partials as functions of arrays: x or a, b, c, and the value y."""
+    names = {**_numpy_names(), **{name: _by_elements(f) for name, f in line.functions.items()}}
+    made = []
+    for text in line.partials:
+        tree = _ForArrays().visit(ast.parse(text, mode="eval"))
+        parameters = ", ".join((*line.parameters, "y"))
+        source = ast.unparse(ast.fix_missing_locations(tree))
+        made.append(eval(compile(f"lambda {parameters}: {source}", f"<dualrev {line.name}>", "eval"), names))
+    return made
+
+
+class _ForArrays(ast.NodeTransformer):
+    """Conditional expressions and logic become functions that numpy has for arrays."""
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        self.generic_visit(node)
+        return ast.Call(ast.Name("where", ast.Load()), [node.test, node.body, node.orelse], [])
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        self.generic_visit(node)
+        name = "logical_and" if isinstance(node.op, ast.And) else "logical_or"
+        made, *rest = node.values
+        for operand in rest:
+            made = ast.Call(ast.Name(name, ast.Load()), [made, operand], [])
+        return made
+
+
+@functools.cache
+def _numpy_names() -> dict[str, Any]:
+    """What the functions of the table's text are on arrays."""
+    made: dict[str, Any] = {name: getattr(np, name) for name in ("where", "logical_and", "logical_or", "nan", "inf")}
+    for name in FUNCTIONS:
+        line = PRIMITIVES["pow" if name == "power" else name]
+        made[name] = getattr(np, line.ufunc) if line.ufunc else on_arrays(line)
+    return made
+
+
+def on_arrays(line: Primitive) -> Callable[..., Any]:
+    """A line that numpy has no function for, as a function of arrays and numbers."""
+    compute = _by_elements(function(line))
+    return lambda *args: elementwise(line, args, compute)
+
+
+def _by_elements(f: Callable[..., Any]) -> Callable[..., Any]:
+    def apply(*args: Any) -> Any:
+        args = tuple(to_objects(u) for u in args)
+        if not any(np.ndim(u) for u in args if isinstance(u, np.ndarray)):
+            return f(*args)
+        made = np.frompyfunc(f, len(args), 1)(*(u.view(np.ndarray) if isinstance(u, np.ndarray) else u for u in args))
+        return real_array(made) if holds_duals(made) else made.astype(float)
+
+    return apply
+
+
+def as_real_array(y: Any) -> Any:
+    """A result without numbers under differentiation: it can hold some, as the arrays that it was made of."""
+    return RealArray(np.array(y)) if isinstance(y, np.ndarray) and y.ndim and y.dtype == float else y
+
+
+def into(out: Any, made: Any, where: Any) -> Any:
+    """What was made, in the array `out` if there is one, where `where` is true."""
+    if out is None:
+        if where is not True:
+            raise UnsupportedError(
+                "a numpy function with where= but without out=", "np.where(condition, result, other)"
+            )
+        return made
+    if np.shape(made) != np.shape(out) and np.broadcast_shapes(np.shape(made), np.shape(out)) != np.shape(out):
+        raise ValueError(
+            f"non-broadcastable output operand with shape {np.shape(out)} for a result of {np.shape(made)}"
+        )
+    places.copyto(out, made, where=where)
+    return out
+
+
+def _at(ufunc: Any, a: Any, key: Any, b: Any = None) -> None:
+    """a[key] = ufunc(a[key], b), where an element may be chosen more than once."""
+    name = ufunc.__name__
+    chosen = np.arange(a.size).reshape(a.shape)[key]
+    if np.unique(chosen).size == chosen.size:
+        places.assign(a, key, ufunc(a[key]) if ufunc.nin == 1 else ufunc(a[key], b))
+    elif name in ("add", "subtract"):
+        b = np.broadcast_to(real_array(b), chosen.shape).reshape(-1)
+        total = sum_of_rows(b, chosen.reshape(-1), a.size)
+        places.assign(a, ..., ufunc(a, real_array(total).reshape(a.shape)))
+    else:
+        raise UnsupportedError(f"numpy.{name}.at with an element chosen more than once", "a loop")
+
+
+def _divmod(a: Any, b: Any) -> tuple[Any, Any]:
+    return np.floor_divide(a, b), np.remainder(a, b)
+
+
+def _modf(x: Any) -> tuple[Any, Any]:
+    whole = np.trunc(plain(x))
+    return x - whole, whole
+
+
+def _nan_to(x: Any, other: Any, pick: Any) -> Any:
+    """fmax and fmin: the number, where the other is NaN."""
+    a, b = np.where(np.isnan(x), other, x), np.where(np.isnan(other), x, other)
+    return pick(a, b)
+
+
+def _heaviside(x: Any, h: Any) -> Any:
+    x = plain(x)
+    return real_array(np.where(np.isnan(x), math.nan, np.where(x == 0, h, 1.0 * (x > 0))))[()]
+
+
+@functools.cache
+def table_by_ufunc() -> dict[str, Primitive]:
+    """The table's lines by the names that numpy and SciPy have for ufuncs; `cache_clear` when a line is added."""
+    lines = {getattr(np, line.ufunc).__name__: line for line in PRIMITIVES.values() if hasattr(np, line.ufunc or "-")}
+    of_scipy = {"gammaln": "lgamma", **{name: name for name in ("erf", "erfc", "gamma", "expit")}}
+    lines |= {name: PRIMITIVES[line] for name, line in of_scipy.items()}
+    lines |= {line.ufunc: line for line in PRIMITIVES.values() if line.ufunc and not hasattr(np, line.ufunc)}
+    return lines
+
+
+_OF_VALUES = {"less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "isnan", "isinf", "isfinite"}
+_OF_VALUES |= {"signbit", "logical_and", "logical_or", "logical_xor", "logical_not", "spacing"}
+_PRODUCTS = {"matmul", "vecdot", "matvec", "vecmat"}
+_COMPOSED: dict[str, Callable[..., Any]] = {
+    "conjugate": lambda x: real_array(x)[()],
+    "frexp": lambda x: (x * np.exp2(-1.0 * np.frexp(plain(x))[1]), np.frexp(plain(x))[1]),
+    "square": lambda x: x * x,
+    "reciprocal": lambda x: 1.0 / x,
+    "divmod": _divmod,
+    "modf": _modf,
+    "fabs": np.abs,
+    "float_power": np.power,
+    "clip": lambda x, low, high: np.minimum(np.maximum(x, low), high),
+    "fmax": lambda a, b: _nan_to(a, b, np.maximum),
+    "fmin": lambda a, b: _nan_to(a, b, np.minimum),
+    "logaddexp2": lambda a, b: np.logaddexp(a * math.log(2.0), b * math.log(2.0)) / math.log(2.0),
+    "ldexp": lambda x, n: x * np.exp2(1.0 * n),
+    "heaviside": _heaviside,
+    "psi": lambda x: on_arrays(PRIMITIVES["polygamma"])(0.0, x),
+    "nextafter": lambda x, other: x + (np.nextafter(plain(x), plain(other)) - plain(x)),
+    **dict.fromkeys(("deg2rad", "radians"), lambda x: x * (math.pi / 180.0)),
+    **dict.fromkeys(("rad2deg", "degrees"), lambda x: x * (180.0 / math.pi)),
+}
+_METHODS: dict[str, dict[str, Callable[..., Any]]] = {
+    "reduce": {
+        "add": np.sum,
+        "multiply": np.prod,
+        "maximum": np.max,
+        "minimum": np.min,
+        "logical_and": np.all,
+        "logical_or": np.any,
+        "logaddexp": reductions.logsumexp,
+    },
+    "accumulate": {"add": np.cumsum, "multiply": np.cumprod},
+}

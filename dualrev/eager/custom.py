@@ -1,0 +1,476 @@
+"""What a user can say about derivatives: rules of one's own, constants, and what to recompute in place of saving it.
+
+All but `primitive` work in the same way. A function is called with what the outer runs know of its arguments, so that
+nothing of it is written on the innermost tape; a block is written there in its place, which knows how to take
+cotangents of its results to its arguments. Where a rule goes one way only, the other way is its transpose: linear maps
+can be differentiated.
+"""
+
+from __future__ import annotations
+
+import ast
+import keyword
+import reprlib
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+
+from dualrev.eager import engine
+from dualrev.eager.arrays.record import attach, ids_of
+from dualrev.eager.arrays.storage import RealArray, holds_duals, innermost, own, plain, real_array, strip, zero
+from dualrev.eager.arrays.ufuncs import on_arrays, table_by_ufunc
+from dualrev.eager.blocks import Rule
+from dualrev.eager.overload import DualNumber, contribute, function
+from dualrev.eager.overload import value as value_of_number
+from dualrev.eager.plain_run import PlainRun
+from dualrev.eager.ruled import Owner, numeric
+from dualrev.eager.steps import looped
+from dualrev.eager.tape import Tape
+from dualrev.errors import ClosureError, CustomRuleError, DualrevError, PrimitiveError
+from dualrev.reading import signature
+from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES, Primitive
+from dualrev.transformed import Transformed
+from dualrev.tree import Structure, flatten, flatten_leaves
+
+__all__ = ["checkpoint", "custom_jvp", "custom_vjp", "primitive", "stop_gradient", "value"]
+
+
+def value(x: Any) -> Any:
+    """The plain number inside a number under differentiation, or the plain array inside an array; else x unchanged.
+
+    An array is a copy. For nested data, see `stop_gradient`.
+
+    >>> value(2.5)
+    2.5
+    """
+    if isinstance(x, RealArray):
+        return x.x.copy()
+    return plain(x) if isinstance(x, np.ndarray) and holds_duals(x) else value_of_number(x)
+
+
+def stop_gradient(x: Any) -> Any:
+    """The same nested data as a constant: its derivatives, of every order, are 0. Arrays of real numbers are copied.
+
+    In numba functions it takes numbers, arrays and tuples.
+
+    >>> from dualrev import grad
+    >>> grad(lambda x: x * stop_gradient(x))(3.0)
+    3.0
+    """
+    leaves, structure = flatten_leaves(x)
+    return structure.rebuild_leaves([x.copy() if type(x) is np.ndarray else value(x) for x in leaves])
+
+
+class custom_vjp(Owner):  # noqa: N801 - JAX's name
+    """A function with a reverse-mode rule of its own, given by `defvjp(fwd, bwd)`, as in JAX.
+
+    fwd(*args) returns (y, residuals), where y is what the function returns; bwd(residuals, ct) returns a tuple with a
+    cotangent for every argument, None for one that is discrete or has none. Derivatives of higher order are those of
+    fwd and bwd. Forward mode uses the transpose of bwd, for which bwd has to be made of what dualrev can differentiate.
+
+    >>> from dualrev import grad
+    >>> @custom_vjp
+    ... def clipped(x):
+    ...     return x
+    >>> clipped.defvjp(lambda x: (x, None), lambda _, ct: (min(max(ct, -1.0), 1.0),))
+    >>> grad(lambda x: 100.0 * clipped(x))(3.0)
+    1.0
+    """
+
+    kind = "vjp"
+
+    def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
+        """Set the rule."""
+        self._define(fwd, bwd)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: D102 - that is f
+        args = _positional(self._f, args, kwargs)
+        call = _Call(self._f, args)
+        if call.run is None:
+            return numeric(self._f)(*args)
+        if not self.functions:
+            raise CustomRuleError(self._f, "defvjp(fwd, bwd)")
+        fwd, bwd = map(numeric, self.functions)
+        made = call.value(fwd)
+        if not isinstance(made, tuple) or len(made) != 2:
+            raise CustomRuleError(self._f, "a fwd that returns a pair (y, residuals)")
+        y, residuals = made
+        f, n = self._f, len(args)
+
+        def pull(ct: Any) -> tuple[Any, ...]:
+            cts = bwd(residuals, ct)
+            if not isinstance(cts, (tuple, list)) or len(cts) != n:
+                raise CustomRuleError(f, f"a bwd that returns a tuple of {n}, one cotangent per argument")
+            return tuple(cts)
+
+        return call.record(y, _Rule(f, pull=pull), CustomRuleError(f, _ALL_ARGUMENTS))
+
+
+class custom_jvp(Owner):  # noqa: N801 - JAX's name
+    """A function with a forward-mode rule of its own, given by `defjvp(rule)`, as in JAX.
+
+    rule(primals, tangents) takes two tuples and returns (y, dy); tangents of discrete arguments are None. Reverse mode
+    uses the transpose of the rule, so dy has to be linear in the tangents, and made of what dualrev can differentiate.
+
+    >>> from dualrev import grad
+    >>> @custom_jvp
+    ... def square(x):
+    ...     return x * x
+    >>> @square.defjvp
+    ... def rule(primals, tangents):
+    ...     (x,), (t,) = primals, tangents
+    ...     return square(x), 2.0 * x * t
+    >>> grad(square)(3.0), grad(grad(square))(3.0)
+    (6.0, 2.0)
+    """
+
+    kind = "jvp"
+
+    def defjvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Set the rule; it can be used as a decorator."""
+        self._define(rule)
+        return rule
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: D102 - that is f
+        args = _positional(self._f, args, kwargs)
+        call = _Call(self._f, args)
+        if call.run is None:
+            return numeric(self._f)(*args)
+        if not self.functions:
+            raise CustomRuleError(self._f, "defjvp(rule)")
+        f, rule, primals = self._f, numeric(self.functions[0]), call.stripped
+
+        def push(*tangents: Any) -> Any:
+            made = rule(primals, tangents)
+            if not isinstance(made, tuple) or len(made) != 2:
+                raise CustomRuleError(f, "a rule that returns a pair (y, dy)")
+            return made[1]
+
+        return call.record(call.value(self), _Rule(f, push=push), CustomRuleError(f, _ALL_ARGUMENTS))
+
+
+def checkpoint(f: Callable[..., Any], *, loop: int = 0) -> Callable[..., Any]:
+    """f, which will be run again in the reverse pass in place of keeping its tape: memory for time.
+
+    Only the arguments and the value are kept. Of a numba function, it is one that other numba functions can call.
+
+    With loop=m it is a loop of such steps: `run = checkpoint(step, loop=m)` makes run(n, state, *args) do
+
+        for k in range(n):
+            state = step(k, state, *args)
+
+    and return the state. Its derivative runs each step m + 1 times, and keeps about m times the m-th root of n states,
+    and the tape of as many steps as that root: with m = 2, the square root of n.
+
+    Whatever f depends on and is being differentiated has to be among its arguments (ClosureError if it is not). It has
+    to give the same value each time: CustomRuleError if it does not, as with fresh random numbers. CheckError if it
+    gives another one under differentiation than on plain numbers, which the first run takes. In a stage of the paper, f
+    is simply called.
+
+    >>> from dualrev import grad
+    >>> @checkpoint
+    ... def block(x):
+    ...     for _ in range(10):
+    ...         x = x + 0.1 * x * x
+    ...     return x
+    >>> grad(block)(0.1) == grad(block.__wrapped__)(0.1)
+    True
+    >>> run = checkpoint(lambda k, x, rate: x + rate * x * x, loop=2)
+    >>> grad(lambda x: run(1000, x, 0.001))(0.5)
+    3.99247...
+    """
+    if loop:
+        return looped(f, loop, checkpoint)
+    if isinstance(f, Dispatcher) and not hasattr(f, "derivative_of"):
+        return _Checkpointed(f)
+    return Transformed(_checkpoint, f)
+
+
+class _Checkpointed(Owner):
+    """What `checkpoint` makes of a numba function: the derivative that `lift` has keeps the arguments alone, too."""
+
+    kind = "checkpoint"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        import dualrev  # a module of the package cannot import it while it is being imported
+
+        leaves = flatten_leaves((args, kwargs))[0]
+        run = innermost(leaves)
+        if run is not None and any(holds_duals(strip(leaf, run)) for leaf in leaves):
+            return _checkpoint(self.py_func, args, kwargs)  # lifted functions have first derivatives only
+        return dualrev.lift(self._f)(*args, **kwargs)
+
+
+def _checkpoint(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    call = _Call(f, (args, kwargs))
+    if not isinstance(call.run, Tape):
+        return f(*args, **kwargs)
+
+    def again(args: Any, kwargs: Any) -> Any:
+        return f(*args, **kwargs)
+
+    primals, y = call.stripped, call.value(again)
+    leaves, structure = flatten_leaves(y)
+    before = [own(plain(x)) for x in leaves]
+
+    def linearize() -> Any:
+        now, derivative = engine.linearize(again, *primals)
+        after = [plain(x) for x in flatten_leaves(now)[0]]
+        if len(after) != len(before) or not all(map(_equal, after, before)):
+            args, kwargs = primals
+            once_more, expected = PlainRun(f, args, kwargs), structure.rebuild_leaves(before)
+            if not once_more.agrees(now, expected):
+                if not once_more.is_repeatable(expected):
+                    needed = "to give the same value when it is run again: pass random numbers and state to it"
+                    raise CustomRuleError(f, needed)
+                raise once_more.error(now, expected, lambda: engine.linearize(again, *primals)[0])
+        return derivative
+
+    rule = _Rule(f, lambda ct: linearize().pull(ct), lambda *tangents: linearize().push(*tangents))
+    return call.record(y, rule, ClosureError(f))
+
+
+def primitive(
+    name: str,
+    value: str | Callable[..., Any],
+    *partials: str | Callable[..., Any],
+    ufunc: str = "",
+    domain: Sequence[tuple[float, float]] | None = None,
+    kink: str = "",
+    note: str = "",
+) -> Callable[..., Any]:
+    """A new line of the table of primitives: a function of 1 to 3 real numbers, and its partial derivatives.
+
+    The value and the partials are text in the arguments, x or a, b, c, and, in partials, the value y; they use
+    operators, conditional expressions and the functions of the table. Or they are functions of the arguments, floats;
+    what the partials call must be differentiable, if second derivatives are asked for. Returns the function; it takes
+    plain numbers, numbers under differentiation, and arrays.
+
+    `ufunc` is the name of a ufunc of NumPy or SciPy that the line holds for, too: with ufunc="expit", the line is that
+    of scipy.special.expit. The names of the table's own lines are taken; a line added before is replaced.
+    PrimitiveError for a name that is taken, and for text that is no expression. See dualrev/rules/primitives.py for the
+    rest.
+
+    >>> from dualrev import grad
+    >>> softplus = primitive("softplus", "log1p(exp(x))", "1.0 / (1.0 + exp(-x))")
+    >>> grad(softplus)(0.0), grad(grad(softplus))(0.0)
+    (0.5, 0.25)
+    """
+    if not isinstance(name, str) or name in _BUILT_IN or not name.isidentifier() or keyword.iskeyword(name):
+        raise PrimitiveError(name, "the name is taken, or is no name; choose another one")
+    if not isinstance(ufunc, str):
+        raise PrimitiveError(name, f"ufunc is the name of one, such as 'expit', and not {ufunc!r}")
+    if ufunc in _BUILT_IN_UFUNCS:
+        raise PrimitiveError(name, f"numpy.{ufunc} has a line in the table; choose another ufunc, or none")
+    if not 1 <= len(partials) <= 3:
+        raise PrimitiveError(name, "it has as many partial derivatives as arguments, 1 to 3")
+    functions: dict[str, Callable[..., Any]] = {}
+    texts = []
+    parameters = ("x",) if len(partials) == 1 else ("a", "b", "c")[: len(partials)]
+    for k, given in enumerate((value, *partials)):
+        if callable(given):
+            functions[f"{name}_{k}"] = given
+            given = f"{name}_{k}({', '.join(parameters)})"
+        known = {*FUNCTIONS, *functions, *parameters, "nan", "inf", *(("y",) if k else ())}
+        _check(name, given, known)
+        texts.append(given)
+    domain = tuple(domain) if domain else ((-3.0, 3.0),) * len(partials)
+    line = Primitive(name, texts[0], tuple(texts[1:]), domain, kink, note=note, ufunc=ufunc, functions=functions)
+    of_numbers, of_arrays = function(line), on_arrays(line)
+    PRIMITIVES[name] = line  # type: ignore[index]  # a dict; the type says that nobody else writes to it
+    table_by_ufunc.cache_clear()
+
+    def made(*args: Any) -> Any:
+        if not any(isinstance(u, (RealArray, np.ndarray)) for u in args):
+            return of_numbers(*args)
+        arrays = [real_array(u) for u in args]
+        y = of_arrays(*arrays)
+        return y if any(isinstance(u, RealArray) for u in arrays) else plain(y)
+
+    made.__name__ = made.__qualname__ = name
+    made.__module__ = sys._getframe(1).f_globals.get("__name__", "__main__")  # so that it pickles, as a namedtuple does
+    made.__doc__ = of_numbers.__doc__
+    made.primitive = line  # type: ignore[attr-defined]
+    return made
+
+
+def _check(name: str, text: Any, known: set[str]) -> None:
+    """PrimitiveError for text that is no expression of the table."""
+    try:
+        nodes = list(ast.walk(ast.parse(text, mode="eval")))
+    except (SyntaxError, TypeError):
+        raise PrimitiveError(name, f"{text!r} is no expression of Python") from None
+    if unknown := sorted({node.id for node in nodes if isinstance(node, ast.Name)} - known):
+        raise PrimitiveError(name, f"{text!r} names {', '.join(unknown)}; known are {', '.join(sorted(known))}")
+    if not all(isinstance(node, _EXPRESSIONS) for node in nodes):
+        raise PrimitiveError(name, f"{text!r} is made of more than operators, conditional expressions and calls")
+
+
+_EXPRESSIONS = (
+    *(ast.Expression, ast.Name, ast.expr_context, ast.Constant, ast.Call, ast.IfExp),
+    *(ast.BinOp, ast.operator, ast.UnaryOp, ast.unaryop, ast.Compare, ast.cmpop, ast.BoolOp, ast.boolop),
+)
+
+_ALL_ARGUMENTS = (
+    "every number under differentiation that it uses to be among its arguments: its rule speaks of those only"
+)
+
+
+class _Call:
+    """A call of a function whose derivative is known as a whole: what the outer runs see of its arguments."""
+
+    def __init__(self, f: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        self._f = f
+        self._leaves, structure = flatten_leaves(args)
+        self._structure = structure.owned()  # the caller may change an array of ints later
+        self.run = innermost(self._leaves)
+        if self.run is not None:
+            run = self.run
+            self._xs = [own(strip(leaf, run)) for leaf in self._leaves]
+            self.stripped: Any = self._structure.rebuild_leaves(self._xs)
+            self._parts = [(len(leaves), structure) for leaves, structure in map(flatten_leaves, args)]
+
+    def value(self, function: Callable[..., Any]) -> Any:
+        """What the function makes of the arguments, which it must not change in place: the caller would not see it."""
+        given = self._structure.owned().rebuild_leaves([own(x) for x in self._xs])
+        made = function(*given)
+        leaves, structure = flatten_leaves(given)
+        same = len(leaves) == len(self._xs) and all(map(_unchanged, leaves, self._xs))
+        if not same or not structure.same(self._structure):
+            raise CustomRuleError(self._f, "not to change its arguments in place: work on a copy, and return it")
+        return made
+
+    def record(self, y: Any, rule: _Rule, closure: DualrevError) -> Any:
+        """The value y as a result of this call; `closure` is raised if it depends on more than the arguments."""
+        run = self.run
+        assert run is not None
+        ys, output = flatten_leaves(y)
+        ys = list(map(own, ys))  # residuals may be the same arrays, and the caller may assign to elements later
+        found = innermost(ys)
+        if found is not None and found.level >= run.level:
+            raise closure
+        rule.of(self._xs, self._structure, self._parts, ys, output)
+        if not isinstance(run, Tape):
+            return self._by_entries(ys, output, rule)
+        outs = [run.allocate(int(np.size(leaf))) for leaf in ys]
+        shapes = [np.shape(leaf) for leaf in ys]
+        ids = [ids_of(leaf, run) for leaf in self._leaves]
+        nested = any(map(holds_duals, [*self._xs, *ys]))
+        run.blocks.append(Rule(run.fresh(), outs, shapes, ids, rule.pulled, rule.pushed, nested))
+        return output.rebuild_leaves([attach(run, leaf, out) for leaf, out in zip(ys, outs, strict=True)])
+
+    def _by_entries(self, ys: Sequence[Any], output: Structure, rule: _Rule) -> Any:
+        """For a run that writes no tape: each number of y as an operation on all numbers of the arguments."""
+        run = self.run
+        assert run is not None
+        scalars = flatten(self._leaves)[0]
+        kind = next(type(u) for u in scalars if isinstance(u, DualNumber) and u.run is run)
+        made = []
+        numbers, structure = flatten(list(ys))
+        for k, x in enumerate(numbers):
+            units = structure.rebuild([float(j == k) for j in range(len(numbers))])
+            cts = [zero(x) if c is None else c for c, x in zip(rule.pulled(units), self._xs, strict=True)]
+            made.append(contribute(run, kind, x, scalars, flatten(cts)[0]))
+        return output.rebuild(made)
+
+
+class _Rule:
+    """A derivative as a linear map between the leaves of a call's arguments and those of its value.
+
+    `pull` takes a cotangent of the value to a tuple of cotangents, `push` tangents of the arguments to one of the
+    value. The tape keeps this, so nothing in it may refer to the tape: it knows the data as outer runs see it.
+    """
+
+    def __init__(
+        self, f: Callable[..., Any], pull: Callable[..., Any] | None = None, push: Callable[..., Any] | None = None
+    ) -> None:
+        self._f, self._pull, self._push = f, pull, push
+
+    def of(
+        self,
+        xs: Sequence[Any],
+        structure: Structure,
+        parts: Sequence[tuple[int, Structure]],
+        ys: Sequence[Any],
+        output: Structure,
+    ) -> None:
+        """Set what the call's arguments, together and one by one, and its value look like."""
+        self._xs, self._structure, self._parts = [zero(x) for x in xs], structure, parts
+        self._ys, self._output = [zero(y) for y in ys], output
+
+    def pulled(self, gs: Sequence[Any]) -> list[Any]:
+        """Cotangents of the arguments' leaves; None where there is none."""
+        gs = list(map(_shaped, gs, self._ys))
+        if self._pull is not None:
+            return self._read(self._pull(self._output.cotangent_leaves(gs)))
+        return self._read(engine.vjp(self._pushed_leaves, *self._structure.map_leaves(self._xs))[1](gs))
+
+    def pushed(self, ts: Sequence[Any]) -> list[Any]:
+        """Tangents of the value's leaves."""
+        ts = [x if t is None else _shaped(t, x) for t, x in zip(ts, self._xs, strict=True)]
+        if self._push is not None:
+            return self._pushed_leaves(*self._structure.map_leaves(ts))
+        ct = self._output.cotangent_leaves(self._ys)
+        return self._output.read_leaves(engine.vjp(self._pulled_leaves, ct)[1](ts)[0])
+
+    def _pushed_leaves(self, *tangents: Any) -> list[Any]:
+        assert self._push is not None
+        return self._output.read_leaves(self._push(*tangents), self._differs("value"))
+
+    def _pulled_leaves(self, ct: Any) -> list[Any]:
+        assert self._pull is not None
+        cts = self._read(self._pull(ct))
+        return [x if c is None else c for c, x in zip(cts, self._xs, strict=True)]
+
+    def _read(self, cts: Any) -> list[Any]:
+        """The cotangents leaf by leaf; None for an argument stands for zeros."""
+        made: list[Any] = []
+        for (size, structure), ct in zip(self._parts, cts, strict=True):
+            made += [None] * size if ct is None else structure.read_leaves(ct, self._differs("argument"))
+        return made
+
+    def _differs(self, side: str) -> Any:
+        def error(found: Any, expected: str) -> CustomRuleError:
+            what = f"{expected} in a derivative where the {side} has it, and got {reprlib.repr(found)}"
+            return CustomRuleError(self._f, f"{what} (type {type(found).__name__})")
+
+        return error
+
+
+def _unchanged(x: Any, before: Any) -> bool:
+    if not isinstance(before, (RealArray, np.ndarray)):
+        return x is before
+    return _equal(plain(x), plain(before))
+
+
+def _equal(a: Any, b: Any) -> bool:
+    return np.shape(a) == np.shape(b) and np.array_equal(a, b, equal_nan=True)
+
+
+def _shaped(g: Any, like: Any) -> Any:
+    """A cotangent or a tangent as its leaf: a number where that has no axes."""
+    if isinstance(like, np.ndarray):
+        return real_array(g)
+    return g if isinstance(g, DualNumber) else g[()] if isinstance(g, RealArray) else float(g)
+
+
+def _positional(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """All arguments in their order, defaults too, as a rule takes them."""
+    try:
+        parameters = signature(f)
+    except ValueError:  # a function in C may have none
+        if kwargs:
+            raise CustomRuleError(f, "its arguments by position: it does not say the names of its parameters") from None
+        return args
+    bound = parameters.bind(*args, **kwargs)
+    bound.apply_defaults()
+    if bound.kwargs:
+        raise CustomRuleError(f, "parameters that can be passed by position: a rule takes them so")
+    return bound.args
+
+
+_BUILT_IN = frozenset(PRIMITIVES) | frozenset(FUNCTIONS)
+_BUILT_IN_UFUNCS = frozenset(line.ufunc for line in PRIMITIVES.values() if line.ufunc)

@@ -1,0 +1,132 @@
+"""The default engine: a function's derivative as a linear map, from one run that writes a tape.
+
+    linearize f primals = let (y, tape) = D[f] (Interleave primals) in (y, the tape as a linear map)
+
+The map goes both ways: `pull` takes cotangents of y to cotangents of the primals (reverse mode), `push` takes tangents
+of the primals to tangents of y (forward mode). Either can be called any number of times, and runs f no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dualrev.eager.arrays.record import consecutive, ids_of
+from dualrev.eager.arrays.storage import RealArray, holds_duals, in_its_layout, innermost, own, plain, real_array, strip
+from dualrev.eager.blocks import Range
+from dualrev.eager.tape import Real, Tape, real
+from dualrev.errors import ArgumentError, OutputError, TangentError
+from dualrev.tree import flatten_leaves
+
+__all__ = ["Linearized", "linearize", "vjp"]
+
+
+class Linearized:
+    """The derivative of a function at a point."""
+
+    def __init__(self, linear: Any, inputs: list[Any], structure: Any, outputs: list[Any], output: Any) -> None:
+        self._linear, self._inputs, self._outputs = linear, inputs, outputs
+        self._structure, self._output = structure, output
+        self._scalars = max((i for i in inputs if isinstance(i, int)), default=0)
+
+    def pull(self, ct: Any) -> tuple[Any, ...]:
+        """A cotangent for every primal, from a cotangent of the value."""
+        cts = self._output.read_leaves(ct)
+        flow = self._linear.flow(cts, self._scalars)
+        for ids, leaf in zip(self._outputs, cts, strict=True):
+            if ids is not None:
+                _seed(flow, ids, leaf)
+        with np.errstate(all="ignore"):  # partial derivatives never warn
+            self._linear.pull(flow)
+        return self._structure.cotangent_leaves(_read(flow, self._inputs))
+
+    def push(self, *tangents: Any) -> Any:
+        """A tangent of the value, from a tangent for every primal."""
+        leaves = self._structure.read_leaves(tangents, TangentError)
+        flow = self._linear.flow(leaves, self._scalars)
+        for ids, leaf in zip(self._inputs, leaves, strict=True):
+            _seed(flow, ids, leaf)
+        with np.errstate(all="ignore"):
+            self._linear.push(flow)
+        return self._output.cotangent_leaves(_read(flow, self._outputs, self._output.leaf_parts()))
+
+
+def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Linearized]:
+    """The value of f, and its derivative there. ArgumentError, OutputError: there is no real scalar in or out."""
+    leaves, structure = flatten_leaves(primals)
+    if not leaves:
+        raise ArgumentError(primals)
+    with Tape() as run:
+        inputs, duals = zip(*[_interleave(run, leaf) for leaf in leaves], strict=True)
+        y = f(*structure.rebuild_leaves(duals))
+        outputs, output = flatten_leaves(y)
+        if not outputs:
+            raise OutputError(y)
+        innermost(outputs)  # is none of them left over from a call that has ended?
+        ids = [_ids(run, leaf) for leaf in outputs]
+        values = output.rebuild_leaves([_value(run, leaf) for leaf in outputs])
+        linear = run.finished()
+    return values, Linearized(linear, list(inputs), structure, ids, output)
+
+
+def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+    """The value of f, and its pullback: what every engine has."""
+    y, linearized = linearize(f, *primals)
+    return y, linearized.pull
+
+
+def _interleave(run: Tape, leaf: Any) -> tuple[Any, Any]:
+    """A leaf of the primals: its ids, and what stands for it in the function."""
+    if not isinstance(leaf, (np.ndarray, RealArray)):
+        i = run.fresh()
+        return i, real(run, leaf, i)
+    innermost([leaf])  # is it left over from a call that has ended?
+    ids = Range(run.allocate(leaf.size), leaf.shape)
+    if isinstance(leaf, RealArray):
+        made = RealArray(in_its_layout(leaf.x), {other: i.copy("K") for other, i in leaf.layers().items()})
+        made.layer(run)[...] = np.asarray(ids)
+        return ids, made
+    x = in_its_layout(leaf)
+    return ids, RealArray(x, {run: consecutive(ids.start, x)})
+
+
+def _ids(run: Tape, leaf: Any) -> Any:
+    if isinstance(leaf, Real) and leaf.run is run:
+        return leaf.i
+    ids = ids_of(leaf, run)
+    return None if ids is None else ids.copy()
+
+
+def _value(run: Tape, leaf: Any) -> Any:
+    """What a leaf of the value is outside of the run; an array is the caller's own."""
+    return own(strip(leaf, run)) if isinstance(leaf, RealArray) else strip(leaf, run)
+
+
+def _seed(flow: Any, ids: Any, leaf: Any) -> None:
+    """Where to begin. A zero takes no part: a result that is not asked for, an argument that does not move."""
+    if holds_duals(leaf):
+        flow.add(ids, leaf)
+    elif np.ndim(leaf):
+        leaf = plain(leaf)
+        chosen = leaf != 0.0
+        flow.add(*((ids, leaf) if chosen.all() else (np.asarray(ids)[chosen], leaf[chosen])))
+    elif leaf != 0.0:
+        flow.add(ids, leaf)
+
+
+def _read(flow: Any, ids: list[Any], parts: list[Any] | None = None) -> list[Any]:
+    """The numbers that arrived, leaf by leaf; zeros for a leaf of the value that is a constant."""
+    numbers = iter(flow.numbers([i for i in ids if isinstance(i, int)]))
+    made: list[Any] = []
+    for k, i in enumerate(ids):
+        if isinstance(i, int):
+            made.append(next(numbers))
+        elif i is None:
+            shape = getattr(parts[k], "shape", None) if parts else None
+            made.append(0.0 if shape is None else np.zeros(shape))
+        else:
+            u = flow.get(i)
+            made.append(u if isinstance(u, (RealArray, np.ndarray)) else real_array(u))  # numpy's arrays without axes
+    return made

@@ -1,0 +1,260 @@
+"""The tape: section 8.3 of the paper, engineered. What is done with numbers is written down, then resolved backwards.
+
+    D[R] = (R, Int), and a tape                                            stages/d4_tape.py is the same in 100 lines
+
+What is different here, and why:
+
+- A scalar operation writes one row of fixed size, (p, i, q, j, id): the contributions p to id i and q to id j. One call
+  packs it, one writes it, both in C; that is most of what an operation costs.
+- Arrays are arrays of dual numbers (`dualrev.eager.arrays`); an operation on whole arrays writes one block.
+- The tape is one linear map, so it serves both modes: `Linear.pull` runs it backwards on a cotangent, `Linear.push`
+  forwards on a tangent.
+
+Ids: 0 stands for every constant: its cotangent is written and never read. Scalars count up from 1, in the order of the
+operations; blocks take a number from the same count, so that the order of everything is known. Elements of arrays
+have negative ids, which count down, so that an array of n elements has n consecutive ids and one buffer of cotangents
+holds both, scalars from its start and elements from its end, as Python's indices do.
+
+A cotangent of -0.0 says that nothing has contributed yet (adding to it any number gives that number). Such an id is
+not resolved: 0 times a partial that is infinite would be NaN. Contributions are made +0.0 where they are zero.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import operator
+import struct
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dualrev.eager import loops
+from dualrev.eager.blocks import Block, Flow
+from dualrev.eager.overload import DualNumber, Run, function, overload
+from dualrev.errors import LeakError
+from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES
+
+__all__ = ["Linear", "NestedReal", "Real", "Tape", "real"]
+
+ROW = np.dtype([("p", float), ("i", np.int64), ("q", float), ("j", np.int64), ("id", np.int64)])
+_pack = struct.Struct("dqdqq").pack
+
+
+class Tape(Run):
+    """The tape of one derivative call.
+
+    Threads of the user's function may write at the same time: every row has its id in it and is written at once.
+    """
+
+    __slots__ = ("_elements", "_lock", "blocks", "buffer", "fresh", "nested", "write")  # faster than a dict
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.buffer = io.BytesIO()
+        self.write: Callable[[bytes], Any] = self.buffer.write
+        self.fresh: Callable[[], int] = itertools.count(1).__next__
+        self.nested: dict[int, tuple[Any, ...]] = {}  # partials that are numbers of an outer run, by the row's id
+        self.blocks: list[Block] = []
+        self._elements = 0
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Tape:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        super().__exit__(*exception)
+        self.blocks = []  # they may know numbers of this run: that would be a cycle
+        self.write = self.fresh = _leaked  # so that no operation has to ask whether its run is over
+
+    def allocate(self, n: int) -> int:
+        """The first of n consecutive ids for elements of an array; it is negative."""
+        if self.over:
+            raise LeakError
+        with self._lock:
+            self._elements += n
+            return -self._elements
+
+    def finished(self) -> Linear:
+        """The linear map that was written."""
+        rows = np.frombuffer(self.buffer.getvalue(), dtype=ROW)
+        if (np.diff(rows["id"]) < 0).any():  # written by several threads
+            rows = rows[np.argsort(rows["id"], kind="stable")]
+        return Linear(rows, sorted(self.blocks, key=lambda block: block.id), self.nested, self._elements)
+
+
+def _leaked(*_: Any) -> Any:
+    raise LeakError
+
+
+class Real(DualNumber):
+    """D[R]: a number x, which is a float, and its id i on the tape of a run."""
+
+    __slots__ = ("i", "run", "x")
+    i: int
+    # what numpy's scalars have, because sums and elements of arrays are such numbers
+    shape, ndim, size = (), 0, 1
+
+    def item(self) -> Real:
+        """The number itself."""
+        return self
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if (
+            ufunc in _OF_NUMBERS
+            and method == "__call__"
+            and not kwargs
+            and all(isinstance(u, _NUMBERS) for u in inputs)
+        ):
+            try:  # numpy's floats come here in x * y: faster than as arrays
+                return _OF_NUMBERS[ufunc](*(float(u) if isinstance(u, np.number) else u for u in inputs))
+            except (ArithmeticError, ValueError):
+                pass  # as an array, it gives infinities and NaN, as numpy does
+        from dualrev.eager.arrays.ufuncs import apply_ufunc  # it is built from what this module defines
+
+        return apply_ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        from dualrev.eager.arrays.functions import apply_function
+
+        return apply_function(func, args, kwargs)
+
+
+class NestedReal(Real):
+    """The same, where x is a dual number of an outer run."""
+
+    __slots__ = ()
+
+
+def real(run: Tape, x: Any, i: int) -> Real:
+    """The number x with id i."""
+    made = _new(Real if x.__class__ is float else NestedReal)
+    made.run, made.x, made.i = run, x, i
+    return made
+
+
+def op(run: Tape, y: Any, args: Sequence[Real], partials: Sequence[Any]) -> Real:
+    """D[op(t1..tn)] = write (p1, i1), ..., (pn, in) for a fresh i: (op(x1..xn), i)"""
+    i = run.fresh()
+    ids = [u.i for u in args]
+    if any(isinstance(p, DualNumber) for p in partials):
+        run.nested[i] = tuple(partials)
+        partials = [0.0] * len(ids)
+    if not ids:  # there is a row for every id
+        ids, partials = [0], [0.0]
+    if len(ids) % 2:
+        ids, partials = [*ids, 0], [*partials, 0.0]
+    for k in range(0, len(ids), 2):  # rows of one id are resolved one after the other, when its cotangent is complete
+        run.write(_pack(partials[k], ids[k], partials[k + 1], ids[k + 1], i))
+    return real(run, y, i)
+
+
+_RECORD = """
+i = run.fresh()
+run.write(pack({p}, u.i, %s, i))
+r = new(Dual)
+r.run = run
+r.x = y
+r.i = i
+return r
+"""
+_new = object.__new__
+_OF_NUMBERS: dict[Any, Callable[..., Any]] = {
+    **{getattr(np, line.ufunc): function(line) for line in PRIMITIVES.values() if line.ufunc},
+    np.less: operator.lt,
+    np.less_equal: operator.le,
+    np.greater: operator.gt,
+    np.greater_equal: operator.ge,
+}
+_NUMBERS = (DualNumber, float, int, np.floating, np.integer)
+_names = {**FUNCTIONS, "pack": _pack, "new": _new}
+overload(Real, None, op, inline=(_RECORD % "0.0, 0", _RECORD % "{q}, v.i"), names=_names)
+overload(NestedReal, None, op)
+
+
+# The linear map
+
+
+class Linear:
+    """A finished tape."""
+
+    def __init__(
+        self, rows: np.ndarray, blocks: list[Block], nested: dict[int, tuple[Any, ...]], elements: int
+    ) -> None:
+        self.rows, self.blocks, self.nested, self.elements = rows, blocks, nested, elements
+        last = [int(rows["id"][-1])] if rows.size else []
+        self.scalars = 1 + max([*last, *(block.id for block in blocks)], default=0)
+        self._places = np.searchsorted(rows["id"], [block.id for block in blocks]).tolist()
+        self._plain = not nested and not any(block.nested for block in blocks)
+
+    def flow(self, numbers: Sequence[Any], inputs: int = 0) -> Any:
+        """Room for a cotangent or a tangent of every id; `inputs` is how many scalars f has."""
+        plain = self._plain and not any(_is_nested(x) for x in numbers)
+        size = max(self.scalars, inputs + 1) + self.elements
+        return Flow(size) if plain else _nested_flow(self.elements)
+
+    def pull(self, flow: Any) -> None:
+        """From the outputs' cotangents to the inputs'."""
+        rows, end = self._rows(flow), len(self.rows)
+        for block, start in zip(reversed(self.blocks), reversed(self._places), strict=True):
+            self._pull_rows(flow, rows, start, end)
+            block.pull(flow)
+            end = start
+        self._pull_rows(flow, rows, 0, end)
+
+    def push(self, flow: Any) -> None:
+        """From the inputs' tangents to the outputs'."""
+        rows, start = self._rows(flow), 0
+        for block, end in zip(self.blocks, self._places, strict=True):
+            self._push_rows(flow, rows, start, end)
+            block.push(flow)
+            start = end
+        self._push_rows(flow, rows, start, len(self.rows))
+
+    def _pull_rows(self, flow: Any, rows: Any, start: int, end: int) -> None:
+        if isinstance(flow, Flow):
+            if start < end:
+                loops.pull_rows(rows, start, end, flow.buffer)
+            return
+        for p, i, q, j, id in reversed(rows[start:end]):
+            if flow.has(id):
+                g = flow.take(id)
+                flow.add_one(i, g * p)
+                if j:
+                    flow.add_one(j, g * q)
+
+    def _push_rows(self, flow: Any, rows: Any, start: int, end: int) -> None:
+        if isinstance(flow, Flow):
+            if start < end:
+                loops.push_rows(rows, start, end, flow.buffer)
+            return
+        for p, i, q, j, id in rows[start:end]:
+            if i and flow.has(i):
+                flow.add_one(id, flow.take(i) * p)
+            if j and flow.has(j):
+                flow.add_one(id, flow.take(j) * q)
+
+    def _rows(self, flow: Any) -> Any:
+        """The rows; for a nested flow as tuples, with the partials that are numbers of an outer run."""
+        if isinstance(flow, Flow):
+            return self.rows
+        rows: list[tuple[Any, ...]] = self.rows.tolist()
+        first = -1
+        for k, (_, i, _, j, id) in enumerate(rows if self.nested else ()):
+            first = k if not k or rows[k - 1][4] != id else first  # an operation on many numbers has several rows
+            if id in self.nested:
+                p, q, *_ = (*self.nested[id][2 * (k - first) :], 0.0, 0.0)
+                rows[k] = p, i, q, j, id
+        return rows
+
+
+def _is_nested(x: Any) -> bool:
+    return x.dtype == object if isinstance(x, np.ndarray) else not isinstance(x, (float, int, np.number))
+
+
+def _nested_flow(elements: int) -> Any:
+    from dualrev.eager.arrays.record import NestedFlow  # it is built from what this module defines
+
+    return NestedFlow(elements)

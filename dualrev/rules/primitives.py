@@ -1,0 +1,240 @@
+"""The table of primitives: one line per operation, and the only list of derivative rules in the project.
+
+A line is text in the arguments (`x`; or `a`, `b`) and the answer `y`, because every user of the table wants something
+else from it: dual numbers evaluate it (overload.py), a compiler pastes it, forward mode multiplies it, and a second
+derivative differentiates it. The text is Python: operators, conditional expressions, and functions of `FUNCTIONS`.
+
+    name      what `dualrev.math` and this table call it
+    value     y
+    partials  dy/dx, or dy/da and dy/db
+    domain    an interval for each argument, to sample tests from
+    kink      an expression that is 0 where the function is not smooth; tests stay away from its zeros
+    edges     what holds at kinks and at the edge of the domain: arguments -> partials. The values are JAX's wherever
+              JAX has a convention; where it has none, the note says why
+    symbol    Python's name of the operator, without its underscores: "add" for __add__ and __radd__
+    ufunc     numpy's name of the function, if it has one
+    functions what else the text may call, by name: for lines that users add (dualrev.primitive)
+
+Values raise what Python raises (1.0 / 0.0, log(-1.0)) and give IEEE's answer for NaN and infinities. Partials never
+raise: where Python's arithmetic would, they take IEEE's limit (sqrt at 0 has the partial derivative inf).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dualrev.rules.special import expit, polygamma
+
+__all__ = ["FUNCTIONS", "PRIMITIVES", "Primitive"]
+
+inf, nan = math.inf, math.nan
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Primitive:
+    """One line of the table; the module's docstring explains the fields.
+
+    >>> PRIMITIVES["mul"].partials
+    ('b', 'a')
+    """
+
+    name: str
+    value: str
+    partials: tuple[str, ...]
+    domain: tuple[tuple[float, float], ...]
+    kink: str = ""
+    edges: Mapping[tuple[float, ...], tuple[float, ...]] = field(default_factory=dict)
+    note: str = ""
+    symbol: str = ""
+    ufunc: str = ""
+    functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if len(self.partials) != len(self.domain) or not 1 <= len(self.partials) <= 3:
+            raise ValueError(f"primitive {self.name}: one partial and one interval for each of 1 to 3 arguments")
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of the arguments in the text: ('x',), ('a', 'b') or ('a', 'b', 'c')."""
+        return ("x",) if len(self.partials) == 1 else ("a", "b", "c")[: len(self.partials)]
+
+
+R = (-3.0, 3.0)
+POSITIVE = (0.1, 4.0)
+ABOVE = (0.5, 3.0)  # a divisor, well away from 0
+
+# fmt: off
+_LINES = (
+    #         name, value, partials, domain
+    Primitive("add", "a + b", ("1.0", "1.0"), (R, R), symbol="add", ufunc="add"),
+    Primitive("sub", "a - b", ("1.0", "-1.0"), (R, R), symbol="sub", ufunc="subtract"),
+    Primitive("mul", "a * b", ("b", "a"), (R, R), symbol="mul", ufunc="multiply"),
+    Primitive("div", "a / b", ("1.0 / b", "-y / b"), (R, ABOVE), symbol="truediv", ufunc="divide"),
+    Primitive("pow", "power(a, b)", ("b * power(a, b - 1.0) if b != 0.0 else 0.0",
+                                     "log(a) * y if a > 0.0 else 0.0 * y if a == 0.0 else nan * a"), (POSITIVE, R),
+              edges={(0.0, 0.0): (0.0, 0.0), (3.0, 0.0): (0.0, math.log(3.0)), (0.0, 1.0): (1.0, 0.0),
+                     (0.0, 2.0): (0.0, 0.0), (0.0, 0.5): (inf, 0.0),
+                     (-2.0, 3.0): (12.0, nan), (-2.0, 2.0): (-4.0, nan), (-2.0, 0.0): (0.0, nan)},
+              note="0**y: 0 with respect to y; x**0: 0 with respect to x, 0 included. A negative base has a real power"
+                   " for whole exponents only, so the derivative with respect to the exponent is NaN there",
+              symbol="pow", ufunc="power"),
+    Primitive("neg", "-x", ("-1.0",), (R,), symbol="neg", ufunc="negative"),
+    Primitive("pos", "+x", ("1.0",), (R,), symbol="pos", ufunc="positive"),
+    Primitive("abs", "abs(x)", ("1.0 if x >= 0.0 else -1.0 if x < 0.0 else nan",), (R,), kink="x",
+              edges={(0.0,): (1.0,)}, symbol="abs", ufunc="absolute"),
+
+    Primitive("sqrt", "sqrt(x)", ("0.5 / abs(y)",), (POSITIVE,), edges={(0.0,): (inf,)}, ufunc="sqrt"),
+    Primitive("cbrt", "cbrt(x)", ("1.0 / (3.0 * y * y)",), (R,), kink="x", edges={(0.0,): (inf,)}, ufunc="cbrt"),
+    Primitive("exp", "exp(x)", ("y",), (R,), edges={(-inf,): (0.0,)}, ufunc="exp"),
+    Primitive("exp2", "exp2(x)", ("0.6931471805599453 * y",), (R,), ufunc="exp2"),
+    Primitive("expm1", "expm1(x)", ("exp(x)",), (R,), ufunc="expm1"),
+    Primitive("log", "log(x)", ("1.0 / x",), (POSITIVE,), edges={(inf,): (0.0,)}, ufunc="log"),
+    Primitive("log1p", "log1p(x)", ("1.0 / (1.0 + x)",), ((-0.9, 4.0),), ufunc="log1p"),
+    Primitive("log2", "log2(x)", ("1.4426950408889634 / x",), (POSITIVE,), ufunc="log2"),
+    Primitive("log10", "log10(x)", ("0.4342944819032518 / x",), (POSITIVE,), ufunc="log10"),
+
+    Primitive("sin", "sin(x)", ("cos(x)",), (R,), ufunc="sin"),
+    Primitive("cos", "cos(x)", ("-sin(x)",), (R,), ufunc="cos"),
+    Primitive("tan", "tan(x)", ("1.0 + y * y",), ((-1.3, 1.3),), ufunc="tan"),
+    Primitive("asin", "asin(x)", ("1.0 / sqrt((1.0 - x) * (1.0 + x))",), ((-0.9, 0.9),),
+              edges={(1.0,): (inf,), (-1.0,): (inf,)}, ufunc="arcsin"),
+    Primitive("acos", "acos(x)", ("-1.0 / sqrt((1.0 - x) * (1.0 + x))",), ((-0.9, 0.9),),
+              edges={(1.0,): (-inf,), (-1.0,): (-inf,)}, ufunc="arccos"),
+    Primitive("atan", "atan(x)", ("1.0 / (1.0 + x * x)",), (R,), edges={(inf,): (0.0,)}, ufunc="arctan"),
+    Primitive("atan2", "atan2(a, b)", ("b / hypot(a, b) / hypot(a, b)", "-a / hypot(a, b) / hypot(a, b)"), (R, ABOVE),
+              edges={(0.0, 0.0): (nan, nan), (0.0, -1.0): (-1.0, -0.0)},
+              note="no limit at (0, 0): NaN", ufunc="arctan2"),
+    Primitive("sinh", "sinh(x)", ("cosh(x)",), (R,), ufunc="sinh"),
+    Primitive("cosh", "cosh(x)", ("sinh(x)",), (R,), ufunc="cosh"),
+    Primitive("tanh", "tanh(x)", ("1.0 - y * y if abs(y) < 0.9"
+                                  " else exp(-2.0 * abs(x)) * (1.0 + abs(y)) * (1.0 + abs(y))",), (R,),
+              note="1 - y y has few digits where y is almost 1", ufunc="tanh"),
+    Primitive("asinh", "asinh(x)", ("1.0 / hypot(x, 1.0)",), (R,), ufunc="arcsinh"),
+    Primitive("acosh", "acosh(x)", ("1.0 / (sqrt(x - 1.0) * sqrt(x + 1.0))",), ((1.1, 4.0),),
+              edges={(1.0,): (inf,)}, ufunc="arccosh"),
+    Primitive("atanh", "atanh(x)", ("1.0 / ((1.0 - x) * (1.0 + x))",), ((-0.9, 0.9),), ufunc="arctanh"),
+    Primitive("hypot", "hypot(a, b)", ("a / y", "b / y"), (R, ABOVE), edges={(0.0, 0.0): (nan, nan)},
+              note="the tip of a cone: NaN at (0, 0)", ufunc="hypot"),
+
+    # piecewise constant: 0, at the steps too
+    Primitive("floor", "floor(x)", ("0.0",), (R,), kink="x - round(x)", edges={(2.0,): (0.0,)}, ufunc="floor"),
+    Primitive("ceil", "ceil(x)", ("0.0",), (R,), kink="x - round(x)", edges={(2.0,): (0.0,)}, ufunc="ceil"),
+    Primitive("trunc", "trunc(x)", ("0.0",), (R,), kink="x - round(x)", edges={(2.0,): (0.0,)}, ufunc="trunc"),
+    Primitive("round", "round(x)", ("0.0",), (R,), kink="x - floor(x) - 0.5", edges={(0.5,): (0.0,)},
+              note="halves go to the even neighbour, as Python's round and numpy's rint", ufunc="rint"),
+    Primitive("sign", "sign(x)", ("0.0",), (R,), kink="x", edges={(0.0,): (0.0,)}, ufunc="sign"),
+    Primitive("floordiv", "a // b", ("0.0", "0.0"), (R, ABOVE), kink="a / b - round(a / b)",
+              edges={(4.0, 2.0): (0.0, 0.0)}, symbol="floordiv", ufunc="floor_divide"),
+
+    # three remainders: the quotient is rounded down, towards zero, and to the nearest whole number
+    Primitive("mod", "a % b", ("1.0", "-(a // b)"), (R, ABOVE), kink="a / b - round(a / b)",
+              edges={(4.0, 2.0): (1.0, -2.0), (-3.0, 2.0): (1.0, 2.0)}, symbol="mod", ufunc="remainder"),
+    Primitive("fmod", "fmod(a, b)", ("1.0", "round((y - a) / b)"), (R, ABOVE), kink="a / b - round(a / b)",
+              edges={(4.0, 2.0): (1.0, -2.0), (-3.0, 2.0): (1.0, 1.0)}, ufunc="fmod"),
+    Primitive("remainder", "remainder(a, b)", ("1.0", "round((y - a) / b)"), (R, ABOVE),
+              kink="a / b - floor(a / b) - 0.5",
+              edges={(4.0, 2.0): (1.0, -2.0), (-3.5, 2.0): (1.0, 2.0), (3.0, 2.0): (1.0, -2.0), (1.0, 2.0): (1.0, 0.0)},
+              note="halves go to the even neighbour, as in IEEE 754 and math.remainder"),
+
+    Primitive("maximum", "maximum(a, b)", ("1.0 if a > b else 0.5 if a == b else 0.0",
+                                           "1.0 if b > a else 0.5 if a == b else 0.0"), (R, R), kink="a - b",
+              edges={(2.0, 2.0): (0.5, 0.5)}, note="a tie is shared: one half each", ufunc="maximum"),
+    Primitive("minimum", "minimum(a, b)", ("1.0 if a < b else 0.5 if a == b else 0.0",
+                                           "1.0 if b < a else 0.5 if a == b else 0.0"), (R, R), kink="a - b",
+              edges={(2.0, 2.0): (0.5, 0.5)}, note="a tie is shared: one half each", ufunc="minimum"),
+    Primitive("copysign", "copysign(a, b)", ("copysign(1.0, b) * (1.0 if a >= 0.0 else -1.0 if a < 0.0 else nan)",
+                                             "0.0"), (R, R), kink="a * b",
+              edges={(0.0, 2.0): (1.0, 0.0), (2.0, 0.0): (1.0, 0.0), (-2.0, -0.0): (1.0, 0.0)},
+              note="|a| with the sign of b, and abs at 0 as above", ufunc="copysign"),
+    Primitive("logaddexp", "logaddexp(a, b)", (
+        "1.0 if a == inf else 1.0 / (1.0 + exp(b - a)) if a > b else exp(a - b) / (1.0 + exp(a - b))",
+        "1.0 if b == inf else 1.0 / (1.0 + exp(a - b)) if b > a else exp(b - a) / (1.0 + exp(b - a))"),
+              (R, R), edges={(-inf, 0.0): (0.0, 1.0), (0.0, inf): (0.0, 1.0), (inf, inf): (1.0, 1.0)},
+              ufunc="logaddexp"),
+
+    Primitive("expit", "expit(x)", ("exp(-abs(x)) / (1.0 + exp(-abs(x))) / (1.0 + exp(-abs(x)))",), (R,)),
+    Primitive("erf", "erf(x)", ("1.1283791670955126 * exp(-x * x)",), (R,)),
+    Primitive("erfc", "erfc(x)", ("-1.1283791670955126 * exp(-x * x)",), (R,)),
+    Primitive("gamma", "gamma(x)", ("y * polygamma(0.0, x)",), (POSITIVE,)),
+    Primitive("lgamma", "lgamma(x)", ("polygamma(0.0, x)",), (POSITIVE,)),
+    Primitive("polygamma", "polygamma(a, b)", ("nan * a * b", "polygamma(a + 1.0, b)"), ((0.0, 0.0), POSITIVE),
+              edges={(1.0, 2.0): (nan, polygamma(2.0, 2.0))},
+              note="the derivatives of lgamma; the order a is a whole number, so there is no derivative in it: NaN"),
+)
+# fmt: on
+
+PRIMITIVES: Mapping[str, Primitive] = {line.name: line for line in _LINES}
+
+
+def power(a: float, b: float) -> float:
+    """A ** b, with an error where Python would go on with a complex number."""
+    y = a**b
+    if isinstance(y, complex):
+        raise ValueError(f"{a} ** {b} is not a real number: a negative base needs a whole exponent")
+    return y
+
+
+def floor(x: float) -> float:
+    """The whole number at or below x, as a float; infinities and NaN stay (math.floor raises there)."""
+    return float(math.floor(x)) if math.isfinite(x) else x
+
+
+def ceil(x: float) -> float:
+    """The whole number at or above x, as a float; infinities and NaN stay."""
+    return float(math.ceil(x)) if math.isfinite(x) else x
+
+
+def trunc(x: float) -> float:
+    """The whole number next to x towards zero, as a float; infinities and NaN stay."""
+    return float(math.trunc(x)) if math.isfinite(x) else x
+
+
+def nearest(x: float) -> float:
+    """The whole number nearest to x, halves to the even one, as a float; infinities and NaN stay."""
+    return float(round(x)) if math.isfinite(x) else x
+
+
+def sign(x: float) -> float:
+    """-1.0, 0.0 or 1.0; NaN stays."""
+    return 1.0 if x > 0.0 else -1.0 if x < 0.0 else x * 0.0
+
+
+def maximum(a: float, b: float) -> float:
+    """The larger argument; NaN if one of them is, as numpy's (Python's max depends on their order)."""
+    return float(a if a >= b or a != a else b)
+
+
+def minimum(a: float, b: float) -> float:
+    """The smaller argument; NaN if one of them is."""
+    return float(a if a <= b or a != a else b)
+
+
+def logaddexp(a: float, b: float) -> float:
+    """log(exp(a) + exp(b)) without overflow."""
+    if a == b:
+        return a + 0.6931471805599453
+    return a + math.log1p(math.exp(b - a)) if a > b else b + math.log1p(math.exp(a - b)) if a < b else a + b
+
+
+#: What the functions in the table's text are, on floats.
+FUNCTIONS: Mapping[str, Callable[..., float]] = {
+    "abs": abs,
+    **{f: getattr(math, f) for f in ["sqrt", "cbrt", "exp", "exp2", "expm1", "log", "log1p", "log2", "log10"]},
+    **{f: getattr(math, f) for f in ["sin", "cos", "tan", "asin", "acos", "atan", "atan2", "hypot"]},
+    **{f: getattr(math, f) for f in ["sinh", "cosh", "tanh", "asinh", "acosh", "atanh"]},
+    **{f: getattr(math, f) for f in ["fmod", "remainder", "copysign", "erf", "erfc", "gamma", "lgamma"]},
+    "floor": floor,
+    "ceil": ceil,
+    "trunc": trunc,
+    "round": nearest,
+    "sign": sign,
+    "power": power,
+    "maximum": maximum,
+    "minimum": minimum,
+    "logaddexp": logaddexp,
+    "expit": expit,
+    "polygamma": polygamma,
+}
