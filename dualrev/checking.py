@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.derivatives import argument_numbers, choose, compiled, is_compiled, jvp, linearize, vjp
+from dualrev.argnums import argument_numbers
+from dualrev.derivatives import choose, compiled, is_compiled, jvp, linearize, vjp
 from dualrev.eager.arrays.storage import RealArray, own, zero
 from dualrev.errors import ArgumentError, CheckError
 from dualrev.tree import flatten, flatten_leaves

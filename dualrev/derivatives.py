@@ -16,24 +16,23 @@ from __future__ import annotations
 
 import functools
 import math
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
+from dualrev.argnums import argument_numbers
 from dualrev.eager import engine as default_engine
 from dualrev.eager.arrays.storage import RealArray, innermost, own, strip, zero
 from dualrev.eager.overload import DualNumber
 from dualrev.eager.plain_run import PlainRun, wanted
-from dualrev.errors import ArgumentError, ArgumentNumberError, AuxiliaryError, ScalarError, TangentError
+from dualrev.errors import ArgumentError, AuxiliaryError, ScalarError, TangentError
 from dualrev.objects import explaining
 from dualrev.transformed import Transformed
 from dualrev.tree import flatten_leaves
 
 __all__ = [
-    "argument_numbers",
     "choose",
     "compiled",
     "grad",
@@ -303,23 +302,6 @@ def _without_aux(f: Callable[..., Any], aux: list[Any]) -> Callable[..., Any]:
         return made[0]
 
     return function
-
-
-def _index(k: Any) -> int | None:
-    """A number of an argument as an int; a bool is none, it was meant for something else."""
-    try:
-        return None if isinstance(k, (bool, np.bool_)) else operator.index(k)
-    except TypeError:
-        return None
-
-
-def argument_numbers(argnums: Argnums, count: int) -> list[int]:
-    """The numbers of the chosen ones of so many arguments; ArgumentNumberError if argnums does not name any."""
-    given = argnums if isinstance(argnums, Sequence) else (argnums,)
-    numbers = [k % count for k in map(_index, given) if k is not None and -count <= k < count]
-    if not numbers or len(set(numbers)) < len(given):
-        raise ArgumentNumberError(argnums, count)
-    return numbers
 
 
 def _numbers(argnums: Argnums, args: tuple[Any, ...]) -> list[int]:

@@ -33,8 +33,7 @@ from dualrev.compiler.frontend.inference import Typed, infer
 from dualrev.compiler.frontend.lower import Lowered, lower
 from dualrev.compiler.frontend.options import alike, declared, is_checked
 from dualrev.compiler.frontend.prune import prune
-from dualrev.compiler.frontend.source import Source, Static, read
-from dualrev.compiler.host.fingerprint import is_derivative
+from dualrev.compiler.frontend.source import Source, Static, is_derivative, read
 from dualrev.compiler.transforms.forward import Forward
 from dualrev.compiler.transforms.reverse import Reverse
 from dualrev.errors import ArgumentError, ArgumentNumberError, ScalarError

@@ -41,8 +41,8 @@ from dualrev.compiler.core.terms import (
 )
 from dualrev.compiler.core.walks import leaves, mapped
 from dualrev.compiler.frontend.options import declared, inherited, is_checked
+from dualrev.compiler.frontend.paths import called
 from dualrev.compiler.frontend.source import Source, Static, describe, is_numba_function, unlifted
-from dualrev.compiler.host.frozen import reachable
 from dualrev.eager.ruled import Ruled
 from dualrev.errors import CustomRuleError, UnsupportedError
 
@@ -193,7 +193,7 @@ class Rules:
 
     def asked(self, f: Any, kinds: tuple[Any, ...], role: str) -> tuple[bool, bool]:
         """The same of a function that the compiler does not know, by numba's types of arrays that must not change."""
-        if not f._can_compile or any({"flat", "nditer"} & set(g.py_func.__code__.co_names) for g in reachable(f)):
+        if not f._can_compile or any({"flat", "nditer"} & set(g.py_func.__code__.co_names) for g in called(f)):
             return True, True
         made: Any = CPUDispatcher(f.py_func, dict(f.locals), dict(f.targetoptions), f._compiler.pipeline_class)
         fixed = tuple(map(_read_only, kinds))

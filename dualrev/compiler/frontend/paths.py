@@ -1,4 +1,4 @@
-"""The way from a numba function to an object that it does not name itself, but something that it calls."""
+"""The way from a numba function to an object that it names, or that something names that it calls."""
 
 from __future__ import annotations
 
@@ -9,21 +9,34 @@ from typing import Any
 
 from dualrev.compiler.frontend.source import Static, is_numba_function, unlifted
 
-__all__ = ["find"]
+__all__ = ["called", "find"]
 
 
 def find(wanted: Any, starts: Iterable[Static]) -> Static | None:
     """An object that is named by one of these numba functions, or by one that they call; with the way to it."""
+    return next((here for here in _reached(starts) if here.value is wanted), None)
+
+
+def called(f: Any) -> list[Any]:
+    """A numba function and all those that it calls."""
+    return [here.value for here in _reached([Static(f, ())]) if is_numba_function(here.value)]
+
+
+def _reached(starts: Iterable[Static]) -> Iterator[Static]:
+    """What these name, and what the numba functions among that name; the nearest first."""
     queue = deque(starts)
     seen: set[int] = set()
     while queue:
         here = queue.popleft()
-        if here.value is wanted:
-            return here
-        if is_numba_function(here.value) and id(here.value) not in seen:
+        if id(here.value) in seen:
+            continue
+        yield here
+        if is_numba_function(here.value):
             seen.add(id(here.value))
             queue.extend(map(unlifted, _named(here)))
-    return None
+        elif isinstance(here.value, tuple):
+            items = (Static(x, (*here.path, ("item", k))) for k, x in enumerate(here.value))
+            queue.extend(unlifted(x) for x in items if is_numba_function(unlifted(x).value))
 
 
 def _named(here: Static) -> Iterator[Static]:

@@ -20,6 +20,7 @@ from dualrev.compiler.frontend.options import check_options
 from dualrev.eager.ruled import Owner
 from dualrev.errors import UnsupportedError
 from dualrev.reading import signature, unwarned
+from dualrev.transformed import Wrapper
 
 __all__ = ["Source", "Static", "compiled_function", "describe", "is_numba_function", "read", "text_of", "unlifted"]
 
@@ -39,13 +40,22 @@ def is_numba_function(f: Any) -> bool:
     return isinstance(f, numba.core.dispatcher.Dispatcher)
 
 
+def is_derivative(f: Any) -> bool:
+    """Whether a dispatcher is one of dualrev's; functools.wraps gives its attributes to others, too."""
+    return getattr(type(f), "is_derivative", False)
+
+
+class StandIn(Wrapper):
+    """A Python function that numba takes for the numba function that it wraps."""
+
+    __wrapped__: Any
+
+
 def unlifted(static: Static) -> Static:
     """The numba function of what numba takes for one: what lift, custom_vjp and the like, or register_jitable made."""
-    from dualrev.compiler.host.lift import Lifted  # it imports what imports this
-
     if isinstance(static.value, Owner) and static.value.numba_function is not None:
         return Static(static.value.numba_function, (*static.path, ("attr", "numba_function")))
-    if isinstance(static.value, Lifted):
+    if isinstance(static.value, StandIn):
         return Static(static.value.__wrapped__, (*static.path, ("attr", "__wrapped__")))
     if registered(static.value):
         return Static(jitted(static.value), (*static.path, ("jitted", "")))

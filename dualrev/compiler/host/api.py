@@ -8,19 +8,19 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numba
-import numpy as np
 from numba.core import types
 from numba.core.errors import NumbaError, UnsupportedBytecodeError
 
+from dualrev.argnums import argument_numbers
 from dualrev.compiler.frontend.source import describe, is_numba_function
-from dualrev.compiler.host.build import Derivative, derivative
+from dualrev.compiler.host.arguments import bound, real_leaves, zeros
+from dualrev.compiler.host.build import Derivative
+from dualrev.compiler.host.checked import check_compiled as check
+from dualrev.compiler.host.dispatchers import derivative
 from dualrev.compiler.pipeline import emit, shown
-from dualrev.derivatives import argument_numbers
-from dualrev.eager.arrays.storage import RealArray
 from dualrev.eager.copies import copied
-from dualrev.eager.overload import DualNumber
 from dualrev.errors import ArgumentError, CotangentError, OutputError, TangentError, UnsupportedError
-from dualrev.tree import Structure, flatten_leaves
+from dualrev.tree import flatten_leaves
 
 __all__ = [
     "Linear",
@@ -150,41 +150,6 @@ class Linear:
             whole[k] = tangent
         dy = derivative(self._f, "jvp")(*copied(self._args), *whole)[1]
         return self._output.cotangent_leaves(flatten_leaves(dy)[0])
-
-
-def real_leaves(f: Any, x: Any) -> tuple[list[Any], Structure]:
-    """`flatten_leaves`; UnsupportedError for numbers under differentiation, which numba does not know."""
-    leaves, structure = flatten_leaves(x)
-    if any(isinstance(leaf, (DualNumber, RealArray)) for leaf in leaves):
-        raise UnsupportedError.at(
-            describe(f.py_func),
-            "a numba function of numbers that are being differentiated",
-            "numba has no derivatives of its derivatives",
-            "f.py_func in its place, which takes the tape",
-        )
-    return leaves, structure
-
-
-def check(f: Any, args: tuple[Any, ...], numbers: Sequence[int]) -> None:
-    """Compare the compiled derivatives by these arguments with f itself: see checked.py."""
-    from dualrev.compiler.host.checked import check_compiled  # it is built from what this module defines
-
-    check_compiled(f, args, numbers)
-
-
-def bound(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """All arguments of f, those that have their default values too."""
-    bound = inspect.signature(f.py_func).bind(*args, **kwargs)
-    bound.apply_defaults()
-    return tuple(bound.arguments.values())
-
-
-def zeros(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The tangents of arguments that do not move."""
-    leaves, structure = flatten_leaves(args)
-    made = structure.cotangent_leaves([np.zeros_like(x) if isinstance(x, np.ndarray) else 0.0 for x in leaves])
-    assert isinstance(made, tuple)
-    return made
 
 
 def derivative_source(

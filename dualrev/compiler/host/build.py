@@ -39,10 +39,9 @@ from dualrev.compiler.host.fingerprint import fingerprint
 from dualrev.compiler.host.frozen import World, check, derivatives_of, plain
 from dualrev.compiler.host.machine import MachineCode
 from dualrev.compiler.runtime.stack import stack_is_low  # noqa: F401 - functions that numba loads from its cache may need it
-from dualrev.eager import plain_run
 from dualrev.errors import DualrevError
 
-__all__ = ["Derivative", "derivative"]
+__all__ = ["Derivative", "made"]
 
 _CPUDispatcher: Any = CPUDispatcher  # numba's type information leaves out what is overridden here
 
@@ -59,29 +58,14 @@ _TAPES = {  # what the placeholders do: the same by the tape, for the curious wh
 }
 
 
-def derivative(f: Any, transform: str, argnums: Any = 0, kind: Any = None) -> Derivative:
-    """The derivative of a numba function, as a numba function; one and the same object whenever it is asked for.
-
-    transform is "grad", "value_and_grad", "hessian", "jacfwd", "jacrev" or "jacobian", with the arguments of f; "vjp",
-    with those and a cotangent; "jvp", with those and as many tangents; "product", with those and a tangent for each
-    chosen one; or "hvp", with a tangent after the first one. argnums is an int or a tuple of ints. Nothing is compiled
-    before the first call, and errors (dualrev.errors) come then. `kind` is the class: Derivative, or one that compares
-    (checked.py) if the environment has DUALREV_CHECK=1.
-    """
-    if kind is None:
-        kind = _checked() if plain_run.wanted() else Derivative
+def made(kind: Any, f: Any, transform: str, argnums: Any) -> Derivative:
+    """The derivative of a numba function, of the class `kind`; one and the same object whenever it is asked for."""
     # A weak dictionary would keep f: the derivatives refer to it. What f itself refers to goes with it.
     known = vars(f).setdefault("_dualrev_derivatives", {})
     if "_reset_overloads" not in vars(f):  # f.recompile() means its derivatives, too
         vars(f)["_reset_overloads"] = functools.partial(_recompiled, weakref.ref(f))
     key = id(f), kind, transform, argnums  # id: functools.wraps copies the dictionary to another function
     return known.get(key) or known.setdefault(key, kind(f, transform, argnums))
-
-
-def _checked() -> Any:
-    from dualrev.compiler.host.checked import Checked  # it is built from what this module defines
-
-    return Checked
 
 
 def _recompiled(reference: Any) -> None:
@@ -93,6 +77,8 @@ def _recompiled(reference: Any) -> None:
 
 class Derivative(_CPUDispatcher):
     """A numba dispatcher whose overloads are made by the compiler of dualrev: see the module's docstring."""
+
+    is_derivative = True  # see frontend/source.py
 
     def __init__(self, f: Any, transform: str, argnums: Any) -> None:
         self.derivative_of = f, transform, argnums
@@ -236,7 +222,7 @@ class Derivative(_CPUDispatcher):
         if cached and isinstance(f._cache, NullCache):  # numba forgets it when it pickles f
             with contextlib.suppress(RuntimeError):  # no place for its own cache
                 f.enable_caching()
-        return derivative(f, transform, argnums)
+        return made(cls, f, transform, argnums)
 
 
 def _placeholder(f: Any, transform: str, argnums: Any) -> FunctionType:
@@ -259,10 +245,8 @@ def _placeholder(f: Any, transform: str, argnums: Any) -> FunctionType:
     joined = {key: ", ".join(names) for key, names in parts.items()}
     called = f.py_func.__name__
     name = f"{transform}_{called if called.isidentifier() and called.isascii() else 'function'}"
-    import dualrev  # a module of the package cannot import it while it is being imported
-
-    namespace = {"dualrev": dualrev, "function": f.py_func, "argnums": argnums, "__name__": f.py_func.__module__}
-    exec(f"def {name}({joined['all']}):\n    " + _TAPES[transform].format(**joined), namespace)
+    namespace = {"function": f.py_func, "argnums": argnums, "__name__": f.py_func.__module__}
+    exec(f"def {name}({joined['all']}):\n    import dualrev\n    " + _TAPES[transform].format(**joined), namespace)
     placeholder: Any = namespace[name]
     defaults = f.py_func.__defaults__
     if not others or (transform == "hvp" and len(defaults or ()) < len(parameters)):

@@ -1,8 +1,8 @@
 """Compiled derivatives that run the function itself, too, and compare: see dualrev/eager/plain_run.py.
 
-With DUALREV_CHECK=1, what `build.derivative` gives is a `Checked`. Called from Python, it compares the value with that
-of the function on copies of the arguments, and what both leave in these, also where they raise; and a gradient with
-that of `value_and_grad`. Calls from njit code are not compared.
+With DUALREV_CHECK=1, what `dispatchers.derivative` gives is a `Checked`. Called from Python, it compares the value with
+that of the function on copies of the arguments, and what both leave in these, also where they raise; and a gradient
+with that of `value_and_grad`. Calls from njit code are not compared.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import inspect
 from collections.abc import Sequence
 from typing import Any
 
-from dualrev.compiler.host.api import bound, real_leaves, zeros
-from dualrev.compiler.host.build import Derivative, derivative
+from dualrev.compiler.host.arguments import bound, real_leaves, zeros
+from dualrev.compiler.host.build import Derivative, made
 from dualrev.eager.copies import copied
 from dualrev.eager.plain_run import PlainRun, difference, is_single
 from dualrev.errors import CheckError, OutputError
@@ -38,7 +38,7 @@ class Checked(Derivative):
         except Exception as raised:
             error = raised
         try:
-            made = super().__call__(*args, **kwargs)
+            result = super().__call__(*args, **kwargs)
         except Exception as raised:
             if type(raised) is type(error):
                 self._compare(plain, primals, given[0], "where it raises, it leaves in its arguments ")
@@ -48,11 +48,11 @@ class Checked(Derivative):
             raise CheckError.of_value(f, what, _DEFECT) from error
         self._compare(plain, primals, given[0], "it leaves in its arguments ")
         if transform == "grad":
-            both = derivative(f, "value_and_grad", argnums, Checked)(*copied(plain.given)[0])
-            self._compare(plain, made, both[1], "grad gives another gradient than value_and_grad, ")
+            both = made(Checked, f, "value_and_grad", argnums)(*copied(plain.given)[0])
+            self._compare(plain, result, both[1], "grad gives another gradient than value_and_grad, ")
         elif transform in ("value_and_grad", "vjp", "jvp"):
-            self._compare(plain, made[0], y, "it gives ")
-        return made
+            self._compare(plain, result[0], y, "it gives ")
+        return result
 
     def _compare(self, plain: PlainRun, found: Any, expected: Any, place: str) -> None:
         fast = self.derivative_of[0].targetoptions.get("fastmath", False)
@@ -73,8 +73,8 @@ def check_compiled(f: Any, args: tuple[Any, ...], numbers: Sequence[int]) -> Non
     if not leaves:
         raise OutputError(y)
     if isinstance(y, float):
-        derivative(f, "value_and_grad", tuple(numbers), Checked)(*copied(whole))
+        made(Checked, f, "value_and_grad", tuple(numbers))(*copied(whole))
     else:
         ct = output.cotangent_leaves(flatten_leaves(zeros((y,)))[0])
-        derivative(f, "vjp", 0, Checked)(*copied(whole), ct)
-    derivative(f, "jvp", 0, Checked)(*copied(whole), *zeros(whole))
+        made(Checked, f, "vjp", 0)(*copied(whole), ct)
+    made(Checked, f, "jvp", 0)(*copied(whole), *zeros(whole))

@@ -34,7 +34,7 @@ from numba.core.dispatcher import Dispatcher
 
 from dualrev._version import __version__
 from dualrev.compiler.frontend.jitted import is_ufunc
-from dualrev.compiler.frontend.source import text_of
+from dualrev.compiler.frontend.source import is_derivative, text_of
 from dualrev.eager.ruled import Owner, Ruled
 
 __all__ = ["fingerprint", "local"]
@@ -83,13 +83,6 @@ def local(f: Any) -> tuple[dict[str, str], list[Any]]:
         found[name] = walk.hash.hexdigest()
         callees += walk.callees
     return found, callees
-
-
-def is_derivative(f: Any) -> bool:
-    """Whether a dispatcher is one of dualrev's; functools.wraps gives its attributes to others, too."""
-    from dualrev.compiler.host.build import Derivative  # it imports this
-
-    return isinstance(f, Derivative)
 
 
 class _Walk:

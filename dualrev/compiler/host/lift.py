@@ -17,13 +17,14 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 from numba.extending import typeof_impl
 
-from dualrev.compiler.host.build import Derivative, derivative
+from dualrev.compiler.frontend.source import StandIn
+from dualrev.compiler.host.build import Derivative
+from dualrev.compiler.host.dispatchers import derivative
 from dualrev.compiler.runtime import constants  # noqa: F401 - numba learns of stop_gradient
 from dualrev.eager.arrays.storage import RealArray, holds_duals, innermost, own, plain, zero
 from dualrev.eager.custom import _Call, _positional, _Rule
 from dualrev.eager.overload import DualNumber
 from dualrev.errors import ClosureError, LiftError, UnsupportedError
-from dualrev.transformed import Wrapper
 from dualrev.tree import Structure, flatten_leaves
 
 __all__ = ["Lifted", "derivative_source", "lift"]
@@ -96,7 +97,7 @@ def derivative_source(
     return api.derivative_source(f, *args, argnums=argnums, transform=transform, stage=stage)
 
 
-class Lifted(Wrapper):
+class Lifted(StandIn):
     """What `lift` returns."""
 
     def __init__(self, f: Any) -> None:

@@ -1,0 +1,22 @@
+"""The derivative of a numba function, as a numba function; one that compares (checked.py) where that is asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dualrev.compiler.host.build import Derivative, made
+from dualrev.compiler.host.checked import Checked
+from dualrev.eager import plain_run
+
+__all__ = ["derivative"]
+
+
+def derivative(f: Any, transform: str, argnums: Any = 0) -> Derivative:
+    """The derivative of a numba function, as a numba function; one and the same object whenever it is asked for.
+
+    transform is "grad", "value_and_grad", "hessian", "jacfwd", "jacrev" or "jacobian", with the arguments of f; "vjp",
+    with those and a cotangent; "jvp", with those and as many tangents; "product", with those and a tangent for each
+    chosen one; or "hvp", with a tangent after the first one. argnums is an int or a tuple of ints. Nothing is compiled
+    before the first call, and errors (dualrev.errors) come then. If the environment has DUALREV_CHECK=1, it compares.
+    """
+    return made(Checked if plain_run.wanted() else Derivative, f, transform, argnums)
