@@ -83,6 +83,7 @@ MATRICES = {
     "F": BASE[:12].reshape(4, 3).copy().T,
     "A": BASE.reshape(6, 8)[::2, ::2],
 }
+SLOW = [pytest.mark.slow]  # minutes of numba's compilation; the views below are strided ones, too
 CASES = [(f"vector-{name}", of_vectors, many(15, x), 1) for name, x in VECTORS.items()]
 CASES += [(f"vector-{name}-2", of_vectors, many(15, x), 2) for name, x in VECTORS.items()]
 CASES += [(f"matrix-{name}", of_matrices, many(14, MATRICES[name]), 1) for name in "FA"]
@@ -100,7 +101,13 @@ def slopes(f, args, v, step=1e-4):
     return (values[0] - 8.0 * values[1] + 8.0 * values[2] - values[3]) / (12.0 * step)
 
 
-@pytest.mark.parametrize(("f", "arrays", "n"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+EACH = [
+    pytest.param(*case[1:], id=case[0], marks=[] if case[0].startswith("vector-C") or case[0] == "reshaped" else SLOW)
+    for case in CASES
+]
+
+
+@pytest.mark.parametrize(("f", "arrays", "n"), EACH)
 def test_what_is_written_through_a_view_or_to_a_copy(f, arrays, n):
     args = (arrays, n)
     rng = np.random.default_rng(0)

@@ -6,6 +6,7 @@ The first test compares the two references with each other; it needs no compiler
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +34,19 @@ import dualrev as dr
 from dualrev.rules.primitives import PRIMITIVES
 
 pytestmark = pytest.mark.usefixtures("checked")
+
+
+def slow(case: Any) -> list[Any]:
+    """Every function of numpy once more, in single precision or for arrays: minutes of numba's compilation."""
+    return [pytest.mark.slow] if re.match(r"functions\..*-\d+$", case.name) else []
+
+
 compiled = pytest.mark.skipif(not hasattr(dr, "derivative_source"), reason="the compiler does not exist yet")
 every_case = pytest.mark.parametrize("number", range(len(CASES)), ids=[case.name for case in CASES])
 every_gradient = pytest.mark.parametrize(
     "number",
     [
-        pytest.param(k, id=case.name, marks=[pytest.mark.xfail(reason=case.differs)] if case.differs else [])
+        pytest.param(k, id=case.name, marks=[pytest.mark.xfail(reason=case.differs)] * bool(case.differs) + slow(case))
         for k, case in enumerate(CASES)
     ],
 )

@@ -25,7 +25,7 @@ def _square(x):
 COMPILER = isinstance(dr.grad(_square), Dispatcher)
 compiled = pytest.mark.skipif(not COMPILER, reason="dualrev does not compile gradients of numba functions yet")
 few = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-fewer = settings(few, max_examples=12, phases=[Phase.generate])  # the campaign makes smaller what fails, in less time
+fewer = settings(few, max_examples=6, phases=[Phase.generate])  # the campaign makes smaller what fails, in less time
 
 SMALL = Program(
     """import math
@@ -149,6 +149,7 @@ def test_a_seed_is_a_program():
     assert program("0-1") == program("0-1") != program("0-2")
 
 
+@pytest.mark.slow
 def test_hypothesis_finds_a_small_program():
     """One that shrinks: the first with a loop around a write into an array."""
     found = []

@@ -268,20 +268,18 @@ def everything(m, a, x, n):
     return (m.bias * x, n, a[1:]), m.weights * x, 2.0
 
 
-def test_the_structure_of_a_jacobian():
+@pytest.mark.parametrize("argnums", [pytest.param(0, marks=pytest.mark.slow), (2, 1)])
+def test_the_structure_of_a_jacobian(argnums):
     m, a = Model(np.ones((2, 3)), 0.5, 2), np.array([0.3, 0.4])
-    for argnums in (0, (2, 1)):
-        left = a.copy()
-        found, expected = (
-            dr.jacfwd(everything, argnums)(m, left, 0.7, 4),
-            dr.jacrev(everything, argnums)(m, a.copy(), 0.7, 4),
-        )
-        assert_same(left, np.array([0.3, 0.21]))
-        pairs = list(zip(every_leaf(found), every_leaf(expected), strict=True))
-        assert len(pairs) >= 3
-        for one, other in pairs:
-            assert np.shape(one) == np.shape(other)
-            assert_same(np.asarray(one, float), np.asarray(other, float), rtol=1e-14)
+    left = a.copy()
+    found = dr.jacfwd(everything, argnums)(m, left, 0.7, 4)
+    expected = dr.jacrev(everything, argnums)(m, a.copy(), 0.7, 4)
+    assert_same(left, np.array([0.3, 0.21]))
+    pairs = list(zip(every_leaf(found), every_leaf(expected), strict=True))
+    assert len(pairs) >= 3
+    for one, other in pairs:
+        assert np.shape(one) == np.shape(other)
+        assert_same(np.asarray(one, float), np.asarray(other, float), rtol=1e-14)
 
 
 def every_leaf(x):
@@ -335,12 +333,17 @@ A = np.array([1.0, 0.5, -0.7])
 
 
 def test_the_gradient_of_a_function_that_calls_gradients():
-    """In both modes, and once more: derivatives of the third order."""
+    """In both modes."""
     v = (0.4, np.array([0.3, 0.2, 0.1]))
     found, expected = (dr.value_and_grad(f, (0, 1))(0.5, A) for f in (of_gradients, plain_of_gradients))
     assert found[0] == pytest.approx(of_gradients(0.5, A), rel=1e-14)
     assert_same(np.array(flat(found[1])), np.array(flat(expected[1])), rtol=1e-11)
     assert dr.jvp(of_gradients, (0.5, A), v)[1] == pytest.approx(dr.jvp(plain_of_gradients, (0.5, A), v)[1], rel=1e-11)
+
+
+@pytest.mark.slow
+def test_the_hessian_of_a_function_that_calls_gradients():
+    """Derivatives of the third order."""
     hessians = (dr.hessian(f, (0, 1))(0.5, A) for f in (of_gradients, plain_of_gradients))
     one, other = (np.array([y for x in every_leaf(h) for y in np.ravel(x)]) for h in hessians)
     assert_same(one, other, rtol=1e-9, floor=1e-9 * np.abs(other).max())
