@@ -106,9 +106,11 @@ class _AtAPoint(AbstractTemplate):
         self.called = types.Dispatcher(self.written(f, kinds, given.arguments))
         if not any(map(holds_reals, kinds)):
             raise refused(ArgumentError.of(", ".join(map(str, kinds)) or "none"))
-        value = types.Dispatcher(f).get_call_type(self.context, kinds, {}).return_type
-        if not holds_reals(value):
-            raise refused(OutputError.of(str(value)))
+        found = types.Dispatcher(f).get_call_type(self.context, kinds, {})
+        if found is None:
+            raise TypingError(f"{f.py_func.__name__} has no signature for {', '.join(map(str, kinds))}")
+        if not holds_reals(found.return_type):
+            raise refused(OutputError.of(str(found.return_type)))
         return self.called.get_call_type(self.context, args, kws)
 
     def get_impl_key(self, sig: Any) -> Any:
