@@ -194,6 +194,20 @@ def of_ints(x):
     return dr.vjp(bump, 2)[1](x)[0]
 
 
+@dr.custom_vjp
+@njit
+def ruled(x):
+    return x * x
+
+
+def of_a_rule(x):
+    return dr.jvp(ruled, (x,), (x,))[1]
+
+
+def of_a_rule_later(x):
+    return dr.grad(ruled)(x)
+
+
 def no_tuples(x):
     return dr.jvp(bump, x, x)[0]
 
@@ -206,6 +220,8 @@ DIFFERENTIATED = {  # what the compiler says, with the line
     with_aux: r"has_aux=True\)\(x\)\[0\]`: dr.grad with these arguments.*dr.grad\(f\)",
     of_python: r"dr.grad\(twin_sum\)\(x\)`: this dr.grad.*a numba function outside",
     too_few: r"dr.jvp\(bump.*as many tangents as primals.*a tangent for each",
+    of_a_rule: r"a rule of its own, which counts where it is called.*a numba function that calls it",
+    of_a_rule_later: r"a rule of its own, which counts where it is called.*a numba function that calls it",
     escapes: r"return dr.vjp\(bump, x\)`: dr.vjp in this place",
 }
 
@@ -222,6 +238,8 @@ TYPED = {  # what numba says
     too_few: "TangentError: a tangent of numba type",
     escapes: "a pullback is known inside of njit code only",
     of_ints: "ArgumentError: there is nothing to differentiate",
+    of_a_rule: "jvp of ruled, which has a rule of its own",
+    of_a_rule_later: "grad of ruled, which has a rule of its own",
     no_tuples: "takes tuples inside of njit code",
 }
 

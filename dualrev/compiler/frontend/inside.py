@@ -83,14 +83,6 @@ class Inside:
 
     # dr.jvp and dr.vjp
 
-    def function(self, node: ast.Call, name: str) -> Static:
-        """The function that is differentiated."""
-        static = self.scope.static(node.args[0]) if node.args else None
-        if static is None or not is_numba_function(static.value):
-            why = "which function it is, is not known, or it is no numba function"
-            return self.scope.refuse(node, f"this dr.{name}", why, "a numba function outside of this one")
-        return static
-
     def constant(self, static: Static, name: str, node: ast.AST) -> ast.expr:
         """A name for something that is known."""
         made = self.scope.own_name(name)
@@ -118,7 +110,7 @@ class Inside:
         given |= {str(k.arg): k.value for k in node.keywords}
         if given.keys() != {"f", "primals", "tangents"}:
             self.scope.refuse(node, "dr.jvp with these arguments", "others are known", "dr.jvp(f, (x, y), (dx, dy))")
-        f = self.function(ast.copy_location(ast.Call(node.func, [given["f"]], []), node), "jvp")
+        f = self.scope.differentiated(given["f"], "jvp", node)
         primals, tangents = given["primals"], given["tangents"]
         parts = [x.elts if isinstance(x, ast.Tuple) else [ast.Starred(x, ast.Load())] for x in (primals, tangents)]
         every = inspect.signature(f.value.py_func).parameters.values()
@@ -143,7 +135,7 @@ class Inside:
         """The statement that gives a name to the value of dr.vjp(f, ...) and to copies of its arguments."""
         if node.keywords or any(isinstance(x, ast.Starred) for x in node.args):
             self.scope.refuse(node, "dr.vjp with these arguments", "plain ones are known", "dr.vjp(f, x, y)")
-        f, args = self.function(node, "vjp"), node.args[1:]
+        f, args = self.scope.differentiated(next(iter(node.args), None), "vjp", node), node.args[1:]
         count = len(args) + len(self.rest(f, len(args), node, "vjp"))
         kept = self.scope.own_name("kept")
         vjp = self.derivative(f, "vjp", node)

@@ -14,6 +14,7 @@ from dualrev import derivatives
 from dualrev.compiler.core.lowered import Atom, Const, Let, Ref
 from dualrev.compiler.core.naming import Names, readable
 from dualrev.compiler.frontend.source import Source, Static, is_numba_function, unlifted
+from dualrev.eager.ruled import Ruled
 
 __all__ = ["Scope"]
 
@@ -116,12 +117,20 @@ class Scope:
         if len(node.args) > len(names) or not {"f"} <= given.keys() <= set(names):
             why = f"only {' and '.join(names)} can be given in numba code"
             self.refuse(node, f"dr.{transform} with these arguments", why, f"dr.{transform}(f)")
-        of = self.static(given["f"])
-        if of is None or not is_numba_function(of.value):
+        of = self.differentiated(given["f"], transform, node)
+        return self.derivative(of, transform, self.numbers(given.get("argnums"), node))
+
+    def differentiated(self, f: ast.expr | None, transform: str, node: ast.Call) -> Static:
+        """The function that a transformation is of."""
+        static = None if f is None else self.static(f)
+        if static is None or not is_numba_function(static.value):
             why = "which function it is, is not known, or it is no numba function"
             self.refuse(node, f"this dr.{transform}", why, "a numba function outside of this one")
-        assert of is not None
-        return self.derivative(of, transform, self.numbers(given.get("argnums"), node))
+        assert static is not None
+        if isinstance(static.value, Ruled):
+            why = "the function has a rule of its own, which counts where it is called"
+            self.refuse(node, f"this dr.{transform}", why, "a numba function that calls it, and differentiate that one")
+        return static
 
     def numbers(self, node: ast.expr | None, call: ast.Call) -> Any:
         """Constant argnums."""

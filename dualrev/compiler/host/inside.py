@@ -23,6 +23,7 @@ from numba.extending import overload
 from dualrev import derivatives
 from dualrev.compiler.host.build import derivative
 from dualrev.compiler.host.pullbacks import closed, holds_reals, refused, within
+from dualrev.eager.ruled import Ruled
 from dualrev.errors import ArgumentError, DualrevError, OutputError, TangentError
 
 __all__: list[str] = []
@@ -30,6 +31,11 @@ __all__: list[str] = []
 
 def _function(f: Any, name: str) -> Dispatcher:
     """The numba function that numba knows by its type."""
+    if isinstance(f, types.Dispatcher) and isinstance(f.dispatcher, Ruled):
+        raise TypingError(
+            f"dr.{name} of {f.dispatcher.py_func.__name__}, which has a rule of its own: the rule counts where the "
+            "function is called; write a numba function that calls it, and differentiate that one"
+        )
     if isinstance(f, types.Dispatcher) and isinstance(f.dispatcher, Dispatcher):
         return f.dispatcher
     raise TypingError(
