@@ -56,7 +56,8 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False, engine: Any
 
     Returns (y, pullback), or (y, pullback, aux) if has_aux says that f returns (y, aux). pullback(ct) takes a cotangent
     of the structure of y and returns a tuple with one cotangent for every primal. It can be called any number of times.
-    If f is a numba function, the pullback is compiled, and each call of it runs f again.
+    If f is a numba function, the pullback is compiled, and each call of it runs f again. Inside of njit code,
+    y, pullback = vjp(f, x) is known, too.
 
     Raises ArgumentError if the primals hold no real scalar, OutputError if y holds none, and CotangentError (from the
     pullback) for a cotangent of another structure. Source: Smeding and Vákár 2023, section 3 (Wrap).
@@ -84,7 +85,8 @@ def jvp(
     (y, dy), or (y, dy, aux) if has_aux says that f returns (y, aux). TangentError if the structures differ.
 
     The default engine runs f once, and pushes the tangents along the tape: memory grows with the operations of f. If f
-    is a numba function, its compiled derivative computes both, and records nothing.
+    is a numba function, its compiled derivative computes both, and records nothing; it can be written inside of njit
+    code.
 
     >>> jvp(lambda x, y: x * y, (3.0, 2.0), (1.0, 0.5))
     (6.0, 3.5)
@@ -186,7 +188,8 @@ def jacobian(
 ) -> Callable[..., Any]:
     """The Jacobian of f, by rows or by columns, whichever is fewer: see `jacrev`.
 
-    That of a numba function is a numba dispatcher.
+    That of a numba function is a numba dispatcher. It weighs a row by what it takes beside the columns, of which it
+    makes several at a time.
 
     >>> jacobian(lambda x: x * x[0])(np.array([2.0, 3.0]))
     array([[4., 0.],
@@ -203,7 +206,8 @@ def hessian(
     """The second derivatives of f: the Jacobian of its Jacobian.
 
     For f of an array of shape s to a number, an array of shape s + s. If f is a numba function that returns a number,
-    so is its Hessian: a dispatcher, which computes it column by column in compiled code.
+    so is its Hessian: a dispatcher, which computes it column by column in compiled code. Half of it would be no less
+    work: a product with the Hessian gives a whole column.
 
     >>> hessian(lambda x: x[0] ** 2 * x[1])(np.array([3.0, 2.0]))
     array([[4., 6.],

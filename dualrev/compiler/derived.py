@@ -16,6 +16,7 @@ from dualrev.compiler.core.walks import leaves
 from dualrev.compiler.frontend.options import alike, is_checked
 from dualrev.compiler.frontend.source import Source, Static, describe
 from dualrev.compiler.transforms.derivatives import derivative_in_core
+from dualrev.errors import ArgumentError
 
 if TYPE_CHECKING:
     from dualrev.compiler.front import Front
@@ -62,8 +63,10 @@ def core(
     primals = derivative._primals(argtypes)
     of = front.core(f, primals, (*path, *_FUNCTION), passed, apart=False)
     several = isinstance(argnums, tuple)
-    if transform in ("jvp", "vjp"):
+    if transform in ("jvp", "vjp", "keep"):
         numbers, several = tuple(k for k, p in enumerate(of.parameters) if any(map(carries, leaves(p)))), True
+        if not numbers:
+            raise ArgumentError.of(", ".join(map(str, primals)))
     else:
         numbers = tuple(front.chosen_numbers(argnums, of, primals))
     if transform in ("grad", "value_and_grad", "product", "hvp", "hessian"):

@@ -23,7 +23,7 @@ from dualrev.compiler.core.walks import leaves, variables
 from dualrev.compiler.emission.code import Code, Row, Suite, lines_of, rows_of
 from dualrev.compiler.emission.emission import Emission
 from dualrev.compiler.emission.tidy import tidy
-from dualrev.compiler.entries import directions, jacobians
+from dualrev.compiler.entries import directions, jacobians, keeping
 from dualrev.compiler.entries.gradients import Entry
 from dualrev.compiler.front import Front
 from dualrev.compiler.frontend.options import kept
@@ -121,6 +121,8 @@ class Module:
             return directions.root(self, transform, argnums, argtypes, count)
         if transform in jacobians.TRANSFORMS:
             return jacobians.root(self, transform, argnums, argtypes[:count])
+        if transform == "keep":
+            return keeping.root(self, argtypes[:count])
         core = self.front.entered(self.f, argtypes[:count])
         every = list(range(count))
         chosen = every if transform == "vjp" else self.front.chosen_numbers(argnums, core, argtypes[:count])

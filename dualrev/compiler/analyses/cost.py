@@ -1,4 +1,4 @@
-"""What is cheap enough to be computed twice."""
+"""What is cheap enough to be computed twice, and what one function takes beside another one."""
 
 from __future__ import annotations
 
@@ -6,13 +6,37 @@ from collections.abc import Hashable
 
 from dualrev.compiler.analyses.memory import is_array
 from dualrev.compiler.core.program import Program
-from dualrev.compiler.core.terms import Call, Constant, Copy, Discrete, Function, If, Real
-from dualrev.compiler.core.walks import leaves, statements
+from dualrev.compiler.core.terms import (
+    Accumulate,
+    Block,
+    Call,
+    Constant,
+    Copy,
+    Discrete,
+    For,
+    Function,
+    If,
+    Keep,
+    Load,
+    Make,
+    Pop,
+    Push,
+    Real,
+    Statement,
+    Store,
+    While,
+    Whole,
+)
+from dualrev.compiler.core.walks import blocks, leaves, statements
 
 __all__ = ["Cost"]
 
 _CHEAP = {"add", "sub", "mul", "div", "neg", "pos", "abs", "sqrt", "maximum", "minimum", "copysign", "sign", "floor"}
 _CHEAP |= {"scaled"}
+
+
+_COSTLY, _ROUNDS = 8.0, 16.0  # operations that a sine takes, and rounds of a loop: there are no numbers for them here
+_WORK = {Load: 1.0, Store: 1.0, Discrete: 0.5, Push: 2.0, Pop: 2.0}
 
 
 class Cost:
@@ -21,6 +45,7 @@ class Cost:
     def __init__(self, program: Program) -> None:
         self.program = program
         self._known: dict[Hashable, bool] = {}
+        self._work: dict[Hashable, float] = {}
 
     def operation(self, s: Real) -> bool:
         """Whether an operation of real numbers is cheap."""
@@ -49,3 +74,31 @@ class Cost:
             or (isinstance(s, Call) and self.call(s))
             for s in body
         )
+
+    def work(self, body: Block) -> float:
+        """About how many operations a block takes, to be compared with that of a block with similar loops."""
+        return sum(map(self._statement, body))
+
+    def _statement(self, s: Statement) -> float:
+        match s:
+            case For() | While():
+                return _ROUNDS * sum(map(self.work, blocks(s)))
+            case If():
+                return 0.5 + 0.5 * sum(map(self.work, blocks(s)))
+            case Real():
+                return 1.0 if self.operation(s) else _COSTLY
+            case Make() | Whole() | Accumulate() | Keep():
+                return _ROUNDS
+            case Call():
+                return self._called(s)
+        return _WORK.get(type(s), 0.0)
+
+    def _called(self, s: Call) -> float:
+        gradient = self.program.gradient(s)
+        if gradient is not None:
+            return 4.0 * self.work(gradient.of.body)
+        key = self.program.key(s)
+        if key not in self._work:
+            self._work[key] = 0.0  # while it is looked at: a recursive call counts once
+            self._work[key] = self.work(self.program.function(s).body)
+        return 1.0 + self._work[key]

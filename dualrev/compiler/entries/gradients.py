@@ -147,7 +147,8 @@ class Entry:
             if is_array(tree):
                 if self.facts.has_shadow(tree):
                     shadow = self.emission.var(self.facts.cotangent(tree))
-                    body.append(Code(f"runtime.add_to({shadow}, {word})", 0))
+                    add = "add_cotangent" if self.transform == "vjp" else "add_to"
+                    body.append(Code(f"runtime.{add}({shadow}, {word})", 0))
             elif is_real(tree):
                 body.append(Code(f"{self.emission.var(self.seeds[k])} = {word}", 0))
 

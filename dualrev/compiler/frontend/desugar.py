@@ -7,6 +7,7 @@ x or y                                x if x else y, where that may be a number;
 [x] * n                               [x for _ in range(n)]
 [g(x) for x in a]                     a name of its own for x
 for x in literal_unroll(t)            for x in t, if its items have one type
+dr.jvp(f, ...), dr.vjp(f, ...)        calls of numba functions: see inside.py
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy as np
 from dualrev.compiler.core.naming import readable
 from dualrev.compiler.frontend.closures import Inlined, bound_in, own_nodes, parameters, renamed, returning
 from dualrev.compiler.frontend.exits import exits_of
+from dualrev.compiler.frontend.inside import Inside
 from dualrev.compiler.frontend.scope import Scope
 from dualrev.compiler.frontend.source import describe
 
@@ -38,6 +40,7 @@ def is_bool(node: ast.expr) -> bool:
 def desugar(scope: Scope) -> None:
     """Replace the syntax tree of a function, and what the scope knows of it."""
     tree = scope.source.tree
+    scope.functions = dict(scope.functions)  # it gets those that are named inside
     made = ast.copy_location(ast.FunctionDef(tree.name, tree.args, [], tree.decorator_list), tree)
     made.body = _Desugaring(scope, tree).block(renamed(ast.Module(tree.body, []), {}).body)
     scope.source = replace(scope.source, tree=made)
@@ -70,6 +73,7 @@ class _Desugaring(ast.NodeTransformer):
             for x in own_nodes(s)
             if isinstance(x, ast.FunctionDef) or (isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store))
         )
+        self.inside = Inside(scope, self.bindings)
 
     def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
         made: list[ast.stmt] = []
@@ -90,9 +94,14 @@ class _Desugaring(ast.NodeTransformer):
         self.define(node.name, node)
         return ast.copy_location(ast.Pass(), node)
 
-    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt | list[ast.stmt]:
         if isinstance(node.value, ast.Lambda) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             self.define(node.targets[0].id, node.value)
+            return ast.copy_location(ast.Pass(), node)
+        if self.inside.at_a_point(node.value) == "vjp":
+            self.generic_visit(node.value)
+            return self.inside.define_pullback(node)
+        if len(node.targets) == 1 and self.inside.name_function(node):
             return ast.copy_location(ast.Pass(), node)
         self.generic_visit(node)
         return node
@@ -116,9 +125,21 @@ class _Desugaring(ast.NodeTransformer):
         if node.id in self.closures:
             what = f"the function {readable(node.id)} as a value"
             self.scope.refuse(node, what, "it is known where it is called only", "a numba function outside")
-        return node
+        return self.inside.refuse(node) if node.id in self.inside.pullbacks else node
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
+        if isinstance(node.func, ast.Name) and node.func.id in self.inside.pullbacks:
+            node.args = list(map(self.visit, node.args))
+            return self.inside.pull(self.inside.pullbacks[node.func.id], node)
+        if self.inside.is_pulled(node):
+            assert isinstance(node.func, ast.Subscript)
+            node.args = list(map(self.visit, node.args))
+            self.generic_visit(node.func.value)
+            return self.inside.pull_at_once(node)
+        transform = self.inside.at_a_point(node)
+        if transform:
+            self.generic_visit(node)
+            return self.inside.jvp(node) if transform == "jvp" else self.inside.refuse(node)
         if isinstance(node.func, ast.Name) and node.func.id in self.closures:
             return self.inlined(self.closures[node.func.id], node)
         if isinstance(node.func, ast.Lambda):

@@ -10,11 +10,25 @@ from typing import Any
 
 import numpy as np
 
+from dualrev import derivatives
 from dualrev.compiler.core.lowered import Atom, Const, Let, Ref
 from dualrev.compiler.core.naming import Names, readable
 from dualrev.compiler.frontend.source import Source, Static, is_numba_function, unlifted
+from dualrev.eager.ruled import Ruled
 
 __all__ = ["Scope"]
+
+#: What makes a function of a function, by its identity: the names of what it takes in numba code.
+_TRANSFORMS = {
+    id(derivatives.hvp): ("f",),
+    **{
+        id(f): ("f", "argnums")
+        for f in (
+            *(derivatives.grad, derivatives.value_and_grad, derivatives.hessian),
+            *(derivatives.jacfwd, derivatives.jacrev, derivatives.jacobian),
+        )
+    },
+}
 
 
 class Scope:
@@ -84,11 +98,60 @@ class Scope:
             return None
         if isinstance(node, ast.Constant):
             return Static(node.value, ())
+        if isinstance(node, ast.Call):
+            return self.transformed(node)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             operand = self.static(node.operand)
             if operand is not None and type(operand.value) in (int, float):
                 return Static(-operand.value, ())
         return None
+
+    def transformed(self, node: ast.Call) -> Static | None:
+        """What dr.grad(f) and the like stand for; None for any other call."""
+        static = self.static(node.func) if isinstance(node.func, (ast.Name, ast.Attribute)) else None
+        names = None if static is None else _TRANSFORMS.get(id(static.value))
+        if static is None or names is None:
+            return None
+        transform = static.value.__name__
+        given = dict(zip(names, node.args, strict=False)) | {str(k.arg): k.value for k in node.keywords}
+        if len(node.args) > len(names) or not {"f"} <= given.keys() <= set(names):
+            why = f"only {' and '.join(names)} can be given in numba code"
+            self.refuse(node, f"dr.{transform} with these arguments", why, f"dr.{transform}(f)")
+        of = self.differentiated(given["f"], transform, node)
+        return self.derivative(of, transform, self.numbers(given.get("argnums"), node))
+
+    def differentiated(self, f: ast.expr | None, transform: str, node: ast.Call) -> Static:
+        """The function that a transformation is of."""
+        static = None if f is None else self.static(f)
+        if static is None or not is_numba_function(static.value):
+            why = "which function it is, is not known, or it is no numba function"
+            self.refuse(node, f"this dr.{transform}", why, "a numba function outside of this one")
+        assert static is not None
+        if isinstance(static.value, Ruled):
+            why = "the function has a rule of its own, which counts where it is called"
+            self.refuse(node, f"this dr.{transform}", why, "a numba function that calls it, and differentiate that one")
+        return static
+
+    def numbers(self, node: ast.expr | None, call: ast.Call) -> Any:
+        """Constant argnums."""
+        if node is None:
+            return 0
+        if isinstance(node, ast.Tuple):
+            return tuple(self.numbers(x, call) for x in node.elts)
+        static = self.static(node)
+        if static is None:
+            self.refuse(call, "argnums that are computed", "which derivative it is, has to be known", "a constant")
+        assert static is not None
+        return static.value
+
+    def derivative(self, of: Static, transform: str, argnums: Any) -> Static:
+        """A derivative of a numba function; and the way to it."""
+        from dualrev.compiler.host.api import numbers  # it imports what imports this
+        from dualrev.compiler.host.dispatchers import derivative
+
+        argnums = numbers(of.value, argnums)
+        made = derivative(of.value, transform, argnums)
+        return Static(made, (*of.path, ("derivative", (transform, argnums))))
 
     def constant(self, node: ast.AST, static: Static) -> Atom:
         """A static value as an atom."""
@@ -112,6 +175,8 @@ class Scope:
         """The name under which the emitted module knows a value of the user's program."""
         named = (str(s[1]) for s in reversed(static.path) if isinstance(s[1], str) and s[1] != "numba_function")
         base = "_" + next(named, "value")
+        if static.path and static.path[-1][0] == "derivative":
+            base = f"_{static.value.py_func.__name__}"
         found = next((ref for ref in self.refs.values() if ref.value is static.value), None)
         if found is None:
             name = self.names.fresh(base)

@@ -32,6 +32,7 @@ __all__ = [
     "is_numba_function",
     "jvp",
     "linearize",
+    "numbers",
     "real_leaves",
     "vjp",
     "zeros",
@@ -44,20 +45,20 @@ _LIKE_F = ("grad", "value_and_grad", "hessian", "jacfwd", "jacrev", "jacobian")
 
 def gradient(f: Any, transform: str, argnums: int | Sequence[int]) -> Derivative:
     """The numba dispatcher for `grad` and `value_and_grad` of a numba function."""
-    return derivative(f, transform, _numbers(f, argnums))
+    return derivative(f, transform, numbers(f, argnums))
 
 
 def directional(f: Any, transform: str, argnums: int | Sequence[int]) -> Derivative:
     """The numba dispatcher for `hvp`, `hessian`, `jacfwd`, `jacrev` and `jacobian` of a numba function."""
-    return derivative(f, transform, _numbers(f, argnums))
+    return derivative(f, transform, numbers(f, argnums))
 
 
-def _numbers(f: Any, argnums: int | Sequence[int]) -> int | tuple[int, ...]:
+def numbers(f: Any, argnums: int | Sequence[int]) -> int | tuple[int, ...]:
     """Argnums in one form, as the derivatives are known by it: 1.0 and True are equal to 1."""
     parameters = inspect.signature(f.py_func).parameters.values()
     several = any(p.kind is p.VAR_POSITIONAL for p in parameters)  # it is refused when it is called
-    numbers = argument_numbers(argnums, sys.maxsize if several else len(parameters))
-    return tuple(numbers) if isinstance(argnums, Sequence) else numbers[0]
+    found = argument_numbers(argnums, sys.maxsize if several else len(parameters))
+    return tuple(found) if isinstance(argnums, Sequence) else found[0]
 
 
 def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
@@ -166,16 +167,16 @@ def derivative_source(
         raise ValueError(f"transform is one of {', '.join(_LIKE_F)}, vjp, jvp and hvp, and not {transform!r}")
     if stage not in ("lowered", "expanded", "forward", "reverse", "emitted"):
         raise ValueError(f"stage is 'lowered', 'expanded', 'forward', 'reverse' or 'emitted', and not {stage!r}")
-    numbers = _numbers(f, argnums)
+    chosen = numbers(f, argnums)
     kinds = list(map(numba.typeof, args))
     inspect.signature(f.py_func).bind(*args)  # raises Python's error for a missing argument
     defaults = [p.default for p in inspect.signature(f.py_func).parameters.values()][len(args) :]
     if stage != "emitted":
-        return shown(f, stage, numbers, (*kinds, *map(types.Omitted, defaults)))
+        return shown(f, stage, chosen, (*kinds, *map(types.Omitted, defaults)))
     if transform == "hvp":
         kinds.insert(1, kinds[0])
     if transform in (*_LIKE_F, "hvp"):
         kinds += [types.Omitted(x) for x in defaults]
     else:
         kinds += map(numba.typeof, defaults)
-    return emit(f, transform, numbers, tuple(kinds)).source
+    return emit(f, transform, chosen, tuple(kinds)).source

@@ -50,6 +50,7 @@ _TAPES = {  # what the placeholders do: the same by the tape, for the curious wh
     "value_and_grad": "return dualrev.value_and_grad(function, argnums)({all})",
     "vjp": "return dualrev.vjp(function, {primals})[1]({others})",
     "jvp": "return dualrev.jvp(function, ({primals},), ({others},))",
+    "keep": "return function({all}), ({all},)",
     "hvp": "return dualrev.hvp(function)({all})",
     "product": "gradient = lambda {chosen}: dualrev.grad(function, argnums)({primals})\n"
     "    return dualrev.jvp(gradient, ({chosen},), ({others},))[1]",
@@ -85,6 +86,7 @@ class Derivative(_CPUDispatcher):
         self._entries: dict[tuple[types.Type, ...], Any] = {}
         self._worlds: dict[tuple[types.Type, ...], World] = {}
         self.pullbacks: set[tuple[types.Type, ...]] = set()  # of the arguments alone: those that api.py has compiled
+        self.written: dict[int, Any] = {}  # what inside.py has written with it, by the number of arguments
         count = len(inspect.signature(f.py_func).parameters)
         self._places = [0, *range(2, count + 1)] if transform == "hvp" else list(range(count))  # of f's arguments
         placeholder = _placeholder(f, transform, argnums)
@@ -124,6 +126,7 @@ class Derivative(_CPUDispatcher):
         if stale:
             kept = {a: made for a, made in self.overloads.items() if a not in stale}
             super()._reset_overloads()
+            self.written.clear()
             for a in stale:
                 del self._worlds[a], self._entries[a]
             for made in kept.values():
@@ -207,6 +210,7 @@ class Derivative(_CPUDispatcher):
 
     def _reset_overloads(self) -> None:  # `recompile` means it: globals may have changed
         super()._reset_overloads()
+        self.written.clear()
         self._entries.clear()
         self._worlds.clear()
 

@@ -38,8 +38,9 @@ __all__ = ["ConstantPath", "Folder", "Module", "folder_for", "resolve", "warn"]
 
 #: Steps from the differentiated function to an object: ("global", name), ("closure", name), ("attr", name),
 #: ("item", number), ("default", name); as a first step also ("arg", number), the function that is passed as this
-#: argument, and ("library", name), a function of library/; ("jitted", "") is the numba function of what is there.
-ConstantPath = tuple[tuple[str, str | int], ...]
+#: argument, and ("library", name), a function of library/; ("jitted", "") is the numba function of what is there, and
+#: ("derivative", (transform, argnums)) a derivative of it.
+ConstantPath = tuple[tuple[str, Any], ...]
 
 _NEEDS, _SEAL = "# needs ", b"# sealed "
 _SEAL_LENGTH = len(_SEAL) + 64 + 1
@@ -80,16 +81,18 @@ def resolve(f: Any, argtypes: tuple[types.Type, ...], path: ConstantPath) -> Any
     x: Any = f
     for kind, step in path:
         if kind == "arg":
-            x = argtypes[step]  # type: ignore[index]
+            x = argtypes[step]
             x = x.value if isinstance(x, types.Omitted) else x
         elif kind == "attr":
-            x = getattr(x, step)  # type: ignore[arg-type]
+            x = getattr(x, step)
         elif kind == "item":
             x = x[step]
         elif kind == "library":
             x = library.DEFINITIONS[str(step)]
         elif kind == "jitted":
             x = jitted(x)
+        elif kind == "derivative":
+            x = _derivative(x, *step)
         elif kind == "default":
             x = inspect.signature(getattr(x, "py_func", x)).parameters[str(step)].default
         else:
@@ -102,6 +105,12 @@ def resolve(f: Any, argtypes: tuple[types.Type, ...], path: ConstantPath) -> Any
         if isinstance(x, types.Dispatcher):
             x = x.dispatcher
     return x
+
+
+def _derivative(f: Any, transform: str, argnums: Any) -> Any:
+    from dualrev.compiler.host.dispatchers import derivative  # it imports this
+
+    return derivative(f, transform, tuple(argnums) if isinstance(argnums, list) else argnums)  # JSON has lists only
 
 
 def folder_for(f: Any) -> Folder | None:

@@ -14,9 +14,10 @@ __all__ = ["derivative"]
 def derivative(f: Any, transform: str, argnums: Any = 0) -> Derivative:
     """The derivative of a numba function, as a numba function; one and the same object whenever it is asked for.
 
-    transform is "grad", "value_and_grad", "hessian", "jacfwd", "jacrev" or "jacobian", with the arguments of f; "vjp",
-    with those and a cotangent; "jvp", with those and as many tangents; "product", with those and a tangent for each
-    chosen one; or "hvp", with a tangent after the first one. argnums is an int or a tuple of ints. Nothing is compiled
-    before the first call, and errors (dualrev.errors) come then. If the environment has DUALREV_CHECK=1, it compares.
+    transform is "grad", "value_and_grad", "hessian", "jacfwd", "jacrev" or "jacobian", with the arguments of f; "keep",
+    with those, for the value and copies of them; "vjp", with those and a cotangent; "jvp", with those and as many
+    tangents; "product", with those and a tangent for each chosen one; or "hvp", with a tangent after the first one.
+    argnums is an int or a tuple of ints. Nothing is compiled before the first call, and errors (dualrev.errors) come
+    then. If the environment has DUALREV_CHECK=1, it compares.
     """
     return made(Checked if plain_run.wanted() else Derivative, f, transform, argnums)

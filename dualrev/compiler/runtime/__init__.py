@@ -152,6 +152,14 @@ def add_to(array, value):
 
 
 @njit
+def add_cotangent(array, value):
+    """array += value, which somebody has given for a cotangent: it has to have the same shape."""
+    if array.shape != value.shape:
+        raise ValueError("a cotangent has another shape than the array that it belongs to")
+    array += value
+
+
+@njit
 def contribute(array, value):
     """array += value, which a rule has given: it has to have the same shape."""
     if array.shape != value.shape:

@@ -3,6 +3,7 @@
     grad(x)         the gradient (program.py)                    value_and_grad(x)    a call of f, and the gradient
     hvp(x, t)       the gradient of the slope of f in the direction t
     jvp(x, t)       f with tangents (forward.py)                 vjp(x, c)    f, and the gradient of the sum of c * f
+    keep(x)         f, and a copy of x: what a pullback is made of
     hessian(x)      hvp for all unit vectors, in a loop          jacfwd(x), jacrev(x), jacobian(x)    jvp for all
 
 So whatever asks for the derivative of a derivative, in either mode, finds gradients and what forward mode has made.
@@ -79,6 +80,7 @@ def derivative_in_core(
         "hvp": lambda: made.hessian_product(kinds),
         "jvp": lambda: made.tangent(kinds),
         "vjp": lambda: made.cotangents(kinds[0]),
+        "keep": lambda: (f.parameters, made.kept()),
         "hessian": lambda: (f.parameters, made.hessian()),
         **dict.fromkeys(("jacfwd", "jacrev", "jacobian"), lambda: (f.parameters, made.jacobian())),
     }
@@ -185,6 +187,20 @@ class _Derivative(Writer):
         parts = iter(made.parts)
         every = [next(parts) if k in self.numbers else _mapped(p, _same) for k, p in enumerate(self.f.parameters)]
         return (*self.f.parameters, given), Node((y, self.filled(Node(tuple(every)))))
+
+    def kept(self) -> Tree:
+        """The value, and copies of the arguments, which somebody may write to before the pullback is called."""
+
+        def copied(x: Any) -> Tree:
+            if not is_array(x):
+                return x
+            target = Var("_", _contiguous(x.type))
+            self.write(Make(target, Applied("np.empty_like", (x,)), 0))
+            self.loop(target, lambda index: self.write(Store(target, index, self.load(x, index), 0)), 0)
+            return target
+
+        copies = Node(tuple(mapped(p, copied) for p in self.f.parameters))
+        return self.filled(Node((self.run(), copies)))
 
     def inner(self, values: list[Any], weights: list[Var]) -> Var:
         """The sum of values times weights, arrays among them."""

@@ -1,0 +1,174 @@
+"""`dr.grad(f)`, `dr.jvp(f, ...)` and the like, written inside of njit code: what numba takes them for.
+
+    dr.grad(f), ... dr.hvp(f)      the dispatcher that they are outside, for a function f that numba knows by its type
+    dr.jvp(f, x, t)                a call of the dispatcher for jvp
+    y, pull = dr.vjp(f, *x)        a call of the dispatcher "keep": the value, and copies of x for the pullback
+    pull(ct)                       see pullbacks.py
+
+frontend/inside.py makes the same of them where the njit code is differentiated itself.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from numba import types
+from numba.core.dispatcher import Dispatcher
+from numba.core.errors import TypingError
+from numba.core.typing.templates import AbstractTemplate, infer_global
+from numba.extending import overload
+
+from dualrev import derivatives
+from dualrev.compiler.host.dispatchers import derivative
+from dualrev.compiler.host.pullbacks import closed, holds_reals, refused, within
+from dualrev.eager.ruled import Ruled
+from dualrev.errors import ArgumentError, DualrevError, OutputError, TangentError
+
+__all__: list[str] = []
+
+
+def _function(f: Any, name: str) -> Dispatcher:
+    """The numba function that numba knows by its type."""
+    if isinstance(f, types.Dispatcher) and isinstance(f.dispatcher, Ruled):
+        raise TypingError(
+            f"dr.{name} of {f.dispatcher.py_func.__name__}, which has a rule of its own: the rule counts where the "
+            "function is called; write a numba function that calls it, and differentiate that one"
+        )
+    if isinstance(f, types.Dispatcher) and isinstance(f.dispatcher, Dispatcher):
+        return f.dispatcher
+    raise TypingError(
+        f"dr.{name} of {f}: inside of njit code its function is one of numba.njit, a global, an argument or a "
+        "variable of the function around it; write @njit above its definition, outside of this function"
+    )
+
+
+def _check_options(name: str, has_aux: Any = False, engine: Any = None) -> None:
+    """TypingError for what compiled derivatives do not have."""
+    aux = getattr(has_aux, "literal_value", getattr(has_aux, "value", has_aux))
+    if aux is not False or not (engine is None or isinstance(engine, (types.NoneType, types.Omitted))):
+        raise TypingError(f"dr.{name} inside of njit code has no has_aux and no engine: leave them out")
+
+
+# Transformations that give a function
+
+
+def _number(argnums: Any) -> Any:
+    """Constant argnums, from their type."""
+    if isinstance(argnums, types.BaseTuple):
+        return tuple(map(_number, argnums.types))
+    if isinstance(argnums, types.Omitted):
+        return argnums.value
+    if isinstance(argnums, int):
+        return argnums
+    if not isinstance(argnums, types.IntegerLiteral):
+        raise TypingError(f"argnums of type {argnums}: inside of njit code it is a constant, such as 1 or (0, 1)")
+    return argnums.literal_value
+
+
+def _overload(name: str) -> None:
+    @overload(getattr(derivatives, name), prefer_literal=True)
+    def typed(f, argnums=0, has_aux=False, engine=None):
+        _check_options(name, has_aux, engine)
+        try:
+            made = derivatives.compiled().gradient(_function(f, name), name, _number(argnums))
+        except DualrevError as error:
+            raise refused(error) from error
+        return lambda f, argnums=0, has_aux=False, engine=None: made
+
+
+for _name in ("grad", "value_and_grad", "hessian", "jacfwd", "jacrev", "jacobian"):
+    _overload(_name)
+
+
+@overload(derivatives.hvp)
+def _hvp(f, engine=None):
+    _check_options("hvp", False, engine)
+    made = derivative(_function(f, "hvp"), "hvp")
+    return lambda f, engine=None: made
+
+
+# Derivatives at a point
+
+
+class _AtAPoint(AbstractTemplate):
+    """A call. Each function that has one is typed anew: what it calls may have been made anew after f.recompile()."""
+
+    called: Any
+
+    def generic(self, args: Any, kws: Any) -> Any:
+        """The type of a call: see numba."""
+        of: Any = type(self).key
+        try:
+            given = inspect.signature(of).bind(*args, **kws)
+        except TypeError as error:
+            raise TypingError(f"dr.{of.__name__}: {error}") from None
+        given.apply_defaults()
+        _check_options(of.__name__, given.arguments["has_aux"], given.arguments["engine"])
+        f = _function(given.arguments["f"], of.__name__)
+        primals = given.arguments["primals"]
+        kinds = tuple(map(types.unliteral, primals)) if isinstance(primals, (tuple, types.BaseTuple)) else ()
+        self.called = types.Dispatcher(self.written(f, kinds, given.arguments))
+        if not any(map(holds_reals, kinds)):
+            raise refused(ArgumentError.of(", ".join(map(str, kinds)) or "none"))
+        found = types.Dispatcher(f).get_call_type(self.context, kinds, {})
+        if found is None:
+            raise TypingError(f"{f.py_func.__name__} has no signature for {', '.join(map(str, kinds))}")
+        if not holds_reals(found.return_type):
+            raise refused(OutputError.of(str(found.return_type)))
+        return self.called.get_call_type(self.context, args, kws)
+
+    def get_impl_key(self, sig: Any) -> Any:
+        """What is called: see numba."""
+        return self.called.get_impl_key(sig)
+
+    def written(self, f: Any, kinds: tuple[Any, ...], given: dict[str, Any]) -> Any:
+        """The numba function that stands for the call."""
+        raise NotImplementedError
+
+
+@infer_global(derivatives.jvp)
+class _Jvp(_AtAPoint):
+    def written(self, f: Any, kinds: tuple[Any, ...], given: dict[str, Any]) -> Any:
+        for x in (given["primals"], given["tangents"]):
+            if not isinstance(x, types.BaseTuple):
+                raise TypingError(f"dr.jvp takes tuples inside of njit code, and not {x}: dr.jvp(f, (x,), (t,))")
+        count = len(kinds)
+        if len(given["tangents"]) != count:
+            raise refused(TangentError.of(str(given["tangents"]), f"a tuple with {count} entries"))
+        made = derivative(f, "jvp")
+        if count not in made.written:
+            space: dict[str, Any] = {"made": made}
+            primals = [f"primals[{k}]" for k in range(count)]
+            tangents = [f"tangents[{k}]" for k in range(count)]
+            for k, (default, zero) in enumerate(_defaults(f, count)):
+                space |= {f"default_{k}": default, f"zero_{k}": zero}
+                primals.append(f"default_{k}")
+                tangents.append(f"zero_{k}")
+            head = "def jvp(f, primals, tangents, has_aux=False, engine=None):"
+            exec(f"{head}\n    return made({', '.join(primals + tangents)})", space)
+            made.written[count] = within(space["jvp"])
+        return made.written[count]
+
+
+def _defaults(f: Any, count: int) -> list[tuple[Any, Any]]:
+    """The defaults of the parameters after the first ones, and zeros."""
+    rest = list(inspect.signature(f.py_func).parameters.values())[count:]
+    if any(p.default is p.empty for p in rest):
+        raise TypingError(f"dr.jvp of {f.py_func.__name__}: the argument {rest[0].name} is missing")
+    values = tuple(p.default for p in rest)
+    return list(zip(values, derivatives.compiled().zeros(values), strict=True))
+
+
+@infer_global(derivatives.vjp)
+class _Vjp(_AtAPoint):
+    def written(self, f: Any, kinds: tuple[Any, ...], given: dict[str, Any]) -> Any:
+        made, count = derivative(f, "keep"), len(kinds)
+        if count not in made.written:
+            names = ", ".join(f"x_{k}" for k in range(count))
+            space = {"keep": made, "closed": closed}
+            lines = [f"def vjp(f, {names}):", f"made = keep({names})"]
+            exec("\n    ".join([*lines, f"return made[0], closed(f, {count}, made[0], made[1])"]), space)
+            made.written[count] = within(space["vjp"])
+        return made.written[count]
