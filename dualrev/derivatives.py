@@ -25,7 +25,7 @@ from numba.core.dispatcher import Dispatcher
 
 from dualrev.eager import engine as default_engine
 from dualrev.eager.arrays.storage import RealArray, innermost, own, strip, zero
-from dualrev.eager.overload import DualNumber
+from dualrev.eager.dual import DualNumber
 from dualrev.eager.plain_run import PlainRun, wanted
 from dualrev.errors import ArgumentError, ArgumentNumberError, AuxiliaryError, ScalarError, TangentError
 from dualrev.objects import explaining

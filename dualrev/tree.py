@@ -24,7 +24,7 @@ import numpy as np
 import optree
 
 from dualrev.eager.arrays.storage import RealArray, adopt, holds_duals, innermost
-from dualrev.eager.overload import DualNumber, alive
+from dualrev.eager.dual import DualNumber, alive
 from dualrev.eager.ufuncs import DualArray
 from dualrev.errors import ArgumentError, CotangentError, DualrevError, LeafError, OutputError
 from dualrev.objects import take_apart

@@ -23,8 +23,9 @@ from dualrev.eager.arrays.record import attach, ids_of
 from dualrev.eager.arrays.storage import RealArray, holds_duals, innermost, own, plain, real_array, strip, zero
 from dualrev.eager.arrays.ufuncs import on_arrays, table_by_ufunc
 from dualrev.eager.blocks import Rule
-from dualrev.eager.overload import DualNumber, contribute, function
-from dualrev.eager.overload import value as value_of_number
+from dualrev.eager.dual import DualNumber
+from dualrev.eager.dual import value as value_of_number
+from dualrev.eager.lines import contribute, function
 from dualrev.eager.plain_run import PlainRun
 from dualrev.eager.ruled import Owner, numeric
 from dualrev.eager.steps import looped

@@ -23,7 +23,7 @@ import numpy as np
 
 from dualrev.eager.arrays.storage import RealArray, plain
 from dualrev.eager.copies import copied
-from dualrev.eager.overload import DualNumber
+from dualrev.eager.dual import DualNumber
 from dualrev.errors import CheckError
 from dualrev.tree import unpack
 

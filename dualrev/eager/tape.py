@@ -33,7 +33,9 @@ import numpy as np
 
 from dualrev.eager import loops
 from dualrev.eager.blocks import Block, Flow
-from dualrev.eager.overload import DualNumber, Run, function, overload
+from dualrev.eager.dual import DualNumber, Run
+from dualrev.eager.lines import function
+from dualrev.eager.overload import overload
 from dualrev.errors import LeakError
 from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES
 

@@ -24,7 +24,7 @@ from dualrev.eager.arrays.storage import (
     to_objects,
 )
 from dualrev.eager.blocks import Range, Rule, Terms
-from dualrev.eager.overload import DualNumber, Run
+from dualrev.eager.dual import DualNumber, Run
 from dualrev.eager.tape import Real, Tape, real
 
 __all__ = ["NestedFlow", "attach", "by_rule", "by_terms", "consecutive", "holding", "ids_of", "spread", "sum_of_rows"]

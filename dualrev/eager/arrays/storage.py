@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from dualrev.eager.overload import DualNumber, Run, value
+from dualrev.eager.dual import DualNumber, Run, value
 from dualrev.eager.tape import Real, Tape, real
 from dualrev.eager.ufuncs import DualArray
 from dualrev.errors import ConversionError, LeakError, UnsupportedError
