@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.derivatives import argument_numbers, choose, compiled, is_compiled, jvp, linearize, vjp
+from dualrev.derivatives import compiled, is_compiled, jvp, vjp
+from dualrev.eager.arguments import argument_numbers, choose
 from dualrev.eager.arrays.storage import RealArray, own, zero
+from dualrev.eager.transforms import linearize
 from dualrev.errors import ArgumentError, CheckError
 from dualrev.tree import flatten, flatten_leaves
 
