@@ -141,6 +141,10 @@ class Structure:
             ]
         )
 
+    def of_value(self) -> Structure:
+        """The same for the value of a function, in which every real scalar is a float, also if numpy made it."""
+        return Structure([FLOAT if part.__class__ is Scalar else part for part in self._parts])
+
     def same(self, other: Structure) -> bool:
         """Whether nodes and discrete values are the same as in another one."""
         if len(self._parts) != len(other._parts):

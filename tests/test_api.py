@@ -375,6 +375,37 @@ def test_jacobians_hessians_and_products_through_every_engine(engine):
     assert_same(made[1], [2.0, 0.0, np.zeros(2), np.array([1.0, 2.0]), None])
 
 
+@engines
+def test_the_hessian_of_a_gradient_is_all_third_derivatives(engine):
+    """Of shape s + s + s, as in JAX, where f is of an array of shape s."""
+    third = np.full((2, 2, 2), 6.0)
+    for place in ((0, 0, 1), (0, 1, 0), (1, 0, 0)):
+        third[place] += 2.0
+    x = np.array([2.0, 3.0])
+
+    def f(x):
+        return x[0] ** 2 * x[1] + (x[0] + x[1]) ** 3
+
+    for inner in (dr.grad, dr.jacrev, dr.jacfwd):
+        assert_same(dr.hessian(inner(f, engine=engine), engine=engine)(x), third)
+    assert_same(dr.jacfwd(dr.hessian(f, engine=engine), engine=engine)(x), third)
+
+
+@engines
+@pytest.mark.parametrize("constant", [3.0, np.float64(3.0), np.float32(3.0)])
+def test_a_tangent_is_of_the_type_of_the_value(engine, constant):
+    y, dy = dr.jvp(lambda x: [constant, x], (2.0,), (1.0,), engine=engine)
+    assert [type(u) for u in (*y, *dy)] == [float] * 4
+
+
+@engines
+@pytest.mark.parametrize("transform", [dr.jacrev, dr.jacfwd])
+def test_jacobians_of_an_array_without_axes_by_a_number(engine, transform):
+    made = transform(lambda x: [np.array(2.0), np.array(x * x), x], engine=engine)(0.5)
+    assert [type(u) for u in made] == [float] * 3
+    assert made == [0.0, 1.0, 1.0]
+
+
 def test_hessians_of_nested_data():
     p = {"a": 2.0, "v": np.array([3.0, 4.0]), "n": 1}
     made = dr.hessian(lambda p: p["a"] ** 2 * np.sum(p["v"] ** 2))(p)

@@ -52,7 +52,7 @@ class Linearized:
             _seed(flow, ids, leaf)
         with np.errstate(all="ignore"):
             self._linear.push(flow)
-        return self._output.cotangent_leaves(_read(flow, self._outputs, self._output.leaf_parts()))
+        return self._output.of_value().cotangent_leaves(_read(flow, self._outputs, self._output.leaf_parts()))
 
 
 def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Linearized]:

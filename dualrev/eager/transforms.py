@@ -158,6 +158,8 @@ def jacobian(
 def _in_dtype(block: Any, part: Any) -> Any:
     """A block of a Jacobian in the dtype of its argument."""
     kind = getattr(part, "dtype", None) or part.kind
+    if isinstance(block, (np.ndarray, RealArray)) and not block.ndim and not isinstance(kind, np.dtype):
+        block = block.item()  # the derivative of an array without axes by a number
     if isinstance(block, np.ndarray):
         return block.astype(kind, copy=False) if block.dtype != object and isinstance(kind, (type, np.dtype)) else block
     if block.__class__ is not float:
