@@ -13,10 +13,12 @@
 from dualrev import errors, math, numpy, tree
 from dualrev._version import __version__
 from dualrev.checking import check, check_grads
+from dualrev.checkpointing import checkpoint
 from dualrev.compiler.host.lift import derivative_source, lift
 from dualrev.derivatives import grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad, vjp
 from dualrev.eager.arrays import RealArray
-from dualrev.eager.custom import checkpoint, custom_jvp, custom_vjp, primitive, stop_gradient, value
+from dualrev.eager.custom import custom_jvp, custom_vjp, stop_gradient, value
+from dualrev.eager.primitive import primitive
 from dualrev.eager.tape import Real
 from dualrev.errors import UnsupportedError
 from dualrev.tree import register_node

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.argnums import argument_numbers
-from dualrev.derivatives import choose, compiled, is_compiled, jvp, linearize, vjp
+from dualrev.derivatives import compiled, is_compiled, jvp, vjp
+from dualrev.eager.arguments import argument_numbers, choose
 from dualrev.eager.arrays.storage import RealArray, own, zero
+from dualrev.eager.transforms import linearize
 from dualrev.errors import ArgumentError, CheckError
 from dualrev.tree import flatten, flatten_leaves
 

@@ -14,26 +14,17 @@ given: of any order, without has_aux. UnsupportedError (a TypeError) for what th
 
 from __future__ import annotations
 
-import functools
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 from numba.core.dispatcher import Dispatcher
 
-from dualrev.argnums import argument_numbers
-from dualrev.eager import engine as default_engine
-from dualrev.eager.arrays.storage import RealArray, innermost, own, strip, zero
-from dualrev.eager.overload import DualNumber
-from dualrev.eager.plain_run import PlainRun, wanted
-from dualrev.errors import ArgumentError, AuxiliaryError, ScalarError, TangentError
-from dualrev.objects import explaining
+from dualrev.eager import transforms
+from dualrev.eager.arguments import Argnums
+from dualrev.errors import TangentError
 from dualrev.transformed import Transformed
-from dualrev.tree import flatten_leaves
 
 __all__ = [
-    "choose",
     "compiled",
     "grad",
     "hessian",
@@ -43,12 +34,9 @@ __all__ = [
     "jacobian",
     "jacrev",
     "jvp",
-    "linearize",
     "value_and_grad",
     "vjp",
 ]
-
-Argnums = int | Sequence[int]
 
 
 def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False, engine: Any = None) -> Any:
@@ -68,7 +56,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False, engine: Any
     """
     if is_compiled(f, has_aux, engine):
         return compiled().vjp(f, primals)
-    y, derivative, aux = linearize(f, primals, has_aux, engine)
+    y, derivative, aux = transforms.linearize(f, primals, has_aux, engine)
     return (y, derivative.pull, aux) if has_aux else (y, derivative.pull)
 
 
@@ -97,7 +85,7 @@ def jvp(
         raise TangentError(tangents, "a tuple or a list around them: write jvp(f, (x,), (t,))")
     if is_compiled(f, has_aux, engine):
         return compiled().jvp(f, tuple(primals), tuple(tangents))
-    y, derivative, aux = linearize(f, tuple(primals), has_aux, engine)
+    y, derivative, aux = transforms.linearize(f, tuple(primals), has_aux, engine)
     dy = derivative.push(*tangents)
     return (y, dy, aux) if has_aux else (y, dy)
 
@@ -133,7 +121,7 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, eng
     """
     if is_compiled(f, has_aux, engine):
         return compiled().gradient(f, "grad", argnums)
-    return Transformed(_grad, f, argnums=argnums, has_aux=has_aux, engine=engine)
+    return Transformed(transforms.grad, f, argnums=argnums, has_aux=has_aux, engine=engine)
 
 
 def value_and_grad(
@@ -148,7 +136,7 @@ def value_and_grad(
     """
     if is_compiled(f, has_aux, engine):
         return compiled().gradient(f, "value_and_grad", argnums)
-    return Transformed(_value_and_grad, f, argnums=argnums, has_aux=has_aux, engine=engine)
+    return Transformed(transforms.value_and_grad, f, argnums=argnums, has_aux=has_aux, engine=engine)
 
 
 def jacrev(
@@ -165,7 +153,7 @@ def jacrev(
     """
     if is_compiled(f, has_aux, engine):
         return compiled().directional(f, "jacrev", argnums)
-    return Transformed(_jacobian, f, argnums=argnums, has_aux=has_aux, engine=engine, mode="rev")
+    return Transformed(transforms.jacobian, f, argnums=argnums, has_aux=has_aux, engine=engine, mode="rev")
 
 
 def jacfwd(
@@ -175,12 +163,13 @@ def jacfwd(
 
     That of a numba function is a numba dispatcher, which makes several columns at a time in compiled code.
 
+    >>> import numpy as np
     >>> jacfwd(lambda x: np.array([x, x * x]))(3.0)
     array([1., 6.])
     """
     if is_compiled(f, has_aux, engine):
         return compiled().directional(f, "jacfwd", argnums)
-    return Transformed(_jacobian, f, argnums=argnums, has_aux=has_aux, engine=engine, mode="fwd")
+    return Transformed(transforms.jacobian, f, argnums=argnums, has_aux=has_aux, engine=engine, mode="fwd")
 
 
 def jacobian(
@@ -191,13 +180,14 @@ def jacobian(
     That of a numba function is a numba dispatcher. It weighs a row by what it takes beside the columns, of which it
     makes several at a time.
 
+    >>> import numpy as np
     >>> jacobian(lambda x: x * x[0])(np.array([2.0, 3.0]))
     array([[4., 0.],
            [3., 2.]])
     """
     if is_compiled(f, has_aux, engine):
         return compiled().directional(f, "jacobian", argnums)
-    return Transformed(_jacobian, f, argnums=argnums, has_aux=has_aux, engine=engine, mode=None)
+    return Transformed(transforms.jacobian, f, argnums=argnums, has_aux=has_aux, engine=engine, mode=None)
 
 
 def hessian(
@@ -209,6 +199,7 @@ def hessian(
     so is its Hessian: a dispatcher, which computes it column by column in compiled code. Half of it would be no less
     work: a product with the Hessian gives a whole column.
 
+    >>> import numpy as np
     >>> hessian(lambda x: x[0] ** 2 * x[1])(np.array([3.0, 2.0]))
     array([[4., 6.],
            [6., 0.]])
@@ -230,10 +221,10 @@ def hvp(f: Callable[..., Any], engine: Any = None) -> Callable[..., Any]:
     """
     if is_compiled(f, False, engine):
         return compiled().directional(f, "hvp", 0)
-    return Transformed(_hvp, f, engine=engine)
+    return Transformed(transforms.hvp, f, engine=engine)
 
 
-# One run of f
+# Which engine
 
 
 def is_compiled(f: Any, has_aux: bool, engine: Any) -> bool:
@@ -246,205 +237,3 @@ def compiled() -> Any:
     from dualrev.compiler.host import api
 
     return api
-
-
-class _ByPullback:
-    """The derivative of an engine that has no forward mode: the transpose of its transpose."""
-
-    def __init__(self, engine: Any, primals: tuple[Any, ...], y: Any, pull: Callable[[Any], tuple[Any, ...]]) -> None:
-        self._engine, self._primals, self._y, self.pull = engine, primals, y, pull
-
-    def push(self, *tangents: Any) -> Any:
-        flatten_leaves(self._primals)[1].read_leaves(tangents, TangentError)
-        leaves, structure = flatten_leaves(self._y)
-        _, transpose = self._engine.vjp(self.pull, structure.cotangent_leaves([zero(x) for x in leaves]))
-        return transpose(tangents)[0]
-
-
-def linearize(
-    f: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool, engine: Any, call: Any = None, check: bool = False
-) -> tuple[Any, Any, Any]:
-    """The value of f, its derivative (with `pull` and `push`), and what else it returned.
-
-    If the user's function has other arguments, too, `call` is that function and its (args, kwargs). With `check`, or if
-    the environment says so, the value is compared with that on plain numbers.
-    """
-    engine = default_engine if engine is None else engine
-    if not (hasattr(engine, "vjp") or hasattr(engine, "linearize")):
-        raise TypeError(f"an engine has vjp(f, *primals) -> (y, pullback), and engine={engine!r} has none")
-    aux: list[Any] = []
-    function = _without_aux(f, aux) if has_aux else f
-    called, args, kwargs = call or (f, primals, {})
-    plain = PlainRun(called, args, kwargs, has_aux) if check or wanted() else None
-
-    def run() -> tuple[Any, Any]:
-        if hasattr(engine, "linearize"):
-            return engine.linearize(function, *primals)
-        y, pull = engine.vjp(function, *primals)
-        return y, _ByPullback(engine, primals, y, pull)
-
-    with explaining():
-        y, derivative = run()
-    if plain is not None:
-        plain.compare(y, lambda: run()[0])
-    return y, derivative, aux[0] if has_aux else None
-
-
-def _without_aux(f: Callable[..., Any], aux: list[Any]) -> Callable[..., Any]:
-    """f without its second result, which goes to the list, as the values that the caller's own level sees."""
-
-    def function(*duals: Any) -> Any:
-        run = innermost(flatten_leaves(duals)[0])
-        assert run is not None
-        made = f(*duals)
-        if not isinstance(made, tuple) or len(made) != 2:
-            raise AuxiliaryError(made)
-        leaves, structure = flatten_leaves(made[1])
-        for leaf in leaves:
-            innermost([leaf])  # is it left over from a call that has ended?
-        aux[:] = [structure.rebuild_leaves([own(strip(leaf, run)) for leaf in leaves])]
-        return made[0]
-
-    return function
-
-
-def _numbers(argnums: Argnums, args: tuple[Any, ...]) -> list[int]:
-    """The numbers of the chosen arguments."""
-    numbers = argument_numbers(argnums, len(args))
-    if len(numbers) > 1:  # a single one is looked at by the engine
-        for k in numbers:
-            if not flatten_leaves(args[k])[0]:
-                raise ArgumentError((args[k],))
-    return numbers
-
-
-def choose(
-    f: Callable[..., Any], argnums: Argnums, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """f as a function of the chosen arguments only, and those."""
-    numbers = _numbers(argnums, args)
-
-    def function(*duals: Any) -> Any:
-        whole = list(args)
-        for k, u in zip(numbers, duals, strict=True):
-            whole[k] = u
-        return f(*whole, **kwargs)
-
-    return functools.update_wrapper(function, f), tuple(args[k] for k in numbers)
-
-
-def _value_and_grad(
-    f: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    *,
-    argnums: Argnums,
-    has_aux: bool,
-    engine: Any,
-) -> Any:
-    function, chosen = choose(f, argnums, args, kwargs)
-    y, derivative, aux = linearize(function, chosen, has_aux, engine, (f, args, kwargs))
-    one: Any = 1.0
-    if not isinstance(y, (float, np.floating, DualNumber)):
-        if not isinstance(y, (np.ndarray, RealArray)) or y.ndim:
-            raise ScalarError(y)
-        one = np.ones(())
-    gradient = derivative.pull(one)
-    gradient = gradient if isinstance(argnums, Sequence) else gradient[0]
-    return ((y, aux) if has_aux else y), gradient
-
-
-def _grad(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], **options: Any) -> Any:
-    y, gradient = _value_and_grad(f, args, kwargs, **options)
-    return (gradient, y[1]) if options["has_aux"] else gradient
-
-
-def _hvp(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], *, engine: Any) -> Any:
-    if len(args) < 2:
-        raise TypeError("hvp(f) takes x and p, and then whatever else f takes: hvp(f)(x, p, *args)")
-    x, p, *rest = args
-    gradient = grad(f, engine=engine)
-    product = jvp(lambda x: gradient(x, *rest, **kwargs), (x,), (p,), engine=engine)[1]
-    return flatten_leaves(x)[1].cotangent_leaves(flatten_leaves(product)[0])
-
-
-def _jacobian(
-    f: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    *,
-    argnums: Argnums,
-    has_aux: bool,
-    engine: Any,
-    mode: str | None,
-) -> Any:
-    function, chosen = choose(f, argnums, args, kwargs)
-    y, derivative, aux = linearize(function, chosen, has_aux, engine, (f, args, kwargs))
-    outputs, output = flatten_leaves(y)
-    inputs, structure = flatten_leaves(chosen)
-    if mode is None:
-        mode = "rev" if sum(map(_size, outputs)) <= sum(map(_size, inputs)) else "fwd"
-    if mode == "rev":
-        rows = [flatten_leaves(derivative.pull(ct))[0] for ct in _basis(outputs, output)]
-        blocks = _blocks(outputs, inputs, rows)
-    else:
-        columns = [flatten_leaves(derivative.push(*tangents))[0] for tangents in _basis(inputs, structure)]
-        transposed = _blocks(inputs, outputs, columns)
-        blocks = [[_transpose(transposed[k][j], np.ndim(x)) for k, x in enumerate(inputs)] for j in range(len(outputs))]
-    parts = structure.leaf_parts()
-    nested = [structure.map_leaves(list(map(_in_dtype, row, parts))) for row in blocks]
-    made = output.map_leaves(nested if isinstance(argnums, Sequence) else [row[0] for row in nested])
-    return (made, aux) if has_aux else made
-
-
-def _in_dtype(block: Any, part: Any) -> Any:
-    """A block of a Jacobian in the dtype of its argument."""
-    kind = getattr(part, "dtype", None) or part.kind
-    if isinstance(block, np.ndarray):
-        return block.astype(kind, copy=False) if block.dtype != object and isinstance(kind, (type, np.dtype)) else block
-    if block.__class__ is not float:
-        return block
-    return np.array(block, kind) if isinstance(kind, np.dtype) else kind(block)
-
-
-def _basis(leaves: Sequence[Any], structure: Any) -> Any:
-    """Every unit vector of nested data with these leaves."""
-    zeros = [zero(x) for x in leaves]
-    for k, x in enumerate(leaves):
-        for place in range(_size(x)):
-            one: Any = zero(x)
-            if isinstance(one, np.ndarray):
-                one.reshape(-1)[place] = 1.0
-            else:
-                one = 1.0
-            yield structure.cotangent_leaves([*zeros[:k], one, *zeros[k + 1 :]])
-
-
-def _size(x: Any) -> int:
-    return math.prod(np.shape(x))
-
-
-def _blocks(of: Sequence[Any], by: Sequence[Any], rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
-    """For every leaf of the one side and of the other, their part of the matrix: shape of the one + of the other."""
-    blocks, start = [], 0
-    for x in of:
-        mine = rows[start : start + _size(x)]
-        start += _size(x)
-        if np.ndim(x):
-            blocks.append([_stack([row[k] for row in mine], np.shape(x), u) for k, u in enumerate(by)])
-        else:
-            blocks.append(list(mine[0]))
-    return blocks
-
-
-def _stack(rows: list[Any], shape: tuple[int, ...], u: Any) -> Any:
-    if not rows:
-        return np.zeros(shape + np.shape(u))
-    return np.reshape(np.stack(rows), shape + np.shape(u))
-
-
-def _transpose(block: Any, first: int) -> Any:
-    """The first axes behind the others."""
-    if not first:
-        return block
-    return np.transpose(block, [*range(first, np.ndim(block)), *range(first)])

@@ -20,7 +20,8 @@ from fractions import Fraction
 from math import ceil, comb, e, factorial, floor, gcd, inf, isqrt, lcm, nan, perm, pi, prod, tau, trunc
 from typing import Any
 
-from dualrev.eager.overload import DualNumber, function, value
+from dualrev.eager.dual import DualNumber, value
+from dualrev.eager.lines import function
 from dualrev.rules.primitives import PRIMITIVES
 
 # What is imported from `math` serves dual numbers too: ceil, floor and trunc are plain whole numbers, prod multiplies

@@ -21,11 +21,13 @@ from dualrev.errors import LeafError
 __all__ = ["explaining", "take_apart"]
 
 
-def take_apart(x: Any) -> tuple[list[Any], Callable[[list[Any]], Any], Callable[[list[Any]], Any]]:
+def take_apart(
+    x: Any, same: Callable[[Any, Any], bool]
+) -> tuple[list[Any], Callable[[list[Any]], Any], Callable[[list[Any]], Any]]:
     """The values of the fields of a dataclass, and two ways to make another one of new values.
 
     The first sets the fields and nothing else, as gradients have them. The second is for the function that takes the
-    object: with the other attributes, too.
+    object: with the other attributes, too. `same` says whether two attributes, nested data, hold the same real numbers.
     """
     names = [f.name for f in dataclasses.fields(x) if hasattr(x, f.name)]  # one may be left for a method to set
     values = [getattr(x, name) for name in names]
@@ -35,7 +37,7 @@ def take_apart(x: Any) -> tuple[list[Any], Callable[[list[Any]], Any], Callable[
         for name, u in getattr(x, "__dict__", {}).items()
         if name not in names and not isinstance(getattr(type(x), name, None), functools.cached_property)
     }
-    return values, build, functools.partial(_with_others, build, names, values, others) if others else build
+    return values, build, functools.partial(_with_others, build, same, names, values, others) if others else build
 
 
 def _of_fields(cls: Any, names: list[str], values: list[Any]) -> Any:
@@ -46,7 +48,12 @@ def _of_fields(cls: Any, names: list[str], values: list[Any]) -> Any:
 
 
 def _with_others(
-    build: Callable[[list[Any]], Any], names: list[str], old: list[Any], others: dict[str, Any], values: list[Any]
+    build: Callable[[list[Any]], Any],
+    same: Callable[[Any, Any], bool],
+    names: list[str],
+    old: list[Any],
+    others: dict[str, Any],
+    values: list[Any],
 ) -> Any:
     """The object of these values; `old` are those that the other attributes were there with."""
     made = build(values)
@@ -56,7 +63,7 @@ def _with_others(
         for x in (before, made):
             x.__post_init__()
         for name, u in others.items():
-            if hasattr(before, name) and not _same_value(getattr(before, name), u):
+            if hasattr(before, name) and not same(getattr(before, name), u):
                 raise LeafError(
                     made,
                     f"its attribute {name!r} is not what __post_init__ makes of its fields as they are now",
@@ -83,18 +90,6 @@ def _is_constant(u: Any) -> bool:
     if isinstance(u, np.ndarray):
         return u.dtype.kind in "iubUS"
     return u is None or isinstance(u, (int, str, bytes, enum.Enum, np.integer, np.bool_))
-
-
-def _same_value(u: Any, v: Any) -> bool:
-    """Whether two attributes hold the same real numbers."""
-    from dualrev.eager.arrays.storage import plain
-    from dualrev.tree import flatten_leaves
-
-    us, vs = ([plain(leaf) for leaf in flatten_leaves(w)[0]] for w in (u, v))
-    return len(us) == len(vs) and all(
-        np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=1e-9, atol=1e-12, equal_nan=True)
-        for a, b in zip(us, vs, strict=True)
-    )
 
 
 @contextmanager

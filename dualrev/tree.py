@@ -23,8 +23,24 @@ from typing import Any, NamedTuple
 import numpy as np
 import optree
 
-from dualrev.eager.arrays.storage import RealArray, adopt, holds_duals, innermost
-from dualrev.eager.overload import DualNumber, alive
+from dualrev.eager.arrays.storage import RealArray, adopt, holds_duals, plain
+from dualrev.eager.dual import DualNumber, alive
+from dualrev.eager.leaves import (
+    FLOAT,
+    SAME,
+    Array,
+    Discrete,
+    Scalar,
+    array_of,
+    is_number,
+    is_numeric,
+    is_plain,
+    object_array,
+    read_array,
+    read_number,
+    scalars_of,
+    typed,
+)
 from dualrev.eager.ufuncs import DualArray
 from dualrev.errors import ArgumentError, CotangentError, DualrevError, LeafError, OutputError
 from dualrev.objects import take_apart
@@ -62,25 +78,6 @@ def register_node(
     )
 
 
-class _Real(NamedTuple):
-    """A real scalar; a cotangent for it is converted by `kind`."""
-
-    kind: Callable[[Any], Any]
-
-
-class _Array(NamedTuple):
-    """A floating array: as many real scalars as it has elements, in C order."""
-
-    shape: tuple[int, ...]
-    dtype: np.dtype
-
-
-class _Discrete(NamedTuple):
-    """A value that is not differentiated."""
-
-    value: Any
-
-
 class _Node(NamedTuple):
     """A node with `size` children; `build` makes one from a list of new children, `restore` all of it, for a call."""
 
@@ -91,10 +88,6 @@ class _Node(NamedTuple):
     restore: Callable[[list[Any]], Any]
 
 
-_FLOAT = _Real(float)
-_SAME = _Real(lambda ct: ct)
-
-
 class Structure:
     """Nested data without its real leaves: the parts of the data, every node before its children.
 
@@ -102,7 +95,7 @@ class Structure:
     the others take real scalars, as many for an array as it has elements.
     """
 
-    def __init__(self, parts: Sequence[_Real | _Array | _Discrete | _Node]) -> None:
+    def __init__(self, parts: Sequence[Scalar | Array | Discrete | _Node]) -> None:
         self._parts = parts
 
     def rebuild(self, scalars: Sequence[Any]) -> Any:
@@ -118,7 +111,7 @@ class Structure:
 
         CotangentError if the structure differs.
         """
-        return [x for leaf in self.read_leaves(ct) for x in _scalars(leaf)]
+        return [x for leaf in self.read_leaves(ct) for x in scalars_of(leaf)]
 
     def rebuild_leaves(self, leaves: Sequence[Any]) -> Any:
         """The same data with new leaves."""
@@ -127,11 +120,11 @@ class Structure:
     def cotangent_leaves(self, leaves: Sequence[Any]) -> Any:
         """Data of this structure and its dtypes with new leaves, and None in place of discrete values."""
         with np.errstate(over="ignore"):  # in float16 a large cotangent is inf
-            typed = [
-                leaf if part is _FLOAT and leaf.__class__ is float else _typed(part, leaf)
+            cts = [
+                leaf if part is FLOAT and leaf.__class__ is float else typed(part, leaf)
                 for part, leaf in zip(self.leaf_parts(), leaves, strict=True)
             ]
-        return self.map_leaves(typed)
+        return self.map_leaves(cts)
 
     def map_leaves(self, leaves: Sequence[Any]) -> Any:
         """Data of this structure with anything in place of the leaves, and None in place of discrete values."""
@@ -141,12 +134,16 @@ class Structure:
         """The same with copies of the discrete arrays, so that nobody else can change them."""
         return Structure(
             [
-                _Discrete(part.value.copy())
-                if part.__class__ is _Discrete and isinstance(part.value, np.ndarray)
+                Discrete(part.value.copy())
+                if part.__class__ is Discrete and isinstance(part.value, np.ndarray)
                 else part
                 for part in self._parts
             ]
         )
+
+    def of_value(self) -> Structure:
+        """The same for the value of a function, in which every real scalar is a float, also if numpy made it."""
+        return Structure([FLOAT if part.__class__ is Scalar else part for part in self._parts])
 
     def same(self, other: Structure) -> bool:
         """Whether nodes and discrete values are the same as in another one."""
@@ -154,9 +151,9 @@ class Structure:
             return False
         return all(map(_same_part, self._parts, other._parts))
 
-    def leaf_parts(self) -> list[_Real | _Array]:
+    def leaf_parts(self) -> list[Scalar | Array]:
         """What is known of every real leaf."""
-        return [part for part in self._parts if part.__class__ is _Real or part.__class__ is _Array]
+        return [part for part in self._parts if part.__class__ is Scalar or part.__class__ is Array]
 
     def fold(
         self,
@@ -168,10 +165,10 @@ class Structure:
         end = len(leaves)
         done: list[Any] = []
         for part in reversed(self._parts):  # children before their node, the first child on top of the stack
-            if part.__class__ is _Real or part.__class__ is _Array:
+            if part.__class__ is Scalar or part.__class__ is Array:
                 end -= 1
                 done.append(leaves[end])
-            elif part.__class__ is _Discrete:
+            elif part.__class__ is Discrete:
                 done.append(discrete(part.value))
             else:
                 first = len(done) - part.size
@@ -184,13 +181,13 @@ class Structure:
         """One item for every leaf: a scalar, or what `array` makes of an array's scalars; by default, an array."""
         leaves, start = [], 0
         for part in self.leaf_parts():
-            if isinstance(part, _Real):
+            if isinstance(part, Scalar):
                 leaves.append(scalars[start])
                 start += 1
             else:
                 end = start + math.prod(part.shape)
                 elements = list(scalars[start:end])
-                leaves.append(array(elements) if array else _array(part.shape, elements))
+                leaves.append(array(elements) if array else array_of(part.shape, elements))
                 start = end
         return leaves
 
@@ -204,21 +201,21 @@ class Structure:
         for part in self._parts:
             x = todo.pop()
             match part:
-                case _Real():
-                    if not _is_number(x):
+                case Scalar():
+                    if not is_number(x):
                         raise error(x, "a real scalar")
-                    leaves.append(_number(x))
-                case _Array(shape):
-                    if not _is_numeric(x) or x.shape != shape:
+                    leaves.append(read_number(x))
+                case Array(shape):
+                    if not is_numeric(x) or x.shape != shape:
                         raise error(x, f"an array of shape {shape}")
-                    leaves.append(_numbers(x))
-                case _Discrete(value):
+                    leaves.append(read_array(x))
+                case Discrete(value):
                     if x is not None:
                         raise error(x, f"a discrete value ({type(value).__name__})")
                 case _Node(cls, size, rest):
                     node, children = unpack(x) or (None, [])
-                    if node is None and cls is np.ndarray and _is_numeric(x) and x.shape == rest:
-                        node, children = part, _scalars(x)
+                    if node is None and cls is np.ndarray and is_numeric(x) and x.shape == rest:
+                        node, children = part, scalars_of(x)
                     if node is None or (node.cls, node.size) != (cls, size) or not _same(node.rest, rest):
                         raise error(x, f"a {cls.__name__} with {size} entries")
                     todo.extend(reversed(children))
@@ -239,7 +236,7 @@ def flatten(x: Any) -> tuple[list[Any], Structure]:
     {'w': [20.0, None], 'b': 10.0}
     """
     leaves, structure = _walk(x, adopting=False)
-    return [scalar for leaf in leaves for scalar in _scalars(leaf)], structure
+    return [scalar for leaf in leaves for scalar in scalars_of(leaf)], structure
 
 
 def flatten_leaves(x: Any) -> tuple[list[Any], Structure]:
@@ -253,17 +250,17 @@ def flatten_leaves(x: Any) -> tuple[list[Any], Structure]:
 
 def _walk(x: Any, adopting: bool) -> tuple[list[Any], Structure]:
     leaves: list[Any] = []
-    parts: list[_Real | _Array | _Discrete | _Node] = []
+    parts: list[Scalar | Array | Discrete | _Node] = []
     todo: list[Any] = [x]
     above: dict[int, Any] = {}  # the nodes that the walk is inside of; kept, so that no other gets their id
     while todo:
         x = todo.pop()
         if x.__class__ is float:
             leaves.append(x)
-            parts.append(_FLOAT)
+            parts.append(FLOAT)
         elif x.__class__ is _Leave:
             del above[x.node]
-        elif adopting and isinstance(x, np.ndarray) and x.dtype == object and _is_plain(x) and holds_duals(x):
+        elif adopting and isinstance(x, np.ndarray) and x.dtype == object and is_plain(x) and holds_duals(x):
             todo.append(adopt(x))
         elif (unpacked := unpack(x)) is not None:
             if id(x) in above:
@@ -296,58 +293,32 @@ def outputs(y: Any) -> tuple[list[Any], Structure]:
     return scalars, structure
 
 
-def _scalars(leaf: Any) -> list[Any]:
-    """The real scalars of a leaf."""
-    if isinstance(leaf, RealArray):
-        return leaf.reshape(-1).tolist()
-    if isinstance(leaf, np.ndarray):
-        return (leaf if leaf.dtype == object else leaf.astype(float)).ravel().tolist()
-    return [leaf]
-
-
-def _typed(part: _Real | _Array, leaf: Any) -> Any:
-    """A cotangent of a leaf in the leaf's type."""
-    if isinstance(leaf, DualNumber):
-        return alive(leaf)
-    if isinstance(part, _Real):
-        return part.kind(leaf)
-    if isinstance(leaf, RealArray):
-        if innermost([leaf]) is not None:  # and none of it is left over from a call that has ended
-            return leaf
-        leaf = leaf.x
-    if leaf.dtype == object:
-        for x in leaf.flat:
-            alive(x)
-        return leaf
-    return leaf.astype(part.dtype)
-
-
 class _Leave(NamedTuple):
     """A mark on the list of things to do: all of this node's descendants have been visited."""
 
     node: int
 
 
-def _leaf(x: Any, leaves: list[Any]) -> _Real | _Array | _Discrete:
+def _leaf(x: Any, leaves: list[Any]) -> Scalar | Array | Discrete:
     """Classify what does not nest, and note it if it is real."""
     if isinstance(x, enum.Enum):
-        return _Discrete(x)
+        return Discrete(x)
     if isinstance(x, DualNumber):
         leaves.append(x)
-        return _SAME
+        return SAME
     if isinstance(x, (float, np.floating)):
         leaves.append(float(x))
-        return _Real(type(x)) if isinstance(x, np.floating) else _FLOAT
+        return Scalar(type(x)) if isinstance(x, np.floating) else FLOAT
     if isinstance(x, RealArray):
         leaves.append(x)
-        return _Array(x.shape, x.dtype)
+        return Array(x.shape, x.dtype)
     if isinstance(x, np.ma.MaskedArray):
         raise LeafError(x, "the mask would be lost", "Pass the data and the mask as two arrays")
-    if isinstance(x, np.ndarray) and not _is_plain(x) and x.dtype.kind in "fO":
+    if isinstance(x, np.ndarray) and not is_plain(x) and x.dtype.kind in "fO":
         raise LeafError(x, "the function would be given an array of another class", "Pass np.asarray(x)")
     if isinstance(x, np.ndarray) and x.dtype.kind == "f":
         leaves.append(x)
-        return _Array(x.shape, x.dtype)
+        return Array(x.shape, x.dtype)
     if isinstance(x, (complex, np.complexfloating)) or (isinstance(x, np.ndarray) and x.dtype.kind == "c"):
         raise LeafError(x, "derivatives here are of real numbers", "Pass the real and the imaginary part")
     if isinstance(x, np.void) or (isinstance(x, np.ndarray) and x.dtype.kind == "V"):
@@ -362,19 +333,19 @@ def _leaf(x: Any, leaves: list[Any]) -> _Real | _Array | _Discrete:
         raise LeafError(
             x, "a subclass does not come apart as its base class does", "Register it with dualrev.register_node"
         )
-    return _Discrete(x)
+    return Discrete(x)
 
 
 def unpack(x: Any) -> tuple[_Node, list[Any]] | None:
     """A node and its children; None for a leaf."""
     if isinstance(x, np.ndarray):
-        if x.dtype != object or not _is_plain(x):
+        if x.dtype != object or not is_plain(x):
             return None
         children = x.ravel().tolist()
         if isinstance(x, DualArray) or any(isinstance(child, DualNumber) for child in children):
             # np.maximum(x, 0) and np.zeros_like(x): in an array of floats the ints would be floats
             children = [float(child) if isinstance(child, (int, np.integer, np.bool_)) else child for child in children]
-        of_shape = functools.partial(_object_array, x.shape)
+        of_shape = functools.partial(object_array, x.shape)
         return _Node(np.ndarray, x.size, x.shape, of_shape, of_shape), children
     if optree.is_structseq(x):  # a record of the operating system or of Python
         return None
@@ -383,64 +354,15 @@ def unpack(x: Any) -> tuple[_Node, list[Any]] | None:
         of_children = functools.partial(build, rest)
         return _Node(type(x), len(children), rest, of_children, of_children), list(children)
     if dataclasses.is_dataclass(x) and not isinstance(x, (type, enum.Enum)):
-        values, of_fields, restore = take_apart(x)
+        values, of_fields, restore = take_apart(x, _same_numbers)
         return _Node(type(x), len(values), None, of_fields, restore), values
     return None
-
-
-def _array(shape: tuple[int, ...], scalars: list[Any]) -> np.ndarray:
-    return _object_array(shape, scalars) if scalars else np.empty(shape)
-
-
-def _object_array(shape: tuple[int, ...], children: list[Any]) -> np.ndarray:
-    """An array of floats if all children are, otherwise of objects."""
-    dtype = float if children and all(child.__class__ is float for child in children) else object
-    made = np.fromiter(children, dtype=dtype, count=len(children)).reshape(shape)
-    return made.view(DualArray) if any(isinstance(child, DualNumber) for child in children) else made
-
-
-def _is_plain(x: np.ndarray) -> bool:
-    """Whether the array is one that a function would compute with in the same way after it was rebuilt."""
-    return type(x) in (np.ndarray, np.memmap, DualArray)
-
-
-def _is_numeric(x: Any) -> bool:
-    """Whether x is an array that can be a cotangent: of real numbers."""
-    if isinstance(x, RealArray):
-        return True
-    if not isinstance(x, np.ndarray) or not _is_plain(x):
-        return False
-    return all(map(_is_number, x.ravel().tolist())) if x.dtype == object else x.dtype.kind in "fiu"
-
-
-def _is_number(x: Any) -> bool:
-    """Whether x can be a cotangent of a real scalar: a real number, or an array of one without dimensions."""
-    if isinstance(x, np.ndarray):
-        return x.shape == () and x.dtype.kind in "fiu"
-    return isinstance(x, (int, float, np.integer, np.floating, DualNumber)) and not isinstance(x, (bool, enum.Enum))
-
-
-def _number(x: Any) -> Any:
-    """A number of a cotangent, in double precision, or a dual number of an outer run; CotangentError if too large."""
-    try:
-        return x if isinstance(x, DualNumber) else float(x)
-    except OverflowError:
-        raise CotangentError(x, "a real scalar, of double precision") from None
-
-
-def _numbers(x: Any) -> Any:
-    """An array of a cotangent, in double precision, or an array of dual numbers of an outer run."""
-    if isinstance(x, RealArray):
-        return x if holds_duals(x) else x.x.copy()
-    if x.dtype != object:
-        return x.astype(float)
-    return _object_array(x.shape, [_number(u) for u in x.ravel().tolist()])
 
 
 def _same_part(a: Any, b: Any) -> bool:
     if a.__class__ is not b.__class__:
         return False
-    if isinstance(a, _Discrete):
+    if isinstance(a, Discrete):
         x, y = a.value, b.value
         if isinstance(x, np.ndarray) and isinstance(y, np.ndarray):
             return x.shape == y.shape and bool(np.all(x == y))
@@ -454,3 +376,12 @@ def _same(a: Any, b: Any) -> bool:
         return bool(a == b)
     except (TypeError, ValueError):
         return True
+
+
+def _same_numbers(u: Any, v: Any) -> bool:
+    """Whether two attributes of a dataclass hold the same real numbers."""
+    us, vs = ([plain(leaf) for leaf in flatten_leaves(w)[0]] for w in (u, v))
+    return len(us) == len(vs) and all(
+        np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=1e-9, atol=1e-12, equal_nan=True)
+        for a, b in zip(us, vs, strict=True)
+    )

@@ -12,6 +12,7 @@ from oracle import assert_same
 
 import dualrev as dr
 from dualrev import numpy as dnp
+from dualrev.eager import engine as tape
 from dualrev.errors import ArgumentError, ArgumentNumberError, AuxiliaryError, CotangentError, ScalarError, TangentError
 from stages import STAGES
 
@@ -334,7 +335,7 @@ def test_jacobian_takes_the_side_that_is_shorter():
     class Engine:
         @staticmethod
         def linearize(f, *primals):
-            y, derivative = dr.derivatives.default_engine.linearize(f, *primals)
+            y, derivative = tape.linearize(f, *primals)
             pull, push = derivative.pull, derivative.push
 
             class Counted:
@@ -372,6 +373,37 @@ def test_jacobians_hessians_and_products_through_every_engine(engine):
     made = dr.jvp(lambda a, b: [a * b[0], 3.0, np.ones(2), 2.0 * b, "s"], primals, tangents, engine=engine)
     assert_same(made[0], [2.0, 3.0, np.ones(2), np.full(2, 2.0), "s"])
     assert_same(made[1], [2.0, 0.0, np.zeros(2), np.array([1.0, 2.0]), None])
+
+
+@engines
+def test_the_hessian_of_a_gradient_is_all_third_derivatives(engine):
+    """Of shape s + s + s, as in JAX, where f is of an array of shape s."""
+    third = np.full((2, 2, 2), 6.0)
+    for place in ((0, 0, 1), (0, 1, 0), (1, 0, 0)):
+        third[place] += 2.0
+    x = np.array([2.0, 3.0])
+
+    def f(x):
+        return x[0] ** 2 * x[1] + (x[0] + x[1]) ** 3
+
+    for inner in (dr.grad, dr.jacrev, dr.jacfwd):
+        assert_same(dr.hessian(inner(f, engine=engine), engine=engine)(x), third)
+    assert_same(dr.jacfwd(dr.hessian(f, engine=engine), engine=engine)(x), third)
+
+
+@engines
+@pytest.mark.parametrize("constant", [3.0, np.float64(3.0), np.float32(3.0)])
+def test_a_tangent_is_of_the_type_of_the_value(engine, constant):
+    y, dy = dr.jvp(lambda x: [constant, x], (2.0,), (1.0,), engine=engine)
+    assert [type(u) for u in (*y, *dy)] == [float] * 4
+
+
+@engines
+@pytest.mark.parametrize("transform", [dr.jacrev, dr.jacfwd])
+def test_jacobians_of_an_array_without_axes_by_a_number(engine, transform):
+    made = transform(lambda x: [np.array(2.0), np.array(x * x), x], engine=engine)(0.5)
+    assert [type(u) for u in made] == [float] * 3
+    assert made == [0.0, 1.0, 1.0]
 
 
 def test_hessians_of_nested_data():

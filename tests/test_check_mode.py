@@ -13,8 +13,8 @@ from oracle import assert_same
 import dualrev as dr
 from dualrev import numpy as dnp
 from dualrev.compiler.host.build import Derivative
+from dualrev.eager.comparison import difference
 from dualrev.eager.copies import copied
-from dualrev.eager.plain_run import difference
 from dualrev.errors import ArgumentError, ArgumentNumberError, CheckError, CustomRuleError, OutputError
 from stages import STAGES
 

@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import graphlib
 import importlib
 import inspect
 import pkgutil
@@ -27,11 +28,20 @@ def name(path):
     return str(path.relative_to(ROOT))
 
 
-def imported(path):
-    """The modules that a file imports, as a reader would name them: `from a import b` may mean a.b or the b in a."""
+def imported(path, for_types=True):
+    """The modules that a file imports, as a reader would name them: `from a import b` may mean a.b or the b in a.
+
+    Those inside of functions are among them, those under `if TYPE_CHECKING:` only if they are asked for.
+    """
     package = path.relative_to(ROOT).with_suffix("").parts[:-1]
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    todo = [ast.parse(path.read_text(encoding="utf-8"))]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.If) and not for_types and "TYPE_CHECKING" in ast.unparse(node.test):
+            todo += node.orelse
+            continue
+        todo += ast.iter_child_nodes(node)
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -41,6 +51,19 @@ def imported(path):
                 whole = f"{module}.{alias.name}"
                 found.add(whole if is_module(whole) else module)
     return found
+
+
+def dotted(path):
+    """What Python calls a file."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def imports_of_the_library():
+    """Which modules every module imports, at its top or inside of functions."""
+    graph = {dotted(path): imported(path, for_types=False) for path in LIBRARY}
+    # the compiler has circles as yet: without the next line, its modules are looked at, too
+    graph = {m: found for m, found in graph.items() if not m.startswith(("dualrev.compiler", "dualrev.rules.names"))}
+    return {module: {other for other in found if other.startswith("dualrev")} for module, found in graph.items()}
 
 
 def is_module(dotted):
@@ -76,7 +99,40 @@ def test_only_the_public_functions_import_the_compiler():
     """And it has no say in what the tape does."""
     outside = [path for path in LIBRARY if not name(path).startswith("dualrev/compiler/")]
     users = {name(path) for path in outside if any(found.startswith("dualrev.compiler") for found in imported(path))}
-    assert users == {"dualrev/__init__.py", "dualrev/derivatives.py"}
+    assert users == {"dualrev/__init__.py", "dualrev/derivatives.py", "dualrev/checkpointing.py"}
+
+
+def test_no_module_needs_itself():
+    """No circle of imports, also of those that wait inside of a function until the other module is there."""
+    graph = imports_of_the_library()
+    assert "dualrev.compiler.host.api" in graph["dualrev.derivatives"]  # which does so to save time
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        pytest.fail(" -> ".join(error.args[1][::-1]))
+
+
+def test_rooms_import_from_themselves_and_from_those_below():
+    """Tables and tools that know no derivative; Python functions; numba functions; what users call."""
+    rooms = [
+        ["_version", "errors", "reading", "transformed", "objects", "rules"],
+        ["eager", "tree", "math", "numpy"],
+        ["compiler"],
+        ["derivatives", "checking", "checkpointing", "__init__"],
+    ]
+    floors = {part: floor for floor, room in enumerate(rooms) for part in room}
+
+    def floor(module):
+        return floors[[*module.split("."), "__init__"][1]]
+
+    assert sorted(floors) == sorted({path.relative_to(ROOT / "dualrev").parts[0].split(".")[0] for path in LIBRARY})
+    upwards = {
+        (module, other)
+        for module, found in imports_of_the_library().items()
+        for other in found
+        if floor(other) > floor(module)
+    }
+    assert not upwards
 
 
 @pytest.mark.parametrize("path", AROUND_STAGES, ids=name)

@@ -995,3 +995,8 @@ def check_transpose(f, *primals):
     rounding = 1e-6 if any(getattr(x, "dtype", float) == np.float32 for x in primals) else 1e-12  # the cotangents'
     size = max(map(abs, [*terms, *mirror]))
     assert_same(math.fsum(terms), math.fsum(mirror), rtol=1e-9, floor=rounding * size)
+
+
+def test_interpolation_at_a_number_outside_is_a_number():
+    y, dy = dr.jvp(lambda x: np.interp(x, [0.0, 1.0], [1.0, 3.0]), (5.0,), (1.0,))
+    assert (type(y), y, type(dy), dy) == (float, 3.0, float, 0.0)

@@ -1,41 +1,32 @@
-"""What a user can say about derivatives: rules of one's own, constants, and what to recompute in place of saving it.
+"""What a user can say about derivatives: constants, and rules of one's own for functions.
 
-All but `primitive` work in the same way. A function is called with what the outer runs know of its arguments, so that
-nothing of it is written on the innermost tape; a block is written there in its place, which knows how to take
-cotangents of its results to its arguments. Where a rule goes one way only, the other way is its transpose: linear maps
-can be differentiated.
+A function with a rule is called with what the outer runs know of its arguments, so that nothing of it is written on the
+innermost tape; a block is written there in its place, which knows how to take cotangents of its results to its
+arguments. Where a rule goes one way only, the other way is its transpose: linear maps can be differentiated.
 """
 
 from __future__ import annotations
 
-import ast
-import keyword
 import reprlib
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numba.core.dispatcher import Dispatcher
 
 from dualrev.eager import engine
 from dualrev.eager.arrays.record import attach, ids_of
 from dualrev.eager.arrays.storage import RealArray, holds_duals, innermost, own, plain, real_array, strip, zero
-from dualrev.eager.arrays.ufuncs import on_arrays, table_by_ufunc
 from dualrev.eager.blocks import Rule
-from dualrev.eager.overload import DualNumber, contribute, function
-from dualrev.eager.overload import value as value_of_number
-from dualrev.eager.plain_run import PlainRun
+from dualrev.eager.dual import DualNumber
+from dualrev.eager.dual import value as value_of_number
+from dualrev.eager.lines import contribute
 from dualrev.eager.ruled import Owner, numeric
-from dualrev.eager.steps import looped
 from dualrev.eager.tape import Tape
-from dualrev.errors import ClosureError, CustomRuleError, DualrevError, PrimitiveError
+from dualrev.errors import CustomRuleError, DualrevError
 from dualrev.reading import signature
-from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES, Primitive
-from dualrev.transformed import Transformed
 from dualrev.tree import Structure, flatten, flatten_leaves
 
-__all__ = ["checkpoint", "custom_jvp", "custom_vjp", "primitive", "stop_gradient", "value"]
+__all__ = ["custom_jvp", "custom_vjp", "stop_gradient", "value"]
 
 
 def value(x: Any) -> Any:
@@ -151,168 +142,6 @@ class custom_jvp(Owner):  # noqa: N801 - JAX's name
 
         return call.record(call.value(self), _Rule(f, push=push), CustomRuleError(f, _ALL_ARGUMENTS))
 
-
-def checkpoint(f: Callable[..., Any], *, loop: int = 0) -> Callable[..., Any]:
-    """f, which will be run again in the reverse pass in place of keeping its tape: memory for time.
-
-    Only the arguments and the value are kept. Of a numba function, it is one that other numba functions can call.
-
-    With loop=m it is a loop of such steps: `run = checkpoint(step, loop=m)` makes run(n, state, *args) do
-
-        for k in range(n):
-            state = step(k, state, *args)
-
-    and return the state. Its derivative runs each step m + 1 times, and keeps about m times the m-th root of n states,
-    and the tape of as many steps as that root: with m = 2, the square root of n.
-
-    Whatever f depends on and is being differentiated has to be among its arguments (ClosureError if it is not). It has
-    to give the same value each time: CustomRuleError if it does not, as with fresh random numbers. CheckError if it
-    gives another one under differentiation than on plain numbers, which the first run takes. In a stage of the paper, f
-    is simply called.
-
-    >>> from dualrev import grad
-    >>> @checkpoint
-    ... def block(x):
-    ...     for _ in range(10):
-    ...         x = x + 0.1 * x * x
-    ...     return x
-    >>> grad(block)(0.1) == grad(block.__wrapped__)(0.1)
-    True
-    >>> run = checkpoint(lambda k, x, rate: x + rate * x * x, loop=2)
-    >>> grad(lambda x: run(1000, x, 0.001))(0.5)
-    3.99247...
-    """
-    if loop:
-        return looped(f, loop, checkpoint)
-    if isinstance(f, Dispatcher) and not hasattr(f, "derivative_of"):
-        return _Checkpointed(f)
-    return Transformed(_checkpoint, f)
-
-
-class _Checkpointed(Owner):
-    """What `checkpoint` makes of a numba function: the derivative that `lift` has keeps the arguments alone, too."""
-
-    kind = "checkpoint"
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        import dualrev  # a module of the package cannot import it while it is being imported
-
-        leaves = flatten_leaves((args, kwargs))[0]
-        run = innermost(leaves)
-        if run is not None and any(holds_duals(strip(leaf, run)) for leaf in leaves):
-            return _checkpoint(self.py_func, args, kwargs)  # lifted functions have first derivatives only
-        return dualrev.lift(self._f)(*args, **kwargs)
-
-
-def _checkpoint(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    call = _Call(f, (args, kwargs))
-    if not isinstance(call.run, Tape):
-        return f(*args, **kwargs)
-
-    def again(args: Any, kwargs: Any) -> Any:
-        return f(*args, **kwargs)
-
-    primals, y = call.stripped, call.value(again)
-    leaves, structure = flatten_leaves(y)
-    before = [own(plain(x)) for x in leaves]
-
-    def linearize() -> Any:
-        now, derivative = engine.linearize(again, *primals)
-        after = [plain(x) for x in flatten_leaves(now)[0]]
-        if len(after) != len(before) or not all(map(_equal, after, before)):
-            args, kwargs = primals
-            once_more, expected = PlainRun(f, args, kwargs), structure.rebuild_leaves(before)
-            if not once_more.agrees(now, expected):
-                if not once_more.is_repeatable(expected):
-                    needed = "to give the same value when it is run again: pass random numbers and state to it"
-                    raise CustomRuleError(f, needed)
-                raise once_more.error(now, expected, lambda: engine.linearize(again, *primals)[0])
-        return derivative
-
-    rule = _Rule(f, lambda ct: linearize().pull(ct), lambda *tangents: linearize().push(*tangents))
-    return call.record(y, rule, ClosureError(f))
-
-
-def primitive(
-    name: str,
-    value: str | Callable[..., Any],
-    *partials: str | Callable[..., Any],
-    ufunc: str = "",
-    domain: Sequence[tuple[float, float]] | None = None,
-    kink: str = "",
-    note: str = "",
-) -> Callable[..., Any]:
-    """A new line of the table of primitives: a function of 1 to 3 real numbers, and its partial derivatives.
-
-    The value and the partials are text in the arguments, x or a, b, c, and, in partials, the value y; they use
-    operators, conditional expressions and the functions of the table. Or they are functions of the arguments, floats;
-    what the partials call must be differentiable, if second derivatives are asked for. Returns the function; it takes
-    plain numbers, numbers under differentiation, and arrays.
-
-    `ufunc` is the name of a ufunc of NumPy or SciPy that the line holds for, too: with ufunc="expit", the line is that
-    of scipy.special.expit. The names of the table's own lines are taken; a line added before is replaced.
-    PrimitiveError for a name that is taken, and for text that is no expression. See dualrev/rules/primitives.py for the
-    rest.
-
-    >>> from dualrev import grad
-    >>> softplus = primitive("softplus", "log1p(exp(x))", "1.0 / (1.0 + exp(-x))")
-    >>> grad(softplus)(0.0), grad(grad(softplus))(0.0)
-    (0.5, 0.25)
-    """
-    if not isinstance(name, str) or name in _BUILT_IN or not name.isidentifier() or keyword.iskeyword(name):
-        raise PrimitiveError(name, "the name is taken, or is no name; choose another one")
-    if not isinstance(ufunc, str):
-        raise PrimitiveError(name, f"ufunc is the name of one, such as 'expit', and not {ufunc!r}")
-    if ufunc in _BUILT_IN_UFUNCS:
-        raise PrimitiveError(name, f"numpy.{ufunc} has a line in the table; choose another ufunc, or none")
-    if not 1 <= len(partials) <= 3:
-        raise PrimitiveError(name, "it has as many partial derivatives as arguments, 1 to 3")
-    functions: dict[str, Callable[..., Any]] = {}
-    texts = []
-    parameters = ("x",) if len(partials) == 1 else ("a", "b", "c")[: len(partials)]
-    for k, given in enumerate((value, *partials)):
-        if callable(given):
-            functions[f"{name}_{k}"] = given
-            given = f"{name}_{k}({', '.join(parameters)})"
-        known = {*FUNCTIONS, *functions, *parameters, "nan", "inf", *(("y",) if k else ())}
-        _check(name, given, known)
-        texts.append(given)
-    domain = tuple(domain) if domain else ((-3.0, 3.0),) * len(partials)
-    line = Primitive(name, texts[0], tuple(texts[1:]), domain, kink, note=note, ufunc=ufunc, functions=functions)
-    of_numbers, of_arrays = function(line), on_arrays(line)
-    PRIMITIVES[name] = line  # type: ignore[index]  # a dict; the type says that nobody else writes to it
-    table_by_ufunc.cache_clear()
-
-    def made(*args: Any) -> Any:
-        if not any(isinstance(u, (RealArray, np.ndarray)) for u in args):
-            return of_numbers(*args)
-        arrays = [real_array(u) for u in args]
-        y = of_arrays(*arrays)
-        return y if any(isinstance(u, RealArray) for u in arrays) else plain(y)
-
-    made.__name__ = made.__qualname__ = name
-    made.__module__ = sys._getframe(1).f_globals.get("__name__", "__main__")  # so that it pickles, as a namedtuple does
-    made.__doc__ = of_numbers.__doc__
-    made.primitive = line  # type: ignore[attr-defined]
-    return made
-
-
-def _check(name: str, text: Any, known: set[str]) -> None:
-    """PrimitiveError for text that is no expression of the table."""
-    try:
-        nodes = list(ast.walk(ast.parse(text, mode="eval")))
-    except (SyntaxError, TypeError):
-        raise PrimitiveError(name, f"{text!r} is no expression of Python") from None
-    if unknown := sorted({node.id for node in nodes if isinstance(node, ast.Name)} - known):
-        raise PrimitiveError(name, f"{text!r} names {', '.join(unknown)}; known are {', '.join(sorted(known))}")
-    if not all(isinstance(node, _EXPRESSIONS) for node in nodes):
-        raise PrimitiveError(name, f"{text!r} is made of more than operators, conditional expressions and calls")
-
-
-_EXPRESSIONS = (
-    *(ast.Expression, ast.Name, ast.expr_context, ast.Constant, ast.Call, ast.IfExp),
-    *(ast.BinOp, ast.operator, ast.UnaryOp, ast.unaryop, ast.Compare, ast.cmpop, ast.BoolOp, ast.boolop),
-)
 
 _ALL_ARGUMENTS = (
     "every number under differentiation that it uses to be among its arguments: its rule speaks of those only"
@@ -470,7 +299,3 @@ def _positional(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     if bound.kwargs:
         raise CustomRuleError(f, "parameters that can be passed by position: a rule takes them so")
     return bound.args
-
-
-_BUILT_IN = frozenset(PRIMITIVES) | frozenset(FUNCTIONS)
-_BUILT_IN_UFUNCS = frozenset(line.ufunc for line in PRIMITIVES.values() if line.ufunc)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from dualrev.eager.arrays.storage import RealArray, own
+from dualrev.eager.comparison import difference
 from dualrev.eager.copies import copied
 from dualrev.errors import is_of_user
 from dualrev.tree import flatten_leaves, unpack
@@ -27,8 +28,6 @@ LONGEST = 1_000_000  # so many operations of a run are remembered
 
 def reason(plain: Any, found: Any, expected: Any, again: Callable[[], Any]) -> str:
     """A sentence or two: why, and what to write instead."""
-    from dualrev.eager.plain_run import difference
-
     with contextlib.suppress(Exception):
         if not plain.is_repeatable(expected):
             return "It gives another value each time: pass random numbers and state to it."

@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.eager.arrays.record import consecutive, ids_of
-from dualrev.eager.arrays.storage import RealArray, holds_duals, in_its_layout, innermost, own, plain, real_array, strip
+from dualrev.eager.arrays.layout import consecutive, in_its_layout
+from dualrev.eager.arrays.record import ids_of
+from dualrev.eager.arrays.storage import RealArray, holds_duals, innermost, own, plain, real_array, strip
 from dualrev.eager.blocks import Range
+from dualrev.eager.linear import Linear
 from dualrev.eager.tape import Real, Tape, real
 from dualrev.errors import ArgumentError, OutputError, TangentError
 from dualrev.tree import flatten_leaves
@@ -26,7 +28,7 @@ __all__ = ["Linearized", "linearize", "vjp"]
 class Linearized:
     """The derivative of a function at a point."""
 
-    def __init__(self, linear: Any, inputs: list[Any], structure: Any, outputs: list[Any], output: Any) -> None:
+    def __init__(self, linear: Linear, inputs: list[Any], structure: Any, outputs: list[Any], output: Any) -> None:
         self._linear, self._inputs, self._outputs = linear, inputs, outputs
         self._structure, self._output = structure, output
         self._scalars = max((i for i in inputs if isinstance(i, int)), default=0)
@@ -50,7 +52,7 @@ class Linearized:
             _seed(flow, ids, leaf)
         with np.errstate(all="ignore"):
             self._linear.push(flow)
-        return self._output.cotangent_leaves(_read(flow, self._outputs, self._output.leaf_parts()))
+        return self._output.of_value().cotangent_leaves(_read(flow, self._outputs, self._output.leaf_parts()))
 
 
 def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Linearized]:
@@ -67,7 +69,7 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Linearized]:
         innermost(outputs)  # is none of them left over from a call that has ended?
         ids = [_ids(run, leaf) for leaf in outputs]
         values = output.rebuild_leaves([_value(run, leaf) for leaf in outputs])
-        linear = run.finished()
+        linear = Linear(run)
     return values, Linearized(linear, list(inputs), structure, ids, output)
 
 

@@ -8,26 +8,23 @@ run f once more, on plain numbers, and compare:
     plain = PlainRun(f, args, kwargs)       before the function runs under differentiation
     plain.compare(y, again)                 CheckError if f gives another value than y; diagnosis.py says why
 
-Values are equal if they agree to 9 digits, or as far as f tells apart arguments that agree to 13 digits.
+Values are equal if they agree to 9 digits (comparison.py), or as far as f tells apart arguments that agree to 13.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import enum
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from dualrev.eager.arrays.storage import RealArray, plain
+from dualrev.eager.comparison import difference, distances, is_single
 from dualrev.eager.copies import copied
-from dualrev.eager.overload import DualNumber
+from dualrev.eager.diagnosis import reason
 from dualrev.errors import CheckError
-from dualrev.tree import unpack
 
-__all__ = ["PlainRun", "difference", "is_single", "wanted"]
+__all__ = ["PlainRun", "wanted"]
 
 
 def wanted() -> bool:
@@ -69,8 +66,6 @@ class PlainRun:
 
     def error(self, found: Any, expected: Any, again: Callable[[], Any]) -> CheckError:
         """That they do not, and why."""
-        from dualrev.eager.diagnosis import reason  # most calls do not need it
-
         what = f"it gives {self._difference(found, expected)}"
         return CheckError.of_value(self.f, what, reason(self, found, expected, again))
 
@@ -86,12 +81,12 @@ class PlainRun:
             v = u * (1.0 + 1e-13 * rng.uniform(-1.0, 1.0, np.shape(u)))
             return v if isinstance(u, np.ndarray) else type(u)(v)
 
-        left = _distances(found, expected)
+        left = distances(found, expected)
         if left is None or not self.is_repeatable(expected):
             return False
         for _ in range(3):
             try:
-                changes = _distances(self.call(copied(self.given, moved)), expected)
+                changes = distances(self.call(copied(self.given, moved)), expected)
             except Exception:
                 return False
             if changes is not None:
@@ -100,89 +95,3 @@ class PlainRun:
 
     def _difference(self, found: Any, expected: Any) -> str:
         return difference(found, expected, single=is_single((self.given, expected)))
-
-
-def difference(found: Any, expected: Any, rtol: float = 1e-9, single: bool = False) -> str:
-    """Where two values differ, in words; nothing if they agree. Objects of unknown classes are not looked at.
-
-    >>> difference((1.0, 2.0), (1.0, 3.0))
-    '2.0 for 3.0 at [1]'
-    """
-    rtol = max(rtol, 1e-4) if single else rtol
-    ours, theirs = list(_entries(found)), list(_entries(expected))
-    if [path for path, _ in ours] != [path for path, _ in theirs]:
-        return f"{_short(found)} for {_short(expected)}, data of another structure"
-    for (path, a), (_, b) in zip(ours, theirs, strict=True):
-        place = f" at {path}" if path else ""
-        if not isinstance(a, np.ndarray) or not isinstance(b, np.ndarray):
-            if type(a) is not type(b) or a != b:
-                return f"{_short(a)} for {_short(b)}{place}"
-        elif a.shape != b.shape:
-            return f"an array of shape {a.shape} for one of shape {b.shape}{place}"
-        else:
-            sizes = np.abs(b[np.isfinite(b)])
-            floor = 1e-3 * rtol * max(1.0, sizes.max(initial=0.0))
-            wrong = ~np.isclose(a, b, rtol, floor, equal_nan=True)
-            if wrong.any():
-                at = tuple(map(int, np.argwhere(wrong)[0]))
-                where = f" at {path}{list(at) if at else ''}" if path or at else ""
-                return f"{float(a[at])!r} for {float(b[at])!r}{where}"
-    return ""
-
-
-def _distances(found: Any, expected: Any) -> list[np.ndarray] | None:
-    """How far the numbers of two values are apart; None if something else differs."""
-    ours, theirs = list(_entries(found)), list(_entries(expected))
-    if [(path, _without_numbers(a)) for path, a in ours] != [(path, _without_numbers(b)) for path, b in theirs]:
-        return None
-    numbers = [(a, b) for (_, a), (_, b) in zip(ours, theirs, strict=True) if isinstance(b, np.ndarray)]
-    with np.errstate(invalid="ignore"):
-        return [np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b)) for a, b in numbers]
-
-
-def _entries(y: Any) -> Iterator[tuple[str, Any]]:
-    """The numbers, arrays of them and strings in nested data, with their places; numbers are arrays, too."""
-    todo = [("", y)]
-    while todo:
-        path, x = todo.pop()
-        if isinstance(x, (str, bytes, enum.Enum)) or x is None:
-            yield path, x
-        elif isinstance(x, (int, float, np.number, np.bool_, DualNumber, RealArray)):
-            yield path, np.asarray(plain(x), dtype=float)
-        elif isinstance(x, np.ndarray) and x.dtype.kind in "iubf":
-            yield path, np.asarray(x, dtype=float)
-        elif isinstance(x, np.ndarray) and x.dtype == object and any(isinstance(u, DualNumber) for u in x.flat):
-            yield path, np.asarray(plain(x), dtype=float)
-        elif (unpacked := unpack(x)) is not None:
-            todo += [(f"{path}{name}", u) for name, u in zip(_names(x, *unpacked), unpacked[1], strict=True)][::-1]
-
-
-def _without_numbers(x: Any) -> Any:
-    return (np.ndarray, x.shape) if isinstance(x, np.ndarray) else (type(x), x)
-
-
-def _names(x: Any, node: Any, children: list[Any]) -> list[str]:
-    """How to get at each child."""
-    names = [f"[{k}]" for k in range(len(children))]
-    if dataclasses.is_dataclass(x) and node.rest is None:
-        names = [f".{f.name}" for f in dataclasses.fields(x) if hasattr(x, f.name)]
-    elif type(x) is dict:  # optree has an order of its own for keys
-        names = [f"[{key!r}]" for key in node.rest]
-    return names
-
-
-def is_single(x: Any) -> bool:
-    """Whether there is float32 or float16 in nested data: on the tape, arithmetic is in double precision."""
-    todo = [x]
-    while todo:
-        u = todo.pop()
-        if isinstance(u, (np.ndarray, np.floating)) and u.dtype.kind == "f" and u.dtype.itemsize < 8:
-            return True
-        unpacked = unpack(u)
-        todo += [] if unpacked is None else unpacked[1]
-    return False
-
-
-def _short(x: Any) -> str:
-    text = repr(x)
-    return text if len(text) <= 80 else text[:77] + "..."

@@ -7,8 +7,7 @@ What is different here, and why:
 - A scalar operation writes one row of fixed size, (p, i, q, j, id): the contributions p to id i and q to id j. One call
   packs it, one writes it, both in C; that is most of what an operation costs.
 - Arrays are arrays of dual numbers (`dualrev.eager.arrays`); an operation on whole arrays writes one block.
-- The tape is one linear map, so it serves both modes: `Linear.pull` runs it backwards on a cotangent, `Linear.push`
-  forwards on a tangent.
+- A finished tape is a linear map (linear.py), so it serves both modes: backwards on a cotangent, forwards on a tangent.
 
 Ids: 0 stands for every constant: its cotangent is written and never read. Scalars count up from 1, in the order of the
 operations; blocks take a number from the same count, so that the order of everything is known. Elements of arrays
@@ -31,13 +30,15 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.eager import loops
-from dualrev.eager.blocks import Block, Flow
-from dualrev.eager.overload import DualNumber, Run, function, overload
+from dualrev.eager.answers import ANSWERS
+from dualrev.eager.blocks import Block
+from dualrev.eager.dual import DualNumber, Run
+from dualrev.eager.lines import function
+from dualrev.eager.overload import overload
 from dualrev.errors import LeakError
 from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES
 
-__all__ = ["Linear", "NestedReal", "Real", "Tape", "real"]
+__all__ = ["ROW", "NestedReal", "Real", "Tape", "real"]
 
 ROW = np.dtype([("p", float), ("i", np.int64), ("q", float), ("j", np.int64), ("id", np.int64)])
 _pack = struct.Struct("dqdqq").pack
@@ -49,7 +50,7 @@ class Tape(Run):
     Threads of the user's function may write at the same time: every row has its id in it and is written at once.
     """
 
-    __slots__ = ("_elements", "_lock", "blocks", "buffer", "fresh", "nested", "write")  # faster than a dict
+    __slots__ = ("_lock", "blocks", "buffer", "elements", "fresh", "nested", "write")  # faster than a dict
 
     def __init__(self) -> None:
         super().__init__()
@@ -58,7 +59,7 @@ class Tape(Run):
         self.fresh: Callable[[], int] = itertools.count(1).__next__
         self.nested: dict[int, tuple[Any, ...]] = {}  # partials that are numbers of an outer run, by the row's id
         self.blocks: list[Block] = []
-        self._elements = 0
+        self.elements = 0
         self._lock = threading.Lock()
 
     def __enter__(self) -> Tape:
@@ -74,15 +75,8 @@ class Tape(Run):
         if self.over:
             raise LeakError
         with self._lock:
-            self._elements += n
-            return -self._elements
-
-    def finished(self) -> Linear:
-        """The linear map that was written."""
-        rows = np.frombuffer(self.buffer.getvalue(), dtype=ROW)
-        if (np.diff(rows["id"]) < 0).any():  # written by several threads
-            rows = rows[np.argsort(rows["id"], kind="stable")]
-        return Linear(rows, sorted(self.blocks, key=lambda block: block.id), self.nested, self._elements)
+            self.elements += n
+            return -self.elements
 
 
 def _leaked(*_: Any) -> Any:
@@ -112,14 +106,10 @@ class Real(DualNumber):
                 return _OF_NUMBERS[ufunc](*(float(u) if isinstance(u, np.number) else u for u in inputs))
             except (ArithmeticError, ValueError):
                 pass  # as an array, it gives infinities and NaN, as numpy does
-        from dualrev.eager.arrays.ufuncs import apply_ufunc  # it is built from what this module defines
-
-        return apply_ufunc(ufunc, method, inputs, kwargs)
+        return ANSWERS.ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        from dualrev.eager.arrays.functions import apply_function
-
-        return apply_function(func, args, kwargs)
+        return ANSWERS.function(func, args, kwargs)
 
 
 class NestedReal(Real):
@@ -172,89 +162,3 @@ _NUMBERS = (DualNumber, float, int, np.floating, np.integer)
 _names = {**FUNCTIONS, "pack": _pack, "new": _new}
 overload(Real, None, op, inline=(_RECORD % "0.0, 0", _RECORD % "{q}, v.i"), names=_names)
 overload(NestedReal, None, op)
-
-
-# The linear map
-
-
-class Linear:
-    """A finished tape."""
-
-    def __init__(
-        self, rows: np.ndarray, blocks: list[Block], nested: dict[int, tuple[Any, ...]], elements: int
-    ) -> None:
-        self.rows, self.blocks, self.nested, self.elements = rows, blocks, nested, elements
-        last = [int(rows["id"][-1])] if rows.size else []
-        self.scalars = 1 + max([*last, *(block.id for block in blocks)], default=0)
-        self._places = np.searchsorted(rows["id"], [block.id for block in blocks]).tolist()
-        self._plain = not nested and not any(block.nested for block in blocks)
-
-    def flow(self, numbers: Sequence[Any], inputs: int = 0) -> Any:
-        """Room for a cotangent or a tangent of every id; `inputs` is how many scalars f has."""
-        plain = self._plain and not any(_is_nested(x) for x in numbers)
-        size = max(self.scalars, inputs + 1) + self.elements
-        return Flow(size) if plain else _nested_flow(self.elements)
-
-    def pull(self, flow: Any) -> None:
-        """From the outputs' cotangents to the inputs'."""
-        rows, end = self._rows(flow), len(self.rows)
-        for block, start in zip(reversed(self.blocks), reversed(self._places), strict=True):
-            self._pull_rows(flow, rows, start, end)
-            block.pull(flow)
-            end = start
-        self._pull_rows(flow, rows, 0, end)
-
-    def push(self, flow: Any) -> None:
-        """From the inputs' tangents to the outputs'."""
-        rows, start = self._rows(flow), 0
-        for block, end in zip(self.blocks, self._places, strict=True):
-            self._push_rows(flow, rows, start, end)
-            block.push(flow)
-            start = end
-        self._push_rows(flow, rows, start, len(self.rows))
-
-    def _pull_rows(self, flow: Any, rows: Any, start: int, end: int) -> None:
-        if isinstance(flow, Flow):
-            if start < end:
-                loops.pull_rows(rows, start, end, flow.buffer)
-            return
-        for p, i, q, j, id in reversed(rows[start:end]):
-            if flow.has(id):
-                g = flow.take(id)
-                flow.add_one(i, g * p)
-                if j:
-                    flow.add_one(j, g * q)
-
-    def _push_rows(self, flow: Any, rows: Any, start: int, end: int) -> None:
-        if isinstance(flow, Flow):
-            if start < end:
-                loops.push_rows(rows, start, end, flow.buffer)
-            return
-        for p, i, q, j, id in rows[start:end]:
-            if i and flow.has(i):
-                flow.add_one(id, flow.take(i) * p)
-            if j and flow.has(j):
-                flow.add_one(id, flow.take(j) * q)
-
-    def _rows(self, flow: Any) -> Any:
-        """The rows; for a nested flow as tuples, with the partials that are numbers of an outer run."""
-        if isinstance(flow, Flow):
-            return self.rows
-        rows: list[tuple[Any, ...]] = self.rows.tolist()
-        first = -1
-        for k, (_, i, _, j, id) in enumerate(rows if self.nested else ()):
-            first = k if not k or rows[k - 1][4] != id else first  # an operation on many numbers has several rows
-            if id in self.nested:
-                p, q, *_ = (*self.nested[id][2 * (k - first) :], 0.0, 0.0)
-                rows[k] = p, i, q, j, id
-        return rows
-
-
-def _is_nested(x: Any) -> bool:
-    return x.dtype == object if isinstance(x, np.ndarray) else not isinstance(x, (float, int, np.number))
-
-
-def _nested_flow(elements: int) -> Any:
-    from dualrev.eager.arrays.record import NestedFlow  # it is built from what this module defines
-
-    return NestedFlow(elements)

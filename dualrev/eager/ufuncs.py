@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.eager.overload import DualNumber, function, value
+from dualrev.eager.dual import DualNumber, value
+from dualrev.eager.lines import function
 from dualrev.errors import ConversionError, UnsupportedError
 from dualrev.rules.primitives import PRIMITIVES
 

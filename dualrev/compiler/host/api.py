@@ -11,13 +11,13 @@ import numba
 from numba.core import types
 from numba.core.errors import NumbaError, UnsupportedBytecodeError
 
-from dualrev.argnums import argument_numbers
 from dualrev.compiler.frontend.source import describe, is_numba_function
 from dualrev.compiler.host.arguments import bound, real_leaves, zeros
 from dualrev.compiler.host.build import Derivative
 from dualrev.compiler.host.checked import check_compiled as check
 from dualrev.compiler.host.dispatchers import derivative
 from dualrev.compiler.pipeline import emit, shown
+from dualrev.eager.arguments import argument_numbers
 from dualrev.eager.copies import copied
 from dualrev.errors import ArgumentError, CotangentError, OutputError, TangentError, UnsupportedError
 from dualrev.tree import flatten_leaves

@@ -1,5 +1,10 @@
 """Arrays of dual numbers, and numpy's functions on them."""
 
+from dualrev.eager.answers import ANSWERS
+from dualrev.eager.arrays.functions import apply_function
 from dualrev.eager.arrays.storage import RealArray
+from dualrev.eager.arrays.ufuncs import apply_ufunc
 
 __all__ = ["RealArray"]
+
+ANSWERS.ufunc, ANSWERS.function = apply_ufunc, apply_function

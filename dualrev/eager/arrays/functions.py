@@ -19,7 +19,7 @@ import numpy as np
 from dualrev.eager.arrays import linalg, numerics, places, products, reductions
 from dualrev.eager.arrays.storage import RealArray, holds_duals, innermost, plain, real_array, refuse_foreign
 from dualrev.eager.arrays.ufuncs import as_real_array, into
-from dualrev.eager.overload import DualNumber
+from dualrev.eager.dual import DualNumber
 from dualrev.eager.tape import Tape
 from dualrev.errors import UnsupportedError
 

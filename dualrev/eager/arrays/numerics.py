@@ -124,7 +124,8 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, perio
     beyond = np.minimum(at + 1, len(xp) - 1)
     width = np.where(beyond > at, xp[beyond] - xp[at], 1.0)
     inside = fp[at] + (fp[beyond] - fp[at]) / width * (x - xp[at])
-    return np.where(low, fp[0] if left is None else left, np.where(high, fp[-1] if right is None else right, inside))
+    made = np.where(low, fp[0] if left is None else left, np.where(high, fp[-1] if right is None else right, inside))
+    return made[()] if isinstance(made, np.ndarray) else made  # of a number that lies outside, a constant
 
 
 def _unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: float = 2.0 * math.pi) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from dualrev.eager.arrays.layout import consecutive
 from dualrev.eager.arrays.storage import (
     RealArray,
     adopt,
@@ -24,10 +25,10 @@ from dualrev.eager.arrays.storage import (
     to_objects,
 )
 from dualrev.eager.blocks import Range, Rule, Terms
-from dualrev.eager.overload import DualNumber, Run
+from dualrev.eager.dual import DualNumber, Run
 from dualrev.eager.tape import Real, Tape, real
 
-__all__ = ["NestedFlow", "attach", "by_rule", "by_terms", "consecutive", "holding", "ids_of", "spread", "sum_of_rows"]
+__all__ = ["NestedFlow", "attach", "by_rule", "by_terms", "holding", "ids_of", "spread", "sum_of_rows"]
 
 
 def attach(run: Tape, y: Any, out: int) -> Any:
@@ -41,16 +42,6 @@ def attach(run: Tape, y: Any, out: int) -> Any:
     layers = y.layers() if isinstance(y, RealArray) else {}
     x = np.asarray(plain(y), dtype=float)
     return RealArray(x, {**layers, run: consecutive(out, x)})
-
-
-def consecutive(start: int, x: np.ndarray) -> np.ndarray:
-    """Ids for every element of x, counted in C order; in the memory layout of x, so that their views go together."""
-    ids = np.arange(start, start + x.size).reshape(x.shape)
-    if x.flags.c_contiguous:
-        return ids
-    made = np.empty_like(x, np.int64)
-    made[...] = ids
-    return made
 
 
 def ids_of(u: Any, run: Run) -> np.ndarray | None:

@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from dualrev.eager.overload import DualNumber, Run, value
+from dualrev.eager.answers import ANSWERS
+from dualrev.eager.dual import DualNumber, Run, value
 from dualrev.eager.tape import Real, Tape, real
 from dualrev.eager.ufuncs import DualArray
 from dualrev.errors import ConversionError, LeakError, UnsupportedError
@@ -30,7 +31,6 @@ __all__ = [
     "RealArray",
     "adopt",
     "holds_duals",
-    "in_its_layout",
     "innermost",
     "own",
     "plain",
@@ -259,14 +259,10 @@ class RealArray(NDArrayOperatorsMixin):
         return np.array(self.x, dtype=dtype)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        from dualrev.eager.arrays.ufuncs import apply_ufunc  # it is built from what this module defines
-
-        return apply_ufunc(ufunc, method, inputs, kwargs)
+        return ANSWERS.ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        from dualrev.eager.arrays.functions import apply_function
-
-        return apply_function(func, args, kwargs)
+        return ANSWERS.function(func, args, kwargs)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         if holds_duals(self):
@@ -429,37 +425,6 @@ def plain(x: Any) -> Any:
 def own(leaf: Any) -> Any:
     """The same leaf, an array as a copy."""
     return leaf.copy() if isinstance(leaf, (RealArray, np.ndarray)) else leaf
-
-
-def in_its_layout(x: np.ndarray) -> np.ndarray:
-    """A copy in double precision, of which a view can be had, as of x, where numpy makes no copy.
-
-    The strides have the order and the signs of those of x, and the same axes lie one behind the other; the gaps between
-    elements are smaller. Where elements share memory, as in np.broadcast_to, the copy has one for each.
-    """
-    axes = sorted((k for k in range(x.ndim) if x.shape[k] > 1), key=lambda k: abs(x.strides[k]))
-    if x.flags.c_contiguous or x.flags.f_contiguous or any(x.strides[k] == 0 for k in axes):
-        return np.array(x, dtype=float)
-    steps, end, smaller = [1] * x.ndim, 0, 0
-    for k in axes:
-        mine = abs(x.strides[k])
-        if mine < end:  # the elements along one axis lie among those along another one
-            steps = [abs(s) // x.itemsize for s in x.strides]
-            break
-        steps[k] = smaller + (mine > end) if end else 1 + (mine > x.itemsize)
-        end, smaller = mine * x.shape[k], steps[k] * x.shape[k]
-    reach = [step * (n - 1) for step, n in zip(steps, x.shape, strict=True)]
-    room = sum(reach) + 1
-    strides = [8 * step if s > 0 else -8 * step for step, s in zip(steps, x.strides, strict=True)]
-    first = 8 * sum(r for r, s in zip(reach, x.strides, strict=True) if s < 0)
-    if room > 2 ** (x.ndim + 1) * x.size:
-        return np.array(x, dtype=float)
-    made: np.ndarray = np.ndarray(x.shape, float, np.full(room, math.nan), first, strides)
-    made[...] = np.arange(1.0, x.size + 1).reshape(x.shape)
-    if made.base is not None and np.count_nonzero(made.base > 0.0) < x.size:
-        return np.array(x, dtype=float)
-    made[...] = x
-    return made
 
 
 def zero(leaf: Any) -> Any:

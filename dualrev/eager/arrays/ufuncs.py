@@ -26,7 +26,8 @@ from dualrev.eager.arrays.storage import (
     strip,
     to_objects,
 )
-from dualrev.eager.overload import DualNumber, function
+from dualrev.eager.dual import DualNumber
+from dualrev.eager.lines import function
 from dualrev.eager.tape import Tape
 from dualrev.eager.ufuncs import apply_ufunc as apply_to_objects
 from dualrev.errors import UnsupportedError

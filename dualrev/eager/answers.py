@@ -1,0 +1,25 @@
+"""What numpy's functions make of numbers and arrays under differentiation: asked from below, answered from above.
+
+numpy asks what its functions are called with: `__array_ufunc__`, `__array_function__`. So `Real` and `RealArray` have
+to know the answers, and the answers are made of these two classes. They stand in modules above them, arrays/ufuncs.py
+and arrays/functions.py, and `dualrev.eager.arrays` puts them here: whoever imports any part of dualrev has imported
+that package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["ANSWERS"]
+
+
+class Answers:
+    """ufunc(ufunc, method, inputs, kwargs) for elementwise functions, function(func, args, kwargs) for the others."""
+
+    __slots__ = ("function", "ufunc")
+    function: Callable[..., Any]
+    ufunc: Callable[..., Any]
+
+
+ANSWERS = Answers()

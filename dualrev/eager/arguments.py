@@ -1,0 +1,59 @@
+"""By which of its arguments a function is differentiated: `argnums`."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dualrev.errors import ArgumentError, ArgumentNumberError
+from dualrev.tree import flatten_leaves
+
+__all__ = ["Argnums", "argument_numbers", "choose"]
+
+Argnums = int | Sequence[int]
+
+
+def _index(k: Any) -> int | None:
+    """A number of an argument as an int; a bool is none, it was meant for something else."""
+    try:
+        return None if isinstance(k, (bool, np.bool_)) else operator.index(k)
+    except TypeError:
+        return None
+
+
+def argument_numbers(argnums: Argnums, count: int) -> list[int]:
+    """The numbers of the chosen ones of so many arguments; ArgumentNumberError if argnums does not name any."""
+    given = argnums if isinstance(argnums, Sequence) else (argnums,)
+    numbers = [k % count for k in map(_index, given) if k is not None and -count <= k < count]
+    if not numbers or len(set(numbers)) < len(given):
+        raise ArgumentNumberError(argnums, count)
+    return numbers
+
+
+def _numbers(argnums: Argnums, args: tuple[Any, ...]) -> list[int]:
+    """The numbers of the chosen arguments."""
+    numbers = argument_numbers(argnums, len(args))
+    if len(numbers) > 1:  # a single one is looked at by the engine
+        for k in numbers:
+            if not flatten_leaves(args[k])[0]:
+                raise ArgumentError((args[k],))
+    return numbers
+
+
+def choose(
+    f: Callable[..., Any], argnums: Argnums, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """f as a function of the chosen arguments only, and those."""
+    numbers = _numbers(argnums, args)
+
+    def function(*duals: Any) -> Any:
+        whole = list(args)
+        for k, u in zip(numbers, duals, strict=True):
+            whole[k] = u
+        return f(*whole, **kwargs)
+
+    return functools.update_wrapper(function, f), tuple(args[k] for k in numbers)

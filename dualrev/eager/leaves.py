@@ -1,0 +1,134 @@
+"""The leaves of nested data: what is known of each, and what can take its place as a cotangent or a tangent.
+
+A real leaf is a scalar or a whole floating array. A cotangent is read where a leaf is, in double precision, and given
+back in the leaf's type. What is not differentiated is discrete.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dualrev.eager.arrays.storage import RealArray, holds_duals, innermost
+from dualrev.eager.dual import DualNumber, alive
+from dualrev.eager.ufuncs import DualArray
+from dualrev.errors import CotangentError
+
+__all__ = [
+    "FLOAT",
+    "SAME",
+    "Array",
+    "Discrete",
+    "Scalar",
+    "array_of",
+    "is_number",
+    "is_numeric",
+    "is_plain",
+    "object_array",
+    "read_array",
+    "read_number",
+    "scalars_of",
+    "typed",
+]
+
+
+class Scalar(NamedTuple):
+    """A real scalar; a cotangent for it is converted by `kind`."""
+
+    kind: Callable[[Any], Any]
+
+
+class Array(NamedTuple):
+    """A floating array: as many real scalars as it has elements, in C order."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+
+class Discrete(NamedTuple):
+    """A value that is not differentiated."""
+
+    value: Any
+
+
+FLOAT = Scalar(float)
+SAME = Scalar(lambda ct: ct)
+
+
+def scalars_of(leaf: Any) -> list[Any]:
+    """The real scalars of a leaf."""
+    if isinstance(leaf, RealArray):
+        return leaf.reshape(-1).tolist()
+    if isinstance(leaf, np.ndarray):
+        return (leaf if leaf.dtype == object else leaf.astype(float)).ravel().tolist()
+    return [leaf]
+
+
+def typed(part: Scalar | Array, leaf: Any) -> Any:
+    """A cotangent of a leaf in the leaf's type."""
+    if isinstance(leaf, DualNumber):
+        return alive(leaf)
+    if isinstance(part, Scalar):
+        return part.kind(leaf)
+    if isinstance(leaf, RealArray):
+        if innermost([leaf]) is not None:  # and none of it is left over from a call that has ended
+            return leaf
+        leaf = leaf.x
+    if leaf.dtype == object:
+        for x in leaf.flat:
+            alive(x)
+        return leaf
+    return leaf.astype(part.dtype)
+
+
+def array_of(shape: tuple[int, ...], scalars: list[Any]) -> np.ndarray:
+    """An array of so many scalars; of floats, where there are none."""
+    return object_array(shape, scalars) if scalars else np.empty(shape)
+
+
+def object_array(shape: tuple[int, ...], children: list[Any]) -> np.ndarray:
+    """An array of floats if all children are, otherwise of objects."""
+    dtype = float if children and all(child.__class__ is float for child in children) else object
+    made = np.fromiter(children, dtype=dtype, count=len(children)).reshape(shape)
+    return made.view(DualArray) if any(isinstance(child, DualNumber) for child in children) else made
+
+
+def is_plain(x: np.ndarray) -> bool:
+    """Whether the array is one that a function would compute with in the same way after it was rebuilt."""
+    return type(x) in (np.ndarray, np.memmap, DualArray)
+
+
+def is_numeric(x: Any) -> bool:
+    """Whether x is an array that can be a cotangent: of real numbers."""
+    if isinstance(x, RealArray):
+        return True
+    if not isinstance(x, np.ndarray) or not is_plain(x):
+        return False
+    return all(map(is_number, x.ravel().tolist())) if x.dtype == object else x.dtype.kind in "fiu"
+
+
+def is_number(x: Any) -> bool:
+    """Whether x can be a cotangent of a real scalar: a real number, or an array of one without dimensions."""
+    if isinstance(x, np.ndarray):
+        return x.shape == () and x.dtype.kind in "fiu"
+    return isinstance(x, (int, float, np.integer, np.floating, DualNumber)) and not isinstance(x, (bool, enum.Enum))
+
+
+def read_number(x: Any) -> Any:
+    """A number of a cotangent, in double precision, or a dual number of an outer run; CotangentError if too large."""
+    try:
+        return x if isinstance(x, DualNumber) else float(x)
+    except OverflowError:
+        raise CotangentError(x, "a real scalar, of double precision") from None
+
+
+def read_array(x: Any) -> Any:
+    """An array of a cotangent, in double precision, or an array of dual numbers of an outer run."""
+    if isinstance(x, RealArray):
+        return x if holds_duals(x) else x.x.copy()
+    if x.dtype != object:
+        return x.astype(float)
+    return object_array(x.shape, [read_number(u) for u in x.ravel().tolist()])

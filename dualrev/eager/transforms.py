@@ -1,0 +1,210 @@
+"""Gradients, Jacobians and products with Hessians of Python functions: each from one run of the function.
+
+What dualrev/derivatives.py offers, for one call: f, its arguments, and the options. `engine` is a module or an object
+with `linearize`, as dualrev.eager.engine has it, or with `vjp`, as the stages of the paper do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dualrev.eager import engine as default_engine
+from dualrev.eager.arguments import Argnums, choose
+from dualrev.eager.arrays.storage import RealArray, innermost, own, strip, zero
+from dualrev.eager.dual import DualNumber
+from dualrev.eager.plain_run import PlainRun, wanted
+from dualrev.errors import AuxiliaryError, ScalarError, TangentError
+from dualrev.objects import explaining
+from dualrev.tree import flatten_leaves
+
+__all__ = ["grad", "hvp", "jacobian", "linearize", "value_and_grad"]
+
+
+class _ByPullback:
+    """The derivative of an engine that has no forward mode: the transpose of its transpose."""
+
+    def __init__(self, engine: Any, primals: tuple[Any, ...], y: Any, pull: Callable[[Any], tuple[Any, ...]]) -> None:
+        self._engine, self._primals, self._y, self.pull = engine, primals, y, pull
+
+    def push(self, *tangents: Any) -> Any:
+        flatten_leaves(self._primals)[1].read_leaves(tangents, TangentError)
+        leaves, structure = flatten_leaves(self._y)
+        _, transpose = self._engine.vjp(self.pull, structure.cotangent_leaves([zero(x) for x in leaves]))
+        return transpose(tangents)[0]
+
+
+def linearize(
+    f: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool, engine: Any, call: Any = None, check: bool = False
+) -> tuple[Any, Any, Any]:
+    """The value of f, its derivative (with `pull` and `push`), and what else it returned.
+
+    If the user's function has other arguments, too, `call` is that function and its (args, kwargs). With `check`, or if
+    the environment says so, the value is compared with that on plain numbers.
+    """
+    engine = default_engine if engine is None else engine
+    if not (hasattr(engine, "vjp") or hasattr(engine, "linearize")):
+        raise TypeError(f"an engine has vjp(f, *primals) -> (y, pullback), and engine={engine!r} has none")
+    aux: list[Any] = []
+    function = _without_aux(f, aux) if has_aux else f
+    called, args, kwargs = call or (f, primals, {})
+    plain = PlainRun(called, args, kwargs, has_aux) if check or wanted() else None
+
+    def run() -> tuple[Any, Any]:
+        if hasattr(engine, "linearize"):
+            return engine.linearize(function, *primals)
+        y, pull = engine.vjp(function, *primals)
+        return y, _ByPullback(engine, primals, y, pull)
+
+    with explaining():
+        y, derivative = run()
+    if plain is not None:
+        plain.compare(y, lambda: run()[0])
+    return y, derivative, aux[0] if has_aux else None
+
+
+def _without_aux(f: Callable[..., Any], aux: list[Any]) -> Callable[..., Any]:
+    """f without its second result, which goes to the list, as the values that the caller's own level sees."""
+
+    def function(*duals: Any) -> Any:
+        run = innermost(flatten_leaves(duals)[0])
+        assert run is not None
+        made = f(*duals)
+        if not isinstance(made, tuple) or len(made) != 2:
+            raise AuxiliaryError(made)
+        leaves, structure = flatten_leaves(made[1])
+        for leaf in leaves:
+            innermost([leaf])  # is it left over from a call that has ended?
+        aux[:] = [structure.rebuild_leaves([own(strip(leaf, run)) for leaf in leaves])]
+        return made[0]
+
+    return function
+
+
+def value_and_grad(
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    *,
+    argnums: Argnums,
+    has_aux: bool,
+    engine: Any,
+) -> Any:
+    """(y, gradient), or ((y, aux), gradient) with has_aux; ScalarError if y is not one real number."""
+    function, chosen = choose(f, argnums, args, kwargs)
+    y, derivative, aux = linearize(function, chosen, has_aux, engine, (f, args, kwargs))
+    one: Any = 1.0
+    if not isinstance(y, (float, np.floating, DualNumber)):
+        if not isinstance(y, (np.ndarray, RealArray)) or y.ndim:
+            raise ScalarError(y)
+        one = np.ones(())
+    gradient = derivative.pull(one)
+    gradient = gradient if isinstance(argnums, Sequence) else gradient[0]
+    return ((y, aux) if has_aux else y), gradient
+
+
+def grad(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], **options: Any) -> Any:
+    """The gradient, or (gradient, aux)."""
+    y, gradient = value_and_grad(f, args, kwargs, **options)
+    return (gradient, y[1]) if options["has_aux"] else gradient
+
+
+def hvp(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], *, engine: Any) -> Any:
+    """The product of the Hessian at x with p; both are in args, before what else f takes."""
+    if len(args) < 2:
+        raise TypeError("hvp(f) takes x and p, and then whatever else f takes: hvp(f)(x, p, *args)")
+    x, p, *rest = args
+
+    def gradient(x: Any) -> Any:
+        return grad(f, (x, *rest), kwargs, argnums=0, has_aux=False, engine=engine)
+
+    product = linearize(gradient, (x,), False, engine)[1].push(p)
+    return flatten_leaves(x)[1].cotangent_leaves(flatten_leaves(product)[0])
+
+
+def jacobian(
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    *,
+    argnums: Argnums,
+    has_aux: bool,
+    engine: Any,
+    mode: str | None,
+) -> Any:
+    """The Jacobian by rows, mode "rev", by columns, "fwd", or by whichever is fewer, None; or (jacobian, aux)."""
+    function, chosen = choose(f, argnums, args, kwargs)
+    y, derivative, aux = linearize(function, chosen, has_aux, engine, (f, args, kwargs))
+    outputs, output = flatten_leaves(y)
+    inputs, structure = flatten_leaves(chosen)
+    if mode is None:
+        mode = "rev" if sum(map(_size, outputs)) <= sum(map(_size, inputs)) else "fwd"
+    if mode == "rev":
+        rows = [flatten_leaves(derivative.pull(ct))[0] for ct in _basis(outputs, output)]
+        blocks = _blocks(outputs, inputs, rows)
+    else:
+        columns = [flatten_leaves(derivative.push(*tangents))[0] for tangents in _basis(inputs, structure)]
+        transposed = _blocks(inputs, outputs, columns)
+        blocks = [[_transpose(transposed[k][j], np.ndim(x)) for k, x in enumerate(inputs)] for j in range(len(outputs))]
+    parts = structure.leaf_parts()
+    nested = [structure.map_leaves(list(map(_in_dtype, row, parts))) for row in blocks]
+    made = output.map_leaves(nested if isinstance(argnums, Sequence) else [row[0] for row in nested])
+    return (made, aux) if has_aux else made
+
+
+def _in_dtype(block: Any, part: Any) -> Any:
+    """A block of a Jacobian in the dtype of its argument."""
+    kind = getattr(part, "dtype", None) or part.kind
+    if isinstance(block, (np.ndarray, RealArray)) and not block.ndim and not isinstance(kind, np.dtype):
+        block = block.item()  # the derivative of an array without axes by a number
+    if isinstance(block, np.ndarray):
+        return block.astype(kind, copy=False) if block.dtype != object and isinstance(kind, (type, np.dtype)) else block
+    if block.__class__ is not float:
+        return block
+    return np.array(block, kind) if isinstance(kind, np.dtype) else kind(block)
+
+
+def _basis(leaves: Sequence[Any], structure: Any) -> Any:
+    """Every unit vector of nested data with these leaves."""
+    zeros = [zero(x) for x in leaves]
+    for k, x in enumerate(leaves):
+        for place in range(_size(x)):
+            one: Any = zero(x)
+            if isinstance(one, np.ndarray):
+                one.reshape(-1)[place] = 1.0
+            else:
+                one = 1.0
+            yield structure.cotangent_leaves([*zeros[:k], one, *zeros[k + 1 :]])
+
+
+def _size(x: Any) -> int:
+    return math.prod(np.shape(x))
+
+
+def _blocks(of: Sequence[Any], by: Sequence[Any], rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """For every leaf of the one side and of the other, their part of the matrix: shape of the one + of the other."""
+    blocks, start = [], 0
+    for x in of:
+        mine = rows[start : start + _size(x)]
+        start += _size(x)
+        if np.ndim(x):
+            blocks.append([_stack([row[k] for row in mine], np.shape(x), u) for k, u in enumerate(by)])
+        else:
+            blocks.append(list(mine[0]))
+    return blocks
+
+
+def _stack(rows: list[Any], shape: tuple[int, ...], u: Any) -> Any:
+    if not rows:
+        return np.zeros(shape + np.shape(u))
+    return np.reshape(np.stack(rows), shape + np.shape(u))
+
+
+def _transpose(block: Any, first: int) -> Any:
+    """The first axes behind the others."""
+    if not first:
+        return block
+    return np.transpose(block, [*range(first, np.ndim(block)), *range(first)])
