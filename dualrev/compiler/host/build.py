@@ -15,7 +15,6 @@ load compiled functions again, in processes that know nothing of the emitted mod
 from __future__ import annotations
 
 import contextlib
-import functools
 import inspect
 import linecache
 import uuid
@@ -36,7 +35,7 @@ from numba.core.registry import CPUDispatcher
 from dualrev.compiler.frontend.options import inherited, outlined
 from dualrev.compiler.host.cache import Module, folder_for, resolve, warn
 from dualrev.compiler.host.fingerprint import fingerprint
-from dualrev.compiler.host.frozen import World, check, derivatives_of, plain
+from dualrev.compiler.host.frozen import World, check, plain, watch
 from dualrev.compiler.host.machine import MachineCode
 from dualrev.compiler.runtime.stack import stack_is_low  # noqa: F401 - functions that numba loads from its cache may need it
 from dualrev.eager import plain_run
@@ -72,8 +71,7 @@ def derivative(f: Any, transform: str, argnums: Any = 0, kind: Any = None) -> De
         kind = _checked() if plain_run.wanted() else Derivative
     # A weak dictionary would keep f: the derivatives refer to it. What f itself refers to goes with it.
     known = vars(f).setdefault("_dualrev_derivatives", {})
-    if "_reset_overloads" not in vars(f):  # f.recompile() means its derivatives, too
-        vars(f)["_reset_overloads"] = functools.partial(_recompiled, weakref.ref(f))
+    watch(f)
     key = id(f), kind, transform, argnums  # id: functools.wraps copies the dictionary to another function
     return known.get(key) or known.setdefault(key, kind(f, transform, argnums))
 
@@ -82,13 +80,6 @@ def _checked() -> Any:
     from dualrev.compiler.host.checked import Checked  # it is built from what this module defines
 
     return Checked
-
-
-def _recompiled(reference: Any) -> None:
-    f = reference()
-    type(f)._reset_overloads(f)
-    for made in derivatives_of(f):
-        made._reset_overloads()
 
 
 class Derivative(_CPUDispatcher):
