@@ -288,10 +288,18 @@ def a_sort_of_rows(m):
     return np.sort(m)[0, 0]  # refused
 
 
-@refused(0.7, words="random")
+@refused(0.7, words="random.gamma")
 @njit
-def a_random_number(x):
-    return x * np.random.normal()  # refused
+def a_sample_of_an_active_parameter(x):
+    np.random.seed(1)
+    return x * np.random.gamma(x, 2.0)  # refused
+
+
+@refused(0.7, words="random.poisson")
+@njit
+def a_count_with_an_active_parameter(x):
+    np.random.seed(1)
+    return np.random.poisson(lam=x, size=2)[0] * x  # refused
 
 
 @refused(A, words="prange|parallel")

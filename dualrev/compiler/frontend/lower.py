@@ -28,6 +28,7 @@ from dualrev.compiler.frontend.exits import always, exits, exits_of
 from dualrev.compiler.frontend.paths import find
 from dualrev.compiler.frontend.sequences import Sequences
 from dualrev.compiler.frontend.source import Source, Static
+from dualrev.rules.drawing import DRAWING
 from dualrev.rules.names import BINARY
 
 __all__ = ["Lowered", "lower"]
@@ -320,7 +321,8 @@ class _Lowering(Sequences):
         test_block = self.collect(lambda: tests.append(self.atom(s.test)))
         test = tests[0]
         if any(
-            isinstance(t, (Store, Effect, For, While)) or (isinstance(t, Let) and t.op in ("call", "star"))
+            isinstance(t, (Store, Effect, For, While))
+            or (isinstance(t, Let) and (t.op in ("call", "star") or (t.op == "func" and t.info[0] in DRAWING)))
             for t in walk(test_block)
         ):
             # the condition has effects, or is worth differentiating: it becomes the first part of the body

@@ -6,6 +6,7 @@ Whole numbers are kept on the tape bit by bit, as floats.
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
+import random as python_random  # noqa: F401 - where types are inferred, it is called so
 from types import FunctionType
 from typing import Any
 
