@@ -103,9 +103,8 @@ class Front:
                     self.sites[s] = made.origin.source
             self._check_derivatives(made)
             if is_derivative(f):
-                self.check_draws(
-                    self.core(*f._function(argtypes), path, functions), f"derivatives of a {f.derivative_of[1]}"
-                )
+                bottom, kinds = f._function(argtypes)
+                self.check_draws(self.core(bottom, kinds, path, functions), f"the derivative of a {f.derivative_of[1]}")
             elif made.again:
                 self.check_draws(made, "a checkpoint")
         return self._cores[key]

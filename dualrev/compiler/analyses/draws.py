@@ -1,8 +1,8 @@
 """Which functions draw random numbers that another run of them would not draw again.
 
 Reverse and forward mode run a function once, so that its value and its derivative are of the same numbers. Some
-derivatives run it again: a pullback, the rows of a Jacobian, a checkpoint. There, a function has to set the seed itself,
-before it draws: not in a branch, and in its own body.
+derivatives run it again: a pullback, the rows of a Jacobian, a checkpoint. There, a function has to set the seed
+itself, before it draws: not in a branch, and in its own body.
 """
 
 from __future__ import annotations

@@ -116,6 +116,8 @@ class _Expanding(Drawings):
     def statement(self, s: Any) -> None:
         if any(isinstance(x, str) and x not in self.of for x in [*reads(s), *ends(s), *writes(s)]):
             return  # numba has found that this is never reached
+        if self.grows(s):
+            return
         self.check_lists(s)
         if isinstance(s, Let):
             self.operation(s)

@@ -14,6 +14,7 @@ from numba.core.errors import NumbaError, UnsupportedBytecodeError
 
 from dualrev.compiler.frontend.source import describe, is_numba_function
 from dualrev.compiler.host.build import Derivative, derivative
+from dualrev.compiler.host.taken import check_taken
 from dualrev.compiler.pipeline import emit, shown
 from dualrev.derivatives import argument_numbers
 from dualrev.eager.arrays.storage import RealArray
@@ -70,6 +71,7 @@ def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[An
     if not leaves:
         raise ArgumentError(primals)
     args = bound(f, primals, {})
+    check_taken(f, args)
     y, dy = derivative(f, "jvp")(*args, *given, *zeros(args[len(primals) :]))
     outputs, output = flatten_leaves(y)
     if not outputs:
@@ -97,6 +99,7 @@ def linearize(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], numbers: Se
 
 def _compile_pullback(f: Any, args: tuple[Any, ...]) -> None:
     """Compile the pullback for these arguments, once."""
+    check_taken(f, args)
     argtypes = tuple(map(numba.typeof, args))
     pullback = derivative(f, "vjp")
     if argtypes in pullback.pullbacks or not f._can_compile:

@@ -29,7 +29,7 @@ from numba.core import config, sigutils, types
 from numba.core.caching import NullCache
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import _CompileStats
-from numba.core.errors import NumbaPerformanceWarning, TypingError
+from numba.core.errors import NumbaError, NumbaPerformanceWarning, TypingError
 from numba.core.registry import CPUDispatcher
 
 from dualrev.compiler.frontend.options import inherited, outlined
@@ -37,6 +37,7 @@ from dualrev.compiler.host.cache import Module, folder_for, resolve, warn
 from dualrev.compiler.host.fingerprint import fingerprint
 from dualrev.compiler.host.frozen import World, check, plain, watch
 from dualrev.compiler.host.machine import MachineCode
+from dualrev.compiler.host.taken import check_taken
 from dualrev.compiler.runtime.stack import stack_is_low  # noqa: F401 - functions that numba loads from its cache may need it
 from dualrev.eager import plain_run
 from dualrev.errors import DualrevError
@@ -191,6 +192,9 @@ class Derivative(_CPUDispatcher):
             if config.FULL_TRACEBACKS:
                 raise
             raise e.with_traceback(None)  # noqa: B904 - it is the same error, without the compiler's frames
+        except (NumbaError, NotImplementedError):
+            check_taken(self._function(())[0], args)
+            raise
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """The types of a call in njit code: see numba."""
