@@ -5,7 +5,7 @@ import math
 
 import numba
 import numpy as np
-from numba import njit, prange
+from numba import literal_unroll, njit, prange
 
 from compiled.case import case
 
@@ -161,3 +161,17 @@ def by_type_and_kind(x, size, kind):
     if kind == Kind.ROUND:
         return area * x
     return area if kind is not Kind.SQUARE else area * area
+
+
+@case(0.7, A, M)
+@njit
+def names_in_expressions_and_unrolled_loops(x, a, m):
+    """`:=` in values and in conditions of loops; literal_unroll over arrays of several types."""
+    s = 1.0 + (y := x * a[0])
+    while (s := s * 1.5 + x) < 5.0:
+        s += 0.1 * a[1]
+    if (n := len(a)) > 2:
+        s += n * y
+    for v in literal_unroll((a, m, a[::2])):
+        s += np.sum(v * v) * y
+    return s

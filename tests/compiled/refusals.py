@@ -156,14 +156,6 @@ def lists_that_are_joined(x):
     return zs[1] * x
 
 
-@refused(0.7, words="list")
-@njit
-def a_part_of_a_list(x):
-    ys = [x * k for k in range(3)]
-    zs = ys[1:]  # refused
-    return zs[1] * x
-
-
 @njit
 def first_of(ys):
     return ys[0]
@@ -194,8 +186,23 @@ def a_generator_expression(x):
 def a_list(x):
     ys = [x]
     for k in range(3):
-        ys.append(ys[-1] * k)  # refused
+        ys.insert(0, ys[-1] * k)  # refused
     return ys[2]
+
+
+@refused(0.7, words="list name")
+@njit
+def a_list_that_grows_under_two_names(x):
+    ys = [x, x * x]
+    zs = ys  # refused
+    zs.append(x)
+    return ys[-1]
+
+
+@refused([0.7, 0.3], words="list np.array")
+@njit
+def a_list_as_an_argument(ys):  # refused
+    return ys[0] * ys[1]
 
 
 @refused(0.7, words="dict")

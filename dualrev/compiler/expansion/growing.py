@@ -65,7 +65,9 @@ class Growing(Lists):
             self.materialise(s.value)
             self.store(Store(s.array, (self.place(s.array, s.index, "setitem", s.line),), s.value, s.line))
         elif not any(isinstance(x, str) and x in self.lengths for x in reads(s)):
-            return False
+            if not (isinstance(s, Let) and s.op == "getitem" and self.is_part(s)):
+                return False
+            self.copied_part(s, s.args[0])
         elif isinstance(s, Let):
             self.used(s)
         else:
@@ -96,10 +98,8 @@ class Growing(Lists):
         if s.op == "func" and s.info[0] in _WHOLE and s.args[0] == x and len(s.args) == 1:
             self.operation(Let(s.target, s.op, (self.filled(x, s.line),), s.info, s.line))
             return
-        if s.op == "getitem" and isinstance(s.info[0], Slice):  # a new list
-            whole = self.filled(x, s.line)
-            part = self.let("view", (whole,), s.info, s.line, self.of[whole])
-            self.same_elements(Let(s.target, "func", (part,), ("np.copy", ()), s.line), self.of[s.target])
+        if s.op == "getitem" and self.is_part(s):
+            self.copied_part(s, self.filled(x, s.line))
             return
         if s.op == "getitem" and not isinstance(s.info[0], Slice):
             self.operation(Let(s.target, s.op, s.args, (self.place(x, s.info, "getitem", s.line),), s.line))
@@ -110,6 +110,15 @@ class Growing(Lists):
             self.operation(Let(s.target, "plain", names, tree, s.line))
             return
         self.refuse(s.line, "this use of a list that grows", _WHY, _INSTEAD)
+
+    def is_part(self, s: Let) -> bool:
+        """Whether an operation is ys[i:j]; that of a comprehension ends where its list is filled."""
+        return s.args[0] in self.lists and s.args[0] not in self.made and isinstance(s.info[0], Slice)
+
+    def copied_part(self, s: Let, array: str) -> None:
+        """target = ys[i:j], a new list."""
+        part = self.let("view", (array,), s.info, s.line, types.Array(self.of[array].dtype, 1, "A"))
+        self.same_elements(Let(s.target, "func", (part,), ("np.copy", ()), s.line), self.of[s.target])
 
     def filled(self, x: str, line: int) -> str:
         """The part of the array that is used."""
@@ -142,7 +151,9 @@ class Growing(Lists):
     def in_type(self, value: Any, kind: Any, line: int) -> Any:
         """A value in the type of the list's elements: an int may stand among floats."""
         if isinstance(value, (str, Ref)) and self.kind(value) != kind and isinstance(self.kind(value), types.Float):
-            self.refuse(line, f"a value of numba type {self.kind(value)} in a list of {kind}", _WHY, "values of one type")
+            self.refuse(
+                line, f"a value of numba type {self.kind(value)} in a list of {kind}", _WHY, "values of one type"
+            )
         return value
 
     def pop_of(self, s: Let, x: str, n: str) -> None:

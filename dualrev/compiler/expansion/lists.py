@@ -30,7 +30,9 @@ class Lists(Vectorized):
         self.lists = {
             x
             for x, kind in self.of.items()
-            if isinstance(kind, (types.List, types.ListType)) and isinstance(kind.dtype, numbers) and x not in self.lowered.parameters
+            if isinstance(kind, (types.List, types.ListType))
+            and isinstance(kind.dtype, numbers)
+            and x not in self.lowered.parameters
         }
         for x in self.lists:
             self.of[x] = types.Array(self.of[x].dtype, 1, "C")

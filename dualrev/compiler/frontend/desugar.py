@@ -52,7 +52,9 @@ def _lists(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and isinstance(node.value, (ast.List, ast.ListComp)):
             yield from (x.id for x in node.targets if isinstance(x, ast.Name))
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("append", "pop"):
+        elif (
+            isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("append", "pop")
+        ):
             yield from (x.id for x in [node.func.value] if isinstance(x, ast.Name))
 
 

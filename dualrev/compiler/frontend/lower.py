@@ -323,7 +323,9 @@ class _Lowering(Sequences):
         if any(
             isinstance(t, (Store, Effect, For, While))
             or (isinstance(t, Let) and not is_generated(t.target))
-            or (isinstance(t, Let) and (t.op in ("call", "star", "method") or (t.op == "func" and t.info[0] in DRAWING)))
+            or (
+                isinstance(t, Let) and (t.op in ("call", "star", "method") or (t.op == "func" and t.info[0] in DRAWING))
+            )
             for t in walk(test_block)
         ):
             # the condition has effects, or is worth differentiating: it becomes the first part of the body
