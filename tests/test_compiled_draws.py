@@ -19,13 +19,13 @@ A = np.array([0.3, 0.5, -0.2, 0.9])
 
 @njit
 def walk(x, a, n):
-    """Every generator and every way to draw that is no function of what is differentiated; branches by what is drawn."""
+    """Draws that are no function of what is differentiated, of both generators; branches by what is drawn."""
     np.random.seed(7)
     random.seed(3)
     s = x
     while np.random.random() < 0.9 and s < 50.0:
         s += 0.1 * x
-    for i in range(n):
+    for _ in range(n):
         z = np.random.normal(0.0, 0.5)
         if np.random.rand() < 0.5:
             s = s * math.sin(s + z)

@@ -1,7 +1,7 @@
 """Which functions draw random numbers, and what the compiler knows them as: the table, without code.
 
-Of every function the parameters with their defaults, as numba has them; what is drawn by a function of library/drawing.py
-of these and, where a `size` is given, of that. The names in that module are those here: np_normal, np_normal_of.
+Of every function the parameters with their defaults, as numba has them. It is drawn by a function of
+library/drawing.py of these and, where a `size` is given, of that: np_normal, np_normal_of.
 """
 
 from __future__ import annotations

@@ -42,8 +42,8 @@ from dualrev.compiler.core.terms import (
 from dualrev.compiler.core.walks import leaves, mapped
 from dualrev.compiler.frontend.options import declared, inherited, is_checked
 from dualrev.compiler.frontend.source import Source, Static, describe, is_numba_function, unlifted
-from dualrev.compiler.library.drawing import is_draw
 from dualrev.compiler.host.frozen import reachable
+from dualrev.compiler.library.drawing import is_draw
 from dualrev.eager.ruled import Ruled
 from dualrev.errors import CustomRuleError, UnsupportedError
 

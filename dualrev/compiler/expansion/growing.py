@@ -120,6 +120,10 @@ class Growing(Lists):
         part = self.let("view", (array,), s.info, s.line, types.Array(self.of[array].dtype, 1, "A"))
         self.same_elements(Let(s.target, "func", (part,), ("np.copy", ()), s.line), self.of[s.target])
 
+    def same_elements(self, s: Let, kind: Any) -> None:
+        """A copy of an array: layouts.py knows how."""
+        raise NotImplementedError
+
     def filled(self, x: str, line: int) -> str:
         """The part of the array that is used."""
         view = self.temp(types.Array(self.of[x].dtype, 1, "A"))
@@ -174,8 +178,8 @@ class _Lengths(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         first = node.args[0] if node.args else None
-        if isinstance(node.func, ast.Name) and node.func.id == "len" and isinstance(first, ast.Name):
-            if first.id in self.lengths:
-                return ast.Name(self.lengths[first.id], ast.Load())
+        measured = isinstance(node.func, ast.Name) and node.func.id == "len" and isinstance(first, ast.Name)
+        if measured and first.id in self.lengths:  # type: ignore[union-attr]
+            return ast.Name(self.lengths[first.id], ast.Load())  # type: ignore[union-attr]
         self.generic_visit(node)
         return node
