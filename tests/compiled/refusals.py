@@ -141,13 +141,6 @@ def a_return_from_a_loop_of_an_inner_function(x):
 # Data
 
 
-@refused(0.7, words="comprehension")
-@njit
-def a_comprehension_of_two_loops(x):
-    ys = [x * k * i for k in range(3) for i in range(2)]  # refused
-    return ys[1] * x
-
-
 @refused(0.7, words="list")
 @njit
 def lists_that_are_joined(x):
@@ -166,13 +159,6 @@ def first_of(ys):
 def a_list_that_is_passed_on(x):
     ys = [x * k for k in range(1, 3)]
     return first_of(ys) * x  # refused
-
-
-@refused(0.7, words="list")
-@njit
-def a_list_in_a_condition(x):
-    ys = [x * k for k in range(1, 3)]
-    return x if x > 0.1 and ys[1] > 0.0 else 2.0 * x  # refused
 
 
 @refused(0.7, words="generator|comprehension")
@@ -197,12 +183,6 @@ def a_list_that_grows_under_two_names(x):
     zs = ys  # refused
     zs.append(x)
     return ys[-1]
-
-
-@refused([0.7, 0.3], words="list np.array")
-@njit
-def a_list_as_an_argument(ys):  # refused
-    return ys[0] * ys[1]
 
 
 @refused(0.7, words="dict")

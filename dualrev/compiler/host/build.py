@@ -187,14 +187,19 @@ class Derivative(_CPUDispatcher):
 
     def _compile_for_args(self, *args: Any, **kwargs: Any) -> Any:
         try:
+            check_taken(self._function(())[0], args)
             return super()._compile_for_args(*args, **kwargs)
         except DualrevError as e:
             if config.FULL_TRACEBACKS:
                 raise
             raise e.with_traceback(None)  # noqa: B904 - it is the same error, without the compiler's frames
-        except (NumbaError, NotImplementedError):
-            check_taken(self._function(())[0], args)
-            raise
+
+    def typeof_pyval(self, val: Any) -> Any:
+        """The type of an argument; what numba refuses is no type, as what it does not know: see taken.py."""
+        try:
+            return super().typeof_pyval(val)
+        except NumbaError:
+            return types.pyobject
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """The types of a call in njit code: see numba."""

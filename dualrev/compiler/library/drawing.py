@@ -1,8 +1,8 @@
 """Random numbers: what is drawn, and samples as smooth functions of their parameters and of what is drawn.
 
 What is drawn has no derivative; it is computed once, in the forward sweep. `is_draw` tells these functions; the
-compiler knows their types only. A sample that is a smooth function of its parameters (normal: loc + scale * z) is made of
-them, with the bits that numba's own functions give; of the others, parameters cannot be differentiated.
+compiler knows their types only. A sample that is a smooth function of its parameters (normal: loc + scale * z) is made
+of them, with the bits that numba's own functions give; of the others, parameters cannot be differentiated.
 """
 
 # mypy: disable-error-code="no-untyped-def"
