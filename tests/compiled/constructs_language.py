@@ -165,13 +165,12 @@ def by_type_and_kind(x, size, kind):
 
 @case(0.7, A, M)
 @njit
-def names_in_expressions_and_unrolled_loops(x, a, m):
-    """`:=` in values and in conditions of loops; literal_unroll over arrays of several types."""
-    s = 1.0 + (y := x * a[0])
-    while (s := s * 1.5 + x) < 5.0:
-        s += 0.1 * a[1]
-    if (n := len(a)) > 2:
-        s += n * y
+def an_unrolled_loop(x, a, m):
+    """literal_unroll over arrays of several types, with a branch."""
+    y = x * a[0]
+    s = 1.0 + y
     for v in literal_unroll((a, m, a[::2])):
         s += np.sum(v * v) * y
+        if s > 10.0:
+            s *= x
     return s

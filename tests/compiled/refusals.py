@@ -176,6 +176,16 @@ def a_list(x):
     return ys[2]
 
 
+@refused(0.7, words="list loop")
+@njit
+def a_list_that_grows_while_it_is_gone_over(x):
+    ys = [x, x * x]
+    for y in ys:
+        if len(ys) < 5:
+            ys.append(y * x)  # refused
+    return ys[-1]
+
+
 @refused(0.7, words="list name")
 @njit
 def a_list_that_grows_under_two_names(x):

@@ -289,12 +289,6 @@ class _Desugaring(ast.NodeTransformer):
         self.located(made, node)
         return made
 
-    def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.expr:
-        """An assignment inside of an expression, before it."""
-        made = Inlined.of([self.assigned(node.target.id, self.visit(node.value), node)], self.read(node.target.id))
-        self.located(made, node)
-        return made
-
     # Statements
 
     def visit_For(self, node: ast.For) -> Any:
