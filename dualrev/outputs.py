@@ -34,9 +34,9 @@ def writing(f: Callable[..., Any], outputs: Outputs | None, has_aux: bool = Fals
     if has_aux:
         raise TypeError("has_aux speaks of what f returns, and outputs leaves that out: take one of the two")
     if isinstance(f, Dispatcher):
-        from dualrev.compiler.host.written import written  # the compiler takes time to import
+        from dualrev.derivatives import compiled  # it imports this
 
-        return written(f, outputs)
+        return compiled().written(f, outputs)
     return Writing(f, outputs)
 
 

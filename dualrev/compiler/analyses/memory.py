@@ -99,10 +99,14 @@ class Classes:
             self._parent[self.find(x)] = self.find(first)
 
 
+def _no_place(s: Call) -> NoReturn:
+    raise AssertionError(f"{s}: who made this knows no lines of the user's to refuse")
+
+
 class Memory:
     """The effects of the functions of a program."""
 
-    def __init__(self, program: Program, refuse_draw: Callable[[Call], NoReturn]) -> None:
+    def __init__(self, program: Program, refuse_draw: Callable[[Call], NoReturn] = _no_place) -> None:
         """`refuse_draw` raises for a call that draws by parameters that are differentiated: see activity.py."""
         self.program, self.refuse_draw = program, refuse_draw
         self._effects = FixedPoint[Effects]()

@@ -15,6 +15,7 @@ from numba.core.errors import NumbaError, UnsupportedBytecodeError
 from dualrev.compiler.frontend.source import describe, is_numba_function
 from dualrev.compiler.host.build import Derivative, derivative
 from dualrev.compiler.host.taken import check_taken
+from dualrev.compiler.host.written import written
 from dualrev.compiler.pipeline import emit, shown
 from dualrev.derivatives import argument_numbers
 from dualrev.eager.arrays.storage import RealArray
@@ -35,6 +36,7 @@ __all__ = [
     "linearize",
     "real_leaves",
     "vjp",
+    "written",
     "zeros",
 ]
 
