@@ -74,11 +74,8 @@ def lists_that_grow(a, x):
         for child in (2 * k + 1, 2 * k + 2):
             if child < len(a):
                 stack.append(child)
-    parts = [y * s for y in kept]
     for i in range(3):
         parts = []
-        if i > 0:
-            parts = [x]
         parts.append(x * i)
     return s * powers[-1] + powers[2] * sum(kept) + typed[1] * len(typed) * parts[0] + sum(kept[1:3]) * len(parts)
 
