@@ -77,6 +77,9 @@ def lists_that_grow(a, x):
     for i in range(3):
         parts = []
         parts.append(x * i)
+        if i > 1:
+            parts.clear()
+            parts.append(a[i])
     return s * powers[-1] + powers[2] * sum(kept) + typed[1] * len(typed) * parts[0] + sum(kept[1:3]) * len(parts)
 
 
