@@ -22,6 +22,7 @@ from numba.core.dispatcher import Dispatcher
 from dualrev.eager import transforms
 from dualrev.eager.arguments import Argnums
 from dualrev.errors import TangentError
+from dualrev.outputs import Outputs, check_outputs, writing
 from dualrev.transformed import Transformed
 
 __all__ = [
@@ -39,7 +40,13 @@ __all__ = [
 ]
 
 
-def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False, engine: Any = None) -> Any:
+def vjp(
+    f: Callable[..., Any],
+    *primals: Any,
+    has_aux: bool = False,
+    engine: Any = None,
+    outputs: Outputs | None = None,
+) -> Any:
     """The value of f at the primals, and the pullback: the map from cotangents of the value to those of the primals.
 
     Returns (y, pullback), or (y, pullback, aux) if has_aux says that f returns (y, aux). pullback(ct) takes a cotangent
@@ -47,13 +54,24 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False, engine: Any
     If f is a numba function, the pullback is compiled, and each call of it runs f again. Inside of njit code,
     y, pullback = vjp(f, x) is known, too.
 
-    Raises ArgumentError if the primals hold no real scalar, OutputError if y holds none, and CotangentError (from the
-    pullback) for a cotangent of another structure. Source: Smeding and Vákár 2023, section 3 (Wrap).
+    Where f writes its results into arguments, `outputs` is the number of one of them, or a tuple of numbers: y is then
+    what that argument holds at the end, or a tuple of them, and what f returns is left out.
+
+    Raises ArgumentError if the primals hold no real scalar, OutputError if y holds none, OutputNumberError for outputs
+    that f cannot write to, and CotangentError (from the pullback) for a cotangent of another structure. Source:
+    Smeding and Vákár 2023, section 3 (Wrap).
 
     >>> y, pullback = vjp(lambda x, y: x * (x + y), 3.0, 2.0)
     >>> y, pullback(1.0)
     (15.0, (8.0, 3.0))
+    >>> def scale(x, by, out):
+    ...     out[:] = x * by
+    >>> y, pullback = vjp(scale, np.array([1.0, 2.0]), 3.0, np.zeros(2), outputs=2)
+    >>> y, pullback(np.ones(2))
+    (array([3., 6.]), (array([3., 3.]), 3.0, array([0., 0.])))
     """
+    if outputs is not None:
+        f = _writing(f, check_outputs(outputs, primals), has_aux)
     if is_compiled(f, has_aux, engine):
         return compiled().vjp(f, primals)
     y, derivative, aux = transforms.linearize(f, primals, has_aux, engine)
@@ -66,11 +84,13 @@ def jvp(
     tangents: Sequence[Any],
     has_aux: bool = False,
     engine: Any = None,
+    outputs: Outputs | None = None,
 ) -> Any:
     """The value of f at the primals, and its derivative in the direction of the tangents: forward mode.
 
     Primals and tangents are tuples (or lists) of the same structure; None is the tangent of what is discrete. Returns
-    (y, dy), or (y, dy, aux) if has_aux says that f returns (y, aux). TangentError if the structures differ.
+    (y, dy), or (y, dy, aux) if has_aux says that f returns (y, aux). TangentError if the structures differ. `outputs`
+    names the arguments that f writes its results to, as in `vjp`.
 
     The default engine runs f once, and pushes the tangents along the tape: memory grows with the operations of f. If f
     is a numba function, its compiled derivative computes both, and records nothing; it can be written inside of njit
@@ -83,6 +103,8 @@ def jvp(
         raise TypeError(f"jvp takes a tuple of primals, got {type(primals).__name__}: write jvp(f, (x,), (t,))")
     if not isinstance(tangents, (tuple, list)):
         raise TangentError(tangents, "a tuple or a list around them: write jvp(f, (x,), (t,))")
+    if outputs is not None:
+        f = _writing(f, check_outputs(outputs, primals), has_aux)
     if is_compiled(f, has_aux, engine):
         return compiled().jvp(f, tuple(primals), tuple(tangents))
     y, derivative, aux = transforms.linearize(f, tuple(primals), has_aux, engine)
@@ -140,24 +162,33 @@ def value_and_grad(
 
 
 def jacrev(
-    f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, engine: Any = None
+    f: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    engine: Any = None,
+    outputs: Outputs | None = None,
 ) -> Callable[..., Any]:
     """The Jacobian of f, row by row in reverse mode: best where f has fewer results than arguments.
 
     It has the structure of f's value, with the structure of the argument in place of each leaf: a leaf of shape s by a
     leaf of shape t is an array of shape s + t, or a float where both are scalars. That of a numba function is a numba
-    dispatcher.
+    dispatcher. `outputs` names the arguments that f writes its results to, as in `vjp`.
 
     >>> jacrev(lambda x: [x[0] * x[1], x[0]])([2.0, 3.0])
     [[3.0, 2.0], [1.0, 0.0]]
     """
+    f = _writing(f, outputs, has_aux)
     if is_compiled(f, has_aux, engine):
         return compiled().directional(f, "jacrev", argnums)
     return Transformed(transforms.jacobian, f, argnums=argnums, has_aux=has_aux, engine=engine, mode="rev")
 
 
 def jacfwd(
-    f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, engine: Any = None
+    f: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    engine: Any = None,
+    outputs: Outputs | None = None,
 ) -> Callable[..., Any]:
     """The Jacobian of f, column by column in forward mode: best where f has fewer arguments than results.
 
@@ -167,13 +198,18 @@ def jacfwd(
     >>> jacfwd(lambda x: np.array([x, x * x]))(3.0)
     array([1., 6.])
     """
+    f = _writing(f, outputs, has_aux)
     if is_compiled(f, has_aux, engine):
         return compiled().directional(f, "jacfwd", argnums)
     return Transformed(transforms.jacobian, f, argnums=argnums, has_aux=has_aux, engine=engine, mode="fwd")
 
 
 def jacobian(
-    f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, engine: Any = None
+    f: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    engine: Any = None,
+    outputs: Outputs | None = None,
 ) -> Callable[..., Any]:
     """The Jacobian of f, by rows or by columns, whichever is fewer: see `jacrev`.
 
@@ -185,6 +221,7 @@ def jacobian(
     array([[4., 0.],
            [3., 2.]])
     """
+    f = _writing(f, outputs, has_aux)
     if is_compiled(f, has_aux, engine):
         return compiled().directional(f, "jacobian", argnums)
     return Transformed(transforms.jacobian, f, argnums=argnums, has_aux=has_aux, engine=engine, mode=None)
@@ -225,6 +262,14 @@ def hvp(f: Callable[..., Any], engine: Any = None) -> Callable[..., Any]:
 
 
 # Which engine
+
+
+def _writing(f: Callable[..., Any], outputs: Outputs | None, has_aux: bool) -> Callable[..., Any]:
+    """See `writing`; of a numba function it is a numba function."""
+    if outputs is not None and not has_aux and isinstance(f, Dispatcher):
+        made: Callable[..., Any] = compiled().written(f, outputs)
+        return made
+    return writing(f, outputs, has_aux)
 
 
 def is_compiled(f: Any, has_aux: bool, engine: Any) -> bool:

@@ -31,6 +31,7 @@ __all__ = [
     "LiftError",
     "LoopError",
     "OutputError",
+    "OutputNumberError",
     "PrimitiveError",
     "ScalarError",
     "TangentError",
@@ -87,7 +88,8 @@ class OutputError(DualrevError, TypeError):
         super().__init__(
             f"the function returned {_short(y)} (type {type(y).__name__}), which holds no real scalar, so it has"
             " no derivative. Return a float, or nested data with floats in it; a function that returns None"
-            " may lack its `return`."
+            " may lack its `return`, or writes its results into an argument: dualrev.vjp(f, *args, outputs=(k,)) takes"
+            " these for the value, with k the number of that argument."
         )
 
     @classmethod
@@ -102,6 +104,12 @@ class OutputError(DualrevError, TypeError):
         return error
 
 
+_WRITTEN = (
+    ". If it writes its results into argument k, dualrev.vjp and dualrev.jacobian with outputs=(k,) take these for the"
+    " value; a function that calls it, and returns a number made of them, has a gradient."
+)
+
+
 class ScalarError(DualrevError, TypeError):
     """grad was asked for a function whose value is not one real number."""
 
@@ -109,7 +117,8 @@ class ScalarError(DualrevError, TypeError):
         what = f"an array of shape {y.shape}" if hasattr(y, "shape") else f"{_short(y)} (type {type(y).__name__})"
         super().__init__(
             f"a gradient is that of one real number, but the function returned {what}. Return one number, such as the"
-            " sum; or use dualrev.jacobian, or dualrev.vjp with a cotangent of the value's structure."
+            " sum; or use dualrev.jacobian, or dualrev.vjp with a cotangent of the value's structure"
+            + ("." if y is not None else _WRITTEN)
         )
 
     @classmethod
@@ -119,7 +128,7 @@ class ScalarError(DualrevError, TypeError):
             cls,
             f"{place}: a gradient is that of one real number, but the function returns a value of numba type {kind}."
             " Return one number, such as the sum; or use dualrev.jacobian, or dualrev.vjp with a cotangent of the"
-            " value's structure.",
+            " value's structure" + ("." if kind != "none" else _WRITTEN),
         )
         assert isinstance(error, ScalarError)
         return error
@@ -143,6 +152,27 @@ class ArgumentNumberError(DualrevError, ValueError):
             f"argnums={argnums!r} does not name different ones of the {count} positional arguments of this call."
             " It is an int or a tuple of ints, counted from 0; what is passed by keyword is not differentiated."
         )
+
+
+class OutputNumberError(DualrevError, ValueError):
+    """`outputs` does not name arguments that a function can write to."""
+
+    def __init__(self, outputs: Any, count: int) -> None:
+        super().__init__(
+            f"outputs={outputs!r} does not name different ones of the {count} positional arguments. It is an int or a"
+            " tuple of ints, counted from 0: the arguments into which the function writes its results."
+        )
+
+    @classmethod
+    def of_value(cls, k: int, x: Any) -> OutputNumberError:
+        """The same for an argument that cannot be written to."""
+        error = _again(
+            cls,
+            f"outputs names argument {k}, which is {_short(x)} (type {type(x).__name__}), and no function can write to"
+            " that. Name an array.",
+        )
+        assert isinstance(error, OutputNumberError)
+        return error
 
 
 class CustomRuleError(DualrevError, TypeError):

@@ -174,6 +174,29 @@ def test_a_pullback_needs_a_real_result(f, x):
         dr.vjp(f, x)
 
 
+@njit
+def first_times(a, x):
+    return a[0] * x
+
+
+@compiled
+@pytest.mark.filterwarnings("ignore::numba.core.errors.NumbaPendingDeprecationWarning")
+@pytest.mark.parametrize(
+    ("a", "words"),
+    [
+        ([1.0, 2.0], "the list a as an argument.*Write np.array"),
+        ({"a": 1.0}, "argument 0 of .*first_times, a value of type dict.*Write a named tuple"),
+        (np.ones(2, ">f8"), r"no arrays of dtype '>f8'.*Write np.asarray\(x, float\)"),
+        (np.ma.ones(2), r"does not know numpy.*MaskedArray.*Write np.asarray\(x\)"),
+    ],
+    ids=["list", "dict", "bytes", "masked"],
+)
+def test_an_argument_that_numba_or_the_compiler_does_not_take(a, words):
+    for derivative in (dr.grad(first_times), dr.grad(first_times, 1), lambda *args: dr.vjp(first_times, *args)):
+        with pytest.raises(UnsupportedError, match=words):
+            derivative(a, 2.0)
+
+
 @compiled
 def test_print_has_no_derivative_or_is_refused(capfd):
     @njit

@@ -15,6 +15,7 @@ from numba.core import types
 
 from dualrev.compiler import derived
 from dualrev.compiler.analyses.activity import carries
+from dualrev.compiler.analyses.draws import draws_anew
 from dualrev.compiler.analyses.memory import Memory, is_real, type_of
 from dualrev.compiler.core import walks
 from dualrev.compiler.core.lowered import Ref
@@ -62,7 +63,7 @@ class Front:
         self.names = Names()
         self.refs: dict[str, Ref] = {}
         self.program = Program(self.called)
-        self.memory = Memory(self.program)
+        self.memory = Memory(self.program, lambda s: self.rules.refuse_draw(s))
         self.rules = Tangents(self)
         self.forward = Forward(self.program, self.memory, self.rules)
         self.reverse = Reverse(self.program, self.memory, self.forward, RuleSweeps(self.rules))
@@ -100,7 +101,21 @@ class Front:
                 if isinstance(s, Call) and isinstance(s.function, Global) and has_rule(s.function.value):
                     self.sites[s] = made.origin.source
             self._check_derivatives(made)
+            if is_derivative(f):
+                bottom, kinds = f._function(argtypes)
+                self.check_draws(self.core(bottom, kinds, path, functions), f"the derivative of a {f.derivative_of[1]}")
+            elif made.again:
+                self.check_draws(made, "a checkpoint")
         return self._cores[key]
+
+    def check_draws(self, f: Function, what: str) -> None:
+        """UnsupportedError for what runs a function again, if it draws random numbers: they would be others."""
+        if draws_anew(f, self.program):
+            source = f.origin.source
+            why = "it draws random numbers, and is run more than once: the numbers would be others each time"
+            source.refuse(
+                source.tree, what, why, "np.random.seed(k) as its first line, or an array that is drawn outside"
+            )
 
     def _read(
         self, f: Any, argtypes: tuple[Any, ...], path: tuple[Any, ...], functions: dict[str, Static], apart: bool

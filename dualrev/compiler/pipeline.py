@@ -117,6 +117,8 @@ class Module:
     def root(self, transform: str, argnums: Any, argtypes: tuple[Any, ...]) -> Emitted:
         """The derivative of f that is called for a transform."""
         count = len(self.front.parameters(self.f))
+        if transform in ("vjp", "hessian", *jacobians.TRANSFORMS):
+            self.front.check_draws(self.front.entered(self.f, argtypes[:count]), f"its {transform}")
         if transform in directions.TRANSFORMS:
             return directions.root(self, transform, argnums, argtypes, count)
         if transform in jacobians.TRANSFORMS:

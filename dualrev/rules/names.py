@@ -13,6 +13,7 @@ import numpy as np
 
 from dualrev.eager.custom import stop_gradient
 from dualrev.rules.catalogue import DISCRETE, MORE_PARAMETERS, SELECTED, VARIANTS
+from dualrev.rules.drawing import drawing_name
 from dualrev.rules.primitives import PRIMITIVES
 
 __all__ = ["BINARY", "CASTS", "COMPARE", "PARAMETERS", "STOPPED", "canonical", "line_of", "pure_functions"]
@@ -126,7 +127,7 @@ def _functions() -> dict[int, str]:
 def canonical(f: Any) -> str | None:
     """The name of a function in emitted code, where `math` and `np` are imported; None if it is not known."""
     try:
-        return _functions().get(id(f))
+        return _functions().get(id(f)) or drawing_name(f)
     except TypeError:
         return None
 

@@ -5,7 +5,7 @@ import math
 
 import numba
 import numpy as np
-from numba import njit, prange
+from numba import literal_unroll, njit, prange
 
 from compiled.case import case
 
@@ -161,3 +161,16 @@ def by_type_and_kind(x, size, kind):
     if kind == Kind.ROUND:
         return area * x
     return area if kind is not Kind.SQUARE else area * area
+
+
+@case(0.7, A, M)
+@njit
+def an_unrolled_loop(x, a, m):
+    """literal_unroll over arrays of several types, with a branch."""
+    y = x * a[0]
+    s = 1.0 + y
+    for v in literal_unroll((a, m, a[::2])):
+        s += np.sum(v * v) * y
+        if s > 10.0:
+            s *= x
+    return s

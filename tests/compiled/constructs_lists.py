@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 from numba import njit
+from numba.typed import List
 
 from compiled.case import case, raises
 
@@ -47,3 +48,64 @@ def an_index_behind_a_list(a, k):
     ys = [a[0], a[1], a[2]]
     a[0] = 5.0
     return ys[k]
+
+
+@case(A, 0.7)
+@njit
+def lists_that_grow(a, x):
+    """By append in loops and branches, from nothing and from a comprehension; pop, clear; indices from the end."""
+    kept = []
+    for i in range(len(a)):
+        if a[i] > -1.0:
+            kept.append(a[i] * x)
+    powers = [x]
+    while powers[-1] > 0.05 and len(powers) < 9:
+        powers.append(powers[-1] * x + 0.01 * kept[1])
+    powers[-2] *= a[3]
+    typed = List()
+    for y in kept:
+        typed.append(y * powers[0])
+    typed[1] = x * x
+    s = 0.0
+    stack = [0]
+    while len(stack) > 0:
+        k = stack.pop()
+        s += a[k] * a[k] * len(stack)
+        for child in (2 * k + 1, 2 * k + 2):
+            if child < len(a):
+                stack.append(child)
+    for i in range(3):
+        parts = []
+        parts.append(x * i)
+        if i > 1:
+            parts.clear()
+            parts.append(a[i])
+    return s * powers[-1] + powers[2] * sum(kept) + typed[1] * len(typed) * parts[0] + sum(kept[1:3]) * len(parts)
+
+
+@case(A, 3)
+@njit
+def comprehensions_of_several_loops(a, n):
+    """The inner loop may depend on the outer one; with conditions; names of their own."""
+    i = 7
+    ys = [a[i] * a[j] for i in range(n) for j in range(i, len(a)) if i != j if a[j] > -1.0]
+    return ys[2] * sum(ys) * i + np.sum(np.array([x * y for x in a for y in ys[:2]]))
+
+
+@raises(IndexError, A, 3)
+@njit
+def an_index_behind_what_a_list_has_room_for(a, k):
+    ys = [a[0]]
+    ys.append(a[1])
+    a[0] = 5.0
+    return ys[k]
+
+
+@raises(IndexError, A, 2)
+@njit
+def a_pop_of_an_empty_list(a, k):
+    ys = [a[0]]
+    a[0] = 5.0
+    for _ in range(k):
+        ys.pop()
+    return a[1]

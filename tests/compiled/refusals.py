@@ -141,26 +141,11 @@ def a_return_from_a_loop_of_an_inner_function(x):
 # Data
 
 
-@refused(0.7, words="comprehension")
-@njit
-def a_comprehension_of_two_loops(x):
-    ys = [x * k * i for k in range(3) for i in range(2)]  # refused
-    return ys[1] * x
-
-
 @refused(0.7, words="list")
 @njit
 def lists_that_are_joined(x):
     ys = [x * k for k in range(3)]
     zs = ys + ys  # refused
-    return zs[1] * x
-
-
-@refused(0.7, words="list")
-@njit
-def a_part_of_a_list(x):
-    ys = [x * k for k in range(3)]
-    zs = ys[1:]  # refused
     return zs[1] * x
 
 
@@ -176,13 +161,6 @@ def a_list_that_is_passed_on(x):
     return first_of(ys) * x  # refused
 
 
-@refused(0.7, words="list")
-@njit
-def a_list_in_a_condition(x):
-    ys = [x * k for k in range(1, 3)]
-    return x if x > 0.1 and ys[1] > 0.0 else 2.0 * x  # refused
-
-
 @refused(0.7, words="generator|comprehension")
 @njit
 def a_generator_expression(x):
@@ -194,8 +172,27 @@ def a_generator_expression(x):
 def a_list(x):
     ys = [x]
     for k in range(3):
-        ys.append(ys[-1] * k)  # refused
+        ys.insert(0, ys[-1] * k)  # refused
     return ys[2]
+
+
+@refused(0.7, words="list loop")
+@njit
+def a_list_that_grows_while_it_is_gone_over(x):
+    ys = [x, x * x]
+    for y in ys:
+        if len(ys) < 5:
+            ys.append(y * x)  # refused
+    return ys[-1]
+
+
+@refused(0.7, words="list name")
+@njit
+def a_list_that_grows_under_two_names(x):
+    ys = [x, x * x]
+    zs = ys  # refused
+    zs.append(x)
+    return ys[-1]
 
 
 @refused(0.7, words="dict")
@@ -288,10 +285,18 @@ def a_sort_of_rows(m):
     return np.sort(m)[0, 0]  # refused
 
 
-@refused(0.7, words="random")
+@refused(0.7, words="random.gamma")
 @njit
-def a_random_number(x):
-    return x * np.random.normal()  # refused
+def a_sample_of_an_active_parameter(x):
+    np.random.seed(1)
+    return x * np.random.gamma(x, 2.0)  # refused
+
+
+@refused(0.7, words="random.poisson")
+@njit
+def a_count_with_an_active_parameter(x):
+    np.random.seed(1)
+    return np.random.poisson(lam=x, size=2)[0] * x  # refused
 
 
 @refused(A, words="prange|parallel")

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from numba.core.dispatcher import Dispatcher
+from numba.typed import List
 
 import dualrev as dr
 from dualrev.compiler.frontend.jitted import is_ufunc, registered
@@ -42,6 +43,8 @@ def twin(x: Any, memo: dict[int, Any] | None = None) -> Any:
         return dr.math
     if x is np:
         return _NUMPY
+    if x is List:
+        return list
     if isinstance(x, types.BuiltinFunctionType) and x.__module__ == "math":
         return getattr(dr.math, x.__name__)
     if callable(x) and getattr(np, getattr(x, "__name__", ""), None) is x:

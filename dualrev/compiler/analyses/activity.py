@@ -34,6 +34,9 @@ class Activity:
         self._useful = {self._key(x) for x in useful}
         order = list(statements(f.body))
         self._repeat(self._varied, self._varies, order)
+        for s in order:
+            if isinstance(s, Call) and memory.is_draw(s) and any(self._in(self._varied, x) for x in given(s)):
+                memory.refuse_draw(s)
         self._repeat(self._useful, self._matters, order[::-1])
         self._active = (self._varied & self._useful) - {self._key(x) for x in without}
 

@@ -6,9 +6,9 @@ Arrays of one function that may share memory form a class. What a function does 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numba
 from numba.core import types
@@ -17,6 +17,7 @@ from dualrev.compiler.analyses.fixed_point import FixedPoint
 from dualrev.compiler.core.program import Program
 from dualrev.compiler.core.terms import Call, Copy, Function, Global, Node, Statement, Store, Tree, Var, View
 from dualrev.compiler.core.walks import leaves, statements
+from dualrev.compiler.library.drawing import is_draw
 
 __all__ = ["Classes", "Effects", "Memory", "is_array", "is_real", "is_real_array", "kind_of", "type_of"]
 
@@ -98,11 +99,16 @@ class Classes:
             self._parent[self.find(x)] = self.find(first)
 
 
+def _no_place(s: Call) -> NoReturn:
+    raise AssertionError(f"{s}: who made this knows no lines of the user's to refuse")
+
+
 class Memory:
     """The effects of the functions of a program."""
 
-    def __init__(self, program: Program) -> None:
-        self.program = program
+    def __init__(self, program: Program, refuse_draw: Callable[[Call], NoReturn] = _no_place) -> None:
+        """`refuse_draw` raises for a call that draws by parameters that are differentiated: see activity.py."""
+        self.program, self.refuse_draw = program, refuse_draw
         self._effects = FixedPoint[Effects]()
 
     def effects(self, s: Call) -> Effects:
@@ -112,6 +118,10 @@ class Memory:
             return nothing
         f = self.program.function(s)
         return self._effects.value(self.program.key(s), lambda: nothing, lambda: self._of_function(f))
+
+    def is_draw(self, s: Call) -> bool:
+        """Whether a call draws random numbers."""
+        return isinstance(s.function, Global) and is_draw(s.function.value)
 
     def changed(self, s: Statement) -> list[Var]:
         """The arrays whose elements a statement itself changes."""

@@ -166,6 +166,8 @@ def expression(s: Let, sub: Sub) -> ast.expr:
         return ast.Tuple(items, ast.Load()) if s.info is None else call(s.info.name, *items)
     if s.op in ("call", "ufunc"):
         return call(s.info.name, *(sub(x) for x in args))
+    if s.op == "list" and s.info == "typed":
+        return call("runtime.List")
     if s.op == "list":
         return ast.List([sub(x) for x in args] if s.info else [], ast.Load())
     if s.op == "literal":

@@ -17,7 +17,7 @@ For this, and for derivatives of higher order, the compiler has to know what bwd
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from numba.core import types
 from numba.core.errors import NumbaError
@@ -43,6 +43,7 @@ from dualrev.compiler.core.walks import leaves, mapped
 from dualrev.compiler.frontend.options import declared, inherited, is_checked
 from dualrev.compiler.frontend.paths import called
 from dualrev.compiler.frontend.source import Source, Static, describe, is_numba_function, unlifted
+from dualrev.compiler.library.drawing import is_draw
 from dualrev.eager.ruled import Ruled
 from dualrev.errors import CustomRuleError, UnsupportedError
 
@@ -56,8 +57,8 @@ _NAMES = {"vjp": ("fwd", "bwd"), "jvp": ("rule",)}
 
 
 def has_rule(f: Any) -> bool:
-    """Whether a numba function has a rule that takes the place of its derivative."""
-    return isinstance(f, Ruled) and f.kind in _NEEDS
+    """Whether a numba function has a rule that takes the place of its derivative, or draws and has none."""
+    return is_draw(f) or (isinstance(f, Ruled) and f.kind in _NEEDS)
 
 
 def is_checkpoint(f: Any) -> bool:
@@ -128,6 +129,14 @@ class Rules:
         source = self.front.sites.get(s) or self.source(s)
         source.refuse(s.line or source.tree.lineno, what, why, instead)
 
+    def refuse_draw(self, s: Call) -> NoReturn:
+        """UnsupportedError for a sample whose parameters are differentiated, and that is no smooth function of them."""
+        assert isinstance(s.function, Global)
+        what = f"a sample of np.random.{s.function.value.py_func.__name__.removeprefix('np_').removesuffix('_of')}"
+        why = "its parameters are differentiated, and the compiler knows no smooth function of them that gives it"
+        source = self.front.sites.get(s) or self.source(s)
+        source.refuse(s.line, what, why, "dualrev.stop_gradient(parameter), or a sample that is drawn outside")
+
     def value_differs(self, s: Call) -> None:
         """Refuse a fwd that returns something else than the function."""
         self.refuse(s, "the value that its fwd returns has another type than that of the function", "the same type")
@@ -166,7 +175,7 @@ class Rules:
     def check(self, g: Role, kinds: tuple[Any, ...], s: Call, aliases: bool) -> None:
         """Refuse a function that changes its arguments; with `aliases`, one whose (first) result may be one of them."""
         f = g.static.value
-        if (id(f), kinds, aliases) in self.quiet or not any(map(_has_arrays, kinds)):
+        if is_draw(f) or (id(f), kinds, aliases) in self.quiet or not any(map(_has_arrays, kinds)):
             return
         try:
             writes, shares = self.seen(g.static, kinds, g.name)

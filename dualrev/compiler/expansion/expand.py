@@ -42,7 +42,7 @@ from dualrev.compiler.core.lowered import (
     walk,
     writes,
 )
-from dualrev.compiler.expansion.functions import Functions
+from dualrev.compiler.expansion.drawing import Drawings
 from dualrev.compiler.expansion.statements import dtype_name, is_array, is_real, is_real_array
 from dualrev.compiler.frontend.inference import Typed
 from dualrev.compiler.frontend.lower import Lowered
@@ -72,7 +72,7 @@ def expand(lowered: Lowered, typed: Typed, argtypes: tuple[Any, ...], apart: boo
     return _Expanding(lowered, typed, argtypes, apart).run()
 
 
-class _Expanding(Functions):
+class _Expanding(Drawings):
     """Statements, tuples and elements."""
 
     def run(self) -> Expanded:
@@ -116,6 +116,8 @@ class _Expanding(Functions):
     def statement(self, s: Any) -> None:
         if any(isinstance(x, str) and x not in self.of for x in [*reads(s), *ends(s), *writes(s)]):
             return  # numba has found that this is never reached
+        if self.grows(s):
+            return
         self.check_lists(s)
         if isinstance(s, Let):
             self.operation(s)

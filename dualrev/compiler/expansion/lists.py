@@ -30,7 +30,9 @@ class Lists(Vectorized):
         self.lists = {
             x
             for x, kind in self.of.items()
-            if isinstance(kind, types.List) and isinstance(kind.dtype, numbers) and x not in self.lowered.parameters
+            if isinstance(kind, (types.List, types.ListType))
+            and isinstance(kind.dtype, numbers)
+            and x not in self.lowered.parameters
         }
         for x in self.lists:
             self.of[x] = types.Array(self.of[x].dtype, 1, "C")
@@ -77,10 +79,11 @@ class Lists(Vectorized):
 
     def _list(self, s: Let, kind: Any) -> None:
         """[x, y], or room for a comprehension."""
-        (size,) = (Const(len(s.args)),) if s.info else s.args
+        items = s.info == "items"
+        (size,) = (Const(len(s.args)),) if items else s.args
         text = str(size.value) if isinstance(size, Const) else size
         self.empty(s.target, f"({text},)", () if isinstance(size, Const) else (size,), s.line)
-        for k, x in enumerate(s.args if s.info else ()):
+        for k, x in enumerate(s.args if items else ()):
             self.out.append(Store(s.target, (Const(k),), x, s.line))
 
 

@@ -8,14 +8,14 @@ from numba.core import types
 
 from dualrev.compiler.core import syntax
 from dualrev.compiler.core.lowered import Atom, Const, Let, Node, OfElements
-from dualrev.compiler.expansion.lists import Lists
+from dualrev.compiler.expansion.growing import Growing
 from dualrev.compiler.expansion.statements import dtype_name, is_real, is_real_array
 from dualrev.rules.names import line_of
 
 __all__ = ["Reductions"]
 
 
-class Reductions(Lists):
+class Reductions(Growing):
     """Of all elements, and along an axis."""
 
     def reduce(self, s: Let, kind: Any, name: str) -> None:

@@ -90,6 +90,9 @@ class Expansion:
             types.NumpyFlatType,
             types.EnumMember,
         )
+        if isinstance(kind, (types.List, types.ListType)) and x in self.lowered.parameters:
+            why = "a list has no place for its gradient, and grows or shrinks where it is passed on"
+            self.refuse(self.line_of(x), f"the list {readable(x).strip('_')} as an argument", why, "np.array of it")
         if not isinstance(kind, (*scalar, *functions)):
             self.refuse(
                 self.line_of(x), f"the variable {x} (numba type {kind})", "it is no number, array or tuple", "one"

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -46,6 +47,18 @@ def desugar(scope: Scope) -> None:
     scope.source = replace(scope.source, tree=made)
     scope.assigned = scope.assigned_in(made.body)
     scope.locals = {*scope.parameters, *scope.assigned}
+    scope.list_names = set(_lists(made))
+
+
+def _lists(tree: ast.AST) -> Iterator[str]:
+    """The names to which lists are assigned."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.value, (ast.List, ast.ListComp)):
+            yield from (x.id for x in node.targets if isinstance(x, ast.Name))
+        elif (
+            isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("append", "pop")
+        ):
+            yield from (x.id for x in [node.func.value] if isinstance(x, ast.Name))
 
 
 @dataclass(frozen=True)
@@ -275,8 +288,27 @@ class _Desugaring(ast.NodeTransformer):
         for g in node.generators:
             g.target, g.iter, g.ifs = next(done), next(done), [next(done) for _ in g.ifs]
         node.generators[0].iter = first
+        if len(node.generators) > 1:
+            return self.several_loops(node)
         self.generic_visit(node)
         return node
+
+    def several_loops(self, node: ast.ListComp) -> ast.expr:
+        """A comprehension of several loops: a list that grows in them, and then a copy of it."""
+        name = self.local("items")
+        add = ast.Call(ast.Attribute(self.read(name), "append", ast.Load()), [node.elt], [])
+        body: list[ast.stmt] = [ast.Expr(add)]
+        for g in reversed(node.generators):
+            for test in reversed(g.ifs):
+                body = [ast.If(test, body, [])]
+            body = [ast.For(g.target, g.iter, body, [])]
+        for s in body:
+            self.located(s, node)
+        start = self.assigned(name, ast.List([], ast.Load()), node)
+        whole = ast.Subscript(self.read(name), ast.Slice(None, None, None), ast.Load())
+        made = Inlined.of([start, *self.block(body)], whole)
+        self.located(made, node)
+        return made
 
     # Statements
 
@@ -297,8 +329,20 @@ class _Desugaring(ast.NodeTransformer):
         if static is not None and describe(static.value) == "numba.misc.special.literal_unroll":
             assert isinstance(call, ast.Call)
             node.iter = call.args[0]
+            if isinstance(node.iter, ast.Tuple) and not exits_of(node.body) and not node.orelse:
+                return self.block(self.unrolled(node, node.iter))
         self.generic_visit(node)
         return node
+
+    def unrolled(self, node: ast.For, items: ast.Tuple) -> list[ast.stmt]:
+        """The body for one item after the other, which may have different types."""
+        names = [self.local("item") for _ in items.elts]
+        made = [self.assigned(name, x, node) for name, x in zip(names, items.elts, strict=True)]
+        for name in names:
+            s = ast.Assign([renamed(node.target, {})], self.read(name))
+            self.located(s, node)
+            made += [s, *(renamed(x, {}) for x in node.body)]
+        return made
 
     def is_closure(self, node: ast.expr) -> bool:
         return isinstance(node, ast.Name) and node.id in self.closures

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numba.typed import List
 
 from dualrev.compiler.core import syntax
 from dualrev.compiler.core.lowered import Atom, Const, If, Ref, Slice, Star
@@ -155,6 +156,8 @@ class Expressions(Scope):
         if isinstance(node, ast.BinOp) and type(node.op) in BINARY and not isinstance(node.op, ast.MatMult):
             return self.rebuilt(names, [node.left, node.right], lambda xs: ast.BinOp(xs[0], node.op, xs[1]))
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+            if node.value.id in self.list_names:
+                return None  # whether there is such an element is looked at first
             several = isinstance(node.slice, ast.Tuple)
             parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
             if self.static(node.value) is not None or any(isinstance(x, (ast.Slice, ast.Starred)) for x in parts):
@@ -216,10 +219,17 @@ class Expressions(Scope):
         return self.let(target, "tuple", tuple(self.atom(x) for x in node.elts), None, node.lineno)
 
     def _List(self, node: ast.List, target: str) -> Atom:
-        if not node.elts or any(isinstance(x, ast.Starred) for x in node.elts):
-            return self.refuse(node, "a list that grows", "its length is not known", "an array (np.empty)")
+        if any(isinstance(x, ast.Starred) for x in node.elts):
+            return self.refuse(node, "a starred expression in a list", "its length is not known", "an array (np.empty)")
+        if not node.elts:
+            return self.empty_list(target, None, node.lineno)
         made = self.let(self.temp(), "list", tuple(self.atom(x) for x in node.elts), "items", node.lineno)
         return self.let(target, "copy", (made,), None, node.lineno)
+
+    def empty_list(self, target: str, info: Any, line: int) -> Atom:
+        """[], or numba's typed List()."""
+        made = self.let(self.temp(), "list", (Const(0),), info, line)
+        return self.let(target, "copy", (made,), None, line)
 
     def _Attribute(self, node: ast.Attribute, target: str) -> Atom:
         return self.let(target, "attr", (self.variable(node.value),), node.attr, node.lineno)
@@ -280,6 +290,8 @@ class Expressions(Scope):
                 return self.refuse(node, f"the call of {describe(f)}", "only plain arguments are known", "its inputs")
             return self.let(target, "ufunc", tuple(self.atom(x) for x in node.args), self.ref(static), node.lineno)
         text = canonical(f)
+        if f in (list, List) and not (node.args or node.keywords):
+            return self.empty_list(target, None if f is list else "typed", node.lineno)
         if text is None:
             name = describe(f)
             if callable(f) and hasattr(f, "__code__") and not name.startswith("numpy."):

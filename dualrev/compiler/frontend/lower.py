@@ -28,6 +28,7 @@ from dualrev.compiler.frontend.exits import always, exits, exits_of
 from dualrev.compiler.frontend.paths import find
 from dualrev.compiler.frontend.sequences import Sequences
 from dualrev.compiler.frontend.source import Source, Static
+from dualrev.rules.drawing import DRAWING
 from dualrev.rules.names import BINARY
 
 __all__ = ["Lowered", "lower"]
@@ -320,7 +321,11 @@ class _Lowering(Sequences):
         test_block = self.collect(lambda: tests.append(self.atom(s.test)))
         test = tests[0]
         if any(
-            isinstance(t, (Store, Effect, For, While)) or (isinstance(t, Let) and t.op in ("call", "star"))
+            isinstance(t, (Store, Effect, For, While))
+            or (isinstance(t, Let) and not is_generated(t.target))
+            or (
+                isinstance(t, Let) and (t.op in ("call", "star", "method") or (t.op == "func" and t.info[0] in DRAWING))
+            )
             for t in walk(test_block)
         ):
             # the condition has effects, or is worth differentiating: it becomes the first part of the body
@@ -362,6 +367,7 @@ class _Lowering(Sequences):
                 body = self.loop_body(loop, s.body, lambda: self.let(name, "copy", (k,), None, s.lineno))
                 self.out.append(For(k, start, stop, step, body, flags, s.lineno))
         else:
+            self.check_lists_in_loop(s)
             changing |= {self.name(n) for n in self.assigned_in([ast.Expr(s.target)])}
             n, element = self.sequence(s.iter, changing)
             k = self.temp()
@@ -369,6 +375,14 @@ class _Lowering(Sequences):
             body = self.loop_body(loop, s.body, before)
             self.out.append(For(k, Const(0), n, Const(1), body, flags, s.lineno))
         self.otherwise(s, loop)
+
+    def check_lists_in_loop(self, s: ast.For) -> None:
+        """Refuse a loop over a list that its body makes longer or shorter: its end would move."""
+        over = {x.id for x in ast.walk(s.iter) if isinstance(x, ast.Name) and x.id in self.list_names}
+        for x in (x for t in s.body for x in ast.walk(t)):
+            if isinstance(x, ast.Attribute) and isinstance(x.value, ast.Name) and x.value.id in over:
+                what = "a method of a list in a loop over it"
+                self.refuse(x, what, "the end of the loop may move", "a loop over range(len(...)), or another list")
 
     def store_element(self, target: ast.expr, element: Any, s: ast.stmt) -> None:
         if isinstance(element, list):

@@ -39,6 +39,7 @@ class Scope:
     ) -> None:
         self.source, self.path, self.functions, self.refs, self.names = source, path, functions, refs, names
         self.out: list[Any] = []
+        self.list_names: set[str] = set()  # the variables that can be seen to be lists
         self.own: set[str] = set()  # the local variables that desugar.py has made
         self.calls: list[Static] = []
         args = source.tree.args

@@ -16,6 +16,8 @@ from dualrev.compiler.host.arguments import bound, real_leaves, zeros
 from dualrev.compiler.host.build import Derivative
 from dualrev.compiler.host.checked import check_compiled as check
 from dualrev.compiler.host.dispatchers import derivative
+from dualrev.compiler.host.taken import check_taken
+from dualrev.compiler.host.written import written
 from dualrev.compiler.pipeline import emit, shown
 from dualrev.eager.arguments import argument_numbers
 from dualrev.eager.copies import copied
@@ -35,6 +37,7 @@ __all__ = [
     "numbers",
     "real_leaves",
     "vjp",
+    "written",
     "zeros",
 ]
 
@@ -71,6 +74,7 @@ def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[An
     if not leaves:
         raise ArgumentError(primals)
     args = bound(f, primals, {})
+    check_taken(f, args)
     y, dy = derivative(f, "jvp")(*args, *given, *zeros(args[len(primals) :]))
     outputs, output = flatten_leaves(y)
     if not outputs:
@@ -98,6 +102,7 @@ def linearize(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], numbers: Se
 
 def _compile_pullback(f: Any, args: tuple[Any, ...]) -> None:
     """Compile the pullback for these arguments, once."""
+    check_taken(f, args)
     argtypes = tuple(map(numba.typeof, args))
     pullback = derivative(f, "vjp")
     if argtypes in pullback.pullbacks or not f._can_compile:

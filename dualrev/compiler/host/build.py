@@ -15,7 +15,6 @@ load compiled functions again, in processes that know nothing of the emitted mod
 from __future__ import annotations
 
 import contextlib
-import functools
 import inspect
 import linecache
 import uuid
@@ -30,14 +29,15 @@ from numba.core import config, sigutils, types
 from numba.core.caching import NullCache
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import _CompileStats
-from numba.core.errors import NumbaPerformanceWarning, TypingError
+from numba.core.errors import NumbaError, NumbaPerformanceWarning, TypingError
 from numba.core.registry import CPUDispatcher
 
 from dualrev.compiler.frontend.options import inherited, outlined
 from dualrev.compiler.host.cache import Module, folder_for, resolve, warn
 from dualrev.compiler.host.fingerprint import fingerprint
-from dualrev.compiler.host.frozen import World, check, derivatives_of, plain
+from dualrev.compiler.host.frozen import World, check, plain, watch
 from dualrev.compiler.host.machine import MachineCode
+from dualrev.compiler.host.taken import check_taken
 from dualrev.compiler.runtime.stack import stack_is_low  # noqa: F401 - functions that numba loads from its cache may need it
 from dualrev.errors import DualrevError
 
@@ -63,17 +63,9 @@ def made(kind: Any, f: Any, transform: str, argnums: Any) -> Derivative:
     """The derivative of a numba function, of the class `kind`; one and the same object whenever it is asked for."""
     # A weak dictionary would keep f: the derivatives refer to it. What f itself refers to goes with it.
     known = vars(f).setdefault("_dualrev_derivatives", {})
-    if "_reset_overloads" not in vars(f):  # f.recompile() means its derivatives, too
-        vars(f)["_reset_overloads"] = functools.partial(_recompiled, weakref.ref(f))
+    watch(f)
     key = id(f), kind, transform, argnums  # id: functools.wraps copies the dictionary to another function
     return known.get(key) or known.setdefault(key, kind(f, transform, argnums))
-
-
-def _recompiled(reference: Any) -> None:
-    f = reference()
-    type(f)._reset_overloads(f)
-    for made in derivatives_of(f):
-        made._reset_overloads()
 
 
 class Derivative(_CPUDispatcher):
@@ -184,11 +176,19 @@ class Derivative(_CPUDispatcher):
 
     def _compile_for_args(self, *args: Any, **kwargs: Any) -> Any:
         try:
+            check_taken(self._function(())[0], args)
             return super()._compile_for_args(*args, **kwargs)
         except DualrevError as e:
             if config.FULL_TRACEBACKS:
                 raise
             raise e.with_traceback(None)  # noqa: B904 - it is the same error, without the compiler's frames
+
+    def typeof_pyval(self, val: Any) -> Any:
+        """The type of an argument; what numba refuses is no type, as what it does not know: see taken.py."""
+        try:
+            return super().typeof_pyval(val)
+        except NumbaError:
+            return types.pyobject
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """The types of a call in njit code: see numba."""

@@ -36,6 +36,7 @@ from dualrev._version import __version__
 from dualrev.compiler.frontend.jitted import is_ufunc
 from dualrev.compiler.frontend.source import is_derivative, text_of
 from dualrev.eager.ruled import Owner, Ruled
+from dualrev.rules.drawing import drawing_name
 
 __all__ = ["fingerprint", "local"]
 
@@ -126,6 +127,8 @@ class _Walk:
             self.add(repr(x))
         elif isinstance(x, types.Type):
             self.type(x)
+        elif (name := drawing_name(x)) is not None:
+            self.add(name)
         elif isinstance(x, type) or _is_defined_by_name(x):
             self.add(x.__module__, x.__qualname__, getattr(x, "_fields", ""))
         elif isinstance(x, FunctionType):

@@ -13,6 +13,7 @@ Of functions that were compiled before dualrev was imported, or that numba loade
 from __future__ import annotations
 
 import contextlib
+import functools
 import weakref
 from typing import Any, NamedTuple
 
@@ -22,7 +23,7 @@ from numba.core import event, types
 from dualrev.compiler.host.fingerprint import local
 from dualrev.errors import UnsupportedError
 
-__all__ = ["World", "check", "derivatives_of", "plain", "reachable"]
+__all__ = ["World", "check", "derivatives_of", "plain", "reachable", "watch"]
 
 
 class World(NamedTuple):
@@ -65,6 +66,20 @@ def derivatives_of(f: Any) -> list[Any]:
     """The derivatives of a numba function that have been made, and those of these."""
     own = [d for d in list(vars(f).get("_dualrev_derivatives", {}).values()) if d.derivative_of[0] is f]
     return [*own, *(second for d in own for second in derivatives_of(d))]
+
+
+def watch(f: Any) -> None:
+    """Let f.recompile() mean its derivatives, and what returns what f writes (written.py), too."""
+    if "_reset_overloads" not in vars(f):
+        vars(f)["_reset_overloads"] = functools.partial(_recompiled, weakref.ref(f))
+
+
+def _recompiled(reference: Any) -> None:
+    f = reference()
+    type(f)._reset_overloads(f)
+    writing = [made for (of, *_), made in vars(f).get("_dualrev_written", {}).items() if of == id(f)]
+    for made in [*derivatives_of(f), *writing]:
+        made._reset_overloads()
 
 
 def reachable(f: Any) -> list[Any]:

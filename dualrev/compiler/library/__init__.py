@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from dualrev.compiler.library import linalg, making, products, quantiles, statistics
+from dualrev.compiler.library import drawing, linalg, making, products, quantiles, statistics
 
 __all__ = ["DEFINITIONS"]
 
 #: All of them, by name.
 DEFINITIONS: dict[str, Any] = {
     name: getattr(module, name)
-    for module in (linalg, making, products, quantiles, statistics)
+    for module in (drawing, linalg, making, products, quantiles, statistics)
     for name in module.__all__
 }

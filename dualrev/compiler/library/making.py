@@ -14,6 +14,7 @@ __all__ = [
     "diff_of_order",
     "divmod_of",
     "geomspace",
+    "grown",
     "linspace",
     "logspace",
     "std",
@@ -32,6 +33,15 @@ def arange(start, stop, step):  # type: ignore[no-untyped-def]
     for i in range(len(a)):
         a[i] = start + i * step
     return a
+
+
+@njit
+def grown(a, n):  # type: ignore[no-untyped-def]
+    """A larger array with the first n elements of a vector."""
+    b = np.empty(2 * n + 4, a.dtype)
+    for i in range(n):
+        b[i] = a[i]
+    return b
 
 
 @njit

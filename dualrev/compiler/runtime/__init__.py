@@ -6,6 +6,7 @@ Whole numbers are kept on the tape bit by bit, as floats.
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
+import random as python_random  # noqa: F401 - where types are inferred, it is called so
 from types import FunctionType
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
+from numba.typed import List  # noqa: F401 - where types are inferred, it is called so
 
 from dualrev.compiler.runtime.constants import stopped  # noqa: F401 - emitted code has it from here
 from dualrev.compiler.runtime.stack import stack_is_low  # noqa: F401 - emitted code has it from here

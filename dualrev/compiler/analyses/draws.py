@@ -1,0 +1,47 @@
+"""Which functions draw random numbers that another run of them would not draw again.
+
+Reverse and forward mode run a function once, so that its value and its derivative are of the same numbers. Some
+derivatives run it again: a pullback, the rows of a Jacobian, a checkpoint. There, a function has to set the seed
+itself, before it draws: not in a branch, and in its own body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from dualrev.compiler.core.program import Program
+from dualrev.compiler.core.terms import Call, Function, Global
+from dualrev.compiler.core.walks import blocks, statements
+from dualrev.compiler.library.drawing import generator_of, is_draw
+
+__all__ = ["draws_anew"]
+
+
+def draws_anew(f: Function, program: Program) -> bool:
+    """Whether a function draws numbers from a generator whose seed it has not set before."""
+    seeded: set[str] = set()
+    for s in f.body:
+        drawn = _drawn(Function("", (), (s,), f.result, False), program, set())
+        if isinstance(s, Call) and not blocks(s) and _is_seed(s):
+            seeded |= drawn
+        if drawn - seeded:
+            return True
+    return False
+
+
+def _is_seed(s: Call) -> bool:
+    return isinstance(s.function, Global) and s.function.value.py_func.__name__ in ("np_seed", "py_seed")
+
+
+def _drawn(f: Function, program: Program, seen: set[Hashable]) -> set[str]:
+    """The generators that a function uses, and those that it calls."""
+    found: set[str] = set()
+    for s in statements(f.body):
+        if not isinstance(s, Call) or program.gradient(s) is not None:
+            continue
+        if isinstance(s.function, Global) and is_draw(s.function.value):
+            found.add(generator_of(s.function.value))
+        elif (key := program.key(s)) not in seen:
+            seen.add(key)
+            found |= _drawn(program.function(s), program, seen)
+    return found

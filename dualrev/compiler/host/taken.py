@@ -1,0 +1,43 @@
+"""Which arguments numba takes: an error that says what to write for those that it does not know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core import types
+from numba.core.errors import NumbaError
+
+from dualrev.compiler.frontend.source import describe
+from dualrev.errors import UnsupportedError
+
+__all__ = ["check_taken"]
+
+
+def check_taken(f: Any, args: Sequence[Any]) -> None:
+    """UnsupportedError for an argument of a numba function of which numba has no type."""
+    for k, x in enumerate(args):
+        if _is_known(x):
+            continue
+        code = f.py_func.__code__
+        what = f"argument {k} of {describe(f.py_func)}, a value of type {describe(type(x))},"
+        why, instead = "numba has no type for it", "numbers, arrays of floats, and tuples or named tuples of these"
+        if isinstance(x, np.ndarray):
+            why = f"numba has no arrays of dtype {x.dtype.str!r}"
+            instead = "np.asarray(x, float)" if x.dtype.kind in "fO" else instead
+            if type(x) is not np.ndarray:
+                why, instead = f"numba does not know {describe(type(x))}", "np.asarray(x)"
+        elif hasattr(x, "to_numpy"):
+            instead = "x.to_numpy()"
+        elif isinstance(x, dict):
+            instead = "a named tuple with these fields"
+        raise UnsupportedError.at(f"{code.co_filename}:{code.co_firstlineno}", what, why, instead)
+
+
+def _is_known(x: Any) -> bool:
+    try:
+        return numba.typeof(x) is not types.pyobject
+    except (NumbaError, ValueError, NotImplementedError):
+        return False

@@ -1,0 +1,115 @@
+"""Random numbers in numba functions: drawn once, as numba draws them; samples are functions of their parameters.
+
+The derivative is that of differences with the same seed, and the value is that of the function.
+"""
+
+import math
+import random
+
+import numpy as np
+import pytest
+from numba import njit
+from oracle import assert_same, differences
+
+import dualrev as dr
+from dualrev.errors import UnsupportedError
+
+A = np.array([0.3, 0.5, -0.2, 0.9])
+
+
+@njit
+def walk(x, a, n):
+    """Draws that are no function of what is differentiated, of both generators; branches by what is drawn."""
+    np.random.seed(7)
+    random.seed(3)
+    s = x
+    while np.random.random() < 0.9 and s < 50.0:
+        s += 0.1 * x
+    for _ in range(n):
+        z = np.random.normal(0.0, 0.5)
+        if np.random.rand() < 0.5:
+            s = s * math.sin(s + z)
+        else:
+            s += a[np.random.randint(len(a))] * random.random() + a[np.random.choice(3)]
+    np.random.shuffle(a)
+    w = np.random.randn(2, 2)[1, 0] + np.random.permutation(a)[0] * np.random.randint(1, 9, size=2)[0]
+    k = random.randint(0, 3) + np.random.binomial(10, 0.5) + np.random.poisson(3.0)
+    return s * w + np.random.choice(a, 3)[1] * s + np.random.gamma(2.0) * x * k
+
+
+@njit
+def samples(x, y):
+    """Samples of active parameters, alone and in arrays, by position and by keyword."""
+    np.random.seed(7)
+    random.seed(3)
+    s = np.random.normal(x, y) * np.random.uniform(x, high=y) + np.random.exponential(y) + np.random.lognormal(x, y)
+    s += random.gauss(x, y) * random.uniform(x, y) * random.expovariate(x) * np.random.standard_normal()
+    v = np.random.normal(x, 1.0, size=(2, 2)) + np.random.exponential(scale=x, size=2)
+    return s + v[1, 0] * v[0, 1] * random.normalvariate(x, y)
+
+
+def test_the_gradient_is_that_of_what_was_drawn():
+    value = walk(0.7, A.copy(), 10)
+    y, (by_x, by_a) = dr.value_and_grad(walk, (0, 1))(0.7, A.copy(), 10)
+    assert y == value
+    direction = 0.8, np.array([1.0, -0.5, 0.3, 2.0])
+    slope = differences(lambda x, a: walk(x, a.copy(), 10), (0.7, A), direction)
+    assert_same(by_x * direction[0] + float(by_a @ direction[1]), float(slope[0]), rtol=1e-7)
+
+
+def test_samples_are_functions_of_their_parameters():
+    y, (by_x, by_y) = dr.value_and_grad(samples, (0, 1))(0.7, 0.4)
+    assert_same(y, samples(0.7, 0.4), rtol=1e-14)
+    slope = float(differences(samples, (0.7, 0.4), (1.0, 2.0))[0])
+    assert_same(by_x + 2.0 * by_y, slope, rtol=1e-7)
+    assert_same(dr.jvp(samples, (0.7, 0.4), (1.0, 2.0)), (y, by_x + 2.0 * by_y), rtol=1e-13)
+
+
+@njit
+def seeded(x):
+    np.random.seed(3)
+    return np.random.normal(x) * np.random.standard_normal()
+
+
+def test_what_sets_its_seed_may_run_again():
+    y, pullback = dr.vjp(seeded, 0.7)
+    assert_same((pullback(1.0)[0], pullback(1.0)[0]), 2 * ((seeded(1.2) - y) / 0.5,), rtol=1e-12)
+
+
+@njit
+def noisy(x):
+    return x * x * np.random.normal()
+
+
+def test_value_and_gradient_are_of_the_same_numbers():
+    value, gradient = dr.value_and_grad(noisy)(3.0)
+    assert_same(gradient, 2.0 * value / 3.0, rtol=1e-14)
+    assert dr.value_and_grad(noisy)(3.0) != (value, gradient)
+    value, slope = dr.jvp(noisy, (3.0,), (1.0,))
+    assert_same(slope, 2.0 * value / 3.0, rtol=1e-14)
+
+
+@dr.checkpoint
+@njit
+def again(x):
+    return noisy(x)
+
+
+@njit
+def calls_again(x):
+    return again(x) * x
+
+
+@pytest.mark.parametrize(
+    "derivative",
+    [
+        lambda: dr.vjp(noisy, 3.0),
+        lambda: dr.jacobian(noisy)(3.0),
+        lambda: dr.hessian(noisy)(3.0),
+        lambda: dr.grad(dr.grad(noisy))(3.0),
+        lambda: dr.grad(calls_again)(3.0),
+    ],
+)
+def test_what_runs_a_function_again_is_refused(derivative):
+    with pytest.raises(UnsupportedError, match=r"test_compiled_draws.py:\d+.*random numbers.*Write np.random.seed"):
+        derivative()
