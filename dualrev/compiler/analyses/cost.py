@@ -11,9 +11,6 @@ from dualrev.compiler.core.walks import leaves, statements
 
 __all__ = ["Cost"]
 
-_CHEAP = {"add", "sub", "mul", "div", "neg", "pos", "abs", "sqrt", "maximum", "minimum", "copysign", "sign", "floor"}
-_CHEAP |= {"scaled"}
-
 
 class Cost:
     """The cost of operations and of the functions of a program."""
@@ -24,7 +21,7 @@ class Cost:
 
     def operation(self, s: Real) -> bool:
         """Whether an operation of real numbers is cheap."""
-        if s.rule.name in _CHEAP:
+        if s.rule.cheap:
             return True
         exponent = s.args[1] if s.rule.name == "pow" else None
         return isinstance(exponent, Constant) and isinstance(exponent.value, int) and abs(exponent.value) <= 4
@@ -45,7 +42,7 @@ class Cost:
             return False
         return all(
             isinstance(s, (Copy, Discrete, If))
-            or (isinstance(s, Real) and s.rule.name in _CHEAP)
+            or (isinstance(s, Real) and s.rule.cheap)
             or (isinstance(s, Call) and self.call(s))
             for s in body
         )
