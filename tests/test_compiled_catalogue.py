@@ -8,7 +8,7 @@ from oracle import assert_same
 
 import dualrev as dr
 from dualrev.compiler.expansion.functions import Functions
-from dualrev.rules.functions import FUNCTIONS
+from dualrev.rules.functions import TABLE
 from dualrev.rules.library import DEFINITIONS
 from dualrev.rules.primitives import PRIMITIVES
 
@@ -28,11 +28,11 @@ def test_the_gradient_is_that_of_the_tape(f, primals):
 
 def test_the_table_is_consistent():
     """What a line names is there: parameters, lines of primitives, definitions, rules of the compiler."""
-    used = {definition.name for f in FUNCTIONS.values() for definition in f.definitions}
+    used = {definition.name for f in TABLE.values() for definition in f.definitions}
     assert used <= set(DEFINITIONS)
     assert set(DEFINITIONS) - used <= {"arange", "divmod_of", "linspace", "std", "var"}
     assert all(callable(f) for f in DEFINITIONS.values())
-    for f in FUNCTIONS.values():
+    for f in TABLE.values():
         for definition in f.definitions:
             assert len(definition.pattern) <= len(f.names), f.name
             assert definition.pattern.count("=") == len(definition.fixed), f.name

@@ -52,7 +52,7 @@ def canonical(f: Any) -> str | None:
 @functools.cache
 def _lines() -> dict[str, str]:
     found = {symbol: name for name, symbol in _OPERATORS.items()}
-    found.update({name: f.line for name, f in functions.FUNCTIONS.items() if f.line})
+    found.update({name: f.line for name, f in functions.TABLE.items() if f.line})
     return found | {"-x": "neg", "+x": "pos"}
 
 

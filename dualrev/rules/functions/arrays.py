@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualrev.rules.functions.entry import Function, Selection, rows
+from dualrev.rules.functions.entry import Definition, Function, Selection, rows
 
 __all__ = ["ARRAYS"]
 
@@ -51,6 +51,9 @@ ARRAYS = (
     Function("np.extract", "condition arr", "moving", selection=Selection("np.extract(a_, p_)", argument=1, ndim=1)),
     Function("np.sort", "a", "moving", selection=Selection("np.argsort(x_, kind='mergesort')", ndim=1), written=True),
     Function("np.partition", "a kth", "moving", selection=Selection("np.argpartition(x_, a_)", ndim=1)),
+    Function("np.trim_zeros", "filt", "moving",
+             selection=Selection("p_[len(p_) - len(np.trim_zeros(x_, 'f')) : len(np.trim_zeros(x_, 'b'))]", ndim=1)),
+    Function("np.union1d", "ar1 ar2", "moving", definitions=(Definition("ff", "union1d"),), written=True),
     Function("np.unique", "a", "moving", selection=Selection("runtime.unique_places(x_)", ndim=1), written=True),
     Function("np.tril", "m k", "moving", selection=Selection("np.tril(p_, a_)", zero=True), written=True),
     Function("np.triu", "m k", "moving", selection=Selection("np.triu(p_, a_)", zero=True), written=True),

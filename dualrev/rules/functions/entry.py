@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import builtins
+import math
+import operator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 __all__ = ["SHARED", "Definition", "Function", "Selection", "rows"]
+
+
+_MODULES = {"np": np, "math": math}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +57,13 @@ class Function:
     parameters   their names, as words, in the order of numpy; those that the compiler has no use for are left out
     topic        where docs/numpy.md lists it; "values" if the answer is a constant: a place, an order, a comparison
 
-    What is its derivative? One or several of:
+    What is its derivative? The compiler takes one of these; the tape its handler in eager/arrays, or one of these:
     line         the name of a line of primitives.py: partial derivatives of a function of numbers
     product      it is a product or a quotient: the operator, and the other factor (None for the argument itself)
     definitions  functions in numba code, which are differentiated themselves; the first that fits is taken
     selection    it gives elements of an argument
     core         the compiler has a rule of its own for arrays and tuples: the method of this name in compiler/expansion
     scalar       and one for numbers
-    tape         whether the tape has a rule of its own: a handler in eager/arrays
 
     And for the compiler:
     shares       of a function that gives the elements of one array: is its memory shared? See `SHARED`
@@ -79,7 +86,6 @@ class Function:
     selection: Selection | None = None
     core: str = ""
     scalar: str = ""
-    tape: bool = True
     shares: tuple[str, str, str] | None = None
     written: bool = False
     pure: bool = False
@@ -90,6 +96,15 @@ class Function:
     def names(self) -> tuple[str, ...]:
         """The names of the parameters."""
         return tuple(self.parameters.split())
+
+    @property
+    def function(self) -> Any:
+        """The function itself; None for a method, for a function of SciPy, and for what this numpy does not have."""
+        module, _, rest = self.name.partition(".")
+        try:
+            return operator.attrgetter(rest)(_MODULES[module]) if rest else getattr(builtins, module)
+        except (KeyError, AttributeError):
+            return None
 
     @property
     def discrete(self) -> bool:
