@@ -11,7 +11,7 @@ from dualrev.compiler.core import syntax
 from dualrev.compiler.core.lowered import Const, Let, Node, leaves
 from dualrev.compiler.expansion.joining import Joining
 from dualrev.compiler.expansion.statements import is_array, is_real, is_real_array
-from dualrev.rules.functions import Definition, Selection, known
+from dualrev.rules.functions import LARGEST, Definition, Selection, known
 
 __all__ = ["Calling"]
 
@@ -96,9 +96,8 @@ class Calling(Joining):
             if letter == "e" and self.kind(x).ndim != 1:
                 like = x
             args.append(self.vector(x, s.line) if letter in "ef" else x)
-        args += [Const(x) for x in definition.more]
-        if definition.name == "nan_to_num":
-            args.append(Const(float(np.finfo(str(kind.dtype)).max)))
+        largest = float(np.finfo(str(kind.dtype)).max) if LARGEST in definition.more else 0.0
+        args += [Const(largest if x == LARGEST else x) for x in definition.more]
         if like is not None:
             flat = self.temp(types.Array(kind.dtype, 1, "C"))
             self.library(Let(flat, "func", (), s.info, s.line), definition.name, tuple(args))

@@ -22,7 +22,7 @@ import numpy as np
 from dualrev.eager.arrays.storage import RealArray, plain, real_array
 from dualrev.eager.overload import DualNumber
 from dualrev.errors import UnsupportedError
-from dualrev.rules.functions import Definition, Function, Selection, canonical, known
+from dualrev.rules.functions import LARGEST, Definition, Function, Selection, canonical, known
 from dualrev.rules.library import DEFINITIONS
 
 __all__ = ["by_table", "in_python"]
@@ -98,7 +98,8 @@ def _by_definition(definition: Definition, given: list[Any]) -> Any:
         if letter == "e":
             shape = a.shape
         args.append(np.ravel(a) if letter in "fe" else a)
-    made = in_python(definition.name)(*args, *definition.more)
+    more = (np.finfo(float).max if x == LARGEST else x for x in definition.more)
+    made = in_python(definition.name)(*args, *more)
     return made if shape is None else np.reshape(made, shape)
 
 

@@ -18,11 +18,11 @@ from typing import Any
 
 from dualrev.rules.functions.arrays import ARRAYS
 from dualrev.rules.functions.elements import ELEMENTS
-from dualrev.rules.functions.entry import SHARED, Definition, Function, Selection
+from dualrev.rules.functions.entry import LARGEST, SHARED, Definition, Function, Selection
 from dualrev.rules.functions.numerics import NUMERICS
 from dualrev.rules.functions.values import VALUES
 
-__all__ = ["TABLE", "Definition", "Function", "Selection", "canonical", "known", "shared"]
+__all__ = ["LARGEST", "TABLE", "Definition", "Function", "Selection", "canonical", "known", "shared"]
 
 _ALL = (*ELEMENTS, *ARRAYS, *NUMERICS, *VALUES)
 _NOTHING = Function("")

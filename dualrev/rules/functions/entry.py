@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["SHARED", "Definition", "Function", "Selection", "rows"]
+__all__ = ["LARGEST", "SHARED", "Definition", "Function", "Selection", "rows"]
 
 
+LARGEST = "largest"
 _MODULES = {"np": np, "math": math}
 
 
@@ -25,7 +26,8 @@ class Definition:
     a  any array        x  a number        i  an int        _  nothing is given, or None
     c  a constant       =  a constant that equals the next entry of `fixed`
 
-    It is passed the arguments whose letter is none of `_` and `=`, then `more`.
+    It is passed the arguments whose letter is none of `_` and `=`, then `more`, where `LARGEST` stands for the largest
+    finite number of the result's type.
     """
 
     pattern: str

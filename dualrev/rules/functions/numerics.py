@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dualrev.rules.functions.entry import Definition, Function, rows
+from dualrev.rules.functions.entry import LARGEST, Definition, Function, rows
 
 __all__ = ["NUMERICS"]
 
@@ -100,7 +100,8 @@ NUMERICS = (
              definitions=(Definition("xvv", "interp"), Definition("evv", "interp_each"))),
     Function("np.sinc", "x", "numerics", definitions=(Definition("x", "sinc"), Definition("e", "sinc_each"))),
     Function("np.nan_to_num", "x copy nan posinf neginf", "numerics",
-             definitions=(Definition("e__", "nan_to_num", more=(0.0,)), Definition("e_x", "nan_to_num"))),
+             definitions=(Definition("e__", "nan_to_num", more=(0.0, LARGEST)),
+                          Definition("e_x", "nan_to_num", more=(LARGEST,)))),
     Function("np.cov", "m y rowvar bias ddof", "numerics", definitions=(
         Definition("m____", "cov", more=(False, 1)),
         Definition("m_=__", "cov", (True,), (False, 1)),
