@@ -225,15 +225,15 @@ def test_another_dtype_is_a_copy():
 
 def test_the_table_has_what_the_tests_write_to():
     """A function with a line in the table, and none here, would be untested."""
-    text = Path(__file__).read_text()
+    catalogue = Path(__file__).parent / "compiled" / "constructs_catalogue.py"  # views_by_functions writes to others
+    text = Path(__file__).read_text() + catalogue.read_text()
     sharing = {name: f.shares for name, f in TABLE.items() if f.shares}
     for name in sharing:
         assert f"{name}(" in text or f".{name}(" in text
     assert {how for row in sharing.values() for how in row} == {"view", "copy", "either"}
 
 
-REFUSED = ["np.asfortranarray(a)", "np.atleast_1d(a)", "np.broadcast_to(a, (2, 3))", "np.real(a)", "a.real"]
-REFUSED += ["np.squeeze(a)", "np.expand_dims(a, 0)", "np.flip(a)", "np.swapaxes(a, 0, 0)"]
+REFUSED = ["np.real(a)", "a.real", "np.squeeze(a)"]
 
 
 @pytest.mark.parametrize("number", range(len(REFUSED)), ids=REFUSED)

@@ -103,6 +103,25 @@ def test_the_tape_has_a_rule_for_all_others():
     assert all(map(defined.by_table, every - set(functions.HANDLERS)))
 
 
+def test_what_the_page_for_contributors_shows_is_in_the_repository():
+    """Its code line by line; the folders, files and targets that it names."""
+    root = DOCS.parent
+    page = (root / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"<!-- (\S+) -->\n *```python\n(.*?) *```", page, re.DOTALL)
+    assert len(blocks) == page.count("```python") >= 7
+    for path, block in blocks:
+        text, shown = (
+            "\n".join(line.strip() for line in x.splitlines()) for x in (root.joinpath(path).read_text(), block)
+        )
+        assert shown in text, f"{path} has no {shown}"
+    rooms = [root, root / "dualrev", root / "dualrev" / "compiler", root / "dualrev" / "rules" / "functions"]
+    named = re.findall(r"`([\w/.]+(?:/\w+|\.py))`", page)
+    assert len(named) > 15
+    assert not [name for name in named if not any((room / name).exists() for room in rooms)]
+    targets = re.findall(r"(?m)^(\w+):", root.joinpath("Makefile").read_text())
+    assert set(re.findall(r"make (\w+)", page)) <= {*targets, "sure"}
+
+
 def test_the_examples_with_numba_run():
     found = doctest.testfile(str(DOCS / "numba.md"), module_relative=False, optionflags=doctest.ELLIPSIS)
     assert found.failed == 0

@@ -23,6 +23,7 @@ GRID = np.array([0.0, 0.3, 1.0])
 SINGLE = "cumsum cumprod median ptp nancumsum nancumprod nanmedian nansum nanprod nanmax nanmin nanmean nanvar nanstd"
 CASES = [(f"np.{name}", (A,)) for name in SINGLE.split()]
 CASES += [(f"np.{name}", (A, q)) for name in ("quantile", "nanquantile") for q in (0.3, 0.7)]
+CASES += [("np.quantile", (A, np.array([0.0, 0.4, 1.0]))), ("np.percentile", (A, np.array([0.0, 40.0, 100.0])))]
 CASES += [(f"np.{name}", (A, 30.0)) for name in ("percentile", "nanpercentile")]
 CASES += [("np.average", (M,)), ("np.average", (A, None, np.array([0.4, 1.1, 0.8, 0.9, 1.6])))]
 CASES += [(f"np.{name}", (a, b)) for name in ("cross", "kron") for a, b in ((U, V), (SQUARE, SQUARE.T.copy()))]

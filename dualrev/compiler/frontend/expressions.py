@@ -19,6 +19,7 @@ from dualrev.compiler.frontend.jitted import callable_name, is_ufunc
 from dualrev.compiler.frontend.options import check_inlined
 from dualrev.compiler.frontend.scope import Scope
 from dualrev.compiler.frontend.source import Static, describe, is_numba_function
+from dualrev.rules.functions import canonical as of_the_table
 from dualrev.rules.functions import known
 from dualrev.rules.names import BINARY, CASTS, COMPARE
 
@@ -285,7 +286,9 @@ class Expressions(Scope):
             name = describe(f)
             if callable(f) and hasattr(f, "__code__") and not name.startswith("numpy."):
                 return self.refuse(node, f"the call of {name}", "it is no numba function", "@njit above its definition")
-            return self.refuse(node, f"the call of {name}", "", "it with loops or the functions of the table")
+            why = "only the tape has a rule for it" if of_the_table(f) else ""
+            instead = "it with loops, or with functions that docs/numba.md lists"
+            return self.refuse(node, f"the call of {name}", why, instead)
         if text in ("np.array", "np.asarray") and node.args and isinstance(node.args[0], (ast.Tuple, ast.List)):
             return self.literal(node, target)
         values = [*node.args, *(k.value for k in node.keywords)]  # evaluated as they are written
