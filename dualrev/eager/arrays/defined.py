@@ -40,7 +40,7 @@ def by_table(func: Any) -> Callable[..., Any] | None:
 
     def handler(*args: Any, **kwargs: Any) -> Any:
         bound = signature.bind(*args, **kwargs).arguments
-        given = [bound.get(name) for name in f.names]
+        given: list[Any] = [bound.get(name) for name in f.names]
         for definition in f.definitions:
             if _fits(definition, given):
                 return _by_definition(definition, given)
