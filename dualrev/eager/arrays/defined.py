@@ -120,7 +120,7 @@ def _by_selection(selection: Selection, given: list[Any]) -> Any:
 def in_python(name: str) -> Callable[..., Any]:
     """A definition as a Python function of arrays and numbers, some under differentiation.
 
-    >>> in_python("ptp")(np.array([1.0, 4.0, 2.0]))
+    >>> float(in_python("ptp")(np.array([1.0, 4.0, 2.0])))
     3.0
     """
     found: Callable[..., Any] = _scope(DEFINITIONS[name].py_func.__module__)[name]
