@@ -1,6 +1,5 @@
 """Functions of numpy in numba functions, many in each: value, changes of the arguments and gradient are the tape's."""
 
-import numpy as np
 import pytest
 from compiled.case import fresh
 from compiled.constructs_catalogue import LARGE
@@ -8,9 +7,10 @@ from compiled.twin import twin
 from oracle import assert_same
 
 import dualrev as dr
-from dualrev.compiler.library import DEFINITIONS
-from dualrev.rules.catalogue import SELECTED, VARIANTS
-from dualrev.rules.names import PARAMETERS
+from dualrev.compiler.expansion.functions import Functions
+from dualrev.rules.functions import TABLE
+from dualrev.rules.library import DEFINITIONS
+from dualrev.rules.primitives import PRIMITIVES
 
 
 @pytest.mark.slow
@@ -26,13 +26,17 @@ def test_the_gradient_is_that_of_the_tape(f, primals):
     assert_same(gradient, expected, rtol=1e-9, floor=1e-10, types=False)
 
 
-def test_the_catalogue_is_consistent():
-    """Every function has the parameters that its patterns speak of, and every definition exists and is used."""
-    used = {variant.name for variants in VARIANTS.values() for variant in variants}
+def test_the_table_is_consistent():
+    """What a line names is there: parameters, lines of primitives, definitions, rules of the compiler."""
+    used = {definition.name for f in TABLE.values() for definition in f.definitions}
     assert used <= set(DEFINITIONS)
     assert set(DEFINITIONS) - used <= {"arange", "divmod_of", "linspace", "std", "var"}
-    for text, variants in VARIANTS.items():
-        assert all(len(variant.pattern) <= len(PARAMETERS[text]) for variant in variants), text
-        assert all(variant.pattern.count("=") == len(variant.fixed) for variant in variants), text
-    assert all(text in PARAMETERS and number < len(PARAMETERS[text]) for text, (number, _, _) in SELECTED.items())
-    assert np.all([callable(f) for f in DEFINITIONS.values()])
+    assert all(callable(f) for f in DEFINITIONS.values())
+    for f in TABLE.values():
+        for definition in f.definitions:
+            assert len(definition.pattern) <= len(f.names), f.name
+            assert definition.pattern.count("=") == len(definition.fixed), f.name
+        assert f.selection is None or f.selection.argument < len(f.names), f.name
+        assert not f.line or f.line in PRIMITIVES, f.name
+        assert all(hasattr(Functions, rule) for rule in (f.core, f.scalar) if rule), f.name
+        assert f.shares is None or f.core == "same_elements" or "." not in f.name, f.name

@@ -1,55 +1,125 @@
-"""docs/numpy.md lists what has a rule, and nothing else; the examples of docs/numba.md, second_order.md
-and calculus.md run."""
+"""docs/numpy.md and docs/numba.md list what the table of functions has, and nothing else; the examples of the pages
+numba.md, second_order.md and calculus.md run.
+
+To write the lists anew: python tests/test_docs.py
+"""
 
 import doctest
 import re
+import sys
+import textwrap
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from dualrev.eager.arrays import functions, linalg, numerics, places, products, reductions, ufuncs
+from dualrev.eager.arrays import defined, functions, linalg, numerics, places, products, reductions, ufuncs
+from dualrev.rules.functions import TABLE
 from stages.calculus.__main__ import main as calculus
 
 DOCS = Path(__file__).parent.parent / "docs"
-PAGE = (DOCS / "numpy.md").read_text(encoding="utf-8")
-OF_SCIPY = {"erf", "erfc", "gamma", "gammaln", "psi", "expit"}
+PAGES = [DOCS / "numpy.md", DOCS / "numba.md"]
+BLOCK = re.compile(r"(?<=<!-- )(?P<mark>[a-z ]+)(?P<middle> -->\n)(?P<text>.*?\n)(?=\n)", re.DOTALL)
+TOPICS = ["elementwise", "scipy", "reductions", "products", "linalg", "numerics", "places", "moving", "values"]
 ELEMENTWISE = set(ufuncs.table_by_ufunc())  # now, before other tests add lines of their own
 
+#: What numba functions may call, by heading.
+COMPILED = {
+    "Python's, and types": lambda f: "." not in f.name or f.scalar == "_float",
+    "Of `math`": lambda f: f.name.startswith("math."),
+    "Elementwise, of numbers and arrays": lambda f: f.topic == "elementwise" and f.kind != "discrete",
+    "Making arrays": lambda f: f.topic == "" and (f.makes or f.core) and f.name.startswith("np."),
+    "Moving, choosing, joining, writing": lambda f: f.topic in ("moving", "places"),
+    "Sums, extremes, order statistics": lambda f: f.topic == "reductions",
+    "Products": lambda f: f.topic == "products",
+    "Linear algebra": lambda f: f.topic == "linalg",
+    "Differences, interpolation, statistics": lambda f: f.topic == "numerics",
+    "What looks at values": lambda f: f.topic == "values",
+    "Of ints": lambda f: f.topic in ("", "elementwise") and f.kind == "discrete" and f.name.startswith("np."),
+}
 
-def listed(mark):
-    """The names below a comment, those that this version of numpy has."""
-    found = re.findall(r"`([\w.]+)`", PAGE.partition(f"<!-- {mark} -->\n")[2].partition("\n\n")[0])
-    return {
-        name for name in found if hasattr(np.linalg if "." in name else np, name.rpartition(".")[2]) or mark == "scipy"
-    }
+
+def names(lines):
+    """What the pages call functions: those of numpy, math and SciPy by their own names."""
+    found = {re.sub(r"^(np|math|scipy\.special)\.", "", f.name) for f in lines}
+    return sorted(found, key=lambda name: ("." in name, name))
 
 
-def names(found):
-    return {("linalg." if "linalg" in (f.__module__ or "") else "") + f.__name__ for f in found}
+def printed(mark):
+    """What stands below a comment."""
+    if mark == "functions":
+        lines = [f for f in TABLE.values() if f.compiled]
+        parts = [f"- {title}: {listed(names(filter(of, lines)))}" for title, of in COMPILED.items()]
+        return "\n".join(wrapped(part, "  ") for part in parts) + "\n"
+    return wrapped(listed(names(f for f in TABLE.values() if f.topic == mark)), "") + "\n"
+
+
+def listed(found):
+    return ", ".join(f"`{name}`" for name in found)
+
+
+def wrapped(text, indent):
+    return textwrap.fill(text, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def regenerated(page):
+    return BLOCK.sub(lambda found: found["mark"] + found["middle"] + printed(found["mark"]), page)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_the_lists_are_those_of_the_table(path):
+    page = path.read_text(encoding="utf-8")
+    marks = [found["mark"] for found in BLOCK.finditer(page)]
+    assert marks == (TOPICS if path.name == "numpy.md" else ["functions"])
+    assert regenerated(page) == page, "python tests/test_docs.py writes the lists anew"
+
+
+def test_all_that_the_compiler_knows_is_on_the_page_once():
+    for f in TABLE.values():
+        assert not f.compiled or sum(bool(of(f)) for of in COMPILED.values()) == 1, f.name
+
+
+def of_this_numpy(topic):
+    """The functions of a topic that this version of numpy has."""
+    return {f.function for f in TABLE.values() if f.topic == topic and f.function is not None}
 
 
 def test_the_elementwise_functions():
-    assert listed("scipy") == OF_SCIPY
-    assert listed("elementwise") == {
-        n for n in ELEMENTWISE | set(ufuncs._COMPOSED) | set(ufuncs._PRODUCTS) if hasattr(np, n)
-    }
+    known = ELEMENTWISE | set(ufuncs._COMPOSED) | set(ufuncs._PRODUCTS)
+    found = {f.name.removeprefix("np.").removeprefix("scipy.special.") for f in TABLE.values()}
+    assert known <= found
+    assert {f.__name__ for f in of_this_numpy("elementwise")} <= known
 
 
 @pytest.mark.parametrize("module", [reductions, products, linalg, numerics, places])
 def test_the_functions_of_a_kind_are_below_its_heading(module):
-    mark = module.__name__.rpartition(".")[2]
-    assert listed(mark) <= names(module.HANDLERS)
+    assert set(module.HANDLERS) == of_this_numpy(module.__name__.rpartition(".")[2])
 
 
-def test_all_functions_are_on_the_page_once():
-    marks = ["reductions", "products", "linalg", "numerics", "places", "moving"]
-    assert set().union(*map(listed, marks)) == names(functions.HANDLERS)
-    assert sum(len(listed(mark)) for mark in marks) == len(names(functions.HANDLERS))
+def test_the_tape_has_a_rule_for_all_others():
+    """A handler, or a definition or a selection of the table."""
+    topics = ["reductions", "products", "linalg", "numerics", "places", "moving"]
+    every = set().union(*map(of_this_numpy, topics))
+    assert set(functions.HANDLERS) <= every
+    assert all(map(defined.by_table, every - set(functions.HANDLERS)))
 
 
-def test_what_looks_at_values():
-    assert listed("values") == names(functions._OF_VALUES) | set(ufuncs._OF_VALUES)
+def test_what_the_page_for_contributors_shows_is_in_the_repository():
+    """Its code line by line; the folders, files and targets that it names."""
+    root = DOCS.parent
+    page = (root / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"<!-- (\S+) -->\n *```python\n(.*?) *```", page, re.DOTALL)
+    assert len(blocks) == page.count("```python") >= 7
+    for path, block in blocks:
+        text, shown = (
+            "\n".join(line.strip() for line in x.splitlines()) for x in (root.joinpath(path).read_text(), block)
+        )
+        assert shown in text, f"{path} has no {shown}"
+    rooms = [root, root / "dualrev", root / "dualrev" / "compiler", root / "dualrev" / "rules" / "functions"]
+    named = re.findall(r"`([\w/.]+(?:/\w+|\.py))`", page)
+    assert len(named) > 15
+    assert not [name for name in named if not any((room / name).exists() for room in rooms)]
+    targets = re.findall(r"(?m)^(\w+):", root.joinpath("Makefile").read_text())
+    assert set(re.findall(r"make (\w+)", page)) <= {*targets, "sure"}
 
 
 def test_the_examples_with_numba_run():
@@ -92,3 +162,9 @@ def test_the_versions_of_python_are_the_same_everywhere():
     assert makefile.count(spoken) == 2
     assert re.findall(r"(?<=python)3\.\d+(?=.*; do)", makefile) == versions[::-1]
     assert f"(3, {minors[0]}) <= sys.version_info < (3, {minors[-1] + 1})" in makefile
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(DOCS.parent))
+    for page in PAGES:
+        page.write_text(regenerated(page.read_text(encoding="utf-8")), encoding="utf-8")

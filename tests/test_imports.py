@@ -135,6 +135,11 @@ def test_rooms_import_from_themselves_and_from_those_below():
     assert not upwards
 
 
+@pytest.mark.parametrize("path", [path for path in LIBRARY if name(path).startswith("dualrev/rules/")], ids=name)
+def test_the_rules_import_no_engine(path):
+    assert not [found for found in imported(path) if found.startswith("dualrev.") and "dualrev.rules" not in found]
+
+
 @pytest.mark.parametrize("path", AROUND_STAGES, ids=name)
 def test_the_stages_import_nothing_that_is_built_on_them(path):
     assert not top(imported(path)) & {"bench", "paper_figures", "tests"}

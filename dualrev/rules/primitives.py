@@ -13,6 +13,7 @@ derivative differentiates it. The text is Python: operators, conditional express
               JAX has a convention; where it has none, the note says why
     symbol    Python's name of the operator, without its underscores: "add" for __add__ and __radd__
     ufunc     numpy's name of the function, if it has one
+    cheap     may be computed twice rather than recorded
     functions what else the text may call, by name: for lines that users add (dualrev.primitive)
 
 Values raise what Python raises (1.0 / 0.0, log(-1.0)) and give IEEE's answer for NaN and infinities. Partials never
@@ -51,6 +52,7 @@ class Primitive:
     symbol: str = ""
     ufunc: str = ""
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    cheap: bool = False
 
     def __post_init__(self) -> None:
         if len(self.partials) != len(self.domain) or not 1 <= len(self.partials) <= 3:
@@ -69,10 +71,10 @@ ABOVE = (0.5, 3.0)  # a divisor, well away from 0
 # fmt: off
 _LINES = (
     #         name, value, partials, domain
-    Primitive("add", "a + b", ("1.0", "1.0"), (R, R), symbol="add", ufunc="add"),
-    Primitive("sub", "a - b", ("1.0", "-1.0"), (R, R), symbol="sub", ufunc="subtract"),
-    Primitive("mul", "a * b", ("b", "a"), (R, R), symbol="mul", ufunc="multiply"),
-    Primitive("div", "a / b", ("1.0 / b", "-y / b"), (R, ABOVE), symbol="truediv", ufunc="divide"),
+    Primitive("add", "a + b", ("1.0", "1.0"), (R, R), symbol="add", ufunc="add", cheap=True),
+    Primitive("sub", "a - b", ("1.0", "-1.0"), (R, R), symbol="sub", ufunc="subtract", cheap=True),
+    Primitive("mul", "a * b", ("b", "a"), (R, R), symbol="mul", ufunc="multiply", cheap=True),
+    Primitive("div", "a / b", ("1.0 / b", "-y / b"), (R, ABOVE), symbol="truediv", ufunc="divide", cheap=True),
     Primitive("pow", "power(a, b)", ("b * power(a, b - 1.0) if b != 0.0 else 0.0",
                                      "log(a) * y if a > 0.0 else 0.0 * y if a == 0.0 else nan * a"), (POSITIVE, R),
               edges={(0.0, 0.0): (0.0, 0.0), (3.0, 0.0): (0.0, math.log(3.0)), (0.0, 1.0): (1.0, 0.0),
@@ -81,12 +83,12 @@ _LINES = (
               note="0**y: 0 with respect to y; x**0: 0 with respect to x, 0 included. A negative base has a real power"
                    " for whole exponents only, so the derivative with respect to the exponent is NaN there",
               symbol="pow", ufunc="power"),
-    Primitive("neg", "-x", ("-1.0",), (R,), symbol="neg", ufunc="negative"),
-    Primitive("pos", "+x", ("1.0",), (R,), symbol="pos", ufunc="positive"),
+    Primitive("neg", "-x", ("-1.0",), (R,), symbol="neg", ufunc="negative", cheap=True),
+    Primitive("pos", "+x", ("1.0",), (R,), symbol="pos", ufunc="positive", cheap=True),
     Primitive("abs", "abs(x)", ("1.0 if x >= 0.0 else -1.0 if x < 0.0 else nan",), (R,), kink="x",
-              edges={(0.0,): (1.0,)}, symbol="abs", ufunc="absolute"),
+              edges={(0.0,): (1.0,)}, symbol="abs", ufunc="absolute", cheap=True),
 
-    Primitive("sqrt", "sqrt(x)", ("0.5 / abs(y)",), (POSITIVE,), edges={(0.0,): (inf,)}, ufunc="sqrt"),
+    Primitive("sqrt", "sqrt(x)", ("0.5 / abs(y)",), (POSITIVE,), edges={(0.0,): (inf,)}, ufunc="sqrt", cheap=True),
     Primitive("cbrt", "cbrt(x)", ("1.0 / (3.0 * y * y)",), (R,), kink="x", edges={(0.0,): (inf,)}, ufunc="cbrt"),
     Primitive("exp", "exp(x)", ("y",), (R,), edges={(-inf,): (0.0,)}, ufunc="exp"),
     Primitive("exp2", "exp2(x)", ("0.6931471805599453 * y",), (R,), ufunc="exp2"),
@@ -120,12 +122,13 @@ _LINES = (
               note="the tip of a cone: NaN at (0, 0)", ufunc="hypot"),
 
     # piecewise constant: 0, at the steps too
-    Primitive("floor", "floor(x)", ("0.0",), (R,), kink="x - round(x)", edges={(2.0,): (0.0,)}, ufunc="floor"),
+    Primitive("floor", "floor(x)", ("0.0",), (R,), kink="x - round(x)", edges={(2.0,): (0.0,)}, ufunc="floor",
+              cheap=True),
     Primitive("ceil", "ceil(x)", ("0.0",), (R,), kink="x - round(x)", edges={(2.0,): (0.0,)}, ufunc="ceil"),
     Primitive("trunc", "trunc(x)", ("0.0",), (R,), kink="x - round(x)", edges={(2.0,): (0.0,)}, ufunc="trunc"),
     Primitive("round", "round(x)", ("0.0",), (R,), kink="x - floor(x) - 0.5", edges={(0.5,): (0.0,)},
               note="halves go to the even neighbour, as Python's round and numpy's rint", ufunc="rint"),
-    Primitive("sign", "sign(x)", ("0.0",), (R,), kink="x", edges={(0.0,): (0.0,)}, ufunc="sign"),
+    Primitive("sign", "sign(x)", ("0.0",), (R,), kink="x", edges={(0.0,): (0.0,)}, ufunc="sign", cheap=True),
     Primitive("floordiv", "a // b", ("0.0", "0.0"), (R, ABOVE), kink="a / b - round(a / b)",
               edges={(4.0, 2.0): (0.0, 0.0)}, symbol="floordiv", ufunc="floor_divide"),
 
@@ -141,14 +144,14 @@ _LINES = (
 
     Primitive("maximum", "maximum(a, b)", ("1.0 if a > b else 0.5 if a == b else 0.0",
                                            "1.0 if b > a else 0.5 if a == b else 0.0"), (R, R), kink="a - b",
-              edges={(2.0, 2.0): (0.5, 0.5)}, note="a tie is shared: one half each", ufunc="maximum"),
+              edges={(2.0, 2.0): (0.5, 0.5)}, note="a tie is shared: one half each", ufunc="maximum", cheap=True),
     Primitive("minimum", "minimum(a, b)", ("1.0 if a < b else 0.5 if a == b else 0.0",
                                            "1.0 if b < a else 0.5 if a == b else 0.0"), (R, R), kink="a - b",
-              edges={(2.0, 2.0): (0.5, 0.5)}, note="a tie is shared: one half each", ufunc="minimum"),
+              edges={(2.0, 2.0): (0.5, 0.5)}, note="a tie is shared: one half each", ufunc="minimum", cheap=True),
     Primitive("copysign", "copysign(a, b)", ("copysign(1.0, b) * (1.0 if a >= 0.0 else -1.0 if a < 0.0 else nan)",
                                              "0.0"), (R, R), kink="a * b",
               edges={(0.0, 2.0): (1.0, 0.0), (2.0, 0.0): (1.0, 0.0), (-2.0, -0.0): (1.0, 0.0)},
-              note="|a| with the sign of b, and abs at 0 as above", ufunc="copysign"),
+              note="|a| with the sign of b, and abs at 0 as above", ufunc="copysign", cheap=True),
     Primitive("logaddexp", "logaddexp(a, b)", (
         "1.0 if a == inf else 1.0 / (1.0 + exp(b - a)) if a > b else exp(a - b) / (1.0 + exp(a - b))",
         "1.0 if b == inf else 1.0 / (1.0 + exp(a - b)) if b > a else exp(b - a) / (1.0 + exp(b - a))"),

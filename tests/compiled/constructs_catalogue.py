@@ -84,6 +84,8 @@ def views_by_functions(a, m, c):
     t[0, 1] += a[3]
     two[0, 2] = m[1, 1]
     turned[0, 0] *= 2.0
+    np.atleast_1d(a)[4] *= a[2]
+    np.atleast_3d(m)[1, 2, 0] *= a[2]
     np.transpose(c, (2, 0, 1))[1, 0, 2] *= a[0]
     c.transpose(1, 0, 2)[0, 1, 3] = c[1, 1, 1]
     contiguous, fortran = np.ascontiguousarray(m), np.asfortranarray(m)
@@ -185,3 +187,11 @@ def norms(m, a):
 @njit
 def determinants(m):
     return np.linalg.det(m)
+
+
+@case(np.array([0.0, 1.5, 0.0, -0.8, 0.0]), A, smooth=False)
+@njit
+def trimmed_and_united(a, b):
+    """A zero inside stays; those at the ends go. Not smooth: a zero that is moved stays, too."""
+    t, u = np.trim_zeros(a), np.union1d(a, b)
+    return np.sum(t * t * np.arange(3.0)) * np.sum(u * u * np.arange(len(u)))

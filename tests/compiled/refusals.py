@@ -348,3 +348,16 @@ def without_source():
     linecache.cache.pop(file, None)
     exec(compile("def from_nowhere(x):\n    return x * x\n", file, "exec"), names)
     return [njit(names[name]) for name in ("from_exec", "from_nowhere")]
+
+
+@refused(np.array([0.0, 0.7]), words="trim_zeros")
+@njit
+def zeros_at_one_end(x):
+    """The table has no place for its other parameter."""
+    return np.sum(np.trim_zeros(x, "f"))  # refused
+
+
+@refused(np.array([[0.5, 0.7], [0.2, 0.1]]), words="matrix_power tape")
+@njit
+def what_the_tape_knows_alone(x):
+    return np.sum(np.linalg.matrix_power(x, 2))  # refused

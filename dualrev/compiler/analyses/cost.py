@@ -31,9 +31,6 @@ from dualrev.compiler.core.walks import blocks, leaves, statements
 
 __all__ = ["Cost"]
 
-_CHEAP = {"add", "sub", "mul", "div", "neg", "pos", "abs", "sqrt", "maximum", "minimum", "copysign", "sign", "floor"}
-_CHEAP |= {"scaled"}
-
 
 _COSTLY, _ROUNDS = 8.0, 16.0  # operations that a sine takes, and rounds of a loop: there are no numbers for them here
 _WORK = {Load: 1.0, Store: 1.0, Discrete: 0.5, Push: 2.0, Pop: 2.0}
@@ -49,7 +46,7 @@ class Cost:
 
     def operation(self, s: Real) -> bool:
         """Whether an operation of real numbers is cheap."""
-        if s.rule.name in _CHEAP:
+        if s.rule.cheap:
             return True
         exponent = s.args[1] if s.rule.name == "pow" else None
         return isinstance(exponent, Constant) and isinstance(exponent.value, int) and abs(exponent.value) <= 4
@@ -70,7 +67,7 @@ class Cost:
             return False
         return all(
             isinstance(s, (Copy, Discrete, If))
-            or (isinstance(s, Real) and s.rule.name in _CHEAP)
+            or (isinstance(s, Real) and s.rule.cheap)
             or (isinstance(s, Call) and self.call(s))
             for s in body
         )

@@ -12,7 +12,7 @@ from collections.abc import Hashable
 from dualrev.compiler.core.program import Program
 from dualrev.compiler.core.terms import Call, Function, Global
 from dualrev.compiler.core.walks import blocks, statements
-from dualrev.compiler.library.drawing import generator_of, is_draw
+from dualrev.rules.library.drawing import generator_of, is_draw
 
 __all__ = ["draws_anew"]
 

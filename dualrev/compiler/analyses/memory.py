@@ -17,7 +17,7 @@ from dualrev.compiler.analyses.fixed_point import FixedPoint
 from dualrev.compiler.core.program import Program
 from dualrev.compiler.core.terms import Call, Copy, Function, Global, Node, Statement, Store, Tree, Var, View
 from dualrev.compiler.core.walks import leaves, statements
-from dualrev.compiler.library.drawing import is_draw
+from dualrev.rules.library.drawing import is_draw
 
 __all__ = ["Classes", "Effects", "Memory", "is_array", "is_real", "is_real_array", "kind_of", "type_of"]
 

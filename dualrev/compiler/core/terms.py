@@ -135,7 +135,7 @@ class Symbol:
 Atom: TypeAlias = Var | Constant | Global
 
 #: a * b, where a known 0 of b takes no part: 0 then, whatever a is. For tangents, whose factors may be infinite or NaN.
-SCALED = Primitive("scaled", "a * b if b != 0.0 else 0.0", ("b", "a"), ((-3.0, 3.0), (-3.0, 3.0)))
+SCALED = Primitive("scaled", "a * b if b != 0.0 else 0.0", ("b", "a"), ((-3.0, 3.0), (-3.0, 3.0)), cheap=True)
 
 
 # Expressions

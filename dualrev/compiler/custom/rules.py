@@ -43,9 +43,9 @@ from dualrev.compiler.core.walks import leaves, mapped
 from dualrev.compiler.frontend.options import declared, inherited, is_checked
 from dualrev.compiler.frontend.paths import called
 from dualrev.compiler.frontend.source import Source, Static, describe, is_numba_function, unlifted
-from dualrev.compiler.library.drawing import is_draw
 from dualrev.eager.ruled import Ruled
 from dualrev.errors import CustomRuleError, UnsupportedError
+from dualrev.rules.library.drawing import is_draw
 
 if TYPE_CHECKING:
     from dualrev.compiler.front import Front

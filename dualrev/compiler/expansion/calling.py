@@ -1,4 +1,4 @@
-"""Functions of numpy of the catalogue: calls of library/, and elements of an array at places that numba computes."""
+"""Functions of numpy that have a definition, and those that give elements of an array at places that numba computes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from dualrev.compiler.core import syntax
 from dualrev.compiler.core.lowered import Const, Let, Node, leaves
 from dualrev.compiler.expansion.joining import Joining
 from dualrev.compiler.expansion.statements import is_array, is_real, is_real_array
-from dualrev.rules.catalogue import SELECTED, VARIANTS, Variant
-from dualrev.rules.names import PARAMETERS
+from dualrev.rules.functions import LARGEST, Definition, Selection, known
 
 __all__ = ["Calling"]
 
@@ -25,22 +24,22 @@ def holds_reals(kind: Any) -> bool:
 
 
 class Calling(Joining):
-    """What the catalogue has."""
+    """Definitions and selections."""
 
-    def in_catalogue(self, s: Let, kind: Any) -> bool:
-        """Whether a function is in the catalogue for these arguments; then it has been written."""
-        text = s.info[0]
+    def in_table(self, s: Let, kind: Any) -> bool:
+        """Whether a function has a definition for these arguments, or selects elements; then it has been written."""
+        f = known(s.info[0])
         if not holds_reals(kind):
             return False
         given = self.given(s)
         if given is None:
             return False
-        for variant in VARIANTS.get(text, ()):
-            if self.fits(variant, given):
-                self.by_library(s, kind, variant, given)
+        for definition in f.definitions:
+            if self.fits(definition, given):
+                self.by_definition(s, kind, definition, given)
                 return True
-        if text in SELECTED:
-            self.by_places(s, kind, given)
+        if f.selection is not None:
+            self.by_places(s, kind, f.selection, given)
             return True
         return False
 
@@ -48,7 +47,7 @@ class Calling(Joining):
         """The arguments by position, None where nothing is given; None if there is a keyword that is not known."""
         text, keywords = s.info
         count = len(s.args) - len(keywords)
-        names = PARAMETERS.get(text, ())
+        names = known(text).names
         found: list[Any] = [None] * max(len(names), count)
         found[:count] = s.args[:count]
         for k, x in zip(keywords, s.args[count:], strict=True):
@@ -57,14 +56,14 @@ class Calling(Joining):
             found[names.index(k)] = x
         return [None if x == Const(None) else x for x in found]
 
-    def fits(self, variant: Variant, given: list[Any]) -> bool:
+    def fits(self, definition: Definition, given: list[Any]) -> bool:
         """Whether a definition is one for these arguments."""
-        if len(variant.pattern) < len(given):
-            if any(x is not None for x in given[len(variant.pattern) :]):
+        if len(definition.pattern) < len(given):
+            if any(x is not None for x in given[len(definition.pattern) :]):
                 return False
-            given = given[: len(variant.pattern)]
-        fixed = iter(variant.fixed)
-        for letter, x in zip(variant.pattern, given, strict=True):
+            given = given[: len(definition.pattern)]
+        fixed = iter(definition.fixed)
+        for letter, x in zip(definition.pattern, given, strict=True):
             if letter == "=":
                 wanted = next(fixed)
                 if not isinstance(x, Const) or isinstance(x.value, str) != isinstance(wanted, str) or x.value != wanted:
@@ -86,23 +85,22 @@ class Calling(Joining):
             return isinstance(kind, _NUMBERS if letter == "x" else types.Integer)
         return is_array(kind) and kind.ndim == {"v": 1, "m": 2}.get(letter, kind.ndim)
 
-    def by_library(self, s: Let, kind: Any, variant: Variant, given: list[Any]) -> None:
-        """target = the definition in library/, whose arrays are C-contiguous."""
+    def by_definition(self, s: Let, kind: Any, definition: Definition, given: list[Any]) -> None:
+        """target = a call of the definition, whose arrays are C-contiguous."""
         args: list[Any] = []
         like: Any = None
-        for letter, x in zip(variant.pattern, given, strict=False):
+        for letter, x in zip(definition.pattern, given, strict=False):
             if letter in "_=":
                 continue
             self.materialise(x)
             if letter == "e" and self.kind(x).ndim != 1:
                 like = x
             args.append(self.vector(x, s.line) if letter in "ef" else x)
-        args += [Const(x) for x in variant.more]
-        if variant.name == "nan_to_num":
-            args.append(Const(float(np.finfo(str(kind.dtype)).max)))
+        largest = float(np.finfo(str(kind.dtype)).max) if LARGEST in definition.more else 0.0
+        args += [Const(largest if x == LARGEST else x) for x in definition.more]
         if like is not None:
             flat = self.temp(types.Array(kind.dtype, 1, "C"))
-            self.library(Let(flat, "func", (), s.info, s.line), variant.name, tuple(args))
+            self.library(Let(flat, "func", (), s.info, s.line), definition.name, tuple(args))
             name = self.named(like, s.line)
             shaped = self.temp(types.Array(kind.dtype, kind.ndim, "C"))
             self.let("view", (flat, name), syntax.name(f"np.reshape(BASE, {name}.shape)"), s.line, target=shaped)
@@ -110,11 +108,11 @@ class Calling(Joining):
             return
         fortran = [x for x in leaves(self.tree(s.target)) if is_array(self.kind(x)) and self.is_fortran(self.kind(x))]
         if not fortran:
-            self.library(s, variant.name, tuple(args))
+            self.library(s, definition.name, tuple(args))
             return
         made = self.temp(self.in_c(kind))
         self.tree(made)
-        self.library(Let(made, "func", (), s.info, s.line), variant.name, tuple(args))
+        self.library(Let(made, "func", (), s.info, s.line), definition.name, tuple(args))
         for x, y in zip(leaves(self.tree(s.target)), leaves(self.tree(made)), strict=True):
             self.in_layout(x, y, s.line)
 
@@ -136,17 +134,13 @@ class Calling(Joining):
         self.empty_like(target, source, line)
         self.over(source, kind.ndim, line, lambda i: self.put(target, i, self.pick(source, i, line), line))
 
-    def by_places(self, s: Let, kind: Any, given: list[Any]) -> None:
+    def by_places(self, s: Let, kind: Any, selection: Selection, given: list[Any]) -> None:
         """target = elements of an argument."""
-        number, places, zero = SELECTED[s.info[0]]
-        base = given[number]
-        others = [x for k, x in enumerate(given) if k != number]
-        known = is_array(self.kind(base)) and not any(isinstance(self.tree(x), Node) for x in others if x is not None)
-        if s.info[0] in ("np.sort", "np.unique", "np.partition"):
-            known = known and self.kind(base).ndim == 1
-        if s.info[0] == "np.extract":
-            known = known and self.kind(base).ndim == 1
-        if not known:
+        base, places = given[selection.argument], selection.places
+        others = [x for k, x in enumerate(given) if k != selection.argument]
+        fits = is_array(self.kind(base)) and selection.ndim in (None, self.kind(base).ndim)
+        fits = fits and not any(isinstance(self.tree(x), Node) for x in others if x is not None)
+        if not fits or len(given) > len(known(s.info[0]).names):
             self.refuse(s.line, f"{s.info[0]} of these arguments", "it has no derivative here", "a loop")
         names: dict[str, Any] = {}
         for letter, x in zip("ab", others, strict=False):
@@ -155,7 +149,7 @@ class Calling(Joining):
             else:
                 self.materialise(x)
                 names[f"{letter}_"] = x
-        self.selected(s, kind, base, places, zero, **names)
+        self.selected(s, kind, base, places, selection.zero, **names)
 
     # In place
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -30,17 +29,10 @@ from dualrev.compiler.core.lowered import (
 from dualrev.compiler.expansion.statements import Expansion, dtype_name, is_array, is_real
 from dualrev.compiler.frontend.inference import Typed
 from dualrev.compiler.frontend.lower import Lowered
+from dualrev.rules.functions import known
 from dualrev.rules.names import line_of
 
-__all__ = ["REWRITTEN", "Elementwise"]
-
-#: Functions that are a product or a quotient: the operator, and the other factor (None for the argument itself).
-REWRITTEN: dict[str, tuple[str, float | None]] = {
-    **dict.fromkeys(["math.degrees", "np.degrees", "np.rad2deg"], ("*", 180.0 / math.pi)),
-    **dict.fromkeys(["math.radians", "np.radians", "np.deg2rad"], ("*", math.pi / 180.0)),
-    "np.square": ("*", None),
-    "np.reciprocal": ("/", 1.0),
-}
+__all__ = ["Elementwise"]
 
 
 @dataclass(frozen=True)
@@ -73,8 +65,8 @@ class Elementwise(Expansion):
         if s.op == "func":
             text, keywords = s.info
             line = line_of(text)
-            known = text in REWRITTEN or (line is not None and len(line.partials) == len(s.args))
-            if keywords or not (known or (text == "np.where" and len(s.args) == 3)):
+            has_rule = known(text).product or (line is not None and len(line.partials) == len(s.args))
+            if keywords or not (has_rule or (text == "np.where" and len(s.args) == 3)):
                 return False
         elif not any(is_array(self.kind(x)) for x in s.args):
             return False
@@ -198,7 +190,7 @@ class Elementwise(Expansion):
     def scalar(self, lazy: _Lazy, args: list[Callable[[], Atom]]) -> Atom:
         """The operation of a lazy expression on scalars."""
         s, kind = lazy.let, lazy.dtype
-        if s.op == "func" and s.info[0] in REWRITTEN:
+        if s.op == "func" and known(s.info[0]).product:
             return self.rewritten(s.info[0], args[0](), kind, s.line)
         target = self.temp(kind)
         if s.op == "func" and s.info[0] == "np.where":
@@ -220,7 +212,9 @@ class Elementwise(Expansion):
 
     def rewritten(self, text: str, x: Any, kind: Any, line: int, target: str = "") -> str:
         """A function of a scalar that is a product or a quotient."""
-        symbol, factor = REWRITTEN[text]
+        product = known(text).product
+        assert product is not None
+        symbol, factor = product
         other: Any = x
         if factor is not None:
             other = Const(factor)

@@ -10,51 +10,17 @@ from dualrev.compiler.core import syntax
 from dualrev.compiler.core.lowered import Const, Effect, If, Let, Node, Ref, Slice, Star, Store
 from dualrev.compiler.core.naming import readable
 from dualrev.compiler.expansion.calling import holds_reals
-from dualrev.compiler.expansion.elementwise import REWRITTEN
-from dualrev.compiler.expansion.layouts import Layouts
+from dualrev.compiler.expansion.numbers import Numbers
 from dualrev.compiler.expansion.statements import dtype_name, is_array, is_real, is_real_array
-from dualrev.rules.aliasing import ALIASING
-from dualrev.rules.catalogue import DISCRETE
-from dualrev.rules.names import STOPPED, line_of
+from dualrev.compiler.frontend.jitted import STOPPED
+from dualrev.rules.functions import known
+from dualrev.rules.names import line_of
 
 __all__ = ["Functions"]
 
-_METHODS = {"sum", "mean", "min", "max", "prod", "dot", "copy", "reshape", "ravel", "transpose", "cumsum"}
-_METHODS |= {"var", "std", "cumprod", "take", "repeat", "clip", "argsort", "argpartition", "nonzero", "searchsorted"}
 
-#: Functions with a method of their own here.
-_FUNCTIONS = {
-    **{f"np.{n}": "_alloc" for n in ["zeros", "ones", "empty", "eye", "identity", "tri"]},
-    **{f"np.{n}": "_alloc" for n in ["zeros_like", "empty_like", "ones_like"]},
-    "np.arange": "_range",
-    "np.linspace": "_range",
-    "np.full": "full",
-    "np.full_like": "full",
-    **dict.fromkeys(["sum", "np.sum", "np.mean", "np.prod"], "_sum"),
-    **dict.fromkeys(["np.min", "np.max", "np.amin", "np.amax"], "_extreme"),
-    **{f"np.{n}": "_spread" for n in ["var", "std"]},
-    **dict.fromkeys([name for name in ALIASING if name.startswith("np.")], "same_elements"),
-    **{f"np.{n}": "_shape" for n in ["shape", "size", "ndim"]},
-    "np.dot": "dot",
-    "np.outer": "_outer",
-    "np.diff": "_diff",
-    "np.clip": "_clip",
-    "len": "_len",
-    "np.concatenate": "_concatenate",
-    "np.stack": "_stack",
-    **{f"np.{n}": "_stacked" for n in ["vstack", "hstack", "dstack", "column_stack"]},
-    "np.append": "_append",
-    "np.fill_diagonal": "_fill_diagonal",
-    "np.vdot": "dot",
-    "np.ediff1d": "_diff",
-}
-#: Those that make an array of no array.
-_SHAPED = {f"np.{n}" for n in ["zeros", "ones", "empty", "eye", "identity", "tri", "arange", "linspace", "full"]}
-_SHAPED |= {f"np.{n}" for n in ["zeros_like", "empty_like", "ones_like", "full_like", "asarray", "concatenate"]}
-
-
-class Functions(Layouts):
-    """Functions and methods: each becomes a line of the table, loops, or the call of a function of library/."""
+class Functions(Numbers):
+    """Functions and methods: each becomes a line of the table, loops, or the call of a definition."""
 
     def _method(self, s: Let, kind: Any) -> None:
         method, keywords = s.info
@@ -68,7 +34,7 @@ class Functions(Layouts):
             self.same_elements(Let(s.target, "func", s.args, ("flatten", ()), s.line), kind)
         elif method == "sort":
             self.sorted_in_place(s)
-        elif method in _METHODS:
+        elif known(f"np.{method}").method:
             function, args = f"np.{method}", s.args
             if method in ("reshape", "transpose") and len(args) > 2:
                 shape = self.temp(types.UniTuple(types.int64, len(args) - 1))
@@ -126,59 +92,42 @@ class Functions(Layouts):
     # Functions
 
     def function(self, s: Let, kind: Any) -> None:
-        """A function of the table, or numpy's."""
+        """A function of the table; rules/functions says what it knows of each."""
         text, keywords = s.info
+        f = known(text)
         kinds = [self.kind(x) for x in s.args if not isinstance(x, Ref) or x.path]
-        arrays = any(is_array(k) for k in kinds)
-        method = getattr(self, _FUNCTIONS.get(text, ""), None)
-        line = line_of(text)
         if text == "np.array" or (text == "np.asarray" and s.args[0] in self.lists):
-            if not is_array(self.kind(s.args[0])) or len(s.args) > 2 or keywords not in ((), ("dtype",)):
-                self.refuse(s.line, "np.array of these arguments", "only that of a list or an array is known", "a loop")
-            self.same_elements(Let(s.target, "func", s.args[:1], ("np.copy", ()), s.line), kind)
+            self._array(s, kind)
             return
-        if text != STOPPED and (self.in_catalogue(s, kind) or self.into_array(s, kind)):
+        if self.in_table(s, kind) or self.into_array(s, kind):
             return
         plain = isinstance(kind, types.BaseTuple) and not text.startswith(("min", "max", "sum"))
-        if (plain or text.removeprefix("np.") in DISCRETE) and self.is_inactive(s, kind):
+        if (plain or f.written) and self.is_inactive(s, kind):
             self.inactive(s, kind)
             return
-        if keywords and text not in _SHAPED and (holds_reals(kind) or isinstance(kind, types.NoneType)):
+        if keywords and not f.makes and (holds_reals(kind) or isinstance(kind, types.NoneType)):
             names = ", ".join(keywords)
             self.refuse(s.line, f"{text} with {names}", "it is not known here", "the function with its usual arguments")
         if text == STOPPED:
             self.stopped(s)
-        elif method is not None and (arrays or text in _SHAPED or any(isinstance(k, types.BaseTuple) for k in kinds)):
-            method(s, kind)
-        elif text in ("min", "max") and len(s.args) == 1 and isinstance(kinds[0], types.BaseTuple):
-            self.of_tuple(s, kind)
-        elif text in ("min", "max") and len(s.args) > 1:
-            self.extremum(s, kind, "<" if text == "min" else ">")
-        elif text == "divmod":
-            self.library(s, "divmod_of", s.args)
-        elif text in ("float", "np.float64", "np.float32") and not arrays:
-            if s.args and is_real(self.kind(s.args[0])):
-                self.let("prim", s.args, (line_of("+x"), s), s.line, target=s.target)
-            else:
-                self.as_written(s)
-        elif text in REWRITTEN and is_real(kind):
-            self.rewritten(text, s.args[0], kind, s.line, s.target)
-        elif text == "math.ldexp":
-            power = self.plain("math.ldexp(1.0, n)", s.line, kind, n=s.args[1])
-            made = Let(s.target, "binop", (s.args[0], power), "*", s.line)
-            self.let("prim", made.args, (line_of("*"), made), s.line, target=s.target)
-        elif line is not None and is_real(kind) and len(line.partials) == len(s.args):
-            for x in s.args:
-                self.materialise(x)
-            self.let("prim", s.args, (line, s), s.line, target=s.target)
-        elif text in ("round", "np.round") and is_real(kind):
-            self.as_written(s)  # to a number of digits: piecewise constant
-        elif not is_real(kind) and not isinstance(kind, types.BaseTuple) and not is_real_array(kind):
-            for x in s.args:
-                self.materialise(x)
-            self.alloc(s) if is_array(kind) else self.as_written(s)
-        else:
-            self.refuse(s.line, f"{text} of these arguments", "", "a loop")
+        elif f.core and (f.makes or any(is_array(k) or isinstance(k, types.BaseTuple) for k in kinds)):
+            getattr(self, f.core)(s, kind)
+        elif not ((f.scalar and getattr(self, f.scalar)(s, kind)) or self.of_numbers(s, kind)):
+            self.without_rule(s, kind)
+
+    def without_rule(self, s: Let, kind: Any) -> None:
+        """A function that has no rule: as it is written, if its result is discrete."""
+        if is_real(kind) or isinstance(kind, types.BaseTuple) or is_real_array(kind):
+            self.refuse(s.line, f"{s.info[0]} of these arguments", "", "a loop")
+        for x in s.args:
+            self.materialise(x)
+        self.alloc(s) if is_array(kind) else self.as_written(s)
+
+    def _array(self, s: Let, kind: Any) -> None:
+        """np.array of an array, or of a list of numbers, which is one here."""
+        if not is_array(self.kind(s.args[0])) or len(s.args) > 2 or s.info[1] not in ((), ("dtype",)):
+            self.refuse(s.line, "np.array of these arguments", "only that of a list or an array is known", "a loop")
+        self.same_elements(Let(s.target, "func", s.args[:1], ("np.copy", ()), s.line), kind)
 
     def _len(self, s: Let, kind: Any) -> None:
         of = self.kind(s.args[0])
@@ -324,35 +273,6 @@ class Functions(Layouts):
 
     def _alloc(self, s: Let, kind: Any) -> None:
         self.alloc(s)
-
-    def extremum(self, s: Let, kind: Any, symbol: str) -> None:
-        """Python's min and max: the first of those that tie."""
-        best = self.temp(kind)
-        self.let("copy", (s.args[0],), None, s.line, target=best)
-        for x in s.args[1:]:
-            test = self.plain(f"x {symbol} best", s.line, types.boolean, x=x, best=best)
-            then: list[Any] = [Let(best, "copy", (x,), None, s.line)]
-            self.out.append(If(test, then, [], s.line))
-        self.let("copy", (best,), None, s.line, target=s.target)
-
-    def of_tuple(self, s: Let, kind: Any) -> None:
-        """Sum, min and max of a tuple's items."""
-        parts = tuple(self.tree(s.args[0]).parts)
-        text = s.info[0].split(".")[-1]
-        if any(isinstance(x, Node) or is_array(self.kind(x)) for x in parts) or text not in ("sum", "min", "max"):
-            self.refuse(s.line, f"{text} of this tuple", "its items are no numbers", "a loop")
-        if text != "sum":
-            self.extremum(Let(s.target, "func", parts, s.info, s.line), kind, "<" if text == "min" else ">")
-            return
-        total: Any = s.args[1] if len(s.args) > 1 else Const(0)
-        for x in parts:
-            made = self.temp(kind)
-            if total == Const(0):
-                self.let("copy", (x,), None, s.line, target=made)
-            else:
-                self.operation(Let(made, "binop", (total, x), "+", s.line))
-            total = made
-        self.let("copy", (total,), None, s.line, target=s.target)
 
     def full(self, s: Let, kind: Any) -> None:
         """np.full and np.full_like."""

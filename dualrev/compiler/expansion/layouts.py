@@ -9,18 +9,18 @@ from numba.core import types
 from dualrev.compiler.core import syntax
 from dualrev.compiler.core.lowered import If, Let, Node, Store, leaves
 from dualrev.compiler.expansion.calling import Calling
-from dualrev.rules.aliasing import aliasing
+from dualrev.rules.functions import shared
 
 __all__ = ["Layouts"]
 
 
 class Layouts(Calling):
-    """aliasing.py says which of them share memory."""
+    """The table of functions says which of them share memory."""
 
     asks_for_layout = False
 
     def same_elements(self, s: Let, kind: Any) -> None:
-        """A function that gives the elements of an array, in its memory or in new memory: aliasing.py says which."""
+        """A function that gives the elements of an array, in its memory or in new memory."""
         x, text = s.args[0], s.info[0]
         if isinstance(self.kind(x), (types.Float, types.Integer, types.Boolean)):
             self.empty(s.target, "()", (), s.line)
@@ -29,7 +29,7 @@ class Layouts(Calling):
         self.materialise(x)
         of = self.kind(x)
         base = x if isinstance(x, str) else self.let("copy", (x,), None, s.line, of)
-        how = aliasing(text, of, kind)
+        how = shared(text, of, kind)
         if how != "either":
             self.viewed(s, base) if how == "view" else self.copied(s, base, kind)
             return

@@ -9,12 +9,12 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler import library
 from dualrev.compiler.core import syntax
 from dualrev.compiler.core.lowered import Call, Const, Let, Node, OfElements, Ref, Slice, leaves, reads, walk
 from dualrev.compiler.core.naming import readable
 from dualrev.compiler.frontend.inference import Typed
 from dualrev.compiler.frontend.lower import Lowered
+from dualrev.rules import library
 
 __all__ = ["Aliases", "Expansion", "dtype_name", "is_array", "is_real", "is_real_array"]
 
@@ -275,7 +275,7 @@ class Expansion:
         return tuple(made)
 
     def library(self, s: Let, name: str, args: tuple[Any, ...]) -> None:
-        """target = a function of library/, which is differentiated as the user's own are."""
+        """target = a definition of rules/library/, which is differentiated as the user's own are."""
         ref = next((r for r in self.lowered.refs.values() if r.path == (("library", name),)), None)
         if ref is None:
             made = self.names.fresh(f"_{name}")

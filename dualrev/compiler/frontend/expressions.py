@@ -16,11 +16,13 @@ from numba.typed import List
 from dualrev.compiler.core import syntax
 from dualrev.compiler.core.lowered import Atom, Const, If, Ref, Slice, Star
 from dualrev.compiler.frontend.closures import Inlined
-from dualrev.compiler.frontend.jitted import is_ufunc
+from dualrev.compiler.frontend.jitted import callable_name, is_ufunc
 from dualrev.compiler.frontend.options import check_inlined
 from dualrev.compiler.frontend.scope import Scope
 from dualrev.compiler.frontend.source import Static, describe, is_numba_function
-from dualrev.rules.names import BINARY, CASTS, COMPARE, PARAMETERS, canonical, pure_functions
+from dualrev.rules.functions import canonical as of_the_table
+from dualrev.rules.functions import known
+from dualrev.rules.names import BINARY, CASTS, COMPARE
 
 __all__ = ["Expressions"]
 
@@ -140,10 +142,10 @@ class Expressions(Scope):
             return None if isinstance(node.value, (complex, bytes)) else node
         if isinstance(node, ast.Call):
             static = self.static(node.func) if not node.keywords else None
-            text = canonical(static.value) if static is not None else None
-            if text not in pure_functions():
+            text = callable_name(static.value) if static is not None else None
+            if text is None or not known(text).pure:
                 return None
-            return self.rebuilt(names, node.args, lambda args: syntax.call(str(text), *args))
+            return self.rebuilt(names, node.args, lambda args: syntax.call(text, *args))
         if isinstance(node, ast.Compare) and all(type(op) in COMPARE - {ast.In, ast.NotIn} for op in node.ops):
             operands = [node.left, *node.comparators]
             return self.rebuilt(names, operands, lambda xs: ast.Compare(xs[0], node.ops, xs[1:]))
@@ -289,14 +291,16 @@ class Expressions(Scope):
             if node.keywords or any(isinstance(x, ast.Starred) for x in node.args):
                 return self.refuse(node, f"the call of {describe(f)}", "only plain arguments are known", "its inputs")
             return self.let(target, "ufunc", tuple(self.atom(x) for x in node.args), self.ref(static), node.lineno)
-        text = canonical(f)
+        text = callable_name(f)
         if f in (list, List) and not (node.args or node.keywords):
             return self.empty_list(target, None if f is list else "typed", node.lineno)
         if text is None:
             name = describe(f)
             if callable(f) and hasattr(f, "__code__") and not name.startswith("numpy."):
                 return self.refuse(node, f"the call of {name}", "it is no numba function", "@njit above its definition")
-            return self.refuse(node, f"the call of {name}", "", "it with loops or the functions of the table")
+            why = "only the tape has a rule for it" if of_the_table(f) else ""
+            instead = "it with loops, or with functions that docs/numba.md lists"
+            return self.refuse(node, f"the call of {name}", why, instead)
         if text in ("np.array", "np.asarray") and node.args and isinstance(node.args[0], (ast.Tuple, ast.List)):
             return self.literal(node, target)
         values = [*node.args, *(k.value for k in node.keywords)]  # evaluated as they are written
@@ -369,7 +373,7 @@ def ordered(node: ast.Call, text: str) -> list[tuple[str, ast.expr]]:
     """The arguments of a function, those by keyword by position where that is known: (keyword or "", value)."""
     given = [("", x) for x in node.args]
     keywords = {str(k.arg): k.value for k in node.keywords}
-    for name in PARAMETERS.get(text, ())[len(given) :]:
+    for name in known(text).names[len(given) :]:
         if name not in keywords:
             break
         given.append(("", keywords.pop(name)))

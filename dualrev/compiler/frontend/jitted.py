@@ -1,4 +1,7 @@
-"""The numba functions behind what numba compiles without saying njit: register_jitable, and kernels of vectorize."""
+"""The numba functions behind what numba compiles without saying njit: register_jitable, and kernels of vectorize.
+
+And the names of functions that are none, but that a numba function may call.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,13 @@ from numba import njit
 from numba.core.registry import cpu_target
 from numba.np.ufunc.dufunc import DUFunc
 
-__all__ = ["is_ufunc", "jitted", "registered"]
+from dualrev.eager.custom import stop_gradient
+from dualrev.rules.names import canonical
+
+__all__ = ["STOPPED", "callable_name", "is_ufunc", "jitted", "registered"]
+
+#: What dualrev.stop_gradient is called in emitted code.
+STOPPED = "runtime.stopped"
 
 
 def is_ufunc(x: Any) -> bool:
@@ -46,3 +55,8 @@ def jitted(x: Any) -> Any:
 def _fastmath(x: Any) -> dict[str, Any]:
     value = x._dispatcher.targetoptions.get("fastmath")
     return {"fastmath": value} if value else {}
+
+
+def callable_name(f: Any) -> str | None:
+    """The name of a function in emitted code, if it is a function of the table or stop_gradient; else None."""
+    return STOPPED if f is stop_gradient else canonical(f)

@@ -31,8 +31,8 @@ from typing import Any
 from numba.core import types
 from numba.core.caching import NullCache
 
-from dualrev.compiler import library
 from dualrev.compiler.frontend.jitted import jitted
+from dualrev.rules import library
 
 __all__ = ["ConstantPath", "Folder", "Module", "folder_for", "resolve", "warn"]
 

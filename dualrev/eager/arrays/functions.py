@@ -3,7 +3,7 @@
 Moving elements moves values and ids alike, and writes nothing on a tape. What looks at values only (comparisons,
 argmax, shapes) gives numpy's answer about the values. Sums are in reductions.py, products in products.py, numpy.linalg
 in linalg.py, numerical methods in numerics.py, what writes to an array in places.py. A function that is in none of them
-is refused by name, never guessed.
+has a definition in the table of functions (defined.py), or is refused by name, never guessed.
 """
 
 from __future__ import annotations
@@ -17,18 +17,20 @@ from typing import Any
 import numpy as np
 
 from dualrev.eager.arrays import linalg, numerics, places, products, reductions
+from dualrev.eager.arrays.defined import by_table
 from dualrev.eager.arrays.storage import RealArray, holds_duals, innermost, plain, real_array, refuse_foreign
 from dualrev.eager.arrays.ufuncs import as_real_array, into
 from dualrev.eager.dual import DualNumber
 from dualrev.eager.tape import Tape
 from dualrev.errors import UnsupportedError
+from dualrev.rules.functions import TABLE
 
 __all__ = ["HANDLERS", "apply_function", "assemble"]
 
 
 def apply_function(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What numpy calls when one of its functions meets an array or a number under differentiation."""
-    handler = HANDLERS.get(func)
+    handler = HANDLERS.get(func) or by_table(func)
     if handler is not None:
         args, kwargs = _by_name(func, handler, args, kwargs)
         out = kwargs.pop("out", None)
@@ -389,10 +391,4 @@ HANDLERS: dict[Any, Callable[..., Any]] = {
     **linalg.HANDLERS,
 }
 
-_OF_VALUES = {np.argmax, np.argmin, np.argsort, np.lexsort, np.nonzero, np.flatnonzero, np.argwhere, np.count_nonzero}
-_OF_VALUES |= {np.searchsorted, np.digitize, np.isclose, np.allclose, np.array_equal, np.array_equiv, np.all, np.any}
-_OF_VALUES |= {np.shape, np.ndim, np.nanargmax, np.nanargmin, np.argpartition, np.isneginf, np.isposinf, np.isin}
-_OF_VALUES |= {np.isreal, np.iscomplex, np.iscomplexobj, np.isrealobj, np.array2string, np.array_repr, np.array_str}
-_OF_VALUES |= {np.may_share_memory, np.shares_memory, np.result_type, np.can_cast, np.min_scalar_type}
-_OF_VALUES |= {np.common_type, np.angle, np.diag_indices_from, np.tril_indices_from, np.triu_indices_from}
-_OF_VALUES |= {np.einsum_path, np.linalg.matrix_rank}
+_OF_VALUES = {f.function for f in TABLE.values() if f.discrete}

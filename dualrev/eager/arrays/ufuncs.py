@@ -31,6 +31,7 @@ from dualrev.eager.lines import function
 from dualrev.eager.tape import Tape
 from dualrev.eager.ufuncs import apply_ufunc as apply_to_objects
 from dualrev.errors import UnsupportedError
+from dualrev.rules.functions import TABLE
 from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES, Primitive
 
 __all__ = ["apply_ufunc", "as_real_array", "elementwise", "into", "on_arrays", "table_by_ufunc"]
@@ -289,6 +290,12 @@ def _heaviside(x: Any, h: Any) -> Any:
     return real_array(np.where(np.isnan(x), math.nan, np.where(x == 0, h, 1.0 * (x > 0))))[()]
 
 
+def _product(how: tuple[str, float | None], x: Any) -> Any:
+    """What the table of functions says is a product or a quotient."""
+    symbol, other = how
+    return other / x if symbol == "/" else x * (x if other is None else other)
+
+
 @functools.cache
 def table_by_ufunc() -> dict[str, Primitive]:
     """The table's lines by the names that numpy and SciPy have for ufuncs; `cache_clear` when a line is added."""
@@ -299,14 +306,11 @@ def table_by_ufunc() -> dict[str, Primitive]:
     return lines
 
 
-_OF_VALUES = {"less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "isnan", "isinf", "isfinite"}
-_OF_VALUES |= {"signbit", "logical_and", "logical_or", "logical_xor", "logical_not", "spacing"}
+_OF_VALUES = {f.name[3:] for f in TABLE.values() if f.discrete and isinstance(f.function, np.ufunc)}
 _PRODUCTS = {"matmul", "vecdot", "matvec", "vecmat"}
 _COMPOSED: dict[str, Callable[..., Any]] = {
     "conjugate": lambda x: real_array(x)[()],
     "frexp": lambda x: (x * np.exp2(-1.0 * np.frexp(plain(x))[1]), np.frexp(plain(x))[1]),
-    "square": lambda x: x * x,
-    "reciprocal": lambda x: 1.0 / x,
     "divmod": _divmod,
     "modf": _modf,
     "fabs": np.abs,
@@ -319,8 +323,7 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
     "heaviside": _heaviside,
     "psi": lambda x: on_arrays(PRIMITIVES["polygamma"])(0.0, x),
     "nextafter": lambda x, other: x + (np.nextafter(plain(x), plain(other)) - plain(x)),
-    **dict.fromkeys(("deg2rad", "radians"), lambda x: x * (math.pi / 180.0)),
-    **dict.fromkeys(("rad2deg", "degrees"), lambda x: x * (180.0 / math.pi)),
+    **{f.name[3:]: functools.partial(_product, f.product) for f in TABLE.values() if f.product and f.topic},
 }
 _METHODS: dict[str, dict[str, Callable[..., Any]]] = {
     "reduce": {

@@ -18,6 +18,7 @@ __all__ = [
     "linspace",
     "logspace",
     "std",
+    "union1d",
     "vander",
     "vander_square",
     "var",
@@ -131,6 +132,12 @@ def vander(x, n, increasing):  # type: ignore[no-untyped-def]
             powers[i, k if increasing else n - 1 - k] = power
             power *= x[i]
     return powers
+
+
+@njit
+def union1d(a, b):  # type: ignore[no-untyped-def]
+    """np.union1d of two vectors: of numbers that are equal, the first is taken."""
+    return np.unique(np.concatenate((a, b)))
 
 
 @njit

@@ -1,14 +1,15 @@
 """Functions of numpy as numba code: the compiler differentiates them as it does the user's own functions.
 
 Each computes what numba's implementation computes, and raises what that raises. An array that it returns is new and
-C-contiguous. catalogue.py says for which arguments each of them stands.
+C-contiguous. The table of functions (rules/functions) says for which arguments each of them stands. The tape runs the
+same code in Python, where it has no rule of its own.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from dualrev.compiler.library import drawing, linalg, making, products, quantiles, statistics
+from dualrev.rules.library import drawing, linalg, making, products, quantiles, statistics
 
 __all__ = ["DEFINITIONS"]
 

@@ -1,0 +1,146 @@
+"""Functions of numpy that have no handler of their own: by their lines in the table of functions.
+
+    a definition     is numba code (rules/library); here Python runs it, on arrays and numbers under differentiation
+    a selection      takes the elements at the places that its expression gives for the values
+
+So a function that is added to the table for numba functions is there for the tape, too. It is slow, as any loop in
+Python is; where that matters, a handler goes first.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import math
+from collections.abc import Callable
+from types import FunctionType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from dualrev.eager.arrays.storage import RealArray, plain, real_array
+from dualrev.eager.overload import DualNumber
+from dualrev.errors import UnsupportedError
+from dualrev.rules.functions import LARGEST, Definition, Function, Selection, canonical, known
+from dualrev.rules.library import DEFINITIONS
+
+__all__ = ["by_table", "in_python"]
+
+#: What the expressions of selections call.
+_NAMES = {"np": np, "runtime": SimpleNamespace(unique_places=lambda x: np.unique(x, return_index=True)[1])}
+
+
+@functools.cache
+def by_table(func: Any) -> Callable[..., Any] | None:
+    """What does a function of numpy by its line in the table; None if there is no definition and no selection."""
+    f = known(canonical(func) or "")
+    if not f.definitions and f.selection is None:
+        return None
+
+    def handler(*args: Any, **kwargs: Any) -> Any:
+        bound = signature.bind(*args, **kwargs).arguments
+        given: list[Any] = [bound.get(name) for name in f.names]
+        for definition in f.definitions:
+            if _fits(definition, given):
+                return _by_definition(definition, given)
+        if f.selection is not None and f.selection.ndim in (None, np.ndim(given[f.selection.argument])):
+            return _by_selection(f.selection, given)
+        raise UnsupportedError(f"numpy.{f.name[3:]} of these arguments", f"it with {_wanted(f)}")
+
+    signature = inspect.Signature(
+        [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None) for name in f.names]
+    )
+    handler.__signature__ = signature  # type: ignore[attr-defined]  # numpy's options are checked by it
+    return handler
+
+
+def _wanted(f: Function) -> str:
+    """The arguments that a function is known for, in words."""
+    if not f.definitions:
+        return f"an array of {f.selection.ndim} axes" if f.selection else ""
+    kinds = {"v": "a vector", "m": "a matrix", "f": "an array", "e": "an array", "a": "an array", "x": "a number"}
+    kinds |= {"i": "an int", "c": "a constant", "=": "a constant"}
+    found = [", ".join(kinds[x] for x in definition.pattern if x != "_") for definition in f.definitions]
+    return "; or ".join(dict.fromkeys(found))
+
+
+def _fits(definition: Definition, given: list[Any]) -> bool:
+    """Whether a definition is one for these arguments."""
+    if any(x is not None for x in given[len(definition.pattern) :]):
+        return False
+    fixed = iter(definition.fixed)
+    return all(
+        type(x) in (str, bool, int, float) and x == next(fixed) if letter == "=" else _is_like(letter, x)
+        for letter, x in zip(definition.pattern, given, strict=False)
+    )
+
+
+def _is_like(letter: str, x: Any) -> bool:
+    """Whether an argument is what a letter of a pattern stands for."""
+    if x is None or letter == "_":
+        return x is None and letter == "_"
+    if letter in "ci":
+        return isinstance(x, (bool, int, np.integer) if letter == "i" else (bool, int, float))
+    number = isinstance(x, (bool, int, float, np.number, np.bool_, DualNumber))
+    if letter == "x" or number:
+        return letter == "x" and number
+    ndim = real_array(x).ndim
+    return bool(ndim == {"v": 1, "m": 2}.get(letter, ndim))
+
+
+def _by_definition(definition: Definition, given: list[Any]) -> Any:
+    args, shape = [], None
+    for letter, x in zip(definition.pattern, given, strict=False):
+        if letter in "_=":
+            continue
+        a = real_array(x) if letter in "vmfea" else x
+        if letter == "e":
+            shape = a.shape
+        args.append(np.ravel(a) if letter in "fe" else a)
+    more = (np.finfo(float).max if x == LARGEST else x for x in definition.more)
+    made = in_python(definition.name)(*args, *more)
+    return made if shape is None else np.reshape(made, shape)
+
+
+def _by_selection(selection: Selection, given: list[Any]) -> Any:
+    a = real_array(given[selection.argument])
+    count = np.arange(selection.zero, a.size + selection.zero).reshape(a.shape)
+    text, names = selection.places, {**_NAMES, "x_": plain(a), "p_": count}
+    for letter, x in zip("ab", (x for k, x in enumerate(given) if k != selection.argument), strict=False):
+        if x is None:
+            text = text.replace(f", {letter}_", "")
+        else:
+            names[f"{letter}_"] = plain(x) if isinstance(x, (RealArray, DualNumber)) else x
+    places = eval(text, names)
+    elements = np.ravel(a)
+    return np.where(places > 0, elements[places - 1], 0.0) if selection.zero else elements[places]
+
+
+def in_python(name: str) -> Callable[..., Any]:
+    """A definition as a Python function of arrays and numbers, some under differentiation.
+
+    >>> float(in_python("ptp")(np.array([1.0, 4.0, 2.0])))
+    3.0
+    """
+    found: Callable[..., Any] = _scope(DEFINITIONS[name].py_func.__module__)[name]
+    return found
+
+
+@functools.cache
+def _scope(module: str) -> dict[str, Any]:
+    """The globals of a module of definitions, all of them in Python, with our numpy and math."""
+    from dualrev import math as our_math  # they are made of this
+    from dualrev import numpy as our_numpy
+
+    scope: dict[str, Any] = {}
+    for name, x in vars(importlib.import_module(module)).items():
+        f = getattr(x, "py_func", None)
+        if x is np or x is math:
+            x = our_numpy if x is np else our_math
+        elif f is not None and f.__module__ != module:
+            x = _scope(f.__module__)[f.__name__]
+        elif f is not None:
+            x = FunctionType(f.__code__, scope, f.__name__, f.__defaults__)
+        scope[name] = x
+    return scope

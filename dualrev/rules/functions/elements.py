@@ -1,0 +1,57 @@
+"""Functions of numbers, and of arrays element by element."""
+
+from __future__ import annotations
+
+import math
+
+from dualrev.rules.functions.entry import Function, rows
+from dualrev.rules.primitives import PRIMITIVES
+
+__all__ = ["ELEMENTS"]
+
+_LINES = {line.name: line for line in PRIMITIVES.values()}  # now: dualrev.primitive adds lines for the tape
+_DEGREES, _RADIANS = ("*", 180.0 / math.pi), ("*", math.pi / 180.0)
+
+# fmt: off
+ELEMENTS = (
+    # the lines of primitives.py, under their names in math and in numpy
+    *(Function(f"math.{n}", line=n, pure=True) for n in _LINES if hasattr(math, n)),
+    *(Function(f"np.{x.ufunc}", "", "elementwise", line=n, pure=True) for n, x in _LINES.items() if x.ufunc),
+    Function("abs", line="abs", pure=True),
+    Function("math.fabs", line="abs", pure=True),
+    Function("np.fabs", "", "elementwise", line="abs"),
+    Function("pow", line="pow"),
+    Function("np.float_power", "", "elementwise", line="pow"),
+
+    # products and quotients
+    Function("math.degrees", product=_DEGREES),
+    Function("math.radians", product=_RADIANS),
+    *rows("degrees rad2deg", "", "elementwise", product=_DEGREES),
+    *rows("radians deg2rad", "", "elementwise", product=_RADIANS),
+    Function("np.square", "", "elementwise", product=("*", None)),
+    Function("np.reciprocal", "", "elementwise", product=("/", 1.0)),
+    Function("math.ldexp", scalar="_ldexp"),
+
+    # Python's
+    Function("min", scalar="_extremum", pure=True),
+    Function("max", scalar="_extremum", pure=True),
+    Function("sum", core="_sum"),
+    Function("len", core="_len", pure=True),
+    Function("divmod", scalar="_divmod"),
+    Function("round", scalar="_round"),
+    Function("float", scalar="_float", pure=True),
+    Function("np.float64", scalar="_float"),
+    Function("np.float32", scalar="_float"),
+    Function("int", written=True, pure=True),
+    Function("bool", written=True, pure=True),
+
+    # the compiler leaves them as they are written, where nothing is differentiated
+    *rows("fmax fmin", "", "elementwise", written=True),
+    *(Function(f"math.{n}", written=True, pure=True) for n in ("isnan", "isinf", "isfinite")),
+
+    # composed of the others, on the tape
+    *rows("conjugate divmod frexp heaviside ldexp logaddexp2 matmul matvec modf nextafter vecdot vecmat", "",
+          "elementwise"),
+    *(Function(f"scipy.special.{n}", "", "scipy") for n in ("erf", "erfc", "expit", "gamma", "gammaln", "psi")),
+)
+# fmt: on
