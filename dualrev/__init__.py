@@ -10,10 +10,11 @@
 12.0
 """
 
-from dualrev import errors, math, numpy, tree
+from dualrev import derivatives, errors, math, numpy, tree
 from dualrev._version import __version__
 from dualrev.checking import check, check_grads
 from dualrev.checkpointing import checkpoint
+from dualrev.compiler.host.inside import learn
 from dualrev.compiler.host.lift import derivative_source, lift
 from dualrev.derivatives import grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad, vjp
 from dualrev.eager.arrays import RealArray
@@ -22,6 +23,9 @@ from dualrev.eager.primitive import primitive
 from dualrev.eager.tape import Real
 from dualrev.errors import UnsupportedError
 from dualrev.tree import register_node
+
+learn(derivatives)  # they can be written in numba functions
+del learn
 
 __all__ = [
     "Real",

@@ -17,15 +17,14 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from dualrev import derivatives
 from dualrev.compiler.core.naming import readable
 from dualrev.compiler.frontend.closures import Inlined
 from dualrev.compiler.frontend.scope import Scope
 from dualrev.compiler.frontend.source import Static, is_numba_function
+from dualrev.compiler.frontend.transformations import AT_A_POINT, TRANSFORMATIONS
 
 __all__ = ["Inside"]
 
-_AT_A_POINT = {id(derivatives.jvp): "jvp", id(derivatives.vjp): "vjp"}
 _FORM = "y, pull = dr.vjp(f, x), and pull(ct), with a name for each pullback"
 
 
@@ -51,7 +50,8 @@ class Inside:
         if not isinstance(node, ast.Call) or not self.is_global(node.func):
             return ""
         static = self.scope.static(node.func)
-        return "" if static is None else _AT_A_POINT.get(id(static.value), "")
+        name = "" if static is None else TRANSFORMATIONS.name(static.value)
+        return name if name in AT_A_POINT else ""
 
     def is_global(self, node: ast.expr) -> bool:
         """Whether a name, or a name with attributes, is no local one."""

@@ -10,25 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from dualrev import derivatives
 from dualrev.compiler.core.lowered import Atom, Const, Let, Ref
 from dualrev.compiler.core.naming import Names, readable
 from dualrev.compiler.frontend.source import Source, Static, is_numba_function, unlifted
+from dualrev.compiler.frontend.transformations import MAKING, TRANSFORMATIONS
 from dualrev.eager.ruled import Ruled
 
 __all__ = ["Scope"]
-
-#: What makes a function of a function, by its identity: the names of what it takes in numba code.
-_TRANSFORMS = {
-    id(derivatives.hvp): ("f",),
-    **{
-        id(f): ("f", "argnums")
-        for f in (
-            *(derivatives.grad, derivatives.value_and_grad, derivatives.hessian),
-            *(derivatives.jacfwd, derivatives.jacrev, derivatives.jacobian),
-        )
-    },
-}
 
 
 class Scope:
@@ -110,10 +98,10 @@ class Scope:
     def transformed(self, node: ast.Call) -> Static | None:
         """What dr.grad(f) and the like stand for; None for any other call."""
         static = self.static(node.func) if isinstance(node.func, (ast.Name, ast.Attribute)) else None
-        names = None if static is None else _TRANSFORMS.get(id(static.value))
-        if static is None or names is None:
+        transform = "" if static is None else TRANSFORMATIONS.name(static.value)
+        if transform not in MAKING:
             return None
-        transform = static.value.__name__
+        names = MAKING[transform]
         given = dict(zip(names, node.args, strict=False)) | {str(k.arg): k.value for k in node.keywords}
         if len(node.args) > len(names) or not {"f"} <= given.keys() <= set(names):
             why = f"only {' and '.join(names)} can be given in numba code"
@@ -147,11 +135,8 @@ class Scope:
 
     def derivative(self, of: Static, transform: str, argnums: Any) -> Static:
         """A derivative of a numba function; and the way to it."""
-        from dualrev.compiler.host.api import numbers  # it imports what imports this
-        from dualrev.compiler.host.dispatchers import derivative
-
-        argnums = numbers(of.value, argnums)
-        made = derivative(of.value, transform, argnums)
+        argnums = TRANSFORMATIONS.numbers(of.value, argnums)
+        made = TRANSFORMATIONS.derivative(of.value, transform, argnums)
         return Static(made, (*of.path, ("derivative", (transform, argnums))))
 
     def constant(self, node: ast.AST, static: Static) -> Atom:

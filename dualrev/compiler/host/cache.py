@@ -32,6 +32,7 @@ from numba.core import types
 from numba.core.caching import NullCache
 
 from dualrev.compiler.frontend.jitted import jitted
+from dualrev.compiler.frontend.transformations import TRANSFORMATIONS
 from dualrev.rules import library
 
 __all__ = ["ConstantPath", "Folder", "Module", "folder_for", "resolve", "warn"]
@@ -108,9 +109,8 @@ def resolve(f: Any, argtypes: tuple[types.Type, ...], path: ConstantPath) -> Any
 
 
 def _derivative(f: Any, transform: str, argnums: Any) -> Any:
-    from dualrev.compiler.host.dispatchers import derivative  # it imports this
-
-    return derivative(f, transform, tuple(argnums) if isinstance(argnums, list) else argnums)  # JSON has lists only
+    argnums = tuple(argnums) if isinstance(argnums, list) else argnums  # JSON has lists only
+    return TRANSFORMATIONS.derivative(f, transform, argnums)
 
 
 def folder_for(f: Any) -> Folder | None:

@@ -20,13 +20,36 @@ from numba.core.errors import TypingError
 from numba.core.typing.templates import AbstractTemplate, infer_global
 from numba.extending import overload
 
-from dualrev import derivatives
+from dualrev.compiler.frontend.transformations import AT_A_POINT, MAKING, TRANSFORMATIONS
+from dualrev.compiler.host.arguments import zeros
 from dualrev.compiler.host.dispatchers import derivative
 from dualrev.compiler.host.pullbacks import closed, holds_reals, refused, within
 from dualrev.eager.ruled import Ruled
 from dualrev.errors import ArgumentError, DualrevError, OutputError, TangentError
 
-__all__: list[str] = []
+__all__ = ["learn"]
+
+
+def learn(public: Any) -> None:
+    """Have numba and the compiler's front end know dr.grad and the like: `public` is the module that they stand in."""
+    TRANSFORMATIONS.names = {id(getattr(public, name)): name for name in (*MAKING, *AT_A_POINT)}
+    TRANSFORMATIONS.numbers, TRANSFORMATIONS.derivative = _numbers, derivative
+    for name in MAKING:
+        if name != "hvp":
+            _overload(getattr(public, name))
+    overload(public.hvp)(_hvp)
+    infer_global(public.jvp)(_Jvp)
+    infer_global(public.vjp)(_Vjp)
+
+
+def _api() -> Any:
+    from dualrev.compiler.host import api  # it takes time to import, and most programs do without
+
+    return api
+
+
+def _numbers(f: Any, argnums: Any) -> Any:
+    return _api().numbers(f, argnums)
 
 
 def _function(f: Any, name: str) -> Dispatcher:
@@ -67,22 +90,19 @@ def _number(argnums: Any) -> Any:
     return argnums.literal_value
 
 
-def _overload(name: str) -> None:
-    @overload(getattr(derivatives, name), prefer_literal=True)
+def _overload(transformation: Any) -> None:
+    name = transformation.__name__
+
+    @overload(transformation, prefer_literal=True)
     def typed(f, argnums=0, has_aux=False, engine=None):
         _check_options(name, has_aux, engine)
         try:
-            made = derivatives.compiled().gradient(_function(f, name), name, _number(argnums))
+            made = _api().gradient(_function(f, name), name, _number(argnums))
         except DualrevError as error:
             raise refused(error) from error
         return lambda f, argnums=0, has_aux=False, engine=None: made
 
 
-for _name in ("grad", "value_and_grad", "hessian", "jacfwd", "jacrev", "jacobian"):
-    _overload(_name)
-
-
-@overload(derivatives.hvp)
 def _hvp(f, engine=None):
     _check_options("hvp", False, engine)
     made = derivative(_function(f, "hvp"), "hvp")
@@ -128,7 +148,6 @@ class _AtAPoint(AbstractTemplate):
         raise NotImplementedError
 
 
-@infer_global(derivatives.jvp)
 class _Jvp(_AtAPoint):
     def written(self, f: Any, kinds: tuple[Any, ...], given: dict[str, Any]) -> Any:
         for x in (given["primals"], given["tangents"]):
@@ -158,10 +177,9 @@ def _defaults(f: Any, count: int) -> list[tuple[Any, Any]]:
     if any(p.default is p.empty for p in rest):
         raise TypingError(f"dr.jvp of {f.py_func.__name__}: the argument {rest[0].name} is missing")
     values = tuple(p.default for p in rest)
-    return list(zip(values, derivatives.compiled().zeros(values), strict=True))
+    return list(zip(values, zeros(values), strict=True))
 
 
-@infer_global(derivatives.vjp)
 class _Vjp(_AtAPoint):
     def written(self, f: Any, kinds: tuple[Any, ...], given: dict[str, Any]) -> Any:
         made, count = derivative(f, "keep"), len(kinds)

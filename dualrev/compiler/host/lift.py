@@ -18,10 +18,9 @@ from numba.core.dispatcher import Dispatcher
 from numba.extending import typeof_impl
 
 from dualrev.compiler.frontend.source import StandIn
-from dualrev.compiler.host import inside  # noqa: F401 - numba learns of dr.grad and the like, ...
 from dualrev.compiler.host.build import Derivative
 from dualrev.compiler.host.dispatchers import derivative
-from dualrev.compiler.runtime import constants  # noqa: F401 - ... and of stop_gradient
+from dualrev.compiler.runtime import constants  # noqa: F401 - numba learns of stop_gradient
 from dualrev.eager.arrays.storage import RealArray, holds_duals, innermost, own, plain, zero
 from dualrev.eager.custom import _Call, _positional, _Rule
 from dualrev.eager.overload import DualNumber

@@ -1,0 +1,36 @@
+"""dr.grad and the like, which numba functions may name: asked for here, known above.
+
+They stand in dualrev/derivatives.py, and what they make of a numba function is made by host/dispatchers.py; both are
+built on this package. `dualrev` hands them down when it is imported: see `learn` in host/inside.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["AT_A_POINT", "MAKING", "TRANSFORMATIONS"]
+
+#: Those that make a function of a function: what they take in numba code.
+MAKING = {
+    "hvp": ("f",),
+    **dict.fromkeys(("grad", "value_and_grad", "hessian", "jacfwd", "jacrev", "jacobian"), ("f", "argnums")),
+}
+#: Those that are called with numbers.
+AT_A_POINT = ("jvp", "vjp")
+
+
+class Transformations:
+    """Their names by identity; numbers(f, argnums), what argnums means; derivative(f, transform, argnums)."""
+
+    __slots__ = ("derivative", "names", "numbers")
+    names: dict[int, str]
+    numbers: Callable[[Any, Any], Any]
+    derivative: Callable[[Any, str, Any], Any]
+
+    def name(self, f: Any) -> str:
+        """What a function is called here; an empty text if it is none of them."""
+        return self.names.get(id(f), "")
+
+
+TRANSFORMATIONS = Transformations()
