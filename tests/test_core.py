@@ -13,7 +13,7 @@ from numba.core import types
 from oracle import assert_same
 
 import dualrev as dr
-from dualrev.compiler.core import terms, walks
+from dualrev.compiler.core import atoms, terms, walks
 from dualrev.compiler.core.check import check
 from dualrev.compiler.core.run import run
 from dualrev.compiler.core.show import show
@@ -160,9 +160,9 @@ def test_check_finds_what_is_wrong():
     core, _ = core_of(damped, 0.7, np.ones(3), 2)
     check(core)
     body = list(core.body)
-    x, number = walks.leaves(core.parameters[0])[0], terms.Var("new", types.float64)
+    x, number = walks.leaves(core.parameters[0])[0], atoms.Var("new", types.float64)
     array, count = walks.leaves(core.parameters[1])[0], walks.leaves(core.parameters[2])[0]
-    zero = terms.Constant(0, types.int64)
+    zero = atoms.Constant(0, types.int64)
     wrong = {
         "is read before it is assigned": terms.Copy(x, number, 1),
         "int64 = array": terms.Copy(count, array, 1),
@@ -175,8 +175,8 @@ def test_check_finds_what_is_wrong():
         "the condition is no bool": terms.If(array, (), (), 1),
         "no int": terms.For(count, x, x, zero, (), (), 1),
         "an exit is no bool": terms.For(count, zero, zero, zero, (), (count,), 1),
-        "does not speak of its base": terms.View(array, array, terms.Constant(1, types.int64), 1),
-        "the target is no array": terms.Make(number, terms.Constant(1, types.int64), 1),
+        "does not speak of its base": terms.View(array, array, atoms.Constant(1, types.int64), 1),
+        "the target is no array": terms.Make(number, atoms.Constant(1, types.int64), 1),
         r"\*=": terms.Store(array, (zero,), x, 1, "*="),
     }
     for message, statement in wrong.items():
@@ -198,7 +198,7 @@ def test_run_finds_a_term_that_means_something_else():
 
 
 def test_variables_of_one_name_are_different_variables():
-    x, y = terms.Var("x", types.float64), terms.Var("x", types.float64)
+    x, y = atoms.Var("x", types.float64), atoms.Var("x", types.float64)
     f = terms.Function("f", (x, y), (terms.Real(x, PRIMITIVES["sub"], "-", (x, y), 1),), x, True)
     check(f)
     assert run(f, (5.0, 3.0)) == 2.0
@@ -206,7 +206,7 @@ def test_variables_of_one_name_are_different_variables():
 
 
 def test_divisions_raise_where_the_function_s_do():
-    x, y = terms.Var("x", types.float64), terms.Var("y", types.float64)
+    x, y = atoms.Var("x", types.float64), atoms.Var("y", types.float64)
     divide = terms.Real(x, PRIMITIVES["div"], "/", (x, y), 1, checked=True)
     f = terms.Function("f", (x, y), (divide,), x, True)
     with pytest.raises(ZeroDivisionError):
@@ -216,6 +216,6 @@ def test_divisions_raise_where_the_function_s_do():
 
 
 def test_constants_of_different_types_are_different():
-    made = [terms.Constant(x) for x in (1, 1.0, True, 0.0, -0.0, float("nan"))]
+    made = [atoms.Constant(x) for x in (1, 1.0, True, 0.0, -0.0, float("nan"))]
     assert len(set(made)) == 6
-    assert terms.Constant(float("nan")) == terms.Constant(float("nan"))
+    assert atoms.Constant(float("nan")) == atoms.Constant(float("nan"))

@@ -18,11 +18,12 @@ from dualrev.compiler.analyses.activity import carries
 from dualrev.compiler.analyses.draws import draws_anew
 from dualrev.compiler.analyses.memory import Memory, is_real, type_of
 from dualrev.compiler.core import walks
+from dualrev.compiler.core.atoms import Constant, Global
 from dualrev.compiler.core.lowered import Ref
 from dualrev.compiler.core.lowered import leaves as old_leaves
 from dualrev.compiler.core.naming import Names
 from dualrev.compiler.core.program import Program
-from dualrev.compiler.core.terms import Call, Constant, Function, Global
+from dualrev.compiler.core.terms import Call, Function
 from dualrev.compiler.core.typed import typed
 from dualrev.compiler.core.walks import leaves, statements
 from dualrev.compiler.custom.rules import has_rule, is_checkpoint

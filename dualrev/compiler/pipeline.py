@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from dualrev.compiler.analyses.activity import carries
+from dualrev.compiler.core.atoms import Node, Symbol, Var
 from dualrev.compiler.core.naming import renamed, words_of
 from dualrev.compiler.core.program import Gradient, Program
 from dualrev.compiler.core.show import show
 from dualrev.compiler.core.show_lowered import show_lowered
-from dualrev.compiler.core.terms import Function, Node, Symbol, Var
+from dualrev.compiler.core.terms import Function
 from dualrev.compiler.core.walks import leaves, variables
 from dualrev.compiler.emission.code import Code, Row, Suite, lines_of, rows_of
 from dualrev.compiler.emission.emission import Emission

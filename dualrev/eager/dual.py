@@ -50,6 +50,7 @@ class DualNumber:
     __slots__ = ()
     x: Any
     run: Run
+    __array_ufunc__: Any  # numpy's protocol: overload.py
 
     def __eq__(self, other: object) -> Any:
         return self.x == (other if other.__class__ is float else value(other))

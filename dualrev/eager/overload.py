@@ -40,7 +40,7 @@ def overload(
     inline: tuple[str, str] | None = None,
     names: Mapping[str, Any] | None = None,
 ) -> None:
-    """Give the class `dual` a method for every line of the table, made from `constant` and `op`, and numpy's protocol.
+    """Give the class `dual` a method for every line of the table, made from `constant` and `op`.
 
     `inline`, for a transformation that counts every nanosecond, is the text of `op` where it is not to be called: the
     statements for one dual argument u, and those for two, u and v, with {p} and {q} for the partials and, in scope,
@@ -48,8 +48,6 @@ def overload(
     floats can call `math` itself.
     """
     dual.constant, dual.op = constant, op  # read from the class, so they stay plain functions
-    if not hasattr(dual, "__array_ufunc__"):  # numbers on the tape have one of their own
-        dual.__array_ufunc__ = _array_ufunc
     one, two = inline or ("return op(run, y, (u,), ({p},))", "return op(run, y, (u, v), ({p}, {q}))")
     left, right = one, one.replace("{p}", "{q}")
     if constant is not None:
@@ -83,6 +81,9 @@ def overload(
 def _array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
     """What numpy calls when one of its functions meets a dual number."""
     return apply_ufunc(ufunc, method, inputs, kwargs)
+
+
+DualNumber.__array_ufunc__ = _array_ufunc  # dual.py knows no ufuncs; numbers on the tape have another one
 
 
 def _without_zeros(texts: dict[str, str], partials: tuple[str, ...]) -> dict[str, str]:

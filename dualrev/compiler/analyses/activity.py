@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from dualrev.compiler.analyses.memory import Classes, Memory, given, is_array, is_real, is_real_array
-from dualrev.compiler.core.terms import Call, Copy, Function, Load, Real, Statement, Store, Var, View, Whole
+from dualrev.compiler.core.atoms import Var
+from dualrev.compiler.core.terms import Call, Copy, Function, Load, Real, Statement, Store, View, Whole
 from dualrev.compiler.core.walks import statements
 
 __all__ = ["Activity", "carries"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from dualrev.compiler.analyses.memory import is_array
+from dualrev.compiler.core.atoms import Constant
 from dualrev.compiler.core.program import Program
 from dualrev.compiler.core.terms import (
     Accumulate,
     Block,
     Call,
-    Constant,
     Copy,
     Discrete,
     For,

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from dualrev.compiler.core.atoms import Global
 from dualrev.compiler.core.program import Program
-from dualrev.compiler.core.terms import Call, Function, Global
+from dualrev.compiler.core.terms import Call, Function
 from dualrev.compiler.core.walks import blocks, statements
 from dualrev.rules.library.drawing import generator_of, is_draw
 

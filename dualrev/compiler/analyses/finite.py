@@ -12,20 +12,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from dualrev.compiler.analyses.memory import Classes, Memory, is_array
-from dualrev.compiler.core.terms import (
-    Call,
-    Constant,
-    Copy,
-    Discrete,
-    Function,
-    Load,
-    Make,
-    Real,
-    Statement,
-    Store,
-    View,
-    Whole,
-)
+from dualrev.compiler.core.atoms import Constant
+from dualrev.compiler.core.terms import Call, Copy, Discrete, Function, Load, Make, Real, Statement, Store, View, Whole
 from dualrev.compiler.core.walks import reads, statements
 
 __all__ = ["Wild", "is_tame"]

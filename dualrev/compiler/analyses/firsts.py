@@ -15,21 +15,8 @@ from typing import Any, TypeAlias
 
 from dualrev.compiler.analyses.memory import Classes, Memory, is_array
 from dualrev.compiler.analyses.versions import Loop, Value, Versions
-from dualrev.compiler.core.terms import (
-    Applied,
-    Call,
-    Constant,
-    Discrete,
-    Field,
-    For,
-    Function,
-    Make,
-    Operator,
-    Statement,
-    Store,
-    Var,
-    Whole,
-)
+from dualrev.compiler.core.atoms import Applied, Constant, Field, Operator, Var
+from dualrev.compiler.core.terms import Call, Discrete, For, Function, Make, Statement, Store, Whole
 from dualrev.compiler.core.walks import statements
 
 __all__ = ["first_stores"]

@@ -14,8 +14,9 @@ import numba
 from numba.core import types
 
 from dualrev.compiler.analyses.fixed_point import FixedPoint
+from dualrev.compiler.core.atoms import Global, Node, Tree, Var
 from dualrev.compiler.core.program import Program
-from dualrev.compiler.core.terms import Call, Copy, Function, Global, Node, Statement, Store, Tree, Var, View
+from dualrev.compiler.core.terms import Call, Copy, Function, Statement, Store, View
 from dualrev.compiler.core.walks import leaves, statements
 from dualrev.rules.library.drawing import is_draw
 

@@ -20,7 +20,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dualrev.compiler.analyses.activity import Activity
-from dualrev.compiler.core.terms import Block, Constant, Copy, For, Function, If, Real, Statement, Store, Var, While
+from dualrev.compiler.core.atoms import Constant, Var
+from dualrev.compiler.core.terms import Block, Copy, For, Function, If, Real, Statement, Store, While
 from dualrev.compiler.core.walks import writes
 
 __all__ = ["NOTHING", "Known", "Reached"]

@@ -17,7 +17,8 @@ from typing import Any, TypeAlias
 
 from numba.core import types
 
-from dualrev.compiler.core.terms import Block, For, Function, If, Statement, Var, While
+from dualrev.compiler.core.atoms import Var
+from dualrev.compiler.core.terms import Block, For, Function, If, Statement, While
 from dualrev.compiler.core.walks import blocks, leaves, reads, statements, variables, writes
 
 __all__ = ["Loop", "Region", "Value", "Versions"]

@@ -12,9 +12,10 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.core import terms, walks
+from dualrev.compiler.core import atoms, terms, walks
+from dualrev.compiler.core.atoms import Constant, Global, Var
 from dualrev.compiler.core.show import show_expr
-from dualrev.compiler.core.terms import Constant, Function, Global, Statement, Var
+from dualrev.compiler.core.terms import Function, Statement
 
 __all__ = ["check"]
 
@@ -68,7 +69,7 @@ class _Checking:
                 self.simple(s)
         known |= set(walks.writes(s))
 
-    def is_flag(self, x: terms.Atom) -> bool:
+    def is_flag(self, x: atoms.Atom) -> bool:
         return isinstance(kind_of(x), (types.Boolean, types.Integer, types.Float))
 
     def flags(self, s: terms.For | terms.While, known: set[Var]) -> None:

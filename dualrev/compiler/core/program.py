@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
+from dualrev.compiler.core.atoms import Symbol
 from dualrev.compiler.core.run import Tape, run
-from dualrev.compiler.core.terms import Call, Function, Symbol
+from dualrev.compiler.core.terms import Call, Function
 
 __all__ = ["Gradient", "Program"]
 

@@ -20,8 +20,9 @@ import numpy as np
 from numba.core import types
 
 from dualrev.compiler import runtime
-from dualrev.compiler.core import terms
-from dualrev.compiler.core.terms import Function, Global, Statement, Var
+from dualrev.compiler.core import atoms, terms
+from dualrev.compiler.core.atoms import Global, Var
+from dualrev.compiler.core.terms import Function, Statement
 
 __all__ = ["Tape", "run"]
 
@@ -72,7 +73,7 @@ def run(f: Function, args: tuple[Any, ...], call: Caller | None = None, tape: Ta
 
 
 def _itself(s: terms.Call, args: tuple[Any, ...]) -> Any:
-    if isinstance(s.function, terms.Symbol):
+    if isinstance(s.function, atoms.Symbol):
         raise ValueError(f"only a program knows {s.function}")
     return s.function.value(*args)
 
@@ -89,56 +90,56 @@ class _Run:
             self.block(self.f.body)
             return boxed(self.tree(self.f.result))
 
-    def bind(self, tree: terms.Tree, x: Any) -> None:
+    def bind(self, tree: atoms.Tree, x: Any) -> None:
         """Give the variables of a tree their values."""
-        if isinstance(tree, terms.Node):
+        if isinstance(tree, atoms.Node):
             for part, value in zip(tree.parts, x, strict=True):
                 self.bind(part, value)
         elif isinstance(tree, Var):
             self.env[tree] = cast(x, tree.type)
 
-    def tree(self, tree: terms.Tree) -> Any:
-        if not isinstance(tree, terms.Node):
+    def tree(self, tree: atoms.Tree) -> Any:
+        if not isinstance(tree, atoms.Node):
             return self.atom(tree)
         parts = [self.tree(part) for part in tree.parts]
         return tuple(parts) if tree.cls is None else tree.cls.value(*parts)
 
     # Expressions
 
-    def atom(self, x: terms.Atom) -> Any:
+    def atom(self, x: atoms.Atom) -> Any:
         if isinstance(x, Var):
             return self.env[x]
         if isinstance(x, Global) and x.value is None:
             return named(x.name)
         return np.float64(x.value) if type(x.value) is float else x.value
 
-    def expr(self, e: terms.Expr) -> Any:
+    def expr(self, e: atoms.Expr) -> Any:
         match e:
-            case terms.Operator(symbol, (x,)):
+            case atoms.Operator(symbol, (x,)):
                 return _UNARY[symbol](self.expr(x))
-            case terms.Operator(symbol, (x, y)):
+            case atoms.Operator(symbol, (x, y)):
                 return self.operate(symbol, self.expr(x), self.expr(y), self.f.checked)
-            case terms.Comparison(symbols, (first, *rest)):
+            case atoms.Comparison(symbols, (first, *rest)):
                 return self.compare(first, symbols, rest)
-            case terms.Logical(symbol, args):
+            case atoms.Logical(symbol, args):
                 value: Any = None
                 for x in args:
                     value = self.expr(x)
                     if bool(value) is (symbol == "or"):
                         break
                 return value
-            case terms.Choice(test, then, orelse):
+            case atoms.Choice(test, then, orelse):
                 return self.expr(then if self.expr(test) else orelse)
-            case terms.Applied(function, args, keywords):
+            case atoms.Applied(function, args, keywords):
                 f = named(function) if isinstance(function, str) else function.value
                 return f(*map(self.expr, args), **{k: self.expr(x) for k, x in keywords})
-            case terms.Method(base, name, args, keywords):
+            case atoms.Method(base, name, args, keywords):
                 return getattr(self.expr(base), name)(*map(self.expr, args), **{k: self.expr(x) for k, x in keywords})
-            case terms.Field(base, name):
+            case atoms.Field(base, name):
                 return getattr(self.expr(base), name)
-            case terms.Item(base, index):
+            case atoms.Item(base, index):
                 return self.expr(base)[self.index(index)]
-            case terms.Pack(args, listed):
+            case atoms.Pack(args, listed):
                 return [*map(self.expr, args)] if listed else tuple(map(self.expr, args))
         return self.atom(e)  # type: ignore[arg-type]
 
@@ -149,7 +150,7 @@ class _Run:
             x = np.float64(x)
         return _OPERATORS[symbol](x, y)
 
-    def compare(self, first: terms.Expr, symbols: tuple[str, ...], rest: list[terms.Expr]) -> Any:
+    def compare(self, first: atoms.Expr, symbols: tuple[str, ...], rest: list[atoms.Expr]) -> Any:
         left = self.expr(first)
         result: Any = True
         for k, (symbol, e) in enumerate(zip(symbols, rest, strict=True)):
@@ -160,9 +161,9 @@ class _Run:
             left = right
         return result
 
-    def index(self, index: tuple[terms.Index, ...]) -> Any:
+    def index(self, index: tuple[atoms.Index, ...]) -> Any:
         def entry(i: Any) -> Any:
-            if isinstance(i, terms.Span):
+            if isinstance(i, atoms.Span):
                 return slice(*(None if x is None else self.expr(x) for x in (i.lower, i.upper, i.step)))
             return i if i is None or i is Ellipsis else self.expr(i)
 
@@ -232,7 +233,7 @@ class _Run:
 
     def real(self, s: terms.Real) -> Any:
         args = [self.atom(x) for x in s.args]
-        if s.rule is terms.SCALED:
+        if s.rule is atoms.SCALED:
             return args[0] * args[1] if args[1] != 0.0 else 0.0
         if not s.spelling.isidentifier() and "." not in s.spelling:
             return (

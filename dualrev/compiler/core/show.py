@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dualrev.compiler.core import terms, walks
+from dualrev.compiler.core import atoms, terms, walks
+from dualrev.compiler.core.atoms import Var
 from dualrev.compiler.core.naming import readable
-from dualrev.compiler.core.terms import Function, Statement, Var
+from dualrev.compiler.core.terms import Function, Statement
 
 __all__ = ["show", "show_expr"]
 
@@ -19,7 +20,7 @@ def show(f: Function, types: bool = True) -> str:
     return "\n".join([head, *shown.block(f.body, 1), f"    return {shown.tree(f.result)}", ""])
 
 
-def show_expr(e: terms.Index) -> str:
+def show_expr(e: atoms.Index) -> str:
     """An expression, an index or an atom."""
     return _Showing(None, False).index(e)
 
@@ -48,65 +49,65 @@ class _Showing:
 
     # Atoms and expressions
 
-    def atom(self, x: terms.Atom | terms.Symbol) -> str:
+    def atom(self, x: atoms.Atom | atoms.Symbol) -> str:
         if isinstance(x, Var):
             return self.names.get(x, readable(repr(x)))
-        return repr(x.value) if isinstance(x, terms.Constant) else readable(x.name)
+        return repr(x.value) if isinstance(x, atoms.Constant) else readable(x.name)
 
-    def declared(self, x: terms.Tree) -> str:
+    def declared(self, x: atoms.Tree) -> str:
         """A tree of variables, each with its type where it stands first."""
-        if isinstance(x, terms.Node):
+        if isinstance(x, atoms.Node):
             return tuple_text([self.declared(part) for part in x.parts])
         if isinstance(x, Var) and self.types and x not in self.seen:
             self.seen.add(x)
             return f"{self.atom(x)}: {x.type}"
         return self.atom(x)
 
-    def tree(self, x: terms.Tree) -> str:
-        if not isinstance(x, terms.Node):
+    def tree(self, x: atoms.Tree) -> str:
+        if not isinstance(x, atoms.Node):
             return self.atom(x)
         parts = [self.tree(part) for part in x.parts]
         return tuple_text(parts) if x.cls is None else f"{self.atom(x.cls)}({', '.join(parts)})"
 
-    def expr(self, e: terms.Expr) -> str:
+    def expr(self, e: atoms.Expr) -> str:
         match e:
-            case terms.Operator(symbol, (x,)):
+            case atoms.Operator(symbol, (x,)):
                 return f"({symbol} {self.expr(x)})" if symbol == "not" else f"{symbol}{self.expr(x)}"
-            case terms.Operator(symbol, (x, y)):
+            case atoms.Operator(symbol, (x, y)):
                 return f"({self.expr(x)} {symbol} {self.expr(y)})"
-            case terms.Comparison(symbols, (first, *rest)):
+            case atoms.Comparison(symbols, (first, *rest)):
                 pairs = zip(symbols, rest, strict=True)
                 return f"({self.expr(first)}" + "".join(f" {s} {self.expr(x)}" for s, x in pairs) + ")"
-            case terms.Logical(symbol, args):
+            case atoms.Logical(symbol, args):
                 return "(" + f" {symbol} ".join(map(self.expr, args)) + ")"
-            case terms.Choice(test, then, orelse):
+            case atoms.Choice(test, then, orelse):
                 return f"({self.expr(then)} if {self.expr(test)} else {self.expr(orelse)})"
-            case terms.Applied(function, args, keywords):
+            case atoms.Applied(function, args, keywords):
                 name = function if isinstance(function, str) else self.atom(function)
                 return f"{name}({self.arguments(args, keywords)})"
-            case terms.Method(base, name, args, keywords):
+            case atoms.Method(base, name, args, keywords):
                 return f"{self.expr(base)}.{name}({self.arguments(args, keywords)})"
-            case terms.Field(base, name):
+            case atoms.Field(base, name):
                 return f"{self.expr(base)}.{name}"
-            case terms.Item(base, index):
+            case atoms.Item(base, index):
                 return f"{self.expr(base)}[{self.indices(index)}]"
-            case terms.Pack(args, listed):
+            case atoms.Pack(args, listed):
                 texts = [self.expr(x) for x in args]
                 return f"[{', '.join(texts)}]" if listed else tuple_text(texts)
         return self.atom(e)  # type: ignore[arg-type]
 
-    def arguments(self, args: tuple[terms.Expr, ...], keywords: tuple[tuple[str, terms.Expr], ...]) -> str:
+    def arguments(self, args: tuple[atoms.Expr, ...], keywords: tuple[tuple[str, atoms.Expr], ...]) -> str:
         return ", ".join([*map(self.expr, args), *(f"{k}={self.expr(x)}" for k, x in keywords)])
 
-    def index(self, i: terms.Index) -> str:
-        if isinstance(i, terms.Span):
+    def index(self, i: atoms.Index) -> str:
+        if isinstance(i, atoms.Span):
             lower, upper, step = ("" if x is None else self.expr(x) for x in (i.lower, i.upper, i.step))
             return f"{lower}:{upper}" + (f":{step}" if step else "")
         if i is None or i is Ellipsis:
             return "..." if i is Ellipsis else "None"
         return self.expr(i)
 
-    def indices(self, index: tuple[terms.Index, ...]) -> str:
+    def indices(self, index: tuple[atoms.Index, ...]) -> str:
         return ", ".join(map(self.index, index)) if index else "()"
 
     # Statements

@@ -7,9 +7,10 @@ from typing import Any
 
 import numba
 
-from dualrev.compiler.core import lowered, terms
+from dualrev.compiler.core import atoms, lowered, terms
+from dualrev.compiler.core.atoms import Constant, Expr, Global, Var
 from dualrev.compiler.core.syntax import SYMBOLS
-from dualrev.compiler.core.terms import Constant, Expr, Function, Global, Var
+from dualrev.compiler.core.terms import Function
 
 __all__ = ["typed"]
 
@@ -37,7 +38,7 @@ class _Typing:
             self.variables[name] = Var(name, self.e.types[name])
         return self.variables[name]
 
-    def atom(self, x: Any) -> terms.Atom:
+    def atom(self, x: Any) -> atoms.Atom:
         if isinstance(x, lowered.Const):
             return Constant(x.value, numba.typeof(x.value))
         if isinstance(x, lowered.Ref):
@@ -50,16 +51,16 @@ class _Typing:
         assert not isinstance(made, Constant)
         return made
 
-    def tree(self, x: Any) -> terms.Tree:
+    def tree(self, x: Any) -> atoms.Tree:
         if not isinstance(x, lowered.Node):
             return self.atom(x)
         cls = self.atom(x.cls) if x.cls is not None else None
         assert cls is None or isinstance(cls, Global)
-        return terms.Node(tuple(map(self.tree, x.parts)), cls)
+        return atoms.Node(tuple(map(self.tree, x.parts)), cls)
 
     # Expressions
 
-    def expr(self, node: ast.expr, base: terms.Atom | None = None) -> Expr:
+    def expr(self, node: ast.expr, base: atoms.Atom | None = None) -> Expr:
         """An expression of the syntax tree; `base` is what BASE stands for."""
 
         def sub(x: ast.expr) -> Expr:
@@ -73,54 +74,54 @@ class _Typing:
             case ast.Constant(value):
                 return Constant(value, None if value is Ellipsis else numba.typeof(value))
             case ast.BinOp(left, op, right):
-                return terms.Operator(SYMBOLS[type(op)], (sub(left), sub(right)))
+                return atoms.Operator(SYMBOLS[type(op)], (sub(left), sub(right)))
             case ast.UnaryOp(op, operand):
-                return terms.Operator(SYMBOLS[type(op)], (sub(operand),))
+                return atoms.Operator(SYMBOLS[type(op)], (sub(operand),))
             case ast.Compare(left, ops, rest):
-                return terms.Comparison(tuple(SYMBOLS[type(op)] for op in ops), tuple(map(sub, [left, *rest])))
+                return atoms.Comparison(tuple(SYMBOLS[type(op)] for op in ops), tuple(map(sub, [left, *rest])))
             case ast.BoolOp(op, values):
-                return terms.Logical(SYMBOLS[type(op)], tuple(map(sub, values)))
+                return atoms.Logical(SYMBOLS[type(op)], tuple(map(sub, values)))
             case ast.IfExp(test, then, orelse):
-                return terms.Choice(sub(test), sub(then), sub(orelse))
+                return atoms.Choice(sub(test), sub(then), sub(orelse))
             case ast.Tuple(elts) | ast.List(elts):
-                return terms.Pack(tuple(map(sub, elts)), isinstance(node, ast.List))
+                return atoms.Pack(tuple(map(sub, elts)), isinstance(node, ast.List))
             case ast.Subscript(value, index):
-                return terms.Item(sub(value), self.index(index, base))
+                return atoms.Item(sub(value), self.index(index, base))
             case ast.Attribute():
                 return self.attribute(node, base)
             case ast.Call():
                 return self.call(node, base)
         raise AssertionError(ast.dump(node))
 
-    def named(self, name: str) -> terms.Atom:
+    def named(self, name: str) -> atoms.Atom:
         if name in self.globals:
             return self.atom(self.globals[name])
         return self.var(name)
 
-    def attribute(self, node: ast.Attribute, base: terms.Atom | None) -> Expr:
+    def attribute(self, node: ast.Attribute, base: atoms.Atom | None) -> Expr:
         if is_module(node.value):
             return Global(ast.unparse(node), None, ())
-        return terms.Field(self.expr(node.value, base), node.attr)
+        return atoms.Field(self.expr(node.value, base), node.attr)
 
-    def call(self, node: ast.Call, base: terms.Atom | None) -> Expr:
+    def call(self, node: ast.Call, base: atoms.Atom | None) -> Expr:
         args = tuple(self.expr(x, base) for x in node.args)
         keywords = tuple((str(k.arg), self.expr(k.value, base)) for k in node.keywords)
         text = ast.unparse(node.func)
         if isinstance(node.func, ast.Attribute) and not is_module(node.func.value):
-            return terms.Method(self.expr(node.func.value, base), node.func.attr, args, keywords)
+            return atoms.Method(self.expr(node.func.value, base), node.func.attr, args, keywords)
         if text in self.globals:
             made = self.atom(self.globals[text])
             assert isinstance(made, Global)
-            return terms.Applied(made, args, keywords)
-        return terms.Applied(text, args, keywords)
+            return atoms.Applied(made, args, keywords)
+        return atoms.Applied(text, args, keywords)
 
-    def index(self, node: ast.expr, base: terms.Atom | None) -> tuple[terms.Index, ...]:
+    def index(self, node: ast.expr, base: atoms.Atom | None) -> tuple[atoms.Index, ...]:
         entries = node.elts if isinstance(node, ast.Tuple) else [node]
         return tuple(self.entry(x, base) for x in entries)
 
-    def entry(self, x: ast.expr, base: terms.Atom | None) -> terms.Index:
+    def entry(self, x: ast.expr, base: atoms.Atom | None) -> atoms.Index:
         if isinstance(x, ast.Slice):
-            return terms.Span(*(None if y is None else self.expr(y, base) for y in (x.lower, x.upper, x.step)))
+            return atoms.Span(*(None if y is None else self.expr(y, base) for y in (x.lower, x.upper, x.step)))
         if isinstance(x, ast.Constant) and (x.value is None or x.value is Ellipsis):
             return x.value
         return self.expr(x, base)
@@ -130,7 +131,7 @@ class _Typing:
 
         def entry(x: Any) -> Any:
             if isinstance(x, lowered.Slice):
-                return terms.Span(*(None if y is None else self.atom(y) for y in (x.lower, x.upper, x.step)))
+                return atoms.Span(*(None if y is None else self.atom(y) for y in (x.lower, x.upper, x.step)))
             return x if x is None or x is Ellipsis else self.atom(x)
 
         return tuple(map(entry, index))
@@ -149,7 +150,7 @@ class _Typing:
             case lowered.Call():
                 made = getattr(s.function.value, "symbol", None)
                 function = self.atom(s.function) if made is None else made
-                assert isinstance(function, (Global, terms.Symbol))
+                assert isinstance(function, (Global, atoms.Symbol))
                 targets = tuple(map(self.var, s.targets))
                 return terms.Call(targets, function, tuple(map(self.tree, s.args)), self.tree(s.result), s.line)
             case lowered.If():
@@ -186,7 +187,7 @@ class _Typing:
             case "view":
                 base = self.array(args[0])
                 if isinstance(s.info, tuple):
-                    return terms.View(target, base, terms.Item(base, self.places(s.info)), s.line)
+                    return terms.View(target, base, atoms.Item(base, self.places(s.info)), s.line)
                 return terms.View(target, base, self.expr(s.info, base), s.line)
             case "alloc":
                 return terms.Make(target, self.expr(s.info), s.line)

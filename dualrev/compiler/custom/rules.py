@@ -24,21 +24,9 @@ from numba.core.errors import NumbaError
 from numba.core.registry import CPUDispatcher
 
 from dualrev.compiler.analyses.memory import Classes, is_array, type_of
+from dualrev.compiler.core.atoms import Applied, Constant, Global, Node, Pack, Symbol, Var
 from dualrev.compiler.core.lowered import Ref
-from dualrev.compiler.core.terms import (
-    Applied,
-    Call,
-    Constant,
-    Copy,
-    Function,
-    Global,
-    Make,
-    Node,
-    Pack,
-    Statement,
-    Symbol,
-    Var,
-)
+from dualrev.compiler.core.terms import Call, Copy, Function, Make, Statement
 from dualrev.compiler.core.walks import leaves, mapped
 from dualrev.compiler.frontend.options import declared, inherited, is_checked
 from dualrev.compiler.frontend.paths import called

@@ -17,34 +17,36 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.analyses.memory import is_array, is_real, is_real_array, type_of
-from dualrev.compiler.core.terms import (
-    Accumulate,
+from dualrev.compiler.core.atoms import (
     Applied,
     Atom,
-    Block,
-    Call,
     Comparison,
     Constant,
-    Copy,
-    Discrete,
     Expr,
     Field,
     Global,
-    If,
     Item,
-    Keep,
-    Kept,
     Logical,
-    Make,
     Node,
     Pack,
+    Symbol,
+    Tree,
+    Var,
+)
+from dualrev.compiler.core.terms import (
+    Accumulate,
+    Block,
+    Call,
+    Copy,
+    Discrete,
+    If,
+    Keep,
+    Kept,
+    Make,
     Pop,
     Push,
     Real,
     Statement,
-    Symbol,
-    Tree,
-    Var,
 )
 from dualrev.compiler.core.walks import leaves, mapped, renewed, several
 from dualrev.compiler.custom.rules import has_rule, name_of, same_type

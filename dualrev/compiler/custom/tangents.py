@@ -9,27 +9,9 @@ from typing import TYPE_CHECKING, Any
 from numba.core import types
 
 from dualrev.compiler.analyses.memory import is_array, is_real, is_real_array, type_of
+from dualrev.compiler.core.atoms import Applied, Comparison, Constant, Field, Node, Symbol, Tree, Var
 from dualrev.compiler.core.program import Gradient
-from dualrev.compiler.core.terms import (
-    Applied,
-    Call,
-    Comparison,
-    Constant,
-    Copy,
-    Discrete,
-    Effect,
-    Field,
-    Function,
-    If,
-    Load,
-    Make,
-    Node,
-    Real,
-    Store,
-    Symbol,
-    Tree,
-    Var,
-)
+from dualrev.compiler.core.terms import Call, Copy, Discrete, Effect, Function, If, Load, Make, Real, Store
 from dualrev.compiler.core.walks import leaves, renewed
 from dualrev.compiler.custom.rules import Rules, has_rule, name_of, same_type
 from dualrev.compiler.transforms.writing import ZERO, Writer

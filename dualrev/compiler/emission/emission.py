@@ -15,9 +15,10 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.analyses.memory import is_real
-from dualrev.compiler.core import syntax, terms, walks
+from dualrev.compiler.core import atoms, syntax, terms, walks
+from dualrev.compiler.core.atoms import SCALED, Constant, Expr, Global, Symbol, Var
 from dualrev.compiler.core.naming import Names
-from dualrev.compiler.core.terms import SCALED, Block, Constant, Expr, Global, Symbol, Var
+from dualrev.compiler.core.terms import Block
 from dualrev.compiler.emission.code import Assign, Code, Pop, Push, Suite
 
 __all__ = ["Emission"]
@@ -82,30 +83,30 @@ class Emission:
             return syntax.name(x.name)
         return syntax.number(x.value)
 
-    def tree(self, x: terms.Tree) -> ast.expr:
+    def tree(self, x: atoms.Tree) -> ast.expr:
         """The syntax of a tree of atoms."""
-        if not isinstance(x, terms.Node):
+        if not isinstance(x, atoms.Node):
             return self.atom(x)
         parts = [self.tree(part) for part in x.parts]
         return ast.Tuple(parts, ast.Load()) if x.cls is None else syntax.call(x.cls.name, *parts)
 
-    def returned(self, x: terms.Tree) -> str:
+    def returned(self, x: atoms.Tree) -> str:
         """The text of what is returned: several values without parentheses."""
-        if not isinstance(x, terms.Node) or x.cls is not None:
+        if not isinstance(x, atoms.Node) or x.cls is not None:
             return syntax.text(self.tree(x))
         return ", ".join(syntax.text(self.tree(part)) for part in x.parts) + "," * (len(x.parts) == 1)
 
-    def target(self, x: terms.Tree) -> str:
+    def target(self, x: atoms.Tree) -> str:
         """The text of a target; what is no variable is thrown away."""
-        if isinstance(x, terms.Node):
+        if isinstance(x, atoms.Node):
             return "(" + "".join(f"{self.target(part)}, " for part in x.parts).strip() + ")"
         return self.var(x) if isinstance(x, Var) else "_"
 
-    def parts(self, name: str, tree: terms.Node) -> list[Any]:
+    def parts(self, name: str, tree: atoms.Node) -> list[Any]:
         """The statements that take the argument of this name apart."""
         code: list[Any] = []
         for k, x in enumerate(tree.parts):
-            if isinstance(x, terms.Node):
+            if isinstance(x, atoms.Node):
                 inner = self.names.fresh(f"{{}}_{k}", name)
                 code += [Code(f"{inner} = {name}[{k}]", 0), *self.parts(inner, x)]
             else:
@@ -115,29 +116,29 @@ class Emission:
     def expr(self, e: Expr) -> ast.expr:
         """The syntax of an expression."""
         match e:
-            case terms.Operator(symbol, (x,)):
+            case atoms.Operator(symbol, (x,)):
                 return ast.UnaryOp(_UNARY[symbol], self.expr(x))
-            case terms.Operator(symbol, (x, y)):
+            case atoms.Operator(symbol, (x, y)):
                 return syntax.binary(symbol, self.expr(x), self.expr(y))
-            case terms.Comparison(symbols, args):
+            case atoms.Comparison(symbols, args):
                 made = ast.parse("x " + " x ".join(symbols) + " x", mode="eval").body
                 assert isinstance(made, ast.Compare)
                 first, *rest = map(self.expr, args)
                 return ast.Compare(first, made.ops, rest)
-            case terms.Logical(symbol, args):
+            case atoms.Logical(symbol, args):
                 return ast.BoolOp(ast.And() if symbol == "and" else ast.Or(), [self.expr(x) for x in args])
-            case terms.Choice(test, then, orelse):
+            case atoms.Choice(test, then, orelse):
                 return ast.IfExp(self.expr(test), self.expr(then), self.expr(orelse))
-            case terms.Applied(function, args, keywords):
+            case atoms.Applied(function, args, keywords):
                 name = function if isinstance(function, str) else function.name
                 return self._call(syntax.name(name), args, keywords)
-            case terms.Method(of, name, args, keywords):
+            case atoms.Method(of, name, args, keywords):
                 return self._call(ast.Attribute(self.expr(of), name, ast.Load()), args, keywords)
-            case terms.Field(of, name):
+            case atoms.Field(of, name):
                 return ast.Attribute(self.expr(of), name, ast.Load())
-            case terms.Item(of, index):
+            case atoms.Item(of, index):
                 return self.element(self.expr(of), index)
-            case terms.Pack(args, listed):
+            case atoms.Pack(args, listed):
                 parts = [self.expr(x) for x in args]
                 return ast.List(parts, ast.Load()) if listed else ast.Tuple(parts, ast.Load())
         return self.atom(e)
@@ -152,7 +153,7 @@ class Emission:
         return ast.Subscript(base, place, ast.Load())
 
     def _entry(self, i: Any) -> ast.expr:
-        if isinstance(i, terms.Span):
+        if isinstance(i, atoms.Span):
             return ast.Slice(*(None if x is None else self.expr(x) for x in (i.lower, i.upper, i.step)))
         return ast.Constant(i) if i is None or i is Ellipsis else self.expr(i)
 
@@ -234,7 +235,7 @@ class Emission:
         name = self.refer(s.function) if isinstance(s.function, Symbol) else s.function.name
         args = [self.tree(x) for x in s.args] + [ast.Name("tape")] * s.tape
         call = syntax.call(name, *args)
-        flat = isinstance(s.result, terms.Node) and s.result.cls is None and len(s.result.parts) > 1
+        flat = isinstance(s.result, atoms.Node) and s.result.cls is None and len(s.result.parts) > 1
         if not s.targets:
             code: Any = Code(syntax.text(call), s.line)
         elif flat and all(isinstance(x, Var) for x in s.result.parts):  # type: ignore[union-attr]

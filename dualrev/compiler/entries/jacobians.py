@@ -20,7 +20,8 @@ from numba.core import types
 from dualrev.compiler.analyses.cost import Cost
 from dualrev.compiler.analyses.memory import type_of
 from dualrev.compiler.core import syntax, walks
-from dualrev.compiler.core.terms import Constant, Function, Node
+from dualrev.compiler.core.atoms import Constant, Node
+from dualrev.compiler.core.terms import Function
 from dualrev.compiler.core.walks import leaves
 from dualrev.compiler.emission.code import Code, Suite
 from dualrev.compiler.entries.directions import Chosen, Leaf, is_single

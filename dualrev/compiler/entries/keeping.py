@@ -12,7 +12,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from dualrev.compiler.core import syntax
-from dualrev.compiler.core.terms import Node
+from dualrev.compiler.core.atoms import Node
 from dualrev.compiler.core.walks import leaves
 from dualrev.compiler.emission.code import Code
 from dualrev.compiler.entries.plain import Plain, rebuilt

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from dualrev.compiler.analyses.activity import carries
 from dualrev.compiler.analyses.memory import Classes, is_array
 from dualrev.compiler.core import syntax
-from dualrev.compiler.core.terms import Constant, Function, Node, Var
+from dualrev.compiler.core.atoms import Constant, Node, Var
+from dualrev.compiler.core.terms import Function
 from dualrev.compiler.core.walks import leaves, statements, variables
 from dualrev.compiler.emission.code import Code
 from dualrev.compiler.emission.emission import Emission

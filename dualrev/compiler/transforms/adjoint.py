@@ -29,25 +29,19 @@ from numba.core import types
 
 from dualrev.compiler.analyses.memory import given, is_array, is_real
 from dualrev.compiler.analyses.versions import Value
+from dualrev.compiler.core.atoms import Applied, Atom, Constant, Global, Node, Tree, Var
 from dualrev.compiler.core.terms import (
     Accumulate,
-    Applied,
-    Atom,
     Block,
     Call,
-    Constant,
     Copy,
     For,
-    Global,
     If,
     Load,
     Make,
-    Node,
     Real,
     Statement,
     Store,
-    Tree,
-    Var,
     View,
     While,
     Whole,

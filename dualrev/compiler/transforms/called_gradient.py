@@ -16,8 +16,9 @@ from numba.core import types
 
 from dualrev.compiler.analyses.activity import carries
 from dualrev.compiler.analyses.memory import is_array
+from dualrev.compiler.core.atoms import Atom, Node, Symbol, Tree, Var
 from dualrev.compiler.core.program import Gradient, Program
-from dualrev.compiler.core.terms import Accumulate, Atom, Block, Call, Node, Symbol, Tree, Var
+from dualrev.compiler.core.terms import Accumulate, Block, Call
 from dualrev.compiler.core.walks import leaves, renewed, several
 from dualrev.compiler.transforms.adjoint import zeros_like
 from dualrev.compiler.transforms.forward import Forward

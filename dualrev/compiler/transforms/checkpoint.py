@@ -14,21 +14,9 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.analyses.memory import Memory, is_array, is_real
+from dualrev.compiler.core.atoms import Applied, Symbol, Tree, Var
 from dualrev.compiler.core.program import Program
-from dualrev.compiler.core.terms import (
-    Accumulate,
-    Applied,
-    Block,
-    Call,
-    Function,
-    Keep,
-    Kept,
-    Make,
-    Store,
-    Symbol,
-    Tree,
-    Var,
-)
+from dualrev.compiler.core.terms import Accumulate, Block, Call, Function, Keep, Kept, Make, Store
 from dualrev.compiler.core.walks import leaves, renewed, several
 from dualrev.compiler.frontend.source import describe
 from dualrev.compiler.transforms.adjoint import zeros_like

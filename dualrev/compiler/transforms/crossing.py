@@ -10,7 +10,8 @@ from numba.core import types
 
 from dualrev.compiler.analyses.memory import is_array
 from dualrev.compiler.analyses.versions import Region, Value
-from dualrev.compiler.core.terms import Constant, Var, While
+from dualrev.compiler.core.atoms import Constant, Var
+from dualrev.compiler.core.terms import While
 from dualrev.compiler.transforms.adjoint import Adjoint
 from dualrev.compiler.transforms.facts import Facts
 from dualrev.compiler.transforms.needs import Needs

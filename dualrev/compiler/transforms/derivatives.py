@@ -19,28 +19,9 @@ from numba.core import types
 
 from dualrev.compiler.analyses.activity import carries
 from dualrev.compiler.analyses.memory import is_array, is_real, is_real_array
+from dualrev.compiler.core.atoms import Applied, Atom, Constant, Expr, Field, Global, Node, Operator, Symbol, Tree, Var
 from dualrev.compiler.core.program import Gradient
-from dualrev.compiler.core.terms import (
-    Applied,
-    Atom,
-    Call,
-    Constant,
-    Copy,
-    Discrete,
-    Expr,
-    Field,
-    Function,
-    Global,
-    Load,
-    Make,
-    Node,
-    Operator,
-    Store,
-    Symbol,
-    Tree,
-    Var,
-    View,
-)
+from dualrev.compiler.core.terms import Call, Copy, Discrete, Function, Load, Make, Store, View
 from dualrev.compiler.core.walks import leaves, mapped
 from dualrev.compiler.transforms.forward import Forward
 from dualrev.compiler.transforms.writing import ZERO, Writer

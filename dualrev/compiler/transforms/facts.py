@@ -13,7 +13,8 @@ from dualrev.compiler.analyses.finite import Wild
 from dualrev.compiler.analyses.memory import Classes, Memory, given, is_real, is_real_array
 from dualrev.compiler.analyses.reached import Known, Reached
 from dualrev.compiler.analyses.versions import Region, Versions
-from dualrev.compiler.core.terms import Call, For, Function, Global, Symbol, Var, While
+from dualrev.compiler.core.atoms import Global, Symbol, Var
+from dualrev.compiler.core.terms import Call, For, Function, While
 from dualrev.compiler.core.walks import leaves, reads, statements, variables, writes
 
 __all__ = ["Callee", "Facts"]

@@ -32,14 +32,11 @@ from numba.core import types
 from dualrev.compiler.analyses.activity import Activity
 from dualrev.compiler.analyses.finite import Wild
 from dualrev.compiler.analyses.memory import Classes, Memory, given, is_array, is_real, is_real_array
+from dualrev.compiler.core.atoms import SCALED, Applied, Atom, Constant, Node, Operator, Symbol, Tree, Var
 from dualrev.compiler.core.program import Gradient, Program
 from dualrev.compiler.core.terms import (
-    SCALED,
     Accumulate,
-    Applied,
-    Atom,
     Call,
-    Constant,
     Copy,
     Discrete,
     Effect,
@@ -51,17 +48,12 @@ from dualrev.compiler.core.terms import (
     Kept,
     Load,
     Make,
-    Node,
-    Operator,
     Pop,
     Push,
     Real,
     Reserve,
     Statement,
     Store,
-    Symbol,
-    Tree,
-    Var,
     View,
     While,
     Whole,

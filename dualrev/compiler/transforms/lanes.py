@@ -17,6 +17,7 @@ from typing import Any
 from dualrev.compiler.analyses.activity import carries, sources
 from dualrev.compiler.analyses.fixed_point import FixedPoint
 from dualrev.compiler.analyses.memory import Classes, Memory, given, is_array
+from dualrev.compiler.core.atoms import Node, Symbol, Tree, Var
 from dualrev.compiler.core.program import Program
 from dualrev.compiler.core.terms import (
     Call,
@@ -27,13 +28,9 @@ from dualrev.compiler.core.terms import (
     If,
     Load,
     Make,
-    Node,
     Real,
     Statement,
     Store,
-    Symbol,
-    Tree,
-    Var,
     View,
     While,
     Whole,

@@ -12,7 +12,8 @@ from typing import Any
 from dualrev.compiler.analyses.firsts import first_stores
 from dualrev.compiler.analyses.memory import is_array, is_real_array
 from dualrev.compiler.analyses.versions import Value
-from dualrev.compiler.core.terms import Block, Call, Copy, For, Global, If, Make, Statement, Store, Var, View, Whole
+from dualrev.compiler.core.atoms import Global, Var
+from dualrev.compiler.core.terms import Block, Call, Copy, For, If, Make, Statement, Store, View, Whole
 from dualrev.compiler.core.walks import blocks, reads, statements
 from dualrev.compiler.transforms.adjoint import Adjoint
 from dualrev.compiler.transforms.facts import Facts

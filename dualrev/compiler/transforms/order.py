@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dualrev.compiler.analyses.memory import is_array
-from dualrev.compiler.core.terms import Block, Constant, Copy, Discrete, For, If, Load, Make, Real, Store, Var, View
+from dualrev.compiler.core.atoms import Constant, Var
+from dualrev.compiler.core.terms import Block, Copy, Discrete, For, If, Load, Make, Real, Store, View
 from dualrev.compiler.core.walks import reads, statements, writes
 
 if TYPE_CHECKING:

@@ -20,23 +20,8 @@ from dualrev.compiler.analyses.cost import Cost
 from dualrev.compiler.analyses.memory import Classes, Memory, given, is_array
 from dualrev.compiler.analyses.network import INFINITE, SINK, SOURCE, Network
 from dualrev.compiler.analyses.versions import Loop, Value, Versions
-from dualrev.compiler.core.terms import (
-    Applied,
-    Call,
-    Constant,
-    Copy,
-    Discrete,
-    Field,
-    For,
-    Function,
-    Global,
-    Load,
-    Operator,
-    Real,
-    Statement,
-    Var,
-    View,
-)
+from dualrev.compiler.core.atoms import Applied, Constant, Field, Global, Operator, Var
+from dualrev.compiler.core.terms import Call, Copy, Discrete, For, Function, Load, Real, Statement, View
 from dualrev.compiler.core.walks import parts, statements
 
 __all__ = ["Plan", "Subject", "contents"]

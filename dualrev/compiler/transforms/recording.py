@@ -12,28 +12,23 @@ from numba.core import types
 
 from dualrev.compiler.analyses.memory import given, is_array
 from dualrev.compiler.analyses.versions import Loop, Region, Value
+from dualrev.compiler.core.atoms import Constant, Global, Node, Operator, Tree, Var
 from dualrev.compiler.core.terms import (
     Block,
     Call,
-    Constant,
     Copy,
     Discrete,
     Effect,
     For,
-    Global,
     Hold,
     If,
     Keep,
     Load,
     Make,
-    Node,
-    Operator,
     Push,
     Reserve,
     Statement,
     Store,
-    Tree,
-    Var,
     View,
     While,
     Whole,

@@ -12,23 +12,19 @@ from numba.core import types
 
 from dualrev.compiler.analyses.memory import is_array
 from dualrev.compiler.analyses.versions import Loop, Region, Value
+from dualrev.compiler.core.atoms import Applied, Atom, Constant, Operator, Var
 from dualrev.compiler.core.terms import (
-    Applied,
-    Atom,
     Block,
     Call,
-    Constant,
     Copy,
     Discrete,
     For,
     If,
     Kept,
-    Operator,
     Pop,
     Real,
     Statement,
     Store,
-    Var,
     View,
     While,
 )

@@ -26,8 +26,9 @@ from dualrev.compiler.analyses.finite import Wild
 from dualrev.compiler.analyses.memory import Classes, Memory, given, is_array, is_real
 from dualrev.compiler.analyses.reached import NOTHING, Known, Reached
 from dualrev.compiler.analyses.versions import Value, Versions
+from dualrev.compiler.core.atoms import Applied, Atom, Constant, Node, Var
 from dualrev.compiler.core.program import Gradient, Program
-from dualrev.compiler.core.terms import Accumulate, Applied, Atom, Call, Constant, Copy, Function, Make, Node, Var
+from dualrev.compiler.core.terms import Accumulate, Call, Copy, Function, Make
 from dualrev.compiler.core.walks import leaves, mapped
 from dualrev.compiler.transforms.adjoint import Adjoint
 from dualrev.compiler.transforms.called_gradient import CalledGradient

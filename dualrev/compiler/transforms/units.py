@@ -9,8 +9,9 @@ from typing import Any
 from dualrev.compiler.analyses.memory import is_array, is_real
 from dualrev.compiler.analyses.reached import Known
 from dualrev.compiler.analyses.versions import Value
+from dualrev.compiler.core.atoms import Symbol, Tree, Var
 from dualrev.compiler.core.program import Program
-from dualrev.compiler.core.terms import Block, Call, Function, Keep, Kept, Pop, Push, Store, Symbol, Tree, Var
+from dualrev.compiler.core.terms import Block, Call, Function, Keep, Kept, Pop, Push, Store
 from dualrev.compiler.core.walks import leaves, several, statements
 from dualrev.compiler.transforms.adjoint import zeros_like
 from dualrev.compiler.transforms.crossing import Crossing

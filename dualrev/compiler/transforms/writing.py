@@ -11,25 +11,9 @@ from typing import Any
 
 from numba.core import types
 
+from dualrev.compiler.core.atoms import SCALED, Atom, Choice, Comparison, Constant, Expr, Field, Item, Operator, Var
 from dualrev.compiler.core.syntax import SYMBOLS
-from dualrev.compiler.core.terms import (
-    SCALED,
-    Atom,
-    Choice,
-    Comparison,
-    Constant,
-    Copy,
-    Discrete,
-    Expr,
-    Field,
-    For,
-    If,
-    Item,
-    Operator,
-    Real,
-    Statement,
-    Var,
-)
+from dualrev.compiler.core.terms import Copy, Discrete, For, If, Real, Statement
 from dualrev.rules.names import line_of
 from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES
 
