@@ -24,6 +24,7 @@ from dualrev.compiler.core.naming import readable
 from dualrev.compiler.frontend.closures import Inlined, bound_in, own_nodes, parameters, renamed, returning
 from dualrev.compiler.frontend.exits import exits_of
 from dualrev.compiler.frontend.inside import Inside
+from dualrev.compiler.frontend.nests import Nests, assigned, located, read
 from dualrev.compiler.frontend.scope import Scope
 from dualrev.compiler.frontend.source import describe
 
@@ -87,6 +88,7 @@ class _Desugaring(ast.NodeTransformer):
             if isinstance(x, ast.FunctionDef) or (isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store))
         )
         self.inside = Inside(scope, self.bindings)
+        self.nests = Nests(self.local)
 
     def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
         made: list[ast.stmt] = []
@@ -253,11 +255,11 @@ class _Desugaring(ast.NodeTransformer):
         made = self.visit(node.values[-1])
         for x in reversed(node.values[:-1]):
             name = self.local("value")
-            first = self.assigned(name, self.visit(x), x)
-            both = (self.read(name), made)
-            choice = ast.IfExp(self.read(name), *(both if isinstance(node.op, ast.Or) else both[::-1]))
+            first = assigned(name, self.visit(x), x)
+            both = (read(name), made)
+            choice = ast.IfExp(read(name), *(both if isinstance(node.op, ast.Or) else both[::-1]))
             made = Inlined.of([first], choice)
-            self.located(made, node)
+            located(made, node)
         return made
 
     # Lists
@@ -271,9 +273,9 @@ class _Desugaring(ast.NodeTransformer):
         assert isinstance(node.left, ast.List)
         name, counter = self.local("item"), ast.Name(self.local("i"), ast.Store())
         rounds = ast.Call(ast.Name("range", ast.Load()), [node.right], [])
-        made = ast.ListComp(self.read(name), [ast.comprehension(counter, rounds, [], 0)])
-        whole = Inlined.of([self.assigned(name, node.left.elts[0], node)], made)
-        self.located(whole, node)
+        made = ast.ListComp(read(name), [ast.comprehension(counter, rounds, [], 0)])
+        whole = Inlined.of([assigned(name, node.left.elts[0], node)], made)
+        located(whole, node)
         return whole
 
     def visit_ListComp(self, node: Any) -> Any:
@@ -296,18 +298,18 @@ class _Desugaring(ast.NodeTransformer):
     def several_loops(self, node: ast.ListComp) -> ast.expr:
         """A comprehension of several loops: a list that grows in them, and then a copy of it."""
         name = self.local("items")
-        add = ast.Call(ast.Attribute(self.read(name), "append", ast.Load()), [node.elt], [])
+        add = ast.Call(ast.Attribute(read(name), "append", ast.Load()), [node.elt], [])
         body: list[ast.stmt] = [ast.Expr(add)]
         for g in reversed(node.generators):
             for test in reversed(g.ifs):
                 body = [ast.If(test, body, [])]
             body = [ast.For(g.target, g.iter, body, [])]
         for s in body:
-            self.located(s, node)
-        start = self.assigned(name, ast.List([], ast.Load()), node)
-        whole = ast.Subscript(self.read(name), ast.Slice(None, None, None), ast.Load())
+            located(s, node)
+        start = assigned(name, ast.List([], ast.Load()), node)
+        whole = ast.Subscript(read(name), ast.Slice(None, None, None), ast.Load())
         made = Inlined.of([start, *self.block(body)], whole)
-        self.located(made, node)
+        located(made, node)
         return made
 
     # Statements
@@ -321,9 +323,9 @@ class _Desugaring(ast.NodeTransformer):
         if static is not None and ast.Break not in exits_of(node.body) and not node.orelse:
             assert isinstance(call, ast.Call)
             if static.value is np.ndindex:
-                nested = self.over_indices(node, node.target, call.args)
+                nested = self.nests.over_indices(node, node.target, call.args)
             elif static.value is np.ndenumerate and len(call.args) == 1:
-                nested = self.over_elements(node, call.args[0])
+                nested = self.nests.over_elements(node, call.args[0])
         if nested is not None:
             return self.block(nested)
         if static is not None and describe(static.value) == "numba.misc.special.literal_unroll":
@@ -337,75 +339,15 @@ class _Desugaring(ast.NodeTransformer):
     def unrolled(self, node: ast.For, items: ast.Tuple) -> list[ast.stmt]:
         """The body for one item after the other, which may have different types."""
         names = [self.local("item") for _ in items.elts]
-        made = [self.assigned(name, x, node) for name, x in zip(names, items.elts, strict=True)]
+        made = [assigned(name, x, node) for name, x in zip(names, items.elts, strict=True)]
         for name in names:
-            s = ast.Assign([renamed(node.target, {})], self.read(name))
-            self.located(s, node)
+            s = ast.Assign([renamed(node.target, {})], read(name))
+            located(s, node)
             made += [s, *(renamed(x, {}) for x in node.body)]
         return made
 
     def is_closure(self, node: ast.expr) -> bool:
         return isinstance(node, ast.Name) and node.id in self.closures
-
-    def over_indices(self, node: ast.For, target: ast.expr, args: list[ast.expr]) -> list[ast.stmt] | None:
-        """Loops over ranges; None if the number of axes cannot be seen."""
-        if len(args) == 1 and not isinstance(target, ast.Tuple):
-            return None
-        count = len(target.elts) if len(args) == 1 and isinstance(target, ast.Tuple) else len(args)
-        if len(args) == 1:
-            shape = self.local("shape")
-            before = [self.assigned(shape, args[0], node)]
-            sizes = [ast.Subscript(self.read(shape), ast.Constant(k), ast.Load()) for k in range(count)]
-        else:
-            names = [self.local("size") for _ in args]
-            before = [self.assigned(name, x, node) for name, x in zip(names, args, strict=True)]
-            sizes = [self.read(name) for name in names]  # type: ignore[misc]
-        return [*before, *self.nested(node, target, sizes, count, [])]
-
-    def over_elements(self, node: ast.For, array: ast.expr) -> list[ast.stmt] | None:
-        """The same for (i, j), x in np.ndenumerate(m)."""
-        target = node.target
-        if not isinstance(target, ast.Tuple) or len(target.elts) != 2 or not isinstance(target.elts[0], ast.Tuple):
-            return None
-        places, x = target.elts
-        assert isinstance(places, ast.Tuple)
-        base = self.local("array")
-        sizes = [
-            ast.Subscript(ast.Attribute(self.read(base), "shape", ast.Load()), ast.Constant(k), ast.Load())
-            for k in range(len(places.elts))
-        ]
-        return [self.assigned(base, array, node), *self.nested(node, places, sizes, len(sizes), [(x, base)])]
-
-    def nested(
-        self, node: ast.For, target: ast.expr, sizes: Any, count: int, elements: list[tuple[ast.expr, str]]
-    ) -> list[ast.stmt]:
-        """One loop inside of the other; the innermost has the body."""
-        index = [self.local("i") for _ in range(count)]
-        place = ast.Tuple([self.read(i) for i in index], ast.Load())
-        body: list[ast.stmt] = [ast.Assign([target], place)]
-        for x, base in elements:
-            body.append(ast.Assign([x], ast.Subscript(self.read(base), place, ast.Load())))
-        body += node.body
-        for i, size in reversed(list(zip(index, sizes, strict=True))):
-            call = ast.Call(ast.Name("range", ast.Load()), [size], [])
-            body = [ast.For(ast.Name(i, ast.Store()), call, body, [])]
-        for s in body:
-            self.located(s, node)
-        return body
-
-    def located(self, s: ast.AST, node: ast.AST) -> None:
-        """Give what was made the line of what it was made from."""
-        for x in ast.walk(s):
-            if not hasattr(x, "lineno"):
-                ast.copy_location(x, node)
-
-    def read(self, name: str) -> ast.Name:
-        return ast.Name(name, ast.Load())
-
-    def assigned(self, name: str, value: ast.expr, node: ast.AST) -> ast.stmt:
-        made = ast.Assign([ast.Name(name, ast.Store())], value)
-        self.located(made, node)
-        return made
 
     def visit_Match(self, node: ast.Match) -> Any:
         subject = self.local("subject")
@@ -419,25 +361,25 @@ class _Desugaring(ast.NodeTransformer):
                 test = case.guard if test is None else ast.BoolOp(ast.And(), [test, case.guard])
             made = list(case.body) if test is None else [ast.If(test, case.body, made)]
             for s in made:
-                self.located(s, case.pattern)
-        return self.block([self.assigned(subject, node.subject, node), *made])
+                located(s, case.pattern)
+        return self.block([assigned(subject, node.subject, node), *made])
 
     def pattern(self, p: ast.pattern, subject: str) -> tuple[ast.expr | None, list[ast.stmt]]:
         """The test of a pattern (None if it always matches), and the assignments of its names."""
         match p:
             case ast.MatchValue(value):
-                return ast.Compare(self.read(subject), [ast.Eq()], [value]), []
+                return ast.Compare(read(subject), [ast.Eq()], [value]), []
             case ast.MatchSingleton(value):
-                return ast.Compare(self.read(subject), [ast.Is()], [ast.Constant(value)]), []
+                return ast.Compare(read(subject), [ast.Is()], [ast.Constant(value)]), []
             case ast.MatchOr(patterns):
                 parts = [self.pattern(x, subject) for x in patterns]
                 tests = [test for test, _ in parts if test is not None]
                 if not any(binding for _, binding in parts):
                     return (ast.BoolOp(ast.Or(), tests) if len(tests) == len(parts) else None), []
             case ast.MatchAs(None, name):
-                return None, [] if name is None else [self.assigned(name, self.read(subject), p)]
+                return None, [] if name is None else [assigned(name, read(subject), p)]
             case ast.MatchAs(inner, name) if inner is not None and name is not None:
                 test, binding = self.pattern(inner, subject)
-                return test, [*binding, self.assigned(name, self.read(subject), p)]
+                return test, [*binding, assigned(name, read(subject), p)]
         refused = self.scope.refuse(p, "this pattern", "only numbers, `|`, names and `_` are known", "if and elif")
         raise AssertionError(refused)

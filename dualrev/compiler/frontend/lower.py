@@ -21,13 +21,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from dualrev.compiler.core.lowered import Atom, Const, Effect, For, If, Let, Ref, Store, While, blocks, reads, walk
+from dualrev.compiler.core.lowered import Atom, Const, Effect, For, If, Let, Ref, Store, While, walk
 from dualrev.compiler.core.naming import Names, is_generated
 from dualrev.compiler.frontend.desugar import desugar
 from dualrev.compiler.frontend.exits import always, exits, exits_of
 from dualrev.compiler.frontend.paths import find
 from dualrev.compiler.frontend.sequences import Sequences
 from dualrev.compiler.frontend.source import Source, Static
+from dualrev.compiler.frontend.unread import drop_unread
 from dualrev.rules.drawing import DRAWING
 from dualrev.rules.names import BINARY
 
@@ -110,7 +111,7 @@ class _Lowering(Sequences):
             else:
                 result = self.exit_value
         parameters = [self.name(p) for p in self.parameters]
-        _drop_unread(self.out, result)
+        drop_unread(self.out, result)
         left = self.exit_flag, self.exit_value
         refs, functions, calls = self.refs, self.functions, self.calls
         return Lowered(self.source, parameters, self.out, result, self.names, *left, refs, functions, calls)
@@ -408,32 +409,3 @@ _STATEMENTS = {
     "Import": ("an import inside of a numba function", "it at the top of the module"),
     "ImportFrom": ("an import inside of a numba function", "it at the top of the module"),
 }
-
-
-_PURE = {"copy", "plain", "tuple"}
-
-
-def _drop_unread(body: list[Any], result: Atom) -> None:
-    """Take out the flags that nothing reads."""
-    while True:
-        read = {a for s in walk(body) for a in reads(s) if isinstance(a, str)} | {result}
-        for s in walk(body):
-            if isinstance(s, (For, While)):
-                read |= set(s.exits)
-            if isinstance(s, While):
-                read.add(s.test)
-        dead = {
-            id(s)
-            for s in walk(body)
-            if isinstance(s, Let) and is_generated(s.target) and s.op in _PURE and s.target not in read
-        }
-        if not dead:
-            return
-        _remove(body, dead)
-
-
-def _remove(body: list[Any], dead: set[int]) -> None:
-    body[:] = [s for s in body if id(s) not in dead]
-    for s in body:
-        for inner in blocks(s):
-            _remove(inner, dead)
