@@ -421,7 +421,8 @@ def test_numba_types_arrays_by_itself():
 
 
 def test_a_list_is_refused_as_the_compiler_refuses_it():
-    with pytest.raises(UnsupportedError, match="the list x as an argument .* Write np.array"), pytest.warns(numba.NumbaPendingDeprecationWarning):
+    said = r"the list x as an argument .* Write np\.array"
+    with pytest.raises(UnsupportedError, match=said), pytest.warns(numba.NumbaPendingDeprecationWarning):
         dr.grad(lambda x: dr.lift(indexed)([x, 2.0], (0, 1)))(1.3)
 
 
