@@ -262,7 +262,7 @@ def test_float32_stays_float32():
 
 
 def test_tangents_of_other_layouts_and_from_numba():
-    push = dr.compiler.build.derivative(whole_arrays, "jvp")
+    push = dr.compiler.host.dispatchers.derivative(whole_arrays, "jvp")
 
     @njit
     def slope(m, v, x):
@@ -336,7 +336,7 @@ def test_tangents_of_another_structure_are_refused(tangents, expected):
 
 
 def test_tangents_of_another_structure_are_refused_in_numba():
-    push = dr.compiler.build.derivative(strict, "jvp")
+    push = dr.compiler.host.dispatchers.derivative(strict, "jvp")
     with pytest.raises(TangentError, match="numba type none was given where the primals have a real scalar"):
         push(1.0, np.ones(2), None, np.ones(2))
     with pytest.raises(TangentError, match="an array with 1 axes"):
