@@ -51,7 +51,7 @@ from bench.agreement import disagreement
 from bench.compiled_programs import PROGRAMS, Program, plain
 from bench.machine import processor, versions
 from bench.memory import ChildError, elsewhere, memory
-from dualrev.compiler.host.build import derivative
+from dualrev.compiler.host.dispatchers import derivative
 
 TURN = 0.004  # seconds
 LONG = 10_000_000  # steps of the pendulum, so that what is saved is larger than what the compiler needed

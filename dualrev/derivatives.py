@@ -64,6 +64,7 @@ def vjp(
     >>> y, pullback = vjp(lambda x, y: x * (x + y), 3.0, 2.0)
     >>> y, pullback(1.0)
     (15.0, (8.0, 3.0))
+    >>> import numpy as np
     >>> def scale(x, by, out):
     ...     out[:] = x * by
     >>> y, pullback = vjp(scale, np.array([1.0, 2.0]), 3.0, np.zeros(2), outputs=2)

@@ -45,7 +45,8 @@ from numba.core.errors import TypingError
 import dualrev.errors
 from dualrev.compiler import pipeline
 from dualrev.compiler.host import cache
-from dualrev.compiler.host.build import Derivative, derivative
+from dualrev.compiler.host.build import Derivative
+from dualrev.compiler.host.dispatchers import derivative
 from dualrev.compiler.host.fingerprint import fingerprint
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -730,7 +731,7 @@ def test_every_flipped_bit_of_every_file_is_noticed(folder):
 
 USER = """
 from numba import njit
-from dualrev.compiler.host.build import derivative
+from dualrev.compiler.host.dispatchers import derivative
 K = 3.0
 
 @njit
@@ -805,7 +806,7 @@ def test_another_process_notices_a_flipped_bit(tmp_path, suffix):
 
 RECURSIVE = """
 from numba import njit
-from dualrev.compiler.host.build import derivative
+from dualrev.compiler.host.dispatchers import derivative
 
 @njit
 def power(x, n):
@@ -850,7 +851,7 @@ def test_recursive_functions_are_loaded_in_another_process(tmp_path):
 SAME_NAMES = """
 import json, sys
 from numba import njit
-from dualrev.compiler.host.build import derivative
+from dualrev.compiler.host.dispatchers import derivative
 
 def make(k):
     @njit
@@ -885,7 +886,7 @@ def test_loaded_code_is_not_mixed_up_with_functions_of_this_process(tmp_path, or
 
 MODELS = """
 from numba import njit
-from dualrev.compiler.host.build import derivative
+from dualrev.compiler.host.dispatchers import derivative
 
 @njit
 def inverse(y):
@@ -917,7 +918,7 @@ def test_a_function_that_loaded_code_calls_keeps_its_error_model(tmp_path):
 
 def test_a_large_global_array_is_not_kept(tmp_path):
     user = (
-        "import numpy as np\nfrom numba import njit\nfrom dualrev.compiler.host.build import derivative\n"
+        "import numpy as np\nfrom numba import njit\nfrom dualrev.compiler.host.dispatchers import derivative\n"
         "TABLE = np.arange(200_000.0)\n"
         "@njit\ndef f(x, k):\n    return TABLE[k] * x * x\n"
         "df = derivative(f, 'grad', 0)\n"

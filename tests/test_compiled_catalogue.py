@@ -30,7 +30,8 @@ def test_the_table_is_consistent():
     """What a line names is there: parameters, lines of primitives, definitions, rules of the compiler."""
     used = {definition.name for f in TABLE.values() for definition in f.definitions}
     assert used <= set(DEFINITIONS)
-    assert set(DEFINITIONS) - used <= {"arange", "divmod_of", "linspace", "std", "var"}
+    drawn = {name for name in DEFINITIONS if name.startswith(("np_", "py_"))}  # rules/drawing.py has these
+    assert set(DEFINITIONS) - used - drawn <= {"arange", "divmod_of", "linspace", "std", "var"}
     assert all(callable(f) for f in DEFINITIONS.values())
     for f in TABLE.values():
         for definition in f.definitions:

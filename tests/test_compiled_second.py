@@ -15,8 +15,8 @@ from oracle import assert_same, direction, flat, rebuild
 from scipy.optimize import least_squares, minimize
 
 import dualrev as dr
-from dualrev.compiler.host.build import derivative
 from dualrev.compiler.host.checked import Checked
+from dualrev.compiler.host.dispatchers import derivative
 from dualrev.errors import ArgumentError, OutputError, ScalarError, TangentError
 
 #: Of a kink, or where the first derivative is infinite, the second one is a matter of taste.

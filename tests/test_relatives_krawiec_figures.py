@@ -11,6 +11,7 @@ from oracle import assert_same, check_order_2, check_vjp, flat, rebuild
 
 import dualrev as dr
 from dualrev import math as dm
+from dualrev.eager import engine
 from dualrev.errors import CotangentError, CustomRuleError, PrimitiveError
 from stages import STAGES, counting
 from stages.programs import PROGRAMS, Quaternion, Vec3, rotate_vec_by_quat
@@ -20,7 +21,7 @@ from stages.relatives.delta_trace import trace
 from stages.relatives.fused import fused, primitive
 
 MODULES = {"vectorised": vectorised, "delta": delta, "delta_map": delta_map, "delta_array": delta_array}
-ENGINES = {**MODULES, **{name: STAGES[name] for name in ("naive", "arrays", "contrib", "tape")}, "dualrev": dr.engine}
+ENGINES = {**MODULES, **{name: STAGES[name] for name in ("naive", "arrays", "contrib", "tape")}, "dualrev": engine}
 in_each = pytest.mark.parametrize("module", MODULES.values(), ids=MODULES)
 
 
