@@ -9,7 +9,7 @@ from oracle import assert_same, check_order_2, check_vjp, flat, rebuild
 
 import dualrev as dr
 from dualrev import math as dm
-from dualrev.eager import engine
+from dualrev.eager import engine, overload
 from dualrev.eager.overload import function
 from dualrev.errors import CotangentError, LeakError
 from dualrev.rules.primitives import PRIMITIVES
@@ -211,7 +211,7 @@ def test_fig_11_eval_by_hand():
 
 
 def test_fig_11_run_delta_nests_the_bindings_with_the_first_one_outermost():
-    run = dr.overload.Run(state=(2, ()))
+    run = overload.Run(state=(2, ()))
     assert delta_map.delta_let(run, Add(Var(0), Var(1))) == 2
     assert delta_map.delta_let(run, Scale(2.0, Var(2))) == 3
     u = delta_map.run_delta(run, Var(3))
