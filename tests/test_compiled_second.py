@@ -15,7 +15,7 @@ from oracle import assert_same, direction, flat, rebuild
 from scipy.optimize import least_squares, minimize
 
 import dualrev as dr
-from dualrev.compiler.host.build import made
+from dualrev.compiler.host import build
 from dualrev.compiler.host.checked import Checked
 from dualrev.compiler.host.dispatchers import derivative
 from dualrev.errors import ArgumentError, OutputError, ScalarError, TangentError
@@ -222,7 +222,7 @@ def test_errors():
 
 def test_a_checking_run_compares_what_is_left_of_the_arguments():
     a = X.copy()
-    assert_same(made(Checked, overwrites, "hvp", 0)(a, X, 0.7), dr.hvp(overwrites)(X.copy(), X, 0.7), rtol=1e-15)
+    assert_same(build.made(Checked, overwrites, "hvp", 0)(a, X, 0.7), dr.hvp(overwrites)(X.copy(), X, 0.7), rtol=1e-15)
 
 
 def test_the_source_is_a_program_that_people_read():
