@@ -298,4 +298,5 @@ def np_shuffle(x):
     return 0
 
 
-__all__ = ["generator_of", "is_draw", *(name for name in list(globals()) if name.startswith(("np_", "py_")))]
+#: The definitions; what tells of them is imported by its name.
+__all__ = [name for name in list(globals()) if name.startswith(("np_", "py_"))]
