@@ -18,6 +18,7 @@ import faulthandler
 import json
 import math
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -36,7 +37,8 @@ from compiled.variants import VARIANTS, check, numbered, of_order
 
 __all__ = ["campaign", "main", "summary"]
 
-SECONDS = 300  # for one program, after which it counts as failed
+SECONDS = 300  # of the processor for one program, after which it counts as failed; on a busy machine these are long
+PATIENCE = 10  # ... and so many times that by the clock, for a program that waits for ever
 
 
 def _fails_as(kind: str, options: argparse.Namespace) -> Callable[[Program], bool]:
@@ -75,7 +77,7 @@ def _shard(options: argparse.Namespace) -> None:
     for number in range(options.first, options.first + options.programs):
         if time.time() > options.until:
             return
-        faulthandler.dump_traceback_later(SECONDS + options.reduce, exit=True)
+        _limit(SECONDS + options.reduce)
         name = f"{options.seed}-{number}"
         print(json.dumps({"started": number}), flush=True)
         of = numbered(options.seed, number, options.size, options.variants)
@@ -88,7 +90,17 @@ def _shard(options: argparse.Namespace) -> None:
                 small = reduce(of, _fails_as(kind, options), options.reduce)
                 save(small, options.save / f"{name}-small.py", _run(small, options)[1])
         print(json.dumps(_result(number, of, status, why)), flush=True)
-    faulthandler.cancel_dump_traceback_later()
+    _limit(0.0)
+
+
+def _limit(seconds: float) -> None:
+    """End the process, with a traceback, when it has had so many seconds of the processor; 0: never."""
+    faulthandler.register(signal.SIGPROF, chain=True)  # then as without it: the process ends
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    if seconds:
+        faulthandler.dump_traceback_later(PATIENCE * seconds, exit=True)
+    else:
+        faulthandler.cancel_dump_traceback_later()
 
 
 def _result(number: int, of: Program, status: str, why: str) -> dict[str, Any]:
