@@ -95,13 +95,13 @@ class Entry:
         if self.sweeps.own_tape:
             body += [Code("words = runtime.words(tape)", 0), Code("top = 0", 0)]
         body += [Code("# the forward sweep", 0), *emission.block(self.sweeps.forward.body)]
-        body += [Code(f"{final}[...] = {kept[x]}", 0) for x, final in finals.items()]
+        body += [Code(f"runtime.store({final}, {kept[x]})", 0) for x, final in finals.items()]
         results = {} if self.transform == "pull" else self._keep_results(body, undone)
         body.append(Code("# the reverse sweep", 0))
         if self.pulls:
             self._unpack_cotangent(body)
         body += emission.block(self.sweeps.reverse.body)
-        body += [Code(f"{kept[x]}[...] = {final}", 0) for x, final in finals.items()]
+        body += [Code(f"runtime.store({kept[x]}, {final})", 0) for x, final in finals.items()]
         gradients = [self._gradient(self.f.parameters[k], strided) for k in self.chosen]
         gradient = ast.Tuple(gradients, ast.Load()) if several or self.transform == "vjp" else gradients[0]
         value = self._tree(self.f.result, results)

@@ -71,6 +71,55 @@ def empty_like(x):
 
 
 @njit
+def store(array, x):
+    """array[...] = x, which has the same shape.
+
+    Where numba compiles that line, it compiles the text of an error about shapes, too, which takes it a second.
+    """
+    _store(array, x)
+
+
+def _store(array, x):
+    raise NotImplementedError
+
+
+@numba.extending.overload(_store)
+def _overload_store(array, x):
+    if array.layout == x.layout == "C" or x.ndim == 0:
+
+        def one(array, x):
+            for k in range(x.size):
+                array.flat[k] = x.flat[k]
+
+    elif array.layout == x.layout == "F":
+
+        def one(array, x):
+            for k in range(x.size):
+                array.T.flat[k] = x.T.flat[k]
+
+    elif x.ndim == 1:
+
+        def one(array, x):
+            for i in range(x.shape[0]):
+                array[i] = x[i]
+
+    elif x.ndim == 2:
+
+        def one(array, x):
+            for i in range(x.shape[0]):
+                for j in range(x.shape[1]):
+                    array[i, j] = x[i, j]
+
+    else:
+
+        def one(array, x):
+            for index in np.ndindex(x.shape):
+                array[index] = x[index]
+
+    return one
+
+
+@njit
 def range_length(start, stop, step):
     """How many numbers range(start, stop, step) has."""
     return len(range(start, stop, step))
@@ -364,7 +413,7 @@ def shaped_2_single(block, x, y):
 def new_tangent(x, t_x):
     """The same as a new array, of x's dtype and layout: the function may write it."""
     made = np.zeros_like(x)
-    made[...] = tangent(x, t_x)
+    store(made, tangent(x, t_x))
     return made
 
 
@@ -372,7 +421,7 @@ def new_tangent(x, t_x):
 def strided_tangent(x, t_x):
     """The same with the strides of x."""
     made = strided_zeros(x)
-    made[...] = tangent(x, t_x)
+    store(made, tangent(x, t_x))
     return made
 
 
