@@ -27,6 +27,7 @@ from dualrev.compiler import runtime
 from dualrev.compiler.core import syntax
 from dualrev.compiler.core.lowered import Const, Effect, For, If, Let, Slice, Store, While, walk
 from dualrev.compiler.core.naming import readable
+from dualrev.compiler.core.sets import Sets
 from dualrev.compiler.frontend.lower import Lowered
 
 __all__ = ["Typed", "infer"]
@@ -200,28 +201,13 @@ def _program(lowered: Lowered) -> tuple[list[str], dict[int, list[tuple[Any, str
 # Webs: versions that flow together
 
 
-class _Sets:
-    """Disjoint sets of names."""
-
-    def __init__(self) -> None:
-        self.parent: dict[str, str] = {}
-
-    def find(self, x: str) -> str:
-        while self.parent.setdefault(x, x) != x:
-            x = self.parent[x]
-        return x
-
-    def union(self, x: str, y: str) -> None:
-        self.parent[self.find(x)] = self.find(y)
-
-
 def _webs(lowered: Lowered, argtypes: tuple[Any, ...], places: Any, func_ir: Any, typemap: Any, result: Any) -> Typed:
-    sets = _Sets()
+    sets = Sets[str]()
     at: dict[int, dict[str, dict[str, str]]] = {}  # line -> {"read", "write"} -> variable -> version
     instructions = [inst for block in func_ir.blocks.values() for inst in block.body]
     for inst in instructions:
         if _same_variable(inst):  # what numba makes of a phi with one incoming version, or x = x
-            sets.union(inst.target.name, inst.value.name)
+            sets.join(inst.target.name, inst.value.name)
     for of_copies in (False, True):  # numba gives a phi's line to its copy: what really stands there comes first
         for inst in instructions:
             if _same_variable(inst) != of_copies:
@@ -229,7 +215,7 @@ def _webs(lowered: Lowered, argtypes: tuple[Any, ...], places: Any, func_ir: Any
             if isinstance(inst, ir.Assign) and isinstance(inst.value, ir.Expr) and inst.value.op == "phi":
                 for incoming in inst.value.incoming_values:
                     if isinstance(incoming, ir.Var):
-                        sets.union(inst.target.name, incoming.name)
+                        sets.join(inst.target.name, incoming.name)
                 continue
             found = at.setdefault(inst.loc.line, {"read": {}, "write": {}})
             for var in inst.list_vars():
@@ -278,7 +264,7 @@ def _unify(kinds: list[Any]) -> Any:
     return kinds[0] if unified is None else types.unliteral(unified)
 
 
-def _rename(lowered: Lowered, places: Any, at: Any, sets: _Sets, new: dict[tuple[str, str], str], of: Any) -> None:
+def _rename(lowered: Lowered, places: Any, at: Any, sets: Sets[str], new: dict[tuple[str, str], str], of: Any) -> None:
     if not new:
         return
     split = {variable for variable, _ in new}
