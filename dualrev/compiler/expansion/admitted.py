@@ -14,7 +14,7 @@ from numba.core import types
 from dualrev.compiler.core.naming import readable
 from dualrev.compiler.expansion.kinds import NUMBERS, is_array
 from dualrev.compiler.expansion.writing import line_of_variable
-from dualrev.compiler.frontend.lower import Lowered
+from dualrev.compiler.frontend.lowered import Lowered
 
 __all__ = ["check_types"]
 

@@ -70,7 +70,7 @@ from dualrev.compiler.expansion.tuples import Tuples
 from dualrev.compiler.expansion.ufuncs import Ufuncs
 from dualrev.compiler.expansion.writing import Writer
 from dualrev.compiler.frontend.inference import Typed
-from dualrev.compiler.frontend.lower import Lowered
+from dualrev.compiler.frontend.lowered import Lowered
 
 __all__ = ["Expanded", "Expansion", "expand"]
 

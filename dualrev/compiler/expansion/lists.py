@@ -17,7 +17,7 @@ from numba.core import types
 from dualrev.compiler.core.lowered import Const, Effect, For, If, Let, Slice, Store, reads, walk, writes
 from dualrev.compiler.expansion.kinds import NUMBERS
 from dualrev.compiler.expansion.writing import Writer, line_of_variable
-from dualrev.compiler.frontend.lower import Lowered
+from dualrev.compiler.frontend.lowered import Lowered
 
 __all__ = ["GROWING", "INSTEAD_OF_GROWING", "METHODS", "Lists", "check_places", "is_harmless", "lists_in"]
 

@@ -20,7 +20,7 @@ from dualrev.compiler.core import syntax
 from dualrev.compiler.core.lowered import Atom, Call, Const, For, Let, Node, OfElements, Ref, Store, leaves, walk
 from dualrev.compiler.core.sets import Sets
 from dualrev.compiler.expansion.kinds import dtype_name
-from dualrev.compiler.frontend.lower import Lowered
+from dualrev.compiler.frontend.lowered import Lowered
 from dualrev.rules import library
 
 __all__ = ["Writer", "line_of_variable", "named"]

@@ -28,7 +28,7 @@ from dualrev.compiler.core import syntax
 from dualrev.compiler.core.lowered import Const, Effect, For, If, Let, Slice, Store, While, walk
 from dualrev.compiler.core.naming import readable
 from dualrev.compiler.core.sets import Sets
-from dualrev.compiler.frontend.lower import Lowered
+from dualrev.compiler.frontend.lowered import Lowered
 
 __all__ = ["Typed", "infer"]
 
