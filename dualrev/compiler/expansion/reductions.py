@@ -1,6 +1,7 @@
 """Sums, means, products and extremes of arrays -> loops, in the order in which numba takes the elements.
 
-Takes the writer, what has been put off, and tuples. A sum of an expression that has been put off makes no array of it.
+Takes the writer, what has been put off, and tuples. The sum of an expression that has been put off makes no
+array of it, if it reads one array.
 """
 
 from __future__ import annotations
