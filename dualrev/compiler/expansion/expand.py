@@ -11,7 +11,7 @@ Afterwards an operation is one of
     copy   target = atom                        plain  target = an expression without derivative
     prim   target = a line of the table         load   target = array[index], a scalar
     view   target = a view of an array          alloc  target = a new array
-    array  target = dot, min or max of arrays   and the statements of core.py
+    array  target = dot, min or max of arrays   and the statements of core/lowered.py
 
 Each kind of construct has a file of its own in this folder, whose head says what it takes and what it guarantees. Here
 stands which construct goes where: `Expansion` has a table for operations, and one for the rules of functions.
