@@ -32,8 +32,7 @@ from dualrev.compiler.custom.tangents import Tangents
 from dualrev.compiler.expansion.expand import expand
 from dualrev.compiler.expansion.simplify import simplify
 from dualrev.compiler.frontend.inference import Typed, infer
-from dualrev.compiler.frontend.lower import lower
-from dualrev.compiler.frontend.lowered import Lowered
+from dualrev.compiler.frontend.lower import Lowered, lower
 from dualrev.compiler.frontend.options import alike, declared, is_checked
 from dualrev.compiler.frontend.prune import prune
 from dualrev.compiler.frontend.source import Source, Static, is_derivative, read

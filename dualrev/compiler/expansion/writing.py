@@ -44,7 +44,7 @@ def named(array: Any) -> str:
 
 
 class Writer:
-    """The statements, and the variables in them."""
+    """The statements, and the variables in them. The parts call it `code`."""
 
     def __init__(self, lowered: Lowered, of: dict[str, Any], alias: Sets[str]) -> None:
         self.lowered, self.names, self.of, self.alias = lowered, lowered.names, of, alias
