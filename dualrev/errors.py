@@ -6,14 +6,9 @@ All are subclasses of `DualrevError` and of the built-in class that Python would
 
 from __future__ import annotations
 
-import linecache
-import opcode
-import os
-import sys
-import sysconfig
-from pathlib import Path
-from types import FrameType
 from typing import Any
+
+from dualrev.places import is_assigned_to_an_element, where
 
 __all__ = [
     "ArgumentError",
@@ -37,10 +32,6 @@ __all__ = [
     "TangentError",
     "UnsupportedError",
 ]
-
-_OURS = tuple(str(Path(__file__).resolve().parent.parent / package) + os.sep for package in ("dualrev", "stages"))
-# Where the code of others is installed.
-_INSTALLED = tuple(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 
 
 class DualrevError(Exception):
@@ -180,7 +171,7 @@ class CustomRuleError(DualrevError, TypeError):
 
     def __init__(self, f: Any, needed: str) -> None:
         super().__init__(
-            f"the derivative of {getattr(f, '__qualname__', f)!r} was asked for{_where()}; it needs {needed}."
+            f"the derivative of {getattr(f, '__qualname__', f)!r} was asked for{where()}; it needs {needed}."
         )
 
 
@@ -203,7 +194,7 @@ class ClosureError(DualrevError, TypeError):
 
     def __init__(self, f: Any) -> None:
         super().__init__(
-            f"the checkpointed function {getattr(f, '__qualname__', f)!r}{_where()} uses a number under differentiation"
+            f"the checkpointed function {getattr(f, '__qualname__', f)!r}{where()} uses a number under differentiation"
             " that is not among its arguments; it will be run again with its arguments only. Pass the number to it."
         )
 
@@ -265,11 +256,11 @@ class ConversionError(DualrevError, TypeError):
     """A dual number was to become a plain one, which would lose its derivative."""
 
     def __init__(self, conversion: str) -> None:
-        if conversion in ("float()", "asarray()") and _is_assigned_to_an_element():
+        if conversion in ("float()", "asarray()") and is_assigned_to_an_element():
             conversion = "storing"
         what, cure = _CONVERSIONS.get(conversion, (f"{conversion} of a number that is being differentiated", ""))
         super().__init__(
-            f"{what}{_where()}: the plain number would lose its derivative. {cure}Where a constant is meant, write"
+            f"{what}{where()}: the plain number would lose its derivative. {cure}Where a constant is meant, write"
             " dualrev.value(x)."
         )
 
@@ -279,7 +270,7 @@ class HashError(DualrevError, TypeError):
 
     def __init__(self) -> None:
         super().__init__(
-            f"a number that is being differentiated was used as a key{_where()}: two such numbers may be equal"
+            f"a number that is being differentiated was used as a key{where()}: two such numbers may be equal"
             " and have different derivatives, so a dict or a cache would mix them up. Use dualrev.value(x) for"
             " the key, or a key that is not computed from the arguments."
         )
@@ -290,7 +281,7 @@ class LeakError(DualrevError, RuntimeError):
 
     def __init__(self) -> None:
         super().__init__(
-            f"a number from a differentiation that has ended was used{_where()}: it was kept in a global, a cache, a"
+            f"a number from a differentiation that has ended was used{where()}: it was kept in a global, a cache, a"
             " closure or a generator, and has no derivative any more. Keep dualrev.value(x) there, or make it anew in"
             " each call."
         )
@@ -301,7 +292,7 @@ class LiftError(DualrevError, TypeError):
 
     def __init__(self, f: Any) -> None:
         super().__init__(
-            f"dualrev.lift takes a numba function, but got {_short(f)} (type {type(f).__name__}){_where()}. A Python"
+            f"dualrev.lift takes a numba function, but got {_short(f)} (type {type(f).__name__}){where()}. A Python"
             " function is differentiated as it is: leave dualrev.lift out, or write @numba.njit below it."
         )
 
@@ -310,7 +301,7 @@ class UnsupportedError(DualrevError, TypeError):
     """A function that has no derivative rule, or would give a wrong answer on dual numbers."""
 
     def __init__(self, name: str, instead: str, why: str = "there is no derivative rule for it") -> None:
-        super().__init__(f"{name} of numbers that are being differentiated{_where()}: {why}. Write {instead}.")
+        super().__init__(f"{name} of numbers that are being differentiated{where()}: {why}. Write {instead}.")
 
     @classmethod
     def at(cls, place: str, what: str, why: str, instead: str) -> UnsupportedError:
@@ -331,7 +322,7 @@ Write the body alone.
     @classmethod
     def call(cls, what: str, why: str, instead: str) -> UnsupportedError:
         """The refusal of a call in the user's code: `what` says which, and what of it."""
-        error = _again(cls, f"{what}{_where()}: {why}. Write {instead}.")
+        error = _again(cls, f"{what}{where()}: {why}. Write {instead}.")
         assert isinstance(error, UnsupportedError)
         return error
 
@@ -352,41 +343,6 @@ _CONVERSIONS = {
         " name in dualrev.numpy; for a list of arrays, write np.stack([a, b]). ",
     ),
 }
-
-
-def is_of_user(file: str) -> bool:
-    """Whether a file holds code of the user: none of this library, of installed packages or of the standard library."""
-    return not file.startswith((*_OURS, "<dualrev ", *_INSTALLED, "<frozen "))
-
-
-def _is_assigned_to_an_element() -> bool:
-    """Whether the line that is running outside of this library is at an assignment `a[i] = x`."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith((*_OURS, "<dualrev ")):
-        frame = frame.f_back
-    if frame is None:
-        return False
-    return opcode.opname[frame.f_code.co_code[frame.f_lasti]] in ("STORE_SUBSCR", "STORE_SLICE")
-
-
-def _where() -> str:
-    """The innermost line of the user's code that is running: ' at file.py:3: `text`'.
-
-    That is a line outside of this library, of installed packages and of the standard library; if there is none, the
-    innermost line outside of this library.
-    """
-    fallback = ""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        file, line = frame.f_code.co_filename, frame.f_lineno
-        if not file.startswith((*_OURS, "<dualrev ")):
-            text = linecache.getline(file, line).strip()
-            place = f" at {file}:{line}" + (f": `{text}`" if text else "")
-            if not file.startswith(_INSTALLED):
-                return place
-            fallback = fallback or place
-        frame = frame.f_back
-    return fallback
 
 
 def _again(cls: type[DualrevError], message: str) -> DualrevError:

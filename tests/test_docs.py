@@ -24,7 +24,7 @@ ELEMENTWISE = set(ufuncs.table_by_ufunc())  # now, before other tests add lines 
 
 #: What numba functions may call, by heading.
 COMPILED = {
-    "Python's, and types": lambda f: "." not in f.name or f.scalar == "_float",
+    "Python's, and types": lambda f: "." not in f.name or f.scalar == "float",
     "Of `math`": lambda f: f.name.startswith("math."),
     "Elementwise, of numbers and arrays": lambda f: f.topic == "elementwise" and f.kind != "discrete",
     "Making arrays": lambda f: f.topic == "" and (f.makes or f.core) and f.name.startswith("np."),

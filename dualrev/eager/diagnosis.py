@@ -18,7 +18,7 @@ import numpy as np
 from dualrev.eager.arrays.storage import RealArray, own
 from dualrev.eager.comparison import difference
 from dualrev.eager.copies import copied
-from dualrev.errors import is_of_user
+from dualrev.places import is_of_user
 from dualrev.tree import flatten_leaves, unpack
 
 __all__ = ["reason"]

@@ -45,24 +45,10 @@ def primitive(
     >>> grad(softplus)(0.0), grad(grad(softplus))(0.0)
     (0.5, 0.25)
     """
-    if not isinstance(name, str) or name in _BUILT_IN or not name.isidentifier() or keyword.iskeyword(name):
-        raise PrimitiveError(name, "the name is taken, or is no name; choose another one")
-    if not isinstance(ufunc, str):
-        raise PrimitiveError(name, f"ufunc is the name of one, such as 'expit', and not {ufunc!r}")
-    if ufunc in _BUILT_IN_UFUNCS:
-        raise PrimitiveError(name, f"numpy.{ufunc} has a line in the table; choose another ufunc, or none")
+    _check_names(name, ufunc)
     if not 1 <= len(partials) <= 3:
         raise PrimitiveError(name, "it has as many partial derivatives as arguments, 1 to 3")
-    functions: dict[str, Callable[..., Any]] = {}
-    texts = []
-    parameters = ("x",) if len(partials) == 1 else ("a", "b", "c")[: len(partials)]
-    for k, given in enumerate((value, *partials)):
-        if callable(given):
-            functions[f"{name}_{k}"] = given
-            given = f"{name}_{k}({', '.join(parameters)})"
-        known = {*FUNCTIONS, *functions, *parameters, "nan", "inf", *(("y",) if k else ())}
-        _check(name, given, known)
-        texts.append(given)
+    texts, functions = _texts(name, (value, *partials))
     domain = tuple(domain) if domain else ((-3.0, 3.0),) * len(partials)
     line = Primitive(name, texts[0], tuple(texts[1:]), domain, kink, note=note, ufunc=ufunc, functions=functions)
     of_numbers, of_arrays = function(line), on_arrays(line)
@@ -81,6 +67,31 @@ def primitive(
     made.__doc__ = of_numbers.__doc__
     made.primitive = line  # type: ignore[attr-defined]
     return made
+
+
+def _check_names(name: Any, ufunc: Any) -> None:
+    """PrimitiveError for names that are taken, or are none."""
+    if not isinstance(name, str) or name in _BUILT_IN or not name.isidentifier() or keyword.iskeyword(name):
+        raise PrimitiveError(name, "the name is taken, or is no name; choose another one")
+    if not isinstance(ufunc, str):
+        raise PrimitiveError(name, f"ufunc is the name of one, such as 'expit', and not {ufunc!r}")
+    if ufunc in _BUILT_IN_UFUNCS:
+        raise PrimitiveError(name, f"numpy.{ufunc} has a line in the table; choose another ufunc, or none")
+
+
+def _texts(name: str, given: Sequence[Any]) -> tuple[list[str], dict[str, Callable[..., Any]]]:
+    """The value and the partials as text, and the functions that it calls by names of their own."""
+    functions: dict[str, Callable[..., Any]] = {}
+    texts = []
+    parameters = ("x",) if len(given) == 2 else ("a", "b", "c")[: len(given) - 1]
+    for k, part in enumerate(given):
+        text = part
+        if callable(part):
+            functions[f"{name}_{k}"] = part
+            text = f"{name}_{k}({', '.join(parameters)})"
+        _check(name, text, {*FUNCTIONS, *functions, *parameters, "nan", "inf", *(("y",) if k else ())})
+        texts.append(text)
+    return texts, functions
 
 
 def _check(name: str, text: Any, known: set[str]) -> None:

@@ -16,6 +16,7 @@ from numba.core import types
 from dualrev.compiler.analyses.fixed_point import FixedPoint
 from dualrev.compiler.core.atoms import Global, Node, Tree, Var
 from dualrev.compiler.core.program import Program
+from dualrev.compiler.core.sets import Sets
 from dualrev.compiler.core.terms import Call, Copy, Function, Statement, Store, View
 from dualrev.compiler.core.walks import leaves, statements
 from dualrev.rules.library.drawing import is_draw
@@ -65,7 +66,7 @@ class Classes:
 
     def __init__(self, f: Function, memory: Memory, together: Iterable[tuple[Var, ...]] = ()) -> None:
         """`together`: parameters that may share memory."""
-        self._parent: dict[Any, Any] = {}
+        self._sets = Sets[Any]()
         for group in together:
             self.join(group)
         for s in statements(f.body):
@@ -88,16 +89,17 @@ class Classes:
 
     def find(self, x: Any) -> Any:
         """The representative of an array's class. Globals are known by their names."""
-        x = x.name if isinstance(x, Global) else x
-        while self._parent.setdefault(x, x) is not x:
-            x = self._parent[x]
-        return x
+        return self._sets.find(_known_as(x))
 
     def join(self, some: Iterable[Any]) -> None:
         """One class of several."""
         first, *rest = [*some] or [None]
         for x in rest:
-            self._parent[self.find(x)] = self.find(first)
+            self._sets.join(_known_as(x), _known_as(first))
+
+
+def _known_as(x: Any) -> Any:
+    return x.name if isinstance(x, Global) else x
 
 
 def _no_place(s: Call) -> NoReturn:

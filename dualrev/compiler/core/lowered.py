@@ -16,7 +16,7 @@ that has set one of its `exits`. A variable may be assigned many times.
 
 Operations, by the pass that leaves them there:
 
-    lower.py   copy plain binop iop unary func getitem attr method tuple literal call star
+    lower.py   copy plain binop iop unary func getitem attr method tuple list literal call star ufunc
     expand.py  copy plain prim load view alloc array call      (no tuples; elementwise work has become loops)
 """
 

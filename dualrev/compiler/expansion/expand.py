@@ -11,13 +11,16 @@ Afterwards an operation is one of
     copy   target = atom                        plain  target = an expression without derivative
     prim   target = a line of the table         load   target = array[index], a scalar
     view   target = a view of an array          alloc  target = a new array
-    array  target = dot, min or max of arrays   and the statements of core.py
+    array  target = dot, min or max of arrays   and the statements of core/lowered.py
+
+Each kind of construct has a file of its own in this folder, whose head says what it takes and what it guarantees. Here
+stands which construct goes where: `Expansion` has a table for operations, and one for the rules of functions.
 """
 
 from __future__ import annotations
 
 import ast
-import functools
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,15 +28,12 @@ from numba.core import types
 
 from dualrev.compiler.core import syntax
 from dualrev.compiler.core.lowered import (
-    Call,
     Const,
     Effect,
     For,
     If,
     Let,
-    Node,
     Ref,
-    Slice,
     Store,
     While,
     ends,
@@ -42,15 +42,37 @@ from dualrev.compiler.core.lowered import (
     walk,
     writes,
 )
-from dualrev.compiler.expansion.drawing import Drawings
-from dualrev.compiler.expansion.statements import dtype_name, is_array, is_real, is_real_array
+from dualrev.compiler.core.sets import Sets
+from dualrev.compiler.expansion.admitted import check_types
+from dualrev.compiler.expansion.assignments import Assignments
+from dualrev.compiler.expansion.calls import Calls
+from dualrev.compiler.expansion.composed import Composed
+from dualrev.compiler.expansion.conditions import Conditions
+from dualrev.compiler.expansion.definitions import Definitions
+from dualrev.compiler.expansion.drawings import Drawings
+from dualrev.compiler.expansion.elementwise import Elementwise
+from dualrev.compiler.expansion.functions import Functions, Rules, Ways
+from dualrev.compiler.expansion.gathering import Gathering
+from dualrev.compiler.expansion.growing import Growing
+from dualrev.compiler.expansion.in_place import InPlace
+from dualrev.compiler.expansion.inactive import Inactive
+from dualrev.compiler.expansion.items import Items
+from dualrev.compiler.expansion.joining import Joining
+from dualrev.compiler.expansion.kinds import dtype_name, is_array, is_real
+from dualrev.compiler.expansion.layouts import Layouts
+from dualrev.compiler.expansion.lazy import Lazy
+from dualrev.compiler.expansion.lists import check_places, lists_in
+from dualrev.compiler.expansion.making import Making
+from dualrev.compiler.expansion.numbers import Numbers
+from dualrev.compiler.expansion.reductions import Reductions
+from dualrev.compiler.expansion.scalars import arithmetic
+from dualrev.compiler.expansion.tuples import Tuples
+from dualrev.compiler.expansion.ufuncs import Ufuncs
+from dualrev.compiler.expansion.writing import Writer
 from dualrev.compiler.frontend.inference import Typed
-from dualrev.compiler.frontend.lower import Lowered
-from dualrev.compiler.frontend.options import alike, declared
-from dualrev.compiler.frontend.source import describe
-from dualrev.rules.names import line_of
+from dualrev.compiler.frontend.lowered import Lowered
 
-__all__ = ["Expanded", "expand", "is_array", "is_real", "is_real_array"]
+__all__ = ["Expanded", "Expansion", "expand"]
 
 
 @dataclass(eq=False)
@@ -69,290 +91,206 @@ class Expanded:
 
 def expand(lowered: Lowered, typed: Typed, argtypes: tuple[Any, ...], apart: bool) -> Expanded:
     """The function in expanded core; `apart` says that arrays of different parameters never share memory."""
-    return _Expanding(lowered, typed, argtypes, apart).run()
+    return Expansion(lowered, typed, apart).run(argtypes)
 
 
-class _Expanding(Drawings):
-    """Statements, tuples and elements."""
+class Expansion:
+    """One function. The collaborators are made in an order in which each takes only what is there already.
 
-    def run(self) -> Expanded:
-        for x, kind in list(self.of.items()):
-            self.check(x, kind)
-        parameters = [self.tree(p) for p in self.lowered.parameters]
-        if self.lowered.result == self.lowered.exit_value:
-            self.undefined(self.tree(self.lowered.exit_value))
-        self.block_into(self.lowered.body)
-        result = self.lowered.result
-        if isinstance(result, str) and result not in self.of:
+    Some have to expand what they make of a construct: these take `operation`.
+    """
+
+    def __init__(self, lowered: Lowered, typed: Typed, apart: bool) -> None:
+        of = dict(typed.of)
+        self.lists = lists_in(lowered, of)
+        self.code = code = Writer(lowered, of, _sharing(lowered, of, apart))
+        self.lazy = lazy = Lazy(code)
+        self.tuples = Tuples(code)
+        self.gathering = Gathering(code, lazy)
+        self.layouts = layouts = Layouts(code, lazy)
+        self.assignments = Assignments(code, lazy, self.gathering)
+        self.elementwise = Elementwise(code, lazy, self.assignments, self.operation)
+        self.growing = Growing(code, self.lists, lazy, self.assignments, layouts, self.operation)
+        self.making = Making(code, layouts)
+        self.items = Items(code, lazy, self.tuples, self.gathering)
+        self.composed = Composed(code, lazy, layouts, self.operation)
+        self.in_place = InPlace(code, lazy, self.assignments, self.operation)
+        self.numbers = Numbers(code, lazy, self.tuples)
+        self.rules = self._rules()
+        self.operations = self._operations()
+
+    def _operations(self) -> Mapping[str, Callable[[Let, Any], None]]:
+        """Who writes an operation, by its name in core; arithmetic of arrays is elementwise.py's."""
+        code, lazy, tuples = self.code, self.lazy, self.tuples
+        definitions = Definitions(code, lazy, self.gathering, self.layouts)
+        drawings, inactive = Drawings(code, lazy, tuples), Inactive(code, lazy)
+        ways = Ways(drawings, definitions, self.in_place, inactive, self.numbers, self.layouts)
+        functions = Functions(code, lazy, tuples, self.lists, ways, self.rules)
+        calls = Calls(code, lazy, tuples, self.operation)
+        return {
+            "copy": self._copy,
+            "plain": Conditions(code).write,
+            "binop": self._binary,
+            "iop": self._binary,
+            "unary": self._unary,
+            "func": functions.write,
+            "method": functions.method,
+            "call": calls.call,
+            "star": calls.star,
+            "ufunc": Ufuncs(code, lazy).call,
+            "getitem": self.items.getitem,
+            "attr": self.items.attribute,
+            "tuple": tuples.make,
+            "list": self.making.list_of,
+            "literal": self.making.literal,
+        }
+
+    def _rules(self) -> Rules:
+        """The rules of functions, by the names that the table of functions (`rules/functions`) gives them."""
+        joining = Joining(self.code, self.lazy, self.layouts, self.assignments)
+        reductions = Reductions(self.code, self.lazy, self.tuples)
+        core: dict[str, Callable[[Let, Any], None]] = {
+            "alloc": self.making.alloc,
+            "append": joining.append,
+            "array": self.making.array,
+            "clip": self.composed.clip,
+            "concatenate": joining.concatenate,
+            "diff": self.composed.diff,
+            "dot": self.composed.dot,
+            "extreme": reductions.extreme,
+            "fill_diagonal": self.in_place.fill_diagonal,
+            "full": self.making.full,
+            "len": self.items.length,
+            "outer": self.composed.outer,
+            "range": self.making.steps,
+            "same_elements": self.layouts.same_elements,
+            "shape": self.items.shape,
+            "spread": reductions.spread,
+            "stack": joining.stack,
+            "stacked": joining.stacked,
+            "sum": reductions.sum,
+        }
+        scalar: dict[str, Callable[[Let, Any], bool]] = {
+            "divmod": self.numbers.divmod,
+            "extremum": self.numbers.extremum,
+            "float": self.numbers.to_float,
+            "ldexp": self.numbers.ldexp,
+            "round": self.numbers.round,
+        }
+        return Rules(core, scalar)
+
+    def run(self, argtypes: tuple[Any, ...]) -> Expanded:
+        """The whole function."""
+        code, lowered = self.code, self.code.lowered
+        check_types(lowered, code.of)
+        parameters = [code.tree(p) for p in lowered.parameters]
+        if lowered.result == lowered.exit_value:
+            self._undefined(code.tree(lowered.exit_value))
+        self._block_into(lowered.body)
+        result = lowered.result
+        if isinstance(result, str) and result not in code.of:
             result = Const(None)
-        self.materialise(result)
-        kinds = {x: k for x, k in self.of.items() if not isinstance(k, types.BaseTuple)}
-        tree, asks = self.tree(result), self.asks_for_layout
-        return Expanded(self.lowered, parameters, self.out, tree, kinds, self.argtypes, self.classes, asks)
+        self.lazy.materialise(result)
+        kinds = {x: k for x, k in code.of.items() if not isinstance(k, types.BaseTuple)}
+        tree, asks = code.tree(result), self.layouts.asks_for_layout
+        return Expanded(lowered, parameters, code.out, tree, kinds, argtypes, code.classes, asks)
 
-    def undefined(self, tree: Any) -> None:
+    def _undefined(self, tree: Any) -> None:
         """Give the parts of the result a value, for numba: it is never used."""
-        line = self.source.tree.lineno
+        code = self.code
+        line = code.lowered.source.tree.lineno
         for x in leaves(tree):
-            kind = self.of[x]
+            kind = code.of[x]
             if is_array(kind):
                 shape = ast.Tuple([ast.Constant(0)] * kind.ndim, ast.Load())
                 empty = syntax.call("np.empty", shape, syntax.name(dtype_name(kind.dtype)))
-                self.let("alloc", (), empty, line, target=x)
+                code.let("alloc", (), empty, line, target=x)
             elif not isinstance(kind, types.NoneType):
                 zero: Any = 0.0 if is_real(kind) else False if isinstance(kind, types.Boolean) else 0
-                self.let("copy", (Const(zero),), None, line, target=x)
-
-    def block(self, body: list[Any]) -> list[Any]:
-        return self.collect(lambda: self.block_into(body))
-
-    def block_into(self, body: list[Any]) -> None:
-        for s in body:
-            self.statement(s)
-        self.flush()
+                code.let("copy", (Const(zero),), None, line, target=x)
 
     # Statements
 
-    def statement(self, s: Any) -> None:
-        if any(isinstance(x, str) and x not in self.of for x in [*reads(s), *ends(s), *writes(s)]):
+    def _block(self, body: list[Any]) -> list[Any]:
+        return self.code.collect(lambda: self._block_into(body))
+
+    def _block_into(self, body: list[Any]) -> None:
+        for s in body:
+            self._statement(s)
+        self.lazy.flush()
+
+    def _statement(self, s: Any) -> None:
+        if any(isinstance(x, str) and x not in self.code.of for x in [*reads(s), *ends(s), *writes(s)]):
             return  # numba has found that this is never reached
-        if self.grows(s):
+        if self.growing.takes(s):
             return
-        self.check_lists(s)
-        if isinstance(s, Let):
-            self.operation(s)
-            return
-        if isinstance(s, Store):
-            self.store(s)
-            return
-        for x in reads(s):
-            self.materialise(x)
-        self.flush()
-        if isinstance(s, If):
-            self.out.append(If(s.test, self.block(s.then), self.block(s.orelse), s.line))
-        elif isinstance(s, For):
-            self.out.append(For(s.target, s.start, s.stop, s.step, self.block(s.body), s.exits, s.line))
-        elif isinstance(s, While):
-            self.out.append(While(self.block(s.test_block), s.test, self.block(s.body), s.exits, s.line))
-        elif isinstance(s, Effect):
-            self.out.append(s)
+        check_places(self.code, self.lists, s)
+        match s:
+            case Let():
+                self.operation(s)
+            case Store():
+                self.assignments.store(s)
+            case _:
+                for x in reads(s):
+                    self.lazy.materialise(x)
+                self.lazy.flush()
+                self.code.out.append(self._compound(s))
+
+    def _compound(self, s: If | For | While | Effect) -> Any:
+        """A statement with its blocks expanded."""
+        match s:
+            case If():
+                return If(s.test, self._block(s.then), self._block(s.orelse), s.line)
+            case For():
+                return For(s.target, s.start, s.stop, s.step, self._block(s.body), s.exits, s.line)
+            case While():
+                return While(self._block(s.test_block), s.test, self._block(s.body), s.exits, s.line)
+            case Effect():
+                return s
+
+    # Operations
 
     def operation(self, s: Let) -> None:
-        kind = self.of[s.target]
-        self.settle(s)
+        """Write what an operation of core becomes."""
+        kind = self.code.of[s.target]
+        self.lazy.settle(s)
         if isinstance(kind, types.UnicodeType) and s.op != "copy":
-            self.refuse(s.line, "a string that is computed", "strings have no derivative", "a constant string")
-        if s.op in ("binop", "unary", "func", "method", "iop") and self.elementwise(s, kind):
+            self.code.refuse(s.line, "a string that is computed", "strings have no derivative", "a constant string")
+        if self.elementwise.takes(s, kind):
             return
         for x in reads(s):
-            if not (s.op in ("func", "method") and isinstance(x, str) and x in self.lazy):
-                self.materialise(x)
-        getattr(self, f"_{s.op}")(s, kind)
+            if s.op not in ("func", "method"):  # these may make better use of what has been put off
+                self.lazy.materialise(x)
+        self.operations[s.op](s, kind)
 
     def _copy(self, s: Let, kind: Any) -> None:
-        self.copy_tree(self.tree(s.target), self.tree(s.args[0]), s.line)
+        self.code.copy_tree(self.code.tree(s.target), self.code.tree(s.args[0]), s.line)
 
-    def _tuple(self, s: Let, kind: Any) -> None:
-        sources = [self.tree(x) for x in s.args]
-        for t, x in zip(self.tree(s.target).parts, sources, strict=True):
-            self.copy_tree(t, x, s.line)
-
-    def _attr(self, s: Let, kind: Any) -> None:
-        base, name = s.args[0], s.info
-        of = self.kind(base)
-        if isinstance(of, types.BaseNamedTuple):
-            part = self.tree(base).parts[of.fields.index(name)]
-            self.copy_tree(self.tree(s.target), part, s.line)
-        elif is_array(of) and name == "shape":
-            for k, t in enumerate(self.tree(s.target).parts):
-                self.plain(f"a.shape[{k}]", s.line, target=t, a=base)
-        elif is_array(of) and name in ("size", "ndim"):
-            self.plain(f"a.{name}", s.line, target=s.target, a=base)
-        elif is_array(of) and name == "T":
-            self.let("view", (base,), syntax.name("BASE.T"), s.line, target=s.target)
-        elif is_array(of) and name == "flat" and self.names.is_temporary(s.target):
-            self.flats[s.target] = self.named(base, s.line)
-        elif is_array(of) and name == "dtype":
-            pass  # the type of the variable says it
-        else:
-            self.refuse(s.line, f"the attribute .{name}", "it is not known", "shape, size, ndim or T")
-
-    def _getitem(self, s: Let, kind: Any) -> None:
-        base = s.args[0]
-        of = self.kind(base)
-        if isinstance(of, types.BaseTuple):
-            self.item(s, self.tree(base), kind)
-        elif base in self.flats:
-            self.flat_item(s)
-        elif is_array(of) and self.is_gathered(s.info):
-            self.gather(s, kind)
-        elif is_array(of):
-            index = self.index(s.info, of.ndim, s.line)
-            self.let("view" if is_array(kind) else "load", (base,), index, s.line, target=s.target)
-        else:
-            self.refuse(s.line, f"an index of a value of numba type {of}", "it is no array or tuple", "an array")
-
-    def flat_item(self, s: Let) -> None:
-        """a.flat[k]."""
-        (k,), base = s.info, self.flats[s.args[0]]
-        self.let("load", (base,), self.unravelled(base, k, s.line), s.line, target=s.target)
-
-    def item(self, s: Let, tree: Any, kind: Any) -> None:
-        """t[k] and t[i:j] of a tuple."""
-        (entry,) = s.info
-        if isinstance(entry, Slice):
-            if not all(isinstance(x, Const) for x in entry.atoms()):
-                self.refuse(s.line, "a slice of a tuple", "its bounds are not constant", "constants")
-            bounds = [x.value if isinstance(x, Const) else None for x in (entry.lower, entry.upper, entry.step)]
-            for t, x in zip(self.tree(s.target).parts, tree.parts[slice(*bounds)], strict=True):
-                self.copy_tree(t, x, s.line)
-        elif isinstance(entry, Const):
-            self.copy_tree(self.tree(s.target), tree.parts[entry.value], s.line)
-        else:
-            n = len(tree.parts)
-            k = self.plain("i + n if i < 0 else i", s.line, i=entry, n=Const(n))
-            target = self.tree(s.target)
-            rest: list[Any] = [Effect('raise IndexError("tuple index out of range")', (), s.line, True)]
-            for number, part in reversed(list(enumerate(tree.parts))):
-                test = self.temp(types.boolean)
-                equal = ast.Compare(ast.Name(k), [ast.Eq()], [ast.Constant(number)])
-                then = self.collect(functools.partial(self.copy_tree, target, part, s.line))
-                self.out.append(Let(test, "plain", (k,), equal, s.line))  # all before the first branch: numba is not
-                rest = [If(test, then, rest, s.line)]  # good at names that are bound in some branches only
-            self.out.extend(rest)
-
-    def _plain(self, s: Let, kind: Any) -> None:
-        tree = s.info
-        if isinstance(tree, ast.BoolOp) and is_array(kind):
-            self.refuse(s.line, "`and` or `or` of arrays", "its value is one of them", "a conditional expression")
-        if isinstance(tree, ast.BoolOp) and is_real(kind):  # in a condition: desugar.py has seen to all others
-            tree, kind = syntax.call("bool", tree), types.boolean
-            self.of[s.target] = kind
-        if is_real(kind) or is_real_array(kind) or isinstance(kind, types.BaseTuple):
-            self.refuse(s.line, "this condition", "its value is no bool", "a comparison")
-        if any(isinstance(self.of.get(x), types.BaseTuple) for x in s.args):
-            tree = _TupleParts(self).visit(syntax.substitute(tree, lambda x: None))
-        names = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id in self.of]
-        if any(self.is_tuple(x) for x in names):
-            self.refuse(s.line, "this use of a tuple", "only its parts can be compared", "t[0], t[1], ...")
-        for sub in ast.walk(tree):
-            if isinstance(sub, ast.Subscript) and isinstance(sub.value, ast.Name):
-                index = sub.slice.elts if isinstance(sub.slice, ast.Tuple) else [sub.slice]
-                names_in = [x.id for x in index if isinstance(x, ast.Name)]
-                if not self.is_gathered(tuple(names_in)):
-                    self.check_index(tuple(names_in), s.line)
-            if isinstance(sub, ast.Compare) and isinstance(sub.ops[0], (ast.In, ast.NotIn)):
-                self.refuse(s.line, "`in`", "only that of a tuple of numbers is known", "a loop, or comparisons")
-        if isinstance(kind, types.Boolean) and self.is_known(tree):
-            tree = syntax.call("bool", tree)  # numba cannot compile some programs that branch on it twice
-        args = tuple(dict.fromkeys(names))
-        self.let("alloc" if is_array(kind) else "plain", args, tree, s.line, target=s.target)
-
-    def is_known(self, tree: ast.expr) -> bool:
-        """Whether numba may know a condition in the expression when it compiles it, and leave branches out."""
-        values = [v for node in ast.walk(tree) if isinstance(node, ast.BoolOp) for v in node.values]
-        conditions = [*values, *(node for node in ast.walk(tree) if isinstance(node, ast.Compare))]
-        return any(all(self.is_fixed(x) for x in ast.walk(value)) for value in conditions)
-
-    def is_fixed(self, node: ast.AST) -> bool:
-        """Whether a part of an expression is nothing that is computed from arguments."""
-        if isinstance(node, ast.Name):
-            made = [t for t in walk(self.lowered.body) if node.id in writes(t)]
-            return len(made) == 1 and all(
-                isinstance(t, Let) and not any(isinstance(x, str) for x in t.args) for t in made
-            )
-        return not isinstance(node, (ast.Subscript, ast.Call))
-
-    def _iop(self, s: Let, kind: Any) -> None:
-        self._binop(Let(s.target, "binop", s.args, s.info, s.line), kind)
-
-    def _binop(self, s: Let, kind: Any) -> None:
+    def _binary(self, s: Let, kind: Any) -> None:
         if s.info == "@":
-            self.dot(s, kind)
+            self.composed.dot(s, kind)
         elif isinstance(kind, types.BaseTuple):
-            both = [*self.tree(s.args[0]).parts, *self.tree(s.args[1]).parts]
-            for t, x in zip(self.tree(s.target).parts, both, strict=True):
-                self.copy_tree(t, x, s.line)
-        elif is_real(kind) and line_of(s.info) is not None:
-            self.let("prim", s.args, (line_of(s.info), s), s.line, target=s.target)
+            self.tuples.join(s)
         else:
-            self.as_written(s)
+            arithmetic(self.code, Let(s.target, "binop", s.args, s.info, s.line), kind)
 
     def _unary(self, s: Let, kind: Any) -> None:
-        if is_real(kind):
-            self.let("prim", s.args, (line_of(f"{s.info}x"), s), s.line, target=s.target)
-        else:
-            self.as_written(s)
-
-    def _call(self, s: Let, kind: Any) -> None:
-        self.flush()
-        result = self.tree(s.target)
-        args = [self.tree(x) for x in self.converted(s)]
-        self.out.append(Call([x for x in leaves(result) if isinstance(x, str)], s.info, args, result, s.line))
-
-    def converted(self, s: Let) -> list[Any]:
-        """The arguments of a call, of the types that the signatures of the function declare."""
-        kinds = tuple(map(self.kind, s.args))
-        signature = declared(s.info.value, kinds)
-        if signature is None:
-            return list(s.args)
-        made = []
-        for x, kind, wanted in zip(s.args, kinds, signature.args, strict=True):
-            if alike(kind, wanted):
-                made.append(x)
-            elif isinstance(kind, (types.Integer, types.Boolean)) and isinstance(wanted, (types.Integer, types.Float)):
-                made.append(self.plain(f"np.{wanted}(_)", s.line, wanted, _=x))
-            else:
-                what = f"the call of {describe(s.info.value)} with {kind}"
-                self.refuse(s.line, what, f"its signature says {wanted}, and numba converts that", "the conversion")
-        return made
+        arithmetic(self.code, s, kind)
 
 
-class _TupleParts(ast.NodeTransformer):
-    """t[0] and t.field in an expression -> t_0."""
+def _sharing(lowered: Lowered, of: dict[str, Any], apart: bool) -> Sets[str]:
+    """Which arrays may share memory, from their definitions, without regard to order."""
+    alias = Sets[str]()
+    arrays = [x for x in lowered.parameters if _holds_memory(of.get(x))]
+    for x in arrays[1:] if not apart else ():
+        alias.join(x, arrays[0])
+    for s in walk(lowered.body):
+        if isinstance(s, Let) and _holds_memory(of.get(s.target)):
+            for y in s.args:
+                if isinstance(y, (str, Ref)):
+                    alias.join(s.target, y if isinstance(y, str) else y.name)
+    return alias
 
-    def __init__(self, expansion: _Expanding) -> None:
-        self.expansion = expansion
 
-    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        base = self.tree(node.value)
-        if isinstance(base, Node):
-            try:
-                part = base.parts[ast.literal_eval(node.slice)]
-            except (ValueError, TypeError, IndexError):
-                return node
-            return node if isinstance(part, Node) else syntax.atom(part)
-        place = self.tree(node.slice)
-        if isinstance(place, Node):
-            node.slice = ast.Tuple([syntax.atom(x) for x in leaves(place)], ast.Load())
-            node.value = self.visit(node.value)
-            return node
-        return self.generic_visit(node)
-
-    def visit_Compare(self, node: ast.Compare) -> ast.AST:
-        if isinstance(node.ops[0], (ast.In, ast.NotIn)) and isinstance(self.tree(node.comparators[0]), Node):
-            left, parts = self.visit(node.left), self.tree(node.comparators[0]).parts
-            if any(isinstance(x, Node) for x in parts):
-                return node
-            inside = isinstance(node.ops[0], ast.In)
-            equal: ast.cmpop = ast.Eq() if inside else ast.NotEq()
-            tests: list[ast.expr] = [ast.Compare(left, [equal], [syntax.atom(x)]) for x in parts]
-            if len(tests) < 2:
-                return tests[0] if tests else ast.Constant(not inside)
-            return ast.BoolOp(ast.Or() if inside else ast.And(), tests)
-        return self.generic_visit(node)
-
-    def tree(self, node: ast.expr) -> Any:
-        if isinstance(node, ast.Name):
-            return self.expansion.tree(node.id) if node.id in self.expansion.of else None
-        if isinstance(node, ast.Subscript):
-            base = self.tree(node.value)
-            if isinstance(base, Node):
-                return base.parts[ast.literal_eval(node.slice)]
-        return None
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        if isinstance(node.func, ast.Name) and node.func.id == "len" and isinstance(self.tree(node.args[0]), Node):
-            return ast.Constant(len(self.tree(node.args[0]).parts))
-        node.args = [self.visit(x) for x in node.args]
-        return node
+def _holds_memory(kind: Any) -> bool:
+    return isinstance(kind, (types.Array, types.BaseTuple))

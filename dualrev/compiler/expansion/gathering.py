@@ -1,7 +1,8 @@
 """Arrays that are indexed by arrays of ints or by masks -> loops over the index, which add up where it repeats itself.
 
-The other entries of the index make a view first; a mask becomes the places where it is true. numba's order of the axes
-is numpy's, but for a mask beside ints: its axis stays where it is written.
+Takes the writer, and what has been put off. The other entries of the index make a view first; a mask becomes the places
+where it is true. numba's order of the axes is numpy's, but for a mask beside ints: its axis stays where it is written.
+What it reads is a copy; what it writes may stand on both sides.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.core import syntax
 from dualrev.compiler.core.lowered import Const, If, Let, Ref, Slice, Store
-from dualrev.compiler.expansion.elementwise import Elementwise
-from dualrev.compiler.expansion.statements import is_array
+from dualrev.compiler.expansion.indices import check_index, unravelled
+from dualrev.compiler.expansion.kinds import is_array
+from dualrev.compiler.expansion.lazy import Lazy
+from dualrev.compiler.expansion.writing import Writer, named
 
 __all__ = ["Gathering"]
 
@@ -22,148 +24,123 @@ _WHOLE = Slice(None, None, None)
 _Place = Callable[[tuple[str, ...]], tuple[Any, ...]]
 
 
-class Gathering(Elementwise):
+class Gathering:
     """a[index] with arrays in the index, read and written, and functions that select elements of an array."""
 
-    def is_gathered(self, entries: tuple[Any, ...]) -> bool:
-        """Whether there is an array in an index."""
-        atoms = [x for x in entries if isinstance(x, (str, Ref))]
-        return any(is_array(self.kind(x)) for x in atoms)
+    def __init__(self, code: Writer, lazy: Lazy) -> None:
+        self.code, self.lazy = code, lazy
 
-    def gather(self, s: Let, kind: Any) -> None:
+    def read(self, s: Let, kind: Any) -> None:
         """target = array[index], a copy."""
-        view, shape, place = self.subspace(s.args[0], s.info, s.line)
+        code = self.code
+        view, shape, place = self._subspace(s.args[0], s.info, s.line)
         if not is_array(kind):
-            self.let("load", (view,), place(()), s.line, target=s.target)
+            code.let("load", (view,), place(()), s.line, target=s.target)
             return
         names = tuple(dict.fromkeys(n for n, _ in shape))
-        made = s.target if s.target not in (*names, view, s.args[0]) else self.temp(kind)
-        self.empty(made, self.shape_text(shape), names, s.line)
-        self.over(made, kind.ndim, s.line, lambda i: self.put(made, i, self.pick_at(view, place(i), s.line), s.line))
-        if made != s.target:
-            self.let("copy", (made,), None, s.line, target=s.target)
-
-    def shape_text(self, shape: list[tuple[str, int]]) -> str:
-        """The shape of a result, each of whose axes is as long as one of another array."""
-        return "(" + "".join(f"{name}.shape[{axis}], " for name, axis in shape) + ")"
-
-    def pick_at(self, array: Any, place: tuple[Any, ...], line: int) -> str:
-        """An element."""
-        return self.let("load", (array,), place, line, self.kind(array).dtype)
+        made = s.target if s.target not in (*names, view, s.args[0]) else code.temp(kind)
+        code.empty(made, _shape_text(shape), names, s.line)
+        code.over(made, kind.ndim, s.line, lambda i: code.put(made, i, code.pick(view, place(i), s.line), s.line))
+        code.copy(s.target, made, s.line)
 
     def store(self, s: Store) -> None:
         """array[index] = value."""
-        if not is_array(self.kind(s.array)) or not self.is_gathered(s.index):
-            super().store(s)
-            return
-        kind = self.kind(s.value)
+        code, value = self.code, s.value
+        kind = code.kind(value)
         if isinstance(kind, types.BaseTuple):
-            self.refuse(s.line, "this assignment of a tuple", "its places are chosen by an array", "an array")
-        self.materialise(s.value)
-        self.flush()
-        view, shape, place = self.subspace(s.array, s.index, s.line)
-        value = s.value
+            code.refuse(s.line, "this assignment of a tuple", "its places are chosen by an array", "an array")
+        self.lazy.materialise(value)
+        self.lazy.flush()
+        view, shape, place = self._subspace(s.array, s.index, s.line)
         names = tuple(dict.fromkeys(n for n, _ in shape))
-        room = self.temp(types.Array(types.boolean, len(shape), "C"))  # it only has the shape
-        self.empty(room, self.shape_text(shape), names, s.line)
+        room = code.temp(types.Array(types.boolean, len(shape), "C"))  # it only has the shape
+        code.empty(room, _shape_text(shape), names, s.line)
+        one: Callable[[Any], Any] = lambda i: value  # noqa: E731
         if is_array(kind):
-            if self.alias.same(self.named(value, s.line), s.array):
-                copied = self.temp(types.Array(kind.dtype, kind.ndim, "C"))
-                self.empty_like(copied, self.named(value, s.line), s.line)
-                self.over(copied, kind.ndim, s.line, lambda i: self.put(copied, i, self.pick(value, i, s.line), s.line))
-                spread = self.spread_to(copied, room, s.line)
-            else:
-                spread = self.spread_to(value, room, s.line)
-            one: Callable[[Any], Any] = lambda i: self.pick(spread, i, s.line)  # noqa: E731
-        else:
-            one = lambda i: value  # noqa: E731
-        self.over(room, len(shape), s.line, lambda i: self.out.append(Store(view, place(i), one(i), s.line)))
+            source: Any = value
+            if code.alias.same(named(value), s.array):
+                source = code.temp(types.Array(kind.dtype, kind.ndim, "C"))
+                code.copy_elements(source, value, s.line)
+            spread = code.spread(source, room, len(shape), s.line)
+            one = lambda i: code.pick(spread, i, s.line)  # noqa: E731
+        code.over(room, len(shape), s.line, lambda i: code.put(view, place(i), one(i), s.line))
 
-    def spread_to(self, array: Any, like: str, line: int) -> str:
-        """A view of an array that has the shape of another one."""
-        made = self.temp(types.Array(self.kind(array).dtype, self.kind(like).ndim, "A"))
-        return self.let("view", (array, like), syntax.name(f"runtime.spread(BASE, {like}.shape)"), line, target=made)
-
-    def subspace(self, base: Any, index: tuple[Any, ...], line: int) -> tuple[Any, list[tuple[str, int]], _Place]:
+    def _subspace(self, base: Any, index: tuple[Any, ...], line: int) -> tuple[Any, list[tuple[str, int]], _Place]:
         """A view of the array, the axes whose lengths the result has, and what is read of the view for an element."""
-        ndim = self.kind(base).ndim
-        entries = self.complete(index, ndim, line)
-        arrays = [(n, x) for n, x in enumerate(entries) if isinstance(x, (str, Ref)) and is_array(self.kind(x))]
-        self.check_arrays(entries, arrays, line)
+        code = self.code
+        entries = self._complete(index, code.kind(base).ndim, line)
+        arrays = {n: x for n, x in enumerate(entries) if isinstance(x, (str, Ref)) and is_array(code.kind(x))}
+        self._check_arrays(entries, arrays, line)
         axes: dict[int, int] = {}  # of an entry: its axis in the view
         for n, x in enumerate(entries):
-            if isinstance(x, Slice) or any(n == k for k, _ in arrays):
+            if isinstance(x, Slice) or n in arrays:
                 axes[n] = len(axes)
         view = base
-        whole = tuple(_WHOLE if any(n == k for k, _ in arrays) else x for n, x in enumerate(entries))
+        whole = tuple(_WHOLE if n in arrays else x for n, x in enumerate(entries))
         if any(x != _WHOLE for x in whole):
-            view = self.temp(types.Array(self.kind(base).dtype, len(axes), "A"))
-            self.let("view", (base,), whole, line, target=view)
-            self.alias.join(view, self.named(base, line))
-        masks = any(isinstance(self.kind(x).dtype, types.Boolean) for _, x in arrays)
-        lists = self.index_arrays(arrays, line)
-        first = arrays[0][0] if masks else self.first(entries, [n for n, _ in arrays])
+            view = code.temp(types.Array(code.kind(base).dtype, len(axes), "A"))
+            code.let("view", (base,), whole, line, target=view)
+            code.alias.join(view, named(base))
+        masks = any(isinstance(code.kind(x).dtype, types.Boolean) for x in arrays.values())
+        lists = self._index_arrays([*arrays.values()], line)
+        first = next(iter(arrays)) if masks else _first(entries)
         before = [n for n in axes if n < first and isinstance(entries[n], Slice)]
         after = [n for n in axes if n > first and isinstance(entries[n], Slice)]
-        depth = self.kind(lists[0]).ndim
-        named = self.named(view, line)
-        own = [(self.named(lists[0], line), j) for j in range(depth)]
-        shape = [*((named, axes[n]) for n in before), *own, *((named, axes[n]) for n in after)]
-        many = {n: x for (n, _), x in zip(arrays, lists, strict=True)}
+        depth = code.kind(lists[0]).ndim
+        own = [(named(lists[0]), j) for j in range(depth)]
+        shape = [*((named(view), axes[n]) for n in before), *own, *((named(view), axes[n]) for n in after)]
+        many = dict(zip(arrays, lists, strict=True))
 
         def place(i: tuple[str, ...]) -> tuple[Any, ...]:
             found: dict[int, Any] = dict(zip(before, i, strict=False))
             found.update(zip(after, i[len(before) + depth :], strict=True))
             inner = i[len(before) : len(before) + depth]
             for n, x in many.items():
-                found[n] = self.pick(x, inner, line)
+                found[n] = code.pick(x, inner, line)
             return tuple(found[n] for n in axes)
 
         return view, shape, place
 
-    def complete(self, index: tuple[Any, ...], ndim: int, line: int) -> list[Any]:
+    def _complete(self, index: tuple[Any, ...], ndim: int, line: int) -> list[Any]:
         """An entry for every axis."""
         entries = list(index)
         if None in entries:
-            self.refuse(line, "None beside an index that is an array", "it is not known", "a reshape afterwards")
+            self.code.refuse(line, "None beside an index that is an array", "it is not known", "a reshape afterwards")
         missing = ndim - sum(x is not Ellipsis for x in entries)
         where = entries.index(Ellipsis) if Ellipsis in entries else len(entries)
         entries[where : where + 1] = [_WHOLE] * missing
         return entries
 
-    def check_arrays(self, entries: list[Any], arrays: list[tuple[int, Any]], line: int) -> None:
+    def _check_arrays(self, entries: list[Any], arrays: dict[int, Any], line: int) -> None:
         """Refuse what numba does not take as numpy does."""
-        for entry in entries:
-            self.check_index(
-                (entry,) if not isinstance(entry, (str, Ref)) or not is_array(self.kind(entry)) else (), line
-            )
-        masks = [x for _, x in arrays if isinstance(self.kind(x).dtype, types.Boolean)]
-        if masks and (len(arrays) > 1 or self.kind(masks[0]).ndim != 1):
-            self.refuse(line, "a mask beside other arrays or of several axes", "it is not known", "a loop")
-        for _, x in arrays:
-            if not isinstance(self.kind(x).dtype, (types.Integer, types.Boolean)):
-                self.refuse(line, f"an index of numba type {self.kind(x)}", "it holds no ints", "ints")
+        code = self.code
+        for n, entry in enumerate(entries):
+            if n not in arrays:
+                check_index(code, (entry,), line)
+        masks = [x for x in arrays.values() if isinstance(code.kind(x).dtype, types.Boolean)]
+        if masks and (len(arrays) > 1 or code.kind(masks[0]).ndim != 1):
+            code.refuse(line, "a mask beside other arrays or of several axes", "it is not known", "a loop")
+        for x in arrays.values():
+            if not isinstance(code.kind(x).dtype, (types.Integer, types.Boolean)):
+                code.refuse(line, f"an index of numba type {code.kind(x)}", "it holds no ints", "ints")
 
-    def index_arrays(self, arrays: list[tuple[int, Any]], line: int) -> list[Any]:
+    def _index_arrays(self, arrays: list[Any], line: int) -> list[Any]:
         """Arrays of ints for the arrays in an index, all of the same shape."""
+        code = self.code
         found: list[Any] = []
-        for _, x in arrays:
-            self.materialise(x)
-            if isinstance(self.kind(x).dtype, types.Boolean):
-                x = self.plain("np.nonzero(x)[0]", line, types.Array(types.int64, 1, "C"), x=x)
+        for x in arrays:
+            self.lazy.materialise(x)
+            if isinstance(code.kind(x).dtype, types.Boolean):
+                x = code.plain("np.nonzero(x)[0]", line, types.Array(types.int64, 1, "C"), x=x)
             found.append(x)
         if len(found) == 1:
             return found
-        shapes = ", ".join(f"{self.named(x, line)}.shape" for x in found)
-        names = tuple(dict.fromkeys(self.named(x, line) for x in found))
-        room = self.temp(types.Array(types.boolean, max(self.kind(x).ndim for x in found), "C"))
-        self.empty(room, f"np.broadcast_shapes({shapes})", names, line)
-        return [self.spread_to(x, room, line) for x in found]
-
-    def first(self, entries: list[Any], arrays: list[int]) -> int:
-        """The entry at which the axes of the index arrays stand: at the start, if ints or arrays stand apart."""
-        single = [n for n, x in enumerate(entries) if not isinstance(x, Slice)]
-        return single[0] if single[-1] - single[0] + 1 == len(single) else -1
+        shapes = ", ".join(f"{named(x)}.shape" for x in found)
+        names = tuple(dict.fromkeys(map(named, found)))
+        ndim = max(code.kind(x).ndim for x in found)
+        room = code.temp(types.Array(types.boolean, ndim, "C"))
+        code.empty(room, f"np.broadcast_shapes({shapes})", names, line)
+        return [code.spread(x, room, ndim, line) for x in found]
 
     # Functions that select elements
 
@@ -172,41 +149,49 @@ class Gathering(Elementwise):
 
         With `zero`, places are counted from 1, and 0 stands for no element.
         """
-        self.materialise(base)
+        code = self.code
+        self.lazy.materialise(base)
         start = "np.arange(1, x_.size + 1)" if zero else "np.arange(x_.size)"
-        text = places.replace("p_", f"np.reshape({start}, x_.shape)" if self.kind(base).ndim != 1 else start)
+        text = places.replace("p_", f"np.reshape({start}, x_.shape)" if code.kind(base).ndim != 1 else start)
         if not is_array(kind):
-            k = self.plain(text, s.line, types.int64, x_=base, **names)
-            self.let("load", (base,), self.unravelled(base, k, s.line), s.line, target=s.target)
+            k = code.plain(text, s.line, types.int64, x_=base, **names)
+            code.let("load", (base,), unravelled(code, base, k, s.line), s.line, target=s.target)
             return
-        chosen = self.plain(text, s.line, types.Array(types.int64, kind.ndim, "A"), x_=base, **names)
-        made = s.target if s.target != base else self.temp(kind)
-        self.empty_like(made, chosen, s.line)
+        chosen = code.plain(text, s.line, types.Array(types.int64, kind.ndim, "A"), x_=base, **names)
+        made = s.target if s.target != base else code.temp(kind)
+        code.empty_like(made, chosen, s.line)
 
         def one(i: tuple[str, ...]) -> None:
-            k = self.pick(chosen, i, s.line)
-            if not zero:
-                self.put(made, i, self.pick_at(base, self.unravelled(base, k, s.line), s.line), s.line)
-                return
-            from_one = self.plain("k - 1", s.line, k=k)
-            value = self.temp(kind.dtype)
-            nothing = self.plain("k == 0", s.line, types.boolean, k=k)
-            none = self.collect(lambda: self.let("copy", (Const(0.0),), None, s.line, target=value))
-            some = self.collect(
-                lambda: self.let("load", (base,), self.unravelled(base, from_one, s.line), s.line, target=value)
-            )
-            self.out.append(If(nothing, none, some, s.line))
-            self.put(made, i, value, s.line)
+            k = code.pick(chosen, i, s.line)
+            if zero:
+                value = self._element_or_zero(base, k, kind.dtype, s.line)
+            else:
+                value = code.pick(base, unravelled(code, base, k, s.line), s.line)
+            code.put(made, i, value, s.line)
 
-        self.over(made, kind.ndim, s.line, one)
-        if made != s.target:
-            self.let("copy", (made,), None, s.line, target=s.target)
+        code.over(made, kind.ndim, s.line, one)
+        code.copy(s.target, made, s.line)
 
-    def unravelled(self, base: Any, k: Any, line: int) -> tuple[Any, ...]:
-        """The index of the k-th element of an array, in C order."""
-        ndim = self.kind(base).ndim
-        index: list[Any] = []
-        for axis in reversed(range(1, ndim)):
-            index.append(self.plain(f"k % a.shape[{axis}]", line, k=k, a=base))
-            k = self.plain(f"k // a.shape[{axis}]", line, k=k, a=base)
-        return (*([k] if ndim else []), *reversed(index))
+    def _element_or_zero(self, base: Any, k: str, kind: Any, line: int) -> str:
+        """The element at a place that is counted from 1, or the number 0 for the place 0."""
+        code = self.code
+        from_one = code.plain("k - 1", line, k=k)
+        value = code.temp(kind)
+        nothing = code.plain("k == 0", line, types.boolean, k=k)
+        none: list[Any] = [Let(value, "copy", (Const(0.0),), None, line)]
+        some = code.collect(
+            lambda: code.let("load", (base,), unravelled(code, base, from_one, line), line, target=value)
+        )
+        code.out.append(If(nothing, none, some, line))
+        return value
+
+
+def _shape_text(shape: list[tuple[str, int]]) -> str:
+    """The shape of a result, each of whose axes is as long as one of another array."""
+    return "(" + "".join(f"{name}.shape[{axis}], " for name, axis in shape) + ")"
+
+
+def _first(entries: list[Any]) -> int:
+    """The entry at which the axes of the index arrays stand: at the start, if ints or arrays stand apart."""
+    single = [n for n, x in enumerate(entries) if not isinstance(x, Slice)]
+    return single[0] if single[-1] - single[0] + 1 == len(single) else -1

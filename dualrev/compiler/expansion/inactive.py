@@ -1,4 +1,7 @@
-"""Functions of numpy without derivative, in expanded core: as they are written."""
+"""What has no derivative -> as it is written; and constants, which are made of numbers that had one.
+
+Takes the writer, and what has been put off. Guarantees that no view of a real array is written as such.
+"""
 
 from __future__ import annotations
 
@@ -7,46 +10,89 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.core import syntax
-from dualrev.compiler.core.lowered import Let, Node, leaves
-from dualrev.compiler.expansion.gathering import Gathering
-from dualrev.compiler.expansion.statements import is_array, is_real, is_real_array
+from dualrev.compiler.core.lowered import Atom, Let, Node, leaves
+from dualrev.compiler.expansion.kinds import is_array, is_real, is_real_array
+from dualrev.compiler.expansion.lazy import Lazy
+from dualrev.compiler.expansion.writing import Writer, named
 
 __all__ = ["Inactive"]
 
 
-class Inactive(Gathering):
-    """Functions without derivative."""
+class Inactive:
+    """Functions without derivative, and dualrev.stop_gradient."""
 
-    def inactive(self, s: Let, kind: Any) -> None:
+    def __init__(self, code: Writer, lazy: Lazy) -> None:
+        self.code, self.lazy = code, lazy
+
+    def write(self, s: Let, kind: Any) -> None:
         """target = the function as it is written; a tuple of results part by part."""
+        code = self.code
         for x in s.args:
-            self.materialise(x)
-        target = self.tree(s.target)
+            self.lazy.materialise(x)
+        target = code.tree(s.target)
         if not isinstance(target, Node):
-            self.alloc(s) if is_array(kind) else self.as_written(s)
+            code.alloc(s) if is_array(kind) else code.as_written(s)
             return
-        made = syntax.expression(s, lambda x: self.syntax_tree(self.tree(x)))
-        names = tuple(dict.fromkeys(x for a in s.args for x in leaves(self.tree(a)) if isinstance(x, str)))
-        fresh = [self.temp(part) for part in parts_of(kind)]  # a part of the target may be an argument, too
-        for k, (x, part) in enumerate(zip(fresh, parts_of(kind), strict=True)):
+        made = code.expression(s)
+        names = code.names_in(s.args)
+        fresh = [code.temp(part) for part in _parts_of(kind)]  # a part of the target may be an argument, too
+        for k, (x, part) in enumerate(zip(fresh, _parts_of(kind), strict=True)):
             item = syntax.subscript(made, (k,), syntax.number)
-            self.let("alloc" if is_array(part) else "plain", names, item, s.line, target=x)
+            code.let("alloc" if is_array(part) else "plain", names, item, s.line, target=x)
         for t, x in zip(target.parts, fresh, strict=True):
-            self.let("copy", (x,), None, s.line, target=t)
+            code.let("copy", (x,), None, s.line, target=t)
 
-    def is_inactive(self, s: Let, kind: Any) -> bool:
+    def without_rule(self, s: Let, kind: Any) -> None:
+        """A function that has no rule: as it is written, if its result is discrete."""
+        if is_real(kind) or isinstance(kind, types.BaseTuple) or is_real_array(kind):
+            self.code.refuse(s.line, f"{s.info[0]} of these arguments", "", "a loop")
+        self.write(s, kind)
+
+    def has_no_derivative(self, s: Let, kind: Any) -> bool:
         """Whether its value is discrete, or is made of discrete values: of numbers, in new arrays."""
-        known = all(is_array(x) or isinstance(x, (types.Number, types.Boolean)) for x in parts_of(kind))
-        of_reals = any(self.has_reals(self.kind(x)) for a in s.args for x in leaves(self.tree(a)) if x is not None)
-        return known and not (of_reals and any(map(self.has_reals, parts_of(kind))))
+        code = self.code
+        known = all(is_array(x) or isinstance(x, (types.Number, types.Boolean)) for x in _parts_of(kind))
+        of_reals = any(_has_reals(code.kind(x)) for a in s.args for x in leaves(code.tree(a)) if x is not None)
+        return known and not (of_reals and any(map(_has_reals, _parts_of(kind))))
 
-    def has_reals(self, kind: Any) -> bool:
-        """Whether a value of this type may depend on what is differentiated, in a way that has a derivative."""
-        if isinstance(kind, types.BaseTuple):
-            return any(map(self.has_reals, kind.types))
-        return is_real(kind) or is_real_array(kind) or isinstance(kind, (types.List, types.Complex))
+    def stopped(self, s: Let) -> None:
+        """dualrev.stop_gradient: a constant, and a copy of an array of real numbers."""
+        (x,) = s.args
+        self.lazy.materialise(x)
+        self._stopped_tree(self.code.tree(s.target), self.code.tree(x), s.line)
+
+    def _stopped_tree(self, target: Any, source: Any, line: int) -> None:
+        """What is `plain` has no derivative."""
+        code = self.code
+        if isinstance(target, Node):
+            for t, x in zip(target.parts, source.parts, strict=True):
+                self._stopped_tree(t, x, line)
+            return
+        kind = code.kind(target)
+        if is_real_array(kind):
+            made = target if target != source else code.temp(kind)
+            code.empty_like(made, named(source), line)
+
+            def one(i: tuple[str, ...]) -> None:
+                code.put(made, i, self._constant(code.pick(source, i, line), line), line)
+
+            code.over(made, kind.ndim, line, one)
+            code.copy(target, made, line)
+        else:
+            code.copy(target, self._constant(source, line) if is_real(kind) else source, line)
+
+    def _constant(self, x: Atom, line: int) -> str:
+        """The value of a real number as a constant."""
+        return self.code.plain("x", line, self.code.kind(x), x=x)
 
 
-def parts_of(kind: Any) -> list[Any]:
+def _has_reals(kind: Any) -> bool:
+    """Whether a value of this type may depend on what is differentiated, in a way that has a derivative."""
+    if isinstance(kind, types.BaseTuple):
+        return any(map(_has_reals, kind.types))
+    return is_real(kind) or is_real_array(kind) or isinstance(kind, (types.List, types.Complex))
+
+
+def _parts_of(kind: Any) -> list[Any]:
     """The types of the items of a tuple; a type that is none, by itself."""
     return list(kind.types) if isinstance(kind, types.BaseTuple) else [kind]

@@ -1,4 +1,7 @@
-"""Arrays that are put together: np.concatenate, and np.stack and the like, which are that of views with more axes."""
+"""Arrays that are put together: np.concatenate, and np.stack and the like, which are that of views with more axes.
+
+Takes the writer, what has been put off, layouts, and assignments: each part is assigned to a slice of the result.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,17 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.core.lowered import Const, Effect, If, Let, Slice, Store, leaves
-from dualrev.compiler.expansion.reductions import Reductions
-from dualrev.compiler.expansion.statements import is_array
+from dualrev.compiler.core.lowered import Const, Effect, If, Let, Slice, leaves
+from dualrev.compiler.expansion.assignments import Assignments
+from dualrev.compiler.expansion.kinds import is_array
+from dualrev.compiler.expansion.layouts import Layouts
+from dualrev.compiler.expansion.lazy import Lazy
+from dualrev.compiler.expansion.writing import Writer, named
 
 __all__ = ["Joining"]
 
 _ALL = Slice(None, None, None)
+_SAME = "np.stack(): all input arrays must have the same shape"
 
 #: By the number of axes of a part: the index that gives it the axes of the result, and the axis along which they join.
 _STACKS: dict[str, dict[int, tuple[tuple[Any, ...], int]]] = {
@@ -23,114 +30,101 @@ _STACKS: dict[str, dict[int, tuple[tuple[Any, ...], int]]] = {
 }
 
 
-class Joining(Reductions):
-    """Each part is assigned to a slice of the result."""
+class Joining:
+    """One array of several."""
 
-    def _concatenate(self, s: Let, kind: Any) -> None:
+    def __init__(self, code: Writer, lazy: Lazy, layouts: Layouts, assignments: Assignments) -> None:
+        self.code, self.lazy, self.layouts, self.assignments = code, lazy, layouts, assignments
+
+    def concatenate(self, s: Let, kind: Any) -> None:
         """np.concatenate."""
-        parts = self.parts_of(s)
-        axis = self.axis_of(s, kind.ndim)
-        self.join(s, kind, [(x, ()) for x in parts], axis)
+        parts = self._parts_of(s)
+        self._join(s, kind, [(x, ()) for x in parts], self._axis(s, s.args[1:], kind.ndim))
 
-    def _stack(self, s: Let, kind: Any) -> None:
+    def stack(self, s: Let, kind: Any) -> None:
         """np.stack: along a new axis."""
-        parts = self.parts_of(s)
-        axis = self.axis_of(s, kind.ndim)
+        parts = self._parts_of(s)
+        axis = self._axis(s, s.args[1:], kind.ndim)
         index = (*[_ALL] * axis, None, *[_ALL] * (kind.ndim - 1 - axis))
-        self.join(s, kind, [(x, index) for x in parts], axis, "np.stack(): all input arrays must have the same shape")
+        self._join(s, kind, [(x, index) for x in parts], axis, _SAME)
 
-    def _stacked(self, s: Let, kind: Any) -> None:
+    def stacked(self, s: Let, kind: Any) -> None:
         """np.vstack, np.hstack, np.dstack, np.column_stack."""
-        parts = self.parts_of(s)
+        parts = self._parts_of(s)
         known = _STACKS[s.info[0]]
-        if any(self.kind(x).ndim not in known for x in parts):
-            self.refuse(s.line, f"{s.info[0]} of these arguments", "the number of their axes is not known", "a loop")
-        found = [(x, *known[self.kind(x).ndim]) for x in parts]
-        text = ""
-        if s.info[0] != "np.column_stack" and found[0][1]:
-            text = "np.stack(): all input arrays must have the same shape"
-        self.join(s, kind, [(x, index) for x, index, _ in found], found[0][2], text)
+        if any(self.code.kind(x).ndim not in known for x in parts):
+            what, why = f"{s.info[0]} of these arguments", "the number of their axes is not known"
+            self.code.refuse(s.line, what, why, "a loop")
+        found = [(x, *known[self.code.kind(x).ndim]) for x in parts]
+        text = _SAME if s.info[0] != "np.column_stack" and found[0][1] else ""
+        self._join(s, kind, [(x, index) for x, index, _ in found], found[0][2], text)
 
-    def _append(self, s: Let, kind: Any) -> None:
+    def append(self, s: Let, kind: Any) -> None:
         """np.append: without an axis that of all elements."""
-        array, value = s.args[:2]
+        both = s.args[:2]
         if len(s.args) > 2 and s.args[2] != Const(None):
-            if not all(is_array(self.kind(x)) for x in (array, value)):
-                self.refuse(s.line, "np.append of these arguments", "with an axis, it is known for arrays", "a loop")
-            for x in (array, value):
-                self.materialise(x)
-            axis = self.axis_of(Let(s.target, "func", (array, s.args[2]), s.info, s.line), kind.ndim)
-            self.join(s, kind, [(array, ()), (value, ())], axis)
+            if not all(is_array(self.code.kind(x)) for x in both):
+                what, why = "np.append of these arguments", "with an axis, it is known for arrays"
+                self.code.refuse(s.line, what, why, "a loop")
+            for x in both:
+                self.lazy.materialise(x)
+            self._join(s, kind, [(x, ()) for x in both], self._axis(s, s.args[2:], kind.ndim))
             return
-        self.join(s, kind, [(self.vector(x, s.line), ()) for x in (array, value)], 0)
+        self._join(s, kind, [(self.layouts.vector(x, s.line), ()) for x in both], 0)
 
-    def vector(self, x: Any, line: int) -> Any:
-        """All elements of an array or a number, as a vector."""
-        kind = self.kind(x)
-        if is_array(kind):
-            self.materialise(x)
-            if kind.ndim == 1:
-                return x
-            made = self.temp(types.Array(kind.dtype, 1, "C"))
-            self.operation(Let(made, "func", (x,), ("np.ravel", ()), line))
-            return made
-        if not isinstance(kind, (types.Float, types.Integer, types.Boolean)):
-            self.refuse(line, "this argument", "it is no array or number", "an array")
-        made = self.temp(types.Array(kind, 1, "C"))
-        self.empty(made, "(1,)", (), line)
-        self.out.append(Store(made, (Const(0),), x, line))
-        return made
-
-    def parts_of(self, s: Let) -> list[Any]:
+    def _parts_of(self, s: Let) -> list[Any]:
         """The arrays in the tuple."""
-        parts = leaves(self.tree(s.args[0]))
-        if s.info[1] or any(not is_array(self.kind(x)) or not self.kind(x).ndim for x in parts):
-            self.refuse(s.line, f"{s.info[0]} of these arguments", "only that of a tuple of arrays is known", "a loop")
+        parts = leaves(self.code.tree(s.args[0]))
+        if s.info[1] or any(not is_array(self.code.kind(x)) or not self.code.kind(x).ndim for x in parts):
+            what, why = f"{s.info[0]} of these arguments", "only that of a tuple of arrays is known"
+            self.code.refuse(s.line, what, why, "a loop")
         return parts
 
-    def axis_of(self, s: Let, ndim: int) -> int:
-        """The axis, which is a constant."""
-        axis = s.args[1] if len(s.args) > 1 else Const(0)
+    def _axis(self, s: Let, given: tuple[Any, ...], ndim: int) -> int:
+        """The axis, which is a constant; 0 if it is not given."""
+        axis = given[0] if given else Const(0)
         if not isinstance(axis, Const) or type(axis.value) is not int or not -ndim <= axis.value < ndim:
-            self.refuse(s.line, f"{s.info[0]} with this axis", "only an int that is a constant is known", "a loop")
+            self.code.refuse(s.line, f"{s.info[0]} with this axis", "only an int that is a constant is known", "a loop")
         return int(axis.value) % ndim
 
-    def join(self, s: Let, kind: Any, parts: list[tuple[Any, tuple[Any, ...]]], axis: int, differ: str = "") -> None:
+    def _join(self, s: Let, kind: Any, parts: list[tuple[Any, tuple[Any, ...]]], axis: int, differ: str = "") -> None:
         """One after the other along an axis; `differ` is numba's error if they have different shapes."""
-        views: list[Any] = []
-        for x, index in parts:
-            if self.kind(x).ndim + sum(k is None for k in index) != kind.ndim:
-                self.refuse(s.line, f"{s.info[0]} of these arguments", "their numbers of axes differ", "a loop")
-            if index:
-                view = self.temp(types.Array(self.kind(x).dtype, kind.ndim, "A"))
-                self.let("view", (x,), index, s.line, target=view)
-                self.alias.join(view, self.named(x, s.line))
-                views.append(view)
-            else:
-                views.append(x)
-        names = [self.named(x, s.line) for x in views]
-        self.check_shapes(names, kind.ndim, axis, differ, s.line)
+        code = self.code
+        views = [self._with_axes(s, x, index, kind.ndim) for x, index in parts]
+        names = [named(x) for x in views]
+        self._check_shapes(names, kind.ndim, axis, differ, s.line)
         sizes = [f"{names[0]}.shape[{k}]" for k in range(kind.ndim)]
         sizes[axis] = " + ".join(f"{x}.shape[{axis}]" for x in names)
-        made = s.target if s.target not in names else self.temp(kind)
-        self.empty(made, f"({', '.join(sizes)},)", tuple(dict.fromkeys(names)), s.line)
+        made = s.target if s.target not in names else code.temp(kind)
+        code.empty(made, f"({', '.join(sizes)},)", tuple(dict.fromkeys(names)), s.line)
         start: Any = Const(0)
         for x, name in zip(views, names, strict=True):
-            end = self.plain(f"start + x.shape[{axis}]", s.line, start=start, x=name)
-            view = self.temp(types.Array(kind.dtype, kind.ndim, "A"))
-            self.let("view", (made,), (*[_ALL] * axis, Slice(start, end, None)), s.line, target=view)
-            self.alias.join(view, made)
-            self.assign(view, x, s.line, None)
+            end = code.plain(f"start + x.shape[{axis}]", s.line, start=start, x=name)
+            view = code.temp(types.Array(kind.dtype, kind.ndim, "A"))
+            code.let("view", (made,), (*[_ALL] * axis, Slice(start, end, None)), s.line, target=view)
+            code.alias.join(view, made)
+            self.assignments.assign(view, x, s.line, None)
             start = end
-        if made != s.target:
-            self.let("copy", (made,), None, s.line, target=s.target)
+        code.copy(s.target, made, s.line)
 
-    def check_shapes(self, names: list[str], ndim: int, axis: int, differ: str, line: int) -> None:
+    def _with_axes(self, s: Let, x: Any, index: tuple[Any, ...], ndim: int) -> Any:
+        """A part, with the axes of the result."""
+        code, of = self.code, self.code.kind(x)
+        if of.ndim + sum(k is None for k in index) != ndim:
+            code.refuse(s.line, f"{s.info[0]} of these arguments", "their numbers of axes differ", "a loop")
+        if not index:
+            return x
+        view = code.temp(types.Array(of.dtype, ndim, "A"))
+        code.let("view", (x,), index, s.line, target=view)
+        code.alias.join(view, named(x))
+        return view
+
+    def _check_shapes(self, names: list[str], ndim: int, axis: int, differ: str, line: int) -> None:
         """Raise what numba raises."""
         for k in range(ndim):
             if k == axis:
                 continue
             text = differ or f"np.concatenate(): input sizes over dimension {k} do not match"
             for name in dict.fromkeys(names[1:]):
-                wrong = self.plain(f"x.shape[{k}] != y.shape[{k}]", line, types.boolean, x=names[0], y=name)
-                self.out.append(If(wrong, [Effect(f'raise ValueError("{text}")', (), line, True)], [], line))
+                wrong = self.code.plain(f"x.shape[{k}] != y.shape[{k}]", line, types.boolean, x=names[0], y=name)
+                self.code.out.append(If(wrong, [Effect(f'raise ValueError("{text}")', (), line, True)], [], line))

@@ -1,4 +1,8 @@
-"""Functions that give the elements of one array: views of its memory, or copies, by layout as numba does it."""
+"""Functions that give the elements of one array: views of its memory, or copies, by layout as numba does it.
+
+Takes the writer, and what has been put off. The table of functions says which of them share memory; where the layout
+decides, and is known at run time only, the program asks (`asks_for_layout`).
+"""
 
 from __future__ import annotations
 
@@ -7,68 +11,88 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.core import syntax
-from dualrev.compiler.core.lowered import If, Let, Node, Store, leaves
-from dualrev.compiler.expansion.calling import Calling
+from dualrev.compiler.core.lowered import Const, If, Let, Node
+from dualrev.compiler.expansion.kinds import NUMBERS, is_array
+from dualrev.compiler.expansion.lazy import Lazy
+from dualrev.compiler.expansion.writing import Writer
 from dualrev.rules.functions import shared
 
 __all__ = ["Layouts"]
 
 
-class Layouts(Calling):
-    """The table of functions says which of them share memory."""
+class Layouts:
+    """The same elements, in the same memory or in new memory."""
 
-    asks_for_layout = False
+    def __init__(self, code: Writer, lazy: Lazy) -> None:
+        self.code, self.lazy = code, lazy
+        self.asks_for_layout = False
 
     def same_elements(self, s: Let, kind: Any) -> None:
-        """A function that gives the elements of an array, in its memory or in new memory."""
-        x, text = s.args[0], s.info[0]
-        if isinstance(self.kind(x), (types.Float, types.Integer, types.Boolean)):
-            self.empty(s.target, "()", (), s.line)
-            self.out.append(Store(s.target, (), x, s.line))
+        """target = the elements of an array, by one of the table's functions."""
+        code, x, text = self.code, s.args[0], s.info[0]
+        if isinstance(code.kind(x), NUMBERS):
+            code.empty(s.target, "()", (), s.line)
+            code.put(s.target, (), x, s.line)
             return
-        self.materialise(x)
-        of = self.kind(x)
-        base = x if isinstance(x, str) else self.let("copy", (x,), None, s.line, of)
+        self.lazy.materialise(x)
+        of = code.kind(x)
+        base = x if isinstance(x, str) else code.let("copy", (x,), None, s.line, of)
         how = shared(text, of, kind)
         if how != "either":
-            self.viewed(s, base) if how == "view" else self.copied(s, base, kind)
+            self._viewed(s, base) if how == "view" else self._copied(s, base, kind)
             return
         self.asks_for_layout = True
-        made = s.target if s.target != base else self.temp(kind)
+        made = s.target if s.target != base else code.temp(kind)
         other = Let(made, s.op, s.args, s.info, s.line)
         order = "f" if text == "np.asfortranarray" else "c"
-        test = self.plain(f"bool(x.flags.{order}_contiguous)", s.line, types.boolean, x=base)
-        then = self.collect(lambda: self.viewed(other, base))
-        self.out.append(If(test, then, self.collect(lambda: self.copied(other, base, kind)), s.line))
-        self.alias.join(made, base)
-        if made != s.target:
-            self.let("copy", (made,), None, s.line, target=s.target)
+        test = code.plain(f"bool(x.flags.{order}_contiguous)", s.line, types.boolean, x=base)
+        then = code.collect(lambda: self._viewed(other, base))
+        code.out.append(If(test, then, code.collect(lambda: self._copied(other, base, kind)), s.line))
+        code.alias.join(made, base)
+        code.copy(s.target, made, s.line)
 
-    def viewed(self, s: Let, base: str) -> None:
+    def vector(self, x: Any, line: int) -> Any:
+        """All elements of an array or a number, as a vector."""
+        code, kind = self.code, self.code.kind(x)
+        if is_array(kind):
+            self.lazy.materialise(x)
+            if kind.ndim == 1:
+                return x
+            made = code.temp(types.Array(kind.dtype, 1, "C"))
+            self.same_elements(Let(made, "func", (x,), ("np.ravel", ()), line), code.of[made])
+            return made
+        if not isinstance(kind, NUMBERS):
+            code.refuse(line, "this argument", "it is no array or number", "an array")
+        made = code.temp(types.Array(kind, 1, "C"))
+        code.empty(made, "(1,)", (), line)
+        code.put(made, (Const(0),), x, line)
+        return made
+
+    def _viewed(self, s: Let, base: str) -> None:
         """The same memory."""
+        code = self.code
         if s.info[0] == "np.asarray":
-            self.let("copy", (base,), None, s.line, target=s.target)
+            code.let("copy", (base,), None, s.line, target=s.target)
             return
-        names = tuple(dict.fromkeys(y for a in s.args[1:] for y in leaves(self.tree(a)) if isinstance(y, str)))
-        first = s.args[0]
+        names = code.names_in(s.args[1:])
         if s.info[0] == "np.broadcast_to":  # numba's cannot be written to, which a shadow has to be
-            shape = syntax.text(self.syntax_tree(self.tree(s.args[1])))
-            if not isinstance(self.tree(s.args[1]), Node):
-                self.refuse(s.line, "np.broadcast_to of these arguments", "its shape is no tuple", "a tuple")
-            self.let("view", (base, *names), syntax.name(f"runtime.spread(BASE, {shape})"), s.line, target=s.target)
-            return
-        inner = syntax.expression(s, lambda y: syntax.name("BASE") if y == first else self.syntax_tree(self.tree(y)))
-        self.let("view", (base, *names), inner, s.line, target=s.target)
+            shape = code.tree(s.args[1])
+            if not isinstance(shape, Node):
+                code.refuse(s.line, "np.broadcast_to of these arguments", "its shape is no tuple", "a tuple")
+            view = syntax.name(f"runtime.spread(BASE, {syntax.text(code.syntax_tree(shape))})")
+        else:
+            first = s.args[0]
+            view = syntax.expression(s, lambda y: syntax.name("BASE") if y == first else code.syntax_tree(code.tree(y)))
+        code.let("view", (base, *names), view, s.line, target=s.target)
 
-    def copied(self, s: Let, base: str, kind: Any) -> None:
+    def _copied(self, s: Let, base: str, kind: Any) -> None:
         """New memory."""
-        of = self.kind(base)
+        code, of = self.code, self.code.kind(base)
         flat = kind.ndim != of.ndim  # in C order, with one axis
         copy = types.Array(kind.dtype, of.ndim, "C") if flat else kind
-        made = s.target if s.target != base and not flat else self.temp(copy)
-        self.empty_like(made, base, s.line)
-        self.over(made, copy.ndim, s.line, lambda i: self.put(made, i, self.pick(base, i, s.line), s.line))
+        made = s.target if s.target != base and not flat else code.temp(copy)
+        code.copy_elements(made, base, s.line)
         if flat:
-            self.let("view", (made,), syntax.name("np.ravel(BASE)"), s.line, target=s.target)
-        elif made != s.target:
-            self.let("copy", (made,), None, s.line, target=s.target)
+            code.let("view", (made,), syntax.name("np.ravel(BASE)"), s.line, target=s.target)
+        else:
+            code.copy(s.target, made, s.line)

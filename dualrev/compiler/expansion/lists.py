@@ -1,99 +1,143 @@
-"""Lists of numbers whose length is known when they are made, in expanded core: arrays that only do what lists do.
+"""Lists of numbers -> arrays that only do what lists do.
 
-A list is what `[x, y]` or a comprehension makes. It may be indexed, changed, measured, gone over, summed, and made an
-array of; its indices are checked, as numba checks those of lists.
+A list is what `[x, y]`, `[]` or a comprehension makes. It may be indexed, changed, measured, gone over, summed, and
+made an array of; its indices are checked, as numba checks those of lists. `lists_in` finds them before anything is
+written, and gives them the types of arrays; those that grow get a variable for their length (growing.py).
 """
 
 from __future__ import annotations
 
 import ast
 from collections import Counter
+from dataclasses import dataclass, field
 from typing import Any
 
 from numba.core import types
 
 from dualrev.compiler.core.lowered import Const, Effect, For, If, Let, Slice, Store, reads, walk, writes
-from dualrev.compiler.expansion.vectorized import Vectorized
+from dualrev.compiler.expansion.kinds import NUMBERS
+from dualrev.compiler.expansion.writing import Writer, line_of_variable
+from dualrev.compiler.frontend.lowered import Lowered
 
-__all__ = ["Lists"]
+__all__ = ["GROWING", "INSTEAD_OF_GROWING", "METHODS", "Lists", "check_places", "is_harmless", "lists_in"]
 
+#: The methods of lists that grow, and how many arguments they have, with the list.
+METHODS = {"append": 2, "pop": 1, "clear": 1}
+#: Why a use of such a list is refused, and what to write instead.
+GROWING = "of lists that grow, only those of numbers are known that have one name, and grow or shrink at their end"
+INSTEAD_OF_GROWING = "an array (np.empty) and its length"
+
+_WHY = "of lists, only those of numbers are known that are indexed, gone over, summed or made arrays of"
+_INSTEAD = "an array (np.empty, np.array)"
 _ALLOWED = {"len", "sum", "np.array", "np.asarray"}
 
 
-class Lists(Vectorized):
-    """Lists of numbers."""
+@dataclass
+class Lists:
+    """The lists of a function.
 
-    def take_lists(self) -> None:
-        """Give the lists the types of arrays."""
-        self.made = {s.target for s in walk(self.lowered.body) if isinstance(s, Let) and s.op == "list"}
-        numbers = (types.Float, types.Integer, types.Boolean)
-        self.lists = {
-            x
-            for x, kind in self.of.items()
-            if isinstance(kind, (types.List, types.ListType))
-            and isinstance(kind.dtype, numbers)
-            and x not in self.lowered.parameters
-        }
-        for x in self.lists:
-            self.of[x] = types.Array(self.of[x].dtype, 1, "C")
-        if self.lowered.result in self.lists:
-            self.refuse(self.line_of(str(self.lowered.result)), "a list that is returned", _WHY, _INSTEAD)
-        lengths = {s.target: s.args[0] for s in walk(self.lowered.body) if isinstance(s, Let) and _is_length(s)}
-        once = {x for x, count in Counter(x for s in walk(self.lowered.body) for x in writes(s)).items() if count == 1}
-        self.within = {  # the lists and places of `for k in range(len(ys))`, where nothing else is assigned to them
-            (lengths[s.stop], s.target)
-            for s in walk(self.lowered.body)
-            if isinstance(s, For) and (s.start, s.step) == (Const(0), Const(1)) and self.names.is_temporary(str(s.stop))
-            if s.stop in lengths and {lengths[s.stop], s.stop, s.target} <= once
-        }
+    names     all variables that are lists
+    typed     those of numba.typed
+    made      those that an operation of core makes, which alone writes to them
+    lengths   the variables for the lengths of those that grow
+    within    lists and places in them that are inside, because a loop goes over the list's length
+    """
 
-    def check_lists(self, s: Any) -> None:
-        """Refuse what a list does otherwise than an array, and write what raises where an index is out of range."""
-        if not self.lists or not any(x in self.lists for x in reads(s)):
+    names: set[str]
+    typed: set[str]
+    made: set[str]
+    lengths: dict[str, str] = field(default_factory=dict)
+    within: set[tuple[Any, str]] = field(default_factory=set)
+
+    def __contains__(self, x: object) -> bool:
+        return x in self.names
+
+
+def lists_in(lowered: Lowered, of: dict[str, Any]) -> Lists:
+    """The lists of a function; the types `of` its variables are changed."""
+    every = list(walk(lowered.body))
+    names = {
+        x
+        for x, kind in of.items()
+        if isinstance(kind, (types.List, types.ListType))
+        and isinstance(kind.dtype, NUMBERS)
+        and x not in lowered.parameters
+    }
+    typed = {x for x, kind in of.items() if isinstance(kind, types.ListType)}
+    found = Lists(names, typed, {s.target for s in every if isinstance(s, Let) and s.op == "list"})
+    for x in names:
+        of[x] = types.Array(of[x].dtype, 1, "C")
+    if lowered.result in names:
+        line = line_of_variable(lowered, str(lowered.result))
+        lowered.source.refuse(line, "a list that is returned", _WHY, _INSTEAD)
+    for s in every:
+        grows = isinstance(s, Let) and s.op == "method" and s.args[0] in names and s.info[0] in METHODS
+        if grows and s.args[0] not in found.lengths:
+            found.lengths[s.args[0]] = lowered.names.fresh("{}_n", s.args[0])
+            of[found.lengths[s.args[0]]] = types.int64
+    _check_names(lowered, found, every)
+    found.within = {(x, k) for x, k in _gone_over(lowered, every) if x not in found.lengths}
+    return found
+
+
+def _check_names(lowered: Lowered, lists: Lists, every: list[Any]) -> None:
+    """Refuse a second name for a list that grows."""
+    if not lists.lengths:
+        return
+    uses = Counter(x for s in every for x in reads(s) if isinstance(x, str))
+    for s in every:
+        if isinstance(s, Let) and s.op == "copy" and s.target in lists:
+            (source,) = s.args
+            fresh = source in lists.made and source not in lists.lengths
+            used = uses[source] - sum(isinstance(t, Store) and t.array == source for t in every)
+            if (s.target in lists.lengths or source in lists.lengths) and not (fresh and used == 1):
+                lowered.source.refuse(s.line, "a second name for a list that grows", GROWING, INSTEAD_OF_GROWING)
+
+
+def _gone_over(lowered: Lowered, every: list[Any]) -> set[tuple[Any, str]]:
+    """The lists and places of `for k in range(len(ys))`, where nothing else is assigned to them."""
+    lengths = {s.target: s.args[0] for s in every if isinstance(s, Let) and s.op == "func" and s.info[0] == "len"}
+    once = {x for x, count in Counter(x for s in every for x in writes(s)).items() if count == 1}
+    return {
+        (lengths[s.stop], s.target)
+        for s in every
+        if isinstance(s, For) and (s.start, s.step) == (Const(0), Const(1)) and lowered.names.is_temporary(str(s.stop))
+        if s.stop in lengths and {lengths[s.stop], s.stop, s.target} <= once
+    }
+
+
+def check_places(code: Writer, lists: Lists, s: Any) -> None:
+    """Refuse what a list does otherwise than an array, and write what raises where an index is out of range."""
+    if not lists.names or not any(x in lists for x in reads(s)):
+        return
+    if isinstance(s, Store) and len(s.index) == 1 and s.value not in lists:
+        if s.array not in lists.made:
+            _check_place(code, s.array, s.index[0], "setitem", s.line)
+        return
+    if isinstance(s, Let):
+        if s.op in ("copy", "list") or (s.op == "func" and s.info[0] in _ALLOWED):
             return
-        if isinstance(s, Store) and len(s.index) == 1 and s.value not in self.lists:
-            if s.array not in self.made:
-                self.check_place(s.array, s.index[0], "setitem", s.line)
+        if s.op == "getitem" and (s.args[0] in lists.made or not isinstance(s.info[0], Slice)):
+            if s.args[0] not in lists.made and (s.args[0], s.info[0]) not in lists.within:
+                _check_place(code, s.args[0], s.info[0], "getitem", s.line)
             return
-        if isinstance(s, Let):
-            if s.op in ("copy", "list") or (s.op == "func" and s.info[0] in _ALLOWED):
-                return
-            if s.op == "getitem" and (s.args[0] in self.made or not isinstance(s.info[0], Slice)):
-                if s.args[0] not in self.made and (s.args[0], s.info[0]) not in self.within:
-                    self.check_place(s.args[0], s.info[0], "getitem", s.line)
-                return
-            if s.op == "plain" and self.is_harmless(s.info):
-                return
-        grows = isinstance(s, Let) and s.op == "method"
-        self.refuse(s.line, "a list that grows or changes" if grows else "this use of a list", _WHY, _INSTEAD)
-
-    def is_harmless(self, tree: ast.expr) -> bool:
-        """Whether a condition only asks for lengths of lists."""
-        inside = [x for node in ast.walk(tree) if _asks_length(node) for x in ast.walk(node)]
-        names = [x for x in ast.walk(tree) if isinstance(x, ast.Name) and x.id in self.lists]
-        return all(any(x is y for y in inside) for x in names)
-
-    def check_place(self, array: str, place: Any, what: str, line: int) -> None:
-        test = self.plain("k >= a.size or k < -a.size", line, types.boolean, k=place, a=array)
-        self.out.append(If(test, [Effect(f'raise IndexError("{what} out of range")', (), line, True)], [], line))
-
-    def _list(self, s: Let, kind: Any) -> None:
-        """[x, y], or room for a comprehension."""
-        items = s.info == "items"
-        (size,) = (Const(len(s.args)),) if items else s.args
-        text = str(size.value) if isinstance(size, Const) else size
-        self.empty(s.target, f"({text},)", () if isinstance(size, Const) else (size,), s.line)
-        for k, x in enumerate(s.args if items else ()):
-            self.out.append(Store(s.target, (Const(k),), x, s.line))
+        if s.op == "plain" and is_harmless(s.info, lists):
+            return
+    grows = isinstance(s, Let) and s.op == "method"
+    code.refuse(s.line, "a list that grows or changes" if grows else "this use of a list", _WHY, _INSTEAD)
 
 
-def _is_length(s: Let) -> bool:
-    return s.op == "func" and s.info[0] == "len"
+def is_harmless(tree: ast.expr, lists: Lists) -> bool:
+    """Whether a condition only asks for lengths of lists."""
+    inside = [x for node in ast.walk(tree) if _asks_length(node) for x in ast.walk(node)]
+    names = [x for x in ast.walk(tree) if isinstance(x, ast.Name) and x.id in lists]
+    return all(any(x is y for y in inside) for x in names)
 
 
 def _asks_length(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len"
 
 
-_WHY = "of lists, only those of numbers are known that are indexed, gone over, summed or made arrays of"
-_INSTEAD = "an array (np.empty, np.array)"
+def _check_place(code: Writer, array: str, place: Any, what: str, line: int) -> None:
+    test = code.plain("k >= a.size or k < -a.size", line, types.boolean, k=place, a=array)
+    code.out.append(If(test, [Effect(f'raise IndexError("{what} out of range")', (), line, True)], [], line))

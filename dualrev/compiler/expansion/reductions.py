@@ -1,4 +1,8 @@
-"""Sums, means and products of arrays -> loops, in the order in which numba takes the elements."""
+"""Sums, means, products and extremes of arrays -> loops, in the order in which numba takes the elements.
+
+Takes the writer, what has been put off, and tuples. The sum of an expression that has been put off makes no
+array of it, if it reads one array.
+"""
 
 from __future__ import annotations
 
@@ -7,115 +11,110 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.core import syntax
-from dualrev.compiler.core.lowered import Atom, Const, Let, Node, OfElements
-from dualrev.compiler.expansion.growing import Growing
-from dualrev.compiler.expansion.statements import dtype_name, is_real, is_real_array
-from dualrev.rules.names import line_of
+from dualrev.compiler.core.lowered import Atom, Const, Let, OfElements, Ref
+from dualrev.compiler.expansion.kinds import dtype_name, is_real, is_real_array
+from dualrev.compiler.expansion.lazy import Lazy
+from dualrev.compiler.expansion.scalars import arithmetic
+from dualrev.compiler.expansion.tuples import Tuples
+from dualrev.compiler.expansion.writing import Writer, named
 
 __all__ = ["Reductions"]
 
 
-class Reductions(Growing):
+class Reductions:
     """Of all elements, and along an axis."""
 
-    def reduce(self, s: Let, kind: Any, name: str) -> None:
+    def __init__(self, code: Writer, lazy: Lazy, tuples: Tuples) -> None:
+        self.code, self.lazy, self.tuples = code, lazy, tuples
+
+    def sum(self, s: Let, kind: Any) -> None:
+        """Sum, mean and product."""
+        x, name = s.args[0], _short(s)
+        if self.code.is_tuple(x) or (isinstance(x, Ref) and isinstance(x.value, tuple)):
+            self.tuples.reduce(s, kind)
+        elif is_real_array(kind) and name == "sum":
+            self._along_axis(s, kind)
+        elif is_real(kind):
+            self._of_all(s, kind, name)
+        else:
+            self.lazy.materialise(x)
+            self.code.as_written(s)
+
+    def extreme(self, s: Let, kind: Any) -> None:
+        """np.min and np.max."""
+        if self.code.is_tuple(s.args[0]):
+            self.tuples.reduce(s, kind)
+            return
+        self.lazy.materialise(s.args[0])
+        if len(s.args) > 1:
+            self.code.refuse(s.line, f"{s.info[0]} with an axis", "numba has none", "a loop")
+        if is_real(kind):
+            self.code.let("array", (s.args[0],), (f"np.{_short(s).removeprefix('a')}",), s.line, target=s.target)
+        else:
+            self.code.as_written(s)
+
+    def spread(self, s: Let, kind: Any) -> None:
+        """np.var and np.std."""
+        self.lazy.materialise(s.args[0])
+        if len(s.args) > 1 or not is_real_array(self.code.kind(s.args[0])):
+            self.code.refuse(s.line, f"{s.info[0]} of these arguments", "it has no derivative here", "a loop")
+        self.code.library(s, _short(s), s.args)
+
+    def _of_all(self, s: Let, kind: Any, name: str) -> None:
         """Sum, mean and product of all elements, in the order in which numba takes them."""
-        x = s.args[0]
+        code, x = self.code, s.args[0]
         axis = s.args[1] if len(s.args) > 1 else Const(None)
-        if len(s.args) > 2 or (axis != Const(None) and (name != "sum" or self.kind(x).ndim > 1)):
-            self.refuse(s.line, f"{name} with these arguments", "only that of all elements is known", "a loop")
-        arrays = self.array_leaves(x)
-        lazy = isinstance(x, str) and x in self.lazy
-        if lazy and (len(arrays) != 1 or self.kind(arrays[0]).ndim != self.lazy[x].ndim):
-            self.materialise(x)
-            lazy = False
-        shape_of = self.named(arrays[0], s.line) if lazy else self.named(x, s.line)
-        ndim = self.kind(x).ndim
-        total = self.temp(kind)
+        if len(s.args) > 2 or (axis != Const(None) and (name != "sum" or code.kind(x).ndim > 1)):
+            code.refuse(s.line, f"{name} with these arguments", "only that of all elements is known", "a loop")
+        arrays, ndim = self.lazy.arrays_in(x), code.kind(x).ndim
+        if x in self.lazy and (len(arrays) != 1 or code.kind(arrays[0]).ndim != ndim):
+            self.lazy.materialise(x)
+        lazy = x in self.lazy
+        shape_of = named(arrays[0] if lazy else x)
+        total = code.temp(kind)
         unit = 1.0 if name == "prod" else 0.0
         start: Atom = Const(unit)
         if kind == types.float32:
-            start = self.let("plain", (), syntax.name(f"np.float32({unit})"), s.line, kind)
-        self.let("copy", (start,), None, s.line, target=total)
-        element = self.element_maker(x, shape_of, ndim, s.line) if lazy else lambda i: self.pick(x, i, s.line)
+            start = code.let("plain", (), syntax.name(f"np.float32({unit})"), s.line, kind)
+        code.let("copy", (start,), None, s.line, target=total)
+        element = self.lazy.element_of(x, shape_of, ndim, s.line) if lazy else lambda i: code.pick(x, i, s.line)
         symbol = "*" if name == "prod" else "+"
 
         def one(i: tuple[str, ...]) -> None:
-            made = Let(total, "binop", (total, element(i)), symbol, s.line)
-            self.let("prim", made.args, (line_of(symbol), made), s.line, target=total)
+            arithmetic(code, Let(total, "binop", (total, element(i)), symbol, s.line), kind)
 
-        self.over(shape_of, ndim, s.line, one)
+        code.over(shape_of, ndim, s.line, one)
         if name == "mean":
-            n = self.plain("a.size", s.line, a=shape_of)
-            made = Let(s.target, "binop", (total, n), OfElements("/"), s.line)  # that of no elements is NaN
-            self.let("prim", made.args, (line_of("/"), made), s.line, target=s.target)
+            n = code.plain("a.size", s.line, a=shape_of)
+            division = OfElements("/")  # that of no elements is NaN
+            arithmetic(code, Let(s.target, "binop", (total, n), division, s.line), kind)
         else:
-            self.let("copy", (total,), None, s.line, target=s.target)
+            code.let("copy", (total,), None, s.line, target=s.target)
 
-    def sum_axis(self, s: Let, kind: Any) -> None:
+    def _along_axis(self, s: Let, kind: Any) -> None:
         """np.sum(a, axis)."""
-        x, axis = s.args[0], s.args[1]
-        ndim = self.kind(x).ndim
-        if (
-            len(s.args) > 2
-            or not isinstance(axis, Const)
-            or type(axis.value) is not int
-            or not -ndim <= axis.value < ndim
-        ):
-            self.refuse(s.line, "np.sum with this axis or dtype", "only an int that is a constant is known", "a loop")
-        self.materialise(x)
-        skipped = axis.value % ndim
-        sizes = ", ".join(f"a.shape[{k}]" for k in range(ndim) if k != skipped)
-        name = self.named(x, s.line)
-        made = s.target if s.target != name else self.temp(kind)
-        tree = syntax.substitute(
-            syntax.name(f"np.zeros(({sizes},), {dtype_name(kind.dtype)})"),
-            lambda y: syntax.name(name) if y == "a" else None,
-        )
-        self.let("alloc", (name,), tree, s.line, target=made)
+        code, (x, axis) = self.code, s.args[:2]
+        ndim = code.kind(x).ndim
+        known = isinstance(axis, Const) and type(axis.value) is int and -ndim <= axis.value < ndim
+        if len(s.args) > 2 or not known:
+            code.refuse(s.line, "np.sum with this axis or dtype", "only an int that is a constant is known", "a loop")
+        self.lazy.materialise(x)
+        skipped, name = axis.value % ndim, named(x)
+        sizes = ", ".join(f"{name}.shape[{k}]" for k in range(ndim) if k != skipped)
+        made = s.target if s.target != name else code.temp(kind)
+        zeros = syntax.name(f"np.zeros(({sizes},), {dtype_name(kind.dtype)})")
+        code.let("alloc", (name,), zeros, s.line, target=made)
 
         def one(i: tuple[str, ...]) -> None:
             place = tuple(k for n, k in enumerate(i) if n != skipped)
-            old = self.pick(made, place, s.line)
-            both = (old, self.pick(x, i, s.line))
-            new = Let(self.temp(kind.dtype), "binop", both, "+", s.line)
-            self.let("prim", both, (line_of("+"), new), s.line, target=new.target)
-            self.put(made, place, new.target, s.line)
+            both = (code.pick(made, place, s.line), code.pick(x, i, s.line))
+            new = arithmetic(code, Let(code.temp(kind.dtype), "binop", both, "+", s.line), kind.dtype)
+            code.put(made, place, new, s.line)
 
-        self.over(name, ndim, s.line, one)
-        if made != s.target:
-            self.let("copy", (made,), None, s.line, target=s.target)
+        code.over(name, ndim, s.line, one)
+        code.copy(s.target, made, s.line)
 
-    # Constants
 
-    def stopped(self, s: Let) -> None:
-        """dualrev.stop_gradient: a constant, and a copy of an array of real numbers."""
-        (x,) = s.args
-        self.materialise(x)
-        self.stopped_tree(self.tree(s.target), self.tree(x), s.line)
-
-    def stopped_tree(self, target: Any, source: Any, line: int) -> None:
-        """What is `plain` has no derivative."""
-        if isinstance(target, Node):
-            for t, x in zip(target.parts, source.parts, strict=True):
-                self.stopped_tree(t, x, line)
-            return
-        kind = self.kind(target)
-        if is_real_array(kind):
-            made = target if target != source else self.temp(kind)
-            self.empty_like(made, self.named(source, line), line)
-            self.over(
-                made,
-                kind.ndim,
-                line,
-                lambda i: self.put(made, i, self.constant(self.pick(source, i, line), line), line),
-            )
-            source = made
-        elif is_real(kind):
-            source = self.constant(source, line)
-        if target != source:
-            self.let("copy", (source,), None, line, target=target)
-
-    def constant(self, x: Atom, line: int) -> str:
-        """The value of a real number as a constant."""
-        return self.plain("x", line, self.kind(x), x=x)
+def _short(s: Let) -> str:
+    """The name of a function without its module."""
+    return str(s.info[0].split(".")[-1])

@@ -275,15 +275,7 @@ class Expressions(Scope):
             return self.refuse(node, "a call of a variable", "which function it is, is not known", "a numba function")
         f = static.value
         if is_numba_function(f):
-            if why := check_inlined(self.source.dispatcher, f):
-                self.refuse(node, f"the call of {describe(f.py_func)}", why, "the same options for both")
-            if inspect.isgeneratorfunction(f.py_func):
-                what = f"the call of the generator {describe(f.py_func)}"
-                return self.refuse(
-                    node, what, "its `yield` is not differentiated", "a loop, or an array of the results"
-                )
-            self.calls.append(static)
-            return self.call_of(node, "call", self.ref(static), *self.signature(node, static), target)
+            return self.call_of_numba_function(node, static, target)
         if isinstance(f, type) and issubclass(f, tuple) and hasattr(f, "_fields"):
             defaults = {k: self.constant(node, Static(x, ())) for k, x in getattr(f, "_field_defaults", {}).items()}
             return self.call_of(node, "tuple", self.ref(static), list(f._fields), defaults, target)
@@ -312,6 +304,17 @@ class Expressions(Scope):
             stars = tuple(isinstance(x, ast.Starred) for _, x in given)
             return self.let(target, "star", atoms, Star("func", text, stars, keywords, (), {}), node.lineno)
         return self.let(target, "func", atoms, (text, keywords), node.lineno)
+
+    def call_of_numba_function(self, node: ast.Call, static: Static, target: str) -> Atom:
+        """A call that stays one."""
+        f = static.value
+        if why := check_inlined(self.source.dispatcher, f):
+            self.refuse(node, f"the call of {describe(f.py_func)}", why, "the same options for both")
+        if inspect.isgeneratorfunction(f.py_func):
+            what = f"the call of the generator {describe(f.py_func)}"
+            return self.refuse(node, what, "its `yield` is not differentiated", "a loop, or an array of the results")
+        self.calls.append(static)
+        return self.call_of(node, "call", self.ref(static), *self.signature(node, static), target)
 
     def literal(self, node: ast.Call, target: str) -> Atom:
         """np.array of a list or a tuple, which may be nested."""

@@ -1,8 +1,8 @@
 """Which type each variable has: numba's own inference, on the program in A-normal form.
 
-Every operation of the core stands on a line of its own, so numba's typed IR tells by line which version of a variable
-(in the sense of SSA) an operation reads and writes. Versions that flow together form a web. A name whose webs have
-different types (`x = x.sum()`) is split into several, so that afterwards a variable has one type.
+Every operation of the core stands on a line of its own (listing.py), so numba's typed IR tells by line which version
+of a variable (in the sense of SSA) an operation reads and writes. Versions that flow together form a web. A name whose
+webs have different types (`x = x.sum()`) is split into several, so that afterwards a variable has one type.
 """
 
 from __future__ import annotations
@@ -25,9 +25,11 @@ from numba.core.untyped_passes import InlineInlinables
 
 from dualrev.compiler import runtime
 from dualrev.compiler.core import syntax
-from dualrev.compiler.core.lowered import Const, Effect, For, If, Let, Slice, Store, While, walk
+from dualrev.compiler.core.lowered import Effect, For, If, Let, Slice, Store
 from dualrev.compiler.core.naming import readable
-from dualrev.compiler.frontend.lower import Lowered
+from dualrev.compiler.core.sets import Sets
+from dualrev.compiler.frontend.listing import Listing
+from dualrev.compiler.frontend.lowered import Lowered
 
 __all__ = ["Typed", "infer"]
 
@@ -80,17 +82,16 @@ def infer(
     Where numba finds none, `compile_itself` raises its error for the function as it is written; if numba does compile
     that, UnsupportedError.
     """
-    lines, places = _program(lowered)
-    source = "\n".join(lines)
+    listing = Listing(lowered)
     space: dict[str, Any] = {"np": np, "math": math, "runtime": runtime, "range": range}
     space.update({ref.name: ref.value for ref in lowered.refs.values()})
-    exec(builtins_compile(source, f"<A-normal form of {lowered.source.tree.name}>", "exec"), space)
+    exec(builtins_compile(listing.text, f"<A-normal form of {lowered.source.tree.name}>", "exec"), space)
     flags = compiler.Flags()
     inherited = {k: v for k, v in options.items() if k in ("boundscheck", "error_model", "fastmath")}
     cpu_target.options.parse_as_flags(flags, inherited)
     flags.nrt = True
     flags.enable_looplift = False
-    with warnings.catch_warnings(), _refusing(lowered, places, compile_itself):
+    with warnings.catch_warnings(), _refusing(lowered, listing, compile_itself):
         warnings.simplefilter("ignore", NumbaPerformanceWarning)  # of products: numba warns where it compiles f itself
         func_ir, typemap, result = compiler.compile_extra(
             cpu_target.typing_context,
@@ -102,14 +103,14 @@ def infer(
             {},
             pipeline_class=_Inference,
         )
-    return _webs(lowered, argtypes, places, func_ir, typemap, result)
+    return _webs(lowered, argtypes, listing, func_ir, typemap, result)
 
 
 builtins_compile = compile
 
 
 @contextmanager
-def _refusing(lowered: Lowered, places: Any, compile_itself: Callable[[], object]) -> Iterator[None]:
+def _refusing(lowered: Lowered, listing: Listing, compile_itself: Callable[[], object]) -> Iterator[None]:
     """UnsupportedError in place of numba's, at the line of the user's function."""
     try:
         yield
@@ -118,110 +119,24 @@ def _refusing(lowered: Lowered, places: Any, compile_itself: Callable[[], object
         text = [x.strip() for x in str(error).splitlines() if x.strip() and not x.startswith("Failed in ")]
         reason = " ".join(text[: 2 if text and text[0].endswith(":") else 1]) or type(error).__name__
         found = re.findall(r'File "<A-normal form[^"]*", line (\d+)', str(error))
-        statement = next((places[int(n)][0][0] for n in found if int(n) in places), None)
+        statement = next((listing.places[int(n)][0] for n in found if int(n) in listing.places), None)
         line = getattr(statement, "line", lowered.source.tree.lineno)
         why = f"the compiler cannot type it ({readable(reason)})"
         lowered.source.refuse(line, "this line", why, "it in several steps")
 
 
-# The program as text, one operation per line
-
-
-def _program(lowered: Lowered) -> tuple[list[str], dict[int, list[tuple[Any, str]]]]:
-    """The lines, and for each the statement and the part of it that stands there."""
-    lines = [f"def function({', '.join(lowered.parameters)}):"]
-    lists = {s.target for s in walk(lowered.body) if isinstance(s, Let) and s.op == "list"}
-    places: dict[int, list[tuple[Any, str]]] = {}
-
-    def put(depth: int, text: str, s: Any, part: str) -> None:
-        lines.append("    " * depth + text)
-        places[len(lines)] = [(s, part)]
-
-    def block(body: list[Any], depth: int) -> None:
-        for s in body:
-            statement(s, depth)
-        if not body:
-            lines.append("    " * depth + "pass")
-
-    def statement(s: Any, depth: int) -> None:
-        if isinstance(s, Let):
-            if s.op == "func" and s.info[0] == "np.array":  # numba would make an array of the list at once
-                asarray = Let(s.target, "func", s.args, ("np.asarray", s.info[1]), s.line)
-                put(depth, f"{s.target} = {syntax.text(syntax.expression(asarray, syntax.atom))}", s, "all")
-            elif s.op == "iop":
-                put(depth, f"{s.target} {s.info}= {syntax.text(syntax.atom(s.args[1]))}", s, "all")
-            else:
-                put(depth, f"{s.target} = {syntax.text(syntax.expression(s, syntax.atom))}", s, "all")
-            if s.target == lowered.exit_value:  # so that numba sees no path on which it is not defined
-                lines.append("    " * depth + f"return {s.target}")
-        elif isinstance(s, Store) and s.array in lists:  # a comprehension
-            put(depth, f"{s.array}.append({syntax.text(syntax.atom(s.value))})", s, "all")
-        elif isinstance(s, Store):
-            target = syntax.text(syntax.subscript(syntax.atom(s.array), s.index, syntax.atom))
-            put(depth, f"{target} = {syntax.text(syntax.atom(s.value))}", s, "all")
-        elif isinstance(s, Effect):
-            put(depth, syntax.effect(s, syntax.atom), s, "all")
-        elif isinstance(s, If):
-            put(depth, f"if {syntax.text(syntax.atom(s.test))}:", s, "all")
-            if s.test == lowered.exit_flag:
-                lines.append("    " * (depth + 1) + "raise RuntimeError")
-            else:
-                block(s.then, depth + 1)
-            lines.append("    " * depth + "else:")
-            block(s.orelse, depth + 1)
-        elif isinstance(s, For):
-            bounds = ", ".join(syntax.text(syntax.atom(x)) for x in (s.start, s.stop, s.step))
-            put(depth, f"for {s.target} in range({bounds}):", s, "all")
-            block(s.body, depth + 1)
-            exits(s, depth + 1)
-        else:
-            lines.append("    " * depth + "while True:")
-            for t in s.test_block:
-                statement(t, depth + 1)
-            if s.test != Const(True):
-                put(depth + 1, f"if not {syntax.text(syntax.atom(s.test))}:", s, "test")
-                lines.append("    " * (depth + 2) + "break")
-            block(s.body, depth + 1)
-            exits(s, depth + 1)
-
-    def exits(s: For | While, depth: int) -> None:
-        for k, flag in enumerate(s.exits):
-            put(depth, f"if {flag}:", s, f"exit {k}")
-            lines.append("    " * (depth + 1) + "break")
-
-    block(lowered.body, 1)
-    if lowered.result == lowered.exit_value:
-        lines.append("    raise RuntimeError")
-    else:
-        put(1, f"return {syntax.text(syntax.atom(lowered.result))}", lowered, "result")
-    return lines, places
-
-
 # Webs: versions that flow together
 
 
-class _Sets:
-    """Disjoint sets of names."""
-
-    def __init__(self) -> None:
-        self.parent: dict[str, str] = {}
-
-    def find(self, x: str) -> str:
-        while self.parent.setdefault(x, x) != x:
-            x = self.parent[x]
-        return x
-
-    def union(self, x: str, y: str) -> None:
-        self.parent[self.find(x)] = self.find(y)
-
-
-def _webs(lowered: Lowered, argtypes: tuple[Any, ...], places: Any, func_ir: Any, typemap: Any, result: Any) -> Typed:
-    sets = _Sets()
+def _webs(
+    lowered: Lowered, argtypes: tuple[Any, ...], listing: Listing, func_ir: Any, typemap: Any, result: Any
+) -> Typed:
+    sets = Sets[str]()
     at: dict[int, dict[str, dict[str, str]]] = {}  # line -> {"read", "write"} -> variable -> version
     instructions = [inst for block in func_ir.blocks.values() for inst in block.body]
     for inst in instructions:
         if _same_variable(inst):  # what numba makes of a phi with one incoming version, or x = x
-            sets.union(inst.target.name, inst.value.name)
+            sets.join(inst.target.name, inst.value.name)
     for of_copies in (False, True):  # numba gives a phi's line to its copy: what really stands there comes first
         for inst in instructions:
             if _same_variable(inst) != of_copies:
@@ -229,7 +144,7 @@ def _webs(lowered: Lowered, argtypes: tuple[Any, ...], places: Any, func_ir: Any
             if isinstance(inst, ir.Assign) and isinstance(inst.value, ir.Expr) and inst.value.op == "phi":
                 for incoming in inst.value.incoming_values:
                     if isinstance(incoming, ir.Var):
-                        sets.union(inst.target.name, incoming.name)
+                        sets.join(inst.target.name, incoming.name)
                 continue
             found = at.setdefault(inst.loc.line, {"read": {}, "write": {}})
             for var in inst.list_vars():
@@ -259,7 +174,7 @@ def _webs(lowered: Lowered, argtypes: tuple[Any, ...], places: Any, func_ir: Any
             of[split] = unified[web]
     for name, kind in zip(lowered.parameters, argtypes, strict=True):
         of.setdefault(name, types.unliteral(_given(kind)))
-    _rename(lowered, places, at, sets, new, of)
+    _rename(lowered, listing, at, sets, new)
     return Typed(of, types.unliteral(result))
 
 
@@ -278,7 +193,7 @@ def _unify(kinds: list[Any]) -> Any:
     return kinds[0] if unified is None else types.unliteral(unified)
 
 
-def _rename(lowered: Lowered, places: Any, at: Any, sets: _Sets, new: dict[tuple[str, str], str], of: Any) -> None:
+def _rename(lowered: Lowered, listing: Listing, at: Any, sets: Sets[str], new: dict[tuple[str, str], str]) -> None:
     if not new:
         return
     split = {variable for variable, _ in new}
@@ -291,23 +206,22 @@ def _rename(lowered: Lowered, places: Any, at: Any, sets: _Sets, new: dict[tuple
             return x
         return new[x, sets.find(found)]
 
-    for line, entries in places.items():
-        for s, part in entries:
+    for line, (s, part) in listing.places.items():
 
-            def read(x: Any, line: int = line) -> Any:
-                return version(line, x, "read")
+        def read(x: Any, line: int = line) -> Any:
+            return version(line, x, "read")
 
-            if part == "result":
-                lowered.result = read(lowered.result)
-            elif part == "test":
-                s.test = read(s.test)
-            elif part.startswith("exit"):
-                k = int(part.split()[1])
-                s.exits[k] = read(s.exits[k])
-            else:
-                _rename_in(s, read)
-                if isinstance(s, (Let, For)):
-                    s.target = version(line, s.target, "write")
+        if part == "result":
+            lowered.result = read(lowered.result)
+        elif part == "test":
+            s.test = read(s.test)
+        elif part.startswith("exit"):
+            k = int(part.split()[1])
+            s.exits[k] = read(s.exits[k])
+        else:
+            _rename_in(s, read)
+            if isinstance(s, (Let, For)):
+                s.target = version(line, s.target, "write")
 
 
 def _rename_in(s: Any, read: Any) -> None:

@@ -18,14 +18,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from dualrev.compiler.core.lowered import Atom, Const, Effect, For, If, Let, Ref, Store, While, walk
 from dualrev.compiler.core.naming import Names, is_generated
 from dualrev.compiler.frontend.desugar import desugar
 from dualrev.compiler.frontend.exits import always, exits, exits_of
-from dualrev.compiler.frontend.paths import find
+from dualrev.compiler.frontend.lowered import Lowered
 from dualrev.compiler.frontend.sequences import Sequences
 from dualrev.compiler.frontend.source import Source, Static
 from dualrev.compiler.frontend.unread import drop_unread
@@ -33,34 +33,6 @@ from dualrev.rules.drawing import DRAWING
 from dualrev.rules.names import BINARY
 
 __all__ = ["Lowered", "lower"]
-
-
-@dataclass(eq=False)
-class Lowered:
-    """A function in core: it computes `result` from its parameters."""
-
-    source: Source
-    parameters: list[str]
-    body: list[Any]
-    result: Atom
-    names: Names
-    exit_flag: str  # set by a `return` before the end, ...
-    exit_value: str  # ... which leaves its value here
-    refs: dict[str, Ref] = field(default_factory=dict)
-    constants: dict[str, Static] = field(default_factory=dict)  # parameters that are functions
-    calls: list[Static] = field(default_factory=list)  # the functions that it calls
-
-    def class_ref(self, cls: Any) -> Ref:
-        """The name of a named tuple's class, which only a function that is called may name."""
-        found = next((ref for ref in self.refs.values() if ref.value is cls), None)
-        if found is None:
-            way = find(cls, self.calls)
-            if way is None:
-                what, why = f"the named tuple {cls.__name__}", "no function names its class in a way that can be found"
-                self.source.refuse(self.source.tree, what, why, f"{cls.__name__} as a global of the module")
-            name = self.names.fresh(f"_{cls.__name__}")
-            found = self.refs[name] = Ref(name, cls, way.path)
-        return found
 
 
 @dataclass

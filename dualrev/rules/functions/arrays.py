@@ -12,16 +12,16 @@ _COPY = ("copy", "copy", "copy")
 # fmt: off
 ARRAYS = (
     # those that make one
-    *rows("zeros ones empty", "shape dtype", core="_alloc", makes=True),
-    *rows("zeros_like ones_like", "a dtype", "moving", core="_alloc", makes=True),
-    Function("np.empty_like", "prototype dtype", "moving", core="_alloc", makes=True),
-    Function("np.eye", "N M k dtype", core="_alloc", makes=True),
-    Function("np.identity", "n dtype", core="_alloc", makes=True),
-    Function("np.tri", core="_alloc", makes=True, written=True),
+    *rows("zeros ones empty", "shape dtype", core="alloc", makes=True),
+    *rows("zeros_like ones_like", "a dtype", "moving", core="alloc", makes=True),
+    Function("np.empty_like", "prototype dtype", "moving", core="alloc", makes=True),
+    Function("np.eye", "N M k dtype", core="alloc", makes=True),
+    Function("np.identity", "n dtype", core="alloc", makes=True),
+    Function("np.tri", core="alloc", makes=True, written=True),
     Function("np.full", "shape fill_value dtype", core="full", makes=True),
     Function("np.full_like", "a fill_value dtype", "moving", core="full", makes=True),
-    Function("np.arange", "start stop step dtype", core="_range", makes=True),
-    Function("np.array", core="_array"),
+    Function("np.arange", "start stop step dtype", core="range", makes=True),
+    Function("np.array", core="array"),
 
     # the same elements: a view or a copy
     Function("np.asarray", core="same_elements", shares=_VIEW, makes=True),
@@ -60,18 +60,18 @@ ARRAYS = (
     Function("np.diag", "v k", "moving", selection=Selection("np.diag(p_, a_)", zero=True)),
     Function("np.diagflat", "v k", "moving", selection=Selection("np.diagflat(p_, a_)", zero=True)),
     Function("np.where", "condition x y", "moving", written=True),  # the compiler knows it as arithmetic
-    Function("np.clip", "a a_min a_max", "moving", core="_clip", method=True),
-    Function("np.round", "", "moving", scalar="_round"),
+    Function("np.clip", "a a_min a_max", "moving", core="clip", method=True),
+    Function("np.round", "", "moving", scalar="round"),
 
     # joined
-    Function("np.concatenate", "arrays axis", "moving", core="_concatenate", makes=True),
-    Function("np.stack", "arrays axis", "moving", core="_stack", written=True),
-    *rows("vstack hstack column_stack", "tup", "moving", core="_stacked", written=True),
-    Function("np.dstack", "tup", "moving", core="_stacked"),
-    Function("np.append", "arr values axis", "places", core="_append", written=True),
+    Function("np.concatenate", "arrays axis", "moving", core="concatenate", makes=True),
+    Function("np.stack", "arrays axis", "moving", core="stack", written=True),
+    *rows("vstack hstack column_stack", "tup", "moving", core="stacked", written=True),
+    Function("np.dstack", "tup", "moving", core="stacked"),
+    Function("np.append", "arr values axis", "places", core="append", written=True),
 
     # written to
-    Function("np.fill_diagonal", "a val wrap", "places", core="_fill_diagonal"),
+    Function("np.fill_diagonal", "a val wrap", "places", core="fill_diagonal"),
     *rows("copyto insert place put put_along_axis putmask", "", "places"),
 
     # of the tape alone
@@ -82,7 +82,7 @@ ARRAYS = (
     *rows("squeeze tile unstack vsplit linalg.diagonal linalg.matrix_transpose", "", "moving"),
 
     # shapes
-    *rows("shape ndim", "a", "values", core="_shape"),
-    Function("np.size", "a", "moving", core="_shape"),
+    *rows("shape ndim", "a", "values", core="shape"),
+    Function("np.size", "a", "moving", core="shape"),
 )
 # fmt: on

@@ -64,7 +64,7 @@ class Function:
     product      it is a product or a quotient: the operator, and the other factor (None for the argument itself)
     definitions  functions in numba code, which are differentiated themselves; the first that fits is taken
     selection    it gives elements of an argument
-    core         the compiler has a rule of its own for arrays and tuples: the method of this name in compiler/expansion
+    core         the compiler has a rule of its own for arrays and tuples: its name in compiler/expansion/expand.py
     scalar       and one for numbers
 
     And for the compiler:

@@ -38,11 +38,11 @@ def _steps(name: str) -> Function:
 # fmt: off
 NUMERICS = (
     # sums, extremes, order statistics
-    Function("np.sum", "a axis dtype", "reductions", core="_sum", method=True),
-    *rows("mean prod", "a", "reductions", core="_sum", method=True),
-    *rows("min max", "a", "reductions", core="_extreme", method=True),
-    *rows("amin amax", "a", "reductions", core="_extreme"),
-    *rows("var std", "a", "reductions", core="_spread", method=True),
+    Function("np.sum", "a axis dtype", "reductions", core="sum", method=True),
+    *rows("mean prod", "a", "reductions", core="sum", method=True),
+    *rows("min max", "a", "reductions", core="extreme", method=True),
+    *rows("amin amax", "a", "reductions", core="extreme"),
+    *rows("var std", "a", "reductions", core="spread", method=True),
     Function("np.cumsum", "a axis dtype", "reductions", definitions=(Definition("f", "cumsum"),), method=True),
     *_vectors("cumprod", written=True, method=True),
     *_vectors("median ptp", written=True),
@@ -55,7 +55,7 @@ NUMERICS = (
     # products
     Function("np.dot", "a b", "products", core="dot", method=True),
     Function("np.vdot", "a b", "products", core="dot"),
-    Function("np.outer", "a b", "products", core="_outer"),
+    Function("np.outer", "a b", "products", core="outer"),
     Function("np.cross", "a b", "products", definitions=(Definition("vv", "cross"), Definition("mm", "cross_each"))),
     Function("np.kron", "a b", "products", definitions=(Definition("mm", "kron"), Definition("vv", "kron_of_vectors"))),
     Function("np.trace", "a offset", "products",
@@ -87,10 +87,10 @@ NUMERICS = (
     *rows("linalg.tensordot linalg.trace linalg.vecdot linalg.vector_norm", "", "linalg"),
 
     # differences, interpolation, statistics
-    Function("np.linspace", "start stop num", "numerics", core="_range", makes=True),
+    Function("np.linspace", "start stop num", "numerics", core="range", makes=True),
     *map(_steps, ("logspace", "geomspace")),
-    Function("np.diff", "a n", "numerics", core="_diff", definitions=(Definition("vi", "diff_of_order"),)),
-    Function("np.ediff1d", "ary", "numerics", core="_diff"),
+    Function("np.diff", "a n", "numerics", core="diff", definitions=(Definition("vi", "diff_of_order"),)),
+    Function("np.ediff1d", "ary", "numerics", core="diff"),
     Function("np.trapezoid", "y x dx", "numerics", definitions=(
         Definition("v__", "trapezoid", more=(1.0,)),
         Definition("v_x", "trapezoid"),

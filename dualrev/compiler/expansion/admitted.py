@@ -1,0 +1,58 @@
+"""Which types a variable may have: numbers, arrays of numbers, tuples, and what is not computed with.
+
+Takes a function in lowered core, and the types of its variables, in which lists are arrays already. Changes nothing;
+refuses what has no derivative, at the line where the variable is assigned first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.core.naming import readable
+from dualrev.compiler.expansion.kinds import NUMBERS, is_array
+from dualrev.compiler.expansion.writing import line_of_variable
+from dualrev.compiler.frontend.lowered import Lowered
+
+__all__ = ["check_types"]
+
+_OTHERS = (types.NoneType, types.Array, types.UnicodeType)
+_FUNCTIONS = (
+    types.Dispatcher,
+    types.Function,
+    types.NumberClass,
+    types.DType,
+    types.NumpyFlatType,
+    types.EnumMember,
+)
+
+
+def check_types(lowered: Lowered, of: Mapping[str, Any]) -> None:
+    """Refuse variables of types that have no derivative."""
+    for x, kind in of.items():
+        _check(lowered, x, kind)
+
+
+def _check(lowered: Lowered, x: str, kind: Any) -> None:
+    def refuse(what: str, why: str, instead: str) -> None:
+        lowered.source.refuse(line_of_variable(lowered, x), what, why, instead)
+
+    name = readable(x).strip("_")
+    if isinstance(kind, types.Complex) or (is_array(kind) and isinstance(kind.dtype, types.Complex)):
+        refuse(f"the complex number {x}", "only real numbers are", "real and imaginary parts")
+    if isinstance(kind, types.Optional):
+        why = "it is None on some paths, which may be that a `return` is missing"
+        refuse(f"the value of {name}", why, "a number on every path")
+    if isinstance(kind, types.BaseTuple):
+        for k, part in enumerate(kind.types):
+            _check(lowered, f"{x}[{k}]", part)
+        return
+    if isinstance(kind, (types.List, types.ListType)) and x in lowered.parameters:
+        why = "a list has no place for its gradient, and grows or shrinks where it is passed on"
+        refuse(f"the list {name} as an argument", why, "np.array of it")
+    if not isinstance(kind, (*NUMBERS, *_OTHERS, *_FUNCTIONS)):
+        refuse(f"the variable {x} (numba type {kind})", "it is no number, array or tuple", "one")
+    if is_array(kind) and not isinstance(kind.dtype, NUMBERS):
+        refuse(f"the array {x} (numba type {kind})", "its elements are no numbers", "floats")

@@ -1,0 +1,68 @@
+"""Calls of other numba functions, whose arguments and results are trees.
+
+Takes the writer, what has been put off, tuples, and `expand`, which writes an operation. Guarantees that every array
+that is passed has been made, and that the arguments have the types that the callee declares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.core.lowered import Let, Star
+from dualrev.compiler.core.naming import readable
+from dualrev.compiler.expansion.lazy import Lazy
+from dualrev.compiler.expansion.tuples import Tuples
+from dualrev.compiler.expansion.writing import Writer
+from dualrev.compiler.frontend.options import alike, declared
+from dualrev.compiler.frontend.source import describe
+
+__all__ = ["Calls"]
+
+
+class Calls:
+    """g(x), and g(x, *t)."""
+
+    def __init__(self, code: Writer, lazy: Lazy, tuples: Tuples, expand: Callable[[Let], None]) -> None:
+        self.code, self.lazy, self.tuples, self.expand = code, lazy, tuples, expand
+
+    def call(self, s: Let, kind: Any) -> None:
+        """target = g(x)."""
+        self.lazy.flush()
+        result = self.code.tree(s.target)
+        self.code.call(result, s.info, [self.code.tree(x) for x in self._converted(s)], s.line)
+
+    def _converted(self, s: Let) -> list[Any]:
+        """The arguments of a call, of the types that the signatures of the function declare."""
+        code = self.code
+        kinds = tuple(map(code.kind, s.args))
+        signature = declared(s.info.value, kinds)
+        if signature is None:
+            return list(s.args)
+        made = []
+        for x, kind, wanted in zip(s.args, kinds, signature.args, strict=True):
+            if alike(kind, wanted):
+                made.append(x)
+            elif isinstance(kind, (types.Integer, types.Boolean)) and isinstance(wanted, (types.Integer, types.Float)):
+                made.append(code.plain(f"np.{wanted}(_)", s.line, wanted, _=x))
+            else:
+                what = f"the call of {describe(s.info.value)} with {kind}"
+                code.refuse(s.line, what, f"its signature says {wanted}, and numba converts that", "the conversion")
+        return made
+
+    def star(self, s: Let, kind: Any) -> None:
+        """g(x, *t), now that the length of t is known."""
+        star: Star = s.info
+        count = len(star.stars)
+        args: list[Any] = []
+        for x, starred in zip(s.args, star.stars, strict=False):
+            args += self.tuples.items(x, s.line) if starred else [x]
+        args += s.args[count:]
+        if star.op == "func":
+            self.expand(Let(s.target, "func", tuple(args), (star.callee, star.keywords), s.line))
+            return
+        name = readable(star.callee.name).strip("_")
+        bound = star.bound(args, lambda why: self.code.refuse(s.line, f"the call of {name}", why, "its arguments"))
+        self.expand(Let(s.target, star.op, tuple(bound), star.callee, s.line))

@@ -1,0 +1,81 @@
+"""Elements and attributes of arrays and tuples -> loads, views, and integers.
+
+Takes the writer, what has been put off, tuples, and arrays in indices.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.core import syntax
+from dualrev.compiler.core.lowered import Const, Let
+from dualrev.compiler.expansion.gathering import Gathering
+from dualrev.compiler.expansion.indices import index_of, is_gathered, unravelled
+from dualrev.compiler.expansion.kinds import is_array
+from dualrev.compiler.expansion.lazy import Lazy
+from dualrev.compiler.expansion.tuples import Tuples
+from dualrev.compiler.expansion.writing import Writer, named
+
+__all__ = ["Items"]
+
+
+class Items:
+    """a[index], and what an array or a named tuple knows of itself."""
+
+    def __init__(self, code: Writer, lazy: Lazy, tuples: Tuples, gathering: Gathering) -> None:
+        self.code, self.lazy, self.tuples, self.gathering = code, lazy, tuples, gathering
+        self._flats: dict[str, str] = {}  # the arrays of `a.flat`
+
+    def getitem(self, s: Let, kind: Any) -> None:
+        """a[index], which is an element or a view; that of a tuple is one of its parts."""
+        code, base = self.code, s.args[0]
+        of = code.kind(base)
+        if isinstance(of, types.BaseTuple):
+            self.tuples.item(s)
+        elif base in self._flats:
+            (k,), array = s.info, self._flats[base]
+            code.let("load", (array,), unravelled(code, array, k, s.line), s.line, target=s.target)
+        elif is_array(of) and is_gathered(code, s.info):
+            self.gathering.read(s, kind)
+        elif is_array(of):
+            index = index_of(code, s.info, of.ndim, s.line)
+            code.let("view" if is_array(kind) else "load", (base,), index, s.line, target=s.target)
+        else:
+            code.refuse(s.line, f"an index of a value of numba type {of}", "it is no array or tuple", "an array")
+
+    def attribute(self, s: Let, kind: Any) -> None:
+        """a.shape and the like, and the fields of named tuples."""
+        code, base, name = self.code, s.args[0], s.info
+        of = code.kind(base)
+        if isinstance(of, types.BaseNamedTuple):
+            part = code.tree(base).parts[of.fields.index(name)]
+            code.copy_tree(code.tree(s.target), part, s.line)
+        elif is_array(of) and name == "shape":
+            for k, t in enumerate(code.tree(s.target).parts):
+                code.plain(f"a.shape[{k}]", s.line, target=t, a=base)
+        elif is_array(of) and name in ("size", "ndim"):
+            code.plain(f"a.{name}", s.line, target=s.target, a=base)
+        elif is_array(of) and name == "T":
+            code.let("view", (base,), syntax.name("BASE.T"), s.line, target=s.target)
+        elif is_array(of) and name == "flat" and code.names.is_temporary(s.target):
+            self._flats[s.target] = named(base)
+        elif is_array(of) and name == "dtype":
+            pass  # the type of the variable says it
+        else:
+            code.refuse(s.line, f"the attribute .{name}", "it is not known", "shape, size, ndim or T")
+
+    def shape(self, s: Let, kind: Any) -> None:
+        """np.shape, np.size and np.ndim."""
+        self.lazy.materialise(s.args[0])
+        self.attribute(Let(s.target, "attr", s.args, s.info[0].split(".")[-1], s.line), kind)
+
+    def length(self, s: Let, kind: Any) -> None:
+        """len()."""
+        of = self.code.kind(s.args[0])
+        if isinstance(of, types.BaseTuple):
+            self.code.let("copy", (Const(len(of.types)),), None, s.line, target=s.target)
+        else:
+            self.lazy.materialise(s.args[0])
+            self.code.as_written(s)

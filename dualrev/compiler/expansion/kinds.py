@@ -1,0 +1,37 @@
+"""Questions about numba's types, and what numpy calls them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core import types
+
+__all__ = ["NUMBERS", "dtype_name", "holds_reals", "is_array", "is_real", "is_real_array"]
+
+#: The types of numbers: real ones, and those without derivative.
+NUMBERS = (types.Float, types.Integer, types.Boolean)
+
+
+def is_real(kind: Any) -> bool:
+    """Whether a type is that of a real scalar."""
+    return isinstance(kind, types.Float)
+
+
+def is_array(kind: Any) -> bool:
+    """Whether a type is that of an array."""
+    return isinstance(kind, types.Array)
+
+
+def is_real_array(kind: Any) -> bool:
+    """Whether a type is that of an array of real scalars."""
+    return is_array(kind) and is_real(kind.dtype)
+
+
+def holds_reals(kind: Any) -> bool:
+    """Whether a type is that of a real number, of an array of them, or of a tuple with one of these."""
+    return is_real(kind) or is_real_array(kind) or (isinstance(kind, types.BaseTuple) and any(map(holds_reals, kind)))
+
+
+def dtype_name(kind: Any) -> str:
+    """np.float64 for numba's float64."""
+    return "np.bool_" if isinstance(kind, types.Boolean) else f"np.{kind}"

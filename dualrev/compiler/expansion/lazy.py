@@ -1,0 +1,139 @@
+"""Arithmetic of whole arrays that has been put off -> one loop over elements for a whole expression.
+
+`y = a * b` of arrays is not written where it stands, if y is a temporary that is read once: it waits here until its
+elements are wanted, and no array is made of it. Guarantees that what waits is computed before anything that it reads
+changes: `settle` is called before a variable is assigned, `flush` before memory changes or a block ends. So an array
+that may wait is either consumed by `element_of`, or made by `materialise`, before it is read.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from dualrev.compiler.core.lowered import Atom, Const, If, Let, OfElements, reads
+from dualrev.compiler.expansion.kinds import is_array
+from dualrev.compiler.expansion.scalars import arithmetic, product
+from dualrev.compiler.expansion.writing import Writer, named
+from dualrev.rules.functions import known
+
+__all__ = ["Expression", "Lazy"]
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A scalar operation on the elements of arrays, and of other expressions that wait."""
+
+    let: Let
+    dtype: Any
+    ndim: int
+
+
+class Lazy:
+    """The expressions that wait, by the variables that they are the values of."""
+
+    def __init__(self, code: Writer) -> None:
+        self.code = code
+        self._waiting: dict[str, Expression] = {}
+
+    def __contains__(self, x: Any) -> bool:
+        return isinstance(x, str) and x in self._waiting
+
+    def put_off(self, x: str, expression: Expression) -> None:
+        """Write it when its elements are wanted."""
+        self._waiting[x] = expression
+
+    def ndim(self, x: str) -> int:
+        """The number of axes of an expression that waits."""
+        return self._waiting[x].ndim
+
+    # When it is written
+
+    def flush(self, keep: Any = None) -> None:
+        """Make arrays of all that waits, in its order, but for what `keep` is made of."""
+        inside = set(self._names_in(keep))
+        for x in list(self._waiting):
+            if x in self._waiting and x not in inside and not self._is_read_by_another(x):
+                self.materialise(x)
+
+    def settle(self, s: Let) -> None:
+        """Make arrays of what still reads the variable that an operation is about to assign."""
+        mine = {y for x in reads(s) for y in self._names_in(x)}
+        for x in list(self._waiting):
+            if x in self._waiting and x not in mine and s.target in self._waiting[x].let.args:
+                self.materialise(x)
+
+    def _is_read_by_another(self, x: str) -> bool:
+        return any(x in other.let.args for other in self._waiting.values())
+
+    def _names_in(self, x: Any) -> list[str]:
+        """What waits in x, with x."""
+        if x not in self:
+            return []
+        return [x, *(y for a in self._waiting[x].let.args for y in self._names_in(a))]
+
+    # How it is written
+
+    def materialise(self, x: Any) -> None:
+        """Make an array of x, if it waits."""
+        if x not in self:
+            return
+        arrays, ndim, line = self.arrays_in(x), self._waiting[x].ndim, self._waiting[x].let.line
+        if len(arrays) == 1 and self.code.kind(arrays[0]).ndim == ndim:
+            self.code.empty_like(x, named(arrays[0]), line)
+        else:
+            names = tuple(map(named, arrays))
+            self.code.empty(x, f"np.broadcast_shapes({', '.join(f'{a}.shape' for a in names)})", names, line)
+        ndim = self.code.kind(x).ndim
+        element = self.element_of(x, x, ndim, line)
+        self.code.over(x, ndim, line, lambda i: self.code.put(x, i, element(i), line))
+
+    def arrays_in(self, x: Any) -> list[Any]:
+        """The arrays that an expression reads."""
+        if x in self:
+            found = [y for a in self._waiting[x].let.args for y in self.arrays_in(a)]
+            return list(dict.fromkeys(found))
+        return [x] if not isinstance(x, Const) and is_array(self.code.kind(x)) else []
+
+    def element_of(self, x: Any, shape_of: str, ndim: int, line: int) -> Callable[[tuple[str, ...]], Atom]:
+        """A function that writes how to compute the element of x at an index of the array `shape_of`.
+
+        What waits in x does so no longer.
+        """
+        arrays = self.arrays_in(x)
+        spread: dict[Any, Any] = {}
+        for a in arrays:
+            alone = len(arrays) == 1 and self.code.kind(a).ndim == ndim and isinstance(x, str) and x == shape_of
+            spread[a] = a if alone or a == shape_of else self.code.spread(a, shape_of, ndim, line)
+        inside = {y: self._waiting[y] for y in self._names_in(x)}
+
+        def element(i: tuple[str, ...], y: Any = x) -> Atom:
+            if isinstance(y, str) and y in inside:
+                return self._scalar(inside[y], [functools.partial(element, i, a) for a in inside[y].let.args])
+            if y in spread:
+                return self.code.pick(spread[y], i, line)
+            return y
+
+        for y in inside:
+            self._waiting.pop(y, None)
+        return element
+
+    def _scalar(self, expression: Expression, args: list[Callable[[], Atom]]) -> Atom:
+        """The operation of an expression on scalars."""
+        s, kind, code = expression.let, expression.dtype, self.code
+        if s.op == "func" and known(s.info[0]).product:
+            return product(code, s.info[0], args[0](), kind, s.line)
+        target = code.temp(kind)
+        if s.op == "func" and s.info[0] == "np.where":
+            test = args[0]()
+
+            def chosen(a: Callable[[], Atom]) -> list[Any]:
+                return code.collect(lambda: code.let("copy", (a(),), None, s.line, target=target))
+
+            code.out.append(If(test, chosen(args[1]), chosen(args[2]), s.line))
+            return target
+        atoms = tuple(a() for a in args)
+        info = OfElements(s.info) if s.op == "binop" else s.info
+        return arithmetic(code, Let(target, s.op, atoms, info, s.line), kind)

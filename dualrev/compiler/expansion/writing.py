@@ -1,0 +1,255 @@
+"""Writing expanded core: what all parts of this folder share.
+
+Takes a function in lowered core with a type for every variable. Keeps the statements that are written (`out`), the
+types of the variables that they name (`of`), and which arrays may share memory (`alias`); gives new variables, and
+refuses.
+
+Every name is new or the function's own. What is not written through this object is not in the program.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+import numba
+from numba.core import types
+
+from dualrev.compiler.core import syntax
+from dualrev.compiler.core.lowered import Atom, Call, Const, For, Let, Node, OfElements, Ref, Store, leaves, walk
+from dualrev.compiler.core.sets import Sets
+from dualrev.compiler.expansion.kinds import dtype_name
+from dualrev.compiler.frontend.lowered import Lowered
+from dualrev.rules import library
+
+__all__ = ["Writer", "line_of_variable", "named"]
+
+#: numpy's functions that do to numbers what these operators do to elements of arrays.
+_DIVISIONS = {"/": "np.true_divide", "//": "np.floor_divide", "%": "np.remainder"}
+
+
+def line_of_variable(lowered: Lowered, x: str) -> int:
+    """Where a variable is assigned first."""
+    base = x.split("[")[0]
+    for s in walk(lowered.body):
+        if isinstance(s, Let) and s.target == base:
+            return s.line
+    return lowered.source.tree.lineno
+
+
+def named(array: Any) -> str:
+    """The name of an array, which may be a frozen one."""
+    return array if isinstance(array, str) else array.name
+
+
+class Writer:
+    """The statements, and the variables in them. The parts call it `code`."""
+
+    def __init__(self, lowered: Lowered, of: dict[str, Any], alias: Sets[str]) -> None:
+        self.lowered, self.names, self.of, self.alias = lowered, lowered.names, of, alias
+        self.out: list[Any] = []
+        self.classes: dict[Any, Ref] = {}  # of named tuples
+        self._part_names: dict[tuple[str, int], str] = {}
+
+    def refuse(self, line: int, what: str, why: str, instead: str) -> Any:
+        """UnsupportedError."""
+        self.lowered.source.refuse(line, what, why, instead)
+
+    # Variables, their types, and the parts of tuples
+
+    def temp(self, kind: Any) -> str:
+        """A new variable."""
+        name = self.names.temporary()
+        self.of[name] = kind
+        return name
+
+    def kind(self, x: Any) -> Any:
+        """The type of an atom."""
+        return self.of[x] if isinstance(x, str) else numba.typeof(x.value)
+
+    def is_tuple(self, x: Any) -> bool:
+        """Whether an atom is a variable that holds a tuple."""
+        return isinstance(x, str) and isinstance(self.of.get(x), types.BaseTuple)
+
+    def tree(self, x: Any) -> Any:
+        """An atom, or the tree of a tuple's parts."""
+        if isinstance(x, Ref) and isinstance(x.value, tuple):
+            return self._constant_tree(x)
+        kind = self.of.get(x) if isinstance(x, str) else None
+        if isinstance(kind, (types.DType, types.NumberClass)):
+            return Ref(dtype_name(kind.dtype if isinstance(kind, types.DType) else kind.instance_type), None)
+        return self._parts(str(x), kind) if isinstance(kind, types.BaseTuple) else x
+
+    def names_in(self, atoms: tuple[Any, ...]) -> tuple[str, ...]:
+        """The variables in the trees of atoms."""
+        return tuple(dict.fromkeys(x for a in atoms for x in leaves(self.tree(a)) if isinstance(x, str)))
+
+    def syntax_tree(self, tree: Any) -> ast.expr:
+        """An expression for a tree."""
+        if isinstance(tree, Node):
+            parts = [self.syntax_tree(x) for x in tree.parts]
+            return ast.Tuple(parts, ast.Load()) if tree.cls is None else syntax.call(tree.cls.name, *parts)
+        return syntax.atom(tree)
+
+    def expression(self, s: Let) -> ast.expr:
+        """An operation as it is written, with the parts of tuples in place of tuples."""
+        return syntax.expression(s, lambda x: self.syntax_tree(self.tree(x)))
+
+    def _parts(self, x: str, kind: Any) -> Any:
+        """The tree of a variable of this type."""
+        if not isinstance(kind, types.BaseTuple):
+            self.of.setdefault(x, kind)
+            return x
+        cls = None
+        if isinstance(kind, types.BaseNamedTuple):
+            cls = self._class_ref(kind.instance_class)
+        return Node(tuple(self._parts(self._part_name(x, k), t) for k, t in enumerate(kind.types)), cls)
+
+    def _part_name(self, x: str, k: int) -> str:
+        """The name of a part of a tuple: t_0, unless the program has a variable of this name."""
+        if (x, k) not in self._part_names:
+            self._part_names[x, k] = self.names.fresh(f"{{}}_{k}", x, self.names.is_temporary(x))
+        return self._part_names[x, k]
+
+    def _class_ref(self, cls: Any) -> Ref:
+        """The name of a named tuple's class."""
+        if cls not in self.classes:
+            self.classes[cls] = self.lowered.class_ref(cls)
+        return self.classes[cls]
+
+    def _constant_tree(self, x: Ref) -> Any:
+        """A frozen tuple, as its numbers."""
+
+        def build(value: Any, path: tuple[Any, ...]) -> Any:
+            if isinstance(value, tuple):
+                cls = self._class_ref(type(value)) if hasattr(value, "_fields") else None
+                return Node(tuple(build(v, (*path, ("item", k))) for k, v in enumerate(value)), cls)
+            if value is None or isinstance(value, (bool, int, float, str)):
+                return Const(value)
+            name = self.names.fresh("{}" + "".join(f"_{s[1]}" for s in path[len(x.path) :]), x.name)
+            self.lowered.refs[name] = Ref(name, value, path)
+            return self.lowered.refs[name]
+
+        return build(x.value, x.path)
+
+    # Statements
+
+    def let(self, op: str, args: tuple[Any, ...], info: Any, line: int, kind: Any = None, target: str = "") -> str:
+        """Write an operation; without a target, its result gets a new name."""
+        target = target or self.temp(kind)
+        self.out.append(Let(target, op, args, info, line))
+        return target
+
+    def plain(self, text: str, line: int, kind: Any = types.int64, target: str = "", **names: Any) -> str:
+        """target = the text, with atoms for the names in it."""
+        tree = syntax.substitute(syntax.name(text), lambda x: syntax.atom(names[x]) if x in names else None)
+        args = tuple(x for x in names.values() if isinstance(x, str))
+        return self.let("plain", args, tree, line, kind, target)
+
+    def copy(self, target: str, source: Atom, line: int) -> None:
+        """target = source; nothing, where they are one variable."""
+        if target != source:
+            self.let("copy", (source,), None, line, target=target)
+
+    def copy_tree(self, target: Any, source: Any, line: int) -> None:
+        """Write copies of all parts."""
+        if isinstance(target, Node):
+            if not isinstance(source, Node):
+                self.refuse(line, "this tuple", "its parts are not known", "the parts")
+            for t, s in zip(target.parts, source.parts, strict=True):
+                self.copy_tree(t, s, line)
+        else:
+            self.let("copy", (source,), None, line, target=target)
+
+    def as_written(self, s: Let) -> None:
+        """An operation without derivative."""
+        if isinstance(s.info, OfElements) and s.info in _DIVISIONS:  # what numba does with elements of arrays
+            s = Let(s.target, "func", s.args, (_DIVISIONS[s.info], ()), s.line)
+        expression = self.expression(s)
+        self.let("plain", self.names_in(s.args), expression, s.line, target=s.target)
+
+    def alloc(self, s: Let) -> None:
+        """A function that makes an array, as it is written."""
+        self.let("alloc", self.names_in(s.args), self.expression(s), s.line, target=s.target)
+
+    def library(self, s: Let, name: str, args: tuple[Any, ...]) -> None:
+        """target = a definition of rules/library/, which is differentiated as the user's own are."""
+        result = self.tree(s.target)
+        ref = next((r for r in self.lowered.refs.values() if r.path == (("library", name),)), None)
+        if ref is None:
+            made = self.names.fresh(f"_{name}")
+            ref = self.lowered.refs[made] = Ref(made, library.DEFINITIONS[name], (("library", name),))
+        self.call(result, ref, [self.tree(x) for x in args], s.line)
+
+    def call(self, result: Any, function: Ref, args: list[Any], line: int) -> None:
+        """result = the call of a numba function, all of which are trees."""
+        self.out.append(Call([x for x in leaves(result) if isinstance(x, str)], function, args, result, line))
+
+    def collect(self, work: Callable[[], object]) -> list[Any]:
+        """The statements that a piece of work writes."""
+        before, self.out = self.out, []
+        try:
+            work()
+            return self.out
+        finally:
+            self.out = before
+
+    # Arrays and their elements
+
+    def empty(self, target: str, shape: str, names: tuple[str, ...], line: int) -> None:
+        """Target = a new array of this shape, in the layout that numba has found."""
+        kind = self.of[target]
+        backwards = kind.layout == "F" and kind.ndim > 1
+        text = (
+            f"np.empty({shape}[::-1], {dtype_name(kind.dtype)}).T"
+            if backwards
+            else f"np.empty({shape}, {dtype_name(kind.dtype)})"
+        )
+        self.let("alloc", names, syntax.name(text), line, target=target)
+
+    def empty_like(self, target: str, shape_of: str, line: int) -> None:
+        """Target = a new array of the same shape."""
+        self.empty(target, f"{shape_of}.shape", (shape_of,), line)
+
+    def spread(self, array: Any, like: str, ndim: int, line: int) -> str:
+        """A view of an array that has the shape of another one, with this number of axes."""
+        made = self.temp(types.Array(self.kind(array).dtype, ndim, "A"))
+        return self.let("view", (array, like), syntax.name(f"runtime.spread(BASE, {like}.shape)"), line, target=made)
+
+    def pick(self, array: Any, index: tuple[Any, ...], line: int) -> str:
+        """An element."""
+        return self.let("load", (array,), index, line, self.kind(array).dtype)
+
+    def put(self, array: str, index: tuple[Any, ...], value: Atom, line: int) -> None:
+        """Write an element."""
+        self.out.append(Store(array, index, value, line))
+
+    def over(self, array: str, ndim: int, line: int, body: Callable[[tuple[str, ...]], Any]) -> None:
+        """Loops over all indices of an array."""
+        sizes = [self.plain(f"a.shape[{k}]", line, a=array) for k in range(ndim)]
+        index = tuple(self.temp(types.int64) for _ in range(ndim))
+
+        def nest(k: int) -> None:
+            if k == ndim:
+                body(index)
+            else:
+                inner = self.collect(lambda: nest(k + 1))
+                self.out.append(For(index[k], Const(0), sizes[k], Const(1), inner, [], line))
+
+        nest(0)
+
+    def count(self, n: Atom, line: int, body: Callable[[str], Any]) -> None:
+        """A loop over range(n)."""
+        k = self.temp(types.int64)
+        self.out.append(For(k, Const(0), n, Const(1), self.collect(lambda: body(k)), [], line))
+
+    def fill(self, array: str, value: Atom, line: int) -> None:
+        """Write the same value everywhere."""
+        self.over(array, self.kind(array).ndim, line, lambda i: self.put(array, i, value, line))
+
+    def copy_elements(self, target: str, source: Any, line: int) -> None:
+        """Target = a new array with the same elements."""
+        self.empty_like(target, named(source), line)
+        ndim = self.kind(target).ndim
+        self.over(target, ndim, line, lambda i: self.put(target, i, self.pick(source, i, line), line))

@@ -1,0 +1,52 @@
+"""Where the user's code is that runs: what errors say, with its text."""
+
+from __future__ import annotations
+
+import linecache
+import opcode
+import os
+import sys
+import sysconfig
+from pathlib import Path
+from types import FrameType
+
+__all__ = ["is_assigned_to_an_element", "is_of_user", "where"]
+
+_OURS = tuple(str(Path(__file__).resolve().parent.parent / package) + os.sep for package in ("dualrev", "stages"))
+# Where the code of others is installed.
+_INSTALLED = tuple(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+
+
+def is_of_user(file: str) -> bool:
+    """Whether a file holds code of the user: none of this library, of installed packages or of the standard library."""
+    return not file.startswith((*_OURS, "<dualrev ", *_INSTALLED, "<frozen "))
+
+
+def is_assigned_to_an_element() -> bool:
+    """Whether the line that is running outside of this library is at an assignment `a[i] = x`."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith((*_OURS, "<dualrev ")):
+        frame = frame.f_back
+    if frame is None:
+        return False
+    return opcode.opname[frame.f_code.co_code[frame.f_lasti]] in ("STORE_SUBSCR", "STORE_SLICE")
+
+
+def where() -> str:
+    """The innermost line of the user's code that is running: ' at file.py:3: `text`'.
+
+    That is a line outside of this library, of installed packages and of the standard library; if there is none, the
+    innermost line outside of this library.
+    """
+    fallback = ""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        file, line = frame.f_code.co_filename, frame.f_lineno
+        if not file.startswith((*_OURS, "<dualrev ")):
+            text = linecache.getline(file, line).strip()
+            place = f" at {file}:{line}" + (f": `{text}`" if text else "")
+            if not file.startswith(_INSTALLED):
+                return place
+            fallback = fallback or place
+        frame = frame.f_back
+    return fallback

@@ -1,0 +1,244 @@
+"""The parts of expansion one by one: what each writes by itself is core that the interpreter runs as numpy does.
+
+A part is made of what its constructor takes, and of nothing else. No function is read or compiled here.
+"""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from numba.core import types
+
+from dualrev.compiler.core.check import check
+from dualrev.compiler.core.lowered import Const, For, Let, Slice, Store, walk
+from dualrev.compiler.core.naming import Names
+from dualrev.compiler.core.run import run
+from dualrev.compiler.core.sets import Sets
+from dualrev.compiler.core.typed import typed
+from dualrev.compiler.expansion.admitted import check_types
+from dualrev.compiler.expansion.assignments import Assignments
+from dualrev.compiler.expansion.elementwise import Elementwise
+from dualrev.compiler.expansion.expand import Expanded
+from dualrev.compiler.expansion.gathering import Gathering
+from dualrev.compiler.expansion.growing import Growing
+from dualrev.compiler.expansion.joining import Joining
+from dualrev.compiler.expansion.layouts import Layouts
+from dualrev.compiler.expansion.lazy import Expression, Lazy
+from dualrev.compiler.expansion.lists import lists_in
+from dualrev.compiler.expansion.reductions import Reductions
+from dualrev.compiler.expansion.tuples import Tuples
+from dualrev.compiler.expansion.writing import Writer
+from dualrev.errors import UnsupportedError
+
+REAL, INT = types.float64, types.int64
+VECTOR, MATRIX, INTS = (types.Array(dtype, ndim, "C") for dtype, ndim in ((REAL, 1), (REAL, 2), (INT, 1)))
+A, B = np.array([0.5, -1.2, 0.8, 2.0]), np.array([1.1, 0.4, -0.6, 0.9])
+M = np.arange(6.0).reshape(2, 3)
+
+
+def refuse(line, what, why, instead):
+    raise UnsupportedError.at(f"f.py:{line}", what, why, instead)
+
+
+class Bench:
+    """A writer, with what most parts take, for a function of these parameters; `others` are its variables."""
+
+    def __init__(self, body=(), others=(), **parameters):
+        source = SimpleNamespace(tree=SimpleNamespace(name="f", lineno=1), refuse=refuse)
+        self.parameters = list(parameters)
+        self.lowered = SimpleNamespace(
+            body=list(body), parameters=self.parameters, names=Names(), refs={}, source=source, result="y"
+        )
+        self.of = {**parameters, **dict(others)}
+        self.alias = Sets()
+        self.code = code = Writer(self.lowered, self.of, self.alias)
+        self.lazy = Lazy(code)
+        self.tuples, self.layouts, self.gathering = Tuples(code), Layouts(code, self.lazy), Gathering(code, self.lazy)
+        self.assignments = Assignments(code, self.lazy, self.gathering)
+
+    def wait(self, target, op, args, info):
+        """Put an operation on arrays off."""
+        self.lazy.put_off(target, Expression(Let(target, op, args, info, 1), REAL, 1))
+
+    def count(self, op):
+        """How many operations of this name, or loops, have been written."""
+        return sum(op == ("for" if isinstance(s, For) else getattr(s, "op", "")) for s in walk(self.code.out))
+
+    def run(self, result, *args):
+        """What the core that was written computes; it is well formed."""
+        code = self.code
+        trees = [code.tree(p) for p in self.parameters]
+        kinds = {x: k for x, k in self.of.items() if not isinstance(k, types.BaseTuple)}
+        made = Expanded(self.lowered, trees, code.out, code.tree(result), kinds, (), {}, False)
+        f = typed(made, None, False)
+        check(f)
+        return run(f, args)
+
+
+def test_an_expression_that_waits_becomes_one_loop():
+    bench = Bench(a=VECTOR, b=VECTOR, others={"t": VECTOR, "y": VECTOR})
+    bench.wait("t", "binop", ("a", "b"), "*")
+    bench.wait("y", "binop", ("t", "a"), "+")
+    assert not bench.code.out
+    assert "t" in bench.lazy
+    bench.lazy.flush()
+    assert "t" not in bench.lazy
+    assert (bench.count("for"), bench.count("alloc")) == (1, 1)
+    np.testing.assert_array_equal(bench.run("y", A, B), A * B + A)
+
+
+def test_what_waits_is_computed_before_what_it_reads_changes():
+    bench = Bench(a=VECTOR, b=VECTOR, others={"t": VECTOR})
+    bench.wait("t", "binop", ("a", "a"), "*")
+    bench.lazy.settle(Let("b", "copy", ("a",), None, 1))
+    bench.lazy.settle(Let("a", "copy", ("t",), None, 1))  # a = t may use it
+    assert "t" in bench.lazy
+    bench.lazy.settle(Let("a", "copy", ("b",), None, 1))
+    bench.code.copy("a", "b", 1)
+    np.testing.assert_array_equal(bench.run("t", A, B), A * A)
+
+
+def test_operations_of_numbers_are_expanded_by_somebody_else():
+    expanded = []
+    bench = Bench(s=types.Array(REAL, 0, "C"), x=REAL, others={"y": REAL, "z": INT})
+    elementwise = Elementwise(bench.code, bench.lazy, bench.assignments, expanded.append)
+    assert elementwise.takes(Let("y", "binop", ("s", "x"), "*", 1), REAL)
+    assert [(s.op, s.info, s.args[1]) for s in expanded] == [("binop", "*", "x")]
+    assert not elementwise.takes(Let("y", "binop", ("x", "x"), "*", 1), REAL)
+    assert not elementwise.takes(Let("y", "getitem", ("s",), (), 1), REAL)
+
+
+@pytest.mark.parametrize(
+    ("array", "index", "value"),
+    [
+        ("a", (Slice(Const(1), None, None),), "view"),  # a[1:] = a[:-1]
+        ("a", (Ellipsis,), "b"),
+        ("a", (Slice(None, None, Const(2)),), "x"),
+        ("a", (Const(2),), "x"),
+        ("a", ("k",), "b"),  # places that repeat: the last one counts
+        ("m", (Const(1),), "r"),
+    ],
+)
+def test_assignments_are_numpys(array, index, value):
+    bench = Bench(a=VECTOR, b=VECTOR, x=REAL, k=INTS, m=MATRIX, r=VECTOR, others={"view": types.Array(REAL, 1, "A")})
+    bench.code.let("view", ("a",), (Slice(None, Const(-1), None),), 1, target="view")
+    bench.alias.join("view", "a")
+    bench.assignments.store(Store(array, index, value, 1))
+    args = [A.copy(), B.copy(), 3.5, np.array([2, 0, 2, 1]), M.copy(), np.array([7.0, 8.0, 9.0])]
+    bench.run(Const(None), *args)
+    expected = dict(zip("abxkmr", [A.copy(), B, 3.5, np.array([2, 0, 2, 1]), M.copy(), args[-1]], strict=True))
+
+    def plain(entry):
+        bounds = (getattr(x, "value", None) for x in (entry.lower, entry.upper, entry.step))
+        return slice(*bounds)
+
+    places = tuple(
+        plain(x) if isinstance(x, Slice) else getattr(x, "value", expected[x] if isinstance(x, str) else x)
+        for x in index
+    )
+    expected[array][places] = expected["a"][:-1] if value == "view" else expected[value]
+    np.testing.assert_array_equal(args["abxkmr".index(array)], expected[array])
+
+
+def test_what_is_no_number_is_no_element():
+    bench = Bench(a=VECTOR, b=VECTOR, others={"t": types.UniTuple(REAL, 2)})
+    for value in ("b", "t"):
+        with pytest.raises(UnsupportedError, match="as an element"):
+            bench.assignments.store(Store("a", (Const(0),), value, 7))
+
+
+def test_an_index_that_is_an_array_gives_a_copy():
+    bench = Bench(m=MATRIX, k=INTS, others={"y": MATRIX})
+    bench.gathering.read(Let("y", "getitem", ("m",), (Ellipsis, "k"), 1), MATRIX)
+    np.testing.assert_array_equal(bench.run("y", M, np.array([2, 0, 2])), M[..., [2, 0, 2]])
+
+
+def test_an_item_of_a_tuple_is_chosen_at_run_time():
+    bench = Bench(t=types.UniTuple(REAL, 3), k=INT, others={"y": REAL})
+    bench.tuples.item(Let("y", "getitem", ("t",), ("k",), 1))
+    assert [bench.run("y", (1.0, 2.0, 3.0), k) for k in (0, 2, -1, -3)] == [1.0, 3.0, 3.0, 1.0]
+    with pytest.raises(IndexError, match="tuple index out of range"):
+        bench.run("y", (1.0, 2.0, 3.0), 3)
+
+
+@pytest.mark.parametrize(("axis", "expected"), [(0, M.sum(0)), (-1, M.sum(1))])
+def test_a_sum_along_an_axis(axis, expected):
+    bench = Bench(m=MATRIX, others={"y": VECTOR})
+    reductions = Reductions(bench.code, bench.lazy, bench.tuples)
+    reductions.sum(Let("y", "func", ("m", Const(axis)), ("np.sum", ()), 1), VECTOR)
+    np.testing.assert_array_equal(bench.run("y", M), expected)
+
+
+def test_the_sum_of_what_waits_makes_no_array():
+    bench = Bench(a=VECTOR, others={"t": VECTOR, "y": REAL})
+    bench.wait("t", "binop", ("a", "a"), "*")
+    Reductions(bench.code, bench.lazy, bench.tuples).sum(Let("y", "func", ("t",), ("np.sum", ()), 1), REAL)
+    assert bench.count("alloc") == 0
+    assert bench.run("y", A) == sum(A * A)
+
+
+def test_a_layout_is_asked_for_where_it_is_not_known():
+    bench = Bench(m=types.Array(REAL, 2, "A"), others={"y": MATRIX})
+    bench.layouts.same_elements(Let("y", "func", ("m",), ("np.ascontiguousarray", ()), 1), MATRIX)
+    assert bench.layouts.asks_for_layout
+    assert bench.alias.same("y", "m")
+    np.testing.assert_array_equal(bench.run("y", M.T), M.T)
+    assert np.shares_memory(bench.run("y", M), M)
+    assert not np.shares_memory(bench.run("y", M.T), M)
+
+
+def test_arrays_are_stacked_along_a_new_axis():
+    bench = Bench(a=VECTOR, b=VECTOR, others={"t": types.UniTuple(VECTOR, 2), "y": MATRIX})
+    bench.tuples.make(Let("t", "tuple", ("a", "b"), None, 1), bench.of["t"])
+    joining = Joining(bench.code, bench.lazy, bench.layouts, bench.assignments)
+    joining.stack(Let("y", "func", ("t", Const(1)), ("np.stack", ()), 1), MATRIX)
+    np.testing.assert_array_equal(bench.run("y", A, B), np.stack((A, B), 1))
+    with pytest.raises(ValueError, match="all input arrays must have the same shape"):
+        bench.run("y", A, B[:2])
+
+
+APPEND = [Let("_", "method", ("z", "x"), ("append", ()), 2)]
+
+
+def test_a_list_that_grows_is_an_array_and_a_length():
+    of = {"z": types.List(REAL), "x": REAL, "_": types.none}
+    bench = Bench(APPEND, of, n=INT)
+    lists = lists_in(bench.lowered, bench.of)
+    assert (lists.names, bench.of["z"]) == ({"z"}, VECTOR)
+    assert bench.of[lists.lengths["z"]] == INT
+    growing = Growing(bench.code, lists, bench.lazy, bench.assignments, bench.layouts, bench.code.out.append)
+    assert not growing.takes(Let("x", "copy", (Const(1.0),), None, 1))
+    bench.code.out.clear()
+    bench.code.let("alloc", (), bench.code.expression(Let("", "func", (Const(2),), ("np.empty", ()), 1)), 1, target="z")
+    bench.code.copy(lists.lengths["z"], Const(1), 1)
+    bench.code.put("z", (Const(0),), Const(2.5), 1)
+    bench.code.copy("x", Const(4.5), 1)
+    assert growing.takes(*APPEND)
+    assert growing.takes(Let("x", "getitem", ("z",), ("n",), 3))
+    taken = bench.code.out.pop()  # growing has handed it on, with a place in the array
+    bench.code.let("load", taken.args, taken.info, 3, target="x")
+    assert [bench.run("x", n) for n in (0, 1, -1, -2)] == [2.5, 4.5, 4.5, 2.5]
+    with pytest.raises(IndexError, match="getitem out of range"):
+        bench.run("x", 2)
+
+
+def test_a_second_name_for_a_list_that_grows_is_refused():
+    of = {"z": types.List(REAL), "w": types.List(REAL), "x": REAL, "_": types.none}
+    bench = Bench([*APPEND, Let("w", "copy", ("z",), None, 3)], of)
+    with pytest.raises(UnsupportedError, match=r"f\.py:3: a second name for a list that grows"):
+        lists_in(bench.lowered, bench.of)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (types.complex128, "the complex number x"),
+        (types.Optional(REAL), "it is None on some paths"),
+        (types.Tuple([REAL, types.complex128]), r"the complex number x\[1\]"),
+        (types.List(REAL), "the list x as an argument"),
+        (types.Array(types.NPDatetime("D"), 1, "C"), "its elements are no numbers"),
+    ],
+)
+def test_types_without_derivatives_are_refused(kind, text):
+    with pytest.raises(UnsupportedError, match=text):
+        check_types(Bench(x=kind).lowered, {"x": kind})
