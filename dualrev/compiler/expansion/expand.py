@@ -330,6 +330,9 @@ class _TupleParts(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        node.left = self.spelled(node.left)
+        if not isinstance(node.ops[0], (ast.In, ast.NotIn)):
+            node.comparators = [self.spelled(x) for x in node.comparators]
         if isinstance(node.ops[0], (ast.In, ast.NotIn)) and isinstance(self.tree(node.comparators[0]), Node):
             left, parts = self.visit(node.left), self.tree(node.comparators[0]).parts
             if any(isinstance(x, Node) for x in parts):
@@ -341,6 +344,12 @@ class _TupleParts(ast.NodeTransformer):
                 return tests[0] if tests else ast.Constant(not inside)
             return ast.BoolOp(ast.Or() if inside else ast.And(), tests)
         return self.generic_visit(node)
+
+    def spelled(self, node: ast.expr) -> ast.expr:
+        """A tuple of numbers with its parts: Python compares them."""
+        tree = self.tree(node)
+        numbers = isinstance(tree, Node) and tree.cls is None and not any(isinstance(x, Node) for x in tree.parts)
+        return self.expansion.syntax_tree(tree) if numbers else node
 
     def tree(self, node: ast.expr) -> Any:
         if isinstance(node, ast.Name):

@@ -25,6 +25,9 @@ class Functions(Numbers):
     def _method(self, s: Let, kind: Any) -> None:
         method, keywords = s.info
         base = self.kind(s.args[0])
+        if isinstance(base, types.UnicodeType):
+            self.as_written(s)
+            return
         if not is_array(base):
             self.refuse(s.line, f"the method .{method}", "it is not known", "a function")
         if method == "fill":
@@ -70,7 +73,8 @@ class Functions(Numbers):
             self.operation(Let(s.target, "func", tuple(args), (star.callee, star.keywords), s.line))
             return
         name = readable(star.callee.name).strip("_")
-        bound = star.bound(args, lambda why: self.refuse(s.line, f"the call of {name}", why, "its arguments"))
+        refuse = lambda why: self.refuse(s.line, f"the call of {name}", why, "its arguments")  # noqa: E731
+        bound = star.bound(args, refuse, lambda rest: self.packed(rest, s.line))
         self.operation(Let(s.target, star.op, tuple(bound), star.callee, s.line))
 
     def items_of(self, x: Any, line: int) -> list[Any]:
@@ -87,6 +91,12 @@ class Functions(Numbers):
                 made.append(name)
             else:
                 made.append(part)
+        return made
+
+    def packed(self, items: list[Any], line: int) -> str:
+        """A tuple of these atoms."""
+        made = self.temp(types.BaseTuple.from_types([types.unliteral(self.kind(x)) for x in items]))
+        self.operation(Let(made, "tuple", tuple(items), None, line))
         return made
 
     # Functions

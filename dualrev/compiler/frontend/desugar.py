@@ -8,6 +8,7 @@ x or y                                x if x else y, where that may be a number;
 [g(x) for x in a]                     a name of its own for x
 for x in literal_unroll(t)            for x in t, if its items have one type
 dr.jvp(f, ...), dr.vjp(f, ...)        calls of numba functions: see inside.py
+operator.mul(x, y), map and others    see spellings.py
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from dualrev.compiler.frontend.inside import Inside
 from dualrev.compiler.frontend.nests import Nests, assigned, located, read
 from dualrev.compiler.frontend.scope import Scope
 from dualrev.compiler.frontend.source import describe
+from dualrev.compiler.frontend.spellings import Spellings
 
 __all__ = ["desugar"]
 
@@ -89,6 +91,7 @@ class _Desugaring(ast.NodeTransformer):
         )
         self.inside = Inside(scope, self.bindings)
         self.nests = Nests(self.local)
+        self.spellings = Spellings(scope, self.local)
 
     def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
         made: list[ast.stmt] = []
@@ -159,6 +162,16 @@ class _Desugaring(ast.NodeTransformer):
             return self.inlined(self.closures[node.func.id], node)
         if isinstance(node.func, ast.Lambda):
             return self.inlined(_Closure("lambda", node.func), node)
+        if (spelled := self.spellings.call(node)) is not None:
+            made: ast.expr = self.visit(ast.copy_location(spelled, node))
+            return made
+        self.generic_visit(node)
+        return node
+
+    def visit_Expr(self, node: ast.Expr) -> Any:
+        spelled = self.spellings.statement(node)
+        if spelled is not None:
+            return self.visit(spelled)
         self.generic_visit(node)
         return node
 
@@ -197,7 +210,9 @@ class _Desugaring(ast.NodeTransformer):
         return ast.copy_location(Inlined.of(before, value), node)
 
     def is_function(self, value: ast.expr) -> bool:
-        """Whether an argument is a function by its name."""
+        """Whether an argument is a function by its name, or a lambda."""
+        if isinstance(value, ast.Lambda):
+            return True
         if isinstance(value, ast.Name) and value.id in self.closures:
             return True
         static = self.scope.static(value) if isinstance(value, (ast.Name, ast.Attribute)) else None
@@ -315,6 +330,7 @@ class _Desugaring(ast.NodeTransformer):
     # Statements
 
     def visit_For(self, node: ast.For) -> Any:
+        node = self.spellings.loop(node)
         call = node.iter
         static = None
         if isinstance(call, ast.Call) and not call.keywords and isinstance(call.func, (ast.Name, ast.Attribute)):

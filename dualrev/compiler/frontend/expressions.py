@@ -19,7 +19,8 @@ from dualrev.compiler.frontend.closures import Inlined
 from dualrev.compiler.frontend.jitted import callable_name, is_ufunc
 from dualrev.compiler.frontend.options import check_inlined
 from dualrev.compiler.frontend.scope import Scope
-from dualrev.compiler.frontend.source import Static, describe, is_numba_function
+from dualrev.compiler.frontend.source import Static, describe, is_derivative, is_numba_function
+from dualrev.eager.ruled import Ruled
 from dualrev.rules.functions import canonical as of_the_table
 from dualrev.rules.functions import known
 from dualrev.rules.names import BINARY, CASTS, COMPARE
@@ -344,8 +345,10 @@ class Expressions(Scope):
     def signature(self, node: ast.Call, static: Static) -> tuple[list[str], dict[str, Atom]]:
         """The parameters of a numba function, and the defaults of those that have one."""
         names, defaults = [], {}
-        for p in inspect.signature(static.value.py_func).parameters.values():
-            if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+        every = list(inspect.signature(static.value.py_func).parameters.values())
+        for p in every:
+            plain = not isinstance(static.value, Ruled) and not is_derivative(static.value) and p is every[-1]
+            if p.kind is p.VAR_KEYWORD or (p.kind is p.VAR_POSITIONAL and not plain):
                 self.refuse(node, f"the call of {describe(static.value.py_func)}", "it has *args", "every argument")
             names.append(p.name)
             if p.default is not p.empty:
@@ -360,11 +363,14 @@ class Expressions(Scope):
         atoms = tuple(self.atom(x.value if isinstance(x, ast.Starred) else x) for x in values)
         keywords = tuple(str(k.arg) for k in node.keywords)
         stars = tuple(isinstance(x, ast.Starred) for x in values)
-        star = Star(op, ref, stars, keywords, tuple(names), defaults)
+        rest = names[-1] if op == "call" and syntax.takes_rest(ref.value) else ""
+        star = Star(op, ref, stars, keywords, tuple(names), defaults, rest)
         if any(stars):
             return self.let(target, "star", atoms, star, node.lineno)
         args = star.bound(
-            list(atoms), lambda why: self.refuse(node, f"the call of {describe(ref.value)}", why, "its arguments")
+            list(atoms),
+            lambda why: self.refuse(node, f"the call of {describe(ref.value)}", why, "its arguments"),
+            lambda rest: self.let(self.temp(), "tuple", tuple(rest), None, node.lineno),
         )
         return self.let(target, op, tuple(args), ref, node.lineno)
 
