@@ -34,6 +34,7 @@ from dualrev.compiler.expansion.simplify import simplify
 from dualrev.compiler.frontend.closures import parameters
 from dualrev.compiler.frontend.inference import Typed, infer
 from dualrev.compiler.frontend.lower import Lowered, lower
+from dualrev.compiler.frontend.optional import without_optionals
 from dualrev.compiler.frontend.options import alike, declared, is_checked
 from dualrev.compiler.frontend.prune import prune
 from dualrev.compiler.frontend.source import Source, Static, is_derivative, read
@@ -128,6 +129,7 @@ class Front:
             what = f"the signature `{signature.return_type}(...)`"
             why = f"the function computes {known.result}, and numba converts that"
             source.refuse(source.tree, what, why, "the conversion into the function, or no signature")
+        without_optionals(lowered, known)
         made = expand(lowered, known, argtypes, apart)
         simplify(made.body, old_leaves(made.result))
         origin = Origin(f, source, lowered.parameters, made.asks_for_layout)

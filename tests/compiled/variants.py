@@ -38,6 +38,7 @@ from compiled.agreeing import Engine, check_plain
 from compiled.cached import check_cached
 from compiled.exits import check_exits, with_exits
 from compiled.generator import Program, program
+from compiled.idioms import program as program_of_idioms
 from compiled.renaming import with_hostile_names
 from compiled.running import Discarded, Failed
 from compiled.second import (
@@ -50,7 +51,7 @@ from compiled.second import (
 )
 from compiled.special import check_special, with_singular_functions
 
-__all__ = ["VARIANTS", "check", "numbered", "of_order"]
+__all__ = ["GENERATORS", "VARIANTS", "check", "numbered", "of_order"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,8 +87,13 @@ def of_order(order: int) -> list[str]:
     return [name for name, variant in VARIANTS.items() if variant.order == order]
 
 
-def numbered(seed: str, number: int, size: int, variants: Sequence[str]) -> Program:
+#: What makes programs of a seed and a size.
+GENERATORS = {"grammar": program, "idioms": program_of_idioms}
+
+
+def numbered(seed: str, number: int, size: int, variants: Sequence[str], generator: str = "grammar") -> Program:
     """The program of this number, in the variant whose turn it is; a plain one where it cannot be changed so."""
+    program = GENERATORS[generator]
     turn, place = divmod(number, len(variants))
     variant = VARIANTS[variants[place]]
     seeds = [f"{seed}-{number}", *(f"{seed}-{number}-{k}" for k in range(1, variant.among))]

@@ -166,8 +166,12 @@ class _Expanding(Drawings):
         elif is_array(of) and name == "shape":
             for k, t in enumerate(self.tree(s.target).parts):
                 self.plain(f"a.shape[{k}]", s.line, target=t, a=base)
-        elif is_array(of) and name in ("size", "ndim"):
+        elif is_array(of) and name in ("size", "ndim", "itemsize", "nbytes"):
             self.plain(f"a.{name}", s.line, target=s.target, a=base)
+        elif name == "real" and (is_real(of) or is_real_array(of)):
+            self.let("copy", (base,), None, s.line, target=s.target)
+        elif name == "imag" and is_real(of):
+            self.let("copy", (Const(0.0),), None, s.line, target=s.target)
         elif is_array(of) and name == "T":
             self.let("view", (base,), syntax.name("BASE.T"), s.line, target=s.target)
         elif is_array(of) and name == "flat" and self.names.is_temporary(s.target):
@@ -230,7 +234,8 @@ class _Expanding(Drawings):
             self.of[s.target] = kind
         if is_real(kind) or is_real_array(kind) or isinstance(kind, types.BaseTuple):
             self.refuse(s.line, "this condition", "its value is no bool", "a comparison")
-        if any(isinstance(self.of.get(x), types.BaseTuple) for x in s.args):
+        inside = any(isinstance(x, (ast.In, ast.NotIn)) for x in ast.walk(tree))
+        if inside or any(isinstance(self.of.get(x), types.BaseTuple) for x in s.args):
             tree = _TupleParts(self).visit(syntax.substitute(tree, lambda x: None))
         names = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id in self.of]
         if any(self.is_tuple(x) for x in names):
@@ -241,12 +246,17 @@ class _Expanding(Drawings):
                 names_in = [x.id for x in index if isinstance(x, ast.Name)]
                 if not self.is_gathered(tuple(names_in)):
                     self.check_index(tuple(names_in), s.line)
-            if isinstance(sub, ast.Compare) and isinstance(sub.ops[0], (ast.In, ast.NotIn)):
-                self.refuse(s.line, "`in`", "only that of a tuple of numbers is known", "a loop, or comparisons")
+            if isinstance(sub, ast.Compare) and isinstance(sub.ops[0], (ast.In, ast.NotIn)) and not self.has_text(sub):
+                self.refuse(s.line, "`in`", "only that of tuples, arrays and strings is known", "a loop")
         if isinstance(kind, types.Boolean) and self.is_known(tree):
             tree = syntax.call("bool", tree)  # numba cannot compile some programs that branch on it twice
         args = tuple(dict.fromkeys(names))
         self.let("alloc" if is_array(kind) else "plain", args, tree, s.line, target=s.target)
+
+    def has_text(self, node: ast.Compare) -> bool:
+        """Whether a comparison is one of strings."""
+        right = node.comparators[0]
+        return isinstance(right, ast.Name) and isinstance(self.of.get(right.id), types.UnicodeType)
 
     def is_known(self, tree: ast.expr) -> bool:
         """Whether numba may know a condition in the expression when it compiles it, and leave branches out."""
@@ -333,6 +343,12 @@ class _TupleParts(ast.NodeTransformer):
         node.left = self.spelled(node.left)
         if not isinstance(node.ops[0], (ast.In, ast.NotIn)):
             node.comparators = [self.spelled(x) for x in node.comparators]
+        right = node.comparators[0]
+        if isinstance(right, ast.Name) and is_array(self.expansion.of.get(right.id)):
+            if isinstance(node.ops[0], (ast.In, ast.NotIn)):
+                equal_to = ast.Compare(right, [ast.Eq()], [self.visit(node.left)])
+                found = syntax.call(ast.Attribute(equal_to, "any", ast.Load()))
+                return found if isinstance(node.ops[0], ast.In) else ast.UnaryOp(ast.Not(), found)
         if isinstance(node.ops[0], (ast.In, ast.NotIn)) and isinstance(self.tree(node.comparators[0]), Node):
             left, parts = self.visit(node.left), self.tree(node.comparators[0]).parts
             if any(isinstance(x, Node) for x in parts):

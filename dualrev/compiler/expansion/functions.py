@@ -28,6 +28,9 @@ class Functions(Numbers):
         if isinstance(base, types.UnicodeType):
             self.as_written(s)
             return
+        if method in ("conj", "conjugate") and len(s.args) == 1 and (is_real(base) or is_array(base)):
+            self.real_part(s, kind)
+            return
         if not is_array(base):
             self.refuse(s.line, f"the method .{method}", "it is not known", "a function")
         if method == "fill":
@@ -57,6 +60,18 @@ class Functions(Numbers):
             self.let("load", (s.args[0],), index, s.line, target=s.target)
         else:
             self.refuse(s.line, f"the method .{method}", "", "a loop")
+
+    def real_part(self, s: Let, kind: Any) -> None:
+        """np.conj of real numbers: new ones, as numba has it."""
+        if is_array(kind):
+            self.same_elements(Let(s.target, "func", s.args[:1], ("np.copy", ()), s.line), kind)
+        else:
+            self.let("copy", (s.args[0],), None, s.line, target=s.target)
+
+    def _real(self, s: Let, kind: Any) -> None:
+        """np.real: the same memory."""
+        self.materialise(s.args[0])
+        self.operation(Let(s.target, "attr", s.args, "real", s.line))
 
     def _func(self, s: Let, kind: Any) -> None:
         self.function(s, kind)

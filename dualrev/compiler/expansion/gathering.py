@@ -12,7 +12,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.core import syntax
-from dualrev.compiler.core.lowered import Const, If, Let, Ref, Slice, Store
+from dualrev.compiler.core.lowered import Const, If, Let, Ref, Slice, Store, leaves
 from dualrev.compiler.expansion.elementwise import Elementwise
 from dualrev.compiler.expansion.statements import is_array
 
@@ -26,13 +26,17 @@ class Gathering(Elementwise):
     """a[index] with arrays in the index, read and written, and functions that select elements of an array."""
 
     def is_gathered(self, entries: tuple[Any, ...]) -> bool:
-        """Whether there is an array in an index."""
-        atoms = [x for x in entries if isinstance(x, (str, Ref))]
+        """Whether there is an array in an index, or in a tuple of an index."""
+        atoms = [x for x in self.flat_index(entries) if isinstance(x, (str, Ref))]
         return any(is_array(self.kind(x)) for x in atoms)
+
+    def flat_index(self, entries: tuple[Any, ...]) -> tuple[Any, ...]:
+        """An index with the parts of tuples, such as np.nonzero gives, in their place."""
+        return tuple(y for x in entries for y in (leaves(self.tree(x)) if self.is_tuple(x) else [x]))
 
     def gather(self, s: Let, kind: Any) -> None:
         """target = array[index], a copy."""
-        view, shape, place = self.subspace(s.args[0], s.info, s.line)
+        view, shape, place = self.subspace(s.args[0], self.flat_index(s.info), s.line)
         if not is_array(kind):
             self.let("load", (view,), place(()), s.line, target=s.target)
             return
@@ -61,7 +65,7 @@ class Gathering(Elementwise):
             self.refuse(s.line, "this assignment of a tuple", "its places are chosen by an array", "an array")
         self.materialise(s.value)
         self.flush()
-        view, shape, place = self.subspace(s.array, s.index, s.line)
+        view, shape, place = self.subspace(s.array, self.flat_index(s.index), s.line)
         value = s.value
         names = tuple(dict.fromkeys(n for n, _ in shape))
         room = self.temp(types.Array(types.boolean, len(shape), "C"))  # it only has the shape

@@ -12,6 +12,7 @@ from numba.core import types
 from dualrev.compiler.core import syntax
 from dualrev.compiler.core.lowered import Call, Const, Let, Node, OfElements, Ref, Slice, leaves, reads, walk
 from dualrev.compiler.core.naming import readable
+from dualrev.compiler.expansion.unknown import about
 from dualrev.compiler.frontend.inference import Typed
 from dualrev.compiler.frontend.lower import Lowered
 from dualrev.rules import library
@@ -93,12 +94,9 @@ class Expansion:
         if isinstance(kind, (types.List, types.ListType)) and x in self.lowered.parameters:
             why = "a list has no place for its gradient, and grows or shrinks where it is passed on"
             self.refuse(self.line_of(x), f"the list {readable(x).strip('_')} as an argument", why, "np.array of it")
-        if not isinstance(kind, (*scalar, *functions)):
-            self.refuse(
-                self.line_of(x), f"the variable {x} (numba type {kind})", "it is no number, array or tuple", "one"
-            )
-        if is_array(kind) and not isinstance(kind.dtype, (types.Float, types.Integer, types.Boolean)):
-            self.refuse(self.line_of(x), f"the array {x} (numba type {kind})", "its elements are no numbers", "floats")
+        of_numbers = not is_array(kind) or isinstance(kind.dtype, (types.Float, types.Integer, types.Boolean))
+        if not isinstance(kind, (*scalar, *functions)) or not of_numbers:
+            self.refuse(self.line_of(x), *about(x, kind))
 
     def line_of(self, x: str) -> int:
         """Where a variable is assigned first."""

@@ -20,6 +20,7 @@ from dualrev.compiler.frontend.jitted import callable_name, is_ufunc
 from dualrev.compiler.frontend.options import check_inlined
 from dualrev.compiler.frontend.scope import Scope
 from dualrev.compiler.frontend.source import Static, describe, is_derivative, is_numba_function
+from dualrev.compiler.frontend.wording import EXPRESSIONS, about_function
 from dualrev.eager.ruled import Ruled
 from dualrev.rules.functions import canonical as of_the_table
 from dualrev.rules.functions import known
@@ -60,10 +61,8 @@ class Expressions(Scope):
             return self.let(target, "copy", (self.atom(node),), None, node.lineno)
         method = getattr(self, f"_{type(node).__name__}", None)
         if method is None:
-            what, instead = _EXPRESSIONS.get(
-                type(node).__name__, (f"a {type(node).__name__} expression", "it in other words")
-            )
-            return self.refuse(node, what, "the compiler does not know it", instead)
+            unknown = f"a {type(node).__name__} expression", "the compiler does not know it", "it in other words"
+            return self.refuse(node, *EXPRESSIONS.get(type(node).__name__, unknown))
         return method(node, target if target is not None else self.temp())
 
     def _BinOp(self, node: ast.BinOp, target: str) -> Atom:
@@ -297,6 +296,8 @@ class Expressions(Scope):
             return self.empty_list(target, None if f is list else "typed", node.lineno)
         if text is None:
             name = describe(f)
+            if (said := about_function(name)) is not None:
+                return self.refuse(node, f"the call of {name}", *said)
             if callable(f) and hasattr(f, "__code__") and not name.startswith("numpy."):
                 return self.refuse(node, f"the call of {name}", "it is no numba function", "@njit above its definition")
             why = "only the tape has a rule for it" if of_the_table(f) else ""
@@ -384,19 +385,3 @@ def ordered(node: ast.Call, text: str) -> list[tuple[str, ast.expr]]:
             break
         given.append(("", keywords.pop(name)))
     return given + list(keywords.items())
-
-
-_EXPRESSIONS = {
-    "SetComp": ("a set comprehension", "a loop that fills an array"),
-    "DictComp": ("a dict comprehension", "arrays"),
-    "GeneratorExp": ("a generator expression", "a loop"),
-    "Dict": ("a dict", "arrays or named tuples"),
-    "Set": ("a set", "an array"),
-    "Lambda": ("a lambda", "a numba function outside of this one"),
-    "NamedExpr": ("an assignment inside of an expression", "the assignment on a line of its own"),
-    "JoinedStr": ("an f-string", "a constant string"),
-    "Yield": ("a generator", "a loop, or an array of the results"),
-    "YieldFrom": ("a generator", "a loop, or an array of the results"),
-    "Await": ("a coroutine", "a plain function"),
-    "Starred": ("a starred expression", "every value"),
-}

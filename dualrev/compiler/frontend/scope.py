@@ -13,7 +13,7 @@ import numpy as np
 from dualrev.compiler.core.lowered import Atom, Const, Let, Ref
 from dualrev.compiler.core.naming import Names, readable
 from dualrev.compiler.frontend.closures import parameters
-from dualrev.compiler.frontend.source import Source, Static, is_numba_function, unlifted
+from dualrev.compiler.frontend.source import Source, Static, describe, is_numba_function, unlifted
 from dualrev.compiler.frontend.transformations import MAKING, TRANSFORMATIONS
 from dualrev.eager.ruled import Ruled
 
@@ -165,12 +165,10 @@ class Scope:
             return Const(float(x))
         if isinstance(x, (np.generic, np.ndarray, tuple, enum.Enum)) or is_numba_function(x):
             return self.ref(static)
-        return self.refuse(
-            node,
-            f"a value of type {type(x).__name__}",
-            "it is no number, array, tuple or numba function",
-            "one of these",
-        )
+        if isinstance(x, complex):
+            return self.refuse(node, "a complex number", "only real numbers are", "real and imaginary parts")
+        what = describe(x) if isinstance(x, type) else f"a value of type {type(x).__name__}"
+        return self.refuse(node, what, "it is no number, array, tuple or numba function", "one of these")
 
     def ref(self, static: Static) -> Ref:
         """The name under which the emitted module knows a value of the user's program."""

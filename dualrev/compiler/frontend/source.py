@@ -52,7 +52,7 @@ class StandIn(Wrapper):
 
 
 def unlifted(static: Static) -> Static:
-    """The numba function of what numba takes for one: what lift, custom_vjp and the like, register_jitable or cfunc made."""
+    """The numba function of what numba takes for one: what lift, a rule, register_jitable or cfunc has made."""
     if isinstance(static.value, Owner) and static.value.numba_function is not None:
         return Static(static.value.numba_function, (*static.path, ("attr", "numba_function")))
     if isinstance(static.value, StandIn):

@@ -20,7 +20,7 @@ from typing import Any
 from numba import literally
 from numba.typed import List
 
-from dualrev.compiler.frontend.nests import assigned, located, read
+from dualrev.compiler.frontend.nests import located, read
 from dualrev.compiler.frontend.scope import Scope
 
 __all__ = ["Spellings"]

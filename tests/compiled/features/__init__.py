@@ -1,7 +1,8 @@
 """The features of numba's own tables, a tiny function for each: does it have a compiled gradient, and a right one?
 
 A feature is text: its name after `#`, and the lines of a function, the last of which is the value where it has no
-`return`. Its parameters are the names in it that around.py has values for. language.py and arrays.py have all of them.
+`return`. Its parameters are the names in it that around.py has values for. The files syntax.py, data.py, functions.py,
+arrays.py and numerics.py have all of them.
 
 python -m compiled.features             from the folder tests: all of them, and docs/numba_features.md is written
 python -m compiled.features lists None  those with one of the words in their heading or name: what became of them
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from compiled.features import arrays, language
+from compiled.features import arrays, data, functions, numerics, syntax
 from compiled.features.around import ARGUMENTS
 
 __all__ = ["FEATURES", "Feature", "written"]
@@ -64,7 +65,9 @@ def _read(pages: dict[str, str]) -> list[Feature]:
 
 
 #: All of them, in the order of the page.
-FEATURES = _read({**language.FEATURES, **arrays.FEATURES})
+FEATURES = _read(
+    {heading: text for page in (syntax, data, functions, arrays, numerics) for heading, text in page.FEATURES.items()}
+)
 
 
 def written(features: list[Feature], folder: Path) -> Path:

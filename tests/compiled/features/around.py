@@ -5,40 +5,60 @@ A parameter has the value that its name has in ARGUMENTS. Real numbers are witho
 
 from __future__ import annotations
 
-import array
-import cmath
-import collections
-import ctypes
 import enum
-import functools
-import heapq
 import math
-import operator
-import random
 from collections import namedtuple
 from typing import NamedTuple
 
-import numba
 import numpy as np
-from numba import carray, cfunc, float64, guvectorize, int64, literal_unroll, literally, njit, objmode, prange, stencil
-from numba import types, vectorize
-from numba.core import cgutils
+from numba import (
+    cfunc,
+    float64,
+    guvectorize,
+    int64,
+    njit,
+    stencil,
+    types,
+    vectorize,
+)
 from numba.experimental import jitclass, structref
 from numba.extending import intrinsic, overload, overload_method, register_jitable
 from numba.typed import Dict, List
-from numpy.lib.stride_tricks import as_strided, sliding_window_view
 
 __all__ = [
-    *["ARGUMENTS", "Box", "COLOURS", "Colour", "Defaulted", "Dict", "FLAGS", "LIMITS", "Level", "List", "NAMES", "NUMBER"],
+    *[
+        "ARGUMENTS",
+        "Box",
+        "COLOURS",
+        "Colour",
+        "Defaulted",
+        "Dict",
+        "FLAGS",
+        "LIMITS",
+        "Level",
+        "List",
+        "NAMES",
+        "NUMBER",
+    ],
     *["Pair", "Point", "Pull", "TABLE", "add_rest", "area", "array", "as_strided", "by_name", "carray", "cgutils"],
     *["clamped", "cmath", "collections", "cross2d", "ctypes", "cubed", "cumulative", "doubled", "enum", "factorial"],
     *["first_or_none", "float64", "functools", "heapq", "int64", "literal_unroll", "literally", "made_adder", "many"],
     *["math", "namedtuple", "njit", "np", "numba", "objmode", "operator", "overloaded", "prange", "random"],
-    *["registered", "rise", "sliding_window_view", "smoothed", "spread", "swapped", "triangle", "types", "with_default"],
+    *[
+        "registered",
+        "rise",
+        "sliding_window_view",
+        "smoothed",
+        "spread",
+        "swapped",
+        "triangle",
+        "types",
+        "with_default",
+    ],
 ]
 
 NUMBER, FLAGS, TABLE = 1.5, (True, False), np.array([0.31, -0.62, 0.77])
-COLOURS, NAMES, LIMITS = ("red", "green"), {"red": 0, "green": 1}, frozenset([1, 2])
+COLOURS = ("red", "green")
 
 
 class Colour(enum.Enum):
@@ -57,12 +77,7 @@ class Pair(NamedTuple):
     n: int
 
 
-class Defaulted(NamedTuple):
-    u: float
-    scale: float = 2.0
-
-
-Point = namedtuple("Point", "x y")  # noqa: PYI024 - as many write it
+Point = namedtuple("Point", "x y")
 
 
 @njit
@@ -183,11 +198,6 @@ overloaded = None
 @njit
 def triangle(n):
     return n * (n + 1) // 2
-
-
-@njit
-def cross2d(u, v):
-    return numba.np.extensions.cross2d(u, v)
 
 
 @jitclass([("value", float64), ("places", float64[:]), ("count", int64)])
