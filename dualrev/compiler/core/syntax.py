@@ -79,7 +79,7 @@ def call(function: str | ast.expr, *args: ast.expr, **keywords: ast.expr) -> ast
     return ast.Call(f, list(args), [ast.keyword(k, v) for k, v in keywords.items()])
 
 
-def applied(function: Any, args: list[ast.expr]) -> ast.expr:
+def applied(function: Any, args: list[ast.expr]) -> ast.Call:
     """The call of a function of the user's, of which the last parameter may be `*rest`."""
     if takes_rest(function.value):
         args = [*args[:-1], ast.Starred(args[-1], ast.Load())]

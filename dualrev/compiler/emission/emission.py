@@ -233,8 +233,10 @@ class Emission:
 
     def _calling(self, s: terms.Call) -> list[Any]:
         args = [self.tree(x) for x in s.args] + [ast.Name("tape")] * s.tape
-        own = isinstance(s.function, Symbol)
-        call = syntax.call(self.refer(s.function), *args) if own else syntax.applied(s.function, args)
+        if isinstance(s.function, Symbol):
+            call = syntax.call(self.refer(s.function), *args)
+        else:
+            call = syntax.applied(s.function, args)
         flat = isinstance(s.result, atoms.Node) and s.result.cls is None and len(s.result.parts) > 1
         if not s.targets:
             code: Any = Code(syntax.text(call), s.line)

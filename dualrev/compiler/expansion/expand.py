@@ -343,12 +343,10 @@ class _TupleParts(ast.NodeTransformer):
         node.left = self.spelled(node.left)
         if not isinstance(node.ops[0], (ast.In, ast.NotIn)):
             node.comparators = [self.spelled(x) for x in node.comparators]
-        right = node.comparators[0]
-        if isinstance(right, ast.Name) and is_array(self.expansion.of.get(right.id)):
-            if isinstance(node.ops[0], (ast.In, ast.NotIn)):
-                equal_to = ast.Compare(right, [ast.Eq()], [self.visit(node.left)])
-                found = syntax.call(ast.Attribute(equal_to, "any", ast.Load()))
-                return found if isinstance(node.ops[0], ast.In) else ast.UnaryOp(ast.Not(), found)
+        elif is_array(self.expansion.of.get(ast.unparse(node.comparators[0]))):
+            equal_to = ast.Compare(node.comparators[0], [ast.Eq()], [self.visit(node.left)])
+            found = syntax.call(ast.Attribute(equal_to, "any", ast.Load()))
+            return found if isinstance(node.ops[0], ast.In) else ast.UnaryOp(ast.Not(), found)
         if isinstance(node.ops[0], (ast.In, ast.NotIn)) and isinstance(self.tree(node.comparators[0]), Node):
             left, parts = self.visit(node.left), self.tree(node.comparators[0]).parts
             if any(isinstance(x, Node) for x in parts):
