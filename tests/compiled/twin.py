@@ -3,7 +3,7 @@
     twin f = f.py_func, with other functions in its globals, its closure and its defaults:
              numba's dispatchers -> their twins        math -> dualrev.math        numpy -> dualrev.numpy
 
-The code is the same, that of register_jitable and of the kernels of vectorize, too. float(x) and np.float32(x) give x
+The code is the same, that of register_jitable, cfunc and the kernels of vectorize, too. float(x) and np.float32(x) give x
 itself if it is being differentiated: everything is computed in double precision.
 """
 
@@ -19,7 +19,7 @@ from numba.core.dispatcher import Dispatcher
 from numba.typed import List
 
 import dualrev as dr
-from dualrev.compiler.frontend.jitted import is_ufunc, registered
+from dualrev.compiler.frontend.jitted import is_callback, is_ufunc, registered
 from dualrev.eager.overload import DualNumber
 from dualrev.eager.ruled import Owner
 
@@ -37,14 +37,14 @@ def twin(x: Any, memo: dict[int, Any] | None = None) -> Any:
         return memo[id(x)] if id(x) in memo else _function(x, memo)
     if is_ufunc(x):
         return _elementwise(_function(x._dispatcher, memo))
-    if registered(x):
+    if registered(x) or is_callback(x):
         return memo[id(x)] if id(x) in memo else _function(x, memo)
     if x is math:
         return dr.math
     if x is np:
         return _NUMPY
     if x is List:
-        return list
+        return _List
     if isinstance(x, types.BuiltinFunctionType) and x.__module__ == "math":
         return getattr(dr.math, x.__name__)
     if callable(x) and getattr(np, getattr(x, "__name__", ""), None) is x:
@@ -63,7 +63,8 @@ def _owner(x: Any, memo: dict[int, Any]) -> Any:
 
 
 def _function(dispatcher: Any, memo: dict[int, Any]) -> Any:
-    f, names, cells = getattr(dispatcher, "py_func", dispatcher), {}, []
+    f, names, cells = dispatcher, {}, []
+    f = f._pyfunc if is_callback(f) else getattr(f, "py_func", f)
     for cell in f.__closure__ or ():
         cells.append(memo.setdefault(id(cell), types.CellType()))
     made = types.FunctionType(f.__code__, names, f.__name__, None, tuple(cells))
@@ -99,6 +100,14 @@ def _elementwise(kernel: Any) -> Any:
 
 def _float(x: Any = 0.0) -> Any:
     return x if isinstance(x, DualNumber) else float(x)
+
+
+class _List(list):
+    """numba.typed.List."""
+
+    @staticmethod
+    def empty_list(kind: Any) -> list[Any]:
+        return []
 
 
 class _Float64(np.float64):
