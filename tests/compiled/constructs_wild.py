@@ -6,7 +6,7 @@ import operator
 
 import numba
 import numpy as np
-from numba import cfunc, literally, njit
+from numba import cfunc, float64, guvectorize, literally, njit
 from numba.typed import List
 
 from compiled.case import case, raises
@@ -95,7 +95,7 @@ def callbacks_and_lambdas(x, a):
         return g(g(u))
 
     s = swing(x, 3) + twice(lambda u: u * u + x, a[0])
-    for y in map(lambda u: u * math.sin(u), a):
+    for y in map(lambda u: u * math.sin(u), a):  # noqa: C417 - as people write it
         s += y
     for y in filter(lambda u: u > 0.0, a):
         if y > 1.9:
@@ -131,3 +131,29 @@ def places_of_a_mask(a, m):
     m[np.where(m < 0.0)] = b[0]
     rows, columns = np.where(m > 0.6)
     return np.sum(b) + np.sum(a * a) + np.sum(m[rows, columns] ** 2) + np.sum(m[np.nonzero(m > 1.0)])
+
+
+@guvectorize([(float64[:], float64[:])], "(n)->(n)")
+def powers(u, made):
+    s = 1.0
+    for k in range(len(u)):
+        s *= u[k]
+        made[k] = s
+
+
+@guvectorize([(float64[:], float64, float64[:])], "(n),()->()")
+def spread(u, by, made):
+    made[0] = by * (u[-1] - u[0] * u[1])
+
+
+@case(A, M, 0.7)
+@njit
+def generalized_ufuncs(a, m, x):
+    """Of a vector, of rows, of columns, with numbers and arrays of them; np.clip by arrays; np.finfo."""
+    b = np.zeros(len(a))
+    powers(a, b)
+    powers(m, m)
+    sums = np.zeros(2)
+    spread(m, x, sums)
+    spread(m, sums * sums, sums)
+    return np.sum(b * np.clip(a, b - 0.3, b + 0.3)) + np.sum(sums) + np.finfo(np.float64).eps * m[0, 1]

@@ -94,7 +94,7 @@ class _Body:
 def _arguments(choices: random.Random) -> tuple[str, ...]:
     n, p = choices.randint(5, 7), choices.randint(2, 4)
 
-    numbers = iter(choices.sample(range(-12000, 12000), 60))  # no two are equal: that would be a kink
+    numbers = iter(choices.sample(range(-12000, 12000), 99))  # no two are equal: that would be a kink
 
     def number() -> str:
         return f"{next(numbers) / 1e4:.4f}"

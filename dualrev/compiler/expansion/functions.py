@@ -244,17 +244,22 @@ class Functions(Numbers):
     def _clip(self, s: Let, kind: Any) -> None:
         """min(max(x, low), high) for all elements."""
         x, low, high = (*s.args, Const(None), Const(None))[:3]
-        if len(s.args) > 3 or not is_array(self.kind(x)) or any(is_array(self.kind(y)) for y in (low, high)):
-            self.refuse(s.line, "np.clip of these arguments", "only that of an array by numbers is known", "a loop")
+        arrays = [y for y in (low, high) if is_array(self.kind(y))]
+        if len(s.args) > 3 or not is_array(self.kind(x)) or any(self.kind(y).ndim > self.kind(x).ndim for y in arrays):
+            self.refuse(s.line, "np.clip of these arguments", "only that of an array is known, in its shape", "a loop")
         self.materialise(x)
         base = self.named(x, s.line)
         made = s.target if s.target != base else self.temp(kind)
         self.empty_like(made, base, s.line)
+        for y in arrays:
+            self.materialise(y)
+        spread = {y: self.spread_to(y, made, s.line) for y in arrays}
 
         def one(i: tuple[str, ...]) -> None:
             y: Any = self.pick(x, i, s.line)
-            for bound, symbol in ((low, ">"), (high, "<")):
-                if bound != Const(None):
+            for limit, symbol in ((low, ">"), (high, "<")):
+                if limit != Const(None):
+                    bound = self.pick(spread[limit], i, s.line) if limit in spread else limit
                     clipped = self.temp(kind.dtype)
                     self.clipped(Let(clipped, "func", (y, bound), None, s.line), kind.dtype, symbol)
                     y = clipped

@@ -9,9 +9,10 @@ from numba.np.numpy_support import ufunc_find_matching_loop
 
 from dualrev.compiler.core import syntax
 from dualrev.compiler.core.lowered import Call, Let, Ref
+from dualrev.compiler.expansion.generalized import generalized
 from dualrev.compiler.expansion.inactive import Inactive
 from dualrev.compiler.expansion.statements import is_array
-from dualrev.compiler.frontend.jitted import jitted
+from dualrev.compiler.frontend.jitted import is_generalized, jitted
 
 __all__ = ["Vectorized"]
 
@@ -20,6 +21,9 @@ class Vectorized(Inactive):
     """Ufuncs of the user's."""
 
     def _ufunc(self, s: Let, kind: Any) -> None:
+        if is_generalized(s.info.value):
+            generalized(self, s)
+            return
         self.flush()
         kernel, wanted = self.kernel(s.info), self.loop(s)
         if not is_array(kind):
