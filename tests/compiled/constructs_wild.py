@@ -112,7 +112,7 @@ def what_is_known(x, a, mode, k):
     s = SCALES[0] * x * SCALES[1][1] + operator.mul(x, Kind.HIGH.value) + numba.float64(k)
     if mode in ("linear", "cubic"):
         s *= x
-    if mode == MODES[0] or mode.startswith("ot"):
+    if mode == MODES[0] or mode.startswith("ot") and "he" in mode:
         s += operator.getitem(a, 1)
     places = np.array([1, k])
     if 3 in places and (k, 2) == (3, 2) and (k, 1) < (4, 0):

@@ -56,6 +56,8 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     ">=": operator.ge,
     "is": operator.is_,
     "is not": operator.is_not,
+    "in": lambda x, y: x in y,  # of strings
+    "not in": lambda x, y: x not in y,
 }
 
 

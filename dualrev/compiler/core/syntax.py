@@ -45,6 +45,8 @@ SYMBOLS: dict[type, str] = {
     ast.GtE: ">=",
     ast.Is: "is",
     ast.IsNot: "is not",
+    ast.In: "in",
+    ast.NotIn: "not in",
     ast.And: "and",
     ast.Or: "or",
 }

@@ -25,7 +25,16 @@ from compiled.features.around import ARGUMENTS
 
 __all__ = ["FEATURES", "Feature", "written"]
 
-_HEAD = "from compiled.features.around import *\n"
+_HEAD = """
+import cmath, enum, functools, heapq, math, operator, random
+import numba
+import numpy as np
+from numba import float64, int64, literal_unroll, literally, njit, objmode, prange, types
+from numba.np.extensions import cross2d
+from numba.typed import Dict, List
+from numpy.lib.stride_tricks import as_strided, sliding_window_view
+from compiled.features.around import *
+"""
 
 
 @dataclass(frozen=True)

@@ -11,50 +11,15 @@ from collections import namedtuple
 from typing import NamedTuple
 
 import numpy as np
-from numba import (
-    cfunc,
-    float64,
-    guvectorize,
-    int64,
-    njit,
-    stencil,
-    types,
-    vectorize,
-)
+from numba import cfunc, float64, guvectorize, int64, njit, stencil, types, vectorize
 from numba.experimental import jitclass, structref
 from numba.extending import intrinsic, overload, overload_method, register_jitable
 from numba.typed import Dict, List
 
 __all__ = [
-    *[
-        "ARGUMENTS",
-        "Box",
-        "COLOURS",
-        "Colour",
-        "Defaulted",
-        "Dict",
-        "FLAGS",
-        "LIMITS",
-        "Level",
-        "List",
-        "NAMES",
-        "NUMBER",
-    ],
-    *["Pair", "Point", "Pull", "TABLE", "add_rest", "area", "array", "as_strided", "by_name", "carray", "cgutils"],
-    *["clamped", "cmath", "collections", "cross2d", "ctypes", "cubed", "cumulative", "doubled", "enum", "factorial"],
-    *["first_or_none", "float64", "functools", "heapq", "int64", "literal_unroll", "literally", "made_adder", "many"],
-    *["math", "namedtuple", "njit", "np", "numba", "objmode", "operator", "overloaded", "prange", "random"],
-    *[
-        "registered",
-        "rise",
-        "sliding_window_view",
-        "smoothed",
-        "spread",
-        "swapped",
-        "triangle",
-        "types",
-        "with_default",
-    ],
+    *["ARGUMENTS", "Box", "COLOURS", "Colour", "FLAGS", "Level", "NUMBER", "Pair", "Point", "Pull", "TABLE"],
+    *["add_rest", "area", "by_name", "clamped", "cubed", "cumulative", "doubled", "factorial", "first_or_none"],
+    *["made_adder", "many", "registered", "rise", "smoothed", "spread", "swapped", "triangle", "with_default"],
 ]
 
 NUMBER, FLAGS, TABLE = 1.5, (True, False), np.array([0.31, -0.62, 0.77])
@@ -190,9 +155,6 @@ def many(context, u):
 @overload_method(types.Float, "overloaded")
 def _overloaded(u):
     return lambda u: u * 3.0
-
-
-overloaded = None
 
 
 @njit
