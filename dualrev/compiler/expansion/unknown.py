@@ -30,7 +30,9 @@ def about(x: str, kind: Any) -> tuple[str, str, str]:
         return f"the set{called}", "it has no places for its elements", "an array, such as np.unique gives, or a mask"
     if isinstance(kind, (types.List, types.ListType, types.LiteralList)):
         what = f"the list{called} of {kind.dtype}" if hasattr(kind, "dtype") else f"the list{called}"
-        return what, "of lists, only those of numbers are known", "an array with one more axis, or a tuple"
+        of_arrays = isinstance(getattr(kind, "dtype", None), (types.Array, types.List, types.BaseTuple))
+        instead = "an array with one more axis, or a tuple" if of_arrays else "an array of numbers, or a tuple"
+        return what, "of lists, only those of numbers are known", instead
     if isinstance(kind, types.ClassInstanceType):
         why = "its attributes and methods are no variables of the function"
         return f"the jitclass object{called}", why, "a named tuple of its attributes, and functions for its methods"
