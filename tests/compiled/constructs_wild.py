@@ -51,19 +51,28 @@ def any_number_of_arguments(x, y, a):
     return weighted(x, y, 3.0) + passed_on(y, *t) + weighted(x, *t) * np.sum(a * b)
 
 
+@njit
+def scaled(x, by):
+    return x * by
+
+
 @case(A, 0.3)
 @case(A, 5.0)
 @njit
 def the_best_or_none(a, least):
     """A number, an array and a place that are None until something is found; tested in conditions of several parts."""
-    best, where, row = None, None, None
+    best, where, row, low = None, None, None, None
     for k in range(len(a)):
         if a[k] > least and (best is None or a[k] * a[k] < best):
             best, where = a[k] * a[k], k
             row = a[k:] * least
+        if a[k] < least:
+            low = a[k] if low is None or low > a[k] else scaled(a[k], 0.5)
     if best is None:
         return least * least
     best += 0.5
+    if low is not None:
+        best += low * least
     s = best * a[0] if where is not None and where > 0 else best
     if row is not None:
         s += np.sum(row)
@@ -112,7 +121,7 @@ def what_is_known(x, a, mode, k):
     s = SCALES[0] * x * SCALES[1][1] + operator.mul(x, Kind.HIGH.value) + numba.float64(k)
     if mode in ("linear", "cubic"):
         s *= x
-    if mode == MODES[0] or mode.startswith("ot") and "he" in mode:
+    if mode == MODES[0] or (mode.startswith("ot") and "he" in mode):
         s += operator.getitem(a, 1)
     places = np.array([1, k])
     if 3 in places and (k, 2) == (3, 2) and (k, 1) < (4, 0):
@@ -157,3 +166,30 @@ def generalized_ufuncs(a, m, x):
     spread(m, x, sums)
     spread(m, sums * sums, sums)
     return np.sum(b * np.clip(a, b - 0.3, b + 0.3)) + np.sum(sums) + np.finfo(np.float64).eps * m[0, 1]
+
+
+@case(0.7, A, 3, "fast")
+@case(0.7, A, 1, "slow")
+@raises(KeyError, 0.7, A, 1, "medium")
+@njit
+def dicts_and_sets_that_never_change(x, a, k, word):
+    """Their values may be differentiated: by key, with get, in loops; `in`, and how many there are."""
+    a[1] *= x
+    table = {1: x, 3: a[1] * x}
+    rates = {"slow": 0.5, "fast": 2.0}
+    pairs = {0: a[0], 2: x}
+    known = {k, 7}
+    s = 0.0
+    for q in range(4):
+        if q in pairs and q not in {5, 6}:
+            s += pairs[q] * q
+        s += pairs.get(q, a[0]) * 0.1
+    if k in known:
+        s *= rates[word]
+    for q, v in pairs.items():
+        s += q * v * v
+    for v in rates.values():
+        s += v * x
+    for q in pairs.keys():  # noqa: SIM118 - as people write it
+        s += q * x
+    return s * len(pairs) + rates["slow"] + table[k]

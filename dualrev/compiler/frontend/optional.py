@@ -34,10 +34,21 @@ def without_optionals(lowered: Lowered, typed: Typed) -> None:
         x for x, kind in typed.of.items() if isinstance(kind, types.Optional) and x not in kept and _is_plain(kind)
     }
     passed = {x for s in walk(lowered.body) if isinstance(s, Let) and s.op in _CALLS for x in s.args}
-    made = {s.target for s in walk(lowered.body) if isinstance(s, Let) and s.op in ("call", "star", "getitem", "list")}
+    made = {s.target for s in walk(lowered.body) if isinstance(s, Let) and _may_be_none(s, typed)}
     found -= passed | made  # these stay, and are refused
     if found:
         _Optionals(lowered, typed, found).run()
+
+
+def _may_be_none(s: Let, typed: Typed) -> bool:
+    """Whether an operation itself may give None: an item of a tuple, or a call of a function that returns it."""
+    if s.op == "getitem":
+        return not isinstance(typed(s.args[0]), types.Array)
+    if s.op != "call":
+        return s.op in ("star", "list")
+    kinds = tuple(types.unliteral(typed(x)) for x in s.args)
+    found = [k.return_type for k in s.info.value.nopython_signatures if tuple(map(types.unliteral, k.args)) == kinds]
+    return not found or isinstance(found[0], (types.Optional, types.NoneType))
 
 
 def _is_plain(kind: Any) -> bool:

@@ -3,7 +3,7 @@
 operator.mul(x, y)               x * y
 getattr(x, "name")               x.name
 literally(k)                     k
-List.empty_list(t), List([x])    List(), [x]
+List.empty_list(t), List([x])    [t(0) for _ in range(0)], [x]
 x.real, np.real(x), x.conj()     x, where that is no complex number
 ys.extend(a)                     for x in a: ys.append(x)
 for y in map(g, a)               for x in a: y = g(x)
@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 from numba import literally
+from numba.core import types
 from numba.typed import List
 
 from dualrev.compiler.frontend.nests import located, read
@@ -63,8 +64,7 @@ class Spellings:
         if node.keywords or any(isinstance(x, ast.Starred) for x in args):
             return None
         if isinstance(node.func, ast.Attribute) and node.func.attr == "empty_list" and len(args) == 1:
-            base = node.func.value
-            return ast.Call(base, [], []) if self.value(base) is List else None
+            return self.empty_list(node.func.value, args[0]) if self.value(node.func.value) is List else None
         if f is None or not callable(f):
             return None
         if f is List and len(args) == 1 and isinstance(args[0], (ast.List, ast.ListComp)):
@@ -74,6 +74,14 @@ class Spellings:
         if f is getattr and len(args) == 2 and isinstance(args[1], ast.Constant) and isinstance(args[1].value, str):
             return ast.Attribute(args[0], args[1].value, ast.Load())
         return self.operation(f, args)
+
+    def empty_list(self, base: ast.expr, kind: ast.expr) -> ast.expr:
+        """List.empty_list(t): a list of numbers of this type; of other things numba finds the type by what is added."""
+        if not isinstance(self.value(kind), (types.Number, types.Boolean)):
+            return ast.Call(base, [], [])
+        none = ast.Call(ast.Name("range", ast.Load()), [ast.Constant(0)], [])
+        counter = ast.Name(self.local("i"), ast.Store())
+        return ast.ListComp(ast.Call(kind, [ast.Constant(0)], []), [ast.comprehension(counter, none, [], 0)])
 
     def operation(self, f: Any, args: list[ast.expr]) -> ast.expr | None:
         """A function of the module operator."""
