@@ -30,6 +30,7 @@ class Tables:
         self.local = local
         self.dicts: dict[str, dict[ast.Constant, str]] = {}  # by name: the keys, with the names of their values
         self.sets: dict[str, list[str]] = {}
+        self.early: set[str] = set()  # names that are used above the assignment to them, in a loop
         names = Counter(x.id for x in ast.walk(tree) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Load))
         uses = Counter(name for x in ast.walk(tree) for name in _used(x))
         members = Counter(name for x in ast.walk(tree) for name in _looked_in(x))
@@ -39,7 +40,7 @@ class Tables:
     def define(self, node: ast.Assign) -> list[ast.stmt] | None:
         """The assignments of the values, if this makes a table."""
         target = node.targets[0] if len(node.targets) == 1 else None
-        if not isinstance(target, ast.Name):
+        if not isinstance(target, ast.Name) or target.id in self.early:
             return None
         made: list[ast.stmt] = []
 
@@ -61,7 +62,11 @@ class Tables:
 
     def table(self, node: ast.expr) -> dict[ast.Constant, str] | None:
         """The keys and values of a name."""
-        return self.dicts.get(node.id) if isinstance(node, ast.Name) else None
+        if not isinstance(node, ast.Name):
+            return None
+        if node.id not in self.dicts:
+            self.early.add(node.id)
+        return self.dicts.get(node.id)
 
     def item(self, node: ast.Subscript) -> ast.expr | None:
         """table[k]."""

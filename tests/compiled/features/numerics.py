@@ -74,8 +74,6 @@ s = len(np.union1d(places, counts)) + len(np.intersect1d(places, counts)) + len(
 x * (s + len(np.setxor1d(places, counts)) + np.sum(np.isin(places, counts)))
 # np.unique
 np.sum(np.unique(a) * x)
-# np.unwrap
-np.sum(np.unwrap(a * 9.0))
 # np.lib.stride_tricks.as_strided
 np.sum(as_strided(a, (2, 2), (8, 8)) ** 2)
 # np.lib.stride_tricks.sliding_window_view
