@@ -6,7 +6,8 @@
 #   make test                               the tests         make campaign   the long ones too
 #   make campaign FOR=3600 ARGS="--jobs 2"   random numba programs, for so many seconds; what fails goes to failures/
 #                                           (ARGS="--variants special,raise": some of the ways to check them;
-#                                           ARGS="--order 2": second derivatives)
+#                                           ARGS="--order 2": second derivatives;
+#                                           ARGS="--generator idioms": programs made of idioms)
 #   make check                              format, lint, types      make format    mend the first two
 #   make bench                              times and memory, by pytest-benchmark; then the report bench/report/index.html
 #   make bench-quick                        a part of it, in less than a minute

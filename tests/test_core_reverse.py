@@ -1,48 +1,26 @@
 """Reverse mode from core to core, by the reference evaluator: nothing here is compiled but f itself."""
 
-import inspect
-
 import numba
 import numpy as np
 import pytest
 from compiled.constructs import CASES
+from compiled.incore import pullback
 from compiled.twin import twin
 from numba import njit
-from numba.core import types
 from oracle import assert_same, direction, flat
 
 import dualrev as dr
-from dualrev.compiler.analyses.activity import carries
-from dualrev.compiler.analyses.memory import Memory, is_array
-from dualrev.compiler.analyses.reached import Known
-from dualrev.compiler.core import walks
-from dualrev.compiler.core.check import check
+from dualrev.compiler.analyses.memory import is_array
 from dualrev.compiler.core.show import show
-from dualrev.compiler.pipeline import core_program
-from dualrev.compiler.transforms.forward import Forward
-from dualrev.compiler.transforms.reverse import Reverse
 from dualrev.tree import flatten_leaves
 
 EACH = [pytest.param(c, id=c.name, marks=[pytest.mark.slow] if k % 5 != 1 else []) for k, c in enumerate(CASES)]
 
 
-def pullback(f, args, count):
-    """The pullback of a numba function in core by its first parameters, checked; and its program."""
-    defaults = tuple(p.default for p in inspect.signature(f.py_func).parameters.values())[len(args) :]
-    core, program = core_program(f, (*map(numba.typeof, args), *map(types.Omitted, defaults)))
-    memory = Memory(program)
-    varied = [x for p in core.parameters[:count] for x in walks.leaves(p) if carries(x)]
-    reached = Known(tuple(True for _ in walks.leaves(core.result)))  # the cotangents below are not 0
-    made = Reverse(program, memory, Forward(program, memory)).pullback(core, varied, reached)
-    for g in [made, *program.made_functions()]:
-        check(g)
-    return made, program, varied, defaults
-
-
 @pytest.mark.parametrize("case", EACH)
 def test_the_pullback_is_that_of_the_tape(case):
     """`run(reverse(core)) = vjp(f)`, and what f leaves in its arguments is there at the end as it was before."""
-    made, program, varied, defaults = pullback(case.function, case.arguments(), len(case.primals))
+    made, program, varied, defaults = pullback(case.function, case.arguments(), range(len(case.primals)))
     y, pull = dr.vjp(twin(case.function), *twin(case.arguments()))
     ct = direction(y, seed=1)
     cts = pull(ct)
@@ -69,7 +47,7 @@ def powers(x, n):
 
 def test_what_is_recorded_is_taken():
     """The text of a pullback, as people read it."""
-    made, _, _, _ = pullback(powers, (1.3, 5), 1)
+    made, _, _, _ = pullback(powers, (1.3, 5), [0])
     assert show(made) == SHOWN
 
 

@@ -31,8 +31,10 @@ from dualrev.compiler.custom.sweeps import RuleSweeps
 from dualrev.compiler.custom.tangents import Tangents
 from dualrev.compiler.expansion.expand import expand
 from dualrev.compiler.expansion.simplify import simplify
+from dualrev.compiler.frontend.closures import parameters
 from dualrev.compiler.frontend.inference import Typed, infer
 from dualrev.compiler.frontend.lower import Lowered, lower
+from dualrev.compiler.frontend.optional import without_optionals
 from dualrev.compiler.frontend.options import alike, declared, is_checked
 from dualrev.compiler.frontend.prune import prune
 from dualrev.compiler.frontend.source import Source, Static, is_derivative, read
@@ -85,8 +87,7 @@ class Front:
 
     def parameters(self, f: Any) -> list[str]:
         """The names of its parameters."""
-        args = self.source(f).tree.args
-        return [a.arg for a in [*args.posonlyargs, *args.args, *args.kwonlyargs]]
+        return parameters(self.source(f).tree)
 
     def core(
         self, f: Any, argtypes: tuple[Any, ...], path: tuple[Any, ...], functions: dict[str, Static], apart: bool = True
@@ -128,6 +129,7 @@ class Front:
             what = f"the signature `{signature.return_type}(...)`"
             why = f"the function computes {known.result}, and numba converts that"
             source.refuse(source.tree, what, why, "the conversion into the function, or no signature")
+        without_optionals(lowered, known)
         made = expand(lowered, known, argtypes, apart)
         simplify(made.body, old_leaves(made.result))
         origin = Origin(f, source, lowered.parameters, made.asks_for_layout)
@@ -157,6 +159,10 @@ class Front:
     def entered(self, f: Any, argtypes: tuple[Any, ...]) -> Function:
         """The function that is differentiated, for these types of arguments."""
         self.f = f
+        source = self.source(f)
+        if source.tree.args.vararg:
+            what, why = "*args of the function that is differentiated", "which of them argnums count is not said"
+            source.refuse(source.tree, what, why, "a function with named arguments that calls it")
         return self.core(f, argtypes, (), self.functions_among(f, argtypes))
 
     def functions_among(self, f: Any, argtypes: tuple[Any, ...]) -> dict[str, Static]:

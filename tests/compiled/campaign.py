@@ -4,6 +4,7 @@ python -m compiled.campaign --programs 2000              run so many programs, i
 python -m compiled.campaign --seconds 600 --jobs 2       ... or for so long
 python -m compiled.campaign --variants special,raise     with special values, and with errors in the middle, only
 python -m compiled.campaign --order 2                    second derivatives (3: third ones)
+python -m compiled.campaign --generator idioms           programs made of idioms.py, not of the grammar of generator.py
 python -m compiled.campaign --replay failures/0-17.py    run one that was saved
 
 Programs take turns at the variants of variants.py. A failing one is saved with its variant, its arguments and with what
@@ -33,7 +34,7 @@ import dualrev as dr
 from compiled.generator import Program
 from compiled.reducing import read, reduce, save
 from compiled.running import Discarded, Failed
-from compiled.variants import VARIANTS, check, numbered, of_order
+from compiled.variants import GENERATORS, VARIANTS, check, numbered, of_order
 
 __all__ = ["campaign", "main", "summary"]
 
@@ -80,7 +81,7 @@ def _shard(options: argparse.Namespace) -> None:
         _limit(SECONDS + options.reduce)
         name = f"{options.seed}-{number}"
         print(json.dumps({"started": number}), flush=True)
-        of = numbered(options.seed, number, options.size, options.variants)
+        of = numbered(options.seed, number, options.size, options.variants, options.generator)
         status, why = _run(of, options)
         if status == "failed":
             save(of, options.save / f"{name}.py", why)
@@ -111,7 +112,9 @@ def _process(options: argparse.Namespace, first: int, count: int) -> list[dict[s
     """The results of these programs. One that ends its process is a failure; the rest run in another."""
     results: list[dict[str, Any]] = []
     while count > 0 and time.time() < options.until:
-        flags = [f"--{name}={getattr(options, name)}" for name in ("seed", "save", "reduce", "until", "size")]
+        flags = [
+            f"--{name}={getattr(options, name)}" for name in ("seed", "save", "reduce", "until", "size", "generator")
+        ]
         flags += [
             f"--variants={','.join(options.variants)}",
             f"--first={first}",
@@ -133,7 +136,7 @@ def _process(options: argparse.Namespace, first: int, count: int) -> list[dict[s
             raise RuntimeError(done.stderr)
         last = max(line.get("started", -1) for line in lines)
         name, why = f"{options.seed}-{last}", f"the process ended with {done.returncode}\n{done.stderr[-2000:]}"
-        of = numbered(options.seed, last, options.size, options.variants)
+        of = numbered(options.seed, last, options.size, options.variants, options.generator)
         save(of, options.save / f"{name}.py", why)
         results.append(_result(last, of, "failed", why))
         first, count = last + 1, first + count - last - 1
@@ -211,6 +214,7 @@ def main(words: list[str] | None = None) -> int:
         "--order", type=int, choices=(1, 2, 3), default=1, help="of the derivatives, without --variants"
     )
     parser.add_argument("--variants", type=_variants, help="of the programs, joined by commas")
+    parser.add_argument("--generator", choices=GENERATORS, default="grammar", help="what makes the programs")
     parser.add_argument("--eager", action="store_true", help="compile the programs, not their gradients")
     parser.add_argument("--replay", type=Path, help="a saved program")
     parser.add_argument("--first", type=int, help=argparse.SUPPRESS)

@@ -25,6 +25,7 @@ from compiled import (
     constructs_raises,
     constructs_scalars,
     constructs_types,
+    constructs_wild,
 )
 from compiled.case import CASES, RAISES, Case
 
@@ -49,4 +50,5 @@ __all__ = [
     "constructs_raises",
     "constructs_scalars",
     "constructs_types",
+    "constructs_wild",
 ]

@@ -198,7 +198,8 @@ def a_list_that_grows_under_two_names(x):
 @refused(0.7, words="dict")
 @njit
 def a_dict(x):
-    table = {1: x, 2: x * x}  # refused
+    table = {1: x}  # refused
+    table[2] = x * x
     return table[2]
 
 
@@ -236,7 +237,7 @@ class Box:
         self.value = 0.5
 
 
-@refused(Box, 0.7, words="attribute|box|class", argnums=1)
+@refused(Box, 0.7, words="jitclass named", argnums=1)
 @njit
 def an_object(b, x):  # refused
     return b.value * x  # refused
@@ -252,7 +253,7 @@ def an_attribute_that_is_assigned(b, x):  # refused
 RECORDS = np.zeros(2, dtype=[("mass", "f8"), ("speed", "f8")])
 
 
-@refused(RECORDS, 0.7, words="array|record|mass|index", argnums=1)
+@refused(RECORDS, 0.7, words='record records["mass"]', argnums=1)
 @njit
 def a_structured_array(records, x):  # refused
     return records[0]["mass"] * x  # refused

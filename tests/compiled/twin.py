@@ -3,8 +3,8 @@
     twin f = f.py_func, with other functions in its globals, its closure and its defaults:
              numba's dispatchers -> their twins        math -> dualrev.math        numpy -> dualrev.numpy
 
-The code is the same, that of register_jitable and of the kernels of vectorize, too. float(x) and np.float32(x) give x
-itself if it is being differentiated: everything is computed in double precision.
+The code is the same, that of register_jitable, cfunc and the kernels of vectorize and guvectorize, too. float(x) and
+np.float32(x) give x itself if it is being differentiated: everything is computed in double precision.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numba.core.dispatcher import Dispatcher
 from numba.typed import List
 
 import dualrev as dr
-from dualrev.compiler.frontend.jitted import is_ufunc, registered
+from dualrev.compiler.frontend.jitted import is_callback, is_generalized, is_ufunc, registered
 from dualrev.eager.overload import DualNumber
 from dualrev.eager.ruled import Owner
 
@@ -37,14 +37,16 @@ def twin(x: Any, memo: dict[int, Any] | None = None) -> Any:
         return memo[id(x)] if id(x) in memo else _function(x, memo)
     if is_ufunc(x):
         return _elementwise(_function(x._dispatcher, memo))
-    if registered(x):
+    if is_generalized(x):
+        return _generalized(_function(x._dispatcher, memo), x.expected_ndims())
+    if registered(x) or is_callback(x):
         return memo[id(x)] if id(x) in memo else _function(x, memo)
     if x is math:
         return dr.math
     if x is np:
         return _NUMPY
     if x is List:
-        return list
+        return _List
     if isinstance(x, types.BuiltinFunctionType) and x.__module__ == "math":
         return getattr(dr.math, x.__name__)
     if callable(x) and getattr(np, getattr(x, "__name__", ""), None) is x:
@@ -63,7 +65,8 @@ def _owner(x: Any, memo: dict[int, Any]) -> Any:
 
 
 def _function(dispatcher: Any, memo: dict[int, Any]) -> Any:
-    f, names, cells = getattr(dispatcher, "py_func", dispatcher), {}, []
+    f, names, cells = dispatcher, {}, []
+    f = f._pyfunc if is_callback(f) else getattr(f, "py_func", f)
     for cell in f.__closure__ or ():
         cells.append(memo.setdefault(id(cell), types.CellType()))
     made = types.FunctionType(f.__code__, names, f.__name__, None, tuple(cells))
@@ -97,8 +100,33 @@ def _elementwise(kernel: Any) -> Any:
     return ufunc
 
 
+def _generalized(kernel: Any, ranks: tuple[tuple[int, ...], tuple[int, ...]]) -> Any:
+    """The kernel for all places of the axes in front; a result without axes of its own is an array of one number."""
+    core = [*ranks[0], *ranks[1]]
+
+    def ufunc(*args: Any) -> None:
+        front = [np.ndim(x) - rank for x, rank in zip(args, core, strict=True)]
+        shape = next((np.shape(x)[:k] for x, k in zip(args, front, strict=True) if k), ())
+        for index in np.ndindex(shape):
+            given = []
+            for n, (x, k) in enumerate(zip(args, front, strict=True)):
+                ends = (*index[:-1], slice(index[-1], index[-1] + 1)) if n >= len(ranks[0]) and not core[n] else index
+                given.append(x[ends] if k else x)
+            kernel(*given)
+
+    return ufunc
+
+
 def _float(x: Any = 0.0) -> Any:
     return x if isinstance(x, DualNumber) else float(x)
+
+
+class _List(list):
+    """numba.typed.List."""
+
+    @staticmethod
+    def empty_list(kind: Any) -> list[Any]:
+        return []
 
 
 class _Float64(np.float64):

@@ -15,6 +15,10 @@ called    the derivatives of a function that calls a compiled gradient          
 Every second program of the first two is also run in core with tangents, once and twice. Of third ones:
 
 third     `hvp` of a function that calls a compiled gradient                               second.py
+
+And, if it is asked for:
+
+core      both sweeps in core, run by its evaluator: no derivative is compiled             incore.py
 """
 
 from __future__ import annotations
@@ -38,6 +42,8 @@ from compiled.agreeing import Engine, check_plain
 from compiled.cached import check_cached
 from compiled.exits import check_exits, with_exits
 from compiled.generator import Program, program
+from compiled.idioms import program as program_of_idioms
+from compiled.incore import check_core
 from compiled.renaming import with_hostile_names
 from compiled.running import Discarded, Failed
 from compiled.second import (
@@ -50,7 +56,7 @@ from compiled.second import (
 )
 from compiled.special import check_special, with_singular_functions
 
-__all__ = ["VARIANTS", "check", "numbered", "of_order"]
+__all__ = ["GENERATORS", "VARIANTS", "check", "numbered", "of_order"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,6 +83,7 @@ VARIANTS = {
     "product": Variant(with_another_first_argument, check_product, order=2, share=0.5, among=3),
     "hessian": Variant(_unchanged, check_hessian, order=2, share=0.5, among=3),
     "called": Variant(with_a_called_gradient, check_called, order=2, share=0.25, among=4),
+    "core": Variant(_unchanged, check_core, order=0),
     "third": Variant(with_a_called_gradient, check_third, order=3, share=0.25, among=4),
 }
 
@@ -86,8 +93,13 @@ def of_order(order: int) -> list[str]:
     return [name for name, variant in VARIANTS.items() if variant.order == order]
 
 
-def numbered(seed: str, number: int, size: int, variants: Sequence[str]) -> Program:
+#: What makes programs of a seed and a size.
+GENERATORS = {"grammar": program, "idioms": program_of_idioms}
+
+
+def numbered(seed: str, number: int, size: int, variants: Sequence[str], generator: str = "grammar") -> Program:
     """The program of this number, in the variant whose turn it is; a plain one where it cannot be changed so."""
+    program = GENERATORS[generator]
     turn, place = divmod(number, len(variants))
     variant = VARIANTS[variants[place]]
     seeds = [f"{seed}-{number}", *(f"{seed}-{number}-{k}" for k in range(1, variant.among))]

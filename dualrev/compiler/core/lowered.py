@@ -191,7 +191,8 @@ def leaves(tree: Any) -> list[Any]:
 class Star:
     """A call with tuples in place of some arguments, g(x, *t): it becomes `op` when the tuples' lengths are known.
 
-    `names` and `defaults` are the parameters of the callee; the table's functions have none here.
+    `names` and `defaults` are the parameters of the callee; the table's functions have none here. `rest` is the last
+    of them if it is `*rest`.
     """
 
     op: str
@@ -200,12 +201,22 @@ class Star:
     keywords: tuple[str, ...]
     names: tuple[str, ...]
     defaults: dict[str, Atom]
+    rest: str = ""
 
-    def bound(self, atoms: list[Atom], refuse: Callable[[str], Any]) -> list[Atom]:
-        """The arguments in the order of the parameters; the last atoms are those that are given by keyword."""
+    def bound(
+        self, atoms: list[Atom], refuse: Callable[[str], Any], packed: Callable[[list[Atom]], Atom]
+    ) -> list[Atom]:
+        """The arguments in the order of the parameters; the last atoms are those that are given by keyword.
+
+        `packed` makes a tuple of those that `*rest` takes.
+        """
         count = len(atoms) - len(self.keywords)
-        given = dict(zip(self.names, atoms[:count], strict=False))
         more = dict(zip(self.keywords, atoms[count:], strict=True))
+        if self.rest:
+            own = len(self.names) - 1
+            atoms = [*atoms[: min(own, count)], *[None] * (own - count), packed(atoms[own:count])]  # type: ignore[list-item]
+            count = len(atoms)
+        given = {name: x for name, x in zip(self.names, atoms[:count], strict=False) if x is not None}
         if count > len(self.names) or set(more) - set(self.names) or set(more) & set(given):
             refuse("it has other parameters")
         found = {**self.defaults, **given, **more}

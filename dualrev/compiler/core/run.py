@@ -20,7 +20,7 @@ import numpy as np
 from numba.core import types
 
 from dualrev.compiler import runtime
-from dualrev.compiler.core import atoms, terms
+from dualrev.compiler.core import atoms, syntax, terms
 from dualrev.compiler.core.atoms import Global, Var
 from dualrev.compiler.core.terms import Function, Statement
 
@@ -56,6 +56,8 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     ">=": operator.ge,
     "is": operator.is_,
     "is not": operator.is_not,
+    "in": lambda x, y: x in y,  # of strings
+    "not in": lambda x, y: x not in y,
 }
 
 
@@ -75,6 +77,8 @@ def run(f: Function, args: tuple[Any, ...], call: Caller | None = None, tape: Ta
 def _itself(s: terms.Call, args: tuple[Any, ...]) -> Any:
     if isinstance(s.function, atoms.Symbol):
         raise ValueError(f"only a program knows {s.function}")
+    if syntax.takes_rest(s.function.value):
+        args = (*args[:-1], *args[-1])
     return s.function.value(*args)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import math
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,8 +11,8 @@ from typing import Any
 from dualrev.compiler.core.lowered import Const, Effect, Let, Ref, Slice
 
 __all__ = [
-    *["atom", "binary", "call", "effect", "expression", "flattened", "name", "number", "subscript", "substitute"],
-    "text",
+    *["applied", "atom", "binary", "call", "effect", "expression", "flattened", "name", "number", "subscript"],
+    *["substitute", "takes_rest", "text"],
     "SYMBOLS",
 ]
 
@@ -44,6 +45,8 @@ SYMBOLS: dict[type, str] = {
     ast.GtE: ">=",
     ast.Is: "is",
     ast.IsNot: "is not",
+    ast.In: "in",
+    ast.NotIn: "not in",
     ast.And: "and",
     ast.Or: "or",
 }
@@ -76,6 +79,18 @@ def call(function: str | ast.expr, *args: ast.expr, **keywords: ast.expr) -> ast
     """function(*args, **keywords)."""
     f = name(function) if isinstance(function, str) else function
     return ast.Call(f, list(args), [ast.keyword(k, v) for k, v in keywords.items()])
+
+
+def applied(function: Any, args: list[ast.expr]) -> ast.Call:
+    """The call of a function of the user's, of which the last parameter may be `*rest`."""
+    if takes_rest(function.value):
+        args = [*args[:-1], ast.Starred(args[-1], ast.Load())]
+    return call(function.name, *args)
+
+
+def takes_rest(f: Any) -> bool:
+    """Whether a numba function has `*args`."""
+    return bool(getattr(f, "py_func", None) and f.py_func.__code__.co_flags & inspect.CO_VARARGS)
 
 
 def binary(symbol: str, a: ast.expr, b: ast.expr) -> ast.expr:
@@ -165,7 +180,7 @@ def expression(s: Let, sub: Sub) -> ast.expr:
         items = [sub(x) for x in args]
         return ast.Tuple(items, ast.Load()) if s.info is None else call(s.info.name, *items)
     if s.op in ("call", "ufunc"):
-        return call(s.info.name, *(sub(x) for x in args))
+        return applied(s.info, [sub(x) for x in args])
     if s.op == "list" and s.info == "typed":
         return call("runtime.List")
     if s.op == "list":

@@ -232,9 +232,11 @@ class Emission:
         return Assign(ast.Name(self.var(x)), value, line)
 
     def _calling(self, s: terms.Call) -> list[Any]:
-        name = self.refer(s.function) if isinstance(s.function, Symbol) else s.function.name
         args = [self.tree(x) for x in s.args] + [ast.Name("tape")] * s.tape
-        call = syntax.call(name, *args)
+        if isinstance(s.function, Symbol):
+            call = syntax.call(self.refer(s.function), *args)
+        else:
+            call = syntax.applied(s.function, args)
         flat = isinstance(s.result, atoms.Node) and s.result.cls is None and len(s.result.parts) > 1
         if not s.targets:
             code: Any = Code(syntax.text(call), s.line)

@@ -13,6 +13,7 @@ from numba.core import types
 
 from dualrev.compiler.core.naming import readable
 from dualrev.compiler.expansion.kinds import NUMBERS, is_array
+from dualrev.compiler.expansion.unknown import about
 from dualrev.compiler.expansion.writing import line_of_variable
 from dualrev.compiler.frontend.lowered import Lowered
 
@@ -52,7 +53,6 @@ def _check(lowered: Lowered, x: str, kind: Any) -> None:
     if isinstance(kind, (types.List, types.ListType)) and x in lowered.parameters:
         why = "a list has no place for its gradient, and grows or shrinks where it is passed on"
         refuse(f"the list {name} as an argument", why, "np.array of it")
-    if not isinstance(kind, (*NUMBERS, *_OTHERS, *_FUNCTIONS)):
-        refuse(f"the variable {x} (numba type {kind})", "it is no number, array or tuple", "one")
-    if is_array(kind) and not isinstance(kind.dtype, NUMBERS):
-        refuse(f"the array {x} (numba type {kind})", "its elements are no numbers", "floats")
+    of_numbers = not is_array(kind) or isinstance(kind.dtype, NUMBERS)
+    if not isinstance(kind, (*NUMBERS, *_OTHERS, *_FUNCTIONS)) or not of_numbers:
+        refuse(*about(x, kind))

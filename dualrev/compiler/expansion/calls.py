@@ -64,5 +64,6 @@ class Calls:
             self.expand(Let(s.target, "func", tuple(args), (star.callee, star.keywords), s.line))
             return
         name = readable(star.callee.name).strip("_")
-        bound = star.bound(args, lambda why: self.code.refuse(s.line, f"the call of {name}", why, "its arguments"))
+        refuse = lambda why: self.code.refuse(s.line, f"the call of {name}", why, "its arguments")  # noqa: E731
+        bound = star.bound(args, refuse, lambda rest: self.tuples.packed(rest, s.line))
         self.expand(Let(s.target, star.op, tuple(bound), star.callee, s.line))

@@ -63,17 +63,22 @@ class Composed:
         """min(max(x, low), high) for all elements."""
         code = self.code
         x, low, high = (*s.args, Const(None), Const(None))[:3]
-        if len(s.args) > 3 or not is_array(code.kind(x)) or any(is_array(code.kind(y)) for y in (low, high)):
-            code.refuse(s.line, "np.clip of these arguments", "only that of an array by numbers is known", "a loop")
+        arrays = [y for y in (low, high) if is_array(code.kind(y))]
+        if len(s.args) > 3 or not is_array(code.kind(x)) or any(code.kind(y).ndim > code.kind(x).ndim for y in arrays):
+            code.refuse(s.line, "np.clip of these arguments", "only that of an array is known, in its shape", "a loop")
         self.lazy.materialise(x)
         base = named(x)
         made = s.target if s.target != base else code.temp(kind)
         code.empty_like(made, base, s.line)
+        for y in arrays:
+            self.lazy.materialise(y)
+        spread = {y: code.spread(y, made, kind.ndim, s.line) for y in arrays}
 
         def one(i: tuple[str, ...]) -> None:
             y: Any = code.pick(x, i, s.line)
-            for bound, symbol in ((low, ">"), (high, "<")):
-                if bound != Const(None):
+            for limit, symbol in ((low, ">"), (high, "<")):
+                if limit != Const(None):
+                    bound = code.pick(spread[limit], i, s.line) if limit in spread else limit
                     clipped = code.temp(kind.dtype)
                     self._clipped(Let(clipped, "func", (y, bound), None, s.line), kind.dtype, symbol)
                     y = clipped

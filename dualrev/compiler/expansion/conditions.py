@@ -36,7 +36,8 @@ class Conditions:
             code.of[s.target] = kind
         if is_real(kind) or is_real_array(kind) or isinstance(kind, types.BaseTuple):
             code.refuse(s.line, "this condition", "its value is no bool", "a comparison")
-        if any(map(code.is_tuple, s.args)):
+        inside = any(isinstance(x, (ast.In, ast.NotIn)) for x in ast.walk(tree))
+        if inside or any(map(code.is_tuple, s.args)):
             tree = _TupleParts(code).visit(syntax.substitute(tree, lambda x: None))
         names = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id in code.of]
         self._check(tree, names, s.line)
@@ -56,8 +57,13 @@ class Conditions:
                 inside = tuple(x.id for x in index if isinstance(x, ast.Name))
                 if not is_gathered(code, inside):
                     check_index(code, inside, line)
-            if isinstance(sub, ast.Compare) and isinstance(sub.ops[0], (ast.In, ast.NotIn)):
-                code.refuse(line, "`in`", "only that of a tuple of numbers is known", "a loop, or comparisons")
+            if isinstance(sub, ast.Compare) and isinstance(sub.ops[0], (ast.In, ast.NotIn)) and not self._has_text(sub):
+                code.refuse(line, "`in`", "only that of tuples, arrays and strings is known", "a loop")
+
+    def _has_text(self, node: ast.Compare) -> bool:
+        """Whether a comparison is one of strings."""
+        right = node.comparators[0]
+        return isinstance(right, ast.Name) and isinstance(self.code.of.get(right.id), types.UnicodeType)
 
     def _may_be_known(self, tree: ast.expr) -> bool:
         """Whether numba may know a condition in the expression when it compiles it, and leave branches out."""
@@ -97,6 +103,13 @@ class _TupleParts(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        node.left = self.spelled(node.left)
+        if not isinstance(node.ops[0], (ast.In, ast.NotIn)):
+            node.comparators = [self.spelled(x) for x in node.comparators]
+        elif is_array(self.code.of.get(ast.unparse(node.comparators[0]))):
+            equal_to = ast.Compare(node.comparators[0], [ast.Eq()], [self.visit(node.left)])
+            found = syntax.call(ast.Attribute(equal_to, "any", ast.Load()))
+            return found if isinstance(node.ops[0], ast.In) else ast.UnaryOp(ast.Not(), found)
         if isinstance(node.ops[0], (ast.In, ast.NotIn)) and isinstance(self.tree(node.comparators[0]), Node):
             left, parts = self.visit(node.left), self.tree(node.comparators[0]).parts
             if any(isinstance(x, Node) for x in parts):
@@ -108,6 +121,12 @@ class _TupleParts(ast.NodeTransformer):
                 return tests[0] if tests else ast.Constant(not inside)
             return ast.BoolOp(ast.Or() if inside else ast.And(), tests)
         return self.generic_visit(node)
+
+    def spelled(self, node: ast.expr) -> ast.expr:
+        """A tuple of numbers with its parts: Python compares them."""
+        tree = self.tree(node)
+        numbers = isinstance(tree, Node) and tree.cls is None and not any(isinstance(x, Node) for x in tree.parts)
+        return self.code.syntax_tree(tree) if numbers else node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         if isinstance(node.func, ast.Name) and node.func.id == "len" and isinstance(self.tree(node.args[0]), Node):

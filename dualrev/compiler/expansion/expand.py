@@ -163,6 +163,7 @@ class Expansion:
             "len": self.items.length,
             "outer": self.composed.outer,
             "range": self.making.steps,
+            "real": self.items.real,
             "same_elements": self.layouts.same_elements,
             "shape": self.items.shape,
             "spread": reductions.spread,

@@ -96,6 +96,12 @@ class Functions:
         code, ways = self.code, self.ways
         method = s.info[0]
         base = code.kind(s.args[0])
+        if isinstance(base, types.UnicodeType):
+            code.as_written(s)
+            return
+        if method in ("conj", "conjugate") and len(s.args) == 1 and (is_real(base) or is_array(base)):
+            self._conjugate(s, kind)
+            return
         if not is_array(base):
             code.refuse(s.line, f"the method .{method}", "it is not known", "a function")
         if method == "fill":
@@ -117,6 +123,13 @@ class Functions:
             code.let("load", (s.args[0],), index, s.line, target=s.target)
         else:
             code.refuse(s.line, f"the method .{method}", "", "a loop")
+
+    def _conjugate(self, s: Let, kind: Any) -> None:
+        """x.conj() of real numbers: new ones, as numba has it."""
+        if is_array(kind):
+            self.ways.layouts.same_elements(Let(s.target, "func", s.args[:1], ("np.copy", ()), s.line), kind)
+        else:
+            self.code.let("copy", (s.args[0],), None, s.line, target=s.target)
 
     def _as_function(self, s: Let) -> Let:
         """numpy's function of the same name, which takes a shape as a tuple."""

@@ -13,7 +13,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.core.lowered import Const, If, Let, Ref, Slice, Store
-from dualrev.compiler.expansion.indices import check_index, unravelled
+from dualrev.compiler.expansion.indices import check_index, flat_index, unravelled
 from dualrev.compiler.expansion.kinds import is_array
 from dualrev.compiler.expansion.lazy import Lazy
 from dualrev.compiler.expansion.writing import Writer, named
@@ -33,7 +33,7 @@ class Gathering:
     def read(self, s: Let, kind: Any) -> None:
         """target = array[index], a copy."""
         code = self.code
-        view, shape, place = self._subspace(s.args[0], s.info, s.line)
+        view, shape, place = self._subspace(s.args[0], flat_index(code, s.info), s.line)
         if not is_array(kind):
             code.let("load", (view,), place(()), s.line, target=s.target)
             return
@@ -51,7 +51,7 @@ class Gathering:
             code.refuse(s.line, "this assignment of a tuple", "its places are chosen by an array", "an array")
         self.lazy.materialise(value)
         self.lazy.flush()
-        view, shape, place = self._subspace(s.array, s.index, s.line)
+        view, shape, place = self._subspace(s.array, flat_index(code, s.index), s.line)
         names = tuple(dict.fromkeys(n for n, _ in shape))
         room = code.temp(types.Array(types.boolean, len(shape), "C"))  # it only has the shape
         code.empty(room, _shape_text(shape), names, s.line)

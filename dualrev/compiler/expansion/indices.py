@@ -10,13 +10,18 @@ from dualrev.compiler.core.lowered import Node, Ref, Slice, leaves
 from dualrev.compiler.expansion.kinds import is_array
 from dualrev.compiler.expansion.writing import Writer
 
-__all__ = ["check_index", "index_of", "is_gathered", "unravelled"]
+__all__ = ["check_index", "flat_index", "index_of", "is_gathered", "unravelled"]
 
 
 def is_gathered(code: Writer, entries: tuple[Any, ...]) -> bool:
-    """Whether there is an array in an index."""
-    atoms = [x for x in entries if isinstance(x, (str, Ref))]
+    """Whether there is an array in an index, or in a tuple of an index."""
+    atoms = [x for x in flat_index(code, entries) if isinstance(x, (str, Ref))]
     return any(is_array(code.kind(x)) for x in atoms)
+
+
+def flat_index(code: Writer, entries: tuple[Any, ...]) -> tuple[Any, ...]:
+    """An index with the parts of tuples, such as np.nonzero gives, in their place."""
+    return tuple(y for x in entries for y in (leaves(code.tree(x)) if code.is_tuple(x) else [x]))
 
 
 def index_of(code: Writer, entries: tuple[Any, ...], ndim: int, line: int) -> tuple[Any, ...]:

@@ -13,7 +13,7 @@ from dualrev.compiler.core import syntax
 from dualrev.compiler.core.lowered import Const, Let
 from dualrev.compiler.expansion.gathering import Gathering
 from dualrev.compiler.expansion.indices import index_of, is_gathered, unravelled
-from dualrev.compiler.expansion.kinds import is_array
+from dualrev.compiler.expansion.kinds import is_array, is_real, is_real_array
 from dualrev.compiler.expansion.lazy import Lazy
 from dualrev.compiler.expansion.tuples import Tuples
 from dualrev.compiler.expansion.writing import Writer, named
@@ -55,8 +55,12 @@ class Items:
         elif is_array(of) and name == "shape":
             for k, t in enumerate(code.tree(s.target).parts):
                 code.plain(f"a.shape[{k}]", s.line, target=t, a=base)
-        elif is_array(of) and name in ("size", "ndim"):
+        elif is_array(of) and name in ("size", "ndim", "itemsize", "nbytes"):
             code.plain(f"a.{name}", s.line, target=s.target, a=base)
+        elif name == "real" and (is_real(of) or is_real_array(of)):
+            code.let("copy", (base,), None, s.line, target=s.target)
+        elif name == "imag" and is_real(of):
+            code.let("copy", (Const(0.0),), None, s.line, target=s.target)
         elif is_array(of) and name == "T":
             code.let("view", (base,), syntax.name("BASE.T"), s.line, target=s.target)
         elif is_array(of) and name == "flat" and code.names.is_temporary(s.target):
@@ -70,6 +74,11 @@ class Items:
         """np.shape, np.size and np.ndim."""
         self.lazy.materialise(s.args[0])
         self.attribute(Let(s.target, "attr", s.args, s.info[0].split(".")[-1], s.line), kind)
+
+    def real(self, s: Let, kind: Any) -> None:
+        """np.real: the same memory."""
+        self.lazy.materialise(s.args[0])
+        self.attribute(Let(s.target, "attr", s.args, "real", s.line), kind)
 
     def length(self, s: Let, kind: Any) -> None:
         """len()."""

@@ -52,6 +52,12 @@ class Tuples:
                 made.append(part)
         return made
 
+    def packed(self, items: list[Any], line: int) -> str:
+        """A tuple of these atoms."""
+        made = self.code.temp(types.BaseTuple.from_types([types.unliteral(self.code.kind(x)) for x in items]))
+        self._copy_parts(Let(made, "tuple", tuple(items), None, line), [self.code.tree(x) for x in items])
+        return made
+
     def item(self, s: Let) -> None:
         """t[k] and t[i:j]."""
         code, tree = self.code, self.code.tree(s.args[0])

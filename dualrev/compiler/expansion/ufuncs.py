@@ -11,10 +11,11 @@ from numba.core import types
 from numba.np.numpy_support import ufunc_find_matching_loop
 
 from dualrev.compiler.core.lowered import Let, Ref
+from dualrev.compiler.expansion.generalized import generalized
 from dualrev.compiler.expansion.kinds import is_array
 from dualrev.compiler.expansion.lazy import Lazy
 from dualrev.compiler.expansion.writing import Writer, named
-from dualrev.compiler.frontend.jitted import jitted
+from dualrev.compiler.frontend.jitted import is_generalized, jitted
 
 __all__ = ["Ufuncs"]
 
@@ -28,6 +29,9 @@ class Ufuncs:
     def call(self, s: Let, kind: Any) -> None:
         """target = ufunc(x, y), of numbers or arrays."""
         code = self.code
+        if is_generalized(s.info.value):
+            generalized(code, self.lazy, s, self._kernel(s.info))
+            return
         self.lazy.flush()
         kernel, wanted = self._kernel(s.info), self._loop(s)
         if not is_array(kind):

@@ -46,8 +46,9 @@ def bound_in(body: Sequence[ast.AST]) -> set[str]:
 
 
 def parameters(node: ast.FunctionDef | ast.Lambda) -> list[str]:
-    """The names of a function's parameters."""
-    return [a.arg for a in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]]
+    """The names of a function's parameters, in the order in which numba has them."""
+    args = node.args
+    return [a.arg for a in [*args.posonlyargs, *args.args, *filter(None, [args.vararg]), *args.kwonlyargs]]
 
 
 def renamed(node: Any, names: Mapping[str, ast.expr | str]) -> Any:

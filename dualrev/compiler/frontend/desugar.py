@@ -8,6 +8,8 @@ x or y                                x if x else y, where that may be a number;
 [g(x) for x in a]                     a name of its own for x
 for x in literal_unroll(t)            for x in t, if its items have one type
 dr.jvp(f, ...), dr.vjp(f, ...)        calls of numba functions: see inside.py
+operator.mul(x, y), map and others    see spellings.py
+table = {1: x, 2: y}, table[k]        see tables.py
 """
 
 from __future__ import annotations
@@ -24,9 +26,12 @@ from dualrev.compiler.core.naming import readable
 from dualrev.compiler.frontend.closures import Inlined, bound_in, own_nodes, parameters, renamed, returning
 from dualrev.compiler.frontend.exits import exits_of
 from dualrev.compiler.frontend.inside import Inside
+from dualrev.compiler.frontend.matching import Matching
 from dualrev.compiler.frontend.nests import Nests, assigned, located, read
 from dualrev.compiler.frontend.scope import Scope
 from dualrev.compiler.frontend.source import describe
+from dualrev.compiler.frontend.spellings import Spellings
+from dualrev.compiler.frontend.tables import Tables
 
 __all__ = ["desugar"]
 
@@ -89,6 +94,9 @@ class _Desugaring(ast.NodeTransformer):
         )
         self.inside = Inside(scope, self.bindings)
         self.nests = Nests(self.local)
+        self.spellings = Spellings(scope, self.local)
+        self.matching = Matching(scope, self.local)
+        self.tables = Tables(tree, self.bindings, self.local)
 
     def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
         made: list[ast.stmt] = []
@@ -118,7 +126,26 @@ class _Desugaring(ast.NodeTransformer):
             return self.inside.define_pullback(node)
         if len(node.targets) == 1 and self.inside.name_function(node):
             return ast.copy_location(ast.Pass(), node)
+        table = self.tables.define(node)
+        if table is not None:
+            return self.block(table) or [ast.copy_location(ast.Pass(), node)]
         self.generic_visit(node)
+        return node
+
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
+        made = self.tables.item(node)
+        if made is None:
+            self.generic_visit(node)
+        return node if made is None else self.visit(made)
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        made = self.tables.membership(node)
+        if made is None:
+            self.generic_visit(node)
+        return node if made is None else self.visit(made)
+
+    def visit_Inlined(self, node: Inlined) -> Any:
+        node.body, node.value = self.block(node.body), self.visit(node.value)
         return node
 
     def define(self, name: str, node: ast.FunctionDef | ast.Lambda) -> None:
@@ -159,6 +186,17 @@ class _Desugaring(ast.NodeTransformer):
             return self.inlined(self.closures[node.func.id], node)
         if isinstance(node.func, ast.Lambda):
             return self.inlined(_Closure("lambda", node.func), node)
+        if (spelled := self.spellings.call(node) or self.tables.call(node)) is not None:
+            located(spelled, node)
+            made: ast.expr = self.visit(spelled)
+            return made
+        self.generic_visit(node)
+        return node
+
+    def visit_Expr(self, node: ast.Expr) -> Any:
+        spelled = self.spellings.statement(node)
+        if spelled is not None:
+            return self.visit(spelled)
         self.generic_visit(node)
         return node
 
@@ -197,7 +235,9 @@ class _Desugaring(ast.NodeTransformer):
         return ast.copy_location(Inlined.of(before, value), node)
 
     def is_function(self, value: ast.expr) -> bool:
-        """Whether an argument is a function by its name."""
+        """Whether an argument is a function by its name, or a lambda."""
+        if isinstance(value, ast.Lambda):
+            return True
         if isinstance(value, ast.Name) and value.id in self.closures:
             return True
         static = self.scope.static(value) if isinstance(value, (ast.Name, ast.Attribute)) else None
@@ -315,6 +355,7 @@ class _Desugaring(ast.NodeTransformer):
     # Statements
 
     def visit_For(self, node: ast.For) -> Any:
+        node = self.spellings.loop(node)
         call = node.iter
         static = None
         if isinstance(call, ast.Call) and not call.keywords and isinstance(call.func, (ast.Name, ast.Attribute)):
@@ -350,36 +391,4 @@ class _Desugaring(ast.NodeTransformer):
         return isinstance(node, ast.Name) and node.id in self.closures
 
     def visit_Match(self, node: ast.Match) -> Any:
-        subject = self.local("subject")
-        made: list[ast.stmt] = []
-        for case in reversed(node.cases):
-            test, binding = self.pattern(case.pattern, subject)
-            if binding:
-                made_test: ast.expr = Inlined.of(binding, case.guard or ast.Constant(True))
-                test = made_test if test is None else ast.BoolOp(ast.And(), [test, made_test])
-            elif case.guard is not None:
-                test = case.guard if test is None else ast.BoolOp(ast.And(), [test, case.guard])
-            made = list(case.body) if test is None else [ast.If(test, case.body, made)]
-            for s in made:
-                located(s, case.pattern)
-        return self.block([assigned(subject, node.subject, node), *made])
-
-    def pattern(self, p: ast.pattern, subject: str) -> tuple[ast.expr | None, list[ast.stmt]]:
-        """The test of a pattern (None if it always matches), and the assignments of its names."""
-        match p:
-            case ast.MatchValue(value):
-                return ast.Compare(read(subject), [ast.Eq()], [value]), []
-            case ast.MatchSingleton(value):
-                return ast.Compare(read(subject), [ast.Is()], [ast.Constant(value)]), []
-            case ast.MatchOr(patterns):
-                parts = [self.pattern(x, subject) for x in patterns]
-                tests = [test for test, _ in parts if test is not None]
-                if not any(binding for _, binding in parts):
-                    return (ast.BoolOp(ast.Or(), tests) if len(tests) == len(parts) else None), []
-            case ast.MatchAs(None, name):
-                return None, [] if name is None else [assigned(name, read(subject), p)]
-            case ast.MatchAs(inner, name) if inner is not None and name is not None:
-                test, binding = self.pattern(inner, subject)
-                return test, [*binding, assigned(name, read(subject), p)]
-        refused = self.scope.refuse(p, "this pattern", "only numbers, `|`, names and `_` are known", "if and elif")
-        raise AssertionError(refused)
+        return self.block(self.matching.statement(node))

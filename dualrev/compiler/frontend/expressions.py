@@ -16,10 +16,12 @@ from numba.typed import List
 from dualrev.compiler.core import syntax
 from dualrev.compiler.core.lowered import Atom, Const, If, Ref, Slice, Star
 from dualrev.compiler.frontend.closures import Inlined
-from dualrev.compiler.frontend.jitted import callable_name, is_ufunc
+from dualrev.compiler.frontend.jitted import callable_name, is_generalized, is_ufunc
 from dualrev.compiler.frontend.options import check_inlined
 from dualrev.compiler.frontend.scope import Scope
-from dualrev.compiler.frontend.source import Static, describe, is_numba_function
+from dualrev.compiler.frontend.source import Static, describe, is_derivative, is_numba_function
+from dualrev.compiler.frontend.wording import EXPRESSIONS, about_function
+from dualrev.eager.ruled import Ruled
 from dualrev.rules.functions import canonical as of_the_table
 from dualrev.rules.functions import known
 from dualrev.rules.names import BINARY, CASTS, COMPARE
@@ -59,10 +61,8 @@ class Expressions(Scope):
             return self.let(target, "copy", (self.atom(node),), None, node.lineno)
         method = getattr(self, f"_{type(node).__name__}", None)
         if method is None:
-            what, instead = _EXPRESSIONS.get(
-                type(node).__name__, (f"a {type(node).__name__} expression", "it in other words")
-            )
-            return self.refuse(node, what, "the compiler does not know it", instead)
+            unknown = f"a {type(node).__name__} expression", "the compiler does not know it", "it in other words"
+            return self.refuse(node, *EXPRESSIONS.get(type(node).__name__, unknown))
         return method(node, target if target is not None else self.temp())
 
     def _BinOp(self, node: ast.BinOp, target: str) -> Atom:
@@ -279,7 +279,7 @@ class Expressions(Scope):
         if isinstance(f, type) and issubclass(f, tuple) and hasattr(f, "_fields"):
             defaults = {k: self.constant(node, Static(x, ())) for k, x in getattr(f, "_field_defaults", {}).items()}
             return self.call_of(node, "tuple", self.ref(static), list(f._fields), defaults, target)
-        if is_ufunc(f):
+        if is_ufunc(f) or is_generalized(f):
             if node.keywords or any(isinstance(x, ast.Starred) for x in node.args):
                 return self.refuse(node, f"the call of {describe(f)}", "only plain arguments are known", "its inputs")
             return self.let(target, "ufunc", tuple(self.atom(x) for x in node.args), self.ref(static), node.lineno)
@@ -288,6 +288,8 @@ class Expressions(Scope):
             return self.empty_list(target, None if f is list else "typed", node.lineno)
         if text is None:
             name = describe(f)
+            if (said := about_function(name)) is not None:
+                return self.refuse(node, f"the call of {name}", *said)
             if callable(f) and hasattr(f, "__code__") and not name.startswith("numpy."):
                 return self.refuse(node, f"the call of {name}", "it is no numba function", "@njit above its definition")
             why = "only the tape has a rule for it" if of_the_table(f) else ""
@@ -347,8 +349,10 @@ class Expressions(Scope):
     def signature(self, node: ast.Call, static: Static) -> tuple[list[str], dict[str, Atom]]:
         """The parameters of a numba function, and the defaults of those that have one."""
         names, defaults = [], {}
-        for p in inspect.signature(static.value.py_func).parameters.values():
-            if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+        every = list(inspect.signature(static.value.py_func).parameters.values())
+        for p in every:
+            plain = not isinstance(static.value, Ruled) and not is_derivative(static.value) and p is every[-1]
+            if p.kind is p.VAR_KEYWORD or (p.kind is p.VAR_POSITIONAL and not plain):
                 self.refuse(node, f"the call of {describe(static.value.py_func)}", "it has *args", "every argument")
             names.append(p.name)
             if p.default is not p.empty:
@@ -363,11 +367,14 @@ class Expressions(Scope):
         atoms = tuple(self.atom(x.value if isinstance(x, ast.Starred) else x) for x in values)
         keywords = tuple(str(k.arg) for k in node.keywords)
         stars = tuple(isinstance(x, ast.Starred) for x in values)
-        star = Star(op, ref, stars, keywords, tuple(names), defaults)
+        rest = names[-1] if op == "call" and syntax.takes_rest(ref.value) else ""
+        star = Star(op, ref, stars, keywords, tuple(names), defaults, rest)
         if any(stars):
             return self.let(target, "star", atoms, star, node.lineno)
         args = star.bound(
-            list(atoms), lambda why: self.refuse(node, f"the call of {describe(ref.value)}", why, "its arguments")
+            list(atoms),
+            lambda why: self.refuse(node, f"the call of {describe(ref.value)}", why, "its arguments"),
+            lambda rest: self.let(self.temp(), "tuple", tuple(rest), None, node.lineno),
         )
         return self.let(target, op, tuple(args), ref, node.lineno)
 
@@ -381,19 +388,3 @@ def ordered(node: ast.Call, text: str) -> list[tuple[str, ast.expr]]:
             break
         given.append(("", keywords.pop(name)))
     return given + list(keywords.items())
-
-
-_EXPRESSIONS = {
-    "SetComp": ("a set comprehension", "a loop that fills an array"),
-    "DictComp": ("a dict comprehension", "arrays"),
-    "GeneratorExp": ("a generator expression", "a loop"),
-    "Dict": ("a dict", "arrays or named tuples"),
-    "Set": ("a set", "an array"),
-    "Lambda": ("a lambda", "a numba function outside of this one"),
-    "NamedExpr": ("an assignment inside of an expression", "the assignment on a line of its own"),
-    "JoinedStr": ("an f-string", "a constant string"),
-    "Yield": ("a generator", "a loop, or an array of the results"),
-    "YieldFrom": ("a generator", "a loop, or an array of the results"),
-    "Await": ("a coroutine", "a plain function"),
-    "Starred": ("a starred expression", "every value"),
-}

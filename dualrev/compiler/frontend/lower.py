@@ -29,6 +29,7 @@ from dualrev.compiler.frontend.lowered import Lowered
 from dualrev.compiler.frontend.sequences import Sequences
 from dualrev.compiler.frontend.source import Source, Static
 from dualrev.compiler.frontend.unread import drop_unread
+from dualrev.compiler.frontend.wording import STATEMENTS
 from dualrev.rules.drawing import DRAWING
 from dualrev.rules.names import BINARY
 
@@ -128,10 +129,8 @@ class _Lowering(Sequences):
     def statement(self, s: ast.stmt) -> Any:
         method = getattr(self, f"_{type(s).__name__}", None)
         if method is None:
-            what, instead = _STATEMENTS.get(
-                type(s).__name__, (f"a `{type(s).__name__.lower()}` statement", "it in other words")
-            )
-            return self.refuse(s, what, "the compiler does not know it", instead)
+            unknown = f"a `{type(s).__name__.lower()}` statement", "the compiler does not know it", "it in other words"
+            return self.refuse(s, *STATEMENTS.get(type(s).__name__, unknown))
         return method(s)
 
     def _Pass(self, s: ast.Pass) -> None:
@@ -370,14 +369,3 @@ class _Lowering(Sequences):
         if isinstance(element, list):
             return self.let(self.temp(), "tuple", tuple(self.joined(e, s) for e in element), None, s.lineno)
         return element
-
-
-_STATEMENTS = {
-    "Try": ("try/except", "a test before the operation that may fail"),
-    "TryStar": ("try/except", "a test before the operation that may fail"),
-    "With": ("a `with` statement", "the body alone"),
-    "ClassDef": ("a class inside of a numba function", "tuples or arrays"),
-    "Delete": ("a `del` statement", "nothing: variables may stay"),
-    "Import": ("an import inside of a numba function", "it at the top of the module"),
-    "ImportFrom": ("an import inside of a numba function", "it at the top of the module"),
-}

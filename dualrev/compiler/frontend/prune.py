@@ -22,6 +22,7 @@ import numba
 import numpy as np
 from numba.core import types
 
+from dualrev.compiler.frontend.closures import parameters
 from dualrev.compiler.frontend.source import Source
 
 __all__ = ["prune"]
@@ -52,9 +53,8 @@ _CLASSES: dict[Any, Any] = {
 
 def prune(source: Source, argtypes: tuple[Any, ...]) -> Source:
     """The source with the branches that are taken for these types."""
-    args = source.tree.args
-    names = [a.arg for a in [*args.posonlyargs, *args.args, *args.kwonlyargs]]
-    if args.vararg or args.kwarg or not any(isinstance(x, (ast.If, ast.IfExp)) for x in ast.walk(source.tree)):
+    names = parameters(source.tree)
+    if source.tree.args.kwarg or not any(isinstance(x, (ast.If, ast.IfExp)) for x in ast.walk(source.tree)):
         return source
     tree = copy.deepcopy(source.tree)
     given = dict(zip(names, argtypes, strict=True))

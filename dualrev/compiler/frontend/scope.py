@@ -12,7 +12,8 @@ import numpy as np
 
 from dualrev.compiler.core.lowered import Atom, Const, Let, Ref
 from dualrev.compiler.core.naming import Names, readable
-from dualrev.compiler.frontend.source import Source, Static, is_numba_function, unlifted
+from dualrev.compiler.frontend.closures import parameters
+from dualrev.compiler.frontend.source import Source, Static, describe, is_numba_function, unlifted
 from dualrev.compiler.frontend.transformations import MAKING, TRANSFORMATIONS
 from dualrev.eager.ruled import Ruled
 
@@ -31,9 +32,9 @@ class Scope:
         self.own: set[str] = set()  # the local variables that desugar.py has made
         self.calls: list[Static] = []
         args = source.tree.args
-        if args.vararg or args.kwarg:
-            self.refuse(source.tree, "*args or **kwargs", "the number of arguments is not known", "every argument")
-        self.parameters = [a.arg for a in [*args.posonlyargs, *args.args, *args.kwonlyargs]]
+        if args.kwarg:
+            self.refuse(source.tree, "**kwargs", "the names of the arguments are not known", "every argument")
+        self.parameters = parameters(source.tree)
         self.assigned = self.assigned_in(source.tree.body)
         self.locals = {*self.parameters, *self.assigned}
 
@@ -84,7 +85,13 @@ class Scope:
                     self.refuse(node, f"{base.value.__name__}.{node.attr}", "it does not exist", "a name that does")
                 found = Static(getattr(base.value, node.attr), (*base.path, ("attr", node.attr)))
                 return unlifted(found)
+            if isinstance(node.value, ast.Call) and (limits := self.limits(node.value)) is not None:
+                return Static(limits[node.attr], ()) if node.attr in limits else None
+            if base is not None and isinstance(base.value, enum.Enum) and node.attr in ("value", "name"):
+                return Static(getattr(base.value, node.attr), (*base.path, ("attr", node.attr)))
             return None
+        if isinstance(node, ast.Subscript) and isinstance(node.value, (ast.Name, ast.Attribute)):
+            return self.item(node)
         if isinstance(node, ast.Constant):
             return Static(node.value, ())
         if isinstance(node, ast.Call):
@@ -94,6 +101,28 @@ class Scope:
             if operand is not None and type(operand.value) in (int, float):
                 return Static(-operand.value, ())
         return None
+
+    def limits(self, node: ast.Call) -> dict[str, Any] | None:
+        """The numbers of np.finfo(np.float64), and of np.iinfo of ints."""
+        static = self.static(node.func) if isinstance(node.func, (ast.Name, ast.Attribute)) else None
+        kind = self.static(node.args[0]) if len(node.args) == 1 and not node.keywords else None
+        if static is None or kind is None or not isinstance(kind.value, type):
+            return None
+        if static.value is np.finfo and kind.value in (float, np.float64):
+            return {name: float(getattr(np.finfo(float), name)) for name in ("eps", "max", "min", "tiny", "resolution")}
+        if static.value is np.iinfo and kind.value in (int, np.int64, np.int32):
+            return {name: int(getattr(np.iinfo(kind.value), name)) for name in ("max", "min", "bits")}
+        return None
+
+    def item(self, node: ast.Subscript) -> Static | None:
+        """What an item of a global tuple stands for, if its place is a constant."""
+        base, place = self.static(node.value), node.slice
+        if base is None or not isinstance(base.value, tuple) or not isinstance(place, (ast.Constant, ast.UnaryOp)):
+            return None
+        k = self.static(place)
+        if k is None or type(k.value) is not int or not -len(base.value) <= k.value < len(base.value):
+            return None
+        return unlifted(Static(base.value[k.value], (*base.path, ("item", k.value))))
 
     def transformed(self, node: ast.Call) -> Static | None:
         """What dr.grad(f) and the like stand for; None for any other call."""
@@ -150,12 +179,10 @@ class Scope:
             return Const(float(x))
         if isinstance(x, (np.generic, np.ndarray, tuple, enum.Enum)) or is_numba_function(x):
             return self.ref(static)
-        return self.refuse(
-            node,
-            f"a value of type {type(x).__name__}",
-            "it is no number, array, tuple or numba function",
-            "one of these",
-        )
+        if isinstance(x, complex):
+            return self.refuse(node, "a complex number", "only real numbers are", "real and imaginary parts")
+        what = describe(x) if isinstance(x, type) else f"a value of type {type(x).__name__}"
+        return self.refuse(node, what, "it is no number, array, tuple or numba function", "one of these")
 
     def ref(self, static: Static) -> Ref:
         """The name under which the emitted module knows a value of the user's program."""

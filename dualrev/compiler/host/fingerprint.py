@@ -33,7 +33,7 @@ from numba.core import config, types
 from numba.core.dispatcher import Dispatcher
 
 from dualrev._version import __version__
-from dualrev.compiler.frontend.jitted import is_ufunc
+from dualrev.compiler.frontend.jitted import is_callback, is_generalized, is_ufunc
 from dualrev.compiler.frontend.source import is_derivative, text_of
 from dualrev.eager.ruled import Owner, Ruled
 from dualrev.rules.drawing import drawing_name
@@ -136,6 +136,12 @@ class _Walk:
         elif is_ufunc(x):
             self.add(x._frozen and x.types, sorted(x._dispatcher.targetoptions.items()))
             self._function(x._dispatcher.py_func)
+        elif is_generalized(x):
+            self.add(x.gufunc_builder.signature, x.gufunc_builder._sigs, sorted(x._dispatcher.targetoptions.items()))
+            self._function(x._dispatcher.py_func)
+        elif is_callback(x):
+            self.add(x._sig)
+            self._function(x._pyfunc)
         else:
             self.unknown(x)
 

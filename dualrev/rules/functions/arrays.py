@@ -21,6 +21,7 @@ ARRAYS = (
     Function("np.full", "shape fill_value dtype", core="full", makes=True),
     Function("np.full_like", "a fill_value dtype", "moving", core="full", makes=True),
     Function("np.arange", "start stop step dtype", core="range", makes=True),
+    *rows("bartlett blackman hamming hanning", "M", core="alloc", makes=True),
     Function("np.array", core="array"),
 
     # the same elements: a view or a copy
@@ -40,6 +41,8 @@ ARRAYS = (
     Function("np.broadcast_to", "array shape", "moving", core="same_elements", shares=_VIEW),
     Function("astype", shares=_COPY),  # methods of arrays that no function of the same name stands for
     Function("flatten", shares=_COPY),
+
+    Function("np.real", "val", "moving", core="real"),
 
     # elements at places
     Function("np.roll", "a shift", "moving", selection=Selection("np.roll(p_, a_)"), written=True),
@@ -77,7 +80,7 @@ ARRAYS = (
     # of the tape alone
     *rows("apply_along_axis apply_over_axes around array_split astype block broadcast_arrays choose compress", "",
           "moving"),
-    *rows("diagonal dsplit fix hsplit imag matrix_transpose pad piecewise real real_if_close rollaxis select split", "",
+    *rows("diagonal dsplit fix hsplit imag matrix_transpose pad piecewise real_if_close rollaxis select split", "",
           "moving"),
     *rows("squeeze tile unstack vsplit linalg.diagonal linalg.matrix_transpose", "", "moving"),
 

@@ -47,7 +47,8 @@ ELEMENTS = (
 
     # the compiler leaves them as they are written, where nothing is differentiated
     *rows("fmax fmin", "", "elementwise", written=True),
-    *(Function(f"math.{n}", written=True, pure=True) for n in ("isnan", "isinf", "isfinite")),
+    *(Function(f"math.{n}", written=True, pure=True) for n in ("isnan", "isinf", "isfinite", "gcd")),
+    *(Function(n, written=True, pure=True) for n in ("ord", "hash")),
 
     # composed of the others, on the tape
     *rows("conjugate divmod frexp heaviside ldexp logaddexp2 matmul matvec modf nextafter vecdot vecmat", "",

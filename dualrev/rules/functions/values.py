@@ -16,20 +16,21 @@ VALUES = (
     *rows("argwhere flatnonzero digitize count_nonzero nanargmin nanargmax isin array_equal allclose isclose", "",
           "values", written=True),
     *rows("isnan isinf isfinite", "", "values", written=True, pure=True),
-    *rows("isneginf isposinf isreal iscomplex signbit", "", "values", written=True),
+    *rows("isneginf isposinf isreal iscomplex isrealobj iscomplexobj signbit", "", "values", written=True),
     *rows("equal not_equal less less_equal greater greater_equal", "", "values", written=True),
     *rows("logical_and logical_or logical_xor logical_not", "", "values", written=True),
     *rows("tril_indices_from triu_indices_from", "", "values", written=True),
 
     # of ints, or without arguments that are differentiated: the tape does not see them
     *rows("bitwise_and bitwise_or bitwise_xor left_shift right_shift invert gcd lcm", written=True),
+    *rows("isscalar", written=True, pure=True),
     *rows("indices tril_indices triu_indices dtype", written=True),
     *rows("in1d intersect1d setdiff1d setxor1d", written=True),
 
     # of the tape alone
     *rows("angle array2string array_equiv array_repr array_str can_cast common_type diag_indices_from einsum_path", "",
           "values"),
-    *rows("iscomplexobj isrealobj lexsort linalg.matrix_rank may_share_memory min_scalar_type result_type", "",
+    *rows("lexsort linalg.matrix_rank may_share_memory min_scalar_type result_type", "",
           "values"),
     *rows("shares_memory spacing", "", "values"),
 )

@@ -1,0 +1,156 @@
+"""Variables that are None on some paths -> a number or an array, and a bool that says whether there is one.
+
+    best = None                 best, best_given = 0.0, False
+    best = x * x                best = x * x; best_given = True
+    if best is None: ...        if not best_given: ...
+    y = best + 1.0              if not best_given: raise TypeError; y = best + 1.0
+
+This is between inference, which says that a variable is `Optional`, and expand.py, which knows no such type. Numba
+raises the error where it converts such a value to a number, at its use.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import numpy as np
+from numba.core import types
+
+from dualrev.compiler.core import syntax
+from dualrev.compiler.core.lowered import Const, Effect, If, Let, Ref, While, blocks, reads, walk
+from dualrev.compiler.frontend.inference import Typed
+from dualrev.compiler.frontend.lower import Lowered
+
+__all__ = ["without_optionals"]
+
+_CALLS = ("call", "star", "tuple", "list", "ufunc")
+
+
+def without_optionals(lowered: Lowered, typed: Typed) -> None:
+    """Replace the optional variables of a function, in its body and in its types; but for its parameters and result."""
+    kept = {*lowered.parameters, lowered.result, lowered.exit_value}
+    found = {
+        x for x, kind in typed.of.items() if isinstance(kind, types.Optional) and x not in kept and _is_plain(kind)
+    }
+    passed = {x for s in walk(lowered.body) if isinstance(s, Let) and s.op in _CALLS for x in s.args}
+    made = {s.target for s in walk(lowered.body) if isinstance(s, Let) and _may_be_none(s, typed)}
+    found -= passed | made  # these stay, and are refused
+    if found:
+        _Optionals(lowered, typed, found).run()
+
+
+def _may_be_none(s: Let, typed: Typed) -> bool:
+    """Whether an operation itself may give None: an item of a tuple, or a call of a function that returns it."""
+    if s.op == "getitem":
+        return not isinstance(typed(s.args[0]), types.Array)
+    if s.op != "call":
+        return s.op in ("star", "list")
+    kinds = tuple(types.unliteral(typed(x)) for x in s.args)
+    found = [k.return_type for k in s.info.value.nopython_signatures if tuple(map(types.unliteral, k.args)) == kinds]
+    return not found or isinstance(found[0], (types.Optional, types.NoneType))
+
+
+def _is_plain(kind: Any) -> bool:
+    of = kind.type
+    if isinstance(of, types.Array):
+        return of.layout == "C" and isinstance(of.dtype, (types.Float, types.Integer, types.Boolean))
+    return isinstance(of, (types.Float, types.Integer, types.Boolean))
+
+
+class _Optionals:
+    def __init__(self, lowered: Lowered, typed: Typed, found: set[str]) -> None:
+        self.lowered, self.of = lowered, typed.of
+        self.given = {x: lowered.names.fresh("{}_given", x) for x in sorted(found)}
+        for x, flag in self.given.items():
+            self.of[x], self.of[flag] = self.of[x].type, types.boolean
+
+    def run(self) -> None:
+        """The whole body."""
+        self.lowered.body[:] = self.block(self.lowered.body)
+
+    def block(self, body: list[Any]) -> list[Any]:
+        """The statements of a block."""
+        made: list[Any] = []
+        for s in body:
+            for inner in blocks(s):
+                inner[:] = self.block(inner)
+            if isinstance(s, While) and any(isinstance(t, Effect) for t in walk(s.test_block)):
+                what, why = "the condition of this loop", "it reads a variable that is None on some paths"
+                self.lowered.source.refuse(s.line, what, why, "`is not None and` before it")
+            made += self.statement(s)
+        return made
+
+    def statement(self, s: Any) -> list[Any]:
+        """What a statement becomes."""
+        if isinstance(s, Let) and s.op == "plain":
+            checked = self.condition(s)
+        else:
+            checked = [x for x in dict.fromkeys(reads(s)) if x in self.given]
+        target = s.target if isinstance(s, Let) and s.target in self.given else None
+        if target is None:
+            return [*(t for x in checked for t in self.check(x, s.line)), s]
+        flag = self.given[target]
+        if s.op == "copy" and self.is_none(s.args[0]):
+            return [self.say(flag, Const(False), s.line), *self.nothing(target, s.line)]
+        if s.op == "copy" and s.args[0] in self.given:
+            return [s, self.say(flag, self.given[s.args[0]], s.line)]
+        return [*(t for x in checked for t in self.check(x, s.line)), s, self.say(flag, Const(True), s.line)]
+
+    def is_none(self, x: Any) -> bool:
+        return x == Const(None) or (isinstance(x, str) and isinstance(self.of.get(x), types.NoneType))
+
+    def say(self, flag: str, value: Any, line: int) -> Let:
+        return Let(flag, "copy", (value,), None, line)
+
+    def nothing(self, x: str, line: int) -> list[Any]:
+        """A value that is never used, for numba."""
+        kind = self.of[x]
+        if not isinstance(kind, types.Array):
+            zero = 0.0 if isinstance(kind, types.Float) else False if isinstance(kind, types.Boolean) else 0
+            return [Let(x, "copy", (Const(zero),), None, line)]
+        shape = self.lowered.names.temporary()
+        self.of[shape] = types.UniTuple(types.int64, kind.ndim)
+        name = "bool_" if isinstance(kind.dtype, types.Boolean) else str(kind.dtype)
+        dtype = Ref(f"np.{name}", getattr(np, name))
+        sizes = Let(shape, "tuple", (Const(0),) * kind.ndim, None, line)
+        return [sizes, Let(x, "func", (shape, dtype), ("np.empty", ()), line)]
+
+    def check(self, x: str, line: int) -> list[Any]:
+        """What numba does where it needs a value."""
+        text = f'raise TypeError("expected {self.of[x]}, got None")'
+        return [If(self.given[x], [], [Effect(text, (), line, True)], line)]
+
+    def condition(self, s: Let) -> list[str]:
+        """`x is None` in a condition becomes a look at the bool; the others that have to be there."""
+        looked: set[str] = set()
+        tree = _Tests(self.given, looked).visit(syntax.substitute(s.info, lambda _: None))
+        names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        s.info, s.args = tree, tuple(x for x in [*s.args, *self.given.values()] if x in names)
+        return [x for x in s.args if x in self.given and x not in looked]
+
+
+class _Tests(ast.NodeTransformer):
+    """The tests for None; `looked` are the variables that are read behind one, in `x is None or x > y`."""
+
+    def __init__(self, given: dict[str, str], looked: set[str]) -> None:
+        self.given, self.looked = given, looked
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        first = node.values[0]
+        if isinstance(first, ast.Compare) and self.is_test(first) and isinstance(first.left, ast.Name):
+            decides = isinstance(first.ops[0], (ast.Is, ast.Eq)) is isinstance(node.op, ast.Or)
+            self.looked |= {first.left.id} if decides else set()
+        return self.generic_visit(node)
+
+    def is_test(self, node: ast.Compare) -> bool:
+        none = isinstance(node.comparators[0], ast.Constant) and node.comparators[0].value is None
+        known = isinstance(node.left, ast.Name) and node.left.id in self.given
+        return none and known and isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.Eq, ast.NotEq))
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        if not self.is_test(node):
+            return self.generic_visit(node)
+        assert isinstance(node.left, ast.Name)
+        flag = ast.Name(self.given[node.left.id], ast.Load())
+        return ast.UnaryOp(ast.Not(), flag) if isinstance(node.ops[0], (ast.Is, ast.Eq)) else flag

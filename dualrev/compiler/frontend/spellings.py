@@ -1,0 +1,129 @@
+"""Other spellings of what lower.py knows: calls and loops that mean the same as an operator, a method or a name.
+
+operator.mul(x, y)               x * y
+getattr(x, "name")               x.name
+literally(k)                     k
+List.empty_list(t), List([x])    [t(0) for _ in range(0)], [x]
+x.real, np.real(x), x.conj()     x, where that is no complex number
+ys.extend(a)                     for x in a: ys.append(x)
+for y in map(g, a)               for x in a: y = g(x)
+for x in filter(g, a)            for x in a: if g(x)
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from numba import literally
+from numba.core import types
+from numba.typed import List
+
+from dualrev.compiler.frontend.nests import located, read
+from dualrev.compiler.frontend.scope import Scope
+
+__all__ = ["Spellings"]
+
+_BINARY: dict[Any, type[ast.operator]] = {
+    operator.add: ast.Add,
+    operator.sub: ast.Sub,
+    operator.mul: ast.Mult,
+    operator.truediv: ast.Div,
+    operator.floordiv: ast.FloorDiv,
+    operator.mod: ast.Mod,
+    operator.pow: ast.Pow,
+    operator.matmul: ast.MatMult,
+}
+_COMPARISONS: dict[Any, type[ast.cmpop]] = {
+    operator.lt: ast.Lt,
+    operator.le: ast.LtE,
+    operator.gt: ast.Gt,
+    operator.ge: ast.GtE,
+    operator.eq: ast.Eq,
+    operator.ne: ast.NotEq,
+}
+_UNARY: dict[Any, type[ast.unaryop]] = {operator.neg: ast.USub, operator.pos: ast.UAdd, operator.not_: ast.Not}
+
+
+class Spellings:
+    """What other syntax says; `local` makes a name that nothing else has."""
+
+    def __init__(self, scope: Scope, local: Callable[[str], str]) -> None:
+        self.scope, self.local = scope, local
+
+    def value(self, node: ast.expr) -> Any:
+        """What a name or an attribute stands for, if that is known."""
+        static = self.scope.static(node) if isinstance(node, (ast.Name, ast.Attribute)) else None
+        return None if static is None else static.value
+
+    def call(self, node: ast.Call) -> ast.expr | None:
+        """The same as a call, in other words; None if there are none."""
+        f, args = self.value(node.func), node.args
+        if node.keywords or any(isinstance(x, ast.Starred) for x in args):
+            return None
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "empty_list" and len(args) == 1:
+            return self.empty_list(node.func.value, args[0]) if self.value(node.func.value) is List else None
+        if f is None or not callable(f):
+            return None
+        if f is List and len(args) == 1 and isinstance(args[0], (ast.List, ast.ListComp)):
+            return args[0]
+        if f is literally and len(args) == 1:
+            return args[0]
+        if f is getattr and len(args) == 2 and isinstance(args[1], ast.Constant) and isinstance(args[1].value, str):
+            return ast.Attribute(args[0], args[1].value, ast.Load())
+        return self.operation(f, args)
+
+    def empty_list(self, base: ast.expr, kind: ast.expr) -> ast.expr:
+        """List.empty_list(t): a list of numbers of this type; of other things numba finds the type by what is added."""
+        if not isinstance(self.value(kind), (types.Number, types.Boolean)):
+            return ast.Call(base, [], [])
+        none = ast.Call(ast.Name("range", ast.Load()), [ast.Constant(0)], [])
+        counter = ast.Name(self.local("i"), ast.Store())
+        return ast.ListComp(ast.Call(kind, [ast.Constant(0)], []), [ast.comprehension(counter, none, [], 0)])
+
+    def operation(self, f: Any, args: list[ast.expr]) -> ast.expr | None:
+        """A function of the module operator."""
+        if getattr(f, "__module__", "") != "_operator":
+            return None
+        if f in _BINARY and len(args) == 2:
+            return ast.BinOp(args[0], _BINARY[f](), args[1])
+        if f in _COMPARISONS and len(args) == 2:
+            return ast.Compare(args[0], [_COMPARISONS[f]()], [args[1]])
+        if f in _UNARY and len(args) == 1:
+            return ast.UnaryOp(_UNARY[f](), args[0])
+        if f is operator.getitem and len(args) == 2:
+            return ast.Subscript(args[0], args[1], ast.Load())
+        return None
+
+    def statement(self, node: ast.Expr) -> ast.stmt | None:
+        """ys.extend(a) as a loop."""
+        call = node.value
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.keywords:
+            return None
+        if call.func.attr != "extend" or len(call.args) != 1 or not isinstance(call.func.value, ast.Name):
+            return None
+        item = self.local("item")
+        add = ast.Call(ast.Attribute(call.func.value, "append", ast.Load()), [read(item)], [])
+        made = ast.For(ast.Name(item, ast.Store()), call.args[0], [ast.Expr(add)], [])
+        located(made, node)
+        return made
+
+    def loop(self, node: ast.For) -> ast.For:
+        """A loop over map or filter as one over what these go over."""
+        call = node.iter
+        while isinstance(call, ast.Call) and len(call.args) == 2 and not call.keywords:
+            f = self.value(call.func)
+            if f is not map and f is not filter:
+                break
+            item = self.local("item")
+            one = ast.Call(call.args[0], [read(item)], [])
+            if f is map:
+                body = [ast.Assign([node.target], one), *node.body]
+            else:
+                body = [ast.If(one, [ast.Assign([node.target], read(item)), *node.body], [])]
+            node = ast.For(ast.Name(item, ast.Store()), call.args[1], body, node.orelse, lineno=node.lineno)
+            located(node, call)
+            call = node.iter
+        return node

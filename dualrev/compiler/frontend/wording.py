@@ -1,0 +1,64 @@
+"""What is said of syntax and of functions that have no derivatives: the construct, the reason, and the remedy."""
+
+from __future__ import annotations
+
+__all__ = ["EXPRESSIONS", "FUNCTIONS", "STATEMENTS", "about_function"]
+
+_UNKNOWN = "the compiler does not know it"
+_LEFT = "where its body was left is not known on the way back"
+_TEST = "a test before the operation that may fail, or the `try` in a function that calls this one"
+_DICT = "which of its values an operation changes is not known before it runs"
+_SET, _NO_SET = "it has no places for its elements", "an array, such as np.unique gives, or a mask"
+_TOP = "it at the top of the module"
+
+#: By the names of the nodes of the syntax tree.
+STATEMENTS = {
+    "Try": ("try/except", _LEFT, _TEST),
+    "TryStar": ("try/except", _LEFT, _TEST),
+    "With": (
+        "a `with` statement",
+        "numba runs its body in Python, or in another context, and nothing is known of what it does",
+        "the block in a function that calls this one",
+    ),
+    "ClassDef": ("a class inside of a numba function", _UNKNOWN, "tuples or arrays"),
+    "Delete": ("a `del` statement", _UNKNOWN, "nothing: variables may stay"),
+    "Import": ("an import inside of a numba function", _UNKNOWN, _TOP),
+    "ImportFrom": ("an import inside of a numba function", _UNKNOWN, _TOP),
+}
+EXPRESSIONS = {
+    "SetComp": ("a set comprehension", _SET, "a loop that fills an array"),
+    "DictComp": ("a dict comprehension", _DICT, "an array and a number for each key"),
+    "GeneratorExp": ("a generator expression", _UNKNOWN, "a loop"),
+    "Dict": ("a dict", _DICT, "arrays or named tuples"),
+    "Set": ("a set", _SET, _NO_SET),
+    "Lambda": ("a lambda", _UNKNOWN, "a numba function outside of this one"),
+    "NamedExpr": ("an assignment inside of an expression", _UNKNOWN, "the assignment on a line of its own"),
+    "JoinedStr": ("an f-string", "strings have no derivative, and only constant ones are known", "a constant string"),
+    "Yield": ("a generator", _UNKNOWN, "a loop, or an array of the results"),
+    "YieldFrom": ("a generator", _UNKNOWN, "a loop, or an array of the results"),
+    "Await": ("a coroutine", _UNKNOWN, "a plain function"),
+    "Starred": ("a starred expression", _UNKNOWN, "every value"),
+}
+_COMPLEX = ("only real numbers are", "real and imaginary parts")
+_TEXT = ("strings have no derivative, and only constant ones are known", "a constant string, or a number")
+_RANDOM = ("only some functions of the module random are known", "np.random, or a sample that is drawn outside")
+#: By what functions are called: the reason, and the remedy.
+FUNCTIONS = {
+    "complex": _COMPLEX,
+    "dict": (_DICT, "arrays or named tuples"),
+    "set": (_SET, _NO_SET),
+    **dict.fromkeys(("str", "repr", "chr"), _TEXT),
+}
+_MODULES = {
+    "cmath": _COMPLEX,
+    "random": _RANDOM,
+    "_heapq": (
+        "of lists, only those are known that grow and shrink at their end",
+        "np.sort, or a search for the least",
+    ),
+}
+
+
+def about_function(name: str) -> tuple[str, str] | None:
+    """The reason and the remedy for a function of which there is more to say than that it is not known."""
+    return FUNCTIONS.get(name) or _MODULES.get(name.partition(".")[0])

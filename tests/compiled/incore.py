@@ -1,0 +1,63 @@
+"""Reverse mode of a numba function in core, run by the reference evaluator: nothing is compiled, so it is quick."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core import types
+from oracle import flat
+
+from compiled.agreeing import RTOL, Engine, coarse
+from compiled.generator import Program
+from compiled.running import arguments, eager, load, same
+from dualrev.compiler.analyses.activity import carries
+from dualrev.compiler.analyses.memory import Memory, is_array
+from dualrev.compiler.analyses.reached import Known
+from dualrev.compiler.core import walks
+from dualrev.compiler.core.check import check
+from dualrev.compiler.pipeline import core_program
+from dualrev.compiler.transforms.forward import Forward
+from dualrev.compiler.transforms.reverse import Reverse
+
+__all__ = ["check_core", "pullback"]
+
+
+def pullback(f: Any, args: tuple[Any, ...], numbers: Sequence[int]) -> Any:
+    """The pullback of a numba function in core by some parameters, checked; its program, and what it is by."""
+    defaults = tuple(p.default for p in inspect.signature(f.py_func).parameters.values())[len(args) :]
+    core, program = core_program(f, (*map(numba.typeof, args), *map(types.Omitted, defaults)))
+    memory = Memory(program)
+    varied = [x for k in numbers for x in walks.leaves(core.parameters[k]) if carries(x)]
+    reached = Known(tuple(True for _ in walks.leaves(core.result)))  # the cotangents are not 0
+    made = Reverse(program, memory, Forward(program, memory)).pullback(core, varied, reached)
+    for g in [made, *program.made_functions()]:
+        check(g)
+    return made, program, varied, defaults
+
+
+def check_core(of: Program, engine: Engine, folder: str) -> None:
+    """Value and gradient in core, as the tape has them."""
+    taped = eager(of)
+    made, program, varied, _ = pullback(load(of.source, folder).f, arguments(of), taped.argnums)
+    given = arguments(of)
+    real = [x for k in taped.argnums for x in _leaves(given[k])]
+    shadows = [np.zeros_like(x) for v, x in zip(varied, real, strict=True) if is_array(v)]
+    value, back = program.run(made, (*given, *shadows, 1.0))
+    arrays, numbers = iter(shadows), iter(back)
+    found = [x for v in varied for x in np.ravel(next(arrays) if is_array(v) else next(numbers))]
+    expected = flat(taped.gradients)
+    share = coarse(of) * RTOL
+    same("value in core", float(value), taped.value, share, max(1.0, abs(taped.value)))
+    same("gradient in core", list(map(float, found)), expected, share, max([1.0, *map(abs, expected)]))
+
+
+def _leaves(x: Any) -> list[Any]:
+    """The real numbers and arrays of an argument."""
+    if isinstance(x, tuple):
+        return [y for part in x for y in _leaves(part)]
+    real = isinstance(x, float) or (isinstance(x, np.ndarray) and x.dtype.kind == "f")
+    return [x] if real else []

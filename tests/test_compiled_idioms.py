@@ -1,0 +1,36 @@
+"""Programs that are made of idioms: every idiom occurs, the tape is right, and so are compiled gradients."""
+
+import pytest
+from compiled.idioms import program
+from compiled.idioms_table import HELPERS, IDIOMS
+from compiled.running import Discarded, eager
+from compiled.variants import check, numbered
+
+
+def test_every_idiom_occurs_and_fills_its_holes():
+    made = [program(k) for k in range(400)]
+    assert {name for of in made for name in of.constructs} >= {idiom.name for idiom in IDIOMS}
+    assert all(any(f"def {name}(" in of.source for of in made) for name in HELPERS)
+    assert not any("{" in of.source or "new_new" in of.source for of in made)
+    assert program(3) == program(3) != program(4)
+
+
+def test_the_tape_agrees_with_differences():
+    discarded = 0
+    for k in range(60):
+        try:
+            eager(program(k))
+        except Discarded:
+            discarded += 1
+    assert discarded < 6
+
+
+def test_the_campaign_makes_them():
+    made = [numbered("turns", k, 6, ["plain", "special", "raise"], "idioms") for k in range(6)]
+    assert [of.variant for of in made] == ["plain", "special", "raise"] * 2
+    assert made[0].constructs.keys() <= {idiom.name for idiom in IDIOMS} | {"for", "if"}
+
+
+@pytest.mark.parametrize("number", [2, 11])
+def test_some_are_right(number):
+    check(program(number, 8))
