@@ -11,9 +11,12 @@ from numba.core import types
 from numba.core.errors import NumbaError
 
 from dualrev.compiler.frontend.source import describe
-from dualrev.errors import UnsupportedError
+from dualrev.errors import OutputNumberError, UnsupportedError
 
-__all__ = ["check_taken"]
+__all__ = ["OUTPUTS", "check_taken", "check_writable"]
+
+#: Where the Python function that written.py makes has the numbers of the arguments that it returns.
+OUTPUTS = "_dualrev_outputs"
 
 
 def check_taken(f: Any, args: Sequence[Any]) -> None:
@@ -34,6 +37,13 @@ def check_taken(f: Any, args: Sequence[Any]) -> None:
         elif isinstance(x, dict):
             instead = "a named tuple with these fields"
         raise UnsupportedError.at(f"{code.co_filename}:{code.co_firstlineno}", what, why, instead)
+
+
+def check_writable(f: Any, kinds: Sequence[types.Type]) -> None:
+    """OutputNumberError for outputs of a type that no function can write to."""
+    for k in vars(f.py_func).get(OUTPUTS, ()):
+        if k < len(kinds) and isinstance(kinds[k], (types.Number, types.Boolean, types.NoneType, types.Omitted)):
+            raise OutputNumberError.of_type(k, str(kinds[k]))
 
 
 def _is_known(x: Any) -> bool:
