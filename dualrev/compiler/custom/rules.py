@@ -107,7 +107,8 @@ class Rules:
         assert isinstance(s.function, Global)
         f = s.function.value
         if (defined := rule_of(f)) is not None:
-            return [Role(g.py_func.__name__, Static(g, (("library", g.py_func.__name__),))) for g in defined]
+            paths = ((*s.function.path, ("rule", role)) for role in defined._fields)
+            return [Role(p[-1][1], Static(g, p)) for g, p in zip(defined, paths, strict=True)]
         given = f.rules
         if not given:
             raise CustomRuleError(f, _NEEDS[f.kind])

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import numba
 
-from dualrev.compiler.frontend.jitted import jitted, registered
+from dualrev.compiler.frontend.jitted import jitted, registered, special_name
 from dualrev.compiler.frontend.options import check_options
 from dualrev.eager.ruled import Owner
 from dualrev.errors import UnsupportedError
@@ -52,12 +52,12 @@ class StandIn(Wrapper):
 
 
 def unlifted(static: Static) -> Static:
-    """The numba function of what numba takes for one: what lift, custom_vjp and the like, or register_jitable made."""
+    """The numba function of what numba takes for one: what lift, custom_vjp and the like, or register_jitable made; SciPy's."""
     if isinstance(static.value, Owner) and static.value.numba_function is not None:
         return Static(static.value.numba_function, (*static.path, ("attr", "numba_function")))
     if isinstance(static.value, StandIn):
         return Static(static.value.__wrapped__, (*static.path, ("attr", "__wrapped__")))
-    if registered(static.value):
+    if registered(static.value) or special_name(static.value) is not None:
         return Static(jitted(static.value), (*static.path, ("jitted", "")))
     return static
 

@@ -39,17 +39,12 @@ def cholesky_fwd(a):
 @njit
 def cholesky_bwd(factor, ct):
     """The transpose of push."""
-    n = len(ct)
     low = np.zeros(ct.shape, ct.dtype)
-    for i in range(n):
+    for i in range(len(ct)):
         for j in range(i + 1):
             low[i, j] = ct[i, j]
     inner, inverse = _half_lower(product(turned(factor), low)), inverse_turned(factor)
-    made = of_both_triangles(product(product(inverse, inner), turned(inverse)))
-    for i in range(n):
-        for j in range(i):
-            made[i, j] *= 0.5
-    return (made,)
+    return (of_both_triangles(product(product(inverse, inner), turned(inverse))),)
 
 
 @njit
