@@ -1,4 +1,4 @@
-"""Functions of scipy.special that numba code calls: by their addresses, and by overloads such as those of numba-scipy."""
+"""Functions of scipy.special that numba code calls: by their addresses, and by overloads as those of numba-scipy."""
 
 import ctypes
 import math

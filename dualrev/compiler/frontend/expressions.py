@@ -297,7 +297,10 @@ class Expressions(Scope):
         if text is None:
             name = describe(f)
             if is_pointer(f):
-                what, why = f"the call of {ast.unparse(node.func)}", "it is a function in C, whose derivative is not known"
+                what, why = (
+                    f"the call of {ast.unparse(node.func)}",
+                    "it is a function in C, whose derivative is not known",
+                )
                 return self.refuse(node, what, why, "a numba function that calls it, with dualrev.custom_jvp")
             if callable(f) and hasattr(f, "__code__") and not name.startswith("numpy."):
                 return self.refuse(node, f"the call of {name}", "it is no numba function", "@njit above its definition")

@@ -1,4 +1,4 @@
-"""The numba functions behind what numba compiles without saying njit: register_jitable, kernels of vectorize, SciPy's.
+"""The numba functions behind what numba compiles without njit: register_jitable, kernels of vectorize, functions of SciPy.
 
 And the names of functions that are none, but that a numba function may call.
 

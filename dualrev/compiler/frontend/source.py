@@ -52,7 +52,7 @@ class StandIn(Wrapper):
 
 
 def unlifted(static: Static) -> Static:
-    """The numba function of what numba takes for one: what lift, custom_vjp and the like, or register_jitable made; SciPy's."""
+    """The numba function behind what lift, custom_vjp and the like, or register_jitable made, and of SciPy's."""
     if isinstance(static.value, Owner) and static.value.numba_function is not None:
         return Static(static.value.numba_function, (*static.path, ("attr", "numba_function")))
     if isinstance(static.value, StandIn):

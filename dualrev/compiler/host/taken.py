@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numba
@@ -19,6 +20,16 @@ __all__ = ["OUTPUTS", "check_taken", "check_writable"]
 OUTPUTS = "_dualrev_outputs"
 
 
+#: What to write for an argument that numba does not know: the first that fits.
+_INSTEAD: tuple[tuple[Callable[[Any], bool], str], ...] = (
+    (lambda x: hasattr(x, "to_numpy"), "x.to_numpy()"),
+    (lambda x: isinstance(x, dict) or dataclasses.is_dataclass(x), "a named tuple with these fields"),
+    (lambda x: isinstance(x, (list, set)), "np.array(x)"),
+    (lambda x: hasattr(x, "__array__"), "np.asarray(x)"),
+    (lambda x: hasattr(x, "__float__"), "float(x)"),
+)
+
+
 def check_taken(f: Any, args: Sequence[Any]) -> None:
     """UnsupportedError for an argument of a numba function of which numba has no type."""
     for k, x in enumerate(args):
@@ -32,10 +43,8 @@ def check_taken(f: Any, args: Sequence[Any]) -> None:
             instead = "np.asarray(x, float)" if x.dtype.kind in "fO" else instead
             if type(x) is not np.ndarray:
                 why, instead = f"numba does not know {describe(type(x))}", "np.asarray(x)"
-        elif hasattr(x, "to_numpy"):
-            instead = "x.to_numpy()"
-        elif isinstance(x, dict):
-            instead = "a named tuple with these fields"
+        else:
+            instead = next((text for fits, text in _INSTEAD if fits(x)), instead)
         raise UnsupportedError.at(f"{code.co_filename}:{code.co_firstlineno}", what, why, instead)
 
 

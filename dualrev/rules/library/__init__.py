@@ -1,8 +1,9 @@
 """Functions of numpy as numba code: the compiler differentiates them as it does the user's own functions.
 
 Each computes what numba's implementation computes, and raises what that raises. An array that it returns is new and
-C-contiguous. The table of functions (rules/functions) says for which arguments each of them stands. The tape runs the
-same code in Python, where it has no rule of its own.
+C-contiguous. Some have rules of their own (opaque.py): of what LAPACK does there is no source. The table of functions
+(rules/functions) says for which arguments each of them stands. The tape runs the same code in Python, where it has no
+rule of its own.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from typing import Any
 from numba import njit
 
 from dualrev.rules import special
-from dualrev.rules.library.opaque import define, rule_of
+from dualrev.rules.library.opaque import define
 
 __all__ = ["SLOPES", "polygamma", "polygamma_bwd", "polygamma_fwd", "polygamma_push", "with_slope"]
 
@@ -85,8 +85,8 @@ def with_slope(f: Any, slope: Any) -> Any:
     """A numba function that calls f, which numba can call, and has a rule by its derivative slope(x, y).
 
     >>> sine = with_slope(njit(lambda x: math.sin(x)), njit(lambda x, y: math.cos(x)))
-    >>> sine(0.0), rule_of(sine).push((0.0,), 0.0, (3.0,))
-    (0.0, 3.0)
+    >>> sine(0.0)
+    0.0
     """
 
     @njit

@@ -244,7 +244,7 @@ def pinv_fwd(a, rcond):
 def pinv_bwd(residuals, ct):
     """The transpose of push, which is like it."""
     a, p = residuals
-    return _change_of_pinv(turned(p), turned(a), turned(ct)), None
+    return _change_of_pinv(turned(p), turned(a), ct), None
 
 
 @njit
