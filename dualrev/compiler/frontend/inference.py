@@ -148,6 +148,9 @@ def _program(lowered: Lowered) -> tuple[list[str], dict[int, list[tuple[Any, str
             if s.op == "func" and s.info[0] == "np.array":  # numba would make an array of the list at once
                 asarray = Let(s.target, "func", s.args, ("np.asarray", s.info[1]), s.line)
                 put(depth, f"{s.target} = {syntax.text(syntax.expression(asarray, syntax.atom))}", s, "all")
+            elif s.op == "func" and s.info[0] == "np.linalg.matrix_power":  # numba takes it for one that may be None
+                product = Let(s.target, "func", (s.args[0], s.args[0]), ("np.dot", ()), s.line)
+                put(depth, f"{s.target} = {syntax.text(syntax.expression(product, syntax.atom))}", s, "all")
             elif s.op == "iop":
                 put(depth, f"{s.target} {s.info}= {syntax.text(syntax.atom(s.args[1]))}", s, "all")
             else:
