@@ -157,11 +157,16 @@ class OutputNumberError(DualrevError, ValueError):
     @classmethod
     def of_value(cls, k: int, x: Any) -> OutputNumberError:
         """The same for an argument that cannot be written to."""
-        error = _again(
-            cls,
-            f"outputs names argument {k}, which is {_short(x)} (type {type(x).__name__}), and no function can write to"
-            " that. Name an array.",
-        )
+        return cls._of(k, f"which is {_short(x)} (type {type(x).__name__})")
+
+    @classmethod
+    def of_type(cls, k: int, kind: str) -> OutputNumberError:
+        """The same for a compiled function, of which the types are known."""
+        return cls._of(k, f"which has numba type {kind}")
+
+    @classmethod
+    def _of(cls, k: int, which: str) -> OutputNumberError:
+        error = _again(cls, f"outputs names argument {k}, {which}, and no function can write to that. Name an array.")
         assert isinstance(error, OutputNumberError)
         return error
 

@@ -89,6 +89,37 @@ def test_value_and_gradient_are_of_the_same_numbers():
     assert_same(slope, 2.0 * value / 3.0, rtol=1e-14)
 
 
+@njit
+def sampled(x, n):
+    """Second derivatives by parameters, of one number and of several, in a loop."""
+    np.random.seed(5)
+    s = 0.0
+    for _ in range(n):
+        z = np.random.normal(x[0], x[1] * x[1])
+        s += z * z * x[0]
+    return s + np.sum(np.random.exponential(x[1], 3) * x[0])
+
+
+@njit
+def set_seed(k):
+    np.random.seed(k)
+
+
+def test_second_derivatives_are_of_what_was_drawn():
+    x, p = np.array([0.7, 1.2]), np.array([1.0, -0.5])
+    expected = differences(dr.grad(sampled), (x, 6), (p, None))
+    assert_same(dr.hvp(sampled)(x, p, 6), expected, rtol=1e-7)
+    assert_same(dr.hessian(sampled)(x, 6) @ p, expected, rtol=1e-7)
+
+
+def test_a_product_with_the_hessian_draws_once():
+    set_seed(3)
+    value, following = noisy(3.0), noisy(1.0)
+    set_seed(3)
+    assert_same(dr.hvp(noisy)(3.0, 2.0), 2.0 * 2.0 * value / 9.0, rtol=1e-14)
+    assert noisy(1.0) == following
+
+
 @dr.checkpoint
 @njit
 def again(x):

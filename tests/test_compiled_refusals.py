@@ -1,5 +1,8 @@
 """What compiled gradients refuse: always, and with a message that says where, what, why, and what to write instead."""
 
+from dataclasses import dataclass
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from compiled.refusals import REFUSALS, without_source
@@ -174,6 +177,21 @@ def test_a_pullback_needs_a_real_result(f, x):
         dr.vjp(f, x)
 
 
+class Frame:
+    """As those of pandas and polars."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def to_numpy(self):
+        return np.array([self.x])
+
+
+@dataclass
+class Point:
+    x: float
+
+
 @njit
 def first_times(a, x):
     return a[0] * x
@@ -188,8 +206,12 @@ def first_times(a, x):
         ({"a": 1.0}, "argument 0 of .*first_times, a value of type dict.*Write a named tuple"),
         (np.ones(2, ">f8"), r"no arrays of dtype '>f8'.*Write np.asarray\(x, float\)"),
         (np.ma.ones(2), r"does not know numpy.*MaskedArray.*Write np.asarray\(x\)"),
+        (Frame(1.0), r"of type test_compiled_refusals.Frame,.*Write x.to_numpy\(\)"),
+        (Point(1.0), r"of type test_compiled_refusals.Point,.*Write a named tuple with these fields"),
+        ([], r"of type list,.*Write np.array\(x\)"),
+        (Fraction(1, 2), r"of type fractions.Fraction,.*Write float\(x\)"),
     ],
-    ids=["list", "dict", "bytes", "masked"],
+    ids=["list", "dict", "bytes", "masked", "frame", "dataclass", "empty", "fraction"],
 )
 def test_an_argument_that_numba_or_the_compiler_does_not_take(a, words):
     for derivative in (dr.grad(first_times), dr.grad(first_times, 1), lambda *args: dr.vjp(first_times, *args)):

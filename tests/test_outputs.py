@@ -87,6 +87,14 @@ def test_outputs_that_cannot_be_written_to(f, outputs):
         dr.vjp(f, *arguments(), outputs=outputs)
 
 
+@pytest.mark.parametrize("transform", [dr.jacobian, dr.jacfwd, dr.jacrev])
+def test_a_number_is_no_output_of_a_jacobian(transform):
+    with pytest.raises(OutputNumberError, match=r"argument 1, which has numba type float64, .* Name an array"):
+        transform(step, outputs=1)(*arguments())
+    with pytest.raises(OutputNumberError, match=r"argument 4, which"):
+        transform(step, outputs=(2, -1))(*arguments())
+
+
 @njit
 def nothing(u):
     u[0] = 1.0

@@ -36,6 +36,13 @@ CASES += [("np.vander", (U,)), ("np.vander", (U, 2)), ("np.vander", (U, 4, True)
 CASES += [(f"np.{name}", (A, U, *mode)) for name in ("convolve", "correlate") for mode in ((), ("same",), ("valid",))]
 CASES += [(f"np.{name}", (0.4, 1.3, *num)) for name in ("logspace", "geomspace") for num in ((), (4,))]
 CASES += [(f"np.linalg.{name}", (SQUARE,)) for name in ("inv", "det", "slogdet", "qr")]
+CASES += [("np.linalg.eigh", (SYMMETRIC,)), ("np.linalg.eigvalsh", (SYMMETRIC,)), ("np.linalg.svd", (M, False))]
+CASES += [("np.linalg.pinv", (M,)), ("np.linalg.pinv", (M.T, 1e-12)), ("np.linalg.matrix_power", (SQUARE, 3))]
+CASES += [("np.linalg.matrix_power", (SQUARE, -5)), ("np.linalg.matrix_power", (SQUARE, 6))]
+CASES += [("np.linalg.lstsq", (M.T, U, 1e-12)), ("np.linalg.lstsq", (M, A[:2], 1e-12)), ("np.linalg.cond", (M,))]
+CASES += [("np.linalg.lstsq", (M.T, SQUARE, 1e-12)), *(("np.linalg.cond", (M, p)) for p in (2, -2))]
+CASES += [("np.linalg.cond", (SQUARE, p)) for p in (1, -1, np.inf, -np.inf)]
+CASES += [("np.linalg.norm", (M, 2)), ("np.linalg.norm", (M, -2))]
 CASES += [("np.linalg.cholesky", (SYMMETRIC,)), ("np.linalg.solve", (SQUARE, U)), ("np.linalg.solve", (SQUARE, SQUARE))]
 CASES += [("np.linalg.norm", (a,)) for a in (A, M)]
 CASES += [("np.linalg.norm", (a, p)) for a in (A, M) for p in (1, np.inf, -np.inf)]
@@ -56,10 +63,11 @@ def test_every_line_with_both_is_here():
 
 @pytest.mark.parametrize("number", range(len(CASES)), ids=[name for name, _ in CASES])
 def test_the_table_gives_what_a_handler_gives(number):
-    """The value, and the derivative in a direction, through numpy's protocols and by the table."""
+    """The value, and the derivative in a direction and back, through numpy's protocols and by the table."""
     name, args = CASES[number]
     moving = [k for k, x in enumerate(args) if isinstance(x, float) or (isinstance(x, np.ndarray) and x.dtype == float)]
-    moving = moving[:1] if name.endswith(("percentile", "quantile", "norm")) else moving
+    moving = moving[:1] if name.endswith(("percentile", "quantile", "norm", "cond", "pinv")) else moving
+    moving = moving[:2] if name.endswith("lstsq") else moving
     rng = np.random.default_rng(number)
     primals = tuple(args[k] for k in moving)
     tangents = tuple(rng.normal(size=np.shape(x)) if isinstance(x, np.ndarray) else 0.7 for x in primals)
@@ -70,9 +78,13 @@ def test_the_table_gives_what_a_handler_gives(number):
             for k, x in zip(moving, chosen, strict=True):
                 given[k] = x
             made = f(*given)
-            return tuple(made) if isinstance(made, tuple) else made
+            if not isinstance(made, tuple):
+                return made
+            return tuple(float(x) if isinstance(x, np.integer) else x for x in made)  # a rank
 
-        return dr.jvp(g, primals, tangents)
+        y, dy = dr.jvp(g, primals, tangents)
+        gradient = dr.vjp(g, *primals)[1](dy)
+        return y, dy, gradient
 
     found, expected = by(by_table(TABLE[name].function)), by(TABLE[name].function)
     assert_same(found, expected, rtol=1e-9, floor=1e-12, types=False)

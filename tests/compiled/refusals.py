@@ -268,10 +268,10 @@ def a_complex_array(z, x):  # refused
 # Functions
 
 
-@refused(M, words="linalg.eigh")
+@refused(M, words="linalg.eigvals")
 @njit
 def an_eigenvalue(m):
-    return np.linalg.eigh(m)[0][1]  # refused
+    return np.linalg.eigvals(m)[1]  # refused
 
 
 @refused(A, words="histogram")
@@ -358,7 +358,7 @@ def zeros_at_one_end(x):
     return np.sum(np.trim_zeros(x, "f"))  # refused
 
 
-@refused(np.array([[0.5, 0.7], [0.2, 0.1]]), words="matrix_power tape")
+@refused(np.array([[0.5, 0.7], [0.2, 0.1]]), words="np.real|numpy.real tape")
 @njit
 def what_the_tape_knows_alone(x):
-    return np.sum(np.linalg.matrix_power(x, 2))  # refused
+    return np.sum(np.real(x))  # refused

@@ -1,12 +1,13 @@
-"""Calls of numba functions with rules of their own, custom_vjp and custom_jvp: what the compiler knows of them.
+"""Calls of numba functions with rules of their own: custom_vjp, custom_jvp, and definitions (rules/library/opaque.py).
 
 Of the function itself only its types are known: it may do what the compiler could not differentiate. It stands for a
 function that makes new results, and changes nothing: whether that is so its source tells, or numba.
 
-    reverse mode    the functions of the rule are called (rule_sweeps.py)
-    forward mode    core, in which they are differentiated (rule_tangents.py)
+    reverse mode    the functions of the rule are called (sweeps.py)
+    forward mode    core, in which they are differentiated (tangents.py)
 
-Where a rule goes one way only, the other way is its transpose, a gradient: with <a, b> the sum of products,
+A definition has a rule for each mode. A rule of a user's goes one way, and the other way is its transpose, a gradient:
+with <a, b> the sum of products,
 
     custom_vjp      t_y = gradient of <t_x, bwd(residuals, ct)> by ct, at ct = 0
     custom_jvp      d_x = gradient of <d_y, rule(x, t)[1]> by t, at t = 0
@@ -34,19 +35,26 @@ from dualrev.compiler.frontend.source import Source, Static, describe, is_numba_
 from dualrev.eager.ruled import Ruled
 from dualrev.errors import CustomRuleError, UnsupportedError
 from dualrev.rules.library.drawing import is_draw
+from dualrev.rules.library.opaque import rule_of
 
 if TYPE_CHECKING:
     from dualrev.compiler.front import Front
 
-__all__ = ["Role", "Rules", "has_rule", "is_checkpoint", "name_of", "same_type"]
+__all__ = ["OPAQUE", "Role", "Rules", "has_rule", "is_checkpoint", "kind_of", "name_of", "same_type"]
 
 _NEEDS = {"vjp": "defvjp(fwd, bwd)", "jvp": "defjvp(rule)"}
 _NAMES = {"vjp": ("fwd", "bwd"), "jvp": ("rule",)}
+OPAQUE = "opaque"
 
 
 def has_rule(f: Any) -> bool:
     """Whether a numba function has a rule that takes the place of its derivative, or draws and has none."""
-    return is_draw(f) or (isinstance(f, Ruled) and f.kind in _NEEDS)
+    return is_draw(f) or kind_of(f) in (*_NEEDS, OPAQUE)
+
+
+def kind_of(f: Any) -> str:
+    """Which kind of rule a numba function has: "vjp", "jvp" or `OPAQUE`; an empty text if it has none."""
+    return OPAQUE if rule_of(f) is not None else f.kind if isinstance(f, Ruled) else ""
 
 
 def is_checkpoint(f: Any) -> bool:
@@ -98,6 +106,9 @@ class Rules:
         """The functions of the rule of what a Call calls."""
         assert isinstance(s.function, Global)
         f = s.function.value
+        if (defined := rule_of(f)) is not None:
+            paths = ((*s.function.path, ("rule", role)) for role in defined._fields)
+            return [Role(p[-1][1], Static(g, p)) for g, p in zip(defined, paths, strict=True)]
         given = f.rules
         if not given:
             raise CustomRuleError(f, _NEEDS[f.kind])
@@ -162,8 +173,10 @@ class Rules:
 
     def check(self, g: Role, kinds: tuple[Any, ...], s: Call, aliases: bool) -> None:
         """Refuse a function that changes its arguments; with `aliases`, one whose (first) result may be one of them."""
-        f = g.static.value
-        if is_draw(f) or (id(f), kinds, aliases) in self.quiet or not any(map(_has_arrays, kinds)):
+        f, path = g.static.value, g.static.path
+        if path and path[0][0] == "library":  # what is defined there changes nothing
+            return
+        if (id(f), kinds, aliases) in self.quiet or not any(map(_has_arrays, kinds)):
             return
         try:
             writes, shares = self.seen(g.static, kinds, g.name)

@@ -1,7 +1,7 @@
 """The two sweeps of the call of a function that has a rule, in core.
 
-    custom_vjp      forward: y, residuals = fwd(x), and the residuals go to the tape
-                    reverse: d_x += bwd(residuals, d_y)
+    custom_vjp,     forward: y, residuals = fwd(x), and the residuals go to the tape
+    definitions                    reverse: d_x += bwd(residuals, d_y)
     custom_jvp      forward: y = f(x)
                     reverse: d_x += the gradient of <d_y, rule(x, t)[1]> by t
 
@@ -49,7 +49,7 @@ from dualrev.compiler.core.terms import (
     Statement,
 )
 from dualrev.compiler.core.walks import leaves, mapped, renewed, several
-from dualrev.compiler.custom.rules import has_rule, name_of, same_type
+from dualrev.compiler.custom.rules import has_rule, kind_of, name_of, same_type
 from dualrev.compiler.custom.tangents import Tangents, tangent_types
 from dualrev.compiler.frontend.paths import find
 from dualrev.compiler.transforms.adjoint import zeros_like
@@ -78,7 +78,7 @@ class RuleSweeps:
         key = self._rules.front.program.key(s), flags, wanted, reached
         if key not in self._units:
             unit = self._units[key] = Unit(name_of(s.function.value), len(flags))
-            kind = _OfVjp if s.function.value.kind == "vjp" else _OfJvp
+            kind = _OfJvp if kind_of(s.function.value) == "jvp" else _OfVjp
             kind(self._rules, unit, s, flags, wanted, reached).define()
         return self._units[key]
 
@@ -141,7 +141,7 @@ class _Sweeps:
 class _OfVjp(_Sweeps):
     def define(self) -> None:
         s, rules, kinds = self.s, self.rules, tuple(map(type_of, self.s.args))
-        self.fwd, self.bwd = rules.functions(s)
+        self.fwd, self.bwd = rules.functions(s)[:2]
         made = rules.compiled(self.fwd, kinds, s)
         if not isinstance(made, types.BaseTuple) or len(made) != 2:
             rules.refuse(s, "its fwd does not return a pair (y, residuals)", "a fwd that does")

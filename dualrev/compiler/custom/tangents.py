@@ -13,7 +13,7 @@ from dualrev.compiler.core.atoms import Applied, Comparison, Constant, Field, No
 from dualrev.compiler.core.program import Gradient
 from dualrev.compiler.core.terms import Call, Copy, Discrete, Effect, Function, If, Load, Make, Real, Store
 from dualrev.compiler.core.walks import leaves, renewed
-from dualrev.compiler.custom.rules import Rules, has_rule, name_of, same_type
+from dualrev.compiler.custom.rules import OPAQUE, Role, Rules, has_rule, kind_of, name_of, same_type
 from dualrev.compiler.transforms.writing import ZERO, Writer
 from dualrev.rules.primitives import PRIMITIVES
 
@@ -40,7 +40,7 @@ class Tangents(Rules):
         inputs = [x for p in f.parameters for x in leaves(p)]
         w = _Writer(self)
         tangents = {x: Var("t_{}", _of_tangent(x), x) for x, flag in zip(inputs, active, strict=True) if flag}
-        made = w.by_vjp if s.function.value.kind == "vjp" else w.by_jvp
+        made = {"vjp": w.by_vjp, "jvp": w.by_jvp, OPAQUE: w.by_push}[kind_of(s.function.value)]
         values, results = made(s, f, tangents, wanted)
         symbol = Symbol(f"{name_of(s.function.value)}_tangent")
         given = (*inputs, *tangents.values())
@@ -94,25 +94,47 @@ class _Writer(Writer):
         chosen = [(a, b) for a, b, want in zip(_variables(y), dy, _of_variables(y, wanted), strict=True) if want]
         return leaves(y), [self.tangent_of(a, b) for a, b in chosen]
 
+    def by_push(self, s: Call, f: Function, t: dict[Var, Var], wanted: Any) -> tuple[list[Any], list[Any]]:
+        """y = f(x), and push(x, y, t)."""
+        y = renewed(f.result)
+        self.write(Call(tuple(_variables(y)), s.function, f.parameters, y, 0))
+        push, kinds = self.rules.functions(s)[-1], self.kinds_of(s)
+        made = self.called(push, (kinds[0], type_of(y), kinds[1]), [*self.inputs(f), *leaves(y), *self.moved(f, t)], s)
+        dy: list[Any] = []
+        self.match(f.result, made, dy, s)
+        chosen = [(a, b) for a, b, want in zip(_variables(y), dy, _of_variables(y, wanted), strict=True) if want]
+        return leaves(y), [self.tangent_of(a, b) for a, b in chosen]
+
     def slopes(self, s: Call, f: Function, t: dict[Var, Var]) -> list[Any]:
         """The tangents that the rule gives, for each variable of the result."""
         (rule,) = self.rules.functions(s)
-        argtypes = list(map(type_of, s.args))
-        primals = types.BaseTuple.from_types(argtypes)
-        kinds = primals, types.BaseTuple.from_types([tangent_types(k) for k in argtypes])
-        symbol, core = self.rules.core(rule, kinds, s)
-        given: list[Any] = []
-        for x in (x for p in f.parameters for x in leaves(p)):
-            given.append(self.given_tangent(x, t.get(x)))
-        inputs = [x for p in f.parameters for x in leaves(p)]
-        made = renewed(core.result)
+        made = self.called(rule, self.kinds_of(s), [*self.inputs(f), *self.moved(f, t)], s)
         if not isinstance(made, Node) or len(made.parts) != 2:
             self.rules.refuse(s, "its rule does not return a pair (y, dy)", "a rule that does")
         assert isinstance(made, Node)
-        self.write(Call(tuple(_variables(made)), symbol, (*inputs, *given), made, 0))
         found: list[Any] = []
         self.match(f.result, made.parts[1], found, s)
         return found
+
+    def kinds_of(self, s: Call) -> tuple[Any, Any]:
+        """The types of the arguments as a tuple, and those of their tangents."""
+        kinds = list(map(type_of, s.args))
+        return types.BaseTuple.from_types(kinds), types.BaseTuple.from_types([tangent_types(k) for k in kinds])
+
+    def inputs(self, f: Function) -> list[Any]:
+        """The leaves of the parameters."""
+        return [x for p in f.parameters for x in leaves(p)]
+
+    def moved(self, f: Function, t: dict[Var, Var]) -> list[Any]:
+        """Their tangents as a rule takes them."""
+        return [self.given_tangent(x, t.get(x)) for x in self.inputs(f)]
+
+    def called(self, rule: Role, kinds: tuple[Any, ...], given: list[Any], s: Call) -> Tree:
+        """What a function of a rule makes of these leaves."""
+        symbol, core = self.rules.core(rule, kinds, s)
+        made = renewed(core.result)
+        self.write(Call(tuple(_variables(made)), symbol, tuple(given), made, 0))
+        return made
 
     def given_tangent(self, x: Any, t: Var | None) -> Any:
         """A tangent as the rule takes it: that of an argument that does not move is 0, that of a discrete one None."""

@@ -16,7 +16,7 @@ from numba.typed import List
 from dualrev.compiler.core import syntax
 from dualrev.compiler.core.lowered import Atom, Const, If, Ref, Slice, Star
 from dualrev.compiler.frontend.closures import Inlined
-from dualrev.compiler.frontend.jitted import callable_name, is_generalized, is_ufunc
+from dualrev.compiler.frontend.jitted import callable_name, is_generalized, is_pointer, is_ufunc
 from dualrev.compiler.frontend.options import check_inlined
 from dualrev.compiler.frontend.scope import Scope
 from dualrev.compiler.frontend.source import Static, describe, is_derivative, is_numba_function
@@ -288,6 +288,12 @@ class Expressions(Scope):
             return self.empty_list(target, None if f is list else "typed", node.lineno)
         if text is None:
             name = describe(f)
+            if is_pointer(f):
+                what, why = (
+                    f"the call of {ast.unparse(node.func)}",
+                    "it is a function in C, whose derivative is not known",
+                )
+                return self.refuse(node, what, why, "a numba function that calls it, with dualrev.custom_jvp")
             if (said := about_function(name)) is not None:
                 return self.refuse(node, f"the call of {name}", *said)
             if callable(f) and hasattr(f, "__code__") and not name.startswith("numpy."):

@@ -1,10 +1,17 @@
-"""The numba functions behind what numba compiles without saying njit: register_jitable, and kernels of vectorize.
+"""The numba functions behind what numba compiles without njit: register_jitable, kernels of vectorize, functions of SciPy.
 
 And the names of functions that are none, but that a numba function may call.
+
+A special function of SciPy is one that numba-scipy has overloaded, or the address that `cython_special` has for it, as a
+function of ctypes or as an object with numba's protocol for addresses.
 """
 
 from __future__ import annotations
 
+import ctypes
+import functools
+import importlib
+import sys
 from types import FunctionType
 from typing import Any
 
@@ -12,13 +19,18 @@ from numba import njit
 from numba.core import types
 from numba.core.ccallback import CFunc
 from numba.core.registry import cpu_target
+from numba.extending import get_cython_function_address
 from numba.np.ufunc.dufunc import DUFunc
 from numba.np.ufunc.gufunc import GUFunc
 
 from dualrev.eager.custom import stop_gradient
+from dualrev.rules.library.special import SLOPES, with_slope
 from dualrev.rules.names import canonical
 
-__all__ = ["STOPPED", "callable_name", "is_callback", "is_generalized", "is_ufunc", "jitted", "registered"]
+__all__ = [
+    *["STOPPED", "callable_name", "is_callback", "is_generalized", "is_pointer", "is_ufunc", "jitted", "registered"],
+    "special_name",
+]
 
 #: What dualrev.stop_gradient is called in emitted code.
 STOPPED = "runtime.stopped"
@@ -54,7 +66,9 @@ def is_callback(x: Any) -> bool:
 
 
 def jitted(x: Any) -> Any:
-    """The numba function of one that is registered, of a cfunc, or of the kernel of a ufunc; always the same one."""
+    """The numba function of one that is registered, of a cfunc, of SciPy's, or of a ufunc's kernel; always the same."""
+    if (special := special_name(x)) is not None:
+        return _with_rule(x, special)
     kernel = is_ufunc(x) or is_generalized(x)
     function = x._dispatcher.py_func if kernel else x._pyfunc if is_callback(x) else x
     name = "_dualrev_kernel" if kernel else "_dualrev_callback" if is_callback(x) else "_dualrev_jitted"
@@ -69,6 +83,60 @@ def jitted(x: Any) -> Any:
 def _fastmath(x: Any) -> dict[str, Any]:
     value = x._dispatcher.targetoptions.get("fastmath")
     return {"fastmath": value} if value else {}
+
+
+def is_pointer(x: Any) -> bool:
+    """Whether x is a function in C that numba calls by its address."""
+    return isinstance(x, (ctypes._CFuncPtr, types.WrapperAddressProtocol))
+
+
+def special_name(x: Any) -> str | None:
+    """The name in scipy.special of a function that numba code can call; None for any other."""
+    if is_pointer(x):
+        return _names_by_address().get(_address(x)) if _takes_a_float(x) else None
+    name = getattr(x, "__name__", "")
+    if name not in SLOPES or getattr(sys.modules.get("scipy.special"), name, None) is not x:
+        return None
+    cpu_target.typing_context.refresh()
+    return name if cpu_target.typing_context._lookup_global(x) is not None else None
+
+
+def _takes_a_float(x: Any) -> bool:
+    if isinstance(x, types.WrapperAddressProtocol):
+        return bool(x.signature() == types.float64(types.float64))
+    return x.restype is ctypes.c_double and tuple(x.argtypes or ()) == (ctypes.c_double,)
+
+
+def _address(x: Any) -> int | None:
+    if isinstance(x, types.WrapperAddressProtocol):
+        return int(x.__wrapper_address__())
+    return ctypes.cast(x, ctypes.c_void_p).value
+
+
+@functools.cache
+def _names_by_address() -> dict[int | None, str]:
+    """SciPy's functions of a double, by their addresses; none where there is no SciPy."""
+    module = "scipy.special.cython_special"
+    try:
+        functions = vars(importlib.import_module(module))["__pyx_capi__"]
+    except ImportError:
+        return {}
+    found: dict[int | None, str] = {}
+    for key, capsule in functions.items():
+        name = key.partition("__pyx_fuse_")[2].lstrip("0123456789") or key
+        if name in SLOPES and '"double (double' in repr(capsule):
+            found[get_cython_function_address(module, key)] = name
+    return found
+
+
+_WITH_RULES: dict[int, tuple[Any, Any]] = {}
+
+
+def _with_rule(x: Any, name: str) -> Any:
+    """The numba function that calls a function of SciPy."""
+    if id(x) not in _WITH_RULES:
+        _WITH_RULES[id(x)] = x, with_slope(x, SLOPES[name])
+    return _WITH_RULES[id(x)][1]
 
 
 def callable_name(f: Any) -> str | None:

@@ -102,4 +102,6 @@ def _assignment(s: Let) -> str:
         return f"{s.target} {s.info}= {_text(s.args[1])}"
     if s.op == "func" and s.info[0] == "np.array":  # numba would make an array of the list at once
         s = Let(s.target, "func", s.args, ("np.asarray", s.info[1]), s.line)
+    if s.op == "func" and s.info[0] == "np.linalg.matrix_power":  # numba takes it for one that may be None
+        s = Let(s.target, "func", (s.args[0], s.args[0]), ("np.dot", ()), s.line)
     return f"{s.target} = {syntax.text(syntax.expression(s, syntax.atom))}"

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import numba
 
-from dualrev.compiler.frontend.jitted import is_callback, jitted, registered
+from dualrev.compiler.frontend.jitted import is_callback, jitted, registered, special_name
 from dualrev.compiler.frontend.options import check_options
 from dualrev.eager.ruled import Owner
 from dualrev.errors import UnsupportedError
@@ -52,12 +52,12 @@ class StandIn(Wrapper):
 
 
 def unlifted(static: Static) -> Static:
-    """The numba function of what numba takes for one: what lift, a rule, register_jitable or cfunc has made."""
+    """The numba function of what numba takes for one: of lift, a rule, register_jitable or cfunc, or SciPy's."""
     if isinstance(static.value, Owner) and static.value.numba_function is not None:
         return Static(static.value.numba_function, (*static.path, ("attr", "numba_function")))
     if isinstance(static.value, StandIn):
         return Static(static.value.__wrapped__, (*static.path, ("attr", "__wrapped__")))
-    if registered(static.value) or is_callback(static.value):
+    if registered(static.value) or is_callback(static.value) or special_name(static.value) is not None:
         return Static(jitted(static.value), (*static.path, ("jitted", "")))
     return static
 

@@ -119,6 +119,8 @@ def _compile_pullback(f: Any, args: tuple[Any, ...]) -> None:
 
 def _cotangent_type(kind: Any) -> Any:
     """The type of a cotangent of a value, as `Linear.pull` passes it."""
+    if isinstance(kind, types.Optional):  # what np.linalg.matrix_power returns
+        return _cotangent_type(kind.type)
     if isinstance(kind, types.Float):
         return types.float64
     if isinstance(kind, types.Array) and isinstance(kind.dtype, types.Float):

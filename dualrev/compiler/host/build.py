@@ -37,7 +37,7 @@ from dualrev.compiler.host.cache import Module, folder_for, resolve, warn
 from dualrev.compiler.host.fingerprint import fingerprint
 from dualrev.compiler.host.frozen import World, check, plain, watch
 from dualrev.compiler.host.machine import MachineCode
-from dualrev.compiler.host.taken import check_taken
+from dualrev.compiler.host.taken import check_taken, check_writable
 from dualrev.compiler.runtime.stack import stack_is_low  # noqa: F401 - functions that numba loads from its cache may need it
 from dualrev.errors import DualrevError
 
@@ -98,6 +98,7 @@ class Derivative(_CPUDispatcher):
             if args not in self.overloads:
                 if not self._can_compile:
                     raise RuntimeError("compilation disabled")  # numba's words
+                check_writable(*self._function(args))
                 frozen = check(*self._function(args))
                 entry = self._load(args)
                 own, called = _functions(entry.py_func.__globals__)

@@ -34,6 +34,7 @@ from numba.core.caching import NullCache
 from dualrev.compiler.frontend.jitted import jitted
 from dualrev.compiler.frontend.transformations import TRANSFORMATIONS
 from dualrev.rules import library
+from dualrev.rules.library.opaque import rule_of
 
 __all__ = ["ConstantPath", "Folder", "Module", "folder_for", "resolve", "warn"]
 
@@ -90,6 +91,8 @@ def resolve(f: Any, argtypes: tuple[types.Type, ...], path: ConstantPath) -> Any
             x = x[step]
         elif kind == "library":
             x = library.DEFINITIONS[str(step)]
+        elif kind == "rule":
+            x = getattr(rule_of(x), str(step))
         elif kind == "jitted":
             x = jitted(x)
         elif kind == "derivative":

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numba
@@ -11,9 +12,22 @@ from numba.core import types
 from numba.core.errors import NumbaError
 
 from dualrev.compiler.frontend.source import describe
-from dualrev.errors import UnsupportedError
+from dualrev.errors import OutputNumberError, UnsupportedError
 
-__all__ = ["check_taken"]
+__all__ = ["OUTPUTS", "check_taken", "check_writable"]
+
+#: Where the Python function that written.py makes has the numbers of the arguments that it returns.
+OUTPUTS = "_dualrev_outputs"
+
+
+#: What to write for an argument that numba does not know: the first that fits.
+_INSTEAD: tuple[tuple[Callable[[Any], bool], str], ...] = (
+    (lambda x: hasattr(x, "to_numpy"), "x.to_numpy()"),
+    (lambda x: isinstance(x, dict) or dataclasses.is_dataclass(x), "a named tuple with these fields"),
+    (lambda x: isinstance(x, (list, set)), "np.array(x)"),
+    (lambda x: hasattr(x, "__array__"), "np.asarray(x)"),
+    (lambda x: hasattr(x, "__float__"), "float(x)"),
+)
 
 
 def check_taken(f: Any, args: Sequence[Any]) -> None:
@@ -29,11 +43,16 @@ def check_taken(f: Any, args: Sequence[Any]) -> None:
             instead = "np.asarray(x, float)" if x.dtype.kind in "fO" else instead
             if type(x) is not np.ndarray:
                 why, instead = f"numba does not know {describe(type(x))}", "np.asarray(x)"
-        elif hasattr(x, "to_numpy"):
-            instead = "x.to_numpy()"
-        elif isinstance(x, dict):
-            instead = "a named tuple with these fields"
+        else:
+            instead = next((text for fits, text in _INSTEAD if fits(x)), instead)
         raise UnsupportedError.at(f"{code.co_filename}:{code.co_firstlineno}", what, why, instead)
+
+
+def check_writable(f: Any, kinds: Sequence[types.Type]) -> None:
+    """OutputNumberError for outputs of a type that no function can write to."""
+    for k in vars(f.py_func).get(OUTPUTS, ()):
+        if k < len(kinds) and isinstance(kinds[k], (types.Number, types.Boolean, types.NoneType, types.Omitted)):
+            raise OutputNumberError.of_type(k, str(kinds[k]))
 
 
 def _is_known(x: Any) -> bool:

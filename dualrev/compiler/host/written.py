@@ -18,6 +18,7 @@ from numba.core.registry import CPUDispatcher
 from dualrev.compiler.frontend.options import kept
 from dualrev.compiler.frontend.source import describe
 from dualrev.compiler.host.frozen import watch
+from dualrev.compiler.host.taken import OUTPUTS
 from dualrev.errors import UnsupportedError
 from dualrev.outputs import output_numbers
 
@@ -51,6 +52,7 @@ def _made(f: Any, names: list[str], numbers: list[int], several: bool) -> Any:
     exec(compile(text, file, "exec"), namespace)
     function = namespace.pop(name)
     function.__defaults__, function.__doc__ = f.py_func.__defaults__, f.py_func.__doc__
+    vars(function)[OUTPUTS] = numbers
     options = {"nopython": True, **kept(f), "error_model": f.targetoptions.get("error_model", "python")}
     made: Any = CPUDispatcher(function, {}, options)
     linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file

@@ -7,7 +7,6 @@ Whole numbers are kept on the tape bit by bit, as floats.
 from __future__ import annotations
 
 import random as python_random  # noqa: F401 - where types are inferred, it is called so
-from types import FunctionType
 from typing import Any
 
 import numba
@@ -32,7 +31,7 @@ from dualrev.compiler.runtime.tape import (  # noqa: F401 - emitted code has the
     unless_failed,
     words,
 )
-from dualrev.rules import special
+from dualrev.rules.library.special import polygamma  # noqa: F401 - emitted code has it from here
 
 _INT = ir.IntType(64)
 
@@ -423,9 +422,3 @@ def strided_tangent(x, t_x):
     made = strided_zeros(x)
     store(made, tangent(x, t_x))
     return made
-
-
-#: Its code on floats, where the helper function is compiled, too.
-polygamma = njit(
-    FunctionType(special.polygamma.__code__, {**vars(special), "_power": njit(special._power)}, "polygamma")
-)

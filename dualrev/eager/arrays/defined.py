@@ -1,6 +1,7 @@
 """Functions of numpy that have no handler of their own: by their lines in the table of functions.
 
-    a definition     is numba code (rules/library); here Python runs it, on arrays and numbers under differentiation
+    a definition     is numba code (rules/library); here Python runs it, on arrays and numbers under differentiation;
+                     if it has a rule, it is one operation, with that rule
     a selection      takes the elements at the places that its expression gives for the values
 
 So a function that is added to the table for numba functions is there for the tape, too. It is slow, as any loop in
@@ -13,17 +14,19 @@ import functools
 import importlib
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from dualrev.eager.arrays.record import by_rule
 from dualrev.eager.arrays.storage import RealArray, plain, real_array
 from dualrev.eager.overload import DualNumber
 from dualrev.errors import UnsupportedError
 from dualrev.rules.functions import LARGEST, Definition, Function, Selection, canonical, known
 from dualrev.rules.library import DEFINITIONS
+from dualrev.rules.library.opaque import RuleOf, rule_of
 
 __all__ = ["by_table", "in_python"]
 
@@ -134,13 +137,47 @@ def _scope(module: str) -> dict[str, Any]:
     from dualrev import numpy as our_numpy
 
     scope: dict[str, Any] = {}
-    for name, x in vars(importlib.import_module(module)).items():
-        f = getattr(x, "py_func", None)
+    for name, made in vars(importlib.import_module(module)).items():
+        x, f = made, getattr(made, "py_func", None)
         if x is np or x is math:
             x = our_numpy if x is np else our_math
         elif f is not None and f.__module__ != module:
             x = _scope(f.__module__)[f.__name__]
         elif f is not None:
             x = FunctionType(f.__code__, scope, f.__name__, f.__defaults__)
+            x = x if (rule := rule_of(made)) is None else _block(x, rule, scope)
         scope[name] = x
     return scope
+
+
+def _block(f: Callable[..., Any], rule: RuleOf, scope: dict[str, Any]) -> Callable[..., Any]:
+    """A definition that has a rule, as one operation of the tape."""
+
+    def of(part: Any) -> Callable[..., Any]:
+        found: Callable[..., Any] = scope[part.py_func.__name__]
+        return found
+
+    def whole(parts: Sequence[Any]) -> Any:
+        return tuple(parts) if len(parts) > 1 else parts[0]
+
+    def compute(*xs: Any) -> Any:
+        return block(*xs) if any(isinstance(x, RealArray) for x in xs) else _unboxed(f(*xs))
+
+    def pull(xs: Sequence[Any], ys: Sequence[Any], gs: Sequence[Any]) -> list[Any]:
+        return list(of(rule.bwd)(of(rule.fwd)(*xs)[1], whole(gs)))
+
+    def push(xs: Sequence[Any], ys: Sequence[Any], ts: Sequence[Any]) -> list[Any]:
+        tangents = tuple(np.zeros(np.shape(x)) if t is None else t for x, t in zip(xs, ts, strict=True))
+        made = of(rule.push)(tuple(xs), whole(ys), tangents)
+        moved = made if len(ys) > 1 else [made]
+        return [np.zeros(np.shape(y)) if t is None else t for t, y in zip(moved, ys, strict=True)]
+
+    def block(*args: Any) -> Any:
+        return by_rule(compute, pull, push, *args)
+
+    return block
+
+
+def _unboxed(y: Any) -> Any:
+    """The plain arrays of a value."""
+    return tuple(map(_unboxed, y)) if isinstance(y, tuple) else plain(real_array(y))

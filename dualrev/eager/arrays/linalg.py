@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from dualrev.eager.arrays.defined import by_table
 from dualrev.eager.arrays.products import matmul, transposed, vecdot
 from dualrev.eager.arrays.record import by_rule
 from dualrev.eager.arrays.storage import RealArray, innermost, plain, real_array
@@ -177,9 +178,12 @@ def _svdvals(x: Any) -> Any:
 
 def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
     if compute_uv:
-        raise UnsupportedError(
-            "numpy.linalg.svd with compute_uv=True", "it with compute_uv=False, or numpy.linalg.eigh"
-        )
+        if hermitian or np.ndim(a) != 2:
+            what = f"numpy.linalg.svd with vectors, hermitian={hermitian}, of {np.ndim(a)} axes"
+            raise UnsupportedError(what, "it of a matrix, with compute_uv=False, or numpy.linalg.eigh")
+        by_definition = by_table(np.linalg.svd)
+        assert by_definition is not None
+        return type(np.linalg.svd(np.eye(1)))(*by_definition(a, bool(full_matrices)))
     return np.sort(np.abs(_eigh(a)[0]))[..., ::-1] if hermitian else _svdvals(a)
 
 

@@ -64,7 +64,24 @@ NUMERICS = (
 
     # linear algebra
     *(Function(f"np.linalg.{name}", "a", "linalg", definitions=(Definition("m", name),))
-      for name in ("inv", "det", "slogdet", "cholesky", "qr")),
+      for name in ("inv", "det", "slogdet", "cholesky", "eigh", "eigvalsh", "qr")),
+    Function("np.linalg.svd", "a full_matrices", "linalg", definitions=(
+        Definition("m_", "svd_of_full"), Definition("m=", "svd_of_full", (True,)), Definition("m=", "svd", (False,)))),
+    Function("np.linalg.pinv", "a rcond", "linalg",
+             definitions=(Definition("m_", "pinv", more=(1e-15,)), Definition("mx", "pinv"))),
+    Function("np.linalg.lstsq", "a b rcond", "linalg", definitions=(
+        Definition("mv_", "lstsq", more=(-1.0,)), Definition("mvx", "lstsq"),
+        Definition("mm_", "lstsq_each", more=(-1.0,)), Definition("mmx", "lstsq_each"))),
+    Function("np.linalg.matrix_power", "a n", "linalg", definitions=(Definition("mi", "matrix_power"),)),
+    Function("np.linalg.cond", "x p", "linalg", definitions=(
+        Definition("m_", "cond"),
+        Definition("m=", "cond", (2,)),
+        Definition("m=", "cond_least", (-2,)),
+        Definition("m=", "cond_columns", (1,), (1,)),
+        Definition("m=", "cond_columns", (-1,), (-1,)),
+        Definition("m=", "cond_rows", (math.inf,), (1,)),
+        Definition("m=", "cond_rows", (-math.inf,), (-1,)),
+    )),
     Function("np.linalg.solve", "a b", "linalg",
              definitions=(Definition("mv", "solve"), Definition("mm", "solve_each"))),
     Function("np.linalg.norm", "x ord", "linalg", definitions=(
@@ -80,10 +97,10 @@ NUMERICS = (
         Definition("m=", "norm_columns", (-1,), (-1,)),
         Definition("m=", "norm_rows", (math.inf,), (1,)),
         Definition("m=", "norm_rows", (-math.inf,), (-1,)),
+        Definition("m=", "norm_spectral", (2,)),
+        Definition("m=", "norm_least", (-2,)),
     )),
-    *rows("linalg.cond linalg.cross linalg.eigh linalg.eigvalsh linalg.lstsq linalg.matmul linalg.matrix_norm", "",
-          "linalg"),
-    *rows("linalg.matrix_power linalg.multi_dot linalg.outer linalg.pinv linalg.svd linalg.svdvals", "", "linalg"),
+    *rows("linalg.cross linalg.matmul linalg.matrix_norm linalg.multi_dot linalg.outer linalg.svdvals", "", "linalg"),
     *rows("linalg.tensordot linalg.trace linalg.vecdot linalg.vector_norm", "", "linalg"),
 
     # differences, interpolation, statistics

@@ -1,21 +1,23 @@
 """Functions of numpy as numba code: the compiler differentiates them as it does the user's own functions.
 
 Each computes what numba's implementation computes, and raises what that raises. An array that it returns is new and
-C-contiguous. The table of functions (rules/functions) says for which arguments each of them stands. The tape runs the
-same code in Python, where it has no rule of its own.
+C-contiguous. Some have rules of their own (opaque.py): of what LAPACK does there is no source. The table of functions
+(rules/functions) says for which arguments each of them stands. The tape runs the same code in Python, where it has no
+rule of its own.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from dualrev.rules.library import drawing, linalg, making, products, quantiles, statistics
+from dualrev.rules.library import drawing, factors, making, norms, products, quantiles, special, statistics, systems
 
 __all__ = ["DEFINITIONS"]
 
 #: All of them, by name.
 DEFINITIONS: dict[str, Any] = {
     name: getattr(module, name)
-    for module in (drawing, linalg, making, products, quantiles, statistics)
+    for module in (drawing, factors, making, norms, products, quantiles, special, statistics, systems)
     for name in module.__all__
+    if hasattr(getattr(module, name), "py_func")
 }

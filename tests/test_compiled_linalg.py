@@ -1,0 +1,162 @@
+"""np.linalg in numba functions: factors and systems by LAPACK, with a rule for each mode; the oracle is differences.
+
+The rules themselves are compared with those of the tape by tests/test_table_of_functions.py, without compiling.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from numba import njit
+from oracle import assert_same, differences
+
+import dualrev as dr
+
+SQUARE = np.array([[2.5, -1.2, 0.8], [1.5, 3.3, -0.7], [0.2, 0.9, 2.1]])
+TALL = np.array([[0.5, -1.2, 0.8], [1.5, 0.3, -0.7], [0.2, 0.9, 2.1], [-0.4, 0.6, 1.3]])
+SYMMETRIC = SQUARE @ SQUARE.T
+VT = np.linalg.svd(TALL, False)[2]
+B, C = np.array([0.7, -0.4, 1.1]), np.array([0.2, 1.4, -0.9, 0.5])
+
+
+@njit
+def systems(a, b):
+    x = np.linalg.solve(a, b)
+    sign, logarithm = np.linalg.slogdet(a)
+    s = np.sum(x * b) + np.sum(np.linalg.solve(a, a.T * b) ** 2) + np.linalg.det(a) * sign * logarithm
+    return s + np.sum(np.linalg.inv(a) * a) + np.sum(np.linalg.matrix_power(a, 5) * np.linalg.matrix_power(a, -3))
+
+
+@njit
+def symmetric(a):
+    w, v = np.linalg.eigh(a)
+    return np.sum(v**3 * w) + np.sum(np.linalg.eigvalsh(a) ** 3) + np.sum(np.linalg.cholesky(a) ** 3)
+
+
+@njit
+def singular(t, c):
+    """Thin ones, and all vectors of a matrix that is not square, of which those that complete a basis are not used."""
+    u, s, vt = np.linalg.svd(t, full_matrices=False)
+    total = np.sum(u.T * s.reshape(-1, 1) * c) + np.sum(vt**3)
+    u, s, vt = np.linalg.svd(t.T)
+    total += np.sum(u**3) + np.sum(vt[:3] * c) + s[1] ** 2 + np.linalg.norm(t, 2) * np.linalg.norm(t, -2)
+    return total + np.linalg.cond(t) + np.linalg.cond(t[:3], 1) + np.linalg.cond(t[:3], -2) * np.linalg.matrix_rank(t)
+
+
+@njit
+def orthogonal(t, c):
+    """Of a tall matrix and of a wide one."""
+    q, r = np.linalg.qr(t)
+    total = np.sum(q.T * c) + np.sum(r * r * c[:3])
+    q, r = np.linalg.qr(t.T)
+    return total + np.sum(q**3) + np.sum(r * c)
+
+
+@njit
+def least(t, b, c):
+    """With too many equations, and with too few."""
+    x, squares, rank, s = np.linalg.lstsq(t, c)
+    y, none, _, _ = np.linalg.lstsq(t.T, b)
+    z = np.linalg.lstsq(t, np.outer(c, b))[0]
+    total = np.sum(x**2) + squares[0] * rank + s[1] ** 2 + np.sum(y**3) + np.sum(z**3) + len(none)
+    return total + np.sum(np.linalg.pinv(t) * c) + np.sum(np.linalg.pinv(t.T, 1e-12) ** 2)
+
+
+@njit
+def some(a, b):
+    """Several results, and several arguments."""
+    w, v = np.linalg.eigh(a)
+    return np.sum(np.linalg.solve(a, b) * v[0] * w) * np.linalg.matrix_rank(a)
+
+
+SLOW = [(systems, (SQUARE, B)), (symmetric, (SYMMETRIC,)), (singular, (TALL, C)), (orthogonal, (TALL, C))]
+SLOW += [(least, (TALL, B, C))]
+every = pytest.mark.parametrize(
+    ("f", "args"),
+    [
+        pytest.param(some, (SYMMETRIC, B), id="some"),
+        *(pytest.param(f, args, id=f.__name__, marks=pytest.mark.slow) for f, args in SLOW),
+    ],
+)
+
+
+def tangents(args):
+    rng = np.random.default_rng(2)
+    return tuple(rng.normal(size=x.shape) * 0.1 for x in args)
+
+
+@every
+def test_the_gradient_is_that_of_differences(f, args):
+    y, gradient = dr.value_and_grad(f, tuple(range(len(args))))(*args)
+    assert_same(y, f(*args), rtol=1e-13)
+    slope = float(differences(f, args, tangents(args))[0])
+    assert_same(sum(float(np.sum(g * t)) for g, t in zip(gradient, tangents(args), strict=True)), slope, rtol=1e-7)
+
+
+@every
+def test_forward_mode_is_that_of_differences(f, args):
+    y, slope = dr.jvp(f, args, tangents(args))
+    assert_same((y, slope), (f(*args), float(differences(f, args, tangents(args))[0])), rtol=1e-7)
+
+
+@pytest.mark.slow
+@every
+def test_second_derivatives_are_those_of_differences(f, args):
+    t = tangents(args)
+    slope = differences(lambda x: dr.grad(f)(x, *args[1:]), args[:1], t[:1])
+    assert_same(dr.hvp(f)(args[0], t[0], *args[1:]).ravel(), slope, rtol=1e-6, floor=1e-7)
+
+
+@njit
+def spectrum(a, k):
+    w, v = np.linalg.eigh(a)
+    return w[k] * np.sum(v[:, k] * v[:, k])
+
+
+@njit
+def inverse(a, k):
+    return np.linalg.inv(a)[k, k]
+
+
+@pytest.mark.parametrize("f", [pytest.param(spectrum, marks=pytest.mark.slow), inverse], ids=["spectrum", "inverse"])
+def test_products_with_the_hessian(f):
+    t = tangents((SYMMETRIC,))[0]
+    slope = differences(lambda x: dr.grad(f)(x, 1), (SYMMETRIC,), (t,))
+    assert_same(dr.hvp(f)(SYMMETRIC, t, 1).ravel(), slope, rtol=1e-7, floor=1e-9)
+
+
+def test_degenerate_matrices():
+    """What depends on vectors that are not determined has no derivative: infinite or NaN, and never a number."""
+    assert dr.grad(spectrum)(np.eye(3), 1)[1, 1] == pytest.approx(1.0)
+    for f, a in (
+        (lambda a: np.linalg.eigh(a)[1][0, 1], np.eye(3)),
+        (lambda a: np.linalg.svd(a)[0][0, 1], np.eye(3)),
+        (lambda a: np.linalg.svd(a)[0][0, 3], TALL),
+        (lambda a: np.linalg.slogdet(a)[1], np.zeros((2, 2))),
+    ):
+        assert not np.isfinite(dr.grad(f)(a)).all()
+    assert_same(dr.grad(lambda a: np.sum(np.linalg.svd(a)[1]))(TALL), np.linalg.svd(TALL, False)[0] @ VT, rtol=1e-12)
+
+
+def test_what_numba_raises():
+    for call in (spectrum, dr.grad(spectrum)):
+        with pytest.raises(np.linalg.LinAlgError, match="must be square"):
+            call(TALL, 1)
+        with pytest.raises(np.linalg.LinAlgError, match="infs or NaNs"):
+            call(SQUARE * math.nan, 1)
+
+
+@njit
+def single(a, b):
+    w, v = np.linalg.eigh(a)
+    return np.sum(np.linalg.solve(a, b) * v[0]) + w[2] * np.linalg.det(a)
+
+
+@pytest.mark.slow
+def test_single_precision():
+    args = SYMMETRIC.astype(np.float32), B.astype(np.float32)
+    gradient = dr.grad(single, (0, 1))(*args)
+    assert all(x.dtype == np.float32 for x in gradient)
+    t = tangents((SYMMETRIC, B))
+    slope = float(differences(single, (SYMMETRIC, B), t)[0])
+    assert_same(sum(float(np.sum(g * x)) for g, x in zip(gradient, t, strict=True)), slope, rtol=1e-4)
