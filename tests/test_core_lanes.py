@@ -1,4 +1,4 @@
-"""Several directions at a time, from core to core, by the reference evaluator: nothing here is compiled but f itself."""
+"""Several directions at a time, from core to core, by the reference evaluator: nothing is compiled but f itself."""
 
 import inspect
 
@@ -11,11 +11,9 @@ from numba.core import types
 from oracle import assert_same
 
 from dualrev.compiler.analyses.activity import carries
-from dualrev.compiler.analyses.memory import is_array
 from dualrev.compiler.core import walks
 from dualrev.compiler.core.check import check
 from dualrev.compiler.core.run import Tape
-from dualrev.compiler.core.show import show
 from dualrev.compiler.front import Front
 from dualrev.compiler.transforms.joint import joint
 from dualrev.compiler.transforms.lanes import Lanes

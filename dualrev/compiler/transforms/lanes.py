@@ -119,7 +119,8 @@ class _Function:
     def lanes(self, x: Any) -> tuple[Var, ...]:
         """The variables of all lanes."""
         if x not in self.copies:
-            self.copies[x] = tuple(Var(x.name, x.type, x.of) for _ in range(self.whole.width))
+            name = x.name if x.name == "_" else f"{x.name}_{{k}}"
+            self.copies[x] = tuple(Var(name, x.type, x.of) for _ in range(self.whole.width))
         return self.copies[x]
 
     def every(self, some: Iterable[Any]) -> tuple[Any, ...]:
