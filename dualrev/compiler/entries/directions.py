@@ -131,9 +131,10 @@ class Chosen:
     `whole` is core whose last parameters are the directions.
     """
 
-    def __init__(self, module: Module, argnums: Any, primals: tuple[Any, ...]) -> None:
+    def __init__(self, module: Module, argnums: Any, primals: tuple[Any, ...], of: Function | None = None) -> None:
+        """`of` is another function with the arguments of the module's, such as a derivative of it."""
         self.module, self.primals, self.argnums = module, primals, argnums
-        self.f = f = module.front.entered(module.f, primals)
+        self.f = f = of or module.front.entered(module.f, primals)
         self.names, self.called = f.origin.parameters, f.name
         self.several = isinstance(argnums, (tuple, list))
         self.chosen = module.front.chosen_numbers(argnums, f, primals)

@@ -2,20 +2,25 @@
 
     hessian_f(x, y)     several directions at a time, where transforms/lanes.py can do so
 
-What does not depend on the direction is computed once for them: the function, and its gradient.
+What does not depend on the direction is computed once for them: the function, and its gradient. The Hessians of all
+numbers that a function returns are the Jacobian of its Jacobian, which is a function of core.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from dualrev.compiler.analyses.activity import carries
+from dualrev.compiler.analyses.memory import is_real
 from dualrev.compiler.core import walks
 from dualrev.compiler.core.atoms import Constant, Node, Symbol
 from dualrev.compiler.core.walks import leaves
 from dualrev.compiler.emission.code import Code
+from dualrev.compiler.entries import jacobians
 from dualrev.compiler.entries.directions import Leaf
 from dualrev.compiler.entries.matrices import WIDTH, Matrices, Part
+from dualrev.compiler.transforms.derivatives import derivative_in_core
 from dualrev.compiler.transforms.joint import Joint, joint
 from dualrev.compiler.transforms.lanes import Laned, Lanes
 
@@ -31,13 +36,25 @@ _LENGTH = 500
 
 def root(module: Module, argnums: Any, primals: tuple[Any, ...]) -> Emitted:
     """The module for these types of arguments."""
-    return _Hessian(module, argnums, primals).emitted()
+    front = module.front
+    f = front.entered(module.f, primals)
+    if not any(map(carries, leaves(f.result))):
+        front.check_scalar(f)
+    if is_real(f.result) or isinstance(f.result, Constant):
+        return _Hessian(module, argnums, primals).emitted()
+    source, numbers = f.origin.source, tuple(front.chosen_numbers(argnums, f, primals))
+
+    def refuse(why: str, instead: str) -> NoReturn:
+        source.refuse(source.tree, "the Hessian of this function, which returns several numbers,", why, instead)
+
+    several, strided = isinstance(argnums, (tuple, list)), front.asks_for_layout(f)
+    made = derivative_in_core(front.forward, "jacobian", f, numbers, several, (), strided, refuse)
+    return jacobians.root(module, "jacobian", argnums, primals, made)
 
 
 class _Hessian(Matrices):
     def emitted(self) -> Emitted:
         """Write the function that is called."""
-        self.module.front.check_scalar(self.f)
         self.found = []
         parts = [self.leaves_of(self.parameters[k], (n,)) for n, k in enumerate(self.chosen)]
         self.likes = [leaf.like for leaf in self.found]

@@ -35,9 +35,9 @@ __all__ = ["TRANSFORMS", "root"]
 TRANSFORMS = ("jacfwd", "jacrev", "jacobian")
 
 
-def root(module: Module, transform: str, argnums: Any, primals: tuple[Any, ...]) -> Emitted:
-    """The module for one of the transforms."""
-    return _Jacobian(module, argnums, primals).emitted(transform)
+def root(module: Module, transform: str, argnums: Any, primals: tuple[Any, ...], of: Function | None = None) -> Emitted:
+    """The module for one of the transforms; `of` as in Chosen."""
+    return _Jacobian(module, argnums, primals, of).emitted(transform)
 
 
 class _Jacobian(Matrices):
