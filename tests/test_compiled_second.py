@@ -267,7 +267,10 @@ def test_the_source_is_a_program_that_people_read():
     assert "def hvp_rosenbrock(x, t_x):" in source
     assert "t_x[i]" in source
     assert "d_x[i] +=" in source
-    assert "def hessian_rosenbrock(x):" in dr.derivative_source(rosenbrock, X, transform="hessian")
+    hessian = dr.derivative_source(rosenbrock, X, transform="hessian")
+    assert "def hessian_rosenbrock(x):" in hessian
+    assert hessian.count("t_x_4[i]") == source.count("t_x[i]")  # there are four directions, ...
+    assert hessian.count("** 2") == source.count("** 2")  # and one function
 
 
 # Jacobians, column by column

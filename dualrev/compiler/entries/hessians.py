@@ -25,6 +25,7 @@ from dualrev.compiler.transforms.joint import Joint, joint
 from dualrev.compiler.transforms.lanes import Laned, Lanes
 
 if TYPE_CHECKING:
+    from dualrev.compiler.frontend.source import Source
     from dualrev.compiler.pipeline import Emitted, Module
 
 __all__ = ["root"]
@@ -42,7 +43,8 @@ def root(module: Module, argnums: Any, primals: tuple[Any, ...]) -> Emitted:
         front.check_scalar(f)
     if is_real(f.result) or isinstance(f.result, Constant):
         return _Hessian(module, argnums, primals).emitted()
-    source, numbers = f.origin.source, tuple(front.chosen_numbers(argnums, f, primals))
+    source: Source = f.origin.source
+    numbers = tuple(front.chosen_numbers(argnums, f, primals))
 
     def refuse(why: str, instead: str) -> NoReturn:
         source.refuse(source.tree, "the Hessian of this function, which returns several numbers,", why, instead)
