@@ -1,15 +1,18 @@
 """Several directions at a time, from core to core, by the reference evaluator: nothing is compiled but f itself."""
 
 import inspect
+import math
 
 import numba
 import numpy as np
 import pytest
 from compiled.constructs import CASES
 from compiled.twin import twin
+from numba import njit
 from numba.core import types
 from oracle import assert_same
 
+import dualrev as dr
 from dualrev.compiler.analyses.activity import carries
 from dualrev.compiler.core import walks
 from dualrev.compiler.core.check import check
@@ -91,16 +94,57 @@ def copies(tangents):
 @pytest.mark.parametrize("case", EACH)
 def test_lanes_of_the_gradient_of_a_slope_are_the_gradients_one_by_one(case):
     """`run(lanes(reverse(slope))) = [run(reverse(slope)) for each direction]`, to the last bit."""
-    second = Second(case.function, case.arguments())
-    if second.laned is None:
-        assert case.name in ALONE
-        return
-    ts = directions(second, case.arguments())
-    expected = [second.run(second.joint.function, lambda d: (d,), case.arguments(), [t]) for t in copies(ts)]
-    made, left = second.run(second.laned.function, second.laned.parameters.get, case.arguments(), copies(ts))
+    compare(case.function, case.arguments)
+
+
+def compare(f, arguments):
+    second = Second(f, arguments())
+    assert second.laned is not None
+    ts = directions(second, arguments())
+    expected = [second.run(second.joint.function, lambda d: (d,), arguments(), [t]) for t in copies(ts)]
+    made, left = second.run(second.laned.function, second.laned.parameters.get, arguments(), copies(ts))
     for found, (one, _) in zip(made, expected, strict=True):
         assert_same(found, one[0], rtol=0.0)
     assert_same(left, expected[0][1], rtol=0.0)
 
 
-ALONE = set()
+@dr.checkpoint
+@njit
+def step(x, a):
+    for i in range(len(x)):
+        x[i] = math.sin(x[i] * a) + x[i - 1] * x[i]
+
+
+@njit
+def steps(x, a):
+    y = x * 1.0
+    for _ in range(3):
+        step(y, a)
+    return np.sum(y * x) * a
+
+
+def test_checkpoints_in_lanes():
+    """Their copies of tangents are there for every lane."""
+    compare(steps, lambda: (np.array([0.3, 0.5, 0.7]), 0.9))
+
+
+@dr.custom_jvp
+@njit
+def square(x):
+    return x * x
+
+
+@square.defjvp
+@njit
+def square_rule(primals, tangents):
+    return primals[0] * primals[0], 2.0 * primals[0] * tangents[0]
+
+
+@njit
+def by_rule(x):
+    return square(x[0]) * x[1]
+
+
+def test_a_branch_that_differs_from_direction_to_direction_has_no_lanes():
+    """A rule is not asked where a cotangent is 0."""
+    assert Second(by_rule, (np.array([0.3, 0.5]),)).laned is None
