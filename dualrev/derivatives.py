@@ -233,14 +233,22 @@ def hessian(
 ) -> Callable[..., Any]:
     """The second derivatives of f: the Jacobian of its Jacobian.
 
-    For f of an array of shape s to a number, an array of shape s + s. If f is a numba function that returns a number,
-    so is its Hessian: a dispatcher, which computes it column by column in compiled code. Half of it would be no less
-    work: a product with the Hessian gives a whole column.
+    For f of an array of shape s to a number, an array of shape s + s; for one to an array of shape r, an array of shape
+    r + s + s, and so on for any structure: that of the value, with that of the argument twice in place of each leaf.
+
+    If f is a numba function, so is its Hessian: a dispatcher. It computes two to four columns in one run of f and of
+    its gradient, in compiled code. Half of the matrix would be no less work, since each run gives whole columns; its
+    halves may differ by rounding. If f returns more than one number, it must not change its arguments.
+
+    Raises ArgumentError if a chosen argument holds no real scalar, ScalarError or OutputError if f returns none, and
+    UnsupportedError for what the compiler does not know: all of them TypeErrors.
 
     >>> import numpy as np
     >>> hessian(lambda x: x[0] ** 2 * x[1])(np.array([3.0, 2.0]))
     array([[4., 6.],
            [6., 0.]])
+    >>> hessian(lambda x: (x**3, 2.0 * x * x))(2.0)
+    (12.0, 4.0)
     """
     if is_compiled(f, has_aux, engine):
         return compiled().directional(f, "hessian", argnums)

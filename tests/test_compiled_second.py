@@ -18,7 +18,7 @@ import dualrev as dr
 from dualrev.compiler.host import build
 from dualrev.compiler.host.checked import Checked
 from dualrev.compiler.host.dispatchers import derivative
-from dualrev.errors import ArgumentError, OutputError, ScalarError, TangentError
+from dualrev.errors import ArgumentError, OutputError, ScalarError, TangentError, UnsupportedError
 
 #: Of a kink, or where the first derivative is infinite, the second one is a matter of taste.
 APART = {"kinks.an_infinite_slope"}
@@ -215,9 +215,46 @@ def test_errors():
     def several(x):
         return x, x * x
 
-    for transform in (dr.hessian, lambda f: lambda x: dr.hvp(f)(x, x)):
-        with pytest.raises(ScalarError):
-            transform(several)(2.0)
+    @njit
+    def none(x):
+        return len(x)
+
+    with pytest.raises(ScalarError):
+        dr.hvp(several)(2.0, 1.0)
+    with pytest.raises(ScalarError):
+        dr.hessian(none)(X)
+
+
+@njit
+def waves(a, x):
+    return a * x * x, (x * a[0], len(a))
+
+
+@njit
+def changes(a):
+    a[0] *= a[1]
+    return a * a
+
+
+def test_the_hessians_of_all_numbers_that_a_function_returns():
+    found, expected = (dr.hessian(f, (1, 0))(X, 0.7) for f in (waves, twin(waves)))
+    for one, other in zip(every_leaf(found), every_leaf(expected), strict=True):
+        assert np.shape(one) == np.shape(other)
+        assert_same(np.asarray(one, float), np.asarray(other, float), rtol=1e-12, floor=1e-14)
+    assert found[1][1] is None
+    with pytest.raises(UnsupportedError, match="a function of a copy"):
+        dr.hessian(changes)(X)
+
+
+@njit
+def cube(x):
+    return x[0] * x[1] * x[1]
+
+
+@pytest.mark.slow
+def test_the_hessian_of_a_gradient_is_all_third_derivatives():
+    expected = np.array([[[0.0, 0.0], [0.0, 2.0]], [[0.0, 2.0], [2.0, 0.0]]])
+    assert_same(dr.hessian(dr.grad(cube))(np.array([0.3, 0.7])), expected, rtol=1e-14)
 
 
 def test_a_checking_run_compares_what_is_left_of_the_arguments():
@@ -230,7 +267,10 @@ def test_the_source_is_a_program_that_people_read():
     assert "def hvp_rosenbrock(x, t_x):" in source
     assert "t_x[i]" in source
     assert "d_x[i] +=" in source
-    assert "def hessian_rosenbrock(x):" in dr.derivative_source(rosenbrock, X, transform="hessian")
+    hessian = dr.derivative_source(rosenbrock, X, transform="hessian")
+    assert "def hessian_rosenbrock(x):" in hessian
+    assert hessian.count("t_x_4[i]") == source.count("t_x[i]")  # there are four directions, ...
+    assert hessian.count("** 2") == source.count("** 2")  # and one function
 
 
 # Jacobians, column by column

@@ -69,7 +69,8 @@ def core(
             raise ArgumentError.of(", ".join(map(str, primals)))
     else:
         numbers = tuple(front.chosen_numbers(argnums, of, primals))
-    if transform in ("grad", "value_and_grad", "product", "hvp", "hessian"):
+    several_numbers = transform == "hessian" and any(map(carries, leaves(of.result)))
+    if transform in ("grad", "value_and_grad", "product", "hvp", "hessian") and not several_numbers:
         front.check_scalar(of)
     kinds = tuple(t for k, t in enumerate(argtypes) if k not in places)
     strided = front.asks_for_layout(of)

@@ -24,7 +24,7 @@ from dualrev.compiler.core.walks import leaves, variables
 from dualrev.compiler.emission.code import Code, Row, Suite, lines_of, rows_of
 from dualrev.compiler.emission.emission import Emission
 from dualrev.compiler.emission.tidy import tidy
-from dualrev.compiler.entries import directions, jacobians, keeping
+from dualrev.compiler.entries import directions, hessians, jacobians, keeping
 from dualrev.compiler.entries.gradients import Entry
 from dualrev.compiler.front import Front
 from dualrev.compiler.frontend.options import kept
@@ -122,6 +122,8 @@ class Module:
             self.front.check_draws(self.front.entered(self.f, argtypes[:count]), f"its {transform}")
         if transform in directions.TRANSFORMS:
             return directions.root(self, transform, argnums, argtypes, count)
+        if transform == "hessian":
+            return hessians.root(self, argnums, argtypes[:count])
         if transform in jacobians.TRANSFORMS:
             return jacobians.root(self, transform, argnums, argtypes[:count])
         if transform == "keep":

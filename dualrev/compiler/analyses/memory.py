@@ -17,7 +17,7 @@ from dualrev.compiler.analyses.fixed_point import FixedPoint
 from dualrev.compiler.core.atoms import Global, Node, Tree, Var
 from dualrev.compiler.core.program import Program
 from dualrev.compiler.core.sets import Sets
-from dualrev.compiler.core.terms import Call, Copy, Function, Statement, Store, View
+from dualrev.compiler.core.terms import Call, Copy, Function, Hold, Statement, Store, View
 from dualrev.compiler.core.walks import leaves, statements
 from dualrev.rules.library.drawing import is_draw
 
@@ -70,7 +70,7 @@ class Classes:
         for group in together:
             self.join(group)
         for s in statements(f.body):
-            if isinstance(s, Copy) and is_array(s.target) and isinstance(s.source, (Var, Global)):
+            if isinstance(s, (Copy, Hold)) and is_array(s.target) and isinstance(s.source, (Var, Global)):
                 self.join((s.target, s.source))
             elif isinstance(s, View):
                 self.join((s.target, s.base))

@@ -145,7 +145,8 @@ class Whole:
 class Call:
     """targets = function(*args); the targets are the leaves of `result`, which is a tree.
 
-    A function that uses the `tape` gets that of its caller.
+    A function that uses the `tape` gets that of its caller. In sweeps, the call is made for one `of` the function that
+    they belong to: so the two calls that stand for it know each other.
     """
 
     targets: tuple[Var, ...]
@@ -154,6 +155,7 @@ class Call:
     result: Tree
     line: int
     tape: bool = False
+    of: Call | None = None
 
 
 @dataclass(frozen=True, eq=False)

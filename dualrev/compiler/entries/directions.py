@@ -3,7 +3,6 @@
     jvp_f(x, y, t_x, t_y)       the value of f, and its tangent                             forward mode
     product_f(x, y, t_x)        the gradient of the tangent: the Hessian of f times t_x     reverse mode of forward mode
     hvp_f(x, t_x, y)            the same, with the tangent after the first argument
-    hessian_f(x, y)             the products with all unit vectors
 
 The gradient of a tangent is that of a function which forward mode has made (transforms/forward.py): no tape of a tape
 is needed.
@@ -11,20 +10,19 @@ is needed.
 
 from __future__ import annotations
 
-import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from numba.core import types
 
 from dualrev.compiler.analyses.activity import carries
-from dualrev.compiler.core import syntax, walks
-from dualrev.compiler.core.atoms import Constant, Node
+from dualrev.compiler.core import walks
+from dualrev.compiler.core.atoms import Node
 from dualrev.compiler.core.terms import Function
 from dualrev.compiler.core.walks import leaves
-from dualrev.compiler.emission.code import Code, Suite
+from dualrev.compiler.emission.code import Code
 from dualrev.compiler.entries.gradients import Entry
-from dualrev.compiler.entries.plain import Plain, rebuilt
+from dualrev.compiler.entries.plain import Plain
 from dualrev.errors import TangentError
 
 if TYPE_CHECKING:
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TRANSFORMS", "Chosen", "Leaf", "is_single", "root"]
 
-TRANSFORMS = ("jvp", "product", "hvp", "hessian")
+TRANSFORMS = ("jvp", "product", "hvp")
 
 
 def root(module: Module, transform: str, argnums: Any, argtypes: tuple[Any, ...], count: int) -> Emitted:
@@ -42,10 +40,7 @@ def root(module: Module, transform: str, argnums: Any, argtypes: tuple[Any, ...]
     primals, kinds = argtypes[:count], argtypes[count:]
     if transform == "hvp":
         primals, kinds = (argtypes[0], *argtypes[2:]), argtypes[1:2]
-    made = Chosen(module, argnums, primals)
-    if transform == "hessian":
-        return made.hessian()
-    return made.product(transform, kinds)
+    return Chosen(module, argnums, primals).product(transform, kinds)
 
 
 # Forward mode
@@ -113,7 +108,7 @@ class _Reading:
             self.found.append((t, f"runtime.{made}({tree}, {text})"))
 
 
-# Products with the Hessian, and matrices column by column
+# Products with the Hessian
 
 
 @dataclass(frozen=True)
@@ -136,9 +131,10 @@ class Chosen:
     `whole` is core whose last parameters are the directions.
     """
 
-    def __init__(self, module: Module, argnums: Any, primals: tuple[Any, ...]) -> None:
+    def __init__(self, module: Module, argnums: Any, primals: tuple[Any, ...], of: Function | None = None) -> None:
+        """`of` is another function with the arguments of the module's, such as a derivative of it."""
         self.module, self.primals, self.argnums = module, primals, argnums
-        self.f = f = module.front.entered(module.f, primals)
+        self.f = f = of or module.front.entered(module.f, primals)
         self.names, self.called = f.origin.parameters, f.name
         self.several = isinstance(argnums, (tuple, list))
         self.chosen = module.front.chosen_numbers(argnums, f, primals)
@@ -219,93 +215,6 @@ class Chosen:
         name = self.module.names.fresh(f"{transform}_{self.called}")
         self.function(name, parameters, doc, body)
         return self.module.finish(name, f"{doc} Made by dualrev.")
-
-    def hessian(self) -> Emitted:
-        """The products of the Hessian and the unit vectors."""
-        found: list[Leaf] = []
-
-        def tree(x: Any, path: tuple[int, ...]) -> Any:
-            if isinstance(x, Node):
-                return Node(tuple(tree(part, (*path, k)) for k, part in enumerate(x.parts)), x.cls)
-            if not self.moves(x):
-                return Constant(None)
-            found.append(Leaf(path, self.whole.types[x], x if self.is_array(x) else ""))
-            return len(found) - 1
-
-        parts = [tree(self.parameters[k], (j,) if self.several else ()) for j, k in enumerate(self.chosen)]
-        doc = f"The Hessian of {self.called} with respect to argument {self.argnums}."
-        made = Node(tuple(parts)) if self.several else parts[0]
-        return self.matrix("hessian", self.gradient(), found, made, doc)
-
-    # Column by column
-
-    def matrix(self, transform: str, function: str, found: list[Leaf], result: Any, doc: str) -> Emitted:
-        """The derivatives of every leaf of a result by every leaf of the arguments, of which each is a matrix at first.
-
-        The matrices belong to the function that is called; what fills them, column by column, is called by it.
-        """
-        fresh = self.module.names.fresh
-        arrays = [x for x in self.moving if self.is_array(x)]
-        inputs = [x for p in self.parameters for x in leaves(p) if self.is_array(x)]
-        kept = {x: fresh("{}_given", x) for x in inputs if self.whole.is_written(x)}
-        blocks = {(j, x): fresh("block_{k}") for j in range(len(found)) for x in self.moving}
-        body: list[Any] = [Code("tape = runtime.new_tape(0)", 0)]
-        body += self.whole.take_apart(self.names, self.parameters)
-        body += [Code(f"{self.tangent[x]} = runtime.attempt(tape, runtime.zeros_like, {x})", 0) for x in arrays]
-        body += [Code(f"{copy} = runtime.attempt(tape, runtime.copy, {x})", 0) for x, copy in kept.items()]
-        likes = [leaf.like for leaf in found]
-        for (j, x), block in blocks.items():
-            rows = f"{likes[j]}.size" if found[j].is_array else "1"
-            columns = f"{x}.size" if x in arrays else "1"
-            body.append(Code(f"{block} = runtime.attempt(tape, runtime.block, {rows}, {columns})", 0))
-        given = [*self.names, *(self.tangent[x] for x in arrays), *blocks.values(), *kept.values()]
-        filling = self.columns(function, found, blocks, kept, given)
-        body.append(Code(f"runtime.attempt(tape, {filling}, {', '.join(given)})", 0))
-        shaped = {}
-        for (j, x), block in blocks.items():
-            like = [likes[j]] if found[j].is_array else []
-            like += [x] if x in arrays else []
-            what = f"runtime.shaped_{len(like)}{'_single' if is_single(self.whole.types[x]) else ''}"
-            shaped[j, x] = fresh("part_{k}")
-            body.append(Code(f"{shaped[j, x]} = runtime.attempt(tape, {', '.join([what, block, *like])})", 0))
-        text = syntax.text(rebuilt(result, lambda j: self.inner(j, shaped)))
-        returned = fresh("returned")
-        body += [Code(f"{returned} = runtime.unless_failed(tape, {text})", 0), Code("runtime.close(tape)", 0)]
-        body.append(Code(f"return {returned}", 0))
-        return self.finish(transform, list(self.names), doc, body)
-
-    def inner(self, j: Any, shaped: dict[tuple[int, str], str]) -> ast.expr:
-        """In place of a leaf of the result, its derivatives in the structure of the arguments."""
-
-        def part(x: str) -> ast.expr:
-            return ast.Name(shaped[j, x]) if self.moves(x) else ast.Constant(None)
-
-        trees = [rebuilt(self.parameters[k], part) for k in self.chosen]
-        return ast.Tuple(trees, ast.Load()) if self.several else trees[0]
-
-    def columns(self, function: str, found: list[Leaf], blocks: Any, kept: dict[str, str], given: list[str]) -> str:
-        """Write what fills the matrices."""
-        fresh = self.module.names.fresh
-        body: list[Any] = self.whole.take_apart(self.names, self.parameters)
-        body += [Code(f"{t} = 0.0", 0) for x, t in self.tangent.items() if not self.is_array(x)]
-        for x in self.moving:
-            k = fresh("k") if self.is_array(x) else "0"
-            place = f"{self.tangent[x]}.flat[{k}]" if self.is_array(x) else self.tangent[x]
-            made = fresh("made")
-            lines = [Code(f"{t}[...] = 0.0", 0) for y, t in self.tangent.items() if kept and self.is_array(y)]
-            lines.append(Code(f"{place} = 1.0", 0))  # the tangents of arrays that are written have been written, too
-            lines += [Code(f"{y}[...] = {copy}", 0) for y, copy in kept.items()]
-            lines.append(Code(f"{made} = {function}({', '.join([*self.names, *self.tangent.values()])})", 0))
-            for j, leaf in enumerate(found):
-                text = made + "".join(f"[{n}]" for n in leaf.path)
-                column = f"[:, {k}] = {text}.ravel()" if leaf.is_array else f"[0, {k}] = {text}"
-                lines.append(Code(blocks[j, x] + column, 0))
-            lines.append(Code(f"{place} = 0.0", 0))
-            body += [Suite(f"for {k} in range({x}.size):", lines, 0, loop=True)] if self.is_array(x) else lines
-        name = fresh(f"columns_{self.called}")
-        doc = f"{self.called} in the directions of the unit vectors, a column for each."
-        self.function(name, given, doc, [*body, Code("return", 0)])
-        return name
 
 
 def is_single(kind: Any) -> bool:

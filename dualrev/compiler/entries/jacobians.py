@@ -1,13 +1,10 @@
 """The functions that are called for Jacobians: by columns, or by rows, whichever is less work.
 
-    jacfwd_f(x, y)      the tangents in the directions of all unit vectors, several at a time (transforms/lanes.py)
-    jacrev_f(x, y)      the cotangents of all unit vectors
-    jacobian_f(x, y)    the one or the other: where types do not tell, both are there, and the call counts. A row takes
-                        both sweeps, 1.8 to 4.4 times what one of four columns takes (measured); it is weighed by the
-                        operations in the two functions (analyses/cost.py)
-
-What is called has the matrices, one for each leaf of the result and each of the arguments. What fills them is called by
-it, since an error must not lose them: see runtime/tape.py.
+jacfwd_f(x, y)      the tangents in the directions of all unit vectors, several at a time (transforms/lanes.py)
+jacrev_f(x, y)      the cotangents of all unit vectors
+jacobian_f(x, y)    the one or the other: where types do not tell, both are there, and the call counts. A row takes
+                    both sweeps, 1.8 to 4.4 times what one of four columns takes (measured); it is weighed by the
+                    operations in the two functions (analyses/cost.py)
 """
 
 from __future__ import annotations
@@ -22,11 +19,11 @@ from dualrev.compiler.analyses.memory import type_of
 from dualrev.compiler.core import syntax, walks
 from dualrev.compiler.core.atoms import Constant, Node
 from dualrev.compiler.core.terms import Function
-from dualrev.compiler.core.walks import leaves
 from dualrev.compiler.emission.code import Code, Suite
-from dualrev.compiler.entries.directions import Chosen, Leaf, is_single
+from dualrev.compiler.entries.directions import Leaf
 from dualrev.compiler.entries.gradients import Entry
-from dualrev.compiler.entries.plain import Plain, rebuilt
+from dualrev.compiler.entries.matrices import WIDTH, Matrices, Part
+from dualrev.compiler.entries.plain import Plain
 from dualrev.compiler.transforms.lanes import Lanes
 from dualrev.errors import OutputError
 
@@ -36,34 +33,30 @@ if TYPE_CHECKING:
 __all__ = ["TRANSFORMS", "root"]
 
 TRANSFORMS = ("jacfwd", "jacrev", "jacobian")
-WIDTH = 4  # so many directions at a time
 
 
-def root(module: Module, transform: str, argnums: Any, primals: tuple[Any, ...]) -> Emitted:
-    """The module for one of the transforms."""
-    return _Jacobian(module, argnums, primals).emitted(transform)
+def root(module: Module, transform: str, argnums: Any, primals: tuple[Any, ...], of: Function | None = None) -> Emitted:
+    """The module for one of the transforms; `of` as in Chosen."""
+    return _Jacobian(module, argnums, primals, of).emitted(transform)
 
 
-class _Jacobian(Chosen):
+class _Jacobian(Matrices):
     _entry: Entry | None = None
     _laned: tuple[Function, int] | None = None
 
     def emitted(self, transform: str) -> Emitted:
         """Write the function that is called."""
         self.transform = transform
-        self.found: list[Leaf] = []
+        self.found = []
         self.plain, fresh = Plain(self.module, self.f), self.module.names.fresh
         self.result = self.outputs(self.plain.result, ())
         if not self.found:
             raise OutputError.of(str(type_of(self.f.result)))
-        inputs = [x for p in self.plain.parameters for x in leaves(p) if self.plain.is_array(x)]
-        self.kept = {x: fresh("{}_given", x) for x in inputs if self.plain.is_written(x)}
-        blocks = range(len(self.found))
-        self.blocks = {(j, x): fresh("block_{k}") for j in blocks for x in self.moving}
+        self.prepare(self.plain)
         body: list[Any] = self.plain.take_apart(self.names, self.plain.parameters)
         body += self.plain.check_arrays(self.plain.parameters)
         body.append(Code("tape = runtime.new_tape(0)", 0))
-        body += [Code(f"{copy} = runtime.attempt(tape, runtime.copy, {x})", 0) for x, copy in self.kept.items()]
+        body += self.copied()
         self.likes = [""] * len(self.found)
         if any(leaf.is_array for leaf in self.found):
             value = fresh("value")
@@ -71,7 +64,7 @@ class _Jacobian(Chosen):
             self.likes = [value + _path(leaf) for leaf in self.found]
         body += self.allocated()
         body += self.filled()
-        body += self.shaped()
+        body += self.shaped(self.result)
         doc = f"The Jacobian of {self.called} with respect to argument {self.argnums}."
         return self.finish(transform, list(self.names), doc, body)
 
@@ -91,32 +84,6 @@ class _Jacobian(Chosen):
         body = [*plain.take_apart(self.names, plain.parameters), *plain.body()]
         self.function(name, self.names, f"{self.called} itself.", body)
         return name
-
-    # The matrices
-
-    def allocated(self) -> list[Any]:
-        """Room for them."""
-        body: list[Any] = []
-        for (j, x), block in self.blocks.items():
-            rows = f"{self.likes[j]}.size" if self.found[j].is_array else "1"
-            columns = f"{x}.size" if self.is_array(x) else "1"
-            body.append(Code(f"{block} = runtime.attempt(tape, runtime.block, {rows}, {columns})", 0))
-        return body
-
-    def shaped(self) -> list[Any]:
-        """What is returned."""
-        shaped, fresh = {}, self.module.names.fresh
-        body: list[Any] = []
-        for (j, x), block in self.blocks.items():
-            like = [self.likes[j]] if self.found[j].is_array else []
-            like += [x] if self.is_array(x) else []
-            what = f"runtime.shaped_{len(like)}{'_single' if is_single(self.whole.types[x]) else ''}"
-            shaped[j, x] = fresh("part_{k}")
-            body.append(Code(f"{shaped[j, x]} = runtime.attempt(tape, {', '.join([what, block, *like])})", 0))
-        text = syntax.text(rebuilt(self.result, lambda j: self.inner(j, shaped)))
-        returned = fresh("returned")
-        body += [Code(f"{returned} = runtime.unless_failed(tape, {text})", 0), Code("runtime.close(tape)", 0)]
-        return [*body, Code(f"return {returned}", 0)]
 
     def filled(self) -> list[Any]:
         """The calls of what fills them."""
@@ -150,17 +117,26 @@ class _Jacobian(Chosen):
 
     def by_columns(self) -> list[Any]:
         """Fill the matrices in forward mode."""
-        arrays = [x for x in self.moving if self.is_array(x)]
-        made, width = self.with_lanes()
-        if width > 1:
+        made, self.width = self.with_lanes()
+        if self.width > 1:
             self.take(made)
-        self.width = width
-        some = [self.tangents[k : k + width] for k in range(0, len(self.tangents), width)]
+        some = [self.tangents[k : k + self.width] for k in range(0, len(self.tangents), self.width)]
         self.lane = dict(zip(self.ordered, some, strict=True))
-        body = [Code(f"{t} = runtime.attempt(tape, runtime.zeros_like, {x})", 0) for x in arrays for t in self.lane[x]]
-        given = [*self.names, *(t for x in arrays for t in self.lane[x]), *self.blocks.values(), *self.kept.values()]
-        filling = self.filling(self.slope(), given)
-        return [*body, Code(f"runtime.attempt(tape, {filling}, {', '.join(given)})", 0)]
+        directions = [t for x in self.arrays for t in self.lane[x]]
+        given = [*self.names, *directions, *self.blocks.values(), *self.kept.values()]
+        self.tangent_of = self.slope()
+        filling = self.filling(given)
+        return [*self.directions(), Code(f"runtime.attempt(tape, {filling}, {', '.join(given)})", 0)]
+
+    def run(self) -> tuple[list[Any], Part]:
+        """The function with its tangents, for some directions."""
+        made = self.module.names.fresh("made")
+        given = [*self.names, *(t for x in self.ordered for t in self.lane[x])]
+
+        def part(j: int, lane: int) -> str:
+            return (f"{made}[{lane}]" if self.width > 1 else made) + _path(self.found[j])
+
+        return [Code(f"{made} = {self.tangent_of}({', '.join(given)})", 0)], part
 
     def with_lanes(self) -> tuple[Function, int]:
         """Forward mode in several directions at a time, if that can be done; and in how many."""
@@ -169,63 +145,8 @@ class _Jacobian(Chosen):
             tangents = [x for p in self.core.parameters[len(self.names) :] for x in walks.leaves(p)]
             lanes = Lanes(self.module.program, self.module.front.memory, width)
             made = lanes.function(self.core, tangents) if width > 1 else None
-            self._laned = (self.core, 1) if made is None else (made, width)
+            self._laned = (self.core, 1) if made is None else (made.function, width)
         return self._laned
-
-    def filling(self, function: str, given: list[str]) -> str:
-        """Write what fills the matrices column by column."""
-        module = self.module
-        body: list[Any] = self.whole.take_apart(self.names, self.parameters)
-        body += [Code(f"{t} = 0.0", 0) for x in self.moving if not self.is_array(x) for t in self.lane[x]]
-        scalars = [x for x in self.moving if not self.is_array(x)]
-        for x in self.moving:
-            if self.is_array(x):
-                k = module.names.fresh("k")
-                places = [(x, k if lane == 0 else f"{k} + {lane}") for lane in range(self.width)]
-                header = f"for {k} in range(0, {x}.size, {self.width}):"
-                body.append(Suite(header, self.some_columns(function, places), 0, loop=True))
-        for n in range(0, len(scalars), self.width):
-            body += self.some_columns(function, [(x, "0") for x in scalars[n : n + self.width]])
-        name = module.names.fresh(f"columns_{self.called}")
-        doc = f"{self.called} in the directions of the unit vectors, a column for each."
-        self.function(name, given, doc, [*body, Code("return", 0)])
-        return name
-
-    def some_columns(self, function: str, places: list[tuple[str, str]]) -> list[Any]:
-        """The columns for these unit vectors, in a lane each; those behind the end of an array are none."""
-        every = [t for x in self.moving if self.is_array(x) for t in self.lane[x]]
-        lines: list[Any] = [Code(f"{t}[...] = 0.0", 0) for t in every if self.kept]  # they may have been written
-        lines += self.each(places, lambda x, k, lane: [Code(f"{self.place(x, k, lane)} = 1.0", 0)])
-        lines += [Code(f"{y}[...] = {copy}", 0) for y, copy in self.kept.items()]
-        made = self.module.names.fresh("made")
-        directions = ", ".join([*self.names, *(t for x in self.ordered for t in self.lane[x])])
-        lines.append(Code(f"{made} = {function}({directions})", 0))
-
-        def column(x: str, k: str, lane: int) -> list[Any]:
-            mine = f"{made}[{lane}]" if self.width > 1 else made
-            return [
-                *(Code(self.entry(j, leaf, x, k, mine + _path(leaf)), 0) for j, leaf in enumerate(self.found)),
-                Code(f"{self.place(x, k, lane)} = 0.0", 0),
-            ]
-
-        return [*lines, *self.each(places, column)]
-
-    def each(self, places: list[tuple[str, str]], work: Any) -> list[Any]:
-        """Statements for every place that is there."""
-        lines: list[Any] = []
-        for lane, (x, k) in enumerate(places):
-            some = work(x, k, lane)
-            lines += [Suite(f"if {k} < {x}.size:", some, 0)] if self.is_array(x) and lane else some
-        return lines
-
-    def place(self, x: str, k: str, lane: int) -> str:
-        """A number in the direction of a lane."""
-        t = self.lane[x][lane]
-        return f"{t}.flat[{k}]" if self.is_array(x) else t
-
-    def entry(self, j: int, leaf: Leaf, x: str, k: str, text: str) -> str:
-        """A column of a matrix."""
-        return f"{self.blocks[j, x]}" + (f"[:, {k}] = {text}.ravel()" if leaf.is_array else f"[0, {k}] = {text}")
 
     # By rows
 

@@ -373,6 +373,26 @@ def block(n, m):
 
 
 @njit
+def put_number(x, k, number):
+    """The k-th number of an array; behind its end there is none."""
+    if k < x.size:
+        x.flat[k] = number
+
+
+@njit
+def put_column(block, k, made):
+    """The k-th column of a matrix; behind its end there is none."""
+    if k < block.shape[1]:
+        block[:, k] = made.ravel()
+
+
+@njit
+def clear(x):
+    """Zeros, for the next run."""
+    x[...] = 0.0
+
+
+@njit
 def shaped_0(block):
     """The only number of a matrix."""
     return block[0, 0]

@@ -62,6 +62,7 @@ MOST = 2**40  # words: more than any memory has; multiples of it do not overflow
 _njit = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)  # they are called by emitted code only
 _INT, _SHORT = ir.IntType(64), ir.IntType(32)
 _TAPE = types.CPointer(types.int64)
+_MEMORY = types.MemInfoPointer(types.voidptr)
 _realloc = types.ExternalFunction("realloc", signature(types.intp, types.intp, types.intp))
 _free = types.ExternalFunction("free", signature(types.void, types.intp))
 
@@ -198,8 +199,7 @@ def _put(typingctx: Any, place: Any, array: Any) -> Any:
 @intrinsic
 def _drop(typingctx: Any, address: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kind = types.MemInfoPointer(types.voidptr)
-        context.nrt.decref(builder, kind, builder.inttoptr(args[0], context.get_value_type(kind)))
+        context.nrt.decref(builder, _MEMORY, builder.inttoptr(args[0], context.get_value_type(_MEMORY)))
         return context.get_dummy_value()
 
     return types.none(types.int64), codegen
@@ -233,13 +233,15 @@ def kept(typingctx: Any, tape: Any, dtype: Any, ndim: Any, layout: Any) -> Any:
 
 @intrinsic(prefer_literal=True)
 def hold(typingctx: Any, tape: Any, slot: Any, array: Any) -> Any:
-    """The array without its reference count; the tape refers to it in its place. Every slot is used at most once."""
+    """The array without its reference count; the tape refers to it in its place, and no more to what had the slot."""
     place = SLOTS + slot.literal_value
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         context.nrt.incref(builder, array, args[2])
         memory = context.make_array(array)(context, builder, args[2]).meminfo
+        before = builder.load(_at(builder, args[0], place))
         builder.store(builder.ptrtoint(memory, _INT), _at(builder, args[0], place))
+        context.nrt.decref(builder, _MEMORY, builder.inttoptr(before, context.get_value_type(_MEMORY)))
         return _lent(context, builder, array, args[2])
 
     return array(tape, slot, array), codegen

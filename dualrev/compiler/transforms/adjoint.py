@@ -329,7 +329,7 @@ class Adjoint(Writer):
         moving = [x for x in inputs if facts.is_scalar(x)]
         back = tuple(Var("_d{k}", types.float64) for _ in moving)
         result: Tree = back[0] if len(back) == 1 else Node(back)
-        self.write(Call(back, unit.reverse, tuple(args), result, s.line, unit.uses_tape))
+        self.write(Call(back, unit.reverse, tuple(args), result, s.line, unit.uses_tape, s))
         self._zero |= set(results)
         for x, ct in zip(moving, back, strict=True):
             self._contribute(x, ct, s.line)

@@ -37,7 +37,8 @@ class Checkpoint:
         self.f = program.function(s)
         self.inputs = [x for p in self.f.parameters for x in leaves(p)]
         self.effects = memory.effects(s)
-        self.written = [x for x, wrote in zip(self.inputs, self.effects.writes, strict=True) if wrote]
+        written = [x for x, wrote in zip(self.inputs, self.effects.writes, strict=True) if wrote]
+        self.copies = {x: Var("{}_given", _copied(x.type), x) for x in written}
         self.moving = [x for x, flag in zip(self.inputs, flags, strict=True) if flag]
         self.shadows = [Var("d_{}", x.type, x) for x in self.moving if is_array(x)]
         self.results = leaves(s.result)
@@ -61,16 +62,15 @@ class Checkpoint:
     def define(self) -> None:
         """Define both functions, and say of the unit what turned out."""
         every = range(len(self.inputs))
-        primal = not self.arrays and not self.written
-        self.unit.finish(self.inner.uses_tape or bool(self.written), primal, every, every)
+        primal = not self.arrays and not self.copies
+        self.unit.finish(self.inner.uses_tape or bool(self.copies), primal, every, every)
         if not self.unit.primal_suffices:
             self._define_forward()
         self._define_reverse()
 
     def _define_forward(self) -> None:
         w = Writer()
-        for x in self.written:
-            copy = Var("_", _copied(x.type))
+        for x, copy in self.copies.items():
             w.write(Make(copy, Applied("np.copy", (x,)), 0))
             w.write(Keep(copy, 0))
         y = renewed(self.s.result)
@@ -83,16 +83,15 @@ class Checkpoint:
 
     def _define_reverse(self) -> None:
         inner, w = self.inner, Writer()
-        copies = {x: Var("{}_given", _copied(x.type), x) for x in self.written}
-        for copy in reversed(copies.values()):
+        for copy in reversed(self.copies.values()):
             w.write(Kept(copy, 0))
-        self._restore(w, copies)
+        self._restore(w)
         again = [Var("again_{k}", x.type) if isinstance(x, Var) else x for x in self.results]
         shadows = {k: Var("d_again_{k}", self.results[k].type) for k in self.arrays}
         if not inner.primal_suffices:
             targets = tuple(x for x in [*again, *shadows.values()] if isinstance(x, Var))
             made = several([*again, *shadows.values()])
-            w.write(Call(targets, inner.forward, (*self.inputs, *self.shadows), made, 0, inner.uses_tape))
+            w.write(Call(targets, inner.forward, (*self.inputs, *self.shadows), made, 0, inner.uses_tape, self.s))
         given: list[Any] = [*self.inputs, *self.shadows]
         args = [x for k, x in enumerate(self.inputs) if inner.needs(k)] + [*self.shadows]
         for k, shadow in shadows.items():
@@ -101,14 +100,14 @@ class Checkpoint:
             args += [*([again[k]] if inner.needs_result(k) else []), shadow]
         cts = [Var(f"d_result_{k}", types.float64) for k in self.numbers]
         back = tuple(Var("d_{}", types.float64, x) for x in self.moving if is_real(x))
-        w.write(Call(back, inner.reverse, (*args, *cts), several([*back]), 0, inner.uses_tape))
-        self._restore(w, copies)
+        w.write(Call(back, inner.reverse, (*args, *cts), several([*back]), 0, inner.uses_tape, self.s))
+        self._restore(w)
         doc = f"{self.f.name} again, on the tape, and what its arguments contribute to its results, backwards."
         self._define(self.unit.reverse, (*given, *cts), tuple(w.out), several([*back]), doc)
 
-    def _restore(self, w: Writer, copies: dict[Any, Var]) -> None:
+    def _restore(self, w: Writer) -> None:
         """What the arrays held before."""
-        for x, copy in copies.items():
+        for x, copy in self.copies.items():
             w.write(Store(x, (...,), copy, 0))
 
     def _define(self, symbol: Symbol, given: tuple[Any, ...], body: Block, result: Tree, doc: str) -> None:

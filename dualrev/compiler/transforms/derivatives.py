@@ -5,6 +5,7 @@
     jvp(x, t)       f with tangents (forward.py)                 vjp(x, c)    f, and the gradient of the sum of c * f
     keep(x)         f, and a copy of x: what a pullback is made of
     hessian(x)      hvp for all unit vectors, in a loop          jacfwd(x), jacrev(x), jacobian(x)    jvp for all
+                    (of a function that returns several numbers: the Jacobian of its Jacobian)
 
 So whatever asks for the derivative of a derivative, in either mode, finds gradients and what forward mode has made.
 """
@@ -53,6 +54,10 @@ def derivative_in_core(
     apart = any(is_array(x) and x.type.layout == "A" for p in f.parameters for x in leaves(p))
     if strided and apart and transform not in ("grad", "value_and_grad"):
         refuse("it asks whether an array is contiguous", "np.ascontiguousarray(x)")
+    if transform == "hessian" and not (is_real(f.result) or isinstance(f.result, Constant)):
+        made_once = derivative_in_core(forward, "jacobian", f, numbers, several, kinds, strided, refuse)
+        twice = derivative_in_core(forward, "jacobian", made_once, numbers, several, kinds, strided, refuse)
+        return replace(twice, name=f"hessian_{f.name}")
     made = _Derivative(forward, f, numbers, several)
     work: dict[str, Callable[[], tuple[tuple[Tree, ...], Tree]]] = {
         "grad": lambda: (f.parameters, made.gradient(made.of(f), f.parameters)),

@@ -201,7 +201,7 @@ class ForwardSweep(Writer):
         targets = (*s.targets, *made)
         parts: tuple[Tree, ...] = (*leaves(s.result), *made)
         result = parts[0] if len(parts) == 1 else Node(parts)
-        self.write(Call(targets, unit.forward, (*inputs, *shadows), result, s.line, unit.uses_tape))
+        self.write(Call(targets, unit.forward, (*inputs, *shadows), result, s.line, unit.uses_tape, s))
         for v in self.versions.made[s].values():
             self._hold_array(v, s.line)
 

@@ -1,0 +1,135 @@
+"""The matrices of derivatives: one for each leaf of a result and each of the arguments, filled column by column.
+
+The function that is called has the matrices. What fills them is called by it, since an error must not lose them: see
+runtime/tape.py. It takes several unit vectors at a time, each in a lane (transforms/lanes.py).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from dualrev.compiler.core import syntax
+from dualrev.compiler.core.walks import leaves
+from dualrev.compiler.emission.code import Code, Suite
+from dualrev.compiler.entries.directions import Chosen, Leaf, is_single
+from dualrev.compiler.entries.plain import Plain, rebuilt
+
+__all__ = ["WIDTH", "Matrices"]
+
+WIDTH = 4  # so many directions at a time
+Part = Callable[[int, int], str]
+
+
+class Matrices(Chosen):
+    """Matrices that are filled.
+
+    found     the leaves of the result
+    likes     for those that are arrays, arrays of their shapes
+    blocks    the matrices: by the number of a leaf of the result, and a leaf of the arguments
+    kept      copies of the arrays that a run writes, for the next run
+    lane      the directions, by leaves of the arguments, then by lanes
+    """
+
+    found: list[Leaf]
+    likes: list[str]
+    lane: dict[str, list[str]]
+    width = 1
+
+    def prepare(self, plain: Plain) -> None:
+        """Name the matrices and the copies; `plain` is the function that is run."""
+        fresh = self.module.names.fresh
+        inputs = [x for p in plain.parameters[: len(self.names)] for x in leaves(p) if plain.is_array(x)]
+        self.arrays = [x for x in self.moving if self.is_array(x)]
+        self.kept = {x: fresh("{}_given", x) for x in inputs if plain.is_written(x)}
+        self.blocks = {(j, x): fresh("block_{k}") for j in range(len(self.found)) for x in self.moving}
+
+    def copied(self) -> list[Any]:
+        """Copies of what a run writes."""
+        return [Code(f"{copy} = runtime.attempt(tape, runtime.copy, {x})", 0) for x, copy in self.kept.items()]
+
+    def allocated(self) -> list[Any]:
+        """Room for the matrices."""
+        body: list[Any] = []
+        for (j, x), block in self.blocks.items():
+            rows = f"{self.likes[j]}.size" if self.found[j].is_array else "1"
+            columns = f"{x}.size" if self.is_array(x) else "1"
+            body.append(Code(f"{block} = runtime.attempt(tape, runtime.block, {rows}, {columns})", 0))
+        return body
+
+    def shaped(self, result: Any) -> list[Any]:
+        """What is returned, in the structure of the result, with numbers for its leaves."""
+        shaped, fresh = {}, self.module.names.fresh
+        body: list[Any] = []
+        for (j, x), block in self.blocks.items():
+            like = [self.likes[j]] if self.found[j].is_array else []
+            like += [x] if self.is_array(x) else []
+            what = f"runtime.shaped_{len(like)}{'_single' if is_single(self.whole.types[x]) else ''}"
+            shaped[j, x] = fresh("part_{k}")
+            body.append(Code(f"{shaped[j, x]} = runtime.attempt(tape, {', '.join([what, block, *like])})", 0))
+        text = syntax.text(rebuilt(result, lambda j: self.inner(j, shaped)))
+        returned = fresh("returned")
+        body += [Code(f"{returned} = runtime.unless_failed(tape, {text})", 0), Code("runtime.close(tape)", 0)]
+        return [*body, Code(f"return {returned}", 0)]
+
+    def inner(self, j: Any, shaped: dict[tuple[int, str], str]) -> ast.expr:
+        """In place of a leaf of the result, its derivatives in the structure of the arguments."""
+
+        def part(x: str) -> ast.expr:
+            return ast.Name(shaped[j, x]) if self.moves(x) else ast.Constant(None)
+
+        trees = [rebuilt(self.parameters[k], part) for k in self.chosen]
+        return ast.Tuple(trees, ast.Load()) if self.several else trees[0]
+
+    # Column by column
+
+    def run(self) -> tuple[list[Any], Part]:
+        """What is done for some directions, and where the result is then: by its leaves and by lanes."""
+        raise NotImplementedError
+
+    def directions(self) -> list[Any]:
+        """Room for the directions that are arrays."""
+        every = [(t, x) for x in self.arrays for t in self.lane[x]]
+        return [Code(f"{t} = runtime.attempt(tape, runtime.zeros_like, {x})", 0) for t, x in every]
+
+    def filling(self, given: list[str]) -> str:
+        """Write what fills the matrices column by column."""
+        module = self.module
+        body: list[Any] = self.whole.take_apart(self.names, self.parameters)
+        scalars = [x for x in self.moving if not self.is_array(x)]
+        body += [Code(f"{t} = 0.0", 0) for x in scalars for t in self.lane[x]]
+        for x in self.arrays:
+            k = module.names.fresh("k")
+            places = [(x, k if lane == 0 else f"{k} + {lane}") for lane in range(self.width)]
+            step = f"0, {x}.size, {self.width}" if self.width > 1 else f"{x}.size"
+            body.append(Suite(f"for {k} in range({step}):", self.some_columns(places), 0, loop=True))
+        for n in range(0, len(scalars), self.width):
+            body += self.some_columns([(x, "0") for x in scalars[n : n + self.width]])
+        name = module.names.fresh(f"columns_{self.called}")
+        doc = f"{self.called} in the directions of the unit vectors, a column for each."
+        self.function(name, given, doc, [*body, Code("return", 0)])
+        return name
+
+    def some_columns(self, places: list[tuple[str, str]]) -> list[Any]:
+        """The columns for these unit vectors, in a lane each; those behind the end of an array are none."""
+        every = [t for x in self.arrays for t in self.lane[x]]
+        lines: list[Any] = [Code(f"runtime.clear({t})", 0) for t in every if self.kept]  # they may have been written
+        lines += [self.place(x, k, lane, "1.0") for lane, (x, k) in enumerate(places)]
+        lines += [Code(f"{y}[...] = {copy}", 0) for y, copy in self.kept.items()]
+        run, part = self.run()
+        lines += run
+        for lane, (x, k) in enumerate(places):
+            lines += [self.entry(j, x, k, part(j, lane)) for j in range(len(self.found))]
+            lines.append(self.place(x, k, lane, "0.0"))
+        return lines
+
+    def place(self, x: str, k: str, lane: int, value: str) -> Code:
+        """A number in the direction of a lane."""
+        t = self.lane[x][lane]
+        return Code(f"runtime.put_number({t}, {k}, {value})" if self.is_array(x) else f"{t} = {value}", 0)
+
+    def entry(self, j: int, x: str, k: str, text: str) -> Code:
+        """A column of a matrix."""
+        what = "put_column" if self.found[j].is_array else "put_number"
+        return Code(f"runtime.{what}({self.blocks[j, x]}, {k}, {text})", 0)

@@ -1,0 +1,318 @@
+"""Core -> core, in forward mode: the statements of a function, with a tangent for each value that has one.
+
+With t_x the tangent of the variable x at this place:
+
+    y = op(a, b)        t_y = (partial by a) * t_a + (partial by b) * t_b
+    x = op(x, b)        the same, with the partials of the old x
+    y = a               t_y = t_a                             y = an int, a constant, ...    t_y = 0
+    y = a[i]            t_y = t_a[i]                          a[i] = x                       t_a[i] = t_x
+    b = a[1:]           t_b = t_a[1:], a view of the tangents of a
+    a = np.empty(n)     t_a = zeros of the same shape
+    c = dot(a, b)       t_c = dot(t_a, b) + dot(a, t_b)
+    m = max(a)          t_m = the mean of t_a where a is m
+    y = g(x, n)         y, t_y = g_tangent(x, n, t_x), if y may depend on x
+    if, for, while, raise: as they are
+
+A variable has a tangent if it is active (analyses/activity.py). The tangent of an array is an array of the same shape,
+and arrays that share memory have tangents that share memory in the same way, so writing needs no rule of its own.
+
+forward.py makes functions of this, and those for calls.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from numba.core import types
+
+from dualrev.compiler.analyses.activity import Activity
+from dualrev.compiler.analyses.finite import Wild
+from dualrev.compiler.analyses.memory import Classes, given, is_array, is_real, is_real_array
+from dualrev.compiler.core.atoms import SCALED, Applied, Atom, Constant, Node, Operator, Tree, Var
+from dualrev.compiler.core.terms import (
+    Accumulate,
+    Call,
+    Copy,
+    Discrete,
+    Effect,
+    For,
+    Function,
+    Hold,
+    If,
+    Keep,
+    Kept,
+    Load,
+    Make,
+    Pop,
+    Push,
+    Real,
+    Reserve,
+    Statement,
+    Store,
+    View,
+    While,
+    Whole,
+)
+from dualrev.compiler.core.walks import leaves, replaced
+from dualrev.compiler.transforms.writing import ZERO, Writer, partial
+from dualrev.rules.primitives import PRIMITIVES
+
+if TYPE_CHECKING:
+    from dualrev.compiler.transforms.forward import Forward
+
+__all__ = ["WithTangents"]
+
+_I64 = types.int64
+
+
+class WithTangents(Writer):
+    """A function that gets tangents."""
+
+    def __init__(
+        self,
+        forward: Forward,
+        f: Function,
+        varied: list[Var],
+        useful: Iterable[Var],
+        together: tuple[tuple[Var, ...], ...],
+    ) -> None:
+        super().__init__()
+        self.forward, self.f = forward, f
+        self.classes = Classes(f, forward.memory, together)
+        self.activity = Activity(f, forward.memory, self.classes, varied, useful)
+        self.wild = Wild(f, forward.memory, self.classes)
+        self.tangents: dict[Var, Var] = {}
+        for x in (x for p in f.parameters for x in leaves(p)):
+            if self.is_active(x) and x not in varied:  # it becomes active in the function
+                self.clear(x, 0)
+
+    # Tangents
+
+    def is_active(self, x: Any) -> bool:
+        """Whether an atom has a tangent."""
+        return self.activity.has(x)
+
+    def tangent(self, x: Var) -> Var:
+        """The variable for the tangent of a variable."""
+        if x not in self.tangents:
+            kind = types.float64 if is_real(x) else x.type
+            self.tangents[x] = Var("t_{}", kind, x)
+        return self.tangents[x]
+
+    def of(self, x: Atom) -> Atom:
+        """The tangent of a scalar atom."""
+        return self.tangent(x) if isinstance(x, Var) and self.is_active(x) else ZERO
+
+    def clear(self, x: Var, line: int) -> None:
+        """A tangent of 0 for a variable."""
+        if is_array(x):
+            self.write(Make(self.tangent(x), Applied("np.zeros_like", (x,)), line))
+        else:
+            self.write(Copy(self.tangent(x), ZERO, line))
+
+    def result_tangent(self, tree: Tree) -> Tree:
+        """The tangent of a result, or of a part of one: None for what is discrete."""
+        if isinstance(tree, Node):
+            return Node(tuple(map(self.result_tangent, tree.parts)), tree.cls)
+        if isinstance(tree, Constant):
+            return ZERO if isinstance(tree.value, float) else Constant(None)
+        if is_real(tree):
+            return self.in_type(tree, self.of(tree))
+        if is_real_array(tree):
+            if isinstance(tree, Var) and self.is_active(tree):
+                return self.tangent(tree)
+            target = Var("_", tree.type)
+            self.write(Make(target, Applied("np.zeros_like", (tree,)), 0))
+            return target
+        return Constant(None)
+
+    def in_type(self, x: Any, t: Atom) -> Atom:
+        """A tangent in the type of its scalar: that of a float32 is a float64 while it is computed."""
+        if x.type != types.float32:
+            return t
+        target = Var("_", types.float32)
+        self.write(Real(target, PRIMITIVES["pos"], "np.float32", (t,), 0))
+        return target
+
+    # Statements
+
+    def block(self, body: tuple[Statement, ...]) -> None:
+        """The statements of a block, with tangents."""
+        for s in body:
+            self.statement(s)
+
+    def inner(self, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+        """A block inside of a statement."""
+        out: list[Statement] = []
+        with self.into(out):
+            self.block(body)
+        return tuple(out)
+
+    def statement(self, s: Statement) -> None:
+        match s:
+            case If():
+                self.write(replace(s, then=self.inner(s.then), orelse=self.inner(s.orelse)))
+            case For():
+                self.write(replace(s, body=self.inner(s.body)))
+            case While():
+                self.write(replace(s, before=self.inner(s.before), body=self.inner(s.body)))
+            case Store():
+                self.write(s)
+                t = self.of(s.value)
+                if self.is_active(s.array) and not (t is ZERO and s.op != "="):
+                    self.write(replace(s, array=self.tangent(s.array), value=t))
+            case Call():
+                self.call(s)
+            case Effect():
+                self.write(s)
+            case Push() | Pop() | Keep() | Kept() | Hold() | Reserve() | Accumulate():
+                raise AssertionError(f"{s}: reverse mode comes last, of what forward mode has made")
+            case _ if not self.is_active(s.target):
+                self.write(s)
+            case Real():
+                self.real_tangent(s)
+            case Whole():
+                self.whole(s)
+            case Copy() if is_array(s.target):
+                self.write(s)
+                if isinstance(s.source, Var):
+                    self.write(Copy(self.tangent(s.target), self.tangent(s.source), s.line))
+                else:
+                    self.clear(s.target, s.line)
+            case Copy():
+                self.write(s)
+                self.assign(s.target, self.of(s.source), s.line)
+            case Load() if self.is_active(s.array):
+                assert isinstance(s.array, Var)
+                self.write(s)
+                self.write(replace(s, target=self.tangent(s.target), array=self.tangent(s.array)))
+            case View() if isinstance(s.base, Var):
+                base, t = s.base, self.tangent(s.base)
+                value = replaced(s.value, lambda x: t if x is base else x)
+                self.write(s)
+                self.write(replace(s, target=self.tangent(s.target), base=t, value=value))
+            case _:
+                self.write(s)
+                self.clear(s.target, s.line)
+
+    def assign(self, x: Var, t: Atom, line: int) -> None:
+        """t_x = t; where t has just been computed for it, that is its variable."""
+        target = self.tangent(x)
+        last = self.out[-1] if self.out else None
+        if isinstance(last, Real) and last.target is t and t in self.temporaries:
+            self.out[-1] = replace(last, target=target)
+        elif t is not target:
+            self.write(Copy(target, t, line))
+
+    def real_tangent(self, s: Real) -> None:
+        """An operation: its tangent comes after the value, since the partials may speak of it."""
+        factors = [(k, x, partial(s, k)) for k, x in enumerate(s.args) if self.is_active(x)]
+        factors = [(k, x, e) for k, x, e in factors if not (isinstance(e, ast.Constant) and e.value == 0.0)]
+        y = s.target
+        names: dict[str, Atom] = dict(zip(s.rule.parameters, s.args, strict=True))
+        speaks = any(isinstance(n, ast.Name) and n.id == "y" for _, _, e in factors for n in ast.walk(e))
+        update = s.target in s.args  # the partials are those at the old value
+        if update and speaks:
+            y = Var("_", s.target.type)
+            self.write(replace(s, target=y))
+        elif not update:
+            self.write(s)
+        names["y"] = y
+        total: Atom | None = None
+        for k, x, e in factors:
+            apart = s.rule is SCALED or self.wild.partial(s, k)
+            if s.rule is SCALED and k == 0:  # t_a * b: it is b that may be a known zero
+                target = self.temporary()
+                self.write(Real(target, SCALED, "scaled", (self.of(x), s.args[1]), s.line))
+                term: Atom = target
+            else:
+                term = self.product(e, names, self.of(x), s.line, apart)
+            total = self.added(total, term, s.line)
+        if update:
+            self.assign(s.target, ZERO if total is None else total, s.line)
+            self.write(Copy(s.target, y, s.line) if speaks else s)
+        else:
+            self.assign(s.target, ZERO if total is None else total, s.line)
+
+    def whole(self, s: Whole) -> None:
+        """dot, min and max of whole arrays."""
+        if s.function != "np.dot":
+            self.write(s)
+            self.assign(s.target, self.at_extreme(s), s.line)
+            return
+        terms = []
+        for k, x in enumerate(s.args):
+            if self.is_active(x):
+                assert isinstance(x, Var)
+                factors = tuple(self.tangent(x) if j == k else y for j, y in enumerate(s.args))
+                terms.append(Var("_", s.target.type))
+                self.write(replace(s, target=terms[-1], args=factors))
+        self.write(s)  # last: the target may be one of the factors
+        if is_real(s.target):
+            total: Atom | None = None
+            for x in terms:
+                total = self.added(total, x, s.line)
+            self.assign(s.target, ZERO if total is None else total, s.line)
+            return
+        for x in terms[1:]:
+            self.loop(x, lambda index, x=x: self.sum_into(terms[0], x, index, s.line), s.line)  # type: ignore[misc]
+        if terms:
+            self.write(Copy(self.tangent(s.target), terms[0], s.line))
+        else:
+            self.clear(s.target, s.line)
+
+    def sum_into(self, a: Var, b: Var, index: tuple[Var, ...], line: int) -> None:
+        """a[index] += b[index]"""
+        value = Var("_", a.type.dtype)
+        self.write(Load(value, b, index, line))
+        self.write(Store(a, index, value, line, "+="))
+
+    def at_extreme(self, s: Whole) -> Atom:
+        """The mean of the tangents of those elements of an array that are its smallest or its largest one."""
+        (x,) = s.args
+        if not (isinstance(x, Var) and self.is_active(x)):
+            return ZERO
+        count, total = Var("_", _I64), self.temporary()
+        self.write(Copy(count, Constant(0, _I64), s.line))
+        self.write(Copy(total, ZERO, s.line))
+
+        def add(index: tuple[Var, ...]) -> None:
+            value, found, t = Var("_", x.type.dtype), Var("_", types.boolean), Var("_", x.type.dtype)
+            self.write(Load(value, x, index, s.line))
+            self.write(Discrete(found, Applied("runtime.is_extreme", (value, s.target)), s.line))
+            then: list[Statement] = []
+            with self.into(then):
+                self.write(Discrete(count, Operator("+", (count, Constant(1, _I64))), s.line))
+                self.write(Load(t, self.tangent(x), index, s.line))
+                self.write(Real(total, PRIMITIVES["add"], "+", (total, t), s.line))
+            self.write(If(found, tuple(then), (), s.line))
+
+        self.loop(x, add, s.line)
+        return self.real("div", "/", total, count, line=s.line)
+
+    def call(self, s: Call) -> None:
+        """A call, with tangents if its results or what it writes have some."""
+        inputs, targets = given(s), s.targets
+        active = tuple(map(self.is_active, inputs))
+        wanted = tuple(map(self.is_active, leaves(s.result)))
+        wrote = any(map(self.is_active, self.forward.memory.changed(s)))
+        if not any(active) or not (wrote or any(wanted)):
+            self.write(s)
+            for x in targets:
+                if self.is_active(x):
+                    self.clear(x, s.line)
+            return
+        numbers: dict[Any, int] = {}
+        pattern = tuple(numbers.setdefault(self.classes.find(x), len(numbers)) if is_array(x) else None for x in inputs)
+        symbol = self.forward.called(s, active, wanted, pattern)
+        tangents = [
+            self.tangent(x) if is_array(x) else self.in_type(x, self.of(x)) for x in inputs if self.is_active(x)
+        ]
+        made = [Var("_", x.type) if x.type == types.float32 else self.tangent(x) for x in targets if self.is_active(x)]
+        result = Node((*leaves(s.result), *made))
+        self.write(Call((*targets, *made), symbol, (*inputs, *tangents), result, s.line))
+        for x, t in zip((x for x in targets if self.is_active(x)), made, strict=True):
+            self.assign(x, t, s.line)
