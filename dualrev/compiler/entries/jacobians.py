@@ -176,12 +176,13 @@ class _Jacobian(Matrices):
             place = f"{cts[j]}.flat[{k}]" if leaf.is_array else cts[j]
             made = fresh("made")
             lines = [Code(f"{place} = 1.0", 0)]
-            lines += [Code(f"{y}[...] = {copy}", 0) for y, copy in self.kept.items()]
+            lines += [Code(f"runtime.store({y}, {copy})", 0) for y, copy in self.kept.items()]
             lines.append(Code(f"{made} = {pull}({', '.join([*self.names, cotangent])})", 0))
             for x in self.moving:
                 text = made + paths[x]
-                row = f"[{k}, :] = {text}.ravel()" if self.is_array(x) else f"[{k}, 0] = {text}"
-                lines.append(Code(self.blocks[j, x] + row, 0))
+                block = self.blocks[j, x]
+                row = f"runtime.put_row({block}, {k}, {text})" if self.is_array(x) else f"{block}[{k}, 0] = {text}"
+                lines.append(Code(row, 0))
             lines.append(Code(f"{place} = 0.0", 0))
             loop = f"for {k} in range({cts[j]}.size):"
             body += [Suite(loop, lines, 0, loop=True)] if leaf.is_array else lines

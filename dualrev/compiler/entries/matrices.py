@@ -116,7 +116,7 @@ class Matrices(Chosen):
         every = [t for x in self.arrays for t in self.lane[x]]
         lines: list[Any] = [Code(f"runtime.clear({t})", 0) for t in every if self.kept]  # they may have been written
         lines += [self.place(x, k, lane, "1.0") for lane, (x, k) in enumerate(places)]
-        lines += [Code(f"{y}[...] = {copy}", 0) for y, copy in self.kept.items()]
+        lines += [Code(f"runtime.store({y}, {copy})", 0) for y, copy in self.kept.items()]
         run, part = self.run()
         lines += run
         for lane, (x, k) in enumerate(places):

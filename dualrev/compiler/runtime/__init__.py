@@ -383,7 +383,15 @@ def put_number(x, k, number):
 def put_column(block, k, made):
     """The k-th column of a matrix; behind its end there is none."""
     if k < block.shape[1]:
-        block[:, k] = made.ravel()
+        for i in range(made.size):
+            block[i, k] = made.flat[i]
+
+
+@njit
+def put_row(block, k, made):
+    """The k-th row of a matrix."""
+    for i in range(made.size):
+        block[k, i] = made.flat[i]
 
 
 @njit
