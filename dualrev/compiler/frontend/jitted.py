@@ -1,9 +1,9 @@
-"""The numba functions behind what numba compiles without njit: register_jitable, kernels of vectorize, functions of SciPy.
+"""The numba functions behind what numba compiles without njit: register_jitable, vectorize's kernels, those of SciPy.
 
 And the names of functions that are none, but that a numba function may call.
 
-A special function of SciPy is one that numba-scipy has overloaded, or the address that `cython_special` has for it, as a
-function of ctypes or as an object with numba's protocol for addresses.
+A special function of SciPy is one that numba-scipy has overloaded, or the address that `cython_special` has for it: a
+function of ctypes, or an object with numba's protocol for addresses.
 """
 
 from __future__ import annotations
