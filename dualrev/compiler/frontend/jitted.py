@@ -69,9 +69,12 @@ def _fastmath(x: Any) -> dict[str, Any]:
     return {"fastmath": value} if value else {}
 
 
+_FUNCTION: Any = ctypes.CFUNCTYPE(None).__mro__[1]  # the class of all functions of ctypes has no public name
+
+
 def is_pointer(x: Any) -> bool:
     """Whether x is a function in C that numba calls by its address."""
-    return isinstance(x, (ctypes._CFuncPtr, types.WrapperAddressProtocol))
+    return isinstance(x, (_FUNCTION, types.WrapperAddressProtocol))
 
 
 def special_name(x: Any) -> str | None:
