@@ -45,7 +45,7 @@ class Tangents(Rules):
         symbol = Symbol(f"{name_of(s.function.value)}_tangent")
         given = (*inputs, *tangents.values())
         self.front.program.define(
-            symbol, replace(f, name=symbol.name, parameters=given, body=tuple(w.out), result=Node((*values, *results)))
+            symbol, w.function(f, name=symbol.name, parameters=given, result=Node((*values, *results)))
         )
         return symbol
 
@@ -71,7 +71,7 @@ class Tangents(Rules):
         ]
         total = w.pairing(zip(cts, pairs, strict=True))
         given = (*inputs, *t.values(), *cts)
-        whole = replace(f, name=f"slope_{f.name}", parameters=given, body=tuple(w.out), result=total)
+        whole = w.function(f, name=f"slope_{f.name}", parameters=given, result=total)
         numbers = tuple(range(len(inputs), len(inputs) + len(t)))
         symbol = self.pairings[key] = Symbol(f"grad_{whole.name}")
         self.front.program.define(symbol, Gradient(whole, numbers, True))
@@ -84,6 +84,10 @@ class _Writer(Writer):
     def __init__(self, rules: Tangents) -> None:
         super().__init__()
         self.rules, self.front = rules, rules.front
+
+    def function(self, like: Function, **fields: Any) -> Function:
+        """A function of what has been written, of the user's function that another one is of."""
+        return replace(like, body=tuple(self.out), opaque=False, **fields)
 
     def by_jvp(self, s: Call, f: Function, t: dict[Var, Var], wanted: Any) -> tuple[list[Any], list[Any]]:
         """y = f(x), and the second result of rule(x, t)."""
@@ -240,7 +244,7 @@ class _Writer(Writer):
         moved = {x: Var("t", _of_tangent(x)) for x in pairs}
         total = inner.pairing((moved[x], c) for x, c in pairs.items())
         parameters = (*held.values(), *cts.values(), *moved.values())
-        whole = replace(f, name=f"pull_{f.name}", parameters=parameters, body=tuple(inner.out), result=total)
+        whole = inner.function(f, name=f"pull_{f.name}", parameters=parameters, result=total)
         numbers = tuple(range(len(held), len(held) + len(cts)))
         gradient = Symbol(f"grad_{whole.name}")
         self.front.program.define(gradient, Gradient(whole, numbers, True))

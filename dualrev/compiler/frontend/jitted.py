@@ -1,9 +1,9 @@
-"""The numba functions behind what numba compiles without njit: register_jitable, kernels of ufuncs, SciPy's functions.
+"""The numba functions behind what numba compiles without njit: register_jitable, kernels of ufuncs, those of SciPy.
 
 And the names of functions that are none, but that a numba function may call.
 
-A special function of SciPy is one that numba-scipy has overloaded, or the address that `cython_special` has for it, as
-a function of ctypes or as an object with numba's protocol for addresses.
+A special function of SciPy is one that numba-scipy has overloaded, or the address that `cython_special` has for it: a
+function of ctypes, or an object with numba's protocol for addresses.
 """
 
 from __future__ import annotations
@@ -31,8 +31,6 @@ __all__ = [
     *["STOPPED", "callable_name", "is_callback", "is_generalized", "is_pointer", "is_ufunc", "jitted", "registered"],
     "special_name",
 ]
-
-_C_FUNCTION = ctypes.CFUNCTYPE(None).__mro__[1]
 
 #: What dualrev.stop_gradient is called in emitted code.
 STOPPED = "runtime.stopped"
@@ -87,9 +85,12 @@ def _fastmath(x: Any) -> dict[str, Any]:
     return {"fastmath": value} if value else {}
 
 
+_FUNCTION: Any = ctypes.CFUNCTYPE(None).__mro__[1]  # the class of all functions of ctypes has no public name
+
+
 def is_pointer(x: Any) -> bool:
     """Whether x is a function in C that numba calls by its address."""
-    return isinstance(x, (_C_FUNCTION, types.WrapperAddressProtocol))
+    return isinstance(x, (_FUNCTION, types.WrapperAddressProtocol))
 
 
 def special_name(x: Any) -> str | None:

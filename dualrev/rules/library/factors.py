@@ -22,6 +22,8 @@ from dualrev.rules.library.matrices import (
 )
 from dualrev.rules.library.opaque import define
 
+__all__ = ["cholesky", "eigh", "eigvalsh", "qr", "svd", "svd_of_full"]
+
 
 @njit
 def cholesky(a):
@@ -354,6 +356,3 @@ def _joined(left, right):
 
 
 define(qr, qr_fwd, qr_bwd, qr_push)
-
-#: The definitions and their rules.
-__all__ = [name for name in list(globals()) if name.startswith(("cholesky", "eig", "svd", "qr"))]

@@ -16,7 +16,7 @@ from numba import njit
 from dualrev.rules import special
 from dualrev.rules.library.opaque import define
 
-__all__ = ["SLOPES", "polygamma", "polygamma_bwd", "polygamma_fwd", "polygamma_push", "with_slope"]
+__all__ = ["SLOPES", "polygamma", "with_slope"]
 
 #: Its code on floats, where the helper function is compiled, too.
 polygamma = njit(

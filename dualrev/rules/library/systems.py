@@ -14,6 +14,8 @@ from dualrev.rules.library.factors import svd
 from dualrev.rules.library.matrices import inverse_turned, product, scaled_columns, turned
 from dualrev.rules.library.opaque import define
 
+__all__ = ["det", "inv", "lstsq", "lstsq_each", "matrix_power", "pinv", "slogdet", "solve", "solve_each"]
+
 
 @njit
 def inv(a):
@@ -353,9 +355,3 @@ def matrix_power(a, n):
         if n % 2 == 1:
             made = product(made, square)
     return made
-
-
-#: The definitions and their rules.
-__all__ = [
-    name for name in list(globals()) if name.startswith(("inv", "solve", "det", "slogdet", "pinv", "lstsq", "mat"))
-]
