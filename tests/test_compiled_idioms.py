@@ -1,5 +1,7 @@
 """Programs that are made of idioms: every idiom occurs, the tape is right, and so are compiled gradients."""
 
+import dataclasses
+
 import pytest
 from compiled.idioms import program
 from compiled.idioms_table import HELPERS, IDIOMS
@@ -31,6 +33,10 @@ def test_the_campaign_makes_them():
     assert made[0].constructs.keys() <= {idiom.name for idiom in IDIOMS} | {"for", "if"}
 
 
-@pytest.mark.parametrize("number", [2, 11])
-def test_some_are_right(number):
-    check(program(number, 8))
+@pytest.mark.parametrize("number", [2, 11, 19])
+def test_some_are_right_in_core(number):
+    check(dataclasses.replace(program(number, 8), variant="core"))
+
+
+def test_one_is_right():
+    check(program(5, 5))

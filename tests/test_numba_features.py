@@ -15,7 +15,7 @@ from compiled.features.page import PAGE, printed, read
 TEXT = PAGE.read_text(encoding="utf-8")
 SAID = read(TEXT)
 HEADINGS = {heading: list(of) for heading, of in groupby(FEATURES, key=lambda f: f.heading)}
-SAMPLE = FEATURES[7::43]
+SAMPLE = [f for f in FEATURES if f.heading.startswith(("Language", "Built-in types", "Arrays: types"))][4::17]
 
 
 def test_every_feature_is_on_the_page_once():

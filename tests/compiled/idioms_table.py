@@ -301,10 +301,10 @@ for i_, (y_, z_) in enumerate(zip({v}, {v})):
 {N} = 0.0
 for (i_, j_), y_ in np.ndenumerate({m}):
     {N} += y_ * (i_ - j_) * 0.1
-## rectifier, into an array
-np.maximum({w1}, -{c}, {w1})
+## product, into an array
+np.multiply({w1}, {c}, {w1})
 ## differences and their sum : s
-{N} = np.sum(np.abs(np.diff({v})))
+{N} = np.sum(np.abs(np.diff({v} * 1.0)))
 ## clipped step
 {w1} -= np.minimum(np.maximum({c} * {v}, -{c}), {c})
 ## skip and stop

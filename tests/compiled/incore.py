@@ -9,11 +9,12 @@ from typing import Any
 import numba
 import numpy as np
 from numba.core import types
+from numba.core.errors import NumbaError
 from oracle import flat
 
 from compiled.agreeing import RTOL, Engine, coarse
 from compiled.generator import Program
-from compiled.running import arguments, eager, load, same
+from compiled.running import Discarded, arguments, eager, load, same
 from dualrev.compiler.analyses.activity import carries
 from dualrev.compiler.analyses.memory import Memory, is_array
 from dualrev.compiler.analyses.reached import Known
@@ -42,7 +43,10 @@ def pullback(f: Any, args: tuple[Any, ...], numbers: Sequence[int]) -> Any:
 def check_core(of: Program, engine: Engine, folder: str) -> None:
     """Value and gradient in core, as the tape has them."""
     taped = eager(of)
-    made, program, varied, _ = pullback(load(of.source, folder).f, arguments(of), taped.argnums)
+    try:
+        made, program, varied, _ = pullback(load(of.source, folder).f, arguments(of), taped.argnums)
+    except NumbaError as error:
+        raise Discarded(f"numba raises {type(error).__name__}") from error
     given = arguments(of)
     real = [x for k in taped.argnums for x in _leaves(given[k])]
     shadows = [np.zeros_like(x) for v, x in zip(varied, real, strict=True) if is_array(v)]

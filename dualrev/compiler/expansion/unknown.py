@@ -14,7 +14,7 @@ __all__ = ["about"]
 def about(x: str, kind: Any) -> tuple[str, str, str]:
     """Of a variable of a numba type: the construct, the reason, and the remedy."""
     name = readable(x).strip("_")
-    called = f" {name}" if name and not name.isdigit() else ""
+    called = f" {name}" if name.isidentifier() else ""
     if isinstance(kind, types.Array) and isinstance(kind.dtype, types.Record):
         fields = ", ".join(f'{name}["{field}"]' for field in kind.dtype.fields)
         why = "its elements are records of several types, and there is no place for their cotangents"
@@ -41,4 +41,5 @@ def about(x: str, kind: Any) -> tuple[str, str, str]:
         return f"the structref{called}", why, "a named tuple of its attributes"
     if isinstance(kind, types.NPDatetime | types.NPTimedelta):
         return f"the time{called}", "it is no number", "a float, in units of your choice"
-    return f"the variable {x} (numba type {kind})", "it is no number, array or tuple", "one"
+    what = f"the variable {name}" if called else "a value"
+    return f"{what} (numba type {kind})", "it is no number, array or tuple", "one of these"

@@ -246,7 +246,7 @@ np.sum(s + np.log2(a * a) + np.log10(a * a) + np.log1p(a * a))
 # logaddexp
 np.sum(np.logaddexp(a, c))
 # absolute, fabs, sign, rint
-np.sum(np.absolute(a) + np.fabs(a) + np.sign(a) + np.rint(a))
+np.sum(np.absolute(a) + np.fabs(a) + np.sign(a) + np.rint(a * 1.3))
 # sin, cos, tan, arcsin, arccos, arctan, arctan2, hypot
 s = np.sin(a) + np.cos(a) + np.tan(a) + np.arcsin(a * 0.3) + np.arccos(a * 0.3)
 np.sum(s + np.arctan(a) + np.arctan2(a, c) + np.hypot(a, c))
