@@ -593,3 +593,45 @@ def test_the_source_of_a_pullback_needs_no_cotangent(transform):
     compile(text, transform, "exec")
     with pytest.raises(TypeError, match="missing a required argument: 'y'"):
         dr.derivative_source(scaled, 2.0, transform=transform)
+
+
+KERNELS = (
+    """
+@vectorize(["float64(float64)"])
+def kernel(x):
+    return RATE * x
+
+@njit
+def f(x):
+    return kernel(x) * x
+""",
+    """
+@cfunc("float64(float64)")
+def kernel(x):
+    return RATE * x
+
+@njit
+def f(x):
+    return kernel(x) * x
+""",
+    """
+@guvectorize(["void(float64[:], float64[:])"], "(n)->(n)")
+def kernel(x, out):
+    out[0] = (lambda: RATE)() * x[0]
+
+@njit
+def f(x):
+    a, b = np.full(2, x), np.empty(2)
+    kernel(a, b)
+    return b[0] * x
+""",
+)
+
+
+@pytest.mark.parametrize("text", KERNELS)
+def test_a_global_of_what_numba_compiles_without_telling_is_refused(text):
+    """It may have been changed since, and f and its gradient would differ."""
+    head = "import numpy as np\nfrom numba import cfunc, guvectorize, njit, vectorize\nRATE = 2.0\n"
+    f = module_of(head + text.replace("@njit\n", "RATE = 5.0\n\n@njit\n"))["f"]
+    with pytest.raises(UnsupportedError, match=r"numba has frozen the global RATE in it.*Write RATE as an argument"):
+        dr.grad(f)(3.0)

@@ -16,7 +16,7 @@ from numba.typed import List
 from dualrev.compiler.core import syntax
 from dualrev.compiler.core.lowered import Atom, Const, If, Ref, Slice, Star
 from dualrev.compiler.frontend.closures import Inlined
-from dualrev.compiler.frontend.jitted import callable_name, is_generalized, is_pointer, is_ufunc
+from dualrev.compiler.frontend.jitted import callable_name, global_value, is_generalized, is_pointer, is_ufunc
 from dualrev.compiler.frontend.options import check_inlined
 from dualrev.compiler.frontend.scope import Scope
 from dualrev.compiler.frontend.source import Static, describe, is_derivative, is_numba_function
@@ -279,6 +279,9 @@ class Expressions(Scope):
         if isinstance(f, type) and issubclass(f, tuple) and hasattr(f, "_fields"):
             defaults = {k: self.constant(node, Static(x, ())) for k, x in getattr(f, "_field_defaults", {}).items()}
             return self.call_of(node, "tuple", self.ref(static), list(f._fields), defaults, target)
+        if name := global_value(f):
+            why = f"numba has frozen the global {name} in it, and does not tell when"
+            return self.refuse(node, f"the call of {describe(f)}", why, f"{name} as an argument, or njit")
         if is_ufunc(f) or is_generalized(f):
             if node.keywords or any(isinstance(x, ast.Starred) for x in node.args):
                 return self.refuse(node, f"the call of {describe(f)}", "only plain arguments are known", "its inputs")

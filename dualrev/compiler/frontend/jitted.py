@@ -11,10 +11,12 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib
+import math
 import sys
-from types import FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+import numpy as np
 from numba import njit
 from numba.core import types
 from numba.core.ccallback import CFunc
@@ -28,9 +30,11 @@ from dualrev.rules.library.special import SLOPES, with_slope
 from dualrev.rules.names import canonical
 
 __all__ = [
-    *["STOPPED", "callable_name", "is_callback", "is_generalized", "is_pointer", "is_ufunc", "jitted", "registered"],
-    "special_name",
+    *["STOPPED", "callable_name", "global_value", "is_callback", "is_generalized", "is_pointer", "is_ufunc"],
+    *["jitted", "registered", "special_name"],
 ]
+
+_CONSTANT = (math, np)  # modules whose numbers nobody changes
 
 #: What dualrev.stop_gradient is called in emitted code.
 STOPPED = "runtime.stopped"
@@ -61,8 +65,29 @@ def is_generalized(x: Any) -> bool:
 
 
 def is_callback(x: Any) -> bool:
-    """Whether x was made by numba.cfunc."""
-    return isinstance(x, CFunc)
+    """Whether x was made by numba.cfunc, and is known to be compiled with the globals that are there now."""
+    return isinstance(x, CFunc) and not global_value(x)
+
+
+def global_value(x: Any) -> str:
+    """A global value that what numba made without a dispatcher reads, by name; "" if there is none.
+
+    It is frozen, and numba does not tell when: it may have been another one.
+    """
+    if not (isinstance(x, CFunc) or is_ufunc(x) or is_generalized(x)):
+        return ""
+    function = x._pyfunc if isinstance(x, CFunc) else x._dispatcher.py_func
+    names, codes = set[str](), [function.__code__]
+    for code in codes:
+        names.update(code.co_names)
+        codes += [c for c in code.co_consts if isinstance(c, CodeType)]
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    found = {name: function.__globals__[name] for name in names & function.__globals__.keys()}
+    for module in list(found.values()):
+        if isinstance(module, ModuleType) and module not in _CONSTANT:
+            found.update({name: vars(module)[name] for name in names & vars(module).keys()})
+    found.update({name: cell.cell_contents for name, cell in cells})
+    return next((name for name, y in sorted(found.items()) if not (callable(y) or isinstance(y, ModuleType))), "")
 
 
 def jitted(x: Any) -> Any:
