@@ -437,7 +437,7 @@ def test_an_order_is_some_of_the_variants(monkeypatch):
         ["third"],
         ["called"],
     ]
-    assert [name for order in (1, 2, 3) for name in of_order(order)] == [*VARIANTS]
+    assert [name for order in (1, 2, 3, 0) for name in of_order(order)] == [*VARIANTS]
 
 
 # Which program is which

@@ -83,8 +83,8 @@ VARIANTS = {
     "product": Variant(with_another_first_argument, check_product, order=2, share=0.5, among=3),
     "hessian": Variant(_unchanged, check_hessian, order=2, share=0.5, among=3),
     "called": Variant(with_a_called_gradient, check_called, order=2, share=0.25, among=4),
-    "core": Variant(_unchanged, check_core, order=0),
     "third": Variant(with_a_called_gradient, check_third, order=3, share=0.25, among=4),
+    "core": Variant(_unchanged, check_core, order=0),
 }
 
 
