@@ -380,7 +380,9 @@ def test_arguments_that_share_memory_and_are_written_are_refused():
 # Jacobians
 
 
-@pytest.mark.parametrize("transform", [dr.jacobian, dr.jacrev, dr.jacfwd])
+@pytest.mark.parametrize(
+    "transform", [dr.jacobian, *(pytest.param(t, marks=pytest.mark.slow) for t in (dr.jacrev, dr.jacfwd))]
+)
 def test_jacobians_are_those_of_differences(transform):
     primals = PROGRAMS[13][1]
     blocks = transform(whole_arrays, (0, 1, 2))(*primals)

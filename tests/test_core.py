@@ -30,7 +30,11 @@ def core_of(f, *args):
     return expanded_function(f, kinds), tuple(defaults)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+# numba compiles each function: seconds
+EACH = [pytest.param(c, id=c.name, marks=[pytest.mark.slow] if k % 3 != 2 else []) for k, c in enumerate(CASES)]
+
+
+@pytest.mark.parametrize("case", EACH)
 def test_run_is_the_function(case):
     """`run(expand(lower(f))) = f`: the value, and what is left of the arguments."""
     core, defaults = core_of(case.function, *case.arguments())

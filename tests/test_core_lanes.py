@@ -145,6 +145,7 @@ def by_rule(x):
     return square(x[0]) * x[1]
 
 
-def test_a_branch_that_differs_from_direction_to_direction_has_no_lanes():
-    """A rule is not asked where a cotangent is 0."""
-    assert Second(by_rule, (np.array([0.3, 0.5]),)).laned is None
+def test_a_function_with_a_rule_has_lanes():
+    x = np.array([0.3, 0.5])
+    assert Second(by_rule, (x,)).laned is not None
+    assert_same(dr.hessian(by_rule)(x), np.array([[2.0 * x[1], 2.0 * x[0]], [2.0 * x[0], 0.0]]), rtol=1e-14)

@@ -42,6 +42,8 @@ def without_optionals(lowered: Lowered, typed: Typed) -> None:
 
 def _may_be_none(s: Let, typed: Typed) -> bool:
     """Whether an operation itself may give None: an item of a tuple, or a call of a function that returns it."""
+    if any(isinstance(x, str) and x not in typed.of for x in s.args):
+        return False  # numba has found that it is never reached
     if s.op == "getitem":
         return not isinstance(typed(s.args[0]), types.Array)
     if s.op != "call":
