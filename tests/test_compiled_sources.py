@@ -597,6 +597,19 @@ def test_the_source_of_a_pullback_needs_no_cotangent(transform):
 
 KERNELS = (
     """
+@register_jitable
+def rate(x):
+    return RATE * x
+
+@vectorize(["float64(float64)"])
+def kernel(x):
+    return rate(x)
+
+@njit
+def f(x):
+    return kernel(x) * x
+""",
+    """
 @vectorize(["float64(float64)"])
 def kernel(x):
     return RATE * x
@@ -631,7 +644,8 @@ def f(x):
 @pytest.mark.parametrize("text", KERNELS)
 def test_a_global_of_what_numba_compiles_without_telling_is_refused(text):
     """It may have been changed since, and f and its gradient would differ."""
-    head = "import numpy as np\nfrom numba import cfunc, guvectorize, njit, vectorize\nRATE = 2.0\n"
+    head = "import numpy as np\nfrom numba import cfunc, guvectorize, njit, vectorize\n"
+    head += "from numba.extending import register_jitable\nRATE = 2.0\n"
     f = module_of(head + text.replace("@njit\n", "RATE = 5.0\n\n@njit\n"))["f"]
     with pytest.raises(UnsupportedError, match=r"numba has frozen the global RATE in it.*Write RATE as an argument"):
         dr.grad(f)(3.0)

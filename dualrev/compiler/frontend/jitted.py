@@ -70,13 +70,24 @@ def is_callback(x: Any) -> bool:
 
 
 def global_value(x: Any) -> str:
-    """A global value that what numba made without a dispatcher reads, by name; "" if there is none.
+    """A global value in a ufunc's kernel or a cfunc, or in a function that is compiled with it, by name; "" if none.
 
     It is frozen, and numba does not tell when: it may have been another one.
     """
     if not (isinstance(x, CFunc) or is_ufunc(x) or is_generalized(x)):
         return ""
-    function = x._pyfunc if isinstance(x, CFunc) else x._dispatcher.py_func
+    functions: list[Any] = [x._pyfunc if isinstance(x, CFunc) else x._dispatcher.py_func]
+    for function in functions:
+        found = _globals_of(function)
+        for name, y in sorted(found.items()):
+            if not (callable(y) or isinstance(y, ModuleType)):
+                return name
+        functions += [y for y in found.values() if registered(y) and y not in functions]
+    return ""
+
+
+def _globals_of(function: FunctionType) -> dict[str, Any]:
+    """What is meant by names that are not a function's own, attributes of modules included."""
     names, codes = set[str](), [function.__code__]
     for code in codes:
         names.update(code.co_names)
@@ -86,8 +97,7 @@ def global_value(x: Any) -> str:
     for module in list(found.values()):
         if isinstance(module, ModuleType) and module not in _CONSTANT:
             found.update({name: vars(module)[name] for name in names & vars(module).keys()})
-    found.update({name: cell.cell_contents for name, cell in cells})
-    return next((name for name, y in sorted(found.items()) if not (callable(y) or isinstance(y, ModuleType))), "")
+    return found | {name: cell.cell_contents for name, cell in cells}
 
 
 def jitted(x: Any) -> Any:
