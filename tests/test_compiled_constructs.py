@@ -39,7 +39,7 @@ pytestmark = pytest.mark.usefixtures("checked")
 def some(third: int) -> Any:
     """All cases, of which a third is compiled by `make test`: each takes numba seconds. `make campaign` takes all.
 
-    A third that another test here or in core takes is another one, and core's evaluator runs what is not compiled.
+    Forward mode takes another third. Of core, its evaluator runs some of all, without numba (test_core_*.py).
     """
     parameters = []
     for k, case in enumerate(CASES):

@@ -15,6 +15,7 @@ from numba import njit
 from oracle import assert_same, direction, inner
 
 import dualrev as dr
+from dualrev.compiler.runtime import store
 
 ALWAYS = True
 VECTOR = np.array([0.3, 0.5, 0.9, -0.2])
@@ -489,3 +490,39 @@ def test_arrays_are_divided_by_zero_as_f_divides_them():
     assert dr.jvp(sum_of_quotients, args[:2], (np.ones(3), np.zeros(3)))[0] == np.inf
     with pytest.raises(ZeroDivisionError):
         dr.grad(quotient_of_numbers)(args[0], 0.0)
+
+
+# Copies of arrays
+
+
+GRID = np.arange(60.0).reshape(3, 4, 5)
+COPIES = {
+    "C": (np.zeros((3, 4)), GRID[0, :3, :4].copy()),
+    "F": (np.zeros((4, 3)).T, GRID[0, :4, :3].copy().T),
+    "from a part": (np.zeros((3, 4)), GRID[::-1, ::1, 2]),
+    "to a vector's part": (np.zeros(8)[::2], GRID[0, :, 1]),
+    "to a part of three axes": (np.zeros((6, 4, 5))[::2], GRID),
+    "empty": (np.zeros((3, 0)), np.zeros((3, 0))),
+}
+
+
+@pytest.mark.parametrize("kind", COPIES)
+def test_emitted_code_copies_arrays_of_every_layout(kind):
+    array, x = COPIES[kind]
+    store(array, x)
+    assert_same(array, x, rtol=0.0, floor=0.0)
+
+
+@njit
+def running_products(a):
+    """The reverse sweep brings back what `a` held, and then what it holds at the end."""
+    for i in range(1, len(a)):
+        a[i] = a[i] * a[i - 1] * a[i]
+    return a[-1]
+
+
+def test_numba_compiles_no_text_about_shapes_for_a_copy_of_the_compiler_s():
+    """It does for array[...] = other: seconds, in every derivative of a function that writes an argument."""
+    text = dr.derivative_source(running_products, VECTOR.copy())
+    assert "runtime.store(" in text
+    assert "[...] =" not in text
