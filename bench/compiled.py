@@ -47,7 +47,7 @@ from rich.markup import escape
 from rich.table import Table
 
 import dualrev
-from bench.agreement import disagreement
+from bench.agreement import convert, disagreement
 from bench.compiled_programs import PROGRAMS, Program, plain
 from bench.machine import processor, versions
 from bench.memory import ChildError, elsewhere, memory
@@ -146,7 +146,7 @@ def prepare_product(result: Result, runs: dict[str, Run], size: int) -> None:
     product, chosen = derivative(program.function, "product", program.argnums), program.argnums
 
     def vector(args: tuple[Any, ...]) -> tuple[Any, ...]:
-        return tuple(np.cos(args[k]) if isinstance(args[k], np.ndarray) else math.cos(args[k]) for k in chosen)
+        return convert(lambda x: np.cos(x) if isinstance(x, np.ndarray) else math.cos(x), tuple(args[k] for k in chosen))
 
     gradient = dualrev.grad(plain(program.function), chosen)
 
