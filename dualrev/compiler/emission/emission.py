@@ -14,7 +14,7 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.analyses.memory import is_real
+from dualrev.compiler.analyses.memory import is_array, is_real
 from dualrev.compiler.core import atoms, syntax, terms, walks
 from dualrev.compiler.core.atoms import SCALED, Constant, Expr, Global, Symbol, Var
 from dualrev.compiler.core.naming import Names
@@ -27,6 +27,8 @@ _OPERATORS = {"+", "-", "*", "/", "//", "%", "**", "&", "|", "^", "<<", ">>", "@
 _UNARY = {"-": ast.USub(), "+": ast.UAdd(), "~": ast.Invert(), "not": ast.Not()}
 _FLAGS = 32  # how many bools share a word
 
+#: Functions of numpy that the runtime has, too: numba compiles those in no time.
+_RUNTIMES = {"np.zeros_like", "np.empty_like"}
 #: The expression for a value from the word that it has become.
 _FromWord = Callable[[ast.expr], ast.expr]
 
@@ -131,6 +133,8 @@ class Emission:
                 return ast.IfExp(self.expr(test), self.expr(then), self.expr(orelse))
             case atoms.Applied(function, args, keywords):
                 name = function if isinstance(function, str) else function.name
+                if name in _RUNTIMES and len(args) == 1 and not keywords and is_array(args[0]):
+                    name = name.replace("np.", "runtime.")
                 return self._call(syntax.name(name), args, keywords)
             case atoms.Method(of, name, args, keywords):
                 return self._call(ast.Attribute(self.expr(of), name, ast.Load()), args, keywords)

@@ -16,6 +16,11 @@ from numba import njit, types
 from numba.extending import intrinsic
 from numba.typed import List  # noqa: F401 - where types are inferred, it is called so
 
+from dualrev.compiler.runtime.arrays import (  # noqa: F401 - emitted code has them from here
+    divide,
+    empty_like,
+    zeros_like,
+)
 from dualrev.compiler.runtime.constants import stopped  # noqa: F401 - emitted code has it from here
 from dualrev.compiler.runtime.stack import stack_is_low  # noqa: F401 - emitted code has it from here
 from dualrev.compiler.runtime.tape import (  # noqa: F401 - emitted code has them from here
@@ -55,18 +60,6 @@ def whole(typingctx: Any, x: Any) -> Any:
         return builder.bitcast(args[0], _INT)
 
     return types.int64(types.float64), codegen
-
-
-@njit
-def zeros_like(x):
-    """A shadow of an array."""
-    return np.zeros_like(x)
-
-
-@njit
-def empty_like(x):
-    """Room for a copy of an array."""
-    return np.empty_like(x)
 
 
 @njit
@@ -138,12 +131,6 @@ def unique_places(a):
 
 # In numba's usual error model, which emitted code does not have: they raise what f raises, in numba's words. It is
 # asked for, since a function inherits that of its first caller.
-
-
-@njit(error_model="python")
-def divide(a, b):
-    """A / b, or ZeroDivisionError."""
-    return a / b
 
 
 @njit(error_model="python")

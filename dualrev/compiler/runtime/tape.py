@@ -30,16 +30,16 @@ be nested, may run in threads, without the GIL, and in forked processes.
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
 from numba.core.callconv import excinfo_ptr_t
-from numba.core.typing import signature
 from numba.extending import intrinsic
+from numba.np import arrayobj
 
 __all__ = [
     "attempt",
@@ -63,8 +63,7 @@ _njit = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)  # they are called 
 _INT, _SHORT = ir.IntType(64), ir.IntType(32)
 _TAPE = types.CPointer(types.int64)
 _MEMORY = types.MemInfoPointer(types.voidptr)
-_realloc = types.ExternalFunction("realloc", signature(types.intp, types.intp, types.intp))
-_free = types.ExternalFunction("free", signature(types.void, types.intp))
+_FLOATS = types.Array(types.float64, 1, "C")
 
 
 def _at(builder: Any, tape: Any, k: int) -> Any:
@@ -93,67 +92,99 @@ def new_tape(typingctx: Any, held: Any) -> Any:
 
 
 @intrinsic
-def _pointer(typingctx: Any, address: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.inttoptr(args[0], _INT.as_pointer())
-
-    return _TAPE(types.int64), codegen
-
-
-@intrinsic
-def _floats(typingctx: Any, address: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.inttoptr(args[0], ir.DoubleType().as_pointer())
-
-    return types.CPointer(types.float64)(types.int64), codegen
-
-
-@intrinsic
-def _address(typingctx: Any, pointer: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.ptrtoint(args[0], _INT)
-
-    return types.int64(_TAPE), codegen
-
-
-@_njit
-def words(tape):
+def words(typingctx: Any, tape: Any) -> Any:
     """The words of a tape as an array of floats."""
-    return numba.carray(_floats(tape[ADDRESS]), (tape[ROOM],))
+    return _FLOATS(tape), lambda context, builder, signature, args: _words(context, builder, args[0])
 
 
-@_njit
-def _enlarge(tape, field, first, needed):
+def _words(context: Any, builder: Any, tape: Any) -> Any:
+    made = context.make_array(_FLOATS)(context, builder)
+    room, size = builder.load(_at(builder, tape, ROOM)), _INT(8)
+    data = builder.inttoptr(builder.load(_at(builder, tape, ADDRESS)), made.data.type)
+    arrayobj.populate_array(made, data, [room], [size], size, None)
+    return made._getvalue()
+
+
+def _enlarge(context: Any, builder: Any, tape: Any, field: int, first: int, needed: Any) -> None:
     """Move what tape[field] points to where it has more room; MemoryError if there is none, and all is as it was."""
-    old, room, start = tape[field], tape[field + 2], _address(tape) + 8 * first
-    many = max(needed, 2 * room, 512)
-    address = _realloc(0 if old == start else old, 8 * many)
-    if address == 0:
-        many = needed + room // 8
-        address = _realloc(0 if old == start else old, 8 * many)
-    if address == 0:
-        raise MemoryError("the tape of the derivative does not fit into memory")
-    if old == start:
-        new = _pointer(address)
-        for k in range(room):
-            new[k] = tape[first + k]
-    tape[field], tape[field + 2] = address, many
+    enlarge = _function(builder, "dualrev_enlarge", _SHORT, [_INT.as_pointer(), _INT, _INT, _INT], _write_enlarge)
+    failed = builder.call(enlarge, [tape, _INT(field), _INT(first), needed])
+    with cgutils.if_unlikely(builder, builder.trunc(failed, ir.IntType(1))):
+        context.call_conv.return_user_exc(
+            builder, MemoryError, ("the tape of the derivative does not fit into memory",)
+        )
 
 
-@_njit
-def grow(tape, needed):
+def _function(builder: Any, name: str, result: Any, parameters: list[Any], write: Callable[[Any, Any], None]) -> Any:
+    """A function of the runtime, which is not inlined: written into a module where it is called first."""
+    made = cgutils.get_or_insert_function(builder.module, ir.FunctionType(result, parameters), name)
+    if made.is_declaration:
+        made.linkage = "internal"
+        made.attributes.add("noinline")
+        write(ir.IRBuilder(made.append_basic_block()), made)
+    return made
+
+
+def _write_enlarge(builder: Any, function: Any) -> None:
+    tape, field, first, needed = function.args
+    fields = builder.gep(tape, [field])
+    old, room = builder.load(fields), builder.load(_at(builder, fields, 2))
+    inside = builder.icmp_unsigned("==", old, builder.ptrtoint(builder.gep(tape, [first]), _INT))
+    movable = builder.select(inside, _INT(0), old)
+    many = cgutils.alloca_once_value(builder, _largest(builder, [needed, builder.mul(room, _INT(2)), _INT(512)]))
+    address = cgutils.alloca_once_value(builder, _realloc(builder, movable, builder.load(many)))
+    with builder.if_then(_is_zero(builder, builder.load(address))):
+        builder.store(builder.add(needed, builder.udiv(room, _INT(8))), many)
+        builder.store(_realloc(builder, movable, builder.load(many)), address)
+        with builder.if_then(_is_zero(builder, builder.load(address))):
+            builder.ret(_SHORT(1))
+    with builder.if_then(inside):
+        new, before = (builder.inttoptr(x, cgutils.voidptr_t) for x in (builder.load(address), old))
+        cgutils.raw_memcpy(builder, new, before, room, _INT(8))
+    builder.store(builder.load(address), fields)
+    builder.store(builder.load(many), _at(builder, fields, 2))
+    builder.ret(_SHORT(0))
+
+
+def _largest(builder: Any, some: list[Any]) -> Any:
+    first, *rest = some
+    for x in rest:
+        first = builder.select(builder.icmp_signed(">", first, x), first, x)
+    return first
+
+
+def _is_zero(builder: Any, x: Any) -> Any:
+    return builder.icmp_unsigned("==", x, _INT(0))
+
+
+def _realloc(builder: Any, address: Any, words: Any) -> Any:
+    function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(_INT, [_INT, _INT]), "realloc")
+    return builder.call(function, [address, builder.mul(words, _INT(8))])
+
+
+@intrinsic
+def grow(typingctx: Any, tape: Any, needed: Any) -> Any:
     """Make room for so many words; the new array of words."""
-    _enlarge(tape, ADDRESS, WORDS, needed)
-    return words(tape)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        _enlarge(context, builder, args[0], ADDRESS, WORDS, args[1])
+        return _words(context, builder, args[0])
+
+    return _FLOATS(tape, types.int64), codegen
 
 
-@_njit
-def room(top, each, rounds):
+@intrinsic
+def room(typingctx: Any, top: Any, each: Any, rounds: Any) -> Any:
     """How many words there have to be for `each` in every one of so many rounds. No number of rounds overflows."""
-    many = np.int64(MOST)
-    if rounds < many:
-        many = np.int64(rounds)
-    return top + each * many
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        top, each, rounds = args
+        less = builder.icmp_signed if signature.args[2].signed else builder.icmp_unsigned
+        many = builder.select(less("<", rounds, _INT(MOST)), rounds, _INT(MOST))
+        return builder.add(top, builder.mul(each, many))
+
+    whole = types.uint64 if types.unliteral(rounds) == types.uint64 else types.int64
+    return types.int64(types.int64, types.int64, whole), codegen
 
 
 @_njit
@@ -171,48 +202,44 @@ def rounds(start, stop, step):
 # Arrays
 
 
-@intrinsic
-def _entry(typingctx: Any, array: Any) -> Any:
-    """How many words an array takes: its fields, the memory that it refers to, and their number."""
-    return types.int64(array), lambda context, builder, signature, args: _INT(_fields(context, array) + 2)
-
-
 def _fields(context: Any, kind: Any) -> int:
     return -(-context.get_abi_sizeof(context.get_value_type(kind)) // 8)
 
 
 @intrinsic
-def _put(typingctx: Any, place: Any, array: Any) -> Any:
+def keep(typingctx: Any, tape: Any, array: Any) -> Any:
+    """Record an array: its fields, the memory that it refers to, and how many words the fields are."""
+
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        place, value = args
-        count = _fields(context, array)
+        tape, value = args
+        fields = _fields(context, array)
+        count = builder.load(_at(builder, tape, COUNT))
+        needed = builder.add(count, _INT(fields + 2))
+        with cgutils.if_unlikely(builder, builder.icmp_signed(">", needed, builder.load(_at(builder, tape, SPACE)))):
+            _enlarge(context, builder, tape, ARRAYS, KEPT, needed)
+        place = _entry(builder, tape, count)
         context.nrt.incref(builder, array, value)
         builder.store(value, builder.bitcast(place, value.type.as_pointer()))
-        memory = context.make_array(array)(context, builder, value).meminfo
-        builder.store(builder.ptrtoint(memory, _INT), _at(builder, place, count))
-        builder.store(_INT(count), _at(builder, place, count + 1))
+        builder.store(_memory(context, builder, array, value), _at(builder, place, fields))
+        builder.store(_INT(fields), _at(builder, place, fields + 1))
+        builder.store(needed, _at(builder, tape, COUNT))
         return context.get_dummy_value()
 
-    return types.none(_TAPE, array), codegen
+    return types.none(tape, array), codegen
 
 
-@intrinsic
-def _drop(typingctx: Any, address: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        context.nrt.decref(builder, _MEMORY, builder.inttoptr(args[0], context.get_value_type(_MEMORY)))
-        return context.get_dummy_value()
-
-    return types.none(types.int64), codegen
+def _entry(builder: Any, tape: Any, count: Any) -> Any:
+    """Where so many words of the recorded arrays end."""
+    return builder.gep(builder.inttoptr(builder.load(_at(builder, tape, ARRAYS)), _INT.as_pointer()), [count])
 
 
-@_njit
-def keep(tape, array):
-    """Record an array, and a reference to it."""
-    count = _entry(array)
-    if tape[COUNT] + count > tape[SPACE]:
-        _enlarge(tape, ARRAYS, KEPT, tape[COUNT] + count)
-    _put(_pointer(tape[ARRAYS] + 8 * tape[COUNT]), array)
-    tape[COUNT] += count
+def _memory(context: Any, builder: Any, array: Any, value: Any) -> Any:
+    """The address of what counts the references to an array."""
+    return builder.ptrtoint(context.make_array(array)(context, builder, value).meminfo, _INT)
+
+
+def _drop(context: Any, builder: Any, address: Any) -> None:
+    context.nrt.decref(builder, _MEMORY, builder.inttoptr(address, context.get_value_type(_MEMORY)))
 
 
 @intrinsic(prefer_literal=True)
@@ -225,8 +252,7 @@ def kept(typingctx: Any, tape: Any, dtype: Any, ndim: Any, layout: Any) -> Any:
         tape, kind = args[0], context.get_value_type(array)
         count = builder.sub(builder.load(_at(builder, tape, COUNT)), _INT(_fields(context, array) + 2))
         builder.store(count, _at(builder, tape, COUNT))
-        place = builder.add(builder.load(_at(builder, tape, ARRAYS)), builder.mul(count, _INT(8)))
-        return builder.load(builder.inttoptr(place, kind.as_pointer()))
+        return builder.load(builder.bitcast(_entry(builder, tape, count), kind.as_pointer()))
 
     return array(tape, dtype, ndim, layout), codegen
 
@@ -238,10 +264,9 @@ def hold(typingctx: Any, tape: Any, slot: Any, array: Any) -> Any:
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         context.nrt.incref(builder, array, args[2])
-        memory = context.make_array(array)(context, builder, args[2]).meminfo
         before = builder.load(_at(builder, args[0], place))
-        builder.store(builder.ptrtoint(memory, _INT), _at(builder, args[0], place))
-        context.nrt.decref(builder, _MEMORY, builder.inttoptr(before, context.get_value_type(_MEMORY)))
+        builder.store(_memory(context, builder, array, args[2]), _at(builder, args[0], place))
+        _drop(context, builder, before)
         return _lent(context, builder, array, args[2])
 
     return array(tape, slot, array), codegen
@@ -310,10 +335,21 @@ def unless_failed(typingctx: Any, tape: Any, value: Any) -> Any:
 
 
 @intrinsic
-def _raise_again(typingctx: Any, tape: Any) -> Any:
+def close(typingctx: Any, tape: Any) -> Any:
+    """Free what the tape has, and raise what has failed."""
+
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        code = builder.trunc(builder.load(_at(builder, args[0], CODE)), _SHORT)
-        error = builder.inttoptr(builder.load(_at(builder, args[0], ERROR)), excinfo_ptr_t)
+        (tape,) = args
+        _drop_recorded(context, builder, tape)
+        with cgutils.for_range(builder, builder.load(_at(builder, tape, HELD))) as loop:
+            _drop(context, builder, builder.load(builder.gep(tape, [builder.add(loop.index, _INT(SLOTS))])))
+        free = cgutils.get_or_insert_function(builder.module, ir.FunctionType(ir.VoidType(), [_INT]), "free")
+        for field, first in ((ADDRESS, WORDS), (ARRAYS, KEPT)):
+            address, inside = builder.load(_at(builder, tape, field)), builder.ptrtoint(_at(builder, tape, first), _INT)
+            with builder.if_then(builder.icmp_unsigned("!=", address, inside)):
+                builder.call(free, [address])
+        code = builder.trunc(builder.load(_at(builder, tape, CODE)), _SHORT)
+        error = builder.inttoptr(builder.load(_at(builder, tape, ERROR)), excinfo_ptr_t)
         status = context.call_conv._get_return_status(builder, code, error)
         with cgutils.if_unlikely(builder, status.is_error):
             context.call_conv.return_status_propagate(builder, status)
@@ -322,16 +358,17 @@ def _raise_again(typingctx: Any, tape: Any) -> Any:
     return types.none(tape), codegen
 
 
-@_njit
-def close(tape):
-    """Free what the tape has, and raise what has failed."""
-    while tape[COUNT] > 0:
-        last = _pointer(tape[ARRAYS] + 8 * tape[COUNT])
-        _drop(last[-2])
-        tape[COUNT] -= last[-1] + 2
-    for k in range(tape[HELD]):
-        _drop(tape[SLOTS + k])
-    for field, first in ((ADDRESS, WORDS), (ARRAYS, KEPT)):
-        if tape[field] != _address(tape) + 8 * first:
-            _free(tape[field])
-    _raise_again(tape)
+def _drop_recorded(context: Any, builder: Any, tape: Any) -> None:
+    """Give back the references to recorded arrays, the last one first."""
+    test, body, done = (builder.append_basic_block(name) for name in ("test", "drop", "done"))
+    builder.branch(test)
+    builder.position_at_end(test)
+    count = builder.load(_at(builder, tape, COUNT))
+    builder.cbranch(builder.icmp_signed(">", count, _INT(0)), body, done)
+    builder.position_at_end(body)
+    end = _entry(builder, tape, count)
+    _drop(context, builder, builder.load(_at(builder, end, -2)))
+    fields = builder.load(_at(builder, end, -1))
+    builder.store(builder.sub(count, builder.add(fields, _INT(2))), _at(builder, tape, COUNT))
+    builder.branch(test)
+    builder.position_at_end(done)
