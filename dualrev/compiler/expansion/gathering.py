@@ -135,11 +135,10 @@ class Gathering:
             found.append(x)
         if len(found) == 1:
             return found
-        shapes = ", ".join(f"{named(x)}.shape" for x in found)
         names = tuple(dict.fromkeys(map(named, found)))
         ndim = max(code.kind(x).ndim for x in found)
         room = code.temp(types.Array(types.boolean, ndim, "C"))
-        code.empty(room, f"np.broadcast_shapes({shapes})", names, line)
+        code.empty_for(room, names, line)
         return [code.spread(x, room, ndim, line) for x in found]
 
     # Functions that select elements

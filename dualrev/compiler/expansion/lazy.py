@@ -85,7 +85,7 @@ class Lazy:
             self.code.empty_like(x, named(arrays[0]), line)
         else:
             names = tuple(map(named, arrays))
-            self.code.empty(x, f"np.broadcast_shapes({', '.join(f'{a}.shape' for a in names)})", names, line)
+            self.code.empty_for(x, names, line)
         ndim = self.code.kind(x).ndim
         element = self.element_of(x, x, ndim, line)
         self.code.over(x, ndim, line, lambda i: self.code.put(x, i, element(i), line))

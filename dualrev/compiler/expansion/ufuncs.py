@@ -40,7 +40,7 @@ class Ufuncs:
         arrays = [x for x in s.args if is_array(code.kind(x))]
         names = tuple(dict.fromkeys(map(named, arrays)))
         made = s.target if s.target not in names else code.temp(kind)
-        code.empty(made, f"np.broadcast_shapes({', '.join(f'{x}.shape' for x in names)},)", names, s.line)
+        code.empty_for(made, names, s.line)
         views = {}
         for x in arrays:
             views[x] = code.spread(x, made, kind.ndim, s.line)

@@ -10,6 +10,7 @@ Every name is new or the function's own. What is not written through this object
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -207,6 +208,12 @@ class Writer:
             else f"np.empty({shape}, {dtype_name(kind.dtype)})"
         )
         self.let("alloc", names, syntax.name(text), line, target=target)
+
+    def empty_for(self, target: str, arrays: tuple[str, ...], line: int) -> None:
+        """Target = a new array of the shape that these arrays are broadcast to."""
+        first, *rest = (f"{x}.shape" for x in arrays)
+        shape = functools.reduce(lambda one, two: f"runtime.common_shape({one}, {two})", rest, first)
+        self.empty(target, shape, arrays, line)
 
     def empty_like(self, target: str, shape_of: str, line: int) -> None:
         """Target = a new array of the same shape."""

@@ -17,8 +17,10 @@ from numba.extending import intrinsic
 from numba.typed import List  # noqa: F401 - where types are inferred, it is called so
 
 from dualrev.compiler.runtime.arrays import (  # noqa: F401 - emitted code has them from here
+    common_shape,
     divide,
     empty_like,
+    spread,
     zeros_like,
 )
 from dualrev.compiler.runtime.constants import stopped  # noqa: F401 - emitted code has it from here
@@ -149,37 +151,6 @@ def remainder(a, b):
 def power(a, b):
     """A ** b, or ZeroDivisionError: for a whole b, which may be negative."""
     return a**b
-
-
-@njit
-def spread(a, shape):
-    """A view of a in the shape that it is broadcast to; axes of length 1 are repeated in place."""
-    return _spread(a, shape)
-
-
-def _spread(a, shape):
-    raise NotImplementedError
-
-
-@numba.extending.overload(_spread)
-def _overload_spread(a, shape):
-    ndim, more = a.ndim, len(shape) - a.ndim
-
-    def one(a, shape):
-        strides = shape
-        for k in range(ndim):
-            if a.shape[k] == shape[k + more]:
-                stride = a.strides[k]
-            elif a.shape[k] == 1:
-                stride = 0
-            else:
-                raise ValueError("operands could not be broadcast together")
-            strides = numba.np.unsafe.ndarray.tuple_setitem(strides, k + more, stride)
-        for k in range(more):
-            strides = numba.np.unsafe.ndarray.tuple_setitem(strides, k, 0)
-        return np.lib.stride_tricks.as_strided(a, shape, strides)
-
-    return one
 
 
 @njit

@@ -1,4 +1,4 @@
-"""New arrays and divisions, written as what LLVM takes: numba infers nothing, and compiles them in no time.
+"""New arrays, broadcasting and divisions, written as what LLVM takes: numba infers nothing, and compiles them at once.
 
 Numba's own np.zeros_like is several functions, which take it a third of a second in every process.
 """
@@ -7,14 +7,17 @@ Numba's own np.zeros_like is several functions, which take it a third of a secon
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
-from numba.extending import intrinsic
+from numba.extending import intrinsic, lower_builtin, type_callable
 from numba.np import arrayobj
 
-__all__ = ["divide", "empty_like", "zeros_like"]
+__all__ = ["common_shape", "divide", "empty_like", "spread", "zeros_like"]
 
 _njit = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)  # they are called by emitted code only
 
@@ -59,6 +62,73 @@ def empty_like(x):
     return _empty_like(x)
 
 
+# Broadcasting
+
+
+def common_shape(one: tuple[int, ...], two: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape that arrays of two shapes are broadcast to; ValueError if there is none."""
+    return np.broadcast_shapes(one, two)
+
+
+@type_callable(common_shape)
+def _type_common_shape(context: Any) -> Callable[..., Any]:
+    return lambda one, two: types.UniTuple(types.intp, max(len(one), len(two)))
+
+
+@lower_builtin(common_shape, types.BaseTuple, types.BaseTuple)
+def _lower_common_shape(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    unit = context.get_constant(types.intp, 1)
+    common, wrong = [unit] * signature.return_type.count, ir.IntType(1)(0)
+    for shape in args:
+        sizes = cgutils.unpack_tuple(builder, shape)
+        for k, size in enumerate(sizes, len(common) - len(sizes)):
+            common[k] = builder.select(builder.icmp_signed("==", common[k], unit), size, common[k])
+            other = builder.icmp_signed("!=", size, common[k])
+            wrong = builder.or_(wrong, builder.and_(other, builder.icmp_signed("!=", size, unit)))
+    _raise_if(context, builder, wrong, ValueError, "shape mismatch: objects cannot be broadcast to a single shape")
+    return context.make_tuple(builder, signature.return_type, common)
+
+
+def spread(a: Any, shape: tuple[int, ...]) -> Any:
+    """A view of a in the shape that it is broadcast to; axes of length 1 are repeated in place."""
+    sizes = (1,) * (len(shape) - a.ndim) + a.shape
+    steps = (0,) * (len(shape) - a.ndim) + a.strides
+    if any(size not in (1, wanted) for size, wanted in zip(sizes, shape, strict=True)):
+        raise ValueError("operands could not be broadcast together")
+    strides = [step if size == wanted else 0 for step, size, wanted in zip(steps, sizes, shape, strict=True)]
+    return np.lib.stride_tricks.as_strided(a, shape, strides)
+
+
+@type_callable(spread)
+def _type_spread(context: Any) -> Callable[..., Any]:
+    return lambda a, shape: a.copy(ndim=len(shape), layout="A")
+
+
+@lower_builtin(spread, types.Array, types.BaseTuple)
+def _lower_spread(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    given = context.make_array(signature.args[0])(context, builder, args[0])
+    made = context.make_array(signature.return_type)(context, builder)
+    zero, one = (context.get_constant(types.intp, k) for k in (0, 1))
+    shape = cgutils.unpack_tuple(builder, args[1])
+    strides, wrong = [zero] * len(shape), ir.IntType(1)(0)
+    sizes, steps = (cgutils.unpack_tuple(builder, x) for x in (given.shape, given.strides))
+    for k, (size, step) in enumerate(zip(sizes, steps, strict=True), len(shape) - len(sizes)):
+        same = builder.icmp_signed("==", size, shape[k])
+        strides[k] = builder.select(same, step, zero)
+        wrong = builder.or_(wrong, builder.not_(builder.or_(same, builder.icmp_signed("==", size, one))))
+    _raise_if(context, builder, wrong, ValueError, "operands could not be broadcast together")
+    arrayobj.populate_array(made, given.data, shape, strides, given.itemsize, given.meminfo, given.parent)
+    return arrayobj.impl_ret_borrowed(context, builder, signature.return_type, made._getvalue())
+
+
+def _raise_if(context: Any, builder: Any, test: Any, error: type[Exception], text: str) -> None:
+    with cgutils.if_unlikely(builder, test):
+        context.call_conv.return_user_exc(builder, error, (text,))
+
+
+# Divisions
+
+
 @intrinsic
 def divide(typingctx: Any, a: Any, b: Any) -> Any:
     """A / b, or ZeroDivisionError, as in numba's usual error model, which emitted code does not have."""
@@ -66,8 +136,7 @@ def divide(typingctx: Any, a: Any, b: Any) -> Any:
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         zero = builder.fcmp_ordered("==", args[1], args[1].type(0.0))
-        with cgutils.if_unlikely(builder, zero):
-            context.call_conv.return_user_exc(builder, ZeroDivisionError, ("division by zero",))
+        _raise_if(context, builder, zero, ZeroDivisionError, "division by zero")
         return builder.fdiv(*args)
 
     return found.return_type(found.return_type, found.return_type), codegen
