@@ -176,3 +176,79 @@ def added_to(x, n=4):
 )
 def test_elements_that_are_written_again_come_back(f):
     agrees(f, 0.7)
+
+
+# New arrays that share a name, or a class, with older ones
+
+
+@njit
+def handed_on(x, n=4):
+    a = np.full(n, x)
+    for _ in range(3):
+        b = np.empty(n)
+        for i in range(n):
+            b[i] = a[i] * a[i - 1] * x
+        a = b
+    return np.sum(a * a)
+
+
+@njit
+def in_array_style(x, n=4):
+    a = np.full(n, x)
+    for k in range(3):
+        a = a * x + np.sin(a[::-1] * k)
+    return np.sum(a * a)
+
+
+@pytest.mark.parametrize("f", [handed_on, in_array_style], ids=lambda f: f.__name__)
+def test_no_element_of_an_array_that_is_handed_on_is_recorded(f):
+    agrees(f, 0.7)
+    source = dr.derivative_source(f, 0.7)
+    assert "= words[" not in "".join(line for line in source.splitlines() if line.strip()[0:2] in ("b[", "a[", "_1"))
+    assert "runtime.store(" not in source
+
+
+@njit
+def written_after_its_successor(x, n=4):
+    s, a = 0.0, np.full(n, x)
+    for _ in range(3):
+        b = np.empty(n)
+        for i in range(n):
+            b[i] = a[i] * a[i - 1] * x
+        a[1] = b[0] * a[0]
+        s += a[1] * a[1] * b[2]
+        a = b
+    return s + np.sum(a * a)
+
+
+@njit
+def by_another_name_first(x, n=4):
+    s = 0.0
+    for k in range(2):
+        b = np.empty(n)
+        c = b
+        c[0] = x * (k + 1)
+        s += b[0] * b[0]
+        for i in range(n):
+            b[i] = x * x * i
+            s += c[i] * c[i]
+    return s
+
+
+@njit
+def zeros_in_each_round(x, n=4):
+    s = 0.0
+    for k in range(3):
+        b = np.zeros(n)
+        for i in range(n):
+            s += b[i] * x + b[i - 1] * b[i - 1] * x
+            b[i] = x * x + k * s
+            s += b[i] * b[i]
+    return s
+
+
+@pytest.mark.parametrize(
+    "f", [written_after_its_successor, by_another_name_first, zeros_in_each_round], ids=lambda f: f.__name__
+)
+def test_what_another_name_writes_comes_back(f):
+    agrees(f, 0.7)

@@ -1,6 +1,8 @@
-"""Stores that write an element for the first time: what stood there is nothing, so that it need not come back.
+"""Stores that write an element of a new array for the first time.
 
-An array that np.empty has made holds nothing. All stores into it are first ones if no element is written twice:
+What stood there need not come back, if np.empty has made the array: it is nothing. Nor has its cotangent to be 0 before
+the store: what made the array has no operand. The stores into an array between its making and what else may write its
+memory (a call, or a store by another name for it) are first ones if no element is written twice:
 
     a = np.empty(n)                     one store writes each element once if the counters of all loops that are not
     a[0] = x                            around np.empty are indices, as they are or plus a constant, and never negative;
@@ -16,7 +18,7 @@ from typing import Any, TypeAlias
 from dualrev.compiler.analyses.memory import Classes, Memory, is_array
 from dualrev.compiler.analyses.versions import Loop, Value, Versions
 from dualrev.compiler.core.atoms import Applied, Constant, Field, Operator, Var
-from dualrev.compiler.core.terms import Call, Discrete, For, Function, Make, Statement, Store, Whole
+from dualrev.compiler.core.terms import Discrete, For, Function, Make, Statement, Store
 from dualrev.compiler.core.walks import statements
 
 __all__ = ["first_stores"]
@@ -25,30 +27,39 @@ __all__ = ["first_stores"]
 _Entry: TypeAlias = "tuple[Loop | None, int] | None"
 
 
-def first_stores(f: Function, versions: Versions, classes: Classes, memory: Memory) -> set[Statement]:
-    """The stores of a function that write elements that hold nothing yet."""
-    stores: dict[Any, list[Store]] = {}
-    makers: dict[Any, list[Any]] = {}
-    spoilt = {classes.find(x) for x in versions.parameters if is_array(x)}
+def first_stores(f: Function, versions: Versions, classes: Classes, memory: Memory) -> dict[Store, bool]:
+    """The stores of a function that write elements of new arrays first; whether those held nothing before."""
+    changes: dict[Any, list[Statement]] = {}
     for s in statements(f.body):
-        if isinstance(s, Store):
-            stores.setdefault(classes.find(s.array), []).append(s)
-        elif isinstance(s, (Make, Whole)) and is_array(s.target):
-            makers.setdefault(classes.find(s.target), []).append(s)
-        elif isinstance(s, Call):
-            spoilt |= {classes.find(x) for x in [*s.targets, *memory.changed(s)] if is_array(x)}
-    found: set[Statement] = set()
-    for key, some in stores.items():
-        made = makers.get(key, [])
-        if key not in spoilt and len(made) == 1 and _is_empty(made[0]) and _all_first(some, made[0], versions):
-            found |= set(some)
+        for x in memory.changed(s):
+            changes.setdefault(classes.find(x), []).append(s)
+    found: dict[Store, bool] = {}
+    for s in statements(f.body):
+        if isinstance(s, Make) and is_array(s.target):
+            some = _before_others(s, changes.get(classes.find(s.target), []), versions)
+            if some and _all_first(some, s, versions):
+                found |= dict.fromkeys(some, _is_empty(s))
     return found
 
 
-def _is_empty(s: Make | Whole) -> bool:
+def _before_others(maker: Make, changes: list[Statement], versions: Versions) -> list[Store]:
+    """The stores into a new array that end before something else may write its memory, with the loops around them."""
+    made = versions.made[maker][maker.target]
+    around = versions.enclosing_loops(versions.region_of[maker])
+    mine = [s for s in changes if isinstance(s, Store) and versions.at(s, s.array) is made]
+    after = versions.extent[maker][1]
+    others = [versions.extent[s][0] for s in changes if s not in mine]
+    limit = min((p for p in others if p > after), default=None)
+
+    def end(s: Store) -> int:
+        inner = [loop for loop in versions.enclosing_loops(versions.region_of[s]) if loop not in around]
+        return versions.extent[inner[0] if inner else s][1]
+
+    return [s for s in mine if limit is None or end(s) < limit]
+
+
+def _is_empty(s: Make) -> bool:
     """Whether an operation is np.empty or np.empty_like, perhaps transposed."""
-    if isinstance(s, Whole):
-        return False
     value = s.value.base if isinstance(s.value, Field) else s.value
     return isinstance(value, Applied) and value.function in ("np.empty", "np.empty_like")
 

@@ -252,7 +252,7 @@ class Adjoint(Writer):
                 if s.op == "-=":
                     element = self.real("neg", "-", element, line=s.line)
                 self._contribute(value, element, s.line)
-            if s.op == "=":
+            if s.op == "=" and s not in facts.firsts:
                 self.write(Store(shadow, index, ZERO, s.line))
         old = Var("_", s.array.type.dtype)
         undo = Store(self._at(s, s.array), self._index(s), old, s.line)

@@ -10,6 +10,7 @@ from numba.core import types
 
 from dualrev.compiler.analyses.activity import Activity
 from dualrev.compiler.analyses.finite import Wild
+from dualrev.compiler.analyses.firsts import first_stores
 from dualrev.compiler.analyses.memory import Classes, Memory, given, is_real, is_real_array
 from dualrev.compiler.analyses.reached import Known, Reached
 from dualrev.compiler.analyses.versions import Region, Versions
@@ -65,6 +66,7 @@ class Facts:
         self.parameters = [x for p in self.f.parameters for x in leaves(p)]
         self.results = leaves(self.f.result)
         self.order = {x: k for k, x in enumerate(variables(self.f))}
+        self.firsts = first_stores(self.f, self.versions, self.classes, self.memory)
         self.cotangents: dict[Var, Var] = {}
         self.occurs: dict[Var, list[Region]] = {}  # where each active scalar occurs
         for s in statements(self.f.body):

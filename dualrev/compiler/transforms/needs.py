@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from dualrev.compiler.analyses.firsts import first_stores
 from dualrev.compiler.analyses.memory import is_array, is_real_array
 from dualrev.compiler.analyses.versions import Value
 from dualrev.compiler.core.atoms import Global, Var
@@ -38,7 +37,6 @@ class Needs:
     def __init__(self, facts: Facts, adjoint: Adjoint, subject: Subject) -> None:
         self._facts, self._adjoint, self._subject = facts, adjoint, subject
         self._versions = facts.versions
-        self._firsts = first_stores(facts.f, facts.versions, facts.classes, facts.memory)
         self._stores = [s for s in statements(facts.f.body) if isinstance(s, Store)]
         self._parameter_classes = {facts.classes.find(x) for x in facts.parameters if is_array(x)}
         self._made: dict[Any, list[tuple[int, int]]] = {}
@@ -132,9 +130,11 @@ class Needs:
     def _must_come_back(self, s: Store) -> bool:
         """Whether the old value of an element has to come back on the way back."""
         key = self._facts.classes.find(s.array)
+        if self._facts.firsts.get(s):
+            return False
         if key in self._parameter_classes and not self._subject.joint:
             return True
-        if key not in self.content or s in self._firsts:
+        if key not in self.content:
             return False
         place = self._versions.extent[s][0]
         if any(p < place for p in self.content[key]):
