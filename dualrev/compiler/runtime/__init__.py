@@ -17,6 +17,7 @@ from numba.extending import intrinsic
 from numba.typed import List  # noqa: F401 - where types are inferred, it is called so
 
 from dualrev.compiler.runtime.arrays import (  # noqa: F401 - emitted code has them from here
+    check_apart,
     common_shape,
     divide,
     empty_like,
@@ -194,20 +195,6 @@ def is_extreme(value, extreme):
 
 
 @njit
-def extent(a):
-    """The first and the last address of an array's memory."""
-    low = a.ctypes.data
-    high = low + a.itemsize
-    for k in range(a.ndim):
-        reach = (a.shape[k] - 1) * a.strides[k]
-        if reach > 0:
-            high += reach
-        else:
-            low += reach
-    return low, high
-
-
-@njit
 def strided_zeros(x):
     """Zeros with the shape and the strides of x: a view of x is contiguous where the same view of these is."""
     if x.size == 0:
@@ -221,16 +208,6 @@ def strided_zeros(x):
             before -= reach
     memory = np.zeros((before + after) // x.itemsize + 1, x.dtype)
     return np.lib.stride_tricks.as_strided(memory[before // x.itemsize :], x.shape, x.strides)
-
-
-@njit
-def check_apart(a, b):
-    """ValueError if two arrays, one of which is written, may share memory."""
-    if a.size > 0 and b.size > 0:
-        low_a, high_a = extent(a)
-        low_b, high_b = extent(b)
-        if low_a < high_b and low_b < high_a:
-            raise ValueError("two arguments share memory and one of them is written: pass a copy of one")
 
 
 @njit

@@ -17,7 +17,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic, lower_builtin, type_callable
 from numba.np import arrayobj
 
-__all__ = ["common_shape", "divide", "empty_like", "spread", "zeros_like"]
+__all__ = ["check_apart", "common_shape", "divide", "empty_like", "spread", "zeros_like"]
 
 _njit = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)  # they are called by emitted code only
 
@@ -124,6 +124,41 @@ def _lower_spread(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 def _raise_if(context: Any, builder: Any, test: Any, error: type[Exception], text: str) -> None:
     with cgutils.if_unlikely(builder, test):
         context.call_conv.return_user_exc(builder, error, (text,))
+
+
+# Arguments
+
+
+@intrinsic
+def check_apart(typingctx: Any, a: Any, b: Any) -> Any:
+    """ValueError if two arrays, one of which is written, may share memory."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        (low_a, high_a), (low_b, high_b) = (
+            _extent(builder, kind.ndim, context.make_array(kind)(context, builder, x))
+            for kind, x in zip(signature.args, args, strict=True)
+        )
+        below, above = builder.icmp_unsigned("<", low_a, high_b), builder.icmp_unsigned("<", low_b, high_a)
+        text = "two arguments share memory and one of them is written: pass a copy of one"
+        _raise_if(context, builder, builder.and_(below, above), ValueError, text)
+        return context.get_dummy_value()
+
+    return types.none(a, b), codegen
+
+
+def _extent(builder: Any, ndim: int, array: Any) -> tuple[Any, Any]:
+    """The first address of an array's memory, and the one behind its last; of an empty array, nothing is between."""
+    low = builder.ptrtoint(array.data, array.itemsize.type)
+    high, zero = builder.add(low, array.itemsize), array.itemsize.type(0)
+    for size, stride in zip(
+        *(cgutils.unpack_tuple(builder, x, ndim) for x in (array.shape, array.strides)), strict=True
+    ):
+        reach = builder.mul(builder.sub(size, size.type(1)), stride)
+        forwards = builder.icmp_signed(">", reach, zero)
+        high = builder.add(high, builder.select(forwards, reach, zero))
+        low = builder.add(low, builder.select(forwards, zero, reach))
+    nothing = builder.icmp_unsigned("==", array.nitems, zero)
+    return builder.select(nothing, zero.type(-1), low), builder.select(nothing, zero, high)
 
 
 # Divisions
