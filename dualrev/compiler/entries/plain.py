@@ -46,7 +46,7 @@ class Plain:
 
     def _named(self, tree: Any) -> Any:
         if isinstance(tree, Node):
-            return Node(tuple(map(self._named, tree.parts)), tree.cls)
+            return Node(tuple(map(self._named, tree.parts)), tree.cls, tree.kind)
         if not isinstance(tree, Var):
             return tree
         name = self._emission.var(tree)

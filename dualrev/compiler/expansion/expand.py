@@ -43,6 +43,7 @@ from dualrev.compiler.core.lowered import (
     writes,
 )
 from dualrev.compiler.core.sets import Sets
+from dualrev.compiler.core.structured import is_structured
 from dualrev.compiler.expansion.admitted import check_types
 from dualrev.compiler.expansion.assignments import Assignments
 from dualrev.compiler.expansion.calls import Calls
@@ -66,6 +67,7 @@ from dualrev.compiler.expansion.making import Making
 from dualrev.compiler.expansion.numbers import Numbers
 from dualrev.compiler.expansion.reductions import Reductions
 from dualrev.compiler.expansion.scalars import arithmetic
+from dualrev.compiler.expansion.structures import Structures
 from dualrev.compiler.expansion.tuples import Tuples
 from dualrev.compiler.expansion.ufuncs import Ufuncs
 from dualrev.compiler.expansion.writing import Writer
@@ -116,6 +118,7 @@ class Expansion:
         self.composed = Composed(code, lazy, layouts, self.operation)
         self.in_place = InPlace(code, lazy, self.assignments, self.operation)
         self.numbers = Numbers(code, lazy, self.tuples)
+        self.structures = Structures(code, lazy, self.assignments, self.operation)
         self.rules = self._rules()
         self.operations = self._operations()
 
@@ -223,7 +226,7 @@ class Expansion:
     def _statement(self, s: Any) -> None:
         if any(isinstance(x, str) and x not in self.code.of for x in [*reads(s), *ends(s), *writes(s)]):
             return  # numba has found that this is never reached
-        if self.growing.takes(s):
+        if self.growing.takes(s) or self.structures.takes(s):
             return
         check_places(self.code, self.lists, s)
         match s:
@@ -294,4 +297,4 @@ def _sharing(lowered: Lowered, of: dict[str, Any], apart: bool) -> Sets[str]:
 
 
 def _holds_memory(kind: Any) -> bool:
-    return isinstance(kind, (types.Array, types.BaseTuple))
+    return isinstance(kind, (types.Array, types.BaseTuple)) or is_structured(kind)

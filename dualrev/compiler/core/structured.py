@@ -1,0 +1,107 @@
+"""Records, arrays of records, jitclass instances and structrefs: what the compiler sees of them are their fields.
+
+Each is a tree with a leaf for every field. A leaf is an array that shares the memory of the object:
+
+    array of records      a view of the field in all records, with strides; nested arrays have more axes
+    record                the same of one record: a scalar is an array of no axes
+    instance, structref   an array of no axes for a scalar, and the array itself for an array; another instance is a
+                          tree again
+
+So a field that is written is an element of an array that is written, and names for one object are views of one memory.
+What holds neither numbers nor arrays of numbers has no leaf.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core import types
+
+__all__ = ["holds_structured", "is_instance", "is_record", "is_records", "is_structured", "members", "opened"]
+
+_NUMBERS = (types.Float, types.Integer, types.Boolean)
+
+
+def is_records(kind: Any) -> bool:
+    """Whether a type is that of an array of records."""
+    return isinstance(kind, types.Array) and isinstance(kind.dtype, types.Record)
+
+
+def is_record(kind: Any) -> bool:
+    """Whether a type is that of a record."""
+    return isinstance(kind, types.Record)
+
+
+def is_instance(kind: Any) -> bool:
+    """Whether a type is that of a jitclass instance or of a structref."""
+    return isinstance(kind, (types.ClassInstanceType, types.StructRef))
+
+
+def is_structured(kind: Any) -> bool:
+    """Whether a type is one of those that this module is about."""
+    return is_records(kind) or is_record(kind) or is_instance(kind)
+
+
+def holds_structured(kind: Any) -> bool:
+    """Whether a type is one of those, or that of a tuple with one of them."""
+    return is_structured(kind) or (isinstance(kind, types.BaseTuple) and any(map(holds_structured, kind.types)))
+
+
+def members(kind: Any) -> dict[str, Any]:
+    """The fields that have leaves, with the types of these."""
+    found = _of_instance(kind) if is_instance(kind) else _of_records(kind)
+    return {name: leaf for name, leaf in found.items() if leaf is not None}
+
+
+def _of_instance(kind: Any) -> dict[str, Any]:
+    fields = kind.struct if isinstance(kind, types.ClassInstanceType) else kind.field_dict
+    return {name: _of_field(field) for name, field in fields.items()}
+
+
+def _of_field(field: Any) -> Any:
+    if isinstance(field, _NUMBERS):
+        return types.Array(types.unliteral(field), 0, "C")
+    if isinstance(field, types.Array) and isinstance(field.dtype, _NUMBERS):
+        return field
+    return field if is_structured(field) else None
+
+
+def _of_records(kind: Any) -> dict[str, Any]:
+    record, ndim, mutable = (kind.dtype, kind.ndim, kind.mutable) if is_records(kind) else (kind, 0, True)
+    found: dict[str, Any] = {}
+    for name in record.fields:
+        field = record.typeof(name)
+        nested = field.ndim if isinstance(field, types.NestedArray) else 0
+        number = field.dtype if nested else field
+        if isinstance(number, _NUMBERS) and not record.is_title(name) and not _overlaps(record, name):
+            size = 1 if isinstance(number, types.Boolean) else number.bitwidth // 8
+            aligned = record.offset(name) % size == 0 and record.size % size == 0
+            layout = "A" if ndim + nested else "C"
+            found[name] = types.Array(number, ndim + nested, layout, readonly=not mutable, aligned=aligned)
+    return found
+
+
+def _overlaps(record: Any, name: str) -> bool:
+    """Whether a field shares bytes with another one."""
+
+    def extent(x: str) -> tuple[int, int]:
+        start, field = record.offset(x), record.typeof(x)
+        if isinstance(field, types.NestedArray):
+            return start, start + field.size * field.nitems
+        if isinstance(field, types.Record):
+            return start, start + field.size
+        size = getattr(field, "bitwidth", 8) // 8
+        return start, start + size
+
+    low, high = extent(name)
+    others = [extent(x) for x in record.fields if x != name and not record.is_title(x)]
+    return any(low < end and start < high for start, end in others)
+
+
+def opened(kind: Any) -> Any:
+    """The type of the tuple of leaves; of a tuple with objects in it, that of one with such tuples."""
+    if is_structured(kind):
+        return types.BaseTuple.from_types([opened(leaf) for leaf in members(kind).values()])
+    if holds_structured(kind):
+        return types.BaseTuple.from_types(list(map(opened, kind.types)), getattr(kind, "instance_class", None))
+    return kind
