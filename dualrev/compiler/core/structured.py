@@ -13,11 +13,13 @@ What holds neither numbers nor arrays of numbers has no leaf.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable
 from typing import Any
 
 from numba.core import types
 
-__all__ = ["holds_structured", "is_instance", "is_record", "is_records", "is_structured", "members", "opened"]
+__all__ = ["apart", "holds_structured", "is_instance", "is_record", "is_records", "is_structured", "members", "opened"]
 
 _NUMBERS = (types.Float, types.Integer, types.Boolean)
 
@@ -96,6 +98,18 @@ def _overlaps(record: Any, name: str) -> bool:
     low, high = extent(name)
     others = [extent(x) for x in record.fields if x != name and not record.is_title(x)]
     return any(low < end and start < high for start, end in others)
+
+
+def apart(trees: Iterable[Any]) -> set[frozenset[Any]]:
+    """The pairs of leaves in trees that are fields of one array of records, or of one record: they never overlap."""
+    found: set[frozenset[Any]] = set()
+    for tree in trees:
+        parts = getattr(tree, "parts", ())
+        if is_records(getattr(tree, "kind", None)) or is_record(getattr(tree, "kind", None)):
+            found |= {frozenset(pair) for pair in itertools.combinations(parts, 2)}
+        else:
+            found |= apart(parts)
+    return found
 
 
 def opened(kind: Any) -> Any:

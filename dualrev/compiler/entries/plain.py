@@ -10,6 +10,7 @@ from dualrev.compiler.analyses.activity import carries
 from dualrev.compiler.analyses.memory import Classes, is_array
 from dualrev.compiler.core import syntax
 from dualrev.compiler.core.atoms import Constant, Node, Var
+from dualrev.compiler.core.structured import apart
 from dualrev.compiler.core.terms import Function
 from dualrev.compiler.core.walks import leaves, statements, variables
 from dualrev.compiler.emission.code import Code
@@ -93,11 +94,11 @@ class Plain:
 
     def check_arrays(self, trees: list[Any]) -> list[Any]:
         """Statements that tell whether arrays that are written overlap themselves or one another."""
-        arrays = [x for tree in trees for x in leaves(tree) if self.is_array(x)]
+        arrays, never = [x for tree in trees for x in leaves(tree) if self.is_array(x)], apart(trees)
         code = [Code(f"runtime.check_spread({x})", 0) for x in arrays if self.is_written(x) and self._is_strided(x)]
         for k, x in enumerate(arrays):
             for y in arrays[k + 1 :]:
-                if self.is_written(x) or self.is_written(y):
+                if (self.is_written(x) or self.is_written(y)) and frozenset((x, y)) not in never:
                     code.append(Code(f"runtime.check_apart({x}, {y})", 0))
         return code
 
