@@ -19,7 +19,7 @@ from typing import Any
 
 from numba.core import types
 
-__all__ = ["apart", "holds_structured", "is_instance", "is_record", "is_records", "is_structured", "members", "opened"]
+__all__ = ["apart", "holds_structured", "is_instance", "is_record", "is_records", "is_structured", "members", "opened", "tangent_type"]
 
 _NUMBERS = (types.Float, types.Integer, types.Boolean)
 
@@ -119,3 +119,17 @@ def opened(kind: Any) -> Any:
     if holds_structured(kind):
         return types.BaseTuple.from_types(list(map(opened, kind.types)), getattr(kind, "instance_class", None))
     return kind
+
+
+def tangent_type(kind: Any, given: Any) -> Any:
+    """The type of the tangents of the leaves of a type, of that of what is given for them: `runtime.tangents`."""
+    if is_structured(kind) and is_structured(given):
+        return opened(given)
+    parts = list(members(kind).values()) if is_structured(kind) else getattr(kind, "types", ())
+    if not holds_structured(kind) or not isinstance(given, types.BaseTuple) or len(given.types) != len(parts):
+        return given
+    made = []
+    for part, t in zip(parts, given.types, strict=True):
+        cell = isinstance(part, types.Array) and part.ndim == 0 and isinstance(t, types.Number)
+        made.append(types.Array(part.dtype, 0, "C") if cell else tangent_type(part, t))
+    return types.BaseTuple.from_types(made)
