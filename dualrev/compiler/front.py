@@ -34,6 +34,7 @@ from dualrev.compiler.expansion.simplify import simplify
 from dualrev.compiler.frontend.closures import parameters
 from dualrev.compiler.frontend.inference import Typed, infer
 from dualrev.compiler.frontend.lower import Lowered, lower
+from dualrev.compiler.frontend.objects import refer_methods
 from dualrev.compiler.frontend.optional import without_optionals
 from dualrev.compiler.frontend.options import alike, declared, is_checked
 from dualrev.compiler.frontend.prune import prune
@@ -181,6 +182,8 @@ class Front:
             if all(ref.value is not cls for ref in self.refs.values()):
                 name = self.names.fresh(f"_{cls.__name__}")
                 self.refs[name] = Ref(name, cls, (*path, ("attr", "instance_class")))
+        if isinstance(kind, types.ClassInstanceType):
+            refer_methods(self.refs, self.names, kind.class_type, (*path, ("attr", "class_type")))
         if isinstance(kind, types.BaseTuple):
             for k, part in enumerate(kind.types):
                 self._find_classes(part, (*path, ("attr", "types"), ("item", k)))

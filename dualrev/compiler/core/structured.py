@@ -19,7 +19,7 @@ from typing import Any
 
 from numba.core import types
 
-__all__ = ["apart", "holds_structured", "is_instance", "is_record", "is_records", "is_structured", "members", "opened", "tangent_type"]
+__all__ = ["apart", "holds_structured", "is_bound", "is_instance", "is_record", "is_records", "is_structured", "members", "opened", "tangent_type"]
 
 _NUMBERS = (types.Float, types.Integer, types.Boolean)
 
@@ -64,7 +64,7 @@ def _of_field(field: Any) -> Any:
     if isinstance(field, _NUMBERS):
         return types.Array(types.unliteral(field), 0, "C")
     if isinstance(field, types.Array) and isinstance(field.dtype, _NUMBERS):
-        return field
+        return field if field.ndim else None
     return field if is_structured(field) else None
 
 
@@ -110,6 +110,11 @@ def apart(trees: Iterable[Any]) -> set[frozenset[Any]]:
         else:
             found |= apart(parts)
     return found
+
+
+def is_bound(leaf: Any) -> bool:
+    """Whether the leaf of this type of an instance's field is what is bound to the field, and no place of it."""
+    return is_structured(leaf) or leaf.ndim > 0
 
 
 def opened(kind: Any) -> Any:

@@ -181,6 +181,8 @@ def expression(s: Let, sub: Sub) -> ast.expr:
     if s.op == "tuple":
         items = [sub(x) for x in args]
         return ast.Tuple(items, ast.Load()) if s.info is None else call(s.info.name, *items)
+    if s.op == "object":
+        return call(s.info.name, *map(sub, args))
     if s.op in ("call", "ufunc"):
         return applied(s.info, [sub(x) for x in args])
     if s.op == "list" and s.info == "typed":

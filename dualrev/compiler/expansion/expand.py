@@ -143,6 +143,7 @@ class Expansion:
             "ufunc": Ufuncs(code, lazy).call,
             "getitem": self.items.getitem,
             "attr": self.items.attribute,
+            "object": self.structures.objects.construct,
             "tuple": tuples.make,
             "list": self.making.list_of,
             "literal": self.making.literal,
@@ -192,11 +193,13 @@ class Expansion:
             self._undefined(code.tree(lowered.exit_value))
         self._block_into(lowered.body)
         result = lowered.result
+        made = self.structures.objects.made
         if isinstance(result, str) and result not in code.of:
             result = Const(None)
         self.lazy.materialise(result)
         kinds = {x: k for x, k in code.of.items() if not isinstance(k, types.BaseTuple)}
-        tree, asks = code.tree(result), self.layouts.asks_for_layout
+        tree = code.tree(result) if made is None else self.structures.objects.bound(made)
+        asks = self.layouts.asks_for_layout
         return Expanded(lowered, parameters, code.out, tree, kinds, argtypes, code.classes, asks)
 
     def _undefined(self, tree: Any) -> None:

@@ -19,12 +19,13 @@ from numba.core import types
 from dualrev.compiler.core import syntax
 from dualrev.compiler.core.lowered import Const, Let, Member, Node, Ref, Slice, Store, reads
 from dualrev.compiler.core.naming import readable
-from dualrev.compiler.core.structured import is_instance, is_record, is_records, is_structured, members
+from dualrev.compiler.core.structured import is_bound, is_instance, is_record, is_records, is_structured, members
 from dualrev.compiler.expansion.assignments import Assignments
 from dualrev.compiler.expansion.indices import index_of, is_gathered
 from dualrev.compiler.expansion.kinds import is_array
 from dualrev.compiler.expansion.lazy import Lazy
-from dualrev.compiler.expansion.writing import Writer
+from dualrev.compiler.expansion.objects import Objects
+from dualrev.compiler.expansion.writing import Writer, named
 
 __all__ = ["Structures"]
 
@@ -39,6 +40,7 @@ class Structures:
         self.code, self.lazy, self.assignments, self.expand = code, lazy, assignments, expand
         self._places: dict[str, tuple[str, tuple[Any, ...]]] = {}  # of a[i] that has no name: a, and i
         self._read: dict[Any, tuple[Any, str]] = {}  # which field of which object an array is
+        self.objects = Objects(code, expand)
         for x, kind in code.of.items():
             if isinstance(kind, types.NestedArray):
                 code.of[x] = types.Array(kind.dtype, kind.ndim, "A")
@@ -55,8 +57,12 @@ class Structures:
         if isinstance(s, Store):
             self._store(s)
         elif isinstance(s, Let) and s.op in _THROUGH:
+            self.objects.check_use(s)
             self._make_places(about, s.line)
             return False
+        elif isinstance(s, Let) and s.op == "method" and is_instance(self.code.kind(s.args[0])):
+            self._make_places(about, s.line)
+            self.objects.method(s)
         elif isinstance(s, Let) and self._is(s.args[0]):
             self._operation(s)
         else:
@@ -151,6 +157,8 @@ class Structures:
         kind = code.kind(base)
         if name not in members(kind) and is_records(kind) and self._of_array(s, name):
             return
+        if self.objects.property(s, kind, name):
+            return
         leaf, index = self._leaf(base, name, s.line)
         if isinstance(leaf, Node):
             code.copy_tree(code.tree(s.target), leaf, s.line)
@@ -203,7 +211,8 @@ class Structures:
         if not self._is(s.array):
             self._refuse_use(s.value, s.line)
         if isinstance(s.index[0], Const) and isinstance(s.index[0].value, str):
-            if self._is(s.value):
+            self._make_places([s.value], s.line)
+            if is_record(code.kind(s.value)) or is_records(code.kind(s.value)):
                 self._refuse_use(s.value, s.line)
             self._assign(s, s.index[0].value)
         elif is_records(of) and self._is(s.value):
@@ -216,8 +225,15 @@ class Structures:
         code = self.code
         if self._read.get(s.value) == (s.array, name):
             return  # `x.name += value` has changed the array
+        if self.objects.set_property(s, name):
+            return
         leaf, index = self._leaf(s.array, name, s.line)
-        if isinstance(leaf, Node) or (is_instance(code.kind(s.array)) and code.kind(leaf).ndim):
+        if is_instance(code.kind(s.array)) and is_bound(members(code.kind(s.array))[name]):
+            if s.array == self.objects.made:
+                self.lazy.materialise(s.value)
+                code.copy_tree(leaf, code.tree(s.value), s.line)
+                code.alias.join(s.array, named(s.value))
+                return
             what = f"an assignment to .{name}, which is no number"
             code.refuse(s.line, what, "which array it is, would depend on what has run", f".{name}[:] = value")
         if code.kind(leaf).ndim > len(index):

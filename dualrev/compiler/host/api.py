@@ -16,7 +16,7 @@ from dualrev.compiler.host.arguments import bound, real_leaves, zeros
 from dualrev.compiler.host.build import Derivative
 from dualrev.compiler.host.checked import check_compiled as check
 from dualrev.compiler.host.dispatchers import derivative
-from dualrev.compiler.host.objects import has_instances, taken_apart, together
+from dualrev.compiler.host.objects import has_instances, taken_apart, tangent_of, together
 from dualrev.compiler.host.taken import check_taken
 from dualrev.compiler.host.written import written
 from dualrev.compiler.pipeline import emit, shown
@@ -70,7 +70,7 @@ def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[An
     if any(p.kind is p.VAR_POSITIONAL for p in inspect.signature(f.py_func).parameters.values()):
         emit(f, "jvp", 0, tuple(map(numba.typeof, primals)))  # says that it cannot
     leaves, structure = real_leaves(f, taken_apart(primals))
-    tangents = taken_apart(tangents, tangent=True)
+    tangents = tangent_of(primals, tangents)
     real_leaves(f, tangents)
     given = structure.cotangent_leaves(structure.read_leaves(tangents, TangentError))
     if not leaves:
@@ -159,7 +159,7 @@ class Linear:
 
     def push(self, *tangents: Any) -> Any:
         """A tangent of the value, from a tangent for every chosen argument."""
-        tangents = taken_apart(tangents, tangent=True)
+        tangents = tangent_of(tuple(self._args[k] for k in self._numbers), tangents)
         given = self._structure.cotangent_leaves(self._structure.read_leaves(tangents, TangentError))
         whole = list(zeros(taken_apart(self._args)))
         for k, tangent in zip(self._numbers, given, strict=True):

@@ -15,7 +15,7 @@ from numba.core.errors import NumbaError
 from dualrev.compiler.core.structured import is_instance, is_structured, members
 from dualrev.compiler.runtime.fields import mirror_type
 
-__all__ = ["has_instances", "taken_apart", "together"]
+__all__ = ["has_instances", "taken_apart", "tangent_of", "together"]
 
 
 def taken_apart(x: Any, tangent: bool = False) -> Any:
@@ -37,6 +37,17 @@ def taken_apart(x: Any, tangent: bool = False) -> Any:
         if tangent and isinstance(leaf, types.Array) and not isinstance(leaf.dtype, (types.Float, types.Record)):
             fields[name] = None
     return mirror_type(kind)(*fields.values()) if is_instance(kind) else tuple(fields.values())
+
+
+def tangent_of(x: Any, t: Any) -> Any:
+    """A tangent of x as nested data like `taken_apart(x)`; that of an instance may be any tuple."""
+    if isinstance(x, tuple) and isinstance(t, tuple) and len(x) == len(t):
+        parts = [tangent_of(part, of_part) for part, of_part in zip(x, t, strict=True)]
+        return type(t)(*parts) if hasattr(t, "_fields") else tuple(parts)
+    kind = _kind(x)
+    if is_instance(kind) and isinstance(t, tuple) and len(t) == len(members(kind)):
+        return mirror_type(kind)(*map(tangent_of, (getattr(x, name) for name in members(kind)), t))
+    return taken_apart(t, tangent=True)
 
 
 def together(x: Any, leaves: Any) -> Any:

@@ -1,0 +1,36 @@
+"""The methods, properties and static methods of jitclasses: numba functions, and the ways to them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.core.lowered import Ref
+from dualrev.compiler.core.naming import Names
+
+__all__ = ["is_jitclass", "refer_methods"]
+
+
+def is_jitclass(x: Any) -> bool:
+    """Whether something is a jitclass, and not an instance of one."""
+    return isinstance(getattr(x, "class_type", None), types.ClassType)
+
+
+def refer_methods(refs: dict[str, Ref], names: Names, kind: types.ClassType, path: tuple[Any, ...]) -> None:
+    """Name the functions of a class, and those of the instances in its fields; `path` leads to it."""
+    known = {id(ref.value) for ref in refs.values()}
+    found = [(name, f, ("jit_methods", name)) for name, f in kind.jit_methods.items()]
+    found += [(name, f, ("jit_static_methods", name)) for name, f in kind.jit_static_methods.items()]
+    found += [(name, f, ("jit_props", name, how)) for name, both in kind.jit_props.items() for how, f in both.items()]
+    if all(id(f) in known for _, f, _ in found):
+        return
+    for name, f, (table, *items) in found:
+        made = names.fresh(f"_{kind.class_name}_{name.strip('_')}")
+        refs[made] = Ref(made, f, (*path, ("attr", table), *(("item", x) for x in items)))
+    for name, field in kind.struct.items():
+        if isinstance(field, types.ClassInstanceType):
+            refer_methods(refs, names, field.class_type, (*path, ("attr", "struct"), ("item", name), _CLASS))
+
+
+_CLASS = ("attr", "class_type")
