@@ -23,6 +23,7 @@ from dualrev.compiler.core.lowered import Ref
 from dualrev.compiler.core.lowered import leaves as old_leaves
 from dualrev.compiler.core.naming import Names
 from dualrev.compiler.core.program import Program
+from dualrev.compiler.core.structured import holds_structured
 from dualrev.compiler.core.terms import Call, Function
 from dualrev.compiler.core.typed import typed
 from dualrev.compiler.core.walks import leaves, statements
@@ -164,7 +165,11 @@ class Front:
         if source.tree.args.vararg:
             what, why = "*args of the function that is differentiated", "which of them argnums count is not said"
             source.refuse(source.tree, what, why, "a function with named arguments that calls it")
-        return self.core(f, argtypes, (), self.functions_among(f, argtypes))
+        made = self.core(f, argtypes, (), self.functions_among(f, argtypes))
+        if holds_structured(type_of(made.result)):
+            what, why = "a value with fields", "a derivative of it would have to be one, too"
+            source.refuse(source.tree, what, why, "a tuple of the fields")
+        return made
 
     def functions_among(self, f: Any, argtypes: tuple[Any, ...]) -> dict[str, Static]:
         """The arguments that are functions; classes of named tuples among the arguments are known afterwards."""

@@ -19,7 +19,18 @@ from typing import Any
 
 from numba.core import types
 
-__all__ = ["apart", "holds_structured", "is_bound", "is_instance", "is_record", "is_records", "is_structured", "members", "opened", "tangent_type"]
+__all__ = [
+    "apart",
+    "holds_structured",
+    "is_bound",
+    "is_instance",
+    "is_record",
+    "is_records",
+    "is_structured",
+    "members",
+    "opened",
+    "tangent_type",
+]
 
 _NUMBERS = (types.Float, types.Integer, types.Boolean)
 

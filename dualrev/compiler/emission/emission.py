@@ -35,11 +35,13 @@ _FromWord = Callable[[ast.expr], ast.expr]
 class Emission:
     """The text of a function, or of several blocks of one.
 
-    `refer` tells the name of a function that a transformation has made, or of one that takes leaves of objects. `own_tape` says that the function's own words
+    `refer` tells the name of a function that a transformation has made, or that takes leaves of objects. `own_tape` says that the function's own words
     are on the tape, so that it has `words` and `top`.
     """
 
-    def __init__(self, names: Names, refer: Callable[[Symbol | terms.Call], str], checked: bool, own_tape: bool = False) -> None:
+    def __init__(
+        self, names: Names, refer: Callable[[Symbol | terms.Call], str], checked: bool, own_tape: bool = False
+    ) -> None:
         self.names, self.refer, self.checked, self.own_tape = names, refer, checked, own_tape
         self._text: dict[Var, str] = {}
         self._taken: set[str] = set()

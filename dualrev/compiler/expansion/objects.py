@@ -28,7 +28,7 @@ __all__ = ["Objects"]
 
 
 class Objects:
-    """What is a call of a function of a class. `made` is the instance that the function constructs, if it is `__init__`."""
+    """Calls of functions of classes; `made` is the instance that the function constructs, if it is `__init__`."""
 
     def __init__(self, code: Writer, expand: Callable[[Let], None]) -> None:
         self.code, self.expand = code, expand
@@ -92,8 +92,15 @@ class Objects:
         for p in parameters:
             if p.name not in given and isinstance(p.default, (bool, int, float)):
                 given[p.name] = Const(p.default)
-        if [p.name for p in parameters if p.name not in given] or len(given) < len(args) or len(given) > len(parameters):
-            what, why = f"the call of {f.py_func.__qualname__}", "it has other parameters, or a default that is no number"
+        if (
+            [p.name for p in parameters if p.name not in given]
+            or len(given) < len(args)
+            or len(given) > len(parameters)
+        ):
+            what, why = (
+                f"the call of {f.py_func.__qualname__}",
+                "it has other parameters, or a default that is no number",
+            )
             self.code.refuse(line, what, why, "its arguments")
         return tuple(given[p.name] for p in parameters)
 

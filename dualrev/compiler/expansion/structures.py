@@ -14,18 +14,20 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from numba.core import types
 
 from dualrev.compiler.core import syntax
-from dualrev.compiler.core.lowered import Const, Let, Member, Node, Ref, Slice, Store, reads
+from dualrev.compiler.core.lowered import Const, Let, Member, Node, Ref, Slice, Star, Store, reads
 from dualrev.compiler.core.naming import readable
 from dualrev.compiler.core.structured import is_bound, is_instance, is_record, is_records, is_structured, members
+from dualrev.compiler.custom.rules import has_rule
 from dualrev.compiler.expansion.assignments import Assignments
 from dualrev.compiler.expansion.indices import index_of, is_gathered
-from dualrev.compiler.expansion.kinds import is_array
 from dualrev.compiler.expansion.lazy import Lazy
 from dualrev.compiler.expansion.objects import Objects
 from dualrev.compiler.expansion.writing import Writer, named
+from dualrev.compiler.frontend.source import describe, is_derivative
 
 __all__ = ["Structures"]
 
@@ -58,6 +60,7 @@ class Structures:
             self._store(s)
         elif isinstance(s, Let) and s.op in _THROUGH:
             self.objects.check_use(s)
+            self._check_callee(s)
             self._make_places(about, s.line)
             return False
         elif isinstance(s, Let) and s.op == "method" and is_instance(self.code.kind(s.args[0])):
@@ -70,11 +73,18 @@ class Structures:
         return True
 
     def _is(self, x: Any) -> bool:
-        return isinstance(x, (str, Ref)) and is_structured(self.code.of.get(x) if isinstance(x, str) else _of(x))
+        return _is_frozen(x.value) if isinstance(x, Ref) else isinstance(x, str) and is_structured(self.code.of.get(x))
 
     def _refuse_use(self, x: Any, line: int) -> Any:
         what = f"this use of the object {readable(str(x)).strip('_')}" if isinstance(x, str) else "a frozen record"
         self.code.refuse(line, what, "of an object, only its fields are known", "its fields")
+
+    def _check_callee(self, s: Let) -> None:
+        """Refuse what a function with a derivative of its own would be asked for."""
+        f = s.info.callee.value if isinstance(s.info, Star) else getattr(s.info, "value", None)
+        if s.op in ("call", "star") and (has_rule(f) or is_derivative(f)):
+            what, why = f"the call of {describe(f)} with an object", "its derivative would be an object, too"
+            self.code.refuse(s.line, what, why, "the fields as arguments")
 
     # Operations
 
@@ -92,7 +102,7 @@ class Structures:
         elif s.op == "getitem" and is_records(self.code.kind(base)):
             self._part(s)
         elif s.op == "func" and s.info[0] == "len" and is_records(self.code.kind(base)):
-            self.code.plain("len(a)", s.line, target=s.target, a=self._leaf_names(base)[0])
+            self.code.plain("len(a)", s.line, target=s.target, a=self._first(base, s.line))
         else:
             self._refuse_use(base, s.line)
 
@@ -132,10 +142,14 @@ class Structures:
                 self._write_part(x, *self._places[x], line)
 
     def _leaf_names(self, x: Any) -> list[str]:
-        found: list[str] = list(self.code.tree(x).parts)
+        return list(self.code.tree(x).parts)
+
+    def _first(self, x: Any, line: int) -> str:
+        """A leaf of an array of records."""
+        found = self._leaf_names(x)
         if not found:
-            self.code.refuse(line_of(self.code, x), "an object without fields", _FIELDS, "one with fields")
-        return found
+            self.code.refuse(line, "records without a field of numbers", f"of the fields of objects, {_FIELDS}", "one")
+        return found[0]
 
     def _leaf(self, x: Any, name: str, line: int) -> tuple[Any, tuple[Any, ...]]:
         """The leaf of a field, and the index of what x is in it."""
@@ -174,7 +188,7 @@ class Structures:
 
     def _of_array(self, s: Let, name: str) -> bool:
         """What an array of records knows of itself."""
-        code, kind, first = self.code, self.code.kind(s.args[0]), self._leaf_names(s.args[0])[0]
+        code, kind, first = self.code, self.code.kind(s.args[0]), self._first(s.args[0], s.line)
         if name == "ndim":
             code.let("copy", (Const(kind.ndim),), None, s.line, target=s.target)
         elif name == "size":
@@ -196,7 +210,8 @@ class Structures:
             found.append(made)
             return ast.Name(made)
 
-        tree = _Fields(self, loaded).visit(syntax.substitute(s.info, lambda _: None))
+        fields = _Fields(self._is, loaded, lambda x: self._first(x, s.line))
+        tree = fields.visit(syntax.substitute(s.info, lambda _: None))
         names = [x.id for x in ast.walk(tree) if isinstance(x, ast.Name)]
         for x in names:
             if self._is(x):
@@ -232,7 +247,7 @@ class Structures:
             if s.array == self.objects.made:
                 self.lazy.materialise(s.value)
                 code.copy_tree(leaf, code.tree(s.value), s.line)
-                code.alias.join(s.array, named(s.value))
+                code.alias.join(str(s.array), named(s.value))
                 return
             what = f"an assignment to .{name}, which is no number"
             code.refuse(s.line, what, "which array it is, would depend on what has run", f".{name}[:] = value")
@@ -251,38 +266,35 @@ class Structures:
         self._make_places([s.value], s.line)
         for leaf, x in zip(self._leaf_names(s.array), self._leaf_names(s.value), strict=True):
             code.alias.join(leaf, s.array)
-            code.alias.join(x, s.value)
+            code.alias.join(x, str(s.value))
             self.assignments.store(Store(leaf, index, x, s.line))
 
 
 class _Fields(ast.NodeTransformer):
     """r["x"] in an expression -> the variable that `loaded` makes; len(a) -> that of a leaf."""
 
-    def __init__(self, structures: Structures, loaded: Callable[[str, str], ast.expr]) -> None:
-        self.structures, self.loaded = structures, loaded
+    def __init__(
+        self, is_object: Callable[[str], bool], loaded: Callable[[str, str], ast.expr], first: Callable[[str], str]
+    ) -> None:
+        self.is_object, self.loaded, self.first = is_object, loaded, first
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         named = isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
-        if named and isinstance(node.value, ast.Name) and self.structures._is(node.value.id):
+        if named and isinstance(node.value, ast.Name) and self.is_object(node.value.id):
             assert isinstance(node.slice, ast.Constant)
             return self.loaded(node.value.id, str(node.slice.value))
         return self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         base = node.args[0] if len(node.args) == 1 else None
-        if ast.unparse(node.func) == "len" and isinstance(base, ast.Name) and self.structures._is(base.id):
-            node.args = [ast.Name(self.structures._leaf_names(base.id)[0])]
+        if ast.unparse(node.func) == "len" and isinstance(base, ast.Name) and self.is_object(base.id):
+            node.args = [ast.Name(self.first(base.id))]
         return self.generic_visit(node)
 
 
-def _of(x: Ref) -> Any:
-    """The type of a frozen value, if it is an object."""
-    import numba
-
-    try:
-        return numba.typeof(x.value)
-    except ValueError:
-        return None
+def _is_frozen(x: Any) -> bool:
+    """Whether a frozen value is a record, or an array of them."""
+    return isinstance(x, np.void) or (isinstance(x, np.ndarray) and x.dtype.names is not None)
 
 
 def _fields(kind: Any) -> Any:
@@ -290,10 +302,3 @@ def _fields(kind: Any) -> Any:
     if is_instance(kind):
         return kind.struct if isinstance(kind, types.ClassInstanceType) else kind.field_dict
     return (kind.dtype if is_records(kind) else kind).fields
-
-
-def line_of(code: Writer, x: str) -> int:
-    """Where a variable is assigned first."""
-    from dualrev.compiler.expansion.writing import line_of_variable
-
-    return line_of_variable(code.lowered, x)

@@ -17,8 +17,8 @@ from dualrev.compiler.core import syntax
 from dualrev.compiler.core.lowered import Atom, Const, If, Ref, Slice, Star
 from dualrev.compiler.frontend.closures import Inlined
 from dualrev.compiler.frontend.jitted import callable_name, global_value, is_generalized, is_pointer, is_ufunc
+from dualrev.compiler.frontend.objects import constructor, is_jitclass
 from dualrev.compiler.frontend.options import check_inlined
-from dualrev.compiler.frontend.objects import is_jitclass, refer_methods
 from dualrev.compiler.frontend.scope import Scope
 from dualrev.compiler.frontend.source import Static, describe, is_derivative, is_numba_function
 from dualrev.compiler.frontend.wording import EXPRESSIONS, about_function
@@ -281,10 +281,7 @@ class Expressions(Scope):
             defaults = {k: self.constant(node, Static(x, ())) for k, x in getattr(f, "_field_defaults", {}).items()}
             return self.call_of(node, "tuple", self.ref(static), list(f._fields), defaults, target)
         if is_jitclass(f):
-            path = (*static.path, ("attr", "class_type"))
-            refer_methods(self.refs, self.names, f.class_type, path)
-            init = Static(f.class_type.jit_methods["__init__"], (*path, ("attr", "jit_methods"), ("item", "__init__")))
-            names, defaults = self.signature(node, init)
+            names, defaults = self.signature(node, constructor(self.refs, self.names, static))
             return self.call_of(node, "object", self.ref(static), names[1:], defaults, target)
         if name := global_value(f):
             why = f"numba has frozen the global {name} in it, and does not tell when"

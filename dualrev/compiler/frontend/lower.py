@@ -250,8 +250,8 @@ class _Lowering(Sequences):
             effects = any(isinstance(t, Let) and t.op in ("call", "star", "method") for t in walk(right))
             if not effects:  # then it may come before the old element is read, and `a[i] += x` can be one statement
                 self.out += right
-            read = ("attr", (array,), index[0].value) if member else ("getitem", (array,), index)
-            old = self.let(self.temp(), *read, s.lineno)
+            how, info = ("attr", index[0].value) if member else ("getitem", index)
+            old = self.let(self.temp(), how, (array,), info, s.lineno)
             if effects:
                 self.out += right
             self.let(old, "iop", (old, values[0]), symbol, s.lineno)

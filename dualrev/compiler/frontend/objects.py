@@ -8,8 +8,9 @@ from numba.core import types
 
 from dualrev.compiler.core.lowered import Ref
 from dualrev.compiler.core.naming import Names
+from dualrev.compiler.frontend.source import Static
 
-__all__ = ["is_jitclass", "refer_methods"]
+__all__ = ["constructor", "is_jitclass", "refer_methods"]
 
 
 def is_jitclass(x: Any) -> bool:
@@ -20,6 +21,7 @@ def is_jitclass(x: Any) -> bool:
 def refer_methods(refs: dict[str, Ref], names: Names, kind: types.ClassType, path: tuple[Any, ...]) -> None:
     """Name the functions of a class, and those of the instances in its fields; `path` leads to it."""
     known = {id(ref.value) for ref in refs.values()}
+    found: list[tuple[str, Any, tuple[str, ...]]]
     found = [(name, f, ("jit_methods", name)) for name, f in kind.jit_methods.items()]
     found += [(name, f, ("jit_static_methods", name)) for name, f in kind.jit_static_methods.items()]
     found += [(name, f, ("jit_props", name, how)) for name, both in kind.jit_props.items() for how, f in both.items()]
@@ -31,6 +33,13 @@ def refer_methods(refs: dict[str, Ref], names: Names, kind: types.ClassType, pat
     for name, field in kind.struct.items():
         if isinstance(field, types.ClassInstanceType):
             refer_methods(refs, names, field.class_type, (*path, ("attr", "struct"), ("item", name), _CLASS))
+
+
+def constructor(refs: dict[str, Ref], names: Names, cls: Static) -> Static:
+    """The `__init__` of a class, whose functions get names."""
+    path = (*cls.path, _CLASS)
+    refer_methods(refs, names, cls.value.class_type, path)
+    return Static(cls.value.class_type.jit_methods["__init__"], (*path, ("attr", "jit_methods"), ("item", "__init__")))
 
 
 _CLASS = ("attr", "class_type")

@@ -61,7 +61,9 @@ def _cell(context, builder, kind, name, leaf, value):
     """A field of one record."""
     offset = context.get_constant(types.intp, kind.offset(name))
     data = builder.add(builder.ptrtoint(value, cgutils.intp_t), offset)
-    return _array(context, builder, leaf, builder.inttoptr(data, cgutils.voidptr_t), *_nested(context, kind.typeof(name)))
+    return _array(
+        context, builder, leaf, builder.inttoptr(data, cgutils.voidptr_t), *_nested(context, kind.typeof(name))
+    )
 
 
 def _slot(context, builder, kind, name, leaf, value):
@@ -152,7 +154,7 @@ def _defined(parameters: str, text: str, **space: Any) -> Any:
 def mirror_type(kind: Any) -> Any:
     """The named tuple for the gradient by an instance: a field for each of its own."""
     name = kind.classname if isinstance(kind, types.ClassInstanceType) else type(kind).__name__
-    return namedtuple(name, [x.strip("_") for x in members(kind)])  # noqa: PYI024 - numba knows these
+    return namedtuple(name, [x.strip("_") for x in members(kind)])
 
 
 def mirror(x, leaves):
