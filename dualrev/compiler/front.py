@@ -23,7 +23,6 @@ from dualrev.compiler.core.lowered import Ref
 from dualrev.compiler.core.lowered import leaves as old_leaves
 from dualrev.compiler.core.naming import Names
 from dualrev.compiler.core.program import Program
-from dualrev.compiler.core.structured import holds_structured
 from dualrev.compiler.core.terms import Call, Function
 from dualrev.compiler.core.typed import typed
 from dualrev.compiler.core.walks import leaves, statements
@@ -39,7 +38,8 @@ from dualrev.compiler.frontend.objects import refer_methods
 from dualrev.compiler.frontend.optional import without_optionals
 from dualrev.compiler.frontend.options import alike, declared, is_checked
 from dualrev.compiler.frontend.prune import prune
-from dualrev.compiler.frontend.source import Source, Static, is_derivative, read
+from dualrev.compiler.frontend.source import Source, Static, describe, is_derivative, read
+from dualrev.compiler.runtime.structured import holds_structured
 from dualrev.compiler.transforms.forward import Forward
 from dualrev.compiler.transforms.reverse import Reverse
 from dualrev.errors import ArgumentError, ArgumentNumberError, ScalarError
@@ -104,6 +104,8 @@ class Front:
             for s in statements(made.body):
                 if isinstance(s, Call) and isinstance(s.function, Global) and has_rule(s.function.value):
                     self.sites[s] = made.origin.source
+                if isinstance(s, Call):
+                    self._check_objects(s, made.origin.source)
             self._check_derivatives(made)
             if is_derivative(f):
                 bottom, kinds = f._function(argtypes)
@@ -111,6 +113,13 @@ class Front:
             elif made.again:
                 self.check_draws(made, "a checkpoint")
         return self._cores[key]
+
+    def _check_objects(self, s: Call, source: Source) -> None:
+        """UnsupportedError for an object that a function takes which has derivatives of its own."""
+        f = s.function.value if isinstance(s.function, Global) else None
+        if (has_rule(f) or is_derivative(f)) and any(holds_structured(type_of(x)) for x in s.args):
+            what, why = f"the call of {describe(f.py_func)} with an object", "its derivative would be an object, too"
+            source.refuse(s.line, what, why, "the fields as arguments")
 
     def check_draws(self, f: Function, what: str) -> None:
         """UnsupportedError for what runs a function again, if it draws random numbers: they would be others."""

@@ -19,7 +19,6 @@ from dualrev.compiler.core.naming import renamed, words_of
 from dualrev.compiler.core.program import Gradient, Program
 from dualrev.compiler.core.show import show
 from dualrev.compiler.core.show_lowered import show_lowered
-from dualrev.compiler.core.structured import holds_structured
 from dualrev.compiler.core.terms import Call, Function
 from dualrev.compiler.core.walks import leaves, variables
 from dualrev.compiler.emission.code import Code, Row, Suite, lines_of, rows_of
@@ -31,6 +30,7 @@ from dualrev.compiler.entries.opening import opening
 from dualrev.compiler.front import Front
 from dualrev.compiler.frontend.options import kept
 from dualrev.compiler.frontend.source import Source
+from dualrev.compiler.runtime.structured import holds_structured
 from dualrev.compiler.transforms.units import has_words
 
 __all__ = ["Emitted", "Module", "core_program", "emit", "expanded_function", "shown"]

@@ -18,9 +18,9 @@ from dualrev.compiler.analyses.memory import is_real, type_of
 from dualrev.compiler.core import atoms, syntax, terms, walks
 from dualrev.compiler.core.atoms import SCALED, Constant, Expr, Global, Symbol, Var
 from dualrev.compiler.core.naming import Names
-from dualrev.compiler.core.structured import holds_structured
 from dualrev.compiler.core.terms import Block
 from dualrev.compiler.emission.code import Assign, Code, Pop, Push, Suite
+from dualrev.compiler.runtime.structured import holds_structured
 
 __all__ = ["Emission"]
 
@@ -35,8 +35,8 @@ _FromWord = Callable[[ast.expr], ast.expr]
 class Emission:
     """The text of a function, or of several blocks of one.
 
-    `refer` tells the name of a function that a transformation has made, or that takes leaves of objects. `own_tape` says that the function's own words
-    are on the tape, so that it has `words` and `top`.
+    `refer` tells the name of a function that a transformation has made, or that takes leaves of objects. `own_tape`
+    says that the function's own words are on the tape, so that it has `words` and `top`.
     """
 
     def __init__(

@@ -18,12 +18,12 @@ from numba.core import types
 from dualrev.compiler.analyses.activity import carries
 from dualrev.compiler.core import walks
 from dualrev.compiler.core.atoms import Node
-from dualrev.compiler.core.structured import tangent_type
 from dualrev.compiler.core.terms import Function
 from dualrev.compiler.core.walks import leaves
 from dualrev.compiler.emission.code import Code
 from dualrev.compiler.entries.gradients import Entry
 from dualrev.compiler.entries.plain import Plain
+from dualrev.compiler.runtime.structured import tangent_type
 from dualrev.errors import TangentError
 
 if TYPE_CHECKING:

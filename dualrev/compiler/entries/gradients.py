@@ -16,12 +16,12 @@ from dualrev.compiler.analyses.memory import is_array, is_real, is_real_array
 from dualrev.compiler.analyses.reached import NOTHING, Known
 from dualrev.compiler.core import syntax
 from dualrev.compiler.core.atoms import Constant, Node, Var
-from dualrev.compiler.core.structured import apart
 from dualrev.compiler.core.terms import Function
 from dualrev.compiler.core.walks import leaves, statements, writes
 from dualrev.compiler.emission.code import Assign, Code
 from dualrev.compiler.emission.emission import Emission
 from dualrev.compiler.entries.owner import Owned, owner
+from dualrev.compiler.runtime.structured import apart
 
 if TYPE_CHECKING:
     from dualrev.compiler.pipeline import Module

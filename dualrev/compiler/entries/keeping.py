@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from dualrev.compiler.core import syntax
 from dualrev.compiler.core.atoms import Node
-from dualrev.compiler.core.structured import holds_structured
 from dualrev.compiler.core.walks import leaves
 from dualrev.compiler.emission.code import Code
 from dualrev.compiler.entries.plain import Plain, rebuilt
+from dualrev.compiler.runtime.structured import holds_structured
 
 if TYPE_CHECKING:
     from dualrev.compiler.pipeline import Emitted, Module

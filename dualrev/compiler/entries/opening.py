@@ -1,6 +1,6 @@
 """The function that is called where arguments are records, jitclass instances or structrefs, or tuples of these.
 
-It takes them apart, calls the derivative of their leaves (core/structured.py), and puts the gradients together:
+It takes them apart, calls the derivative of their leaves (runtime/structured.py), and puts the gradients together:
 
     grad_f(a, x)    runtime.mirror(a, grad_f1(runtime.fields(a), x))
 

@@ -10,11 +10,11 @@ from dualrev.compiler.analyses.activity import carries
 from dualrev.compiler.analyses.memory import Classes, is_array
 from dualrev.compiler.core import syntax
 from dualrev.compiler.core.atoms import Constant, Node, Var
-from dualrev.compiler.core.structured import apart
 from dualrev.compiler.core.terms import Function
 from dualrev.compiler.core.walks import leaves, statements, variables
 from dualrev.compiler.emission.code import Code
 from dualrev.compiler.emission.emission import Emission
+from dualrev.compiler.runtime.structured import apart
 
 if TYPE_CHECKING:
     from dualrev.compiler.pipeline import Module

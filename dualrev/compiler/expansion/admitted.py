@@ -12,11 +12,11 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.core.naming import readable
-from dualrev.compiler.core.structured import is_structured
 from dualrev.compiler.expansion.kinds import NUMBERS, is_array
 from dualrev.compiler.expansion.unknown import about
 from dualrev.compiler.expansion.writing import line_of_variable
 from dualrev.compiler.frontend.lowered import Lowered
+from dualrev.compiler.runtime.structured import is_structured
 
 __all__ = ["check_types"]
 

@@ -43,7 +43,6 @@ from dualrev.compiler.core.lowered import (
     writes,
 )
 from dualrev.compiler.core.sets import Sets
-from dualrev.compiler.core.structured import is_structured
 from dualrev.compiler.expansion.admitted import check_types
 from dualrev.compiler.expansion.assignments import Assignments
 from dualrev.compiler.expansion.calls import Calls
@@ -73,6 +72,7 @@ from dualrev.compiler.expansion.ufuncs import Ufuncs
 from dualrev.compiler.expansion.writing import Writer
 from dualrev.compiler.frontend.inference import Typed
 from dualrev.compiler.frontend.lowered import Lowered
+from dualrev.compiler.runtime.structured import is_structured
 
 __all__ = ["Expanded", "Expansion", "expand"]
 

@@ -1,7 +1,7 @@
 """Instances of jitclasses: their methods and properties are calls, and so is their construction.
 
 Takes the writer, and `expand`, which writes an operation. A method is a numba function whose first argument is the
-instance. The leaves of an instance (core/structured.py) are made where it is constructed; `__init__` gets them, and
+instance. The leaves of an instance (runtime/structured.py) are made where it is constructed; `__init__` gets them, and
 returns those that are bound to a field:
 
     box = Box(x, v)     box_mass = np.zeros(()); box_at = np.empty(0); box_at = Box.__init__((box_mass, box_at), x, v)
@@ -20,9 +20,9 @@ from numba.core import types
 
 from dualrev.compiler.core import syntax
 from dualrev.compiler.core.lowered import Const, Let, Node, Ref, Store
-from dualrev.compiler.core.structured import is_bound, members
 from dualrev.compiler.expansion.kinds import dtype_name
 from dualrev.compiler.expansion.writing import Writer
+from dualrev.compiler.runtime.structured import is_bound, members
 
 __all__ = ["Objects"]
 

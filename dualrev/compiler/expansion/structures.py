@@ -1,6 +1,6 @@
 """Records, arrays of records, jitclass instances and structrefs -> loads, stores and views of their leaves.
 
-Takes the writer, what has been put off, assignments, and `expand`, which writes an operation. core/structured.py says
+Takes the writer, what has been put off, assignments, and `expand`, which writes an operation. runtime/structured.py says
 what the leaves are. An object is never more than its leaves: what asks for anything else is refused.
 
     a[i].x, a["x"][i]     a_x[i]            r = a[i]      r_x = a view of the element a_x[i], and so on
@@ -18,16 +18,14 @@ import numpy as np
 from numba.core import types
 
 from dualrev.compiler.core import syntax
-from dualrev.compiler.core.lowered import Const, Let, Member, Node, Ref, Slice, Star, Store, reads
+from dualrev.compiler.core.lowered import Const, Let, Member, Node, Ref, Slice, Store, reads
 from dualrev.compiler.core.naming import readable
-from dualrev.compiler.core.structured import is_bound, is_instance, is_record, is_records, is_structured, members
-from dualrev.compiler.custom.rules import has_rule
 from dualrev.compiler.expansion.assignments import Assignments
 from dualrev.compiler.expansion.indices import index_of, is_gathered
 from dualrev.compiler.expansion.lazy import Lazy
 from dualrev.compiler.expansion.objects import Objects
 from dualrev.compiler.expansion.writing import Writer, named
-from dualrev.compiler.frontend.source import describe, is_derivative
+from dualrev.compiler.runtime.structured import is_bound, is_instance, is_record, is_records, is_structured, members
 
 __all__ = ["Structures"]
 
@@ -60,7 +58,6 @@ class Structures:
             self._store(s)
         elif isinstance(s, Let) and s.op in _THROUGH:
             self.objects.check_use(s)
-            self._check_callee(s)
             self._make_places(about, s.line)
             return False
         elif isinstance(s, Let) and s.op == "method" and is_instance(self.code.kind(s.args[0])):
@@ -78,13 +75,6 @@ class Structures:
     def _refuse_use(self, x: Any, line: int) -> Any:
         what = f"this use of the object {readable(str(x)).strip('_')}" if isinstance(x, str) else "a frozen record"
         self.code.refuse(line, what, "of an object, only its fields are known", "its fields")
-
-    def _check_callee(self, s: Let) -> None:
-        """Refuse what a function with a derivative of its own would be asked for."""
-        f = s.info.callee.value if isinstance(s.info, Star) else getattr(s.info, "value", None)
-        if s.op in ("call", "star") and (has_rule(f) or is_derivative(f)):
-            what, why = f"the call of {describe(f)} with an object", "its derivative would be an object, too"
-            self.code.refuse(s.line, what, why, "the fields as arguments")
 
     # Operations
 

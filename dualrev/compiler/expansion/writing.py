@@ -19,9 +19,9 @@ from numba.core import types
 from dualrev.compiler.core import syntax
 from dualrev.compiler.core.lowered import Atom, Call, Const, For, Let, Node, OfElements, Ref, Store, leaves, walk
 from dualrev.compiler.core.sets import Sets
-from dualrev.compiler.core.structured import is_structured, members
 from dualrev.compiler.expansion.kinds import dtype_name
 from dualrev.compiler.frontend.lowered import Lowered
+from dualrev.compiler.runtime.structured import is_structured, members
 from dualrev.rules import library
 
 __all__ = ["Writer", "line_of_variable", "named"]

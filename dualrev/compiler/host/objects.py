@@ -1,6 +1,6 @@
 """Records, jitclass instances and structrefs as Python has them: nested data of their fields, and the way back.
 
-The derivatives take the objects themselves; tangents and cotangents are nested data. See core/structured.py.
+The derivatives take the objects themselves; tangents and cotangents are nested data. See runtime/structured.py.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import numpy as np
 from numba.core import types
 from numba.core.errors import NumbaError
 
-from dualrev.compiler.core.structured import is_instance, is_structured, members
+from dualrev.compiler.host.arguments import zeros
 from dualrev.compiler.runtime.fields import mirror_type
+from dualrev.compiler.runtime.structured import is_instance, is_structured, members
 
 __all__ = ["has_instances", "taken_apart", "tangent_of", "together"]
 
@@ -40,11 +41,16 @@ def taken_apart(x: Any, tangent: bool = False) -> Any:
 
 
 def tangent_of(x: Any, t: Any) -> Any:
-    """A tangent of x as nested data like `taken_apart(x)`; that of an instance may be any tuple."""
+    """A tangent of x as nested data like `taken_apart(x)`; that of an instance may be any tuple.
+
+    None says that an object does not move.
+    """
     if isinstance(x, tuple) and isinstance(t, tuple) and len(x) == len(t):
         parts = [tangent_of(part, of_part) for part, of_part in zip(x, t, strict=True)]
         return type(t)(*parts) if hasattr(t, "_fields") else tuple(parts)
     kind = _kind(x)
+    if kind is not None and t is None:
+        return zeros((taken_apart(x),))[0]
     if is_instance(kind) and isinstance(t, tuple) and len(t) == len(members(kind)):
         return mirror_type(kind)(*map(tangent_of, (getattr(x, name) for name in members(kind)), t))
     return taken_apart(t, tangent=True)

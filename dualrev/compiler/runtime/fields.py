@@ -1,6 +1,6 @@
 """What emitted code does with objects that have fields: it takes them apart, and puts their gradients together.
 
-core/structured.py says what the leaves of an object are. Here they are made, by their places in memory.
+runtime/structured.py says what the leaves of an object are. Here they are made, by their places in memory.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -19,7 +19,7 @@ from numba.extending import intrinsic, overload
 from numba.np.arrayobj import make_array, populate_array
 from numba.np.numpy_support import as_dtype
 
-from dualrev.compiler.core.structured import holds_structured, is_record, is_records, is_structured, members
+from dualrev.compiler.runtime.structured import holds_structured, is_record, is_records, is_structured, members
 
 __all__ = ["fields", "mirror", "mirror_type", "mirrored", "row", "tangents"]
 
