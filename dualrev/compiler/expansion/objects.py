@@ -40,7 +40,7 @@ class Objects:
 
     def check_use(self, s: Let) -> None:
         """Refuse a second name for an instance that is being constructed: its fields are not bound yet."""
-        if s.op in ("copy", "tuple") and self.made in s.args:
+        if s.op in ("copy", "tuple", "object") and self.made in s.args:
             what, why = "a second name for `self` in __init__", "its fields may be bound afterwards"
             self.code.refuse(s.line, what, why, "`self`")
 

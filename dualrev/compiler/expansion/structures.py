@@ -1,7 +1,7 @@
 """Records, arrays of records, jitclass instances and structrefs -> loads, stores and views of their leaves.
 
-Takes the writer, what has been put off, assignments, and `expand`, which writes an operation. runtime/structured.py says
-what the leaves are. An object is never more than its leaves: what asks for anything else is refused.
+Takes the writer, what has been put off, assignments, and `expand`, which writes an operation. What the leaves are, says
+runtime/structured.py. An object is never more than its leaves: what asks for anything else is refused.
 
     a[i].x, a["x"][i]     a_x[i]            r = a[i]      r_x = a view of the element a_x[i], and so on
     a[1:].x               a_x[1:]           r.x           r_x[()]
@@ -29,7 +29,7 @@ from dualrev.compiler.runtime.structured import is_bound, is_instance, is_record
 
 __all__ = ["Structures"]
 
-_THROUGH = ("copy", "tuple", "call", "star")  # operations that take trees
+_THROUGH = ("copy", "tuple", "call", "star", "object")  # operations that take trees
 _FIELDS = "numbers, and arrays of numbers, are known"
 
 

@@ -133,12 +133,7 @@ def _overload_fields(x):
         parts = [f"fields(x[{k}])" for k in range(len(x.types))]
     else:
         return lambda x: x
-    return _defined("x", _tuple(x, parts), fields=fields, leaf=_leaf)
-
-
-def _tuple(kind: Any, parts: list[str]) -> str:
-    text = f"({', '.join(parts)},)"
-    return f"made(*{text})" if getattr(kind, "instance_class", None) else text
+    return _defined("x", f"({', '.join(parts)},)" if parts else "()", fields=fields, leaf=_leaf)
 
 
 def _defined(parameters: str, text: str, **space: Any) -> Any:

@@ -133,7 +133,7 @@ def opened(kind: Any) -> Any:
     if is_structured(kind):
         return types.BaseTuple.from_types([opened(leaf) for leaf in members(kind).values()])
     if holds_structured(kind):
-        return types.BaseTuple.from_types(list(map(opened, kind.types)), getattr(kind, "instance_class", None))
+        return types.BaseTuple.from_types(list(map(opened, kind.types)))
     return kind
 
 
