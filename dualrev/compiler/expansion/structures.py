@@ -11,14 +11,15 @@ runtime/structured.py. An object is never more than its leaves: what asks for an
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from numba.core import types
 
 from dualrev.compiler.core import syntax
-from dualrev.compiler.core.lowered import Const, Let, Member, Node, Ref, Slice, Store, reads
+from dualrev.compiler.core.lowered import Const, For, Let, Member, Node, Ref, Slice, Store, blocks, reads, walk, writes
 from dualrev.compiler.core.naming import readable
 from dualrev.compiler.expansion.assignments import Assignments
 from dualrev.compiler.expansion.indices import index_of, is_gathered
@@ -41,6 +42,7 @@ class Structures:
         self._places: dict[str, tuple[str, tuple[Any, ...]]] = {}  # of a[i] that has no name: a, and i
         self._read: dict[Any, tuple[Any, str]] = {}  # which field of which object an array is
         self.objects = Objects(code, expand)
+        self._deferred, self._augmented = set(_deferred(code)), set(_augmented(code))
         for x, kind in code.of.items():
             if isinstance(kind, types.NestedArray):
                 code.of[x] = types.Array(kind.dtype, kind.ndim, "A")
@@ -103,7 +105,7 @@ class Structures:
         if is_gathered(code, s.info):
             code.refuse(s.line, "an index of records that is an array", "only ints and slices are known", "a loop")
         index = index_of(code, s.info, of.ndim, s.line)
-        if is_record(kind) and code.names.is_temporary(s.target):
+        if is_record(kind) and s.target in self._deferred:
             self._places[s.target] = base, index
             return
         self._write_part(s.target, base, index, s.line)
@@ -169,7 +171,8 @@ class Structures:
         elif code.kind(leaf).ndim == len(index) and not is_records(kind):
             code.let("load", (leaf,), index, s.line, target=s.target)
         else:
-            self._read[s.target] = base, name
+            if s.target in self._augmented:
+                self._read[s.target] = base, name
             code.alias.join(s.target, leaf)
             if index:
                 code.let("view", (leaf,), index, s.line, target=s.target)
@@ -258,6 +261,31 @@ class Structures:
             code.alias.join(leaf, s.array)
             code.alias.join(x, str(s.value))
             self.assignments.store(Store(leaf, index, x, s.line))
+
+
+def _deferred(code: Writer) -> Iterator[str]:
+    """Variables a[i] without a name, of which fields are asked for before a or i can be another one."""
+    every = list(walk(code.lowered.body))
+    assigned = Counter(x for s in every for x in writes(s))
+    read = Counter(x for s in every for x in set(reads(s)) if isinstance(x, str))
+    for block in [code.lowered.body, *(b for s in every for b in blocks(s))]:
+        for k, s in enumerate(block):
+            if not (isinstance(s, Let) and s.op == "getitem" and code.names.is_temporary(s.target)):
+                continue
+            places = [j for j, t in enumerate(block) if j > k and isinstance(t, (Let, Store)) and s.target in reads(t)]
+            between = block[k + 1 : places[-1]] if places else []
+            changed = {x for t in walk(between) for x in writes(t)}
+            if assigned[s.target] == 1 and read[s.target] == len(places) and not changed & set(reads(s)):
+                yield s.target
+
+
+def _augmented(code: Writer) -> Iterator[str]:
+    """Variables for the field in `x.field += value`: they are read, and changed in place."""
+    found: dict[str, list[str]] = {}
+    for s in walk(code.lowered.body):
+        if isinstance(s, (Let, For)):
+            found.setdefault(s.target, []).append(s.op if isinstance(s, Let) else "for")
+    return (x for x, ops in found.items() if ops == ["attr", "iop"] and code.names.is_temporary(x))
 
 
 class _Fields(ast.NodeTransformer):

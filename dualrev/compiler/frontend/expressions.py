@@ -301,7 +301,7 @@ class Expressions(Scope):
                     "it is a function in C, whose derivative is not known",
                 )
                 return self.refuse(node, what, why, "a numba function that calls it, with dualrev.custom_jvp")
-            if (said := about_function(name, f)) is not None:
+            if (said := about_function(name)) is not None:
                 return self.refuse(node, f"the call of {name}", *said)
             if callable(f) and hasattr(f, "__code__") and not name.startswith(("numpy.", "numba.")):
                 return self.refuse(node, f"the call of {name}", "it is no numba function", "@njit above its definition")

@@ -10,12 +10,20 @@ from dualrev.compiler.core.lowered import Ref
 from dualrev.compiler.core.naming import Names
 from dualrev.compiler.frontend.source import Static
 
-__all__ = ["constructor", "is_jitclass", "refer_methods"]
+__all__ = ["constructor", "functions_of", "is_jitclass", "refer_methods"]
 
 
 def is_jitclass(x: Any) -> bool:
     """Whether something is a jitclass, and not an instance of one."""
     return isinstance(getattr(x, "class_type", None), types.ClassType)
+
+
+def functions_of(kind: types.ClassType) -> list[Any]:
+    """The numba functions of a class, and of those in its fields."""
+    found = [*kind.jit_methods.values(), *kind.jit_static_methods.values()]
+    found += [f for both in kind.jit_props.values() for f in both.values()]
+    inner = (x.class_type for x in kind.struct.values() if isinstance(x, types.ClassInstanceType))
+    return found + [f for cls in inner for f in functions_of(cls)]
 
 
 def refer_methods(refs: dict[str, Ref], names: Names, kind: types.ClassType, path: tuple[Any, ...]) -> None:
