@@ -118,8 +118,8 @@ class Front:
         """UnsupportedError for an object that a function takes which has derivatives of its own."""
         f = s.function.value if isinstance(s.function, Global) else None
         if (has_rule(f) or is_derivative(f)) and any(holds_structured(type_of(x)) for x in s.args):
-            what, why = f"the call of {describe(getattr(f, "py_func", f))} with an object", "its derivative would be an object, too"
-            source.refuse(s.line, what, why, "the fields as arguments")
+            what = f"the call of {describe(getattr(f, 'py_func', f))} with an object"
+            source.refuse(s.line, what, "its derivative would be an object, too", "the fields as arguments")
 
     def check_draws(self, f: Function, what: str) -> None:
         """UnsupportedError for what runs a function again, if it draws random numbers: they would be others."""
