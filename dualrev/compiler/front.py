@@ -34,10 +34,12 @@ from dualrev.compiler.expansion.simplify import simplify
 from dualrev.compiler.frontend.closures import parameters
 from dualrev.compiler.frontend.inference import Typed, infer
 from dualrev.compiler.frontend.lower import Lowered, lower
+from dualrev.compiler.frontend.objects import refer_methods
 from dualrev.compiler.frontend.optional import without_optionals
 from dualrev.compiler.frontend.options import alike, declared, is_checked
 from dualrev.compiler.frontend.prune import prune
-from dualrev.compiler.frontend.source import Source, Static, is_derivative, read
+from dualrev.compiler.frontend.source import Source, Static, describe, is_derivative, read
+from dualrev.compiler.runtime.structured import holds_structured
 from dualrev.compiler.transforms.forward import Forward
 from dualrev.compiler.transforms.reverse import Reverse
 from dualrev.errors import ArgumentError, ArgumentNumberError, ScalarError
@@ -102,6 +104,8 @@ class Front:
             for s in statements(made.body):
                 if isinstance(s, Call) and isinstance(s.function, Global) and has_rule(s.function.value):
                     self.sites[s] = made.origin.source
+                if isinstance(s, Call):
+                    self._check_objects(s, made.origin.source)
             self._check_derivatives(made)
             if is_derivative(f):
                 bottom, kinds = f._function(argtypes)
@@ -109,6 +113,13 @@ class Front:
             elif made.again:
                 self.check_draws(made, "a checkpoint")
         return self._cores[key]
+
+    def _check_objects(self, s: Call, source: Source) -> None:
+        """UnsupportedError for an object that a function takes which has derivatives of its own."""
+        f = s.function.value if isinstance(s.function, Global) else None
+        if (has_rule(f) or is_derivative(f)) and any(holds_structured(type_of(x)) for x in s.args):
+            what = f"the call of {describe(getattr(f, 'py_func', f))} with an object"
+            source.refuse(s.line, what, "its derivative would be an object, too", "the fields as arguments")
 
     def check_draws(self, f: Function, what: str) -> None:
         """UnsupportedError for what runs a function again, if it draws random numbers: they would be others."""
@@ -163,7 +174,11 @@ class Front:
         if source.tree.args.vararg:
             what, why = "*args of the function that is differentiated", "which of them argnums count is not said"
             source.refuse(source.tree, what, why, "a function with named arguments that calls it")
-        return self.core(f, argtypes, (), self.functions_among(f, argtypes))
+        made = self.core(f, argtypes, (), self.functions_among(f, argtypes))
+        if holds_structured(type_of(made.result)):
+            what, why = "a value with fields", "a derivative of it would have to be one, too"
+            source.refuse(source.tree, what, why, "a tuple of the fields")
+        return made
 
     def functions_among(self, f: Any, argtypes: tuple[Any, ...]) -> dict[str, Static]:
         """The arguments that are functions; classes of named tuples among the arguments are known afterwards."""
@@ -181,6 +196,8 @@ class Front:
             if all(ref.value is not cls for ref in self.refs.values()):
                 name = self.names.fresh(f"_{cls.__name__}")
                 self.refs[name] = Ref(name, cls, (*path, ("attr", "instance_class")))
+        if isinstance(kind, types.ClassInstanceType):
+            refer_methods(self.refs, self.names, kind.class_type, (*path, ("attr", "class_type")))
         if isinstance(kind, types.BaseTuple):
             for k, part in enumerate(kind.types):
                 self._find_classes(part, (*path, ("attr", "types"), ("item", k)))

@@ -19,16 +19,18 @@ from dualrev.compiler.core.naming import renamed, words_of
 from dualrev.compiler.core.program import Gradient, Program
 from dualrev.compiler.core.show import show
 from dualrev.compiler.core.show_lowered import show_lowered
-from dualrev.compiler.core.terms import Function
+from dualrev.compiler.core.terms import Call, Function
 from dualrev.compiler.core.walks import leaves, variables
 from dualrev.compiler.emission.code import Code, Row, Suite, lines_of, rows_of
 from dualrev.compiler.emission.emission import Emission
 from dualrev.compiler.emission.tidy import tidy
 from dualrev.compiler.entries import directions, hessians, jacobians, keeping
 from dualrev.compiler.entries.gradients import Entry
+from dualrev.compiler.entries.opening import opening
 from dualrev.compiler.front import Front
 from dualrev.compiler.frontend.options import kept
 from dualrev.compiler.frontend.source import Source
+from dualrev.compiler.runtime.structured import holds_structured
 from dualrev.compiler.transforms.units import has_words
 
 __all__ = ["Emitted", "Module", "core_program", "emit", "expanded_function", "shown"]
@@ -112,12 +114,16 @@ class Module:
         self.names, self.program = self.front.names, self.front.program
         self.functions: list[_Function] = []
         self._made: dict[Symbol, str] = {}
+        self._leaves: dict[Any, Symbol] = {}  # numba functions that take objects, by their keys
+        self._opened: tuple[str, Any] | None = None  # the transform, and its arguments, if f itself takes objects
         self._open: set[Symbol] = set()  # the functions that are being written, ...
         self._recursive: set[Symbol] = set()  # ... and those among them that are called while they are
 
     def root(self, transform: str, argnums: Any, argtypes: tuple[Any, ...]) -> Emitted:
         """The derivative of f that is called for a transform."""
         count = len(self.front.parameters(self.f))
+        if any(map(holds_structured, argtypes)):
+            self._opened = transform, argnums
         if transform in ("vjp", "hessian", *jacobians.TRANSFORMS):
             self.front.check_draws(self.front.entered(self.f, argtypes[:count]), f"its {transform}")
         if transform in directions.TRANSFORMS:
@@ -151,8 +157,12 @@ class Module:
 
     # Functions that transformations have made
 
-    def refer(self, symbol: Symbol) -> str:
-        """The name of a function that a transformation has made, which is written now if it has not been."""
+    def refer(self, of: Symbol | Call) -> str:
+        """The name of a function that a transformation has made, which is written now if it has not been.
+
+        Of a call of a numba function that takes objects: the name of the same function of their leaves.
+        """
+        symbol = of if isinstance(of, Symbol) else self._of_leaves(of)
         if symbol not in self._made:
             made = self.program.made(symbol)
             self._made[symbol] = self.names.fresh(f"{made.name}{{n}}")
@@ -162,6 +172,14 @@ class Module:
         elif symbol in self._open:
             self._recursive.add(symbol)
         return self._made[symbol]
+
+    def _of_leaves(self, s: Call) -> Symbol:
+        key = self.program.key(s)
+        if key not in self._leaves:
+            f = self.program.function(s)
+            self._leaves[key] = Symbol(f.name)
+            self.program.define(self._leaves[key], f)
+        return self._leaves[key]
 
     def _write_made(self, symbol: Symbol, name: str) -> None:
         made = self.program.made(symbol)
@@ -205,6 +223,8 @@ class Module:
 
     def finish(self, entry: str, doc: str) -> Emitted:
         """The module, which is done."""
+        if self._opened:
+            entry = opening(self, entry, *self._opened, doc)
         text, printed = self._text(doc)
         refs = {printed[name]: ref for name, ref in self.front.refs.items() if name in printed}
         paths, values = {n: r.path for n, r in refs.items()}, {n: r.value for n, r in refs.items()}

@@ -231,32 +231,48 @@ def an_imaginary_literal(x):
     return abs(z)
 
 
-@jitclass([("value", float64)])
+@jitclass([("value", float64), ("places", float64[:])])
 class Box:
     def __init__(self):
         self.value = 0.5
+        self.places = np.ones(2)
 
 
-@refused(Box, 0.7, words="jitclass named", argnums=1)
+@refused(Box, 0.7, words="returned|value|fields tuple", argnums=1)
 @njit
-def an_object(b, x):  # refused
-    return b.value * x  # refused
+def an_object_that_is_returned(b, x):  # refused
+    b.value = x
+    return b
 
 
-@refused(Box, 0.7, words="attribute|box|class", argnums=1)
+@refused(Box, 0.7, words="places .places[:]", argnums=1)
 @njit
-def an_attribute_that_is_assigned(b, x):  # refused
-    b.value = x  # refused
-    return x * x
+def an_array_that_is_bound_to_a_field(b, x):
+    b.places = np.full(3, x)  # refused
+    return b.places[0]
 
 
-RECORDS = np.zeros(2, dtype=[("mass", "f8"), ("speed", "f8")])
+RECORDS = np.zeros(2, dtype=[("mass", "f8"), ("name", "S4")])
 
 
-@refused(RECORDS, 0.7, words='record records["mass"]', argnums=1)
+@refused(RECORDS, 0.7, words="records array loop", argnums=1)
 @njit
-def a_structured_array(records, x):  # refused
-    return records[0]["mass"] * x  # refused
+def records_at_places(records, x):
+    some = records[np.array([1, 0])]  # refused
+    return some[0].mass * x
+
+
+@refused(RECORDS, 0.7, words="records each|field", argnums=1)
+@njit
+def a_record_that_is_copied(records, x):
+    records[0] = records[1]  # refused
+    return records[0].mass * x
+
+
+@refused(0.7, words="frozen")
+@njit
+def a_frozen_record_array(x):
+    return RECORDS[0].mass * x  # refused
 
 
 @refused(np.array([1.0 + 2.0j]), 0.7, words="complex", argnums=1)

@@ -46,6 +46,8 @@ def is_real_array(x: Any) -> bool:
 
 def type_of(tree: Tree) -> Any:
     """The numba type of a tree."""
+    if isinstance(tree, Node) and tree.kind is not None:
+        return tree.kind
     if isinstance(tree, Node):
         return types.BaseTuple.from_types(list(map(type_of, tree.parts)), tree.cls.value if tree.cls else None)
     return types.unliteral(tree.type if isinstance(tree, Var) else numba.typeof(tree.value))

@@ -174,10 +174,14 @@ Index: TypeAlias = Expr | Span | EllipsisType | None
 
 @dataclass(frozen=True)
 class Node:
-    """A tuple among arguments or results, of the class `cls` if it is a named one."""
+    """A tuple among arguments or results, of the class `cls` if it is a named one.
+
+    Or the leaves of an object of a `kind`: structured.py.
+    """
 
     parts: tuple[Tree, ...]
     cls: Global | None = None
+    kind: Any = field(default=None, compare=False)
 
 
 Tree: TypeAlias = Atom | Node

@@ -35,6 +35,7 @@ __all__ = [
         "For",
         "If",
         "Let",
+        "Member",
         "Node",
         "OfElements",
         "Ref",
@@ -53,6 +54,11 @@ class Const:
     """A constant in the text: a number, a bool, None or a string."""
 
     value: Any
+
+
+@dataclass(frozen=True)
+class Member(Const):
+    """The name of a field that is written, as the only entry of an index: x.value = y."""
 
 
 @dataclass(frozen=True)
@@ -174,10 +180,11 @@ class Call:
 
 @dataclass(frozen=True)
 class Node:
-    """A tuple in expanded core: its parts, and the class if it is a named one."""
+    """A tuple in expanded core, or the leaves of an object: its parts, and the class if it is a named tuple."""
 
     parts: tuple[Any, ...]
     cls: Ref | None = None
+    kind: Any = field(default=None, compare=False)  # the type of the object whose leaves these are: structured.py
 
 
 def leaves(tree: Any) -> list[Any]:

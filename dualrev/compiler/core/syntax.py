@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from dualrev.compiler.core.lowered import Const, Effect, Let, Ref, Slice
+from dualrev.compiler.core.lowered import Const, Effect, Let, Member, Ref, Slice
 
 __all__ = [
     *["applied", "atom", "binary", "call", "effect", "expression", "flattened", "name", "number", "subscript"],
@@ -115,7 +115,9 @@ def index(entries: tuple[Any, ...], sub: Sub) -> ast.expr:
 
 
 def subscript(base: ast.expr, entries: tuple[Any, ...], sub: Sub) -> ast.expr:
-    """base[entries]."""
+    """base[entries], or base.field."""
+    if isinstance(entries[0] if entries else None, Member):
+        return ast.Attribute(base, str(entries[0].value), ast.Load())
     return ast.Subscript(base, index(entries, sub), ast.Load())
 
 
@@ -179,6 +181,8 @@ def expression(s: Let, sub: Sub) -> ast.expr:
     if s.op == "tuple":
         items = [sub(x) for x in args]
         return ast.Tuple(items, ast.Load()) if s.info is None else call(s.info.name, *items)
+    if s.op == "object":
+        return call(s.info.name, *map(sub, args))
     if s.op in ("call", "ufunc"):
         return applied(s.info, [sub(x) for x in args])
     if s.op == "list" and s.info == "typed":

@@ -56,7 +56,7 @@ class _Typing:
             return self.atom(x)
         cls = self.atom(x.cls) if x.cls is not None else None
         assert cls is None or isinstance(cls, Global)
-        return atoms.Node(tuple(map(self.tree, x.parts)), cls)
+        return atoms.Node(tuple(map(self.tree, x.parts)), cls, x.kind)
 
     # Expressions
 

@@ -76,7 +76,7 @@ def leaves(tree: Tree) -> list[Any]:
 def mapped(tree: Tree, leaf: Callable[[Any], Any]) -> Tree:
     """A tree with other leaves."""
     if isinstance(tree, Node):
-        return Node(tuple(mapped(x, leaf) for x in tree.parts), tree.cls)
+        return Node(tuple(mapped(x, leaf) for x in tree.parts), tree.cls, tree.kind)
     made: Tree = leaf(tree)
     return made
 

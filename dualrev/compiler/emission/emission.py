@@ -14,12 +14,13 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.analyses.memory import is_array, is_real
+from dualrev.compiler.analyses.memory import is_array, is_real, type_of
 from dualrev.compiler.core import atoms, syntax, terms, walks
 from dualrev.compiler.core.atoms import SCALED, Constant, Expr, Global, Symbol, Var
 from dualrev.compiler.core.naming import Names
 from dualrev.compiler.core.terms import Block
 from dualrev.compiler.emission.code import Assign, Code, Pop, Push, Suite
+from dualrev.compiler.runtime.structured import holds_structured
 
 __all__ = ["Emission"]
 
@@ -36,11 +37,13 @@ _FromWord = Callable[[ast.expr], ast.expr]
 class Emission:
     """The text of a function, or of several blocks of one.
 
-    `refer` tells the name of a function that a transformation has made. `own_tape` says that the function's own words
-    are on the tape, so that it has `words` and `top`.
+    `refer` tells the name of a function that a transformation has made, or that takes leaves of objects. `own_tape`
+    says that the function's own words are on the tape, so that it has `words` and `top`.
     """
 
-    def __init__(self, names: Names, refer: Callable[[Symbol], str], checked: bool, own_tape: bool = False) -> None:
+    def __init__(
+        self, names: Names, refer: Callable[[Symbol | terms.Call], str], checked: bool, own_tape: bool = False
+    ) -> None:
         self.names, self.refer, self.checked, self.own_tape = names, refer, checked, own_tape
         self._text: dict[Var, str] = {}
         self._taken: set[str] = set()
@@ -239,6 +242,8 @@ class Emission:
         args = [self.tree(x) for x in s.args] + [ast.Name("tape")] * s.tape
         if isinstance(s.function, Symbol):
             call = syntax.call(self.refer(s.function), *args)
+        elif any(holds_structured(type_of(x)) for x in (*s.args, s.result)):  # what it takes are objects, not leaves
+            call = syntax.call(self.refer(s), *args)
         else:
             call = syntax.applied(s.function, args)
         flat = isinstance(s.result, atoms.Node) and s.result.cls is None and len(s.result.parts) > 1

@@ -23,6 +23,7 @@ from dualrev.compiler.core.walks import leaves
 from dualrev.compiler.emission.code import Code
 from dualrev.compiler.entries.gradients import Entry
 from dualrev.compiler.entries.plain import Plain
+from dualrev.compiler.runtime.structured import tangent_type
 from dualrev.errors import TangentError
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ TRANSFORMS = ("jvp", "product", "hvp")
 def root(module: Module, transform: str, argnums: Any, argtypes: tuple[Any, ...], count: int) -> Emitted:
     """The module for one of the transforms, of a function with so many parameters."""
     if transform == "jvp":
-        return _jvp(module, argtypes[:count], argtypes[count:] or argtypes[:count])
+        given = tuple(map(tangent_type, argtypes, argtypes[count:] or argtypes[:count]))
+        return _jvp(module, argtypes[:count], given)
     primals, kinds = argtypes[:count], argtypes[count:]
     if transform == "hvp":
         primals, kinds = (argtypes[0], *argtypes[2:]), argtypes[1:2]
@@ -196,7 +198,7 @@ class Chosen:
         body += self.whole.take_apart([self.names[k] for k in self.chosen], chosen)
         for k, kind in zip(self.chosen, kinds, strict=True):
             given.append(reading.name(self.names[k], self.parameters[k]))
-            reading.read(self.parameters[k], given[-1], kind)
+            reading.read(self.parameters[k], given[-1], tangent_type(self.primals[k], kind))
         for t, text in reading.found:
             if text.startswith("runtime."):
                 body.append(Code(f"{t} = runtime.attempt(tape, {text.replace('(', ', ', 1)}", 0))

@@ -21,6 +21,7 @@ from dualrev.compiler.core.walks import leaves, statements, writes
 from dualrev.compiler.emission.code import Assign, Code
 from dualrev.compiler.emission.emission import Emission
 from dualrev.compiler.entries.owner import Owned, owner
+from dualrev.compiler.runtime.structured import apart
 
 if TYPE_CHECKING:
     from dualrev.compiler.pipeline import Module
@@ -114,9 +115,10 @@ class Entry:
         """Arguments that are written must not overlap, nor with others."""
         text = self.emission.var
         found = [Code(f"runtime.check_spread({text(x)})", 0) for x in wrote if x.type.layout == "A"]
+        never = apart(self.f.parameters)
         for k, x in enumerate(arrays):
             for y in arrays[k + 1 :]:
-                if x in wrote or y in wrote:
+                if (x in wrote or y in wrote) and frozenset((x, y)) not in never:
                     found.append(Code(f"runtime.check_apart({text(x)}, {text(y)})", 0))
         return found
 

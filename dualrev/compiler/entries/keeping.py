@@ -16,6 +16,7 @@ from dualrev.compiler.core.atoms import Node
 from dualrev.compiler.core.walks import leaves
 from dualrev.compiler.emission.code import Code
 from dualrev.compiler.entries.plain import Plain, rebuilt
+from dualrev.compiler.runtime.structured import holds_structured
 
 if TYPE_CHECKING:
     from dualrev.compiler.pipeline import Emitted, Module
@@ -27,6 +28,9 @@ def root(module: Module, primals: tuple[Any, ...]) -> Emitted:
     """The module for these types of arguments."""
     f = module.front.entered(module.f, primals)
     plain, names, fresh, source = Plain(module, f), f.origin.parameters, module.names.fresh, f.origin.source
+    if any(map(holds_structured, primals)):
+        what, why = "dr.vjp by an object with fields", "there is no copy of it for the pullback"
+        source.refuse(source.tree, what, why, "dr.value_and_grad, or arguments for its fields")
     arrays = [x for tree in plain.parameters for x in leaves(tree) if plain.is_array(x)]
     if any(plain.types[x].layout == "A" for x in arrays) and module.front.asks_for_layout(f):
         why = "the function asks whether an array is contiguous, and the pullback has a copy that is"

@@ -14,6 +14,7 @@ from dualrev.compiler.core.terms import Function
 from dualrev.compiler.core.walks import leaves, statements, variables
 from dualrev.compiler.emission.code import Code
 from dualrev.compiler.emission.emission import Emission
+from dualrev.compiler.runtime.structured import apart
 
 if TYPE_CHECKING:
     from dualrev.compiler.pipeline import Module
@@ -46,7 +47,7 @@ class Plain:
 
     def _named(self, tree: Any) -> Any:
         if isinstance(tree, Node):
-            return Node(tuple(map(self._named, tree.parts)), tree.cls)
+            return Node(tuple(map(self._named, tree.parts)), tree.cls, tree.kind)
         if not isinstance(tree, Var):
             return tree
         name = self._emission.var(tree)
@@ -93,11 +94,11 @@ class Plain:
 
     def check_arrays(self, trees: list[Any]) -> list[Any]:
         """Statements that tell whether arrays that are written overlap themselves or one another."""
-        arrays = [x for tree in trees for x in leaves(tree) if self.is_array(x)]
+        arrays, never = [x for tree in trees for x in leaves(tree) if self.is_array(x)], apart(trees)
         code = [Code(f"runtime.check_spread({x})", 0) for x in arrays if self.is_written(x) and self._is_strided(x)]
         for k, x in enumerate(arrays):
             for y in arrays[k + 1 :]:
-                if self.is_written(x) or self.is_written(y):
+                if (self.is_written(x) or self.is_written(y)) and frozenset((x, y)) not in never:
                     code.append(Code(f"runtime.check_apart({x}, {y})", 0))
         return code
 

@@ -16,11 +16,13 @@ from dualrev.compiler.expansion.kinds import NUMBERS, is_array
 from dualrev.compiler.expansion.unknown import about
 from dualrev.compiler.expansion.writing import line_of_variable
 from dualrev.compiler.frontend.lowered import Lowered
+from dualrev.compiler.runtime.structured import is_structured
 
 __all__ = ["check_types"]
 
 _OTHERS = (types.NoneType, types.Array, types.UnicodeType)
 _FUNCTIONS = (
+    types.BoundFunction,
     types.Dispatcher,
     types.Function,
     types.NumberClass,
@@ -46,6 +48,8 @@ def _check(lowered: Lowered, x: str, kind: Any) -> None:
     if isinstance(kind, types.Optional):
         why = "it is None on some paths, which may be that a `return` is missing"
         refuse(f"the value of {name}", why, "a number on every path")
+    if is_structured(kind):
+        return
     if isinstance(kind, types.BaseTuple):
         for k, part in enumerate(kind.types):
             _check(lowered, f"{x}[{k}]", part)

@@ -66,11 +66,13 @@ from dualrev.compiler.expansion.making import Making
 from dualrev.compiler.expansion.numbers import Numbers
 from dualrev.compiler.expansion.reductions import Reductions
 from dualrev.compiler.expansion.scalars import arithmetic
+from dualrev.compiler.expansion.structures import Structures
 from dualrev.compiler.expansion.tuples import Tuples
 from dualrev.compiler.expansion.ufuncs import Ufuncs
 from dualrev.compiler.expansion.writing import Writer
 from dualrev.compiler.frontend.inference import Typed
 from dualrev.compiler.frontend.lowered import Lowered
+from dualrev.compiler.runtime.structured import is_structured
 
 __all__ = ["Expanded", "Expansion", "expand"]
 
@@ -116,6 +118,7 @@ class Expansion:
         self.composed = Composed(code, lazy, layouts, self.operation)
         self.in_place = InPlace(code, lazy, self.assignments, self.operation)
         self.numbers = Numbers(code, lazy, self.tuples)
+        self.structures = Structures(code, lazy, self.assignments, self.operation)
         self.rules = self._rules()
         self.operations = self._operations()
 
@@ -140,6 +143,7 @@ class Expansion:
             "ufunc": Ufuncs(code, lazy).call,
             "getitem": self.items.getitem,
             "attr": self.items.attribute,
+            "object": self.structures.objects.construct,
             "tuple": tuples.make,
             "list": self.making.list_of,
             "literal": self.making.literal,
@@ -189,11 +193,13 @@ class Expansion:
             self._undefined(code.tree(lowered.exit_value))
         self._block_into(lowered.body)
         result = lowered.result
+        made = self.structures.objects.made
         if isinstance(result, str) and result not in code.of:
             result = Const(None)
         self.lazy.materialise(result)
         kinds = {x: k for x, k in code.of.items() if not isinstance(k, types.BaseTuple)}
-        tree, asks = code.tree(result), self.layouts.asks_for_layout
+        tree = code.tree(result) if made is None else self.structures.objects.bound(made)
+        asks = self.layouts.asks_for_layout
         return Expanded(lowered, parameters, code.out, tree, kinds, argtypes, code.classes, asks)
 
     def _undefined(self, tree: Any) -> None:
@@ -223,7 +229,7 @@ class Expansion:
     def _statement(self, s: Any) -> None:
         if any(isinstance(x, str) and x not in self.code.of for x in [*reads(s), *ends(s), *writes(s)]):
             return  # numba has found that this is never reached
-        if self.growing.takes(s):
+        if self.growing.takes(s) or self.structures.takes(s):
             return
         check_places(self.code, self.lists, s)
         match s:
@@ -294,4 +300,4 @@ def _sharing(lowered: Lowered, of: dict[str, Any], apart: bool) -> Sets[str]:
 
 
 def _holds_memory(kind: Any) -> bool:
-    return isinstance(kind, (types.Array, types.BaseTuple))
+    return isinstance(kind, (types.Array, types.BaseTuple)) or is_structured(kind)

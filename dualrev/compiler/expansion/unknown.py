@@ -15,14 +15,8 @@ def about(x: str, kind: Any) -> tuple[str, str, str]:
     """Of a variable of a numba type: the construct, the reason, and the remedy."""
     name = readable(x).strip("_")
     called = f" {name}" if name.isidentifier() else ""
-    if isinstance(kind, types.Array) and isinstance(kind.dtype, types.Record):
-        fields = ", ".join(f'{name}["{field}"]' for field in kind.dtype.fields)
-        why = "its elements are records of several types, and there is no place for their cotangents"
-        return f"the record array{called}", why, f"an array for each field as an argument: {fields}"
     if isinstance(kind, types.Array):
         return f"the array{called} (numba type {kind})", "its elements are no numbers", "floats"
-    if isinstance(kind, types.Record):
-        return f"the record{called}", "its fields are no variables", "its fields as arguments, or arrays of them"
     if isinstance(kind, (types.DictType, types.LiteralStrKeyDict)):
         why = "which of its values an operation changes is not known before it runs"
         return f"the dict{called}", why, "an array and a number for each key, or a named tuple"
@@ -33,12 +27,6 @@ def about(x: str, kind: Any) -> tuple[str, str, str]:
         of_arrays = isinstance(getattr(kind, "dtype", None), (types.Array, types.List, types.BaseTuple))
         instead = "an array with one more axis, or a tuple" if of_arrays else "an array of numbers, or a tuple"
         return what, "of lists, only those of numbers are known", instead
-    if isinstance(kind, types.ClassInstanceType):
-        why = "its attributes and methods are no variables of the function"
-        return f"the jitclass object{called}", why, "a named tuple of its attributes, and functions for its methods"
-    if isinstance(kind, types.StructRef):
-        why = "its attributes are no variables of the function"
-        return f"the structref{called}", why, "a named tuple of its attributes"
     if isinstance(kind, types.NPDatetime | types.NPTimedelta):
         return f"the time{called}", "it is no number", "a float, in units of your choice"
     what = f"the variable {name}" if called else "a value"

@@ -22,6 +22,7 @@ from dualrev.compiler.core.lowered import Atom, Call, Const, For, Let, Node, OfE
 from dualrev.compiler.core.sets import Sets
 from dualrev.compiler.expansion.kinds import dtype_name
 from dualrev.compiler.frontend.lowered import Lowered
+from dualrev.compiler.runtime.structured import is_structured, members
 from dualrev.rules import library
 
 __all__ = ["Writer", "line_of_variable", "named"]
@@ -51,7 +52,7 @@ class Writer:
         self.lowered, self.names, self.of, self.alias = lowered, lowered.names, of, alias
         self.out: list[Any] = []
         self.classes: dict[Any, Ref] = {}  # of named tuples
-        self._part_names: dict[tuple[str, int], str] = {}
+        self._part_names: dict[tuple[str, int | str], str] = {}
 
     def refuse(self, line: int, what: str, why: str, instead: str) -> Any:
         """UnsupportedError."""
@@ -80,7 +81,7 @@ class Writer:
         kind = self.of.get(x) if isinstance(x, str) else None
         if isinstance(kind, (types.DType, types.NumberClass)):
             return Ref(dtype_name(kind.dtype if isinstance(kind, types.DType) else kind.instance_type), None)
-        return self._parts(str(x), kind) if isinstance(kind, types.BaseTuple) else x
+        return self._parts(str(x), kind) if isinstance(kind, types.BaseTuple) or is_structured(kind) else x
 
     def names_in(self, atoms: tuple[Any, ...]) -> tuple[str, ...]:
         """The variables in the trees of atoms."""
@@ -99,6 +100,9 @@ class Writer:
 
     def _parts(self, x: str, kind: Any) -> Any:
         """The tree of a variable of this type."""
+        if is_structured(kind):
+            leaves = members(kind).items()
+            return Node(tuple(self._parts(self._part_name(x, f), t) for f, t in leaves), kind=kind)
         if not isinstance(kind, types.BaseTuple):
             self.of.setdefault(x, kind)
             return x
@@ -107,8 +111,8 @@ class Writer:
             cls = self._class_ref(kind.instance_class)
         return Node(tuple(self._parts(self._part_name(x, k), t) for k, t in enumerate(kind.types)), cls)
 
-    def _part_name(self, x: str, k: int) -> str:
-        """The name of a part of a tuple: t_0, unless the program has a variable of this name."""
+    def _part_name(self, x: str, k: int | str) -> str:
+        """The name of a part of a tuple, or of a field: t_0, unless the program has a variable of this name."""
         if (x, k) not in self._part_names:
             self._part_names[x, k] = self.names.fresh(f"{{}}_{k}", x, self.names.is_temporary(x))
         return self._part_names[x, k]

@@ -17,6 +17,7 @@ from dualrev.compiler.core import syntax
 from dualrev.compiler.core.lowered import Atom, Const, If, Ref, Slice, Star
 from dualrev.compiler.frontend.closures import Inlined
 from dualrev.compiler.frontend.jitted import callable_name, global_value, is_generalized, is_pointer, is_ufunc
+from dualrev.compiler.frontend.objects import constructor, is_jitclass
 from dualrev.compiler.frontend.options import check_inlined
 from dualrev.compiler.frontend.scope import Scope
 from dualrev.compiler.frontend.source import Static, describe, is_derivative, is_numba_function
@@ -279,6 +280,9 @@ class Expressions(Scope):
         if isinstance(f, type) and issubclass(f, tuple) and hasattr(f, "_fields"):
             defaults = {k: self.constant(node, Static(x, ())) for k, x in getattr(f, "_field_defaults", {}).items()}
             return self.call_of(node, "tuple", self.ref(static), list(f._fields), defaults, target)
+        if is_jitclass(f):
+            names, defaults = self.signature(node, constructor(self.refs, self.names, static))
+            return self.call_of(node, "object", self.ref(static), names[1:], defaults, target)
         if name := global_value(f):
             why = f"numba has frozen the global {name} in it, and does not tell when"
             return self.refuse(node, f"the call of {describe(f)}", why, f"{name} as an argument, or njit")
@@ -297,7 +301,7 @@ class Expressions(Scope):
                     "it is a function in C, whose derivative is not known",
                 )
                 return self.refuse(node, what, why, "a numba function that calls it, with dualrev.custom_jvp")
-            if (said := about_function(name, f)) is not None:
+            if (said := about_function(name)) is not None:
                 return self.refuse(node, f"the call of {name}", *said)
             if callable(f) and hasattr(f, "__code__") and not name.startswith(("numpy.", "numba.")):
                 return self.refuse(node, f"the call of {name}", "it is no numba function", "@njit above its definition")

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dualrev.compiler.core.lowered import Atom, Const, Effect, For, If, Let, Ref, Store, While, walk
+from dualrev.compiler.core.lowered import Atom, Const, Effect, For, If, Let, Member, Ref, Store, While, walk
 from dualrev.compiler.core.naming import Names, is_generated
 from dualrev.compiler.frontend.desugar import desugar
 from dualrev.compiler.frontend.exits import always, exits, exits_of
@@ -230,9 +230,8 @@ class _Lowering(Sequences):
             array = self.variable(target.value)
             self.out.append(Store(array, self.index(target.slice), value, s.lineno))
         else:
-            self.refuse(
-                s, "an assignment to an attribute", "only variables and elements of arrays can change", "a variable"
-            )
+            assert isinstance(target, ast.Attribute)
+            self.out.append(Store(self.variable(target.value), (Member(target.attr),), value, s.lineno))
 
     def _AugAssign(self, s: ast.AugAssign) -> None:
         symbol = BINARY.get(type(s.op))
@@ -242,22 +241,21 @@ class _Lowering(Sequences):
             value = self.atom(s.value)
             name = self.name(s.target.id)
             self.let(name, "iop", (name, value), symbol, s.lineno)
-        elif isinstance(s.target, ast.Subscript):
-            array, index = self.variable(s.target.value), self.index(s.target.slice)
+        else:
+            array = self.variable(s.target.value)
+            member = isinstance(s.target, ast.Attribute)
+            index = (Member(s.target.attr),) if isinstance(s.target, ast.Attribute) else self.index(s.target.slice)
             values: list[Atom] = []
             right = self.collect(lambda: values.append(self.atom(s.value)))
             effects = any(isinstance(t, Let) and t.op in ("call", "star", "method") for t in walk(right))
             if not effects:  # then it may come before the old element is read, and `a[i] += x` can be one statement
                 self.out += right
-            old = self.let(self.temp(), "getitem", (array,), index, s.lineno)
+            how, info = ("attr", index[0].value) if member else ("getitem", index)
+            old = self.let(self.temp(), how, (array,), info, s.lineno)
             if effects:
                 self.out += right
             self.let(old, "iop", (old, values[0]), symbol, s.lineno)
             self.out.append(Store(array, index, old, s.lineno))
-        else:
-            self.refuse(
-                s, "an assignment to an attribute", "only variables and elements of arrays can change", "a variable"
-            )
 
     def _If(self, s: ast.If) -> None:
         test = self.atom(s.test)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 __all__ = ["EXPRESSIONS", "FUNCTIONS", "STATEMENTS", "about_function"]
 
 _UNKNOWN = "the compiler does not know it"
@@ -61,9 +59,6 @@ _MODULES = {
 }
 
 
-def about_function(name: str, f: Any) -> tuple[str, str] | None:
+def about_function(name: str) -> tuple[str, str] | None:
     """The reason and the remedy for a function of which there is more to say than that it is not known."""
-    if hasattr(f, "class_type"):
-        why = "the attributes and methods of a jitclass are no variables of the function"
-        return why, "a named tuple of its attributes, and functions for its methods"
     return FUNCTIONS.get(name) or _MODULES.get(name.partition(".")[0])

@@ -16,6 +16,7 @@ from dualrev.compiler.host.arguments import bound, real_leaves, zeros
 from dualrev.compiler.host.build import Derivative
 from dualrev.compiler.host.checked import check_compiled as check
 from dualrev.compiler.host.dispatchers import derivative
+from dualrev.compiler.host.objects import has_instances, taken_apart, tangent_of, together
 from dualrev.compiler.host.taken import check_taken
 from dualrev.compiler.host.written import written
 from dualrev.compiler.pipeline import emit, shown
@@ -68,14 +69,15 @@ def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[An
     """The value of a numba function, and its derivative in the direction of the tangents."""
     if any(p.kind is p.VAR_POSITIONAL for p in inspect.signature(f.py_func).parameters.values()):
         emit(f, "jvp", 0, tuple(map(numba.typeof, primals)))  # says that it cannot
-    leaves, structure = real_leaves(f, primals)
+    leaves, structure = real_leaves(f, taken_apart(primals))
+    tangents = tangent_of(primals, tangents)
     real_leaves(f, tangents)
     given = structure.cotangent_leaves(structure.read_leaves(tangents, TangentError))
     if not leaves:
         raise ArgumentError(primals)
     args = bound(f, primals, {})
     check_taken(f, args)
-    y, dy = derivative(f, "jvp")(*args, *given, *zeros(args[len(primals) :]))
+    y, dy = derivative(f, "jvp")(*args, *given, *zeros(taken_apart(args[len(primals) :])))
     outputs, output = flatten_leaves(y)
     if not outputs:
         raise OutputError(y)
@@ -91,10 +93,13 @@ def vjp(f: Any, primals: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[An
 
 def linearize(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], numbers: Sequence[int]) -> tuple[Any, Linear]:
     """The value of a numba function, and its derivative by the arguments of these numbers."""
-    if not real_leaves(f, tuple(args[k] for k in numbers))[0]:
+    if not real_leaves(f, taken_apart(tuple(args[k] for k in numbers)))[0]:
         raise ArgumentError(tuple(args[k] for k in numbers))
     whole = bound(f, args, kwargs)
-    real_leaves(f, whole)
+    real_leaves(f, taken_apart(whole))
+    if has_instances(whole):
+        what, why = "dr.vjp by an instance of a jitclass or a structref", "there is no copy of it for the pullback"
+        raise UnsupportedError.at(describe(f), what, why, "dr.value_and_grad, dr.jvp or dr.jacobian")
     kept = copied(whole)
     y = f(*whole)
     return y, Linear(f, kept, numbers, y)
@@ -137,7 +142,7 @@ class Linear:
 
     def __init__(self, f: Any, args: tuple[Any, ...], numbers: Sequence[int], y: Any) -> None:
         self._f, self._args, self._numbers = f, args, numbers
-        self._structure = flatten_leaves(tuple(args[k] for k in numbers))[1]
+        self._structure = flatten_leaves(taken_apart(tuple(args[k] for k in numbers)))[1]
         leaves, self._output = flatten_leaves(y)
         if not leaves:
             raise OutputError(y)
@@ -146,14 +151,17 @@ class Linear:
         """A cotangent for every chosen argument, from a cotangent of the value."""
         given = self._output.cotangent_leaves(self._output.read_leaves(ct, CotangentError))
         cts = derivative(self._f, "vjp")(*copied(self._args), given)[1]
-        made = self._structure.cotangent_leaves(flatten_leaves(tuple(cts[k] for k in self._numbers))[0])
+        chosen = tuple(self._args[k] for k in self._numbers)
+        made = self._structure.cotangent_leaves(flatten_leaves(taken_apart(tuple(cts[k] for k in self._numbers)))[0])
+        made = together(chosen, made)
         assert isinstance(made, tuple)
         return made
 
     def push(self, *tangents: Any) -> Any:
         """A tangent of the value, from a tangent for every chosen argument."""
+        tangents = tangent_of(tuple(self._args[k] for k in self._numbers), tangents)
         given = self._structure.cotangent_leaves(self._structure.read_leaves(tangents, TangentError))
-        whole = list(zeros(self._args))
+        whole = list(zeros(taken_apart(self._args)))
         for k, tangent in zip(self._numbers, given, strict=True):
             whole[k] = tangent
         dy = derivative(self._f, "jvp")(*copied(self._args), *whole)[1]

@@ -11,11 +11,13 @@ import inspect
 from collections.abc import Sequence
 from typing import Any
 
+from dualrev.compiler.frontend.source import describe
 from dualrev.compiler.host.arguments import bound, real_leaves, zeros
 from dualrev.compiler.host.build import Derivative, made
+from dualrev.compiler.host.objects import has_instances, taken_apart
 from dualrev.eager.copies import copied
 from dualrev.eager.plain_run import PlainRun, difference, is_single
-from dualrev.errors import CheckError, OutputError
+from dualrev.errors import CheckError, OutputError, UnsupportedError
 from dualrev.tree import flatten_leaves
 
 __all__ = ["Checked", "check_compiled"]
@@ -30,6 +32,8 @@ class Checked(Derivative):
         whole.apply_defaults()
         values = tuple(whole.arguments.values())
         primals = tuple(values[k] for k in self._places)
+        if has_instances(primals):  # there is no copy of them for one more run
+            return super().__call__(*args, **kwargs)
         plain = PlainRun(f, primals, {})
         given = copied(plain.given)
         y, error = None, None
@@ -66,7 +70,10 @@ _DEFECT = "That is a defect of dualrev, unless the function depends on more than
 
 def check_compiled(f: Any, args: tuple[Any, ...], numbers: Sequence[int]) -> None:
     """Compare the derivatives of a numba function by these arguments, in both modes; CheckError if they differ."""
-    real_leaves(f, args)
+    if has_instances(args):
+        what, why = "a check by an instance of a jitclass or a structref", "there is no copy of it for one more run"
+        raise UnsupportedError.at(describe(f.py_func), what, why, "differences of f for instances that you make anew")
+    real_leaves(f, taken_apart(args))
     whole = bound(f, args, {})
     y = f(*copied(whole))
     leaves, output = flatten_leaves(y)
@@ -77,4 +84,4 @@ def check_compiled(f: Any, args: tuple[Any, ...], numbers: Sequence[int]) -> Non
     else:
         ct = output.cotangent_leaves(flatten_leaves(zeros((y,)))[0])
         made(Checked, f, "vjp", 0)(*copied(whole), ct)
-    made(Checked, f, "jvp", 0)(*copied(whole), *zeros(whole))
+    made(Checked, f, "jvp", 0)(*copied(whole), *zeros(taken_apart(whole)))

@@ -34,6 +34,7 @@ from numba.core.dispatcher import Dispatcher
 
 from dualrev._version import __version__
 from dualrev.compiler.frontend.jitted import is_callback, is_generalized, is_ufunc
+from dualrev.compiler.frontend.objects import functions_of, is_jitclass
 from dualrev.compiler.frontend.source import is_derivative, text_of
 from dualrev.eager.ruled import Owner, Ruled
 from dualrev.rules.drawing import drawing_name
@@ -129,6 +130,8 @@ class _Walk:
             self.type(x)
         elif (name := drawing_name(x)) is not None:
             self.add(name)
+        elif is_jitclass(x):  # its name does not say what its methods do
+            self.unknown(x)
         elif isinstance(x, type) or _is_defined_by_name(x):
             self.add(x.__module__, x.__qualname__, getattr(x, "_fields", ""))
         elif isinstance(x, FunctionType):
@@ -238,6 +241,7 @@ class _Local(_Walk):
 
     def unknown(self, x: Any) -> None:
         """A value whose contents are not known; a bound method is made anew whenever it is asked for."""
+        self.callees += functions_of(x.class_type) if is_jitclass(x) else []
         self.add(*map(id, (x.__func__, x.__self__) if isinstance(x, MethodType) else (x,)))
 
 

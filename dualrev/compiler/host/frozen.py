@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numba
 from numba.core import event, types
 
+from dualrev.compiler.frontend.objects import functions_of
 from dualrev.compiler.host.fingerprint import local
 from dualrev.errors import UnsupportedError
 
@@ -101,7 +102,7 @@ class _View:
 
     def reachable(self, f: Any, argtypes: tuple[types.Type, ...]) -> list[Any]:
         """A function, those that are passed to it, and all that these call."""
-        found = {id(g): g for g in [f, *(t.dispatcher for t in argtypes if isinstance(t, types.Dispatcher))]}
+        found = {id(g): g for g in [f, *_functions_in(argtypes)]}
         todo = list(found.values())
         for g in todo:
             new = {id(h): h for h in self.local(g)[1] if id(h) not in found}
@@ -137,6 +138,12 @@ class _Compilations(event.Listener):
         self._depth = max(0, self._depth - 1)
         if not self._depth:
             self._view = _View()
+
+
+def _functions_in(argtypes: tuple[types.Type, ...]) -> list[Any]:
+    """Functions that are arguments, and those of classes whose instances are."""
+    found = [t.dispatcher for t in argtypes if isinstance(t, types.Dispatcher)]
+    return found + [f for t in argtypes if isinstance(t, types.ClassInstanceType) for f in functions_of(t.class_type)]
 
 
 def plain(args: tuple[Any, ...]) -> tuple[types.Type, ...]:

@@ -25,6 +25,12 @@ from dualrev.compiler.runtime.arrays import (  # noqa: F401 - emitted code has t
     zeros_like,
 )
 from dualrev.compiler.runtime.constants import stopped  # noqa: F401 - emitted code has it from here
+from dualrev.compiler.runtime.fields import (  # noqa: F401 - emitted code has them from here
+    fields,
+    mirrored,
+    row,
+    tangents,
+)
 from dualrev.compiler.runtime.stack import stack_is_low  # noqa: F401 - emitted code has it from here
 from dualrev.compiler.runtime.tape import (  # noqa: F401 - emitted code has them from here
     attempt,

@@ -1,0 +1,247 @@
+"""What emitted code does with objects that have fields: it takes them apart, and puts their gradients together.
+
+runtime/structured.py says what the leaves of an object are. Here they are made, by their places in memory.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+import functools
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+from numba import njit, types
+from numba.core import cgutils
+from numba.core.imputils import impl_ret_borrowed
+from numba.experimental.structref import _Utils
+from numba.extending import intrinsic, overload
+from numba.np.arrayobj import make_array, populate_array
+from numba.np.numpy_support import as_dtype
+
+from dualrev.compiler.runtime.structured import holds_structured, is_record, is_records, is_structured, members
+
+__all__ = ["fields", "mirror", "mirror_type", "mirrored", "row", "tangents"]
+
+
+# Leaves
+
+
+def _array(context, builder, kind, data, shape, strides, meminfo=None, parent=None):
+    """An array at an address, which holds the memory that it is a part of."""
+    made = make_array(kind)(context, builder)
+    item = context.get_abi_sizeof(context.get_data_type(kind.dtype))
+    pointer = builder.bitcast(data, made.data.type)
+    populate_array(made, pointer, shape, strides, context.get_constant(types.intp, item), meminfo, parent)
+    value = made._getvalue()
+    if meminfo is not None:
+        context.nrt.incref(builder, kind, value)
+    return value
+
+
+def _column(context, builder, kind, name, leaf, value):
+    """A field of all records."""
+    array = make_array(kind)(context, builder, value)
+    base = builder.ptrtoint(array.data, cgutils.intp_t)
+    offset = context.get_constant(types.intp, kind.dtype.offset(name))
+    data = builder.inttoptr(builder.add(base, offset), array.data.type)
+    shape, strides = cgutils.unpack_tuple(builder, array.shape), cgutils.unpack_tuple(builder, array.strides)
+    more = _nested(context, kind.dtype.typeof(name))
+    return _array(context, builder, leaf, data, [*shape, *more[0]], [*strides, *more[1]], array.meminfo, array.parent)
+
+
+def _nested(context, field):
+    """The shape and the strides inside of a field."""
+    if not isinstance(field, types.NestedArray):
+        return [], []
+    return [[context.get_constant(types.intp, x) for x in xs] for xs in (field.shape, field.strides)]
+
+
+def _cell(context, builder, kind, name, leaf, value):
+    """A field of one record."""
+    offset = context.get_constant(types.intp, kind.offset(name))
+    data = builder.add(builder.ptrtoint(value, cgutils.intp_t), offset)
+    return _array(
+        context, builder, leaf, builder.inttoptr(data, cgutils.voidptr_t), *_nested(context, kind.typeof(name))
+    )
+
+
+def _slot(context, builder, kind, name, leaf, value):
+    """A field of an instance."""
+    if isinstance(kind, types.StructRef):
+        utils, word = _Utils(context, builder, kind), name
+        meminfo, data = utils.get_struct_ref(value).meminfo, utils.get_data_struct(value)
+    else:
+        instance, word = context.make_helper(builder, kind, value=value), f"m_{name}"
+        meminfo, data = instance.meminfo, context.make_data_helper(builder, kind.get_data_type(), ref=instance.data)
+    field = kind.field_dict[name] if isinstance(kind, types.StructRef) else kind.struct[name]
+    if isinstance(field, types.Array) or is_structured(field):
+        return impl_ret_borrowed(context, builder, field, getattr(data, word))
+    return _array(context, builder, leaf, data._get_ptr_by_name(word), [], [], meminfo)
+
+
+@intrinsic(prefer_literal=True)
+def _leaf(typingctx, x, name):
+    """The leaf of a field."""
+    word, leaf = name.literal_value, members(x)[name.literal_value]
+    make = _column if is_records(x) else _cell if is_record(x) else _slot
+
+    def codegen(context, builder, signature, args):
+        return make(context, builder, x, word, leaf, args[0])
+
+    return leaf(x, name), codegen
+
+
+@intrinsic
+def _row(typingctx, a, index):
+    """A part of an array, of one element at least: also where it has no axes."""
+    ndim = a.ndim - len(index.types)
+    kind = a.copy(ndim=ndim, layout="A" if ndim else "C")
+
+    def codegen(context, builder, signature, args):
+        array = make_array(a)(context, builder, args[0])
+        shape, strides = cgutils.unpack_tuple(builder, array.shape), cgutils.unpack_tuple(builder, array.strides)
+        places = cgutils.unpack_tuple(builder, args[1])
+        data = builder.ptrtoint(array.data, cgutils.intp_t)
+        for k, (place, of) in enumerate(zip(places, index.types, strict=True)):
+            i = context.cast(builder, place, of, types.intp)
+            below = builder.icmp_signed("<", i, i.type(0))
+            i = builder.select(below, builder.add(i, shape[k]), i)
+            data = builder.add(data, builder.mul(i, strides[k]))
+        pointer, rest = builder.inttoptr(data, array.data.type), len(places)
+        return _array(context, builder, kind, pointer, shape[rest:], strides[rest:], array.meminfo, array.parent)
+
+    return kind(a, index), codegen
+
+
+@njit
+def row(a, index):
+    """A view of a[index], also where that is a number: an array of no axes."""
+    return _row(a, index)
+
+
+def fields(x):
+    """The tuple of an object's leaves; of a tuple, that of its items."""
+    raise NotImplementedError
+
+
+@overload(fields)
+def _overload_fields(x):
+    if is_structured(x):
+        parts = [f"fields(leaf(x, {name!r}))" for name in members(x)]
+    elif holds_structured(x):
+        parts = [f"fields(x[{k}])" for k in range(len(x.types))]
+    else:
+        return lambda x: x
+    return _defined("x", f"({', '.join(parts)},)" if parts else "()", fields=fields, leaf=_leaf)
+
+
+def _defined(parameters: str, text: str, **space: Any) -> Any:
+    """A function whose value is an expression."""
+    exec(f"def function({parameters}): return {text}", space)
+    return space["function"]
+
+
+# Gradients and tangents
+
+
+@functools.cache
+def mirror_type(kind: Any) -> Any:
+    """The named tuple for the gradient by an instance: a field for each of its own."""
+    name = kind.classname if isinstance(kind, types.ClassInstanceType) else type(kind).__name__
+    return namedtuple(name, [x.strip("_") for x in members(kind)])
+
+
+def mirror(x, leaves):
+    """The gradient by x, of the gradients by its leaves: records like x, a named tuple for an instance."""
+    raise NotImplementedError
+
+
+@overload(mirror)
+def _overload_mirror(x, leaves):
+    if is_records(x) or is_record(x):
+        return _records_like(x)
+    if is_structured(x):
+        made = mirror_type(x)
+        parts = [f"value(mirror(leaf(x, {name!r}), leaves[{k}]))" for k, name in enumerate(members(x))]
+        return _defined("x, leaves", f"made({', '.join(parts)})", made=made, mirror=mirror, leaf=_leaf, value=_value)
+    if holds_structured(x):
+        made = getattr(x, "instance_class", None)
+        parts = [f"mirror(x[{k}], leaves[{k}])" for k in range(len(x.types))]
+        text = f"({', '.join(parts)},)" if made is None else f"made({', '.join(parts)})"
+        return _defined("x, leaves", text, made=made, mirror=mirror)
+    return lambda x, leaves: leaves
+
+
+def _value(x):
+    raise NotImplementedError
+
+
+@overload(_value)
+def _overload_value(x):
+    if isinstance(x, types.Array) and x.ndim == 0:
+        return lambda x: x[()]
+    return lambda x: x
+
+
+def _records_like(x):
+    """Records of the same type, for one record an array of no axes; fields that are no floats are zeros."""
+    dtype = as_dtype(x.dtype if is_records(x) else x)
+    reals = [(k, name) for k, (name, leaf) in enumerate(members(x).items()) if isinstance(leaf.dtype, types.Float)]
+    shape = "x.shape" if is_records(x) else "()"
+    lines = ["def function(x, leaves):", f"made = zeros({shape}, dtype)"]
+    lines += [f"store(leaf(made, {name!r}), leaves[{k}])" for k, name in reals]
+    lines.append("return made")
+    space: dict[str, Any] = {"zeros": np.zeros, "dtype": dtype, "leaf": _leaf, "store": _stored}
+    exec("\n    ".join(lines), space)
+    return space["function"]
+
+
+@njit
+def _stored(array, x):
+    """array[...] = x, which has the same shape."""
+    for index in np.ndindex(x.shape):
+        array[index] = x[index]
+
+
+def tangents(x, t):
+    """The tangents of x's leaves, of a tangent of x: records or a named tuple, and nothing for what does not move."""
+    raise NotImplementedError
+
+
+@overload(tangents)
+def _overload_tangents(x, t):
+    if is_structured(x) and is_structured(t):
+        return lambda x, t: fields(t)
+    if is_structured(x) and isinstance(t, types.BaseTuple):
+        parts = [f"inner(leaf(x, {name!r}), t[{k}])" for k, name in enumerate(members(x))]
+        return _defined("x, t", f"({', '.join(parts)},)", leaf=_leaf, inner=_moved)
+    if holds_structured(x) and isinstance(t, types.BaseTuple):
+        parts = [f"tangents(x[{k}], t[{k}])" for k in range(len(x.types))]
+        return _defined("x, t", f"({', '.join(parts)},)", tangents=tangents)
+    return lambda x, t: t
+
+
+def _moved(x, t):
+    raise NotImplementedError
+
+
+@overload(_moved)
+def _overload_moved(x, t):
+    if isinstance(x, types.Array) and x.ndim == 0 and isinstance(t, types.Number):
+        return lambda x, t: _whole(x, t)
+    return lambda x, t: tangents(x, t)
+
+
+@njit
+def _whole(x, t):
+    """An array of no axes."""
+    made = np.zeros_like(x)
+    made[()] = t
+    return made
+
+
+@njit
+def mirrored(x, leaves):
+    """The gradient by x, as a numba function."""
+    return mirror(x, leaves)

@@ -1,0 +1,194 @@
+"""Derivatives by records, jitclass instances and structrefs, against differences in a random direction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from compiled.objects import OBJECTS, Box, Pull, bodies, box, instances, records_in_loops
+from numba import njit
+
+import dualrev as dr
+
+FIELDS = {"Box": ("value", "places", "count"), "Outer": ("box", "weight"), "Pull": ("force", "n", "at")}
+every = pytest.mark.parametrize(("f", "make", "argnums"), OBJECTS, ids=[f.__name__ for f, _, _ in OBJECTS])
+
+
+def parts(x: Any) -> list[Any]:
+    """The items of a tuple, the fields of an object; nothing of a number or an array."""
+    if isinstance(x, tuple):
+        return list(x)
+    if isinstance(x, np.void) or (isinstance(x, np.ndarray) and x.dtype.names):
+        return [x[name] for name in x.dtype.names]
+    return [getattr(x, name) for name in FIELDS.get(type(x).__name__, ())]
+
+
+def reals(x: Any) -> list[float]:
+    """All floats in an argument, or in its gradient."""
+    if parts(x):
+        return [u for part in parts(x) for u in reals(part)]
+    flat = np.ravel(x) if x is not None else np.zeros(0, int)
+    return flat.tolist() if flat.dtype.kind == "f" else []
+
+
+def doubles(x: Any) -> list[float]:
+    """The same, with zeros for single precision: a step of 1e-6 is none there."""
+    if parts(x):
+        return [u for part in parts(x) for u in doubles(part)]
+    return [0.0] * np.size(x) if getattr(x, "dtype", None) == np.float32 else reals(x)
+
+
+def everything(x: Any) -> list[Any]:
+    """All numbers in an argument."""
+    return [u for part in parts(x) for u in everything(part)] if parts(x) else np.ravel(x).tolist()
+
+
+def moved(x: Any, steps: Iterator[float], single: bool = False) -> Any:
+    """An argument with steps added to its floats, of single precision if asked; objects are changed themselves."""
+    if isinstance(x, float):
+        return x + next(steps)
+    if isinstance(x, tuple):
+        made = [moved(part, steps) for part in x]
+        return type(x)(*made) if hasattr(x, "_fields") else tuple(made)
+    if isinstance(x, np.void) or (isinstance(x, np.ndarray) and x.dtype.names):
+        for name in x.dtype.names:
+            if x.dtype[name].base.kind == "f":
+                step = np.reshape([next(steps) for _ in range(x[name].size)], x[name].shape)
+                x[name] += step if single or x[name].dtype == float else 0.0
+    elif isinstance(x, np.ndarray) and x.dtype.kind == "f":
+        x += np.reshape([next(steps) for _ in range(x.size)], x.shape)
+    elif isinstance(x, Pull):
+        return Pull(moved(x.force, steps), x.n, moved(x.at, steps))
+    else:
+        for name in FIELDS.get(type(x).__name__, ()):
+            part = moved(getattr(x, name), steps)
+            if isinstance(part, float):
+                setattr(x, name, part)
+    return x
+
+
+def tangent(x: Any, v: Iterator[float]) -> Any:
+    """A tangent: records for records, a tuple for an instance."""
+    if isinstance(x, np.void) or (isinstance(x, np.ndarray) and x.dtype.names):
+        return moved(np.zeros_like(x), v, single=True)
+    if isinstance(x, np.ndarray):
+        return np.reshape([next(v) for _ in range(x.size)], x.shape)
+    if parts(x):
+        made = [tangent(part, v) for part in parts(x)]
+        return type(x)(*made) if hasattr(x, "_fields") else tuple(made)
+    return next(v) if isinstance(x, float) else None
+
+
+@every
+def test_both_modes_are_differences(f, make, argnums):
+    """The value, what is left in the arguments, the gradient and the tangent."""
+    args, mine, also = make(), make(), make()
+    y = f(*args)
+    v = np.random.default_rng(5).uniform(-1.0, 1.0, len(reals(make())))
+    h = 1e-6
+    up, down = (f(*moved(make(), iter(step * v))) for step in (h, -h))
+    value, gradient = dr.value_and_grad(f, argnums)(*mine)
+    np.testing.assert_allclose(value, y, rtol=1e-14)
+    assert everything(mine) == everything(args)
+    slope = float(np.dot(reals(gradient), v))
+    np.testing.assert_allclose(np.dot(doubles(gradient), v), (up - down) / (2 * h), rtol=1e-7)
+    again, dy = dr.jvp(f, also, tangent(make(), iter(v)))
+    assert everything(also) == everything(args)
+    np.testing.assert_allclose([again, dy], [y, slope], rtol=1e-6)
+
+
+def test_the_gradient_has_the_form_of_the_argument():
+    """Records of the same type with zeros for what is no float; a named tuple for an instance."""
+    gradient = dr.grad(records_in_loops)(bodies(), 0.7)
+    assert gradient.dtype == bodies().dtype
+    assert not gradient["n"].any()
+    assert not gradient["on"].any()
+    found = dr.grad(instances)(box(), 0.6)
+    assert (type(found).__name__, found._fields, found.count) == ("Box", ("value", "places", "count"), None)
+
+
+def test_records_in_all_transforms():
+    @njit
+    def f(a, x):
+        return a["x"] * a[1].x * x + a["pos"][:, 1] * x * x
+
+    def at(u):
+        a = bodies()
+        a["x"] = u
+        return f(a, 0.7)
+
+    a = bodies()
+    pull = dr.vjp(f, a, 0.7)[1]
+    ct = np.arange(1.0, 5.0)
+    d_a, d_x = pull(ct)
+    slopes = np.array([(at(a["x"] + e) - at(a["x"] - e)) / 2e-6 for e in np.eye(4) * 1e-6]).T
+    np.testing.assert_allclose(d_a["x"], ct @ slopes, rtol=1e-8)
+    np.testing.assert_allclose(dr.jacobian(f)(a, 0.7)[0], slopes, rtol=1e-8)
+    np.testing.assert_allclose(dr.jacfwd(f, 1)(a, 0.7) @ ct, d_x)
+
+    @njit
+    def outer(a, x):
+        return dr.grad(sums)(a, x)[0].x + x
+
+    np.testing.assert_allclose(outer(a, 0.7), dr.grad(sums)(a, 0.7)["x"][0] + 0.7)
+    t = np.zeros_like(a)
+    t["x"] = ct
+    hvp = dr.hvp(sums)(a, t, 0.7)
+    np.testing.assert_allclose(hvp["x"], [6 * a["x"][0] * 0.7 + 0.7**2 * 2, 0.7**2, 0, 0], rtol=1e-12)
+
+
+@njit
+def sums(a, x):
+    return a[0].x ** 3 * x + a[0].x * a[1].x * x**2
+
+
+def test_one_object_under_two_names():
+    """It is refused if it is written, and has two gradients if not."""
+
+    @njit
+    def read(b, c, x):
+        return b.value * c.value * x
+
+    @njit
+    def written(b, c, x):
+        b.value *= x
+        return b.value * c.value
+
+    b = box()
+    d_b, d_c = dr.grad(read, (0, 1))(b, b, 2.0)
+    assert d_b.value == d_c.value == 2.0 * b.value
+    with pytest.raises(ValueError, match="share memory"):
+        dr.grad(written, (0, 1))(b, b, 2.0)
+    a = bodies()
+    with pytest.raises(ValueError, match="share memory"):
+        dr.grad(shifted_records, (0, 1))(a[1:], a[:-1])
+
+
+@njit
+def shifted_records(a, b):
+    a[0].x *= 2.0
+    return a[0].x * b[1].x
+
+
+def test_an_error_leaves_the_objects_as_the_function_does():
+    @njit
+    def f(b, a, x):
+        b.value *= x
+        a[0].x *= x
+        if x > 1.0:
+            raise ValueError("too large")
+        return b.value * a[0].x
+
+    b, a = box(), bodies()
+    for _ in range(2):
+        with pytest.raises(ValueError, match="too large"):
+            dr.grad(f, (0, 1, 2))(b, a, 2.0)
+    assert b.value == box().value * 4
+    assert a["x"][0] == bodies()["x"][0] * 4
+
+
+def test_a_pullback_of_an_instance_is_refused():
+    with pytest.raises(dr.errors.UnsupportedError, match="copy"):
+        dr.vjp(instances, Box(0.7, np.ones(2), 2.0), 0.6)
