@@ -7,6 +7,7 @@ A function is read once for every combination of argument types. What it calls i
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +16,7 @@ from numba.core import types
 
 from dualrev.compiler import derived
 from dualrev.compiler.analyses.activity import carries
-from dualrev.compiler.analyses.draws import draws_anew
+from dualrev.compiler.analyses.draws import done_anew, draws_anew
 from dualrev.compiler.analyses.memory import Memory, is_real, type_of
 from dualrev.compiler.core import walks
 from dualrev.compiler.core.atoms import Constant, Global
@@ -40,7 +41,7 @@ from dualrev.compiler.frontend.prune import prune
 from dualrev.compiler.frontend.source import Source, Static, is_derivative, read
 from dualrev.compiler.transforms.forward import Forward
 from dualrev.compiler.transforms.reverse import Reverse
-from dualrev.errors import ArgumentError, ArgumentNumberError, ScalarError
+from dualrev.errors import ArgumentError, ArgumentNumberError, ScalarError, UnsupportedError
 
 __all__ = ["Front", "Origin"]
 
@@ -111,13 +112,17 @@ class Front:
         return self._cores[key]
 
     def check_draws(self, f: Function, what: str) -> None:
-        """UnsupportedError for what runs a function again, if it draws random numbers: they would be others."""
+        """UnsupportedError for what runs a function again, if the second run may do something else."""
         if draws_anew(f, self.program):
             source = f.origin.source
             why = "it draws random numbers, and is run more than once: the numbers would be others each time"
             source.refuse(
                 source.tree, what, why, "np.random.seed(k) as its first line, or an array that is drawn outside"
             )
+        if done_anew(f, self.program):
+            source = f.origin.source
+            why = "the function is run more than once, and it changes a container or does what is not known"
+            source.refuse(source.tree, what, why, "dr.grad or dr.jvp, which run it once")
 
     def _read(
         self, f: Any, argtypes: tuple[Any, ...], path: tuple[Any, ...], functions: dict[str, Static], apart: bool
@@ -144,8 +149,17 @@ class Front:
     ) -> tuple[Lowered, Typed]:
         """The function in lowered core, and the types of its variables."""
         source = prune(self.source(f), argtypes)
-        lowered = lower(source, path, functions, self.refs, self.names)
-        return lowered, infer(lowered, argtypes, f.targetoptions, lambda: f.compile(argtypes))
+
+        def attempt(listed: bool) -> tuple[Lowered, Typed]:
+            lowered = lower(source, path, functions, self.refs, self.names, listed)
+            return lowered, infer(lowered, argtypes, f.targetoptions, lambda: f.compile(argtypes))
+
+        try:
+            return attempt(False)
+        except UnsupportedError:  # a loop over a set or the like has no types, until that is a list
+            if not any(isinstance(x, (ast.For, ast.comprehension)) for x in ast.walk(source.tree)):
+                raise
+            return attempt(True)
 
     def _check_derivatives(self, f: Function) -> None:
         """UnsupportedError for a call of a compiled derivative that has no derivatives itself."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from dualrev.compiler.analyses.memory import Classes, Memory, given, is_array, is_real, is_real_array
+from dualrev.compiler.analyses.opaque import check_flows
 from dualrev.compiler.core.atoms import Var
 from dualrev.compiler.core.terms import Call, Copy, Function, Load, Real, Statement, Store, View, Whole
 from dualrev.compiler.core.walks import statements
@@ -38,6 +39,7 @@ class Activity:
         for s in order:
             if isinstance(s, Call) and memory.is_draw(s) and any(self._in(self._varied, x) for x in given(s)):
                 memory.refuse_draw(s)
+        check_flows(f, lambda x: self._in(self._varied, x))
         self._repeat(self._useful, self._matters, order[::-1])
         self._active = (self._varied & self._useful) - {self._key(x) for x in without}
 

@@ -9,7 +9,7 @@ import numba
 
 from dualrev.compiler.core import atoms, lowered, terms
 from dualrev.compiler.core.atoms import Constant, Expr, Global, Var
-from dualrev.compiler.core.syntax import SYMBOLS
+from dualrev.compiler.core.syntax import SYMBOLS, names_in
 from dualrev.compiler.core.terms import Function
 
 __all__ = ["typed"]
@@ -165,6 +165,11 @@ class _Typing:
                 )
             case lowered.Effect():
                 return terms.Effect(s.text, tuple(map(self.atom, s.args)), s.raises, s.line)
+            case lowered.Opaque():
+                read = dict.fromkeys([*s.args, *(x for x in names_in(s.code) if x in self.globals)])
+                inputs = tuple((x, self.named(x)) for x in read)
+                outputs = tuple((x, self.var(x)) for x in s.targets)
+                return terms.Opaque(outputs, inputs, tuple(s.code), s.changes, s.unknown, s.refusal, s.line)
         raise AssertionError(s)
 
     def flags(self, s: Any) -> tuple[Var, ...]:

@@ -47,7 +47,7 @@ def _may_be_none(s: Let, typed: Typed) -> bool:
     if s.op == "getitem":
         return not isinstance(typed(s.args[0]), types.Array)
     if s.op != "call":
-        return s.op in ("star", "list")
+        return s.op in ("star", "list", "method", "written")
     kinds = tuple(types.unliteral(typed(x)) for x in s.args)
     found = [k.return_type for k in s.info.value.nopython_signatures if tuple(map(types.unliteral, k.args)) == kinds]
     return not found or isinstance(found[0], (types.Optional, types.NoneType))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
-__all__ = ["EXPRESSIONS", "FUNCTIONS", "STATEMENTS", "about_function"]
+__all__ = ["EXPRESSIONS", "FUNCTIONS", "STATEMENTS", "Words", "about_function"]
+
+#: The construct, the reason, and the remedy.
+Words: TypeAlias = tuple[str, str, str]
 
 _UNKNOWN = "the compiler does not know it"
 _LEFT = "where its body was left is not known on the way back"

@@ -1,0 +1,88 @@
+"""Whether a derivative would have to go through opaque values (Opaque in terms.py): then the function is refused.
+
+Types decide first. What holds no floats, such as a set of ints, takes nothing from a float that is differentiated but
+what is constant in pieces. A dict of floats may be there as long as none of them is differentiated: so nothing that is
+may get in, under whatever name. A string may be made of such a float, to be printed; what it says is no number again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.analyses.memory import given, is_array
+from dualrev.compiler.core.atoms import Global, Var
+from dualrev.compiler.core.terms import Call, Copy, Discrete, Function, Opaque, Statement
+from dualrev.compiler.core.walks import leaves, reads, statements
+from dualrev.compiler.core.opaque import holds_floats, holds_text, is_opaque
+
+__all__ = ["changes_what_it_is_given", "check_flows", "is_opaque_atom"]
+
+_CONTAINER = ("the call with a container", "floats that are differentiated might get into it", "an array")
+
+
+def is_opaque_atom(x: Any) -> bool:
+    """Whether an atom is a variable, or a value of the user's program, that nothing is known of but its type."""
+    return isinstance(x, (Var, Global)) and is_opaque(x.type)
+
+
+def check_flows(f: Function, varied: Callable[[Any], bool]) -> None:
+    """UnsupportedError if what varies gets into opaque values from which it could come back."""
+    order = list(statements(f.body))
+    if not any(isinstance(s, Opaque) or any(map(is_opaque_atom, reads(s))) for s in order):
+        return
+    texts: set[Any] = set()  # strings that are made of what varies
+    count = -1
+    while count < len(texts):
+        count = len(texts)
+        for s in order:
+            texts |= _texts(f, s, varied, texts)
+
+
+def _texts(f: Function, s: Statement, varied: Callable[[Any], bool], texts: set[Any]) -> set[Any]:
+    """The strings that a statement makes of what varies, or of such strings."""
+    moving = [x for x in reads(s) if varied(x) or x in texts]
+    if not moving:
+        return set()
+    match s:
+        case Copy() if s.source in texts:
+            return {s.target}
+        case Discrete() if any(x in texts for x in moving) and holds_floats(s.target.type):
+            _refuse(f, s, ("a number that is read from a string", "the string depends on what is differentiated", "the number"))
+        case Opaque():
+            kept = [x for x in reads(s) if isinstance(x, Var) and is_opaque(x.type)] if s.changes else []
+            if any(_takes(x.type) for x in kept) or any(_gives(x.type) for x in s.targets):
+                _refuse(f, s, s.refusal)
+            return {x for x in s.targets if isinstance(x.type, types.UnicodeType)}
+        case Call():
+            ends = [x for x in [*given(s), *leaves(s.result)] if is_opaque_atom(x)]
+            if any(x in texts for x in moving) or any(holds_floats(x.type) for x in ends):
+                _refuse(f, s, _CONTAINER)
+    return set()
+
+
+def _takes(kind: Any) -> bool:
+    """Whether a value of this type may be changed so that it holds a number or a string."""
+    return not isinstance(kind, types.UnicodeType) and (holds_floats(kind) or holds_text(kind))
+
+
+def _gives(kind: Any) -> bool:
+    """Whether it may hold a number with a derivative, or a string from which nobody knows where it gets."""
+    return holds_floats(kind) or (holds_text(kind) and not isinstance(kind, types.UnicodeType))
+
+
+def _refuse(f: Function, s: Statement, said: tuple[str, str, str]) -> None:
+    f.origin.source.refuse(s.line, *said)
+
+
+def changes_what_it_is_given(f: Function) -> bool:
+    """Whether a function may change a container that is an argument."""
+    given = [x for p in f.parameters for x in leaves(p) if is_opaque_atom(x)]
+    if all(isinstance(x.type, types.UnicodeType) for x in given):
+        return False
+    return any(
+        (isinstance(s, Opaque) and s.changes) or (isinstance(s, Call) and any(map(is_opaque_atom, reads(s))))
+        for s in statements(f.body)
+    )
