@@ -24,7 +24,7 @@ from dualrev.compiler.core.lowered import Ref
 from dualrev.compiler.core.lowered import leaves as old_leaves
 from dualrev.compiler.core.naming import Names
 from dualrev.compiler.core.program import Program
-from dualrev.compiler.core.terms import Call, Function
+from dualrev.compiler.core.terms import Call, Function, Opaque
 from dualrev.compiler.core.typed import typed
 from dualrev.compiler.core.walks import leaves, statements
 from dualrev.compiler.custom.rules import has_rule, is_checkpoint
@@ -119,10 +119,11 @@ class Front:
             source.refuse(
                 source.tree, what, why, "np.random.seed(k) as its first line, or an array that is drawn outside"
             )
-        if done_anew(f, self.program):
-            source = f.origin.source
-            why = "the function is run more than once, and it changes a container or does what is not known"
-            source.refuse(source.tree, what, why, "dr.grad or dr.jvp, which run it once")
+        if (found := done_anew(f, self.program)) is not None:
+            inside, s = found
+            line = f"{s.refusal[0]} in {what}" if isinstance(s, Opaque) else f"this call in {what}"
+            why = "the function is run more than once, and here another run may do something else"
+            inside.origin.source.refuse(s.line, line, why, "dr.grad or dr.jvp, which run it once")
 
     def _read(
         self, f: Any, argtypes: tuple[Any, ...], path: tuple[Any, ...], functions: dict[str, Static], apart: bool

@@ -9,31 +9,34 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from dualrev.compiler.analyses.opaque import changes_what_it_is_given
+from dualrev.compiler.analyses.opaque import changing_an_argument
 from dualrev.compiler.core.atoms import Global
 from dualrev.compiler.core.program import Program
-from dualrev.compiler.core.terms import Call, Function, Opaque
+from dualrev.compiler.core.terms import Call, Function, Opaque, Statement
 from dualrev.compiler.core.walks import blocks, statements
 from dualrev.rules.library.drawing import generator_of, is_draw
 
 __all__ = ["done_anew", "draws_anew"]
 
 
-def done_anew(f: Function, program: Program) -> bool:
-    """Whether another run of a function may do something else: it changes containers that it is given, or calls what
-    nobody knows."""
-    return changes_what_it_is_given(f) or _is_unknown(f, program, set())
+def done_anew(f: Function, program: Program) -> tuple[Function, Statement] | None:
+    """What may do something else in another run of a function, and the function that it is in.
+
+    It changes a container that is an argument, or does what nobody knows.
+    """
+    s = changing_an_argument(f)
+    return _unknown(f, program, set()) if s is None else (f, s)
 
 
-def _is_unknown(f: Function, program: Program, seen: set[Hashable]) -> bool:
+def _unknown(f: Function, program: Program, seen: set[Hashable]) -> tuple[Function, Statement] | None:
     for s in statements(f.body):
         if isinstance(s, Opaque) and s.unknown:
-            return True
+            return f, s
         if isinstance(s, Call) and program.gradient(s) is None and (key := program.key(s)) not in seen:
             seen.add(key)
-            if _is_unknown(program.function(s), program, seen):
-                return True
-    return False
+            if (found := _unknown(program.function(s), program, seen)) is not None:
+                return found
+    return None
 
 
 def draws_anew(f: Function, program: Program) -> bool:

@@ -18,7 +18,7 @@ from dualrev.compiler.core.terms import Call, Copy, Discrete, Function, Opaque, 
 from dualrev.compiler.core.walks import leaves, reads, statements
 from dualrev.compiler.core.opaque import holds_floats, holds_text, is_opaque
 
-__all__ = ["changes_what_it_is_given", "check_flows", "is_opaque_atom"]
+__all__ = ["changing_an_argument", "check_flows", "is_opaque_atom"]
 
 _CONTAINER = ("the call with a container", "floats that are differentiated might get into it", "an array")
 
@@ -77,12 +77,12 @@ def _refuse(f: Function, s: Statement, said: tuple[str, str, str]) -> None:
     f.origin.source.refuse(s.line, *said)
 
 
-def changes_what_it_is_given(f: Function) -> bool:
-    """Whether a function may change a container that is an argument."""
+def changing_an_argument(f: Function) -> Statement | None:
+    """A statement that may change a container that is an argument of the function."""
     given = [x for p in f.parameters for x in leaves(p) if is_opaque_atom(x)]
     if all(isinstance(x.type, types.UnicodeType) for x in given):
-        return False
-    return any(
-        (isinstance(s, Opaque) and s.changes) or (isinstance(s, Call) and any(map(is_opaque_atom, reads(s))))
-        for s in statements(f.body)
-    )
+        return None
+    for s in statements(f.body):
+        if (isinstance(s, Opaque) and s.changes) or (isinstance(s, Call) and any(map(is_opaque_atom, reads(s)))):
+            return s
+    return None

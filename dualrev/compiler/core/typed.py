@@ -42,8 +42,7 @@ class _Typing:
         if isinstance(x, lowered.Const):
             return Constant(x.value, numba.typeof(x.value))
         if isinstance(x, lowered.Ref):
-            known = x.value is not None and not isinstance(x.value, type)
-            return Global(x.name, x.value, x.path, numba.typeof(x.value) if known else None)
+            return Global(x.name, x.value, x.path, None if x.value is None else _type_of(x.value))
         return self.var(x)
 
     def array(self, x: Any) -> Var | Global:
@@ -199,6 +198,14 @@ class _Typing:
             case "array":
                 return terms.Whole(target, s.info[0], tuple(map(self.atom, args)), s.line)
         raise AssertionError(s.op)
+
+
+def _type_of(x: Any) -> Any:
+    """The numba type of a value; None of a class, or of a function that only numba knows."""
+    try:
+        return None if isinstance(x, type) else numba.typeof(x)
+    except ValueError:
+        return None
 
 
 def is_module(node: ast.expr) -> bool:

@@ -93,6 +93,8 @@ class Opaques:
         names = list(code.names_in(s.args))
         tree, names, after = self._with_arrays(tree, names, changes, said, s.line)
         kind = code.of[s.target]
+        if s.op == "method" and s.info[0] in ("get", "pop") and isinstance(kind, (types.Float, types.Integer)):
+            tree = ast.BinOp(tree, ast.Mult(), ast.Constant(1))  # numba takes it for one that may be None
         if isinstance(kind, types.NoneType):
             self._write([], names, ast.Expr(tree), s.line, changes, unknown, said)
         else:

@@ -19,7 +19,7 @@ import numba
 import numpy as np
 from numba.core import compiler, ir, types
 from numba.core.compiler_machinery import AnalysisPass, register_pass
-from numba.core.errors import NumbaError, NumbaPerformanceWarning
+from numba.core.errors import NumbaError, NumbaWarning
 from numba.core.registry import cpu_target
 from numba.core.typed_passes import NopythonTypeInference
 from numba.core.untyped_passes import InlineInlinables
@@ -93,7 +93,7 @@ def infer(
     flags.nrt = True
     flags.enable_looplift = False
     with warnings.catch_warnings(), _refusing(lowered, listing, compile_itself):
-        warnings.simplefilter("ignore", NumbaPerformanceWarning)  # of products: numba warns where it compiles f itself
+        warnings.simplefilter("ignore", NumbaWarning)  # numba warns where it compiles f itself
         func_ir, typemap, result = compiler.compile_extra(
             cpu_target.typing_context,
             cpu_target.target_context,

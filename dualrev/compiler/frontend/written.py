@@ -195,15 +195,22 @@ class WrittenAsTheyAre(Scope):
     def opaque_block(self, s: ast.stmt, said: Words) -> None:
         """A statement with all that is inside of it."""
         inside = list(ast.walk(s))
-        unknown = (Inlined, ast.FunctionDef, ast.Lambda, ast.Yield, ast.NamedExpr, ast.Starred, *Comprehension)
+        never = (Inlined, ast.FunctionDef, ast.Lambda, ast.Yield, ast.NamedExpr, ast.Starred, *Comprehension)
         left = any(isinstance(x, ast.Return) for x in inside) or any(exits_of(b) for b in _blocks(s))
-        if left or any(isinstance(x, unknown) for x in inside):
+        if left or any(isinstance(x, never) for x in inside):
             self.refuse(s, *said)
         made = _Spelling(self).visit(copy.deepcopy(s))
         names = [x for x in ast.walk(s) if isinstance(x, ast.Name) and x.id in self.locals]
         targets = list(dict.fromkeys(self.name(x.id) for x in names if isinstance(x.ctx, ast.Store)))
         args = tuple(dict.fromkeys(self.name(x.id) for x in names if isinstance(x.ctx, ast.Load)))
-        self.out.append(Opaque(targets, args, [made], s.lineno, True, not isinstance(s, ast.Delete), said))
+        calls = [x.func for x in inside if isinstance(x, ast.Call)]
+        unknown = isinstance(s, ast.With) or not all(map(self.is_builtin, calls))
+        self.out.append(Opaque(targets, args, [made], s.lineno, True, unknown, said))
+
+    def is_builtin(self, f: ast.expr) -> bool:
+        """Whether what is called does the same whenever it is: a function of Python's, or a method of a variable."""
+        static = self.static(f) if isinstance(f, (ast.Name, ast.Attribute)) else None
+        return isinstance(f, ast.Attribute) if static is None else not static.path
 
 
 def _blocks(s: ast.stmt) -> list[list[ast.stmt]]:
