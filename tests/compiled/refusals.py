@@ -213,8 +213,8 @@ def a_set(x):
 @refused(0.7, words="str")
 @njit
 def strings(x):
-    name = "a" + "b"  # refused
-    return len(name) * x
+    names = [str(x)]  # refused
+    return len(names) * x
 
 
 @refused(0.7, 0.3, words="complex")

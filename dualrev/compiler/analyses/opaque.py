@@ -28,8 +28,11 @@ def is_opaque_atom(x: Any) -> bool:
     return isinstance(x, (Var, Global)) and is_opaque(x.type)
 
 
-def check_flows(f: Function, varied: Callable[[Any], bool]) -> None:
-    """UnsupportedError if what varies gets into opaque values from which it could come back."""
+def check_flows(f: Function, varied: Callable[[Any], bool], enter: Callable[[Call], bool]) -> None:
+    """UnsupportedError if what varies gets into opaque values from which it could come back.
+
+    `enter` looks into the function of a call to which containers are passed, and tells whether it can.
+    """
     order = list(statements(f.body))
     if not any(isinstance(s, Opaque) or any(map(is_opaque_atom, reads(s))) for s in order):
         return
@@ -39,6 +42,8 @@ def check_flows(f: Function, varied: Callable[[Any], bool]) -> None:
         count = len(texts)
         for s in order:
             texts |= _texts(f, s, varied, texts)
+            if isinstance(s, Call) and _passes_floats(s) and any(map(varied, given(s))) and not enter(s):
+                _refuse(f, s, _CONTAINER)
 
 
 def _texts(f: Function, s: Statement, varied: Callable[[Any], bool], texts: set[Any]) -> set[Any]:
@@ -57,10 +62,14 @@ def _texts(f: Function, s: Statement, varied: Callable[[Any], bool], texts: set[
                 _refuse(f, s, s.refusal)
             return {x for x in s.targets if isinstance(x.type, types.UnicodeType)}
         case Call():
-            ends = [x for x in [*given(s), *leaves(s.result)] if is_opaque_atom(x)]
-            if any(x in texts for x in moving) or any(holds_floats(x.type) for x in ends):
+            if any(x in texts for x in moving):
                 _refuse(f, s, _CONTAINER)
     return set()
+
+
+def _passes_floats(s: Call) -> bool:
+    """Whether containers of floats are among the arguments or results of a call."""
+    return any(is_opaque_atom(x) and holds_floats(x.type) for x in [*given(s), *leaves(s.result)])
 
 
 def _takes(kind: Any) -> bool:

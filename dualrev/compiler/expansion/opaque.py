@@ -16,7 +16,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.core import syntax
-from dualrev.compiler.core.lowered import Const, If, Let, Node, Opaque, Slice, Store, While, leaves, walk
+from dualrev.compiler.core.lowered import Const, If, Let, Node, Opaque, Slice, Store, While, leaves, reads, walk
 from dualrev.compiler.core.opaque import holds_floats, is_opaque
 from dualrev.compiler.expansion.kinds import is_array, is_real_array
 from dualrev.compiler.expansion.lazy import Lazy
@@ -90,7 +90,7 @@ class Opaques:
             if s.target in self.lists:
                 code.refuse(s.line, *said)
         tree = ast.List([], ast.Load()) if s.op == "list" and s.info is None else code.expression(s)
-        names = list(code.names_in(s.args))
+        names = list(code.names_in(tuple(reads(s))))
         tree, names, after = self._with_arrays(tree, names, changes, said, s.line)
         kind = code.of[s.target]
         if s.op == "method" and s.info[0] in ("get", "pop") and isinstance(kind, (types.Float, types.Integer)):

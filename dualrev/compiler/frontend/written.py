@@ -202,7 +202,8 @@ class WrittenAsTheyAre(Scope):
         made = _Spelling(self).visit(copy.deepcopy(s))
         names = [x for x in ast.walk(s) if isinstance(x, ast.Name) and x.id in self.locals]
         targets = list(dict.fromkeys(self.name(x.id) for x in names if isinstance(x.ctx, ast.Store)))
-        args = tuple(dict.fromkeys(self.name(x.id) for x in names if isinstance(x.ctx, ast.Load)))
+        read = {id(x.target) for x in inside if isinstance(x, ast.AugAssign)}
+        args = tuple(dict.fromkeys(self.name(x.id) for x in names if isinstance(x.ctx, ast.Load) or id(x) in read))
         calls = [x.func for x in inside if isinstance(x, ast.Call)]
         unknown = isinstance(s, ast.With) or not all(map(self.is_builtin, calls))
         self.out.append(Opaque(targets, args, [made], s.lineno, True, unknown, said))
