@@ -69,8 +69,7 @@ def sets_are_made(x, ks, k):
 @njit
 def dicts_are_made(x, ks):
     """Counted in, gone over, popped from, deleted from; two names of one, and pairs as keys."""
-    counts = dict()
-    counts[ks[0]] = 0
+    counts = {ks[0]: 0}
     again = counts
     for i in range(len(ks)):
         n = again.get(ks[i], 0)
@@ -83,7 +82,7 @@ def dicts_are_made(x, ks):
     pairs[1, 2] = 0.5
     pairs[1, 2] += 1.5
     squares = {q: q * q for q in range(3)}
-    for k in squares.keys():
+    for k in squares:
         y += x * k
     return y * y * pairs[1, 2] * squares.pop(2) * len(again) * len(squares)
 
@@ -148,7 +147,7 @@ def lists_stay_lists(x, k):
     heapq.heapify(s)
     y = x * heapq.heappop(s)
     heapq.heappush(s, k)
-    words = [c for c in "abc"]
+    words = [c + "x" for c in "abc"]
     words.append("d")
     steps = list(range(k))
     steps.reverse()
@@ -160,7 +159,7 @@ def lists_stay_lists(x, k):
         w[i % 3] += i
     it = iter(range(3))
     n = next(it) + next(it)
-    return y * len(words) * len(s) * s[-1] + n * x * w.sum() if "d" in words else y
+    return y * len(words) * len(s) * s[-1] + n * x * w.sum() if "d" in words and words[0] == "ax" else y
 
 
 def doubled(n):

@@ -13,8 +13,20 @@ from typing import Any
 
 from dualrev.compiler.analyses.memory import Classes, Memory, is_array
 from dualrev.compiler.core.atoms import Constant
-from dualrev.compiler.core.terms import Call, Copy, Discrete, Function, Load, Make, Opaque
-from dualrev.compiler.core.terms import Real, Statement, Store, View, Whole
+from dualrev.compiler.core.terms import (
+    Call,
+    Copy,
+    Discrete,
+    Function,
+    Load,
+    Make,
+    Opaque,
+    Real,
+    Statement,
+    Store,
+    View,
+    Whole,
+)
 from dualrev.compiler.core.walks import reads, statements
 
 __all__ = ["Wild", "is_tame"]

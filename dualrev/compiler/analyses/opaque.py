@@ -12,13 +12,13 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.analyses.memory import given, is_array
+from dualrev.compiler.analyses.memory import given
 from dualrev.compiler.core.atoms import Global, Var
+from dualrev.compiler.core.opaque import holds_floats, holds_text, is_opaque
 from dualrev.compiler.core.terms import Call, Copy, Discrete, Function, Opaque, Statement
 from dualrev.compiler.core.walks import leaves, reads, statements
-from dualrev.compiler.core.opaque import holds_floats, holds_text, is_opaque
 
-__all__ = ["changing_an_argument", "check_flows", "is_opaque_atom"]
+__all__ = ["check_flows", "is_opaque_atom"]
 
 _CONTAINER = ("the call with a container", "floats that are differentiated might get into it", "an array")
 
@@ -55,7 +55,11 @@ def _texts(f: Function, s: Statement, varied: Callable[[Any], bool], texts: set[
         case Copy() if s.source in texts:
             return {s.target}
         case Discrete() if any(x in texts for x in moving) and holds_floats(s.target.type):
-            _refuse(f, s, ("a number that is read from a string", "the string depends on what is differentiated", "the number"))
+            _refuse(
+                f,
+                s,
+                ("a number that is read from a string", "the string depends on what is differentiated", "the number"),
+            )
         case Opaque():
             kept = [x for x in reads(s) if isinstance(x, Var) and is_opaque(x.type)] if s.changes else []
             if any(_takes(x.type) for x in kept) or any(_gives(x.type) for x in s.targets):
@@ -84,14 +88,3 @@ def _gives(kind: Any) -> bool:
 
 def _refuse(f: Function, s: Statement, said: tuple[str, str, str]) -> None:
     f.origin.source.refuse(s.line, *said)
-
-
-def changing_an_argument(f: Function) -> Statement | None:
-    """A statement that may change a container that is an argument of the function."""
-    given = [x for p in f.parameters for x in leaves(p) if is_opaque_atom(x)]
-    if all(isinstance(x.type, types.UnicodeType) for x in given):
-        return None
-    for s in statements(f.body):
-        if (isinstance(s, Opaque) and s.changes) or (isinstance(s, Call) and any(map(is_opaque_atom, reads(s)))):
-            return s
-    return None

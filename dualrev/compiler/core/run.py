@@ -260,7 +260,6 @@ class _Run:
         space = {x.name: x.value for x in s.args if isinstance(x, Global)}
         exec(text, space)
 
-
     def opaque(self, s: terms.Opaque) -> None:
         space = {"np": np, "math": math, "runtime": runtime}
         space |= {name: self.atom(x) for name, x in s.inputs if not isinstance(x, Var) or x in self.env}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from dualrev.compiler.core.lowered import Const, Effect, Let, Ref, Slice
@@ -245,7 +245,7 @@ class _Renaming(_Replace):
         return node
 
 
-def opaque(code: Iterable[ast.stmt], names: dict[str, ast.expr]) -> str:
+def opaque(code: Iterable[ast.stmt], names: Mapping[str, ast.expr]) -> str:
     """Statements as text, with these expressions for the names in them."""
     copied = ast.parse(ast.unparse(ast.Module([*code], [])))
     return ast.unparse(_Renaming(names.get).visit(copied))

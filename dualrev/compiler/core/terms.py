@@ -209,8 +209,8 @@ class Opaque:
     """Statements of Python that stay as they are, but for their names: what no derivative goes through.
 
     They are executed in the forward sweep, and never again in the reverse sweep. `inputs` and `outputs` are the names
-    in `code` with what they stand for. `changes` says that it may change its inputs, and `unknown` that another run of it
-    may do something else. `refusal` is what is said if a derivative would have to go through.
+    in `code` with what they stand for. `changes` says that inputs may change, and `unknown` that another run may do
+    something else. `refusal` is what is said if a derivative would have to go through.
     """
 
     outputs: tuple[tuple[str, Var], ...]

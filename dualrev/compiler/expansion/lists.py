@@ -65,7 +65,9 @@ def lists_in(lowered: Lowered, of: dict[str, Any]) -> Lists:
     }
     names -= _odd(lowered, of, names, every)
     typed = {x for x, kind in of.items() if isinstance(kind, types.ListType)}
-    found = Lists(names, typed, {s.target for s in every if isinstance(s, Let) and s.op == "list" and s.target in names})
+    found = Lists(
+        names, typed, {s.target for s in every if isinstance(s, Let) and s.op == "list" and s.target in names}
+    )
     for x in names:
         of[x] = types.Array(of[x].dtype, 1, "C")
     if lowered.result in names:
@@ -88,17 +90,22 @@ def _odd(lowered: Lowered, of: dict[str, Any], names: set[str], every: list[Any]
     for s in every:
         known = not isinstance(s, Opaque)
         if isinstance(s, Let):
-            known = s.op in ("copy", "list", "listed", "func", "plain") or (
-                s.op == "getitem" and s.args[0] in names) or (s.op == "method" and s.info[0] in METHODS)
+            known = (
+                s.op in ("copy", "list", "listed", "func", "plain")
+                or (s.op == "getitem" and s.args[0] in names)
+                or (s.op == "method" and s.info[0] in METHODS)
+            )
         if not known:
             found |= discrete & {x for x in [*reads(s), *writes(s)] if isinstance(x, str)}
+    same = [
+        {s.target, s.args[0]}
+        for s in every
+        if isinstance(s, Let) and s.op in ("copy", "listed", "getitem") and {s.target, s.args[0]} <= discrete
+    ]
     count = -1
     while count < len(found):
         count = len(found)
-        for s in every:
-            if isinstance(s, Let) and s.op in ("copy", "listed", "getitem") and s.target in discrete and s.args[0] in discrete:
-                if s.target in found or s.args[0] in found:
-                    found |= {s.target, s.args[0]}
+        found = found.union(*(pair for pair in same if pair & found))
     return found
 
 

@@ -16,9 +16,9 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.core import syntax
-from dualrev.compiler.core.lowered import Const, If, Let, Node, Opaque, Slice, Store, While, leaves, reads, walk
+from dualrev.compiler.core.lowered import Const, For, If, Let, Node, Opaque, Slice, Store, While, leaves, reads, walk
 from dualrev.compiler.core.opaque import holds_floats, is_opaque
-from dualrev.compiler.expansion.kinds import is_array, is_real_array
+from dualrev.compiler.expansion.kinds import is_array
 from dualrev.compiler.expansion.lazy import Lazy
 from dualrev.compiler.expansion.lists import Lists
 from dualrev.compiler.expansion.unknown import about
@@ -42,6 +42,33 @@ def without_listed(lowered: Lowered, of: Mapping[str, Any]) -> None:
             kind = of.get(s.args[0]) if isinstance(s.args[0], str) else None
             if kind is None or not is_opaque(kind) or isinstance(kind, _SEQUENCES):
                 s.op = "copy"
+    _check_loops(lowered, of)
+
+
+def _check_loops(lowered: Lowered, of: Mapping[str, Any]) -> None:
+    """Refuse loops over containers that may change in them: numba would see that, and a list of now does not."""
+    every = list(walk(lowered.body))
+    listed = {s.target: _container(of[s.args[0]]) for s in every if isinstance(s, Let) and s.op == "listed"}
+    for loop in (s for s in every if isinstance(s, For)):
+        inside = list(walk(loop.body))
+        over = {listed[s.args[0]] for s in inside if isinstance(s, Let) and s.op == "getitem" and s.args[0] in listed}
+        for s in inside if over else ():
+            changed = [s.array] if isinstance(s, Store) else s.args if _may_change(s) else ()
+            if any(isinstance(x, str) and _container(of.get(x)) in over for x in changed):
+                what, why = "a container that changes in a loop over one like it", "the loop may see the change"
+                lowered.source.refuse(s.line, what, why, "a loop over a list of it, or a change after the loop")
+
+
+def _may_change(s: Any) -> bool:
+    """Whether a statement may change a container among its arguments."""
+    if not isinstance(s, Let) or s.op in ("call", "star"):
+        return isinstance(s, (Let, Opaque))
+    return (s.op == "method" and s.info[0] not in _READING) or (s.op == "written" and not s.info.pure)
+
+
+def _container(kind: Any) -> str:
+    """The type of what a view is of, such as that of the items of a dict; without what numba knows of its content."""
+    return str(getattr(kind, "parent", kind)).split("<iv")[0]
 
 
 class Opaques:
@@ -91,7 +118,7 @@ class Opaques:
                 code.refuse(s.line, *said)
         tree = ast.List([], ast.Load()) if s.op == "list" and s.info is None else code.expression(s)
         names = list(code.names_in(tuple(reads(s))))
-        tree, names, after = self._with_arrays(tree, names, changes, said, s.line)
+        tree, names, after = self._with_arrays(s.target, tree, names, changes, said, s.line)
         kind = code.of[s.target]
         if s.op == "method" and s.info[0] in ("get", "pop") and isinstance(kind, (types.Float, types.Integer)):
             tree = ast.BinOp(tree, ast.Mult(), ast.Constant(1))  # numba takes it for one that may be None
@@ -153,14 +180,15 @@ class Opaques:
     # Arrays
 
     def _with_arrays(
-        self, tree: ast.expr, names: list[str], changes: bool, said: Words, line: int
+        self, target: str, tree: ast.expr, names: list[str], changes: bool, said: Words, line: int
     ) -> tuple[ast.expr, list[str], Callable[[], None]]:
         """An expression that may change arrays gets copies of them, whose elements come back by stores."""
         code = self.code
         for x in names:
             self.lazy.materialise(x)
         arrays = [x for x in names if is_array(code.of[x])] if changes else []
-        if any(holds_floats(code.of[x]) for x in arrays):
+        of_result = leaves(code.tree(target))
+        if any(holds_floats(code.of[x]) for x in arrays) or (arrays and any(is_array(code.kind(x)) for x in of_result)):
             code.refuse(line, *said)
         made = {x: code.temp(types.Array(code.of[x].dtype, code.of[x].ndim, "C")) for x in arrays}
         for x, fresh in made.items():
@@ -261,6 +289,4 @@ def _only_reads(code: list[ast.stmt], x: str) -> bool:
             reading |= set(map(id, node.args))
         elif isinstance(node, ast.Attribute) and node.attr in ("shape", "size", "ndim"):
             reading.add(id(node.value))
-    return all(
-        id(node) in reading for s in code for node in ast.walk(s) if isinstance(node, ast.Name) and node.id == x
-    )
+    return all(id(node) in reading for s in code for node in ast.walk(s) if isinstance(node, ast.Name) and node.id == x)

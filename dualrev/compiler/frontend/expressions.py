@@ -263,8 +263,8 @@ class Expressions(WrittenAsTheyAre):
             return self.refuse(node, "a call with **", "the names of the arguments are not known", "every argument")
         static = self.static(node.func)
         starred = any(isinstance(x, ast.Starred) for x in node.args)
-        if static is None and (made := self.class_method(node, target)) is not None:
-            return made
+        if static is None and (called := self.class_method(node, target)) is not None:
+            return called
         if static is None:
             if isinstance(node.func, ast.Attribute) and not starred:
                 args = [self.variable(node.func.value), *(self.function_argument(x) for x in node.args)]

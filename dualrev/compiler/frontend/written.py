@@ -82,9 +82,9 @@ class WrittenAsTheyAre(Scope):
         made: ast.expr = parts[0] if parts else ast.Constant("")
         for x in parts[1:]:
             made = ast.BinOp(made, ast.Add(), x)
-        for x in ast.walk(made):
-            if isinstance(x, ast.expr) and not hasattr(x, "lineno"):
-                ast.copy_location(x, node)
+        for part in ast.walk(made):
+            if isinstance(part, ast.expr) and not hasattr(part, "lineno"):
+                ast.copy_location(part, node)
         return self.expr(made, target)
 
     def _SetComp(self, node: ast.SetComp, target: str) -> Atom:

@@ -18,8 +18,8 @@ from numba.core import types
 
 from dualrev.compiler.analyses.cost import Cost
 from dualrev.compiler.analyses.memory import Classes, Memory, given, is_array
-from dualrev.compiler.analyses.opaque import is_opaque_atom
 from dualrev.compiler.analyses.network import INFINITE, SINK, SOURCE, Network
+from dualrev.compiler.analyses.opaque import is_opaque_atom
 from dualrev.compiler.analyses.versions import Loop, Value, Versions
 from dualrev.compiler.core.atoms import Applied, Constant, Field, Global, Operator, Var
 from dualrev.compiler.core.terms import Call, Copy, Discrete, For, Function, Load, Real, Statement, View
@@ -184,7 +184,7 @@ class Plan:
         return False
 
     def _reads_opaque(self, v: Value) -> bool:
-        """Whether v is made of opaque values, but for those that the reverse sweep has anyway, and that never change."""
+        """Whether v is made of opaque values, but for those that the reverse sweep has anyway: arguments."""
         read = {x: u for x, u in self.versions.reads[v.statement].items() if is_opaque_atom(x)}
         kept = self.subject.joint and all(u.kind == "param" for u in read.values())
         return is_opaque_atom(v.variable) or (bool(read) and not kept)
