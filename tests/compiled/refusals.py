@@ -248,7 +248,7 @@ def _tripled(x):
     return lambda x: 3.0 * x
 
 
-@refused(0.7, words="njit")
+@refused(0.7, words="tripled")
 @njit
 def an_overload(x):
     return tripled(x)  # refused
