@@ -7,6 +7,7 @@ A function is read once for every combination of argument types. What it calls i
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +16,7 @@ from numba.core import types
 
 from dualrev.compiler import derived
 from dualrev.compiler.analyses.activity import carries
-from dualrev.compiler.analyses.draws import draws_anew
+from dualrev.compiler.analyses.draws import done_anew, draws_anew
 from dualrev.compiler.analyses.memory import Memory, is_real, type_of
 from dualrev.compiler.core import walks
 from dualrev.compiler.core.atoms import Constant, Global
@@ -23,7 +24,7 @@ from dualrev.compiler.core.lowered import Ref
 from dualrev.compiler.core.lowered import leaves as old_leaves
 from dualrev.compiler.core.naming import Names
 from dualrev.compiler.core.program import Program
-from dualrev.compiler.core.terms import Call, Function
+from dualrev.compiler.core.terms import Call, Function, Opaque
 from dualrev.compiler.core.typed import typed
 from dualrev.compiler.core.walks import leaves, statements
 from dualrev.compiler.custom.rules import has_rule, is_checkpoint
@@ -42,7 +43,7 @@ from dualrev.compiler.frontend.source import Source, Static, describe, is_deriva
 from dualrev.compiler.runtime.structured import holds_structured
 from dualrev.compiler.transforms.forward import Forward
 from dualrev.compiler.transforms.reverse import Reverse
-from dualrev.errors import ArgumentError, ArgumentNumberError, ScalarError
+from dualrev.errors import ArgumentError, ArgumentNumberError, ScalarError, UnsupportedError
 
 __all__ = ["Front", "Origin"]
 
@@ -122,13 +123,18 @@ class Front:
             source.refuse(s.line, what, "its derivative would be an object, too", "the fields as arguments")
 
     def check_draws(self, f: Function, what: str) -> None:
-        """UnsupportedError for what runs a function again, if it draws random numbers: they would be others."""
+        """UnsupportedError for what runs a function again, if the second run may do something else."""
         if draws_anew(f, self.program):
             source = f.origin.source
             why = "it draws random numbers, and is run more than once: the numbers would be others each time"
             source.refuse(
                 source.tree, what, why, "np.random.seed(k) as its first line, or an array that is drawn outside"
             )
+        if (found := done_anew(f, self.program)) is not None:
+            inside, s = found
+            line = f"{s.refusal[0]} in {what}" if isinstance(s, Opaque) else f"this call in {what}"
+            why = "the function is run more than once, and here another run may do something else"
+            inside.origin.source.refuse(s.line, line, why, "dr.grad or dr.jvp, which run it once")
 
     def _read(
         self, f: Any, argtypes: tuple[Any, ...], path: tuple[Any, ...], functions: dict[str, Static], apart: bool
@@ -155,8 +161,17 @@ class Front:
     ) -> tuple[Lowered, Typed]:
         """The function in lowered core, and the types of its variables."""
         source = prune(self.source(f), argtypes)
-        lowered = lower(source, path, functions, self.refs, self.names)
-        return lowered, infer(lowered, argtypes, f.targetoptions, lambda: f.compile(argtypes))
+
+        def attempt(listed: bool) -> tuple[Lowered, Typed]:
+            lowered = lower(source, path, functions, self.refs, self.names, listed)
+            return lowered, infer(lowered, argtypes, f.targetoptions, lambda: f.compile(argtypes))
+
+        try:
+            return attempt(False)
+        except UnsupportedError:  # a loop over a set or the like has no types, until that is a list
+            if not any(isinstance(x, (ast.For, ast.comprehension)) for x in ast.walk(source.tree)):
+                raise
+            return attempt(True)
 
     def _check_derivatives(self, f: Function) -> None:
         """UnsupportedError for a call of a compiled derivative that has no derivatives itself."""

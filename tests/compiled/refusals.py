@@ -15,6 +15,7 @@ import numba
 import numpy as np
 from numba import float64, njit, prange
 from numba.experimental import jitclass
+from numba.extending import overload
 
 __all__ = ["REFUSALS", "Refusal"]
 
@@ -203,6 +204,56 @@ def a_dict(x):
     return table[2]
 
 
+@refused(0.7, words="dict")
+@njit
+def a_dict_with_two_names(x):
+    """What one name holds is constant until the other one gets a number that is differentiated."""
+    table = {1: 2.0}
+    again = table
+    y = table[1] * x
+    again[1] = y  # refused
+    return table[1]
+
+
+@njit
+def filled(table, x):
+    table[1] = x  # refused
+    return 1
+
+
+@refused(0.7, words="dict", helper=filled)
+@njit
+def a_dict_that_is_filled_elsewhere(x):
+    table = {1: 2.0}
+    n = filled(table, x)
+    return table[1] * n
+
+
+@refused(0.7, words="container")
+@njit
+def a_dict_that_changes_in_a_loop(x):
+    table = {1: 2, 3: 4}
+    for k, v in table.items():
+        table[3] = k  # refused
+        x = x * v
+    return x
+
+
+def tripled(x):
+    return 3.0 * x
+
+
+@overload(tripled)
+def _tripled(x):
+    return lambda x: 3.0 * x
+
+
+@refused(0.7, words="tripled")
+@njit
+def an_overload(x):
+    return tripled(x)  # refused
+
+
 @refused(0.7, words="set")
 @njit
 def a_set(x):
@@ -213,8 +264,8 @@ def a_set(x):
 @refused(0.7, words="str")
 @njit
 def strings(x):
-    name = "a" + "b"  # refused
-    return len(name) * x
+    names = [str(x)]  # refused
+    return len(names) * x
 
 
 @refused(0.7, 0.3, words="complex")

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from dualrev.compiler.analyses.memory import Classes, Memory, given, is_array, is_real, is_real_array
+from dualrev.compiler.analyses.opaque import check_flows
 from dualrev.compiler.core.atoms import Var
 from dualrev.compiler.core.terms import Call, Copy, Function, Load, Real, Statement, Store, View, Whole
-from dualrev.compiler.core.walks import statements
+from dualrev.compiler.core.walks import leaves, statements
 
 __all__ = ["Activity", "carries"]
 
@@ -38,8 +39,22 @@ class Activity:
         for s in order:
             if isinstance(s, Call) and memory.is_draw(s) and any(self._in(self._varied, x) for x in given(s)):
                 memory.refuse_draw(s)
+        check_flows(f, lambda x: self._in(self._varied, x), self._enter)
         self._repeat(self._useful, self._matters, order[::-1])
         self._active = (self._varied & self._useful) - {self._key(x) for x in without}
+
+    def _enter(self, s: Call) -> bool:
+        """Look into what a call calls with containers; False if that cannot be looked at."""
+        memory = self._memory
+        if memory.program.gradient(s) is not None or memory.program.function(s).opaque:
+            return False
+        flags = tuple(self._in(self._varied, x) for x in given(s))
+        if (key := (memory.program.key(s), flags)) not in memory.entered:
+            memory.entered.add(key)
+            f = memory.program.function(s)
+            varied = [x for x, flag in zip((x for p in f.parameters for x in leaves(p)), flags, strict=True) if flag]
+            Activity(f, memory, Classes(f, memory), varied, ())
+        return True
 
     def has(self, x: Any) -> bool:
         """Whether an atom is active."""

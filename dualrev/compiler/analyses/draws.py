@@ -9,13 +9,53 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from numba.core import types
+
+from dualrev.compiler.analyses.opaque import is_opaque_atom
 from dualrev.compiler.core.atoms import Global
 from dualrev.compiler.core.program import Program
-from dualrev.compiler.core.terms import Call, Function
-from dualrev.compiler.core.walks import blocks, statements
+from dualrev.compiler.core.terms import Call, Function, Opaque, Statement
+from dualrev.compiler.core.walks import blocks, leaves, reads, statements
 from dualrev.rules.library.drawing import generator_of, is_draw
 
-__all__ = ["draws_anew"]
+__all__ = ["done_anew", "draws_anew"]
+
+
+def done_anew(f: Function, program: Program) -> tuple[Function, Statement] | None:
+    """What may do something else in another run of a function, and the function that it is in.
+
+    It changes a container that is an argument, or does what nobody knows.
+    """
+    return _changing(f, program, set()) or _unknown(f, program, set())
+
+
+def _changing(f: Function, program: Program, seen: set[Hashable]) -> tuple[Function, Statement] | None:
+    """What may change a container that is an argument of a function."""
+    given = [x for p in f.parameters for x in leaves(p) if is_opaque_atom(x)]
+    if all(isinstance(x.type, types.UnicodeType) for x in given):
+        return None
+    for s in statements(f.body):
+        if isinstance(s, Opaque) and s.changes:
+            return f, s
+        if isinstance(s, Call) and any(map(is_opaque_atom, reads(s))):
+            if program.gradient(s) is not None:
+                return f, s
+            if (key := program.key(s)) not in seen:
+                seen.add(key)
+                if (found := _changing(program.function(s), program, seen)) is not None:
+                    return found
+    return None
+
+
+def _unknown(f: Function, program: Program, seen: set[Hashable]) -> tuple[Function, Statement] | None:
+    for s in statements(f.body):
+        if isinstance(s, Opaque) and s.unknown:
+            return f, s
+        if isinstance(s, Call) and program.gradient(s) is None and (key := program.key(s)) not in seen:
+            seen.add(key)
+            if (found := _unknown(program.function(s), program, seen)) is not None:
+                return found
+    return None
 
 
 def draws_anew(f: Function, program: Program) -> bool:

@@ -13,7 +13,20 @@ from typing import Any
 
 from dualrev.compiler.analyses.memory import Classes, Memory, is_array
 from dualrev.compiler.core.atoms import Constant
-from dualrev.compiler.core.terms import Call, Copy, Discrete, Function, Load, Make, Real, Statement, Store, View, Whole
+from dualrev.compiler.core.terms import (
+    Call,
+    Copy,
+    Discrete,
+    Function,
+    Load,
+    Make,
+    Opaque,
+    Real,
+    Statement,
+    Store,
+    View,
+    Whole,
+)
 from dualrev.compiler.core.walks import reads, statements
 
 __all__ = ["Wild", "is_tame"]
@@ -65,6 +78,9 @@ class Wild:
                     self._add(s.array)
             case Call():
                 for x in [*s.targets, *self._memory.changed(s)]:
+                    self._add(x)
+            case Opaque():
+                for x in s.targets:
                     self._add(x)
             case Copy() | Discrete() | Load() | Make() | Real() | View() | Whole():
                 tame = not isinstance(s, Real) or is_tame(s)

@@ -114,6 +114,7 @@ class Memory:
     def __init__(self, program: Program, refuse_draw: Callable[[Call], NoReturn] = _no_place) -> None:
         """`refuse_draw` raises for a call that draws by parameters that are differentiated: see activity.py."""
         self.program, self.refuse_draw = program, refuse_draw
+        self.entered: set[Any] = set()  # calls with containers that activity.py has looked into
         self._effects = FixedPoint[Effects]()
 
     def effects(self, s: Call) -> Effects:

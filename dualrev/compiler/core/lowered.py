@@ -10,18 +10,20 @@ and a name for its result, so that numba can tell the type of every intermediate
     For        for target in range(start, stop, step): body
     While      while (test_block; test): body
     Effect     raise, assert, print: what happens in the forward sweep only
+    Opaque     statements of Python, which stay as they are: no derivative goes through them
 
 There is no break, continue or early return: lower.py has turned them into flags, and a loop ends after the iteration
 that has set one of its `exits`. A variable may be assigned many times.
 
 Operations, by the pass that leaves them there:
 
-    lower.py   copy plain binop iop unary func getitem attr method tuple list literal call star ufunc
+    lower.py   copy plain written binop iop unary func getitem attr method tuple list literal call star ufunc
     expand.py  copy plain prim load view alloc array call      (no tuples; elementwise work has become loops)
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,12 +40,14 @@ __all__ = [
         "Member",
         "Node",
         "OfElements",
+        "Opaque",
         "Ref",
         "Slice",
         "Star",
         "Stmt",
         "Store",
         "While",
+        "Written",
     ],
     *["blocks", "ends", "index_atoms", "leaves", "reads", "walk", "writes"],
 ]
@@ -164,6 +168,31 @@ class Effect:
     raises: bool = False
 
 
+@dataclass(frozen=True)
+class Written:
+    """An expression with our names for variables, which stays as it is; `refusal` as in Opaque.
+
+    One that is `pure` changes nothing; of others nobody knows.
+    """
+
+    tree: ast.expr
+    refusal: tuple[str, str, str]
+    pure: bool = True
+
+
+@dataclass(eq=False)
+class Opaque:
+    """Statements with our names for variables, of which they read `args` and assign `targets`; terms.py says more."""
+
+    targets: list[str]
+    args: tuple[str, ...]
+    code: list[ast.stmt]
+    line: int
+    changes: bool
+    unknown: bool
+    refusal: tuple[str, str, str]
+
+
 @dataclass(eq=False)
 class Call:
     """targets = function(*args): the call of another numba function, in expanded core.
@@ -233,7 +262,7 @@ class Star:
         return [found[name] for name in self.names]
 
 
-Stmt = Let | Store | Call | If | For | While | Effect
+Stmt = Let | Store | Call | If | For | While | Effect | Opaque
 
 
 def blocks(s: Any) -> list[list[Any]]:
@@ -279,7 +308,7 @@ def reads(s: Any) -> list[Atom]:
         return [s.test]
     if isinstance(s, For):
         return [s.start, s.stop, s.step]
-    if isinstance(s, Effect):
+    if isinstance(s, (Effect, Opaque)):
         return list(s.args)
     if isinstance(s, Call):
         return [x for arg in s.args for x in leaves(arg)]
@@ -297,4 +326,4 @@ def writes(s: Any) -> list[str]:
     """The variables that a statement itself assigns."""
     if isinstance(s, (Let, For)):
         return [s.target]
-    return list(s.targets) if isinstance(s, Call) else []
+    return list(s.targets) if isinstance(s, (Call, Opaque)) else []

@@ -9,6 +9,7 @@ function says so.
 
 from __future__ import annotations
 
+import ast
 import builtins
 import math
 import operator
@@ -208,6 +209,8 @@ class _Run:
                 self.loop(s)
             case terms.Effect():
                 self.effect(s)
+            case terms.Opaque():
+                self.opaque(s)
             case terms.Hold():
                 self.bind(s.target, self.atom(s.source))
             case terms.Accumulate():
@@ -256,6 +259,14 @@ class _Run:
         text = s.text.format(*(repr(self.atom(x)) for x in s.args))
         space = {x.name: x.value for x in s.args if isinstance(x, Global)}
         exec(text, space)
+
+    def opaque(self, s: terms.Opaque) -> None:
+        space = {"np": np, "math": math, "runtime": runtime}
+        space |= {name: self.atom(x) for name, x in s.inputs if not isinstance(x, Var) or x in self.env}
+        exec(compile(ast.unparse(ast.Module([*s.code], [])), "<opaque>", "exec"), space)
+        for name, x in s.outputs:
+            if name in space:
+                self.bind(x, space[name])
 
 
 def named(name: str) -> Any:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+
 from dualrev.compiler.core import atoms, terms, walks
 from dualrev.compiler.core.atoms import Var
 from dualrev.compiler.core.naming import readable
+from dualrev.compiler.core.syntax import opaque
 from dualrev.compiler.core.terms import Function, Statement
 
 __all__ = ["show", "show_expr"]
@@ -130,6 +133,9 @@ class _Showing:
                 before = [line for t in s.before for line in self.statement(t, depth + 1)]
                 head = f"{margin}while {self.atom(s.test)}{self.exits(s)}:"
                 return [*([f"{margin}before:", *before] if before else []), head, *self.block(s.body, depth + 1)]
+            case terms.Opaque():
+                names = {name: ast.Name(self.atom(x)) for name, x in (*s.inputs, *s.outputs)}
+                return [margin + line for line in opaque(s.code, names).split("\n")]
         return [margin + self.simple(s)]
 
     def exits(self, s: terms.For | terms.While) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 import inspect
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from dualrev.compiler.core.lowered import Const, Effect, Let, Member, Ref, Slice
 
 __all__ = [
-    *["applied", "atom", "binary", "call", "effect", "expression", "flattened", "name", "number", "subscript"],
-    *["substitute", "takes_rest", "text"],
+    *["applied", "atom", "binary", "call", "effect", "expression", "flattened", "name", "names_in", "number"],
+    *["opaque", "subscript", "substitute", "takes_rest", "text"],
     "SYMBOLS",
 ]
 
@@ -162,6 +162,11 @@ def expression(s: Let, sub: Sub) -> ast.expr:
     if s.op == "plain":
         inside = set(args)
         return substitute(s.info, lambda x: sub(x) if x in inside else None)
+    if s.op == "listed":
+        return call("runtime.listed", sub(args[0]))
+    if s.op == "written":
+        inside = set(args)
+        return substitute(s.info.tree, lambda x: sub(x) if x in inside else None)
     if s.op == "binop":
         return binary(s.info, sub(args[0]), sub(args[1]))
     if s.op == "unary":
@@ -225,6 +230,29 @@ def _call(f: ast.expr, args: list[ast.expr], keywords: tuple[str, ...]) -> ast.e
 def effect(s: Effect, sub: Sub) -> str:
     """The text of a raise or a print."""
     return s.text.format(*(text(sub(x)) for x in s.args))
+
+
+def names_in(code: Iterable[ast.AST]) -> list[str]:
+    """The names in statements, each once."""
+    return list(dict.fromkeys(x.id for s in code for x in ast.walk(s) if isinstance(x, ast.Name)))
+
+
+class _Renaming(_Replace):
+    """Other expressions for variables, in statements; `objmode(x="int64")` names a variable, too."""
+
+    def visit_With(self, node: ast.With) -> ast.With:
+        for item in node.items:
+            for k in item.context_expr.keywords if isinstance(item.context_expr, ast.Call) else ():
+                found = self.sub(str(k.arg))
+                k.arg = found.id if isinstance(found, ast.Name) else k.arg
+        self.generic_visit(node)
+        return node
+
+
+def opaque(code: Iterable[ast.stmt], names: Mapping[str, ast.expr]) -> str:
+    """Statements as text, with these expressions for the names in them."""
+    copied = ast.parse(ast.unparse(ast.Module([*code], [])))
+    return ast.unparse(_Renaming(names.get).visit(copied))
 
 
 def text(tree: ast.expr) -> str:

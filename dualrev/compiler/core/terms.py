@@ -19,6 +19,7 @@ never clash, whatever they are called (naming.py chooses what is printed). It ma
                      | for x in range(a, a, a): s .. (ends after a round that has set one of `exits`)      For
                      | while (s ..; a): s ..        (the same)       While
                      | raise, print, assert         Effect
+                     | statements of Python         Opaque          as the user wrote them; no derivative goes through
 
 What reverse mode adds (transforms/reverse.py): memory between the sweeps, last in, first out.
 
@@ -34,6 +35,7 @@ compared by what they are made of, statements and variables by identity; none of
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -42,7 +44,7 @@ from dualrev.rules.primitives import Primitive
 
 __all__ = [
     *["Accumulate", "Block", "Call", "Copy", "Discrete", "Effect", "For", "Function"],
-    *["Hold", "If", "Keep", "Kept", "Load", "Make", "Pop", "Push"],
+    *["Hold", "If", "Keep", "Kept", "Load", "Make", "Opaque", "Pop", "Push"],
     *["Real", "Reserve", "Statement", "Store", "View", "While", "Whole"],
 ]
 
@@ -202,6 +204,29 @@ class Effect:
     line: int
 
 
+@dataclass(frozen=True, eq=False)
+class Opaque:
+    """Statements of Python that stay as they are, but for their names: what no derivative goes through.
+
+    They are executed in the forward sweep, and never again in the reverse sweep. `inputs` and `outputs` are the names
+    in `code` with what they stand for. `changes` says that inputs may change, and `unknown` that another run may do
+    something else. `refusal` is what is said if a derivative would have to go through.
+    """
+
+    outputs: tuple[tuple[str, Var], ...]
+    inputs: tuple[tuple[str, Atom], ...]
+    code: tuple[ast.stmt, ...]
+    changes: bool
+    unknown: bool
+    refusal: tuple[str, str, str]
+    line: int
+
+    @property
+    def targets(self) -> tuple[Var, ...]:
+        """The variables that it assigns."""
+        return tuple(x for _, x in self.outputs)
+
+
 # Memory between the sweeps
 
 
@@ -283,6 +308,7 @@ Statement: TypeAlias = (
     | For
     | While
     | Effect
+    | Opaque
     | Push
     | Pop
     | Keep

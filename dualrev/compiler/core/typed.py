@@ -9,7 +9,7 @@ import numba
 
 from dualrev.compiler.core import atoms, lowered, terms
 from dualrev.compiler.core.atoms import Constant, Expr, Global, Var
-from dualrev.compiler.core.syntax import SYMBOLS
+from dualrev.compiler.core.syntax import SYMBOLS, names_in
 from dualrev.compiler.core.terms import Function
 
 __all__ = ["typed"]
@@ -42,8 +42,7 @@ class _Typing:
         if isinstance(x, lowered.Const):
             return Constant(x.value, numba.typeof(x.value))
         if isinstance(x, lowered.Ref):
-            known = x.value is not None and not isinstance(x.value, type)
-            return Global(x.name, x.value, x.path, numba.typeof(x.value) if known else None)
+            return Global(x.name, x.value, x.path, None if x.value is None else _type_of(x.value))
         return self.var(x)
 
     def array(self, x: Any) -> Var | Global:
@@ -165,6 +164,11 @@ class _Typing:
                 )
             case lowered.Effect():
                 return terms.Effect(s.text, tuple(map(self.atom, s.args)), s.raises, s.line)
+            case lowered.Opaque():
+                read = dict.fromkeys([*s.args, *(x for x in names_in(s.code) if x in self.globals)])
+                inputs = tuple((x, self.named(x)) for x in read)
+                outputs = tuple((x, self.var(x)) for x in s.targets)
+                return terms.Opaque(outputs, inputs, tuple(s.code), s.changes, s.unknown, s.refusal, s.line)
         raise AssertionError(s)
 
     def flags(self, s: Any) -> tuple[Var, ...]:
@@ -194,6 +198,14 @@ class _Typing:
             case "array":
                 return terms.Whole(target, s.info[0], tuple(map(self.atom, args)), s.line)
         raise AssertionError(s.op)
+
+
+def _type_of(x: Any) -> Any:
+    """The numba type of a value; None of a class, or of a function that only numba knows."""
+    try:
+        return None if isinstance(x, type) else numba.typeof(x)
+    except ValueError:
+        return None
 
 
 def is_module(node: ast.expr) -> bool:

@@ -40,6 +40,7 @@ from dualrev.compiler.core.terms import (
     Kept,
     Load,
     Make,
+    Opaque,
     Pop,
     Push,
     Real,
@@ -203,6 +204,9 @@ def substituted(s: Statement, read: Callable[[Any], Any], write: Callable[[Var],
             return replace(s, test=read(s.test))
         case Effect():
             return replace(s, args=tuple(map(read, s.args)))
+        case Opaque():
+            inputs = tuple((name, read(x)) for name, x in s.inputs)
+            return replace(s, inputs=inputs, outputs=tuple((name, write(x)) for name, x in s.outputs))
         case Accumulate():
             return replace(s, array=read(s.array), args=tuple(map(read, s.args)))
         case Push():
@@ -227,6 +231,8 @@ def reads(s: Statement) -> list[Atom]:
             return [s.base, *atoms_of(s.value)]
         case Call():
             return [x for tree in s.args for x in leaves(tree)]
+        case Opaque():
+            return [x for _, x in s.inputs]
         case If():
             return [s.test]
         case For() | Reserve():
@@ -247,7 +253,7 @@ def writes(s: Statement) -> tuple[Var, ...]:
     match s:
         case Copy() | Discrete() | Real() | Load() | View() | Make() | Whole() | For() | Kept() | Hold():
             return (s.target,)
-        case Call() | Pop():
+        case Call() | Opaque() | Pop():
             return s.targets
     return ()
 

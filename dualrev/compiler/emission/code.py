@@ -129,4 +129,8 @@ class _Writer:
         return self.put(s.text, s.line, depth)
 
     def put(self, text: str, line: int, depth: int) -> list[Row]:
-        return [Row(text, line, depth)]
+        rows: list[Row] = []
+        for part in text.split("\n"):  # statements that the user wrote may have blocks
+            inner = part.lstrip()
+            rows.append(Row(inner, line if not rows else 0, depth + (len(part) - len(inner)) // 4))
+        return rows

@@ -230,6 +230,9 @@ class Emission:
                 return [self._loop(s)]
             case terms.Effect():
                 return [Code(s.text.format(*(syntax.text(self.atom(x)) for x in s.args)), s.line)]
+            case terms.Opaque():
+                names = {name: self.atom(x) for name, x in (*s.inputs, *s.outputs)}
+                return [Code(syntax.opaque(s.code, names), s.line)]
             case terms.Accumulate():
                 call = syntax.call(s.function, self.atom(s.array), *map(self.atom, s.args))
                 return [Code(syntax.text(call), s.line)]

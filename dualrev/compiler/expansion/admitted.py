@@ -12,6 +12,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.core.naming import readable
+from dualrev.compiler.core.opaque import holds_float_arrays, holds_floats, is_opaque
 from dualrev.compiler.expansion.kinds import NUMBERS, is_array
 from dualrev.compiler.expansion.unknown import about
 from dualrev.compiler.expansion.writing import line_of_variable
@@ -54,9 +55,12 @@ def _check(lowered: Lowered, x: str, kind: Any) -> None:
         for k, part in enumerate(kind.types):
             _check(lowered, f"{x}[{k}]", part)
         return
-    if isinstance(kind, (types.List, types.ListType)) and x in lowered.parameters:
+    listed = isinstance(kind, (types.List, types.ListType)) and holds_floats(kind)
+    if listed and x in lowered.parameters:
         why = "a list has no place for its gradient, and grows or shrinks where it is passed on"
         refuse(f"the list {name} as an argument", why, "np.array of it")
+    if is_opaque(kind) and not holds_float_arrays(kind):
+        return
     of_numbers = not is_array(kind) or isinstance(kind.dtype, NUMBERS)
     if not isinstance(kind, (*NUMBERS, *_OTHERS, *_FUNCTIONS)) or not of_numbers:
         refuse(*about(x, kind))

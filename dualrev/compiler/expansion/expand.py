@@ -64,6 +64,7 @@ from dualrev.compiler.expansion.lazy import Lazy
 from dualrev.compiler.expansion.lists import check_places, lists_in
 from dualrev.compiler.expansion.making import Making
 from dualrev.compiler.expansion.numbers import Numbers
+from dualrev.compiler.expansion.opaque import Opaques, without_listed
 from dualrev.compiler.expansion.reductions import Reductions
 from dualrev.compiler.expansion.scalars import arithmetic
 from dualrev.compiler.expansion.structures import Structures
@@ -104,10 +105,12 @@ class Expansion:
 
     def __init__(self, lowered: Lowered, typed: Typed, apart: bool) -> None:
         of = dict(typed.of)
+        without_listed(lowered, of)
         self.lists = lists_in(lowered, of)
         self.code = code = Writer(lowered, of, _sharing(lowered, of, apart))
         self.lazy = lazy = Lazy(code)
         self.tuples = Tuples(code)
+        self.opaques = Opaques(code, lazy, self.lists)
         self.gathering = Gathering(code, lazy)
         self.layouts = layouts = Layouts(code, lazy)
         self.assignments = Assignments(code, lazy, self.gathering)
@@ -232,6 +235,10 @@ class Expansion:
         if self.growing.takes(s) or self.structures.takes(s):
             return
         check_places(self.code, self.lists, s)
+        if isinstance(s, (Let, Store)):
+            self.opaques.without_slices(s)
+        if self.opaques.takes(s):
+            return
         match s:
             case Let():
                 self.operation(s)
@@ -241,6 +248,8 @@ class Expansion:
                 for x in reads(s):
                     self.lazy.materialise(x)
                 self.lazy.flush()
+                if isinstance(s, If):
+                    s.test = self.opaques.truth(s.test, s.line)
                 self.code.out.append(self._compound(s))
 
     def _compound(self, s: If | For | While | Effect) -> Any:
@@ -251,7 +260,8 @@ class Expansion:
             case For():
                 return For(s.target, s.start, s.stop, s.step, self._block(s.body), s.exits, s.line)
             case While():
-                return While(self._block(s.test_block), s.test, self._block(s.body), s.exits, s.line)
+                test_block = self._block(s.test_block)
+                return self.opaques.in_body(While(test_block, s.test, self._block(s.body), s.exits, s.line))
             case Effect():
                 return s
 
@@ -261,8 +271,6 @@ class Expansion:
         """Write what an operation of core becomes."""
         kind = self.code.of[s.target]
         self.lazy.settle(s)
-        if isinstance(kind, types.UnicodeType) and s.op != "copy":
-            self.code.refuse(s.line, "a string that is computed", "strings have no derivative", "a constant string")
         if self.elementwise.takes(s, kind):
             return
         for x in reads(s):

@@ -52,9 +52,9 @@ class Items:
         if isinstance(of, types.BaseNamedTuple):
             part = code.tree(base).parts[of.fields.index(name)]
             code.copy_tree(code.tree(s.target), part, s.line)
-        elif is_array(of) and name == "shape":
+        elif is_array(of) and (name == "shape" or (name == "strides" and base in code.lowered.parameters)):
             for k, t in enumerate(code.tree(s.target).parts):
-                code.plain(f"a.shape[{k}]", s.line, target=t, a=base)
+                code.plain(f"a.{name}[{k}]", s.line, target=t, a=base)
         elif is_array(of) and name in ("size", "ndim", "itemsize", "nbytes"):
             code.plain(f"a.{name}", s.line, target=s.target, a=base)
         elif name == "real" and (is_real(of) or is_real_array(of)):

@@ -14,7 +14,7 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.core.lowered import Const, Effect, For, If, Let, Slice, Store, reads, walk, writes
+from dualrev.compiler.core.lowered import Const, Effect, For, If, Let, Opaque, Slice, Store, reads, walk, writes
 from dualrev.compiler.expansion.kinds import NUMBERS
 from dualrev.compiler.expansion.writing import Writer, line_of_variable
 from dualrev.compiler.frontend.lowered import Lowered
@@ -63,8 +63,11 @@ def lists_in(lowered: Lowered, of: dict[str, Any]) -> Lists:
         and isinstance(kind.dtype, NUMBERS)
         and x not in lowered.parameters
     }
+    names -= _odd(lowered, of, names, every)
     typed = {x for x, kind in of.items() if isinstance(kind, types.ListType)}
-    found = Lists(names, typed, {s.target for s in every if isinstance(s, Let) and s.op == "list"})
+    found = Lists(
+        names, typed, {s.target for s in every if isinstance(s, Let) and s.op == "list" and s.target in names}
+    )
     for x in names:
         of[x] = types.Array(of[x].dtype, 1, "C")
     if lowered.result in names:
@@ -77,6 +80,32 @@ def lists_in(lowered: Lowered, of: dict[str, Any]) -> Lists:
             of[found.lengths[s.args[0]]] = types.int64
     _check_names(lowered, found, every)
     found.within = {(x, k) for x, k in _gone_over(lowered, every) if x not in found.lengths}
+    return found
+
+
+def _odd(lowered: Lowered, of: dict[str, Any], names: set[str], every: list[Any]) -> set[str]:
+    """The lists without floats that are used otherwise than arrays can be: they stay lists (opaque.py)."""
+    discrete = {x for x in names if not isinstance(of[x].dtype, types.Float)}
+    found: set[Any] = set()
+    for s in every:
+        known = not isinstance(s, Opaque)
+        if isinstance(s, Let):
+            known = (
+                s.op in ("copy", "list", "listed", "func", "plain")
+                or (s.op == "getitem" and s.args[0] in names)
+                or (s.op == "method" and s.info[0] in METHODS)
+            )
+        if not known:
+            found |= discrete & {x for x in [*reads(s), *writes(s)] if isinstance(x, str)}
+    same = [
+        {s.target, s.args[0]}
+        for s in every
+        if isinstance(s, Let) and s.op in ("copy", "listed", "getitem") and {s.target, s.args[0]} <= discrete
+    ]
+    count = -1
+    while count < len(found):
+        count = len(found)
+        found = found.union(*(pair for pair in same if pair & found))
     return found
 
 

@@ -16,21 +16,20 @@ from numba.typed import List
 from dualrev.compiler.core import syntax
 from dualrev.compiler.core.lowered import Atom, Const, If, Ref, Slice, Star
 from dualrev.compiler.frontend.closures import Inlined
-from dualrev.compiler.frontend.jitted import callable_name, global_value, is_generalized, is_pointer, is_ufunc
+from dualrev.compiler.frontend.jitted import callable_name, global_value, is_generalized, is_ufunc
 from dualrev.compiler.frontend.objects import constructor, is_jitclass
 from dualrev.compiler.frontend.options import check_inlined
-from dualrev.compiler.frontend.scope import Scope
 from dualrev.compiler.frontend.source import Static, describe, is_derivative, is_numba_function
-from dualrev.compiler.frontend.wording import EXPRESSIONS, about_function
+from dualrev.compiler.frontend.wording import EXPRESSIONS
+from dualrev.compiler.frontend.written import WrittenAsTheyAre
 from dualrev.eager.ruled import Ruled
-from dualrev.rules.functions import canonical as of_the_table
 from dualrev.rules.functions import known
 from dualrev.rules.names import BINARY, CASTS, COMPARE
 
 __all__ = ["Expressions"]
 
 
-class Expressions(Scope):
+class Expressions(WrittenAsTheyAre):
     """Expressions: each becomes statements that give a name to its value."""
 
     def atom(self, node: ast.expr) -> Atom:
@@ -212,10 +211,6 @@ class Expressions(Scope):
         self.block_into(node.body)
         return self.expr(node.value, target)
 
-    def block_into(self, body: list[ast.stmt]) -> None:
-        """Write statements: lower.py knows how."""
-        raise NotImplementedError
-
     def _Tuple(self, node: ast.Tuple, target: str) -> Atom:
         if any(isinstance(x, ast.Starred) for x in node.elts):
             return self.refuse(node, "a starred expression", "its length is not known", "every value")
@@ -239,6 +234,8 @@ class Expressions(Scope):
 
     def _Subscript(self, node: ast.Subscript, target: str) -> Atom:
         base = self.atom(node.value)
+        if isinstance(base, Const) and isinstance(base.value, (str, bytes)):
+            base = self.variable(node.value)
         if isinstance(base, Const):
             return self.refuse(node, "an index of a constant", "it is no array or tuple", "the value itself")
         return self.let(target, "getitem", (base,), self.index(node.slice), node.lineno)
@@ -267,6 +264,8 @@ class Expressions(Scope):
             return self.refuse(node, "a call with **", "the names of the arguments are not known", "every argument")
         static = self.static(node.func)
         starred = any(isinstance(x, ast.Starred) for x in node.args)
+        if static is None and (called := self.class_method(node, target)) is not None:
+            return called
         if static is None:
             if isinstance(node.func, ast.Attribute) and not starred:
                 args = [self.variable(node.func.value), *(self.function_argument(x) for x in node.args)]
@@ -294,20 +293,7 @@ class Expressions(Scope):
         if f in (list, List) and not (node.args or node.keywords):
             return self.empty_list(target, None if f is list else "typed", node.lineno)
         if text is None:
-            name = describe(f)
-            if is_pointer(f):
-                what, why = (
-                    f"the call of {ast.unparse(node.func)}",
-                    "it is a function in C, whose derivative is not known",
-                )
-                return self.refuse(node, what, why, "a numba function that calls it, with dualrev.custom_jvp")
-            if (said := about_function(name)) is not None:
-                return self.refuse(node, f"the call of {name}", *said)
-            if callable(f) and hasattr(f, "__code__") and not name.startswith(("numpy.", "numba.")):
-                return self.refuse(node, f"the call of {name}", "it is no numba function", "@njit above its definition")
-            why = "only the tape has a rule for it" if of_the_table(f) else ""
-            instead = "it with loops, or with functions that docs/numba.md lists"
-            return self.refuse(node, f"the call of {name}", why, instead)
+            return self.unknown_call(node, static, target)
         if text in ("np.array", "np.asarray") and node.args and isinstance(node.args[0], (ast.Tuple, ast.List)):
             return self.literal(node, target)
         values = [*node.args, *(k.value for k in node.keywords)]  # evaluated as they are written

@@ -12,20 +12,21 @@ import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numba
 import numpy as np
 from numba.core import compiler, ir, types
 from numba.core.compiler_machinery import AnalysisPass, register_pass
-from numba.core.errors import NumbaError, NumbaPerformanceWarning
+from numba.core.errors import NumbaError, NumbaWarning
 from numba.core.registry import cpu_target
 from numba.core.typed_passes import NopythonTypeInference
 from numba.core.untyped_passes import InlineInlinables
 
 from dualrev.compiler import runtime
 from dualrev.compiler.core import syntax
-from dualrev.compiler.core.lowered import Effect, For, If, Let, Slice, Store
+from dualrev.compiler.core.lowered import Effect, For, If, Let, Opaque, Slice, Store
 from dualrev.compiler.core.naming import readable
 from dualrev.compiler.core.sets import Sets
 from dualrev.compiler.frontend.listing import Listing
@@ -92,7 +93,7 @@ def infer(
     flags.nrt = True
     flags.enable_looplift = False
     with warnings.catch_warnings(), _refusing(lowered, listing, compile_itself):
-        warnings.simplefilter("ignore", NumbaPerformanceWarning)  # of products: numba warns where it compiles f itself
+        warnings.simplefilter("ignore", NumbaWarning)  # numba warns where it compiles f itself
         func_ir, typemap, result = compiler.compile_extra(
             cpu_target.typing_context,
             cpu_target.target_context,
@@ -197,6 +198,10 @@ def _rename(lowered: Lowered, listing: Listing, at: Any, sets: Sets[str], new: d
     if not new:
         return
     split = {variable for variable, _ in new}
+    for s, _ in listing.places.values():
+        if isinstance(s, Opaque) and split & {*s.targets, *s.args}:
+            why = "a variable of it has several types in this function"
+            lowered.source.refuse(s.line, s.refusal[0], why, "a name for each of them")
 
     def version(line: int, x: Any, how: str) -> Any:
         if not isinstance(x, str) or x not in split:
@@ -232,6 +237,10 @@ def _rename_in(s: Any, read: Any) -> None:
         if s.op == "plain":
             names = {x: read(x) for x in s.args}
             s.info = syntax.substitute(s.info, lambda x: syntax.name(names[x]) if x in names else None)
+        if s.op == "written":
+            names = {x: read(x) for x in s.args}
+            tree = syntax.substitute(s.info.tree, lambda x: syntax.name(names[x]) if x in names else None)
+            s.info = replace(s.info, tree=tree)
         if s.op == "getitem":
             s.info = tuple(entry(x) for x in s.info)
         s.args = tuple(read(x) for x in s.args)

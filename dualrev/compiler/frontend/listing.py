@@ -6,10 +6,11 @@ such as the `break` of a loop that has set its flag, stands on lines of its own.
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 from dualrev.compiler.core import syntax
-from dualrev.compiler.core.lowered import Const, Effect, For, If, Let, Store, While, walk
+from dualrev.compiler.core.lowered import Const, Effect, For, If, Let, Opaque, Store, While, walk
 from dualrev.compiler.frontend.lowered import Lowered
 
 __all__ = ["Listing"]
@@ -61,6 +62,9 @@ class Listing:
             case Store():
                 target = syntax.text(syntax.subscript(syntax.atom(s.array), s.index, syntax.atom))
                 self._put(depth, f"{target} = {_text(s.value)}", s)
+            case Opaque():
+                for line in ast.unparse(ast.Module(s.code, [])).split("\n"):
+                    self._put(depth, line, s)
             case Effect():
                 self._put(depth, syntax.effect(s, syntax.atom), s)
             case If():

@@ -43,10 +43,20 @@ class _Loop:
 
 
 def lower(
-    source: Source, path: tuple[Any, ...], functions: dict[str, Static], refs: dict[str, Ref], names: Names
+    source: Source,
+    path: tuple[Any, ...],
+    functions: dict[str, Static],
+    refs: dict[str, Ref],
+    names: Names,
+    listed: bool = False,
 ) -> Lowered:
-    """The function in core; `functions` are the parameters that stand for functions, refs the module's names."""
-    return _Lowering(source, path, functions, refs, names).run()
+    """The function in core; `functions` are the parameters that stand for functions, refs the module's names.
+
+    `listed` says that loops may go over what has no places: see sequences.py.
+    """
+    lowering = _Lowering(source, path, functions, refs, names)
+    lowering.listed = listed
+    return lowering.run()
 
 
 class _Lowering(Sequences):

@@ -24,11 +24,13 @@ from dualrev.compiler.frontend.lower import Lowered
 
 __all__ = ["without_optionals"]
 
+_NEVER_NONE = {("get", (), 3), ("pop", (), 2), ("pop", (), 3)}
 _CALLS = ("call", "star", "tuple", "list", "ufunc")
 
 
 def without_optionals(lowered: Lowered, typed: Typed) -> None:
     """Replace the optional variables of a function, in its body and in its types; but for its parameters and result."""
+    _defaults(lowered, typed)
     kept = {*lowered.parameters, lowered.result, lowered.exit_value}
     found = {
         x for x, kind in typed.of.items() if isinstance(kind, types.Optional) and x not in kept and _is_plain(kind)
@@ -40,6 +42,23 @@ def without_optionals(lowered: Lowered, typed: Typed) -> None:
         _Optionals(lowered, typed, found).run()
 
 
+def _defaults(lowered: Lowered, typed: Typed) -> None:
+    """d.get(k, x) is x where there is no such key, and d.pop(k) raises: they are never None, as numba's type says."""
+    made = [s for s in walk(lowered.body) if isinstance(s, Let)]
+    never = {s.target for s in made if _has_default(s, typed)} - {s.target for s in made if not _has_default(s, typed)}
+    for x in never:
+        typed.of[x] = typed.of[x].type
+
+
+def _has_default(s: Let, typed: Typed) -> bool:
+    if s.op != "method" or (*s.info, len(s.args)) not in _NEVER_NONE:
+        return False
+    if any(isinstance(x, str) and x not in typed.of for x in (s.target, *s.args)):
+        return False
+    number = len(s.args) == 2 or isinstance(typed(s.args[2]), (types.Float, types.Integer))
+    return number and isinstance(typed(s.args[0]), types.DictType) and isinstance(typed.of[s.target], types.Optional)
+
+
 def _may_be_none(s: Let, typed: Typed) -> bool:
     """Whether an operation itself may give None: an item of a tuple, or a call of a function that returns it."""
     if any(isinstance(x, str) and x not in typed.of for x in s.args):
@@ -47,7 +66,7 @@ def _may_be_none(s: Let, typed: Typed) -> bool:
     if s.op == "getitem":
         return not isinstance(typed(s.args[0]), types.Array)
     if s.op != "call":
-        return s.op in ("star", "list")
+        return s.op in ("star", "list", "method", "written")
     kinds = tuple(types.unliteral(typed(x)) for x in s.args)
     found = [k.return_type for k in s.info.value.nopython_signatures if tuple(map(types.unliteral, k.args)) == kinds]
     return not found or isinstance(found[0], (types.Optional, types.NoneType))

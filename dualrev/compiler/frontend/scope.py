@@ -173,7 +173,7 @@ class Scope:
         x = static.value
         if isinstance(x, enum.IntEnum):
             return Const(int(x))  # as numba does
-        if x is None or (isinstance(x, (bool, int, str)) and not isinstance(x, enum.Enum)) or type(x) is float:
+        if x is None or (isinstance(x, (bool, int, str, bytes)) and not isinstance(x, enum.Enum)) or type(x) is float:
             return Const(x)
         if isinstance(x, np.float64):
             return Const(float(x))

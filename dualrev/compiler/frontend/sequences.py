@@ -14,7 +14,12 @@ __all__ = ["Sequences"]
 
 
 class Sequences(Expressions):
-    """range, enumerate, zip, reversed, arrays and tuples, in any combination."""
+    """range, enumerate, zip, reversed, arrays and tuples, in any combination.
+
+    `listed` says that something else may be a list first: a set, or the keys of a dict.
+    """
+
+    listed = False
 
     def is_own_counter(self, s: ast.For) -> bool:
         """Whether the loop's variable lives in such loops only, so that it can count."""
@@ -138,5 +143,7 @@ class Sequences(Expressions):
             n = self.let(self.temp(), "attr", (base,), "size", line)
             return n, lambda k, line: self.let(self.temp(), "getitem", (flat,), (k,), line)
         value = self.keep(self.atom(node), changing, line)
+        if self.listed:
+            value = self.let(self.temp(), "listed", (value,), None, line)
         n = self.let(self.temp(), "func", (value,), ("len", ()), line)
         return n, lambda k, line: self.let(self.temp(), "getitem", (value,), (k,), line)

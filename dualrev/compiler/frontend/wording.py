@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-__all__ = ["EXPRESSIONS", "FUNCTIONS", "STATEMENTS", "about_function"]
+from typing import TypeAlias
+
+__all__ = ["EXPRESSIONS", "FUNCTIONS", "STATEMENTS", "Words", "about_function"]
+
+#: The construct, the reason, and the remedy.
+Words: TypeAlias = tuple[str, str, str]
 
 _UNKNOWN = "the compiler does not know it"
 _LEFT = "where its body was left is not known on the way back"

@@ -33,9 +33,10 @@ from numba.core import config, types
 from numba.core.dispatcher import Dispatcher
 
 from dualrev._version import __version__
-from dualrev.compiler.frontend.jitted import is_callback, is_generalized, is_ufunc
+from dualrev.compiler.frontend.jitted import is_callback, is_generalized, is_ufunc, registered
 from dualrev.compiler.frontend.objects import functions_of, is_jitclass
 from dualrev.compiler.frontend.source import is_derivative, text_of
+from dualrev.compiler.frontend.written import is_known_to_numba
 from dualrev.eager.ruled import Owner, Ruled
 from dualrev.rules.drawing import drawing_name
 
@@ -136,6 +137,8 @@ class _Walk:
             self.add(x.__module__, x.__qualname__, getattr(x, "_fields", ""))
         elif isinstance(x, FunctionType):
             self._function(x)
+            if is_known_to_numba(x) and not registered(x):
+                self.unknown(x)  # what numba has for it, an overload, is not the function
         elif is_ufunc(x):
             self.add(x._frozen and x.types, sorted(x._dispatcher.targetoptions.items()))
             self._function(x._dispatcher.py_func)

@@ -31,6 +31,7 @@ from dualrev.compiler.runtime.fields import (  # noqa: F401 - emitted code has t
     row,
     tangents,
 )
+from dualrev.compiler.runtime.listing import listed  # noqa: F401 - emitted code has it from here
 from dualrev.compiler.runtime.stack import stack_is_low  # noqa: F401 - emitted code has it from here
 from dualrev.compiler.runtime.tape import (  # noqa: F401 - emitted code has them from here
     attempt,

@@ -19,6 +19,7 @@ from numba.core import types
 from dualrev.compiler.analyses.cost import Cost
 from dualrev.compiler.analyses.memory import Classes, Memory, given, is_array
 from dualrev.compiler.analyses.network import INFINITE, SINK, SOURCE, Network
+from dualrev.compiler.analyses.opaque import is_opaque_atom
 from dualrev.compiler.analyses.versions import Loop, Value, Versions
 from dualrev.compiler.core.atoms import Applied, Constant, Field, Global, Operator, Var
 from dualrev.compiler.core.terms import Call, Copy, Discrete, For, Function, Load, Real, Statement, View
@@ -173,13 +174,25 @@ class Plan:
         match s:
             case Call():
                 arrays = [x for x in [*s.targets, *given(s)] if is_array(x)]
-                return not arrays and self.subject.cost.call(s)
+                return not arrays and not any(map(is_opaque_atom, given(s))) and self.subject.cost.call(s)
             case Real():
                 return self.subject.cost.operation(s)
-            case Copy() | Discrete() | Load() | View():
-                keys = [self.subject.classes.find(x) for x in contents(s)]
-                return not any(key in self._forbidden or self._is_changed(key, v.position, last) for key in keys)
+            case Copy() | Discrete() if not self._reads_opaque(v):
+                return self._is_there(s, v, last)
+            case Load() | View():
+                return self._is_there(s, v, last)
         return False
+
+    def _reads_opaque(self, v: Value) -> bool:
+        """Whether v is made of opaque values, but for those that the reverse sweep has anyway: arguments."""
+        read = {x: u for x, u in self.versions.reads[v.statement].items() if is_opaque_atom(x)}
+        kept = self.subject.joint and all(u.kind == "param" for u in read.values())
+        return is_opaque_atom(v.variable) or (bool(read) and not kept)
+
+    def _is_there(self, s: Statement, v: Value, last: int) -> bool:
+        """Whether the elements that v is computed from are, as late as at `last`, what they were."""
+        keys = [self.subject.classes.find(x) for x in contents(s)]
+        return not any(key in self._forbidden or self._is_changed(key, v.position, last) for key in keys)
 
     def _is_changed(self, key: Any, after: int, last: int) -> bool:
         return any(after < p <= last for p in self._changes.get(key, ()))
@@ -223,4 +236,6 @@ class Plan:
         """What it costs to record a value."""
         if is_array(v.variable):
             return _ARRAY
+        if is_opaque_atom(v.variable):
+            return INFINITE
         return _FLAG if isinstance(v.variable.type, types.Boolean) else _WORD

@@ -46,6 +46,7 @@ from dualrev.compiler.core.terms import (
     Kept,
     Load,
     Make,
+    Opaque,
     Pop,
     Push,
     Real,
@@ -166,7 +167,7 @@ class WithTangents(Writer):
                     self.write(replace(s, array=self.tangent(s.array), value=t))
             case Call():
                 self.call(s)
-            case Effect():
+            case Effect() | Opaque():
                 self.write(s)
             case Push() | Pop() | Keep() | Kept() | Hold() | Reserve() | Accumulate():
                 raise AssertionError(f"{s}: reverse mode comes last, of what forward mode has made")

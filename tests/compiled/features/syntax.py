@@ -200,7 +200,7 @@ s
 s = rise(x, 3)
 next(s) + next(s)
 # try, except around what is discrete
-try: q = TABLE[k]
+try: q = TABLE[k - 2]
 except Exception: q = 0.5
 x * q
 # try, except around what is differentiated

@@ -1,0 +1,75 @@
+"""Opaque values: those of which numba knows the type, and the compiler nothing else. Questions about numba's types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core import types
+
+__all__ = ["holds_float_arrays", "holds_floats", "holds_text", "is_opaque"]
+
+#: Types of which values may be made and passed on, but which nothing is differentiated through.
+_OPAQUE = (
+    types.UnicodeType,
+    types.Bytes,
+    types.ByteArray,
+    types.CharSeq,
+    types.UnicodeCharSeq,
+    types.Set,
+    types.List,
+    types.ListType,
+    types.DictType,
+    types.DictItemsIterableType,
+    types.DictKeysIterableType,
+    types.DictValuesIterableType,
+    types.RangeType,
+    types.SliceType,
+    types.SimpleIteratorType,
+    types.SimpleIterableType,
+    types.NPDatetime,
+    types.NPTimedelta,
+    types.ArrayFlags,
+)
+
+
+def is_opaque(kind: Any) -> bool:
+    """Whether a type is that of values which the compiler knows nothing of, but that numba has them."""
+    return isinstance(kind, _OPAQUE) and not isinstance(kind, types.EnumMember)
+
+
+def _inner(kind: Any) -> list[Any]:
+    """The types of what a value of this type holds."""
+    match kind:
+        case types.BaseTuple():
+            return list(kind.types)
+        case types.DictType():
+            return [kind.key_type, kind.value_type]
+        case types.SimpleIterableType() | types.IteratorType():
+            return [kind.yield_type] if hasattr(kind, "yield_type") else [kind.iterator_type.yield_type]
+        case types.Array() | types.List() | types.ListType() | types.Set() | types.RangeType():
+            return [kind.dtype]
+        case types.Optional():
+            return [kind.type]
+    return []
+
+
+def _holds(kind: Any, wanted: Any) -> bool:
+    return isinstance(kind, wanted) or any(_holds(x, wanted) for x in _inner(kind))
+
+
+def holds_floats(kind: Any) -> bool:
+    """Whether a value of this type may hold a float, however deep inside."""
+    return _holds(kind, (types.Float, types.Complex))
+
+
+def holds_text(kind: Any) -> bool:
+    """Whether it may hold a string."""
+    return _holds(kind, types.UnicodeType)
+
+
+def holds_float_arrays(kind: Any) -> bool:
+    """Whether it may hold what floats can be written to under another name: arrays, lists and dicts of them."""
+    found = _inner(kind)
+    if not isinstance(kind, types.BaseTuple):
+        found += [y for x in found if isinstance(x, types.BaseTuple) for y in _inner(x)]
+    return any(isinstance(x, (types.Array, *_OPAQUE)) and holds_floats(x) for x in found)
