@@ -166,6 +166,7 @@ class Expansion:
             "real": self.items.real,
             "same_elements": self.layouts.same_elements,
             "shape": self.items.shape,
+            "sorted": self.growing.methods.sorted,
             "spread": reductions.spread,
             "stack": joining.stack,
             "stacked": joining.stacked,

@@ -23,13 +23,15 @@ __all__ = ["GROWING", "INSTEAD_OF_GROWING", "METHODS", "Lists", "check_places", 
 
 #: The methods of lists that grow, and how many arguments they have, with the list.
 METHODS = {"append": 2, "pop": 1, "clear": 1}
+#: Those that make a list longer or shorter.
+_CHANGING = {*METHODS, "insert", "remove"}
 #: Why a use of such a list is refused, and what to write instead.
 GROWING = "of lists that grow, only those of numbers are known that have one name, and grow or shrink at their end"
 INSTEAD_OF_GROWING = "an array (np.empty) and its length"
 
 _WHY = "of lists, only those of numbers are known that are indexed, gone over, summed or made arrays of"
 _INSTEAD = "an array (np.empty, np.array)"
-_ALLOWED = {"len", "sum", "np.array", "np.asarray"}
+_ALLOWED = {"len", "sum", "sorted", "np.array", "np.asarray"}
 
 
 @dataclass
@@ -71,7 +73,7 @@ def lists_in(lowered: Lowered, of: dict[str, Any]) -> Lists:
         line = line_of_variable(lowered, str(lowered.result))
         lowered.source.refuse(line, "a list that is returned", _WHY, _INSTEAD)
     for s in every:
-        grows = isinstance(s, Let) and s.op == "method" and s.args[0] in names and s.info[0] in METHODS
+        grows = isinstance(s, Let) and s.op == "method" and s.args[0] in names and s.info[0] in _CHANGING
         if grows and s.args[0] not in found.lengths:
             found.lengths[s.args[0]] = lowered.names.fresh("{}_n", s.args[0])
             of[found.lengths[s.args[0]]] = types.int64
@@ -128,14 +130,19 @@ def check_places(code: Writer, lists: Lists, s: Any) -> None:
 
 
 def is_harmless(tree: ast.expr, lists: Lists) -> bool:
-    """Whether a condition only asks for lengths of lists."""
+    """Whether a condition only asks for lengths of lists, or whether something is in them."""
     inside = [x for node in ast.walk(tree) if _asks_length(node) for x in ast.walk(node)]
+    inside += [x.comparators[0] for x in ast.walk(tree) if isinstance(x, ast.Compare) and _is_membership(x)]
     names = [x for x in ast.walk(tree) if isinstance(x, ast.Name) and x.id in lists]
     return all(any(x is y for y in inside) for x in names)
 
 
 def _asks_length(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len"
+
+
+def _is_membership(node: ast.Compare) -> bool:
+    return len(node.ops) == 1 and isinstance(node.ops[0], (ast.In, ast.NotIn))
 
 
 def _check_place(code: Writer, array: str, place: Any, what: str, line: int) -> None:

@@ -35,6 +35,8 @@ from dualrev.compiler.frontend.tables import Tables
 
 __all__ = ["desugar"]
 
+_LIST_METHODS = ("append", "pop", "insert", "remove", "extend", "clear")
+
 
 def is_bool(node: ast.expr) -> bool:
     """Whether it can be seen that an expression is a bool."""
@@ -62,7 +64,7 @@ def _lists(tree: ast.AST) -> Iterator[str]:
         if isinstance(node, ast.Assign) and isinstance(node.value, (ast.List, ast.ListComp)):
             yield from (x.id for x in node.targets if isinstance(x, ast.Name))
         elif (
-            isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("append", "pop")
+            isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _LIST_METHODS
         ):
             yield from (x.id for x in [node.func.value] if isinstance(x, ast.Name))
 
@@ -97,6 +99,7 @@ class _Desugaring(ast.NodeTransformer):
         self.spellings = Spellings(scope, self.local)
         self.matching = Matching(scope, self.local)
         self.tables = Tables(tree, self.bindings, self.local)
+        self.lists = set(_lists(tree))
 
     def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
         made: list[ast.stmt] = []
@@ -197,6 +200,17 @@ class _Desugaring(ast.NodeTransformer):
         spelled = self.spellings.statement(node)
         if spelled is not None:
             return self.visit(spelled)
+        self.generic_visit(node)
+        return node
+
+    def visit_Delete(self, node: ast.Delete) -> Any:
+        made = self.spellings.deleted(node)
+        return node if made is None else self.block(made)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        x = node.target
+        if isinstance(node.op, ast.Add) and isinstance(x, ast.Name) and x.id in self.lists:
+            return self.visit(self.spellings.extended(x, node.value, node))
         self.generic_visit(node)
         return node
 

@@ -13,6 +13,7 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
+from numba.cpython.listobj import arg_sort_backwards, arg_sort_forwards
 from numba.extending import intrinsic
 from numba.typed import List  # noqa: F401 - where types are inferred, it is called so
 
@@ -134,6 +135,31 @@ def unique_places(a):
             order[count] = order[k]
             count += 1
     return order[:count]
+
+
+@njit
+def sorting_order(a, backwards):
+    """The order in which list.sort has the elements: numba's, for those that are equal or NaN, too."""
+    return np.array(arg_sort_backwards(a) if backwards else arg_sort_forwards(a), np.int64)
+
+
+@njit
+def count_in(a, x):
+    """How many elements of a list are equal to x."""
+    count = 0
+    for y in a:
+        if y == x:
+            count += 1
+    return count
+
+
+@njit
+def place_in(a, x):
+    """Where a list has x first, or -1."""
+    for k in range(len(a)):
+        if a[k] == x:
+            return k
+    return -1
 
 
 # In numba's usual error model, which emitted code does not have: they raise what f raises, in numba's words. It is
