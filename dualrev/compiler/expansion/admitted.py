@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from numba.core import types
+from numba.core.types.npytypes import ArrayFlags
 
 from dualrev.compiler.core.naming import readable
 from dualrev.compiler.expansion.kinds import NUMBERS, is_array
@@ -26,6 +27,7 @@ _FUNCTIONS = (
     types.NumberClass,
     types.DType,
     types.NumpyFlatType,
+    ArrayFlags,
     types.EnumMember,
 )
 

@@ -117,7 +117,7 @@ def check_places(code: Writer, lists: Lists, s: Any) -> None:
             _check_place(code, s.array, s.index[0], "setitem", s.line)
         return
     if isinstance(s, Let):
-        if s.op in ("copy", "list") or (s.op == "func" and s.info[0] in _ALLOWED):
+        if s.op in ("copy", "list", "tuple") or (s.op == "func" and s.info[0] in _ALLOWED):
             return
         if s.op == "getitem" and (s.args[0] in lists.made or not isinstance(s.info[0], Slice)):
             if s.args[0] not in lists.made and (s.args[0], s.info[0]) not in lists.within:

@@ -75,6 +75,18 @@ class Numbers:
         arithmetic(self.code, Let(s.target, "binop", (s.args[0], power), "*", s.line), kind)
         return True
 
+    def frexp(self, s: Let, kind: Any) -> bool:
+        """math.frexp: a product with a power of 2, in two steps, as the power may be too large."""
+        code, (m, e), x = self.code, self.code.tree(s.target).parts, s.args[0]
+        whole = code.plain("math.frexp(x)[1]", s.line, x=x)
+        half = code.plain("-n // 2", s.line, n=whole)
+        for n in (half, code.plain("-n - h", s.line, n=whole, h=half)):
+            power = code.plain("math.ldexp(1.0, n)", s.line, types.float64, n=n)
+            x = arithmetic(code, Let(code.temp(types.float64), "binop", (x, power), "*", s.line), types.float64)
+        code.copy(m, x, s.line)
+        code.copy(e, whole, s.line)
+        return True
+
     def round(self, s: Let, kind: Any) -> bool:
         """To a number of digits: piecewise constant."""
         if is_real(kind):

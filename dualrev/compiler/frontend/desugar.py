@@ -9,6 +9,7 @@ x or y                                x if x else y, where that may be a number;
 for x in literal_unroll(t)            for x in t, if its items have one type
 dr.jvp(f, ...), dr.vjp(f, ...)        calls of numba functions: see inside.py
 operator.mul(x, y), map and others    see spellings.py
+np.select, slice(i, j) and others     see composing.py
 table = {1: x, 2: y}, table[k]        see tables.py
 """
 
@@ -24,6 +25,7 @@ import numpy as np
 
 from dualrev.compiler.core.naming import readable
 from dualrev.compiler.frontend.closures import Inlined, bound_in, own_nodes, parameters, renamed, returning
+from dualrev.compiler.frontend.composing import Composing
 from dualrev.compiler.frontend.exits import exits_of
 from dualrev.compiler.frontend.inside import Inside
 from dualrev.compiler.frontend.matching import Matching
@@ -97,6 +99,7 @@ class _Desugaring(ast.NodeTransformer):
         self.inside = Inside(scope, self.bindings)
         self.nests = Nests(self.local)
         self.spellings = Spellings(scope, self.local)
+        self.composing = Composing(scope, self.local)
         self.matching = Matching(scope, self.local)
         self.tables = Tables(tree, self.bindings, self.local)
         self.lists = set(_lists(tree))
@@ -138,6 +141,7 @@ class _Desugaring(ast.NodeTransformer):
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         made = self.tables.item(node)
         if made is None:
+            node.slice = self.composing.index(node.slice)
             self.generic_visit(node)
         return node if made is None else self.visit(made)
 
@@ -189,12 +193,18 @@ class _Desugaring(ast.NodeTransformer):
             return self.inlined(self.closures[node.func.id], node)
         if isinstance(node.func, ast.Lambda):
             return self.inlined(_Closure("lambda", node.func), node)
-        if (spelled := self.spellings.call(node) or self.tables.call(node)) is not None:
+        if (spelled := self.spellings.call(node) or self.composed(node) or self.tables.call(node)) is not None:
             located(spelled, node)
             made: ast.expr = self.visit(spelled)
             return made
         self.generic_visit(node)
         return node
+
+    def composed(self, node: ast.Call) -> ast.expr | None:
+        f = self.spellings.value(node.func)
+        if f is None or node.keywords or any(isinstance(x, ast.Starred) for x in node.args):
+            return None
+        return self.composing.call(f, node)
 
     def visit_Expr(self, node: ast.Expr) -> Any:
         spelled = self.spellings.statement(node)
@@ -240,10 +250,10 @@ class _Desugaring(ast.NodeTransformer):
             result = self.local("result")
 
             def refuse(s: ast.AST) -> None:
-                what = f"a `return` from a loop in {readable(closure.name)}"
+                what = f"a `return` from the `else` of a loop in {readable(closure.name)}"
                 self.scope.refuse(s, what, "the function is inside of another one", "a numba function outside")
 
-            before += self.block(returning(inner, result, refuse))
+            before += self.block(returning(inner, result, self.local, refuse))
             value = ast.copy_location(ast.Name(result, ast.Load()), node)
         self.open.pop()
         return ast.copy_location(Inlined.of(before, value), node)
@@ -377,7 +387,7 @@ class _Desugaring(ast.NodeTransformer):
         nested = None
         if static is not None and ast.Break not in exits_of(node.body) and not node.orelse:
             assert isinstance(call, ast.Call)
-            if static.value is np.ndindex:
+            if static.value is np.ndindex or describe(static.value) == "numba.misc.special.pndindex":
                 nested = self.nests.over_indices(node, node.target, call.args)
             elif static.value is np.ndenumerate and len(call.args) == 1:
                 nested = self.nests.over_elements(node, call.args[0])

@@ -222,6 +222,32 @@ def _overload_spread(a, shape):
 
 
 @njit
+def places_in(shape):
+    """How many elements an array of this shape has."""
+    n = 1
+    for size in shape:
+        n *= size
+    return n
+
+
+@njit
+def place_of(shape, k):
+    """The index of the k-th element of an array of this shape, in C order."""
+    place = shape
+    for i in range(len(shape)):
+        axis = len(shape) - 1 - i
+        place = numba.np.unsafe.ndarray.tuple_setitem(place, axis, k % shape[axis])
+        k //= shape[axis]
+    return place
+
+
+@njit
+def windows(a, n):
+    """np.lib.stride_tricks.sliding_window_view of a vector."""
+    return np.lib.stride_tricks.as_strided(a, (a.shape[0] - n + 1, n), (a.strides[0], a.strides[0]))
+
+
+@njit
 def add_to(array, value):
     """array += value."""
     array += value

@@ -31,6 +31,7 @@ ELEMENTS = (
     Function("np.square", "", "elementwise", product=("*", None)),
     Function("np.reciprocal", "", "elementwise", product=("/", 1.0)),
     Function("math.ldexp", scalar="ldexp"),
+    Function("math.frexp", scalar="frexp"),
 
     # Python's
     Function("min", definitions=(Definition("v", "least"),), scalar="extremum", pure=True),

@@ -19,6 +19,7 @@ from dualrev.rules.library import (
     products,
     quantiles,
     samples,
+    standins,
     statistics,
     systems,
 )
@@ -28,6 +29,6 @@ __all__ = ["DEFINITIONS"]
 #: All of them, by name.
 DEFINITIONS: dict[str, Any] = {
     name: getattr(module, name)
-    for module in (drawing, factors, lists, making, norms, products, quantiles, samples, statistics, systems)
+    for module in (drawing, factors, lists, making, norms, products, quantiles, samples, standins, statistics, systems)
     for name in module.__all__
 }
