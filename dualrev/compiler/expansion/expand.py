@@ -44,6 +44,7 @@ from dualrev.compiler.core.lowered import (
 )
 from dualrev.compiler.core.sets import Sets
 from dualrev.compiler.expansion.admitted import check_types
+from dualrev.compiler.expansion.array_lists import by_elements
 from dualrev.compiler.expansion.assignments import Assignments
 from dualrev.compiler.expansion.calls import Calls
 from dualrev.compiler.expansion.composed import Composed
@@ -108,6 +109,7 @@ class Expansion:
         of = dict(typed.of)
         tuples = as_tuples(lowered, of)
         by_leaves(lowered, of)
+        by_elements(lowered, of, apart)
         self.lists = lists_in(lowered, of)
         self.code = code = Writer(lowered, of, _sharing(lowered, of, apart))
         self.lazy = lazy = Lazy(code)

@@ -19,17 +19,17 @@ from dualrev.compiler.core.lowered import Const, Let, Slice, Store, blocks, ends
 from dualrev.compiler.expansion.kinds import NUMBERS
 from dualrev.compiler.frontend.lowered import Lowered
 
-__all__ = ["by_leaves"]
+__all__ = ["METHODS", "by_leaves", "is_known_use", "names_in"]
 
 #: Methods, and which of their arguments is an item; None if there is none.
-_METHODS = {"append": 1, "insert": 2, "pop": None, "reverse": None, "clear": None, "copy": None}
+METHODS = {"append": 1, "insert": 2, "pop": None, "reverse": None, "clear": None, "copy": None}
 
 
 def by_leaves(lowered: Lowered, of: dict[str, Any]) -> None:
     """Replace the lists of tuples, in the body and in the types `of` its variables."""
     found = {x for x, kind in of.items() if _is_of_tuples(kind)} - {*lowered.parameters, lowered.result}
     every = list(walk(lowered.body))
-    while lost := {x for s in every for x in found & _names(s) if not _is_known_use(s, x, found)}:
+    while lost := {x for s in every for x in found & names_in(s) if not is_known_use(s, x, found)}:
         found -= lost
     if found:
         _Leaves(lowered, of, found).block(lowered.body)
@@ -43,11 +43,12 @@ def _is_of_tuples(kind: Any) -> bool:
     return type(item) in (types.Tuple, types.UniTuple) and all(isinstance(x, NUMBERS) for x in item.types) and len(item)
 
 
-def _names(s: Any) -> set[Any]:
+def names_in(s: Any) -> set[Any]:
+    """The variables of a statement itself."""
     return {x for x in [*reads(s), *ends(s), *writes(s)] if isinstance(x, str)}
 
 
-def _is_known_use(s: Any, x: str, found: set[str]) -> bool:
+def is_known_use(s: Any, x: str, found: set[str]) -> bool:
     """Whether a statement does with a list what can be done with one for each place."""
     if isinstance(s, Store):
         return s.array == x and s.value != x and not isinstance(s.index[0], Slice) and isinstance(s.value, str)
@@ -58,9 +59,9 @@ def _is_known_use(s: Any, x: str, found: set[str]) -> bool:
     if s.op == "list":
         return s.target == x and all(isinstance(y, str) for y in s.args if s.info == "items") and x not in s.args
     if s.op == "method":
-        item = _METHODS.get(s.info[0], 0)
+        item = METHODS.get(s.info[0], 0)
         given = item if item is not None and item < len(s.args) else None
-        fits = s.info[1] == () and s.info[0] in _METHODS and s.args[0] in found and x not in s.args[1:]
+        fits = s.info[1] == () and s.info[0] in METHODS and s.args[0] in found and x not in s.args[1:]
         new = (s.target in found) is (s.info[0] == "copy")
         return fits and new and (given is None or isinstance(s.args[given], str))
     if s.op == "getitem":
@@ -89,7 +90,7 @@ class _Leaves:
         for s in body:
             for inner in blocks(s):
                 self.block(inner)
-            named = [x for x in _names(s) if x in self.lists]
+            named = [x for x in names_in(s) if x in self.lists]
             made += self.statement(s, named) if named else [s]
         body[:] = made
 
@@ -114,7 +115,7 @@ class _Leaves:
                 Let(y, s.op, (z, *s.args[1:]), s.info, s.line)
                 for y, z in zip(leaves, self.lists[s.args[0]], strict=True)
             ]
-        item = _METHODS[s.info[0]] if s.op == "method" else None
+        item = METHODS[s.info[0]] if s.op == "method" else None
         if item is not None:
 
             def method(y: str, t: str) -> Let:
