@@ -53,7 +53,7 @@ def _check(lowered: Lowered, x: str, kind: Any) -> None:
             _check(lowered, f"{x}[{k}]", part)
         return
     if isinstance(kind, (types.List, types.ListType)) and x in lowered.parameters:
-        why = "a list has no place for its gradient, and grows or shrinks where it is passed on"
+        why = "of lists as arguments, only those of numbers are known"
         refuse(f"the list {name} as an argument", why, "np.array of it")
     of_numbers = not is_array(kind) or isinstance(kind.dtype, NUMBERS)
     if not isinstance(kind, (*NUMBERS, *_OTHERS, *_FUNCTIONS)) or not of_numbers:

@@ -29,6 +29,7 @@ _CHANGING = {*METHODS, "insert", "remove"}
 GROWING = "of lists that grow, only those of numbers are known that have one name, and grow or shrink at their end"
 INSTEAD_OF_GROWING = "an array (np.empty) and its length"
 
+_READING = ("copy", "count", "index")
 _WHY = "of lists, only those of numbers are known that are indexed, gone over, summed or made arrays of"
 _INSTEAD = "an array (np.empty, np.array)"
 _ALLOWED = {"len", "sum", "sorted", "np.array", "np.asarray"}
@@ -63,8 +64,8 @@ def lists_in(lowered: Lowered, of: dict[str, Any]) -> Lists:
         for x, kind in of.items()
         if isinstance(kind, (types.List, types.ListType))
         and isinstance(kind.dtype, NUMBERS)
-        and x not in lowered.parameters
     }
+    _check_parameters(lowered, names)
     typed = {x for x, kind in of.items() if isinstance(kind, types.ListType)}
     found = Lists(names, typed, {s.target for s in every if isinstance(s, Let) and s.op == "list"})
     for x in names:
@@ -80,6 +81,19 @@ def lists_in(lowered: Lowered, of: dict[str, Any]) -> Lists:
     _check_names(lowered, found, every)
     found.within = {(x, k) for x, k in _gone_over(lowered, every) if x not in found.lengths}
     return found
+
+
+def _check_parameters(lowered: Lowered, names: set[str]) -> None:
+    """Refuse a change of a list that is an argument: it would have to be written back."""
+    given = names & set(lowered.parameters)
+    every = list(walk(lowered.body)) if given else []
+    while more := {s.target for s in every if isinstance(s, Let) and s.op == "copy" and s.args[0] in given} - given:
+        given |= more
+    for s in every:
+        method = isinstance(s, Let) and s.op == "method" and s.args[0] in given and s.info[0] not in _READING
+        if method or (isinstance(s, Store) and s.array in given):
+            what = "a change of a list that is an argument"
+            lowered.source.refuse(s.line, what, "the caller's list would have to change, too", "a copy: list(ys)")
 
 
 def _check_names(lowered: Lowered, lists: Lists, every: list[Any]) -> None:

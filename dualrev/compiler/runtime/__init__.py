@@ -222,6 +222,54 @@ def _overload_spread(a, shape):
 
 
 @njit
+def elements(x):
+    """The numbers of a list in an array."""
+    return _elements(x)
+
+
+def _elements(x):
+    raise NotImplementedError
+
+
+@numba.extending.overload(_elements)
+def _overload_elements(x):
+    dtype = numba.np.numpy_support.as_dtype(x.dtype)
+
+    def one(x):
+        made = np.empty(len(x), dtype)
+        for k in range(len(x)):
+            made[k] = x[k]
+        return made
+
+    return one
+
+
+@njit
+def as_list(like, x):
+    """A list of the numbers of an array, of the same kind as another one."""
+    return _as_list(like, x)
+
+
+def _as_list(like, x):
+    raise NotImplementedError
+
+
+@numba.extending.overload(_as_list)
+def _overload_as_list(like, x):
+    if isinstance(like, types.ListType):
+        kind = x.dtype
+
+        def one(like, x):
+            made = List.empty_list(kind)
+            for k in range(len(x)):
+                made.append(x[k])
+            return made
+
+        return one
+    return lambda like, x: [x[k] for k in range(len(x))]
+
+
+@njit
 def places_in(shape):
     """How many elements an array of this shape has."""
     n = 1
