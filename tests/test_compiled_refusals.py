@@ -202,7 +202,7 @@ def first_times(a, x):
 @pytest.mark.parametrize(
     ("a", "words"),
     [
-        ([1.0, 2.0], "the list a as an argument.*Write np.array"),
+        ([(1.0, 2.0)], "the list a as an argument.*Write np.array"),
         ({"a": 1.0}, "argument 0 of .*first_times, a value of type dict.*Write a named tuple"),
         (np.ones(2, ">f8"), r"no arrays of dtype '>f8'.*Write np.asarray\(x, float\)"),
         (np.ma.ones(2), r"does not know numpy.*MaskedArray.*Write np.asarray\(x\)"),

@@ -135,5 +135,3 @@ def _check_place(lowered: Lowered, s: Let, n: int) -> None:
     (k,) = s.info
     if isinstance(k, Const) and not -n <= k.value < n:
         lowered.source.refuse(s.line, "this index of a list", f"it has {n} items", "an index inside of it")
-
-

@@ -88,7 +88,9 @@ class Growing:
         source = s.args[0] if s.args else None
         new = s.op in ("binop", "func", "method")  # these make lists that have no other name
         part = s.op == "getitem" and source in self.lengths and source != s.target
-        if not (part or new) and (s.op not in ("copy", "getitem") or source in self.lengths or source not in self.lists.made):
+        if not (part or new) and (
+            s.op not in ("copy", "getitem") or source in self.lengths or source not in self.lists.made
+        ):
             self.code.refuse(s.line, "this list, which grows,", GROWING, INSTEAD_OF_GROWING)
         self._used(s) if part else self._operation(s)
         self.code.plain("a.size", s.line, target=self.lengths[s.target], a=s.target)
@@ -112,7 +114,9 @@ class Growing:
             tree = _Lengths(self.lengths, lambda y: self._filled(y, s.line)).visit(
                 syntax.substitute(s.info, lambda _: None)
             )
-            names = tuple(dict.fromkeys(y.id for y in ast.walk(tree) if isinstance(y, ast.Name) and y.id in self.code.of))
+            names = tuple(
+                dict.fromkeys(y.id for y in ast.walk(tree) if isinstance(y, ast.Name) and y.id in self.code.of)
+            )
             self.expand(Let(s.target, "plain", names, tree, s.line))
         else:
             self._refuse_use(s.line)

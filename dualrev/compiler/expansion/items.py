@@ -65,7 +65,13 @@ class Items:
         elif name == "imag" and is_real(of):
             code.let("copy", (Const(0.0),), None, s.line, target=s.target)
         elif is_real_array(of) and name == "imag":
-            code.let("alloc", (base,), syntax.name(f"np.zeros({base}.shape, {dtype_name(of.dtype)})"), s.line, target=s.target)
+            code.let(
+                "alloc",
+                (base,),
+                syntax.name(f"np.zeros({base}.shape, {dtype_name(of.dtype)})"),
+                s.line,
+                target=s.target,
+            )
         elif is_array(of) and name == "strides":
             self.layouts.asks_for_layout = True
             for k, t in enumerate(code.tree(s.target).parts):

@@ -62,8 +62,7 @@ def lists_in(lowered: Lowered, of: dict[str, Any]) -> Lists:
     names = {
         x
         for x, kind in of.items()
-        if isinstance(kind, (types.List, types.ListType))
-        and isinstance(kind.dtype, NUMBERS)
+        if isinstance(kind, (types.List, types.ListType)) and isinstance(kind.dtype, NUMBERS)
     }
     _check_parameters(lowered, names)
     typed = {x for x, kind in of.items() if isinstance(kind, types.ListType)}

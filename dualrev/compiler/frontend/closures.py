@@ -162,6 +162,7 @@ def returning(
         assert isinstance(s, ast.If)
         then, orelse = ([*x, *([] if always(x) else copy.deepcopy(rest))] for x in (s.body, s.orelse))
         s.body, s.orelse = (
-            returning(x or [ast.copy_location(ast.Pass(), s)], result, local, refuse) for x in (then, orelse))
+            returning(x or [ast.copy_location(ast.Pass(), s)], result, local, refuse) for x in (then, orelse)
+        )
         return [*made, s]
     return [*made, bind(None, body[-1])]

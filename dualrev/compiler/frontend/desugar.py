@@ -65,9 +65,7 @@ def _lists(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and isinstance(node.value, (ast.List, ast.ListComp)):
             yield from (x.id for x in node.targets if isinstance(x, ast.Name))
-        elif (
-            isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _LIST_METHODS
-        ):
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _LIST_METHODS:
             yield from (x.id for x in [node.func.value] if isinstance(x, ast.Name))
 
 

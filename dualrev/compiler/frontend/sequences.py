@@ -118,9 +118,7 @@ class Sequences(Expressions):
             if static is not None and self.is_over_places(static.value) and len(node.args) == 1:
                 shape = self.keep(self.atom(node.args[0]), changing, line)
                 total = self.let(self.temp(), "func", (shape,), ("runtime.places_in", ()), line)
-                return total, lambda k, line: self.let(
-                    self.temp(), "func", (shape, k), ("runtime.place_of", ()), line
-                )
+                return total, lambda k, line: self.let(self.temp(), "func", (shape, k), ("runtime.place_of", ()), line)
             if static is not None and static.value is enumerate:
                 n, inner = self.sequence(node.args[0], changing)
                 extra = [*node.args[1:], *(k.value for k in node.keywords)]
