@@ -89,7 +89,10 @@ def fresh(args):
 
 
 def moved(args, tangents, step):
-    made = [rebuild(x, [a + step * t for a, t in zip(flat(x), flat(dx), strict=True)]) for x, dx in zip(args, tangents)]
+    made = [
+        rebuild(x, [a + step * t for a, t in zip(flat(x), flat(dx), strict=True)])
+        for x, dx in zip(args, tangents, strict=True)
+    ]
     return tuple(made)
 
 

@@ -19,7 +19,7 @@ def methods_of_lists(a, x):
     zs = ys.copy()
     zs.sort()
     zs.reverse()
-    ws = zs + [x, x * x]
+    ws = zs + [x, x * x]  # noqa: RUF005
     ws += [a[0]]
     ks = [3, 1, 2]
     ks.remove(1)

@@ -9,7 +9,6 @@ which that is not known stays, and is refused (sharing.py says it).
 
 from __future__ import annotations
 
-import ast
 from typing import Any
 
 from numba.core import types
@@ -47,7 +46,7 @@ def by_elements(lowered: Lowered, of: dict[str, Any], apart: bool) -> None:
 
 def _is_of_arrays(kind: Any) -> bool:
     """Whether a type is that of a list of arrays of numbers, in C order."""
-    item = kind.dtype if isinstance(kind, (types.List, types.ListType)) else None
+    item: Any = kind.dtype if isinstance(kind, (types.List, types.ListType)) else None
     return bool(is_array(item) and item.ndim > 0 and item.layout == "C" and isinstance(item.dtype, NUMBERS))
 
 

@@ -15,9 +15,9 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.core.lowered import Const, Let, Slice, ends, reads, walk, writes
+from dualrev.compiler.core.lowered import Const, Let, Slice, walk, writes
 from dualrev.compiler.expansion.kinds import NUMBERS, is_array
-from dualrev.compiler.expansion.writing import Writer
+from dualrev.compiler.expansion.leaf_lists import names_in
 from dualrev.compiler.frontend.lowered import Lowered
 
 __all__ = ["SPLITTING", "as_tuples"]
@@ -34,7 +34,7 @@ def as_tuples(lowered: Lowered, of: dict[str, Any]) -> set[str]:
         return set()
     counts = _lengths(every, found, of)
     for s in every:
-        for x in {*reads(s), *ends(s), *writes(s)} & counts.keys():
+        for x in names_in(s) & counts.keys():
             if not _is_known_use(s, x, counts, of):
                 counts.pop(x, None)
     while lost := {x for s in every if _is_copy(s, counts, found) for x in (s.target, s.args[0]) if x in counts}:

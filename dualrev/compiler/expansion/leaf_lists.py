@@ -39,8 +39,10 @@ def by_leaves(lowered: Lowered, of: dict[str, Any]) -> None:
 
 def _is_of_tuples(kind: Any) -> bool:
     """Whether a type is that of a list of tuples of numbers."""
-    item = kind.dtype if isinstance(kind, (types.List, types.ListType)) else None
-    return type(item) in (types.Tuple, types.UniTuple) and all(isinstance(x, NUMBERS) for x in item.types) and len(item)
+    item: Any = kind.dtype if isinstance(kind, (types.List, types.ListType)) else None
+    if type(item) not in (types.Tuple, types.UniTuple) or not len(item):
+        return False
+    return all(isinstance(x, NUMBERS) for x in item.types)
 
 
 def names_in(s: Any) -> set[Any]:

@@ -86,7 +86,7 @@ class ListMethods:
         self.code.library(s, "two_lists" if s.info == "+" else "repeated", tuple(args))
 
     def sorted(self, s: Let, kind: Any) -> None:
-        """sorted(ys), of a list or a vector."""
+        """What sorted gives, of a list or a vector."""
         code, x = self.code, s.args[0]
         self.lazy.materialise(x)
         if not is_array(code.kind(x)) or code.kind(x).ndim != 1:

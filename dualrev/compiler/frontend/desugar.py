@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,6 +27,7 @@ from dualrev.compiler.frontend.closures import Inlined, bound_in, own_nodes, par
 from dualrev.compiler.frontend.composing import Composing
 from dualrev.compiler.frontend.exits import exits_of
 from dualrev.compiler.frontend.inside import Inside
+from dualrev.compiler.frontend.list_names import lists_of
 from dualrev.compiler.frontend.matching import Matching
 from dualrev.compiler.frontend.nests import Nests, assigned, located, read
 from dualrev.compiler.frontend.scope import Scope
@@ -36,8 +36,6 @@ from dualrev.compiler.frontend.spellings import Spellings
 from dualrev.compiler.frontend.tables import Tables
 
 __all__ = ["desugar"]
-
-_LIST_METHODS = ("append", "pop", "insert", "remove", "extend", "clear")
 
 
 def is_bool(node: ast.expr) -> bool:
@@ -57,16 +55,7 @@ def desugar(scope: Scope) -> None:
     scope.source = replace(scope.source, tree=made)
     scope.assigned = scope.assigned_in(made.body)
     scope.locals = {*scope.parameters, *scope.assigned}
-    scope.list_names = set(_lists(made))
-
-
-def _lists(tree: ast.AST) -> Iterator[str]:
-    """The names to which lists are assigned."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and isinstance(node.value, (ast.List, ast.ListComp)):
-            yield from (x.id for x in node.targets if isinstance(x, ast.Name))
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _LIST_METHODS:
-            yield from (x.id for x in [node.func.value] if isinstance(x, ast.Name))
+    scope.list_names = set(lists_of(made))
 
 
 @dataclass(frozen=True)
@@ -100,7 +89,7 @@ class _Desugaring(ast.NodeTransformer):
         self.composing = Composing(scope, self.local)
         self.matching = Matching(scope, self.local)
         self.tables = Tables(tree, self.bindings, self.local)
-        self.lists = set(_lists(tree))
+        self.lists = set(lists_of(tree))
 
     def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
         made: list[ast.stmt] = []

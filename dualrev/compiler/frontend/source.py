@@ -19,9 +19,9 @@ from dualrev.compiler.frontend.jitted import is_callback, jitted, registered, sp
 from dualrev.compiler.frontend.options import check_options
 from dualrev.eager.ruled import Owner
 from dualrev.errors import UnsupportedError
+from dualrev.reading import signature, unwarned
 from dualrev.rules.library import DEFINITIONS
 from dualrev.rules.library.standins import STAND_INS
-from dualrev.reading import signature, unwarned
 from dualrev.transformed import Wrapper
 
 __all__ = ["Source", "Static", "compiled_function", "describe", "is_numba_function", "read", "text_of", "unlifted"]

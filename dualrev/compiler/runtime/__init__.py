@@ -13,11 +13,20 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
-from numba.cpython.listobj import arg_sort_backwards, arg_sort_forwards
 from numba.extending import intrinsic
 from numba.typed import List  # noqa: F401 - where types are inferred, it is called so
 
 from dualrev.compiler.runtime.constants import stopped  # noqa: F401 - emitted code has it from here
+from dualrev.compiler.runtime.lists import (  # noqa: F401 - emitted code has them from here
+    as_list,
+    count_in,
+    elements,
+    place_in,
+    place_of,
+    places_in,
+    sorting_order,
+    windows,
+)
 from dualrev.compiler.runtime.stack import stack_is_low  # noqa: F401 - emitted code has it from here
 from dualrev.compiler.runtime.tape import (  # noqa: F401 - emitted code has them from here
     attempt,
@@ -137,31 +146,6 @@ def unique_places(a):
     return order[:count]
 
 
-@njit
-def sorting_order(a, backwards):
-    """The order in which list.sort has the elements: numba's, for those that are equal or NaN, too."""
-    return np.array(arg_sort_backwards(a) if backwards else arg_sort_forwards(a), np.int64)
-
-
-@njit
-def count_in(a, x):
-    """How many elements of a list are equal to x."""
-    count = 0
-    for y in a:
-        if y == x:
-            count += 1
-    return count
-
-
-@njit
-def place_in(a, x):
-    """Where a list has x first, or -1."""
-    for k in range(len(a)):
-        if a[k] == x:
-            return k
-    return -1
-
-
 # In numba's usual error model, which emitted code does not have: they raise what f raises, in numba's words. It is
 # asked for, since a function inherits that of its first caller.
 
@@ -219,80 +203,6 @@ def _overload_spread(a, shape):
         return np.lib.stride_tricks.as_strided(a, shape, strides)
 
     return one
-
-
-@njit
-def elements(x):
-    """The numbers of a list in an array."""
-    return _elements(x)
-
-
-def _elements(x):
-    raise NotImplementedError
-
-
-@numba.extending.overload(_elements)
-def _overload_elements(x):
-    dtype = numba.np.numpy_support.as_dtype(x.dtype)
-
-    def one(x):
-        made = np.empty(len(x), dtype)
-        for k in range(len(x)):
-            made[k] = x[k]
-        return made
-
-    return one
-
-
-@njit
-def as_list(like, x):
-    """A list of the numbers of an array, of the same kind as another one."""
-    return _as_list(like, x)
-
-
-def _as_list(like, x):
-    raise NotImplementedError
-
-
-@numba.extending.overload(_as_list)
-def _overload_as_list(like, x):
-    if isinstance(like, types.ListType):
-        kind = x.dtype
-
-        def one(like, x):
-            made = List.empty_list(kind)
-            for k in range(len(x)):
-                made.append(x[k])
-            return made
-
-        return one
-    return lambda like, x: [x[k] for k in range(len(x))]
-
-
-@njit
-def places_in(shape):
-    """How many elements an array of this shape has."""
-    n = 1
-    for size in shape:
-        n *= size
-    return n
-
-
-@njit
-def place_of(shape, k):
-    """The index of the k-th element of an array of this shape, in C order."""
-    place = shape
-    for i in range(len(shape)):
-        axis = len(shape) - 1 - i
-        place = numba.np.unsafe.ndarray.tuple_setitem(place, axis, k % shape[axis])
-        k //= shape[axis]
-    return place
-
-
-@njit
-def windows(a, n):
-    """np.lib.stride_tricks.sliding_window_view of a vector."""
-    return np.lib.stride_tricks.as_strided(a, (a.shape[0] - n + 1, n), (a.strides[0], a.strides[0]))
 
 
 @njit

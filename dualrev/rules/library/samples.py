@@ -210,7 +210,7 @@ def py_randrange(start, stop, step):
 def py_permutation(n):
     """The places of n elements, as random.shuffle moves them."""
     places = np.arange(n)
-    random.shuffle(places)
+    random.shuffle(places)  # type: ignore[arg-type]
     return places
 
 
