@@ -55,6 +55,7 @@ def _moved(u, x):
 @njit
 def lists_of_arrays(a, x):
     """An item is the array that was put there, if the list has one length; lists that grow have none that change."""
+    parts = [a[: k + 1] * x for k in range(2)]
     rows, b = [[x, a[0]], [a[1], x * x]], np.zeros(2)
     both = [a, b]
     rows[1][0] *= x
@@ -71,7 +72,7 @@ def lists_of_arrays(a, x):
         r += h[0] * h[-1]
     for k in range(2):
         r += both[k][1] * len(both[k])
-    return r + s.pop()[1] * len(s)
+    return r + s.pop()[1] * len(s) * parts[1][0]
 
 
 @case(A, 0.7)

@@ -160,6 +160,13 @@ def a_list_of_arrays_that_change(a):
     return ys[0][0]
 
 
+@refused(np.array([0.7, 1.2, 0.4]), words="names items")
+@njit
+def a_list_with_more_items_than_names(a):
+    u, v = np.split(a, 3)  # refused
+    return u[0] * v[0]
+
+
 @refused([0.7, 1.2], words="list argument")
 @njit
 def a_list_that_is_an_argument_and_changes(ys):

@@ -100,8 +100,9 @@ class _Elements:
         elif s.op == "list" and s.info == "items":
             self.displays[s.target] = s
         elif s.op == "list":
-            for y in (self.all[s.target], *self.places[s.target]):
+            for y in self.places[s.target]:
                 self.let(s.op, s.args, s.info, s.line, None, y)
+            self.empty(self.all[s.target], s.line)
         elif s.op == "copy" and s.args[0] in self.displays:
             self.display(s.target, self.displays[s.args[0]])
         elif s.op == "copy" or s.target in self.all:
@@ -112,16 +113,19 @@ class _Elements:
     def display(self, x: str, s: Let) -> None:
         """x = [a, b]."""
         for y in (self.all[x], *self.places[x]):
-            made = self.let("list", (Const(0),), None, s.line, self.of[y])
-            self.let("copy", (made,), None, s.line, None, y)
+            self.empty(y, s.line)
         for a in s.args:
             self.method(x, "append", (), a, s.line)
 
+    def empty(self, x: str, line: int) -> None:
+        """x = [], a list that grows."""
+        made = self.let("list", (Const(0),), None, line, self.of[x])
+        self.let("copy", (made,), None, line, None, x)
+
     def another(self, s: Let) -> None:
         """Another list of the same arrays, or another name for one."""
-        source = s.args[0]
-        whole = s.info if s.op == "copy" else (Slice(None, None, None),)
-        self.let("copy" if s.op == "copy" else "getitem", (self.all[source],), whole, s.line, None, self.all[s.target])
+        source, whole = s.args[0], (Slice(None, None, None),)
+        self.let("getitem", (self.all[source],), whole, s.line, None, self.all[s.target])
         for y, z in zip(self.places[s.target], self.places[source], strict=True):
             self.let(s.op, (z, *s.args[1:]), s.info, s.line, None, y)
 

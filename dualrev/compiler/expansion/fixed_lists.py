@@ -47,6 +47,9 @@ def as_tuples(lowered: Lowered, of: dict[str, Any]) -> set[str]:
             s.op, s.info = "tuple", None
         elif isinstance(s, Let) and s.op == "getitem" and s.args[0] in counts:
             _check_place(lowered, s, counts[s.args[0]])
+            if lowered.unpacked.get(s, counts[s.args[0]]) != counts[s.args[0]]:
+                what, why = "this assignment to several names", f"the list has {counts[s.args[0]]} items"
+                lowered.source.refuse(s.line, what, why, "a name for each of them")
     return set(counts)
 
 

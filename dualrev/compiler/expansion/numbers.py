@@ -48,6 +48,9 @@ class Numbers:
         """Python's min and max."""
         if len(s.args) == 1 and isinstance(self.code.kind(s.args[0]), types.BaseTuple):
             self.tuples.reduce(s, kind)
+        elif len(s.args) == 1 and is_array(self.code.kind(s.args[0])) and self.code.kind(s.args[0]).ndim == 1:
+            self.lazy.materialise(s.args[0])
+            self.code.library(s, "least" if s.info[0] == "min" else "greatest", s.args)
         elif len(s.args) > 1:
             extremum(self.code, s, kind, "<" if s.info[0] == "min" else ">")
         else:
@@ -82,7 +85,7 @@ class Numbers:
         half = code.plain("-n // 2", s.line, n=whole)
         for n in (half, code.plain("-n - h", s.line, n=whole, h=half)):
             power = code.plain("math.ldexp(1.0, n)", s.line, types.float64, n=n)
-            x = arithmetic(code, Let(code.temp(types.float64), "binop", (x, power), "*", s.line), types.float64)
+            x = arithmetic(code, Let(code.temp(code.kind(m)), "binop", (x, power), "*", s.line), code.kind(m))
         code.copy(m, x, s.line)
         code.copy(e, whole, s.line)
         return True

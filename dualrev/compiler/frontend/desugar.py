@@ -205,9 +205,11 @@ class _Desugaring(ast.NodeTransformer):
         return node if made is None else self.block(made)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
-        x = node.target
-        if isinstance(node.op, ast.Add) and isinstance(x, ast.Name) and x.id in self.lists:
-            return self.visit(self.spellings.extended(x, node.value, node))
+        x, more = node.target, node.value
+        named = isinstance(more, ast.Name) and isinstance(x, ast.Name) and {x.id, more.id} <= self.lists
+        listed = named or isinstance(more, (ast.List, ast.ListComp))
+        if isinstance(node.op, ast.Add) and isinstance(x, ast.Name) and listed:
+            return self.visit(self.spellings.extended(x, more, node))
         self.generic_visit(node)
         return node
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dualrev.rules.functions.entry import Definition, Function, rows
+from dualrev.rules.functions.entry import Function, rows
 from dualrev.rules.primitives import PRIMITIVES
 
 __all__ = ["ELEMENTS"]
@@ -34,8 +34,8 @@ ELEMENTS = (
     Function("math.frexp", scalar="frexp"),
 
     # Python's
-    Function("min", definitions=(Definition("v", "least"),), scalar="extremum", pure=True),
-    Function("max", definitions=(Definition("v", "greatest"),), scalar="extremum", pure=True),
+    Function("min", scalar="extremum", pure=True),
+    Function("max", scalar="extremum", pure=True),
     Function("sum", core="sum"),
     Function("sorted", "iterable", core="sorted", makes=True),
     Function("len", core="len", pure=True),
