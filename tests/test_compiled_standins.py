@@ -134,6 +134,17 @@ def test_the_gradient_of_a_list_is_a_list_of_its_kind():
 
 
 @njit
+def appended(ys, x):
+    ys.append(x)
+    return ys[0] * ys[-1]
+
+
+def test_a_list_that_is_an_argument_and_changes_is_refused():
+    with pytest.raises(UnsupportedError, match=r"ys\.append\(x\).*a change of a list that is an argument"):
+        dr.grad(appended)([0.5, 1.5], 0.7)
+
+
+@njit
 def walds(x):
     return np.random.wald(x, 1.0)
 

@@ -167,13 +167,6 @@ def a_list_with_more_items_than_names(a):
     return u[0] * v[0]
 
 
-@refused([0.7, 1.2], words="list argument")
-@njit
-def a_list_that_is_an_argument_and_changes(ys):
-    ys.append(2.0)  # refused
-    return ys[0] * ys[2]
-
-
 @refused(np.array([0.7, 1.2]), words="bits")
 @njit
 def other_bits(a):
@@ -301,10 +294,13 @@ def an_eigenvalue(m):
     return np.linalg.eigvals(m)[1]  # refused
 
 
-@refused(A, words="histogram")
+@refused(A, words="nditer")
 @njit
-def a_histogram(a):
-    return np.histogram(a, 2)[1][1]  # refused
+def an_iterator(a):
+    s = 0.0
+    for x in np.nditer(a):  # refused
+        s += x.item() * x.item()
+    return s
 
 
 @refused(M, words="sort")
@@ -385,7 +381,7 @@ def zeros_at_one_end(x):
     return np.sum(np.trim_zeros(x, "f"))  # refused
 
 
-@refused(np.array([[0.5, 0.7], [0.2, 0.1]]), words="np.imag|numpy.imag tape")
+@refused(np.array([[0.5, 0.7], [0.2, 0.1]]), words="np.ldexp|numpy.ldexp tape")
 @njit
 def what_the_tape_knows_alone(x):
-    return np.sum(np.imag(x))  # refused
+    return np.sum(np.ldexp(x, 2))  # refused
