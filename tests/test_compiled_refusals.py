@@ -77,7 +77,7 @@ def test_pullbacks_tangents_and_sources_are_refused(case):
 
 
 @compiled
-@pytest.mark.parametrize("name", ["a_list", "an_eigenvalue", "an_index_array"])
+@pytest.mark.parametrize("name", ["a_list_that_is_sorted_by_a_key", "an_eigenvalue", "an_index_array"])
 def test_the_message_survives_a_call_from_numba(name):
     """Inside of njit numba may wrap the error in its own."""
     case = next(case for case in REFUSALS if case.function.__name__ == name)
@@ -98,7 +98,7 @@ def test_the_message_survives_a_call_from_numba(name):
 
 @compiled
 def test_a_refusal_in_a_callee_names_the_line_of_the_callee():
-    case = next(case for case in REFUSALS if case.function.__name__ == "a_histogram")
+    case = next(case for case in REFUSALS if case.function.__name__ == "an_iterator")
     callee = case.function
 
     @njit
@@ -202,7 +202,6 @@ def first_times(a, x):
 @pytest.mark.parametrize(
     ("a", "words"),
     [
-        ([1.0, 2.0], "the list a as an argument.*Write np.array"),
         ({"a": 1.0}, "argument 0 of .*first_times, a value of type dict.*Write a named tuple"),
         (np.ones(2, ">f8"), r"no arrays of dtype '>f8'.*Write np.asarray\(x, float\)"),
         (np.ma.ones(2), r"does not know numpy.*MaskedArray.*Write np.asarray\(x\)"),
@@ -210,7 +209,7 @@ def first_times(a, x):
         (Point(1.0), r"of type test_compiled_refusals.Point,.*Write a named tuple with these fields"),
         (Fraction(1, 2), r"of type fractions.Fraction,.*Write float\(x\)"),
     ],
-    ids=["list", "dict", "bytes", "masked", "frame", "dataclass", "fraction"],
+    ids=["dict", "bytes", "masked", "frame", "dataclass", "fraction"],
 )
 def test_an_argument_that_numba_or_the_compiler_does_not_take(a, words):
     for derivative in (dr.grad(first_times), dr.grad(first_times, 1), lambda *args: dr.vjp(first_times, *args)):

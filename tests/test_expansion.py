@@ -235,7 +235,7 @@ def test_a_second_name_for_a_list_that_grows_is_refused():
         (types.complex128, "the complex number x"),
         (types.Optional(REAL), "it is None on some paths"),
         (types.Tuple([REAL, types.complex128]), r"the complex number x\[1\]"),
-        (types.List(REAL), "the list x as an argument"),
+        (types.List(types.Tuple([REAL, REAL])), "the list x as an argument"),
         (types.Array(types.NPDatetime("D"), 1, "C"), "its elements are no numbers"),
     ],
 )

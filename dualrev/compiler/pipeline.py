@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dualrev.compiler.analyses.activity import carries
@@ -26,6 +26,7 @@ from dualrev.compiler.emission.emission import Emission
 from dualrev.compiler.emission.tidy import tidy
 from dualrev.compiler.entries import directions, hessians, jacobians, keeping
 from dualrev.compiler.entries.gradients import Entry
+from dualrev.compiler.entries.lists import check_lists, inside, takes_lists, with_lists
 from dualrev.compiler.entries.opening import opening
 from dualrev.compiler.front import Front
 from dualrev.compiler.frontend.options import kept
@@ -122,6 +123,15 @@ class Module:
     def root(self, transform: str, argnums: Any, argtypes: tuple[Any, ...]) -> Emitted:
         """The derivative of f that is called for a transform."""
         count = len(self.front.parameters(self.f))
+        if not takes_lists(argtypes[:count]):
+            return self._root(transform, argnums, argtypes, count)
+        check_lists(self.f, self.front.source(self.f), transform, argtypes[:count])
+        more = tuple(map(inside, argtypes[count:]))
+        made = self._root(transform, argnums, (*argtypes[:count], *more), count)
+        source = with_lists(made.source, made.entry, transform, argnums, argtypes, count)
+        return replace(made, source=source, entry=f"{made.entry}_of_lists")
+
+    def _root(self, transform: str, argnums: Any, argtypes: tuple[Any, ...], count: int) -> Emitted:
         if any(map(holds_structured, argtypes)):
             self._opened = transform, argnums
         if transform in ("vjp", "hessian", *jacobians.TRANSFORMS):

@@ -133,8 +133,10 @@ def a_return_from_a_loop_of_an_inner_function(x):
     def g(t):
         for k in range(5):  # refused
             if k > t:
-                return k * t
-        return t
+                t += 1.0
+        else:
+            return t
+        return t * t
 
     return g(x)
 
@@ -142,17 +144,44 @@ def a_return_from_a_loop_of_an_inner_function(x):
 # Data
 
 
-@refused(0.7, words="list")
+@refused(0.7, words="sort key")
 @njit
-def lists_that_are_joined(x):
+def a_list_that_is_sorted_by_a_key(x):
     ys = [x * k for k in range(3)]
-    zs = ys + ys  # refused
-    return zs[1] * x
+    ys.sort(key=twice)  # refused
+    return ys[1] * x
+
+
+@refused(np.array([0.7, 1.2]), words="list arrays written")
+@njit
+def a_list_of_arrays_that_change(a):
+    ys = []  # refused
+    ys.append(a)
+    a[0] = a[1] * 2.0
+    return ys[0][0]
+
+
+@refused(np.array([0.7, 1.2, 0.4]), words="names items")
+@njit
+def a_list_with_more_items_than_names(a):
+    u, v = np.split(a, 3)  # refused
+    return u[0] * v[0]
+
+
+@refused(np.array([0.7, 1.2]), words="bits")
+@njit
+def other_bits(a):
+    return a.view(np.int64)[0] * a[1]  # refused
 
 
 @njit
 def first_of(ys):
     return ys[0]
+
+
+@njit
+def twice(y):
+    return 2.0 * y
 
 
 @refused(0.7, words="list")
@@ -166,15 +195,6 @@ def a_list_that_is_passed_on(x):
 @njit
 def a_generator_expression(x):
     return sum(x * k for k in range(3))  # refused
-
-
-@refused(0.7, words="list")
-@njit
-def a_list(x):
-    ys = [x]
-    for k in range(3):
-        ys.insert(0, ys[-1] * k)  # refused
-    return ys[2]
 
 
 @refused(0.7, words="list loop")
@@ -341,10 +361,13 @@ def an_eigenvalue(m):
     return np.linalg.eigvals(m)[1]  # refused
 
 
-@refused(A, words="histogram")
+@refused(A, words="nditer")
 @njit
-def a_histogram(a):
-    return np.histogram(a, 2)[1][1]  # refused
+def an_iterator(a):
+    s = 0.0
+    for x in np.nditer(a):  # refused
+        s += x.item() * x.item()
+    return s
 
 
 @refused(M, words="sort")
@@ -425,7 +448,7 @@ def zeros_at_one_end(x):
     return np.sum(np.trim_zeros(x, "f"))  # refused
 
 
-@refused(np.array([[0.5, 0.7], [0.2, 0.1]]), words="np.imag|numpy.imag tape")
+@refused(np.array([[0.5, 0.7], [0.2, 0.1]]), words="np.ldexp|numpy.ldexp tape")
 @njit
 def what_the_tape_knows_alone(x):
-    return np.sum(np.imag(x))  # refused
+    return np.sum(np.ldexp(x, 2))  # refused

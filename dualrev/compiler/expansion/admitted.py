@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from numba.core import types
+from numba.core.types.npytypes import ArrayFlags
 
 from dualrev.compiler.core.naming import readable
 from dualrev.compiler.core.opaque import holds_float_arrays, holds_floats, is_opaque
@@ -29,6 +30,7 @@ _FUNCTIONS = (
     types.NumberClass,
     types.DType,
     types.NumpyFlatType,
+    ArrayFlags,
     types.EnumMember,
 )
 
@@ -57,7 +59,7 @@ def _check(lowered: Lowered, x: str, kind: Any) -> None:
         return
     listed = isinstance(kind, (types.List, types.ListType)) and holds_floats(kind)
     if listed and x in lowered.parameters:
-        why = "a list has no place for its gradient, and grows or shrinks where it is passed on"
+        why = "of lists as arguments, only those of numbers are known"
         refuse(f"the list {name} as an argument", why, "np.array of it")
     if is_opaque(kind) and not holds_float_arrays(kind):
         return

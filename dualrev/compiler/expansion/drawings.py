@@ -19,6 +19,10 @@ from dualrev.rules.drawing import DRAWING, Drawing
 __all__ = ["Drawings"]
 
 
+#: Those with a parameter that is an array.
+_OF_ARRAYS = ("np_choice", "np_permuted", "np_shuffle", "py_shuffle", "np_multinomial", "np_dirichlet")
+
+
 class Drawings:
     """Random numbers, by numpy's and by Python's generator, as numba has them."""
 
@@ -56,7 +60,7 @@ class Drawings:
         if any(code.kind(x).ndim != 1 for x in arrays):
             what, why = f"{s.info[0]} of a matrix", "only that of a vector is known"
             code.refuse(s.line, what, why, "its rows by their places")
-        if arrays and name not in ("np_choice", "np_permuted", "np_shuffle"):
+        if arrays and name not in _OF_ARRAYS:
             code.refuse(s.line, f"{s.info[0]} of arrays", "its parameters are numbers", "a loop")
         return name, args
 

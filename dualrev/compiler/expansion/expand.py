@@ -44,6 +44,7 @@ from dualrev.compiler.core.lowered import (
 )
 from dualrev.compiler.core.sets import Sets
 from dualrev.compiler.expansion.admitted import check_types
+from dualrev.compiler.expansion.array_lists import by_elements
 from dualrev.compiler.expansion.assignments import Assignments
 from dualrev.compiler.expansion.calls import Calls
 from dualrev.compiler.expansion.composed import Composed
@@ -51,6 +52,7 @@ from dualrev.compiler.expansion.conditions import Conditions
 from dualrev.compiler.expansion.definitions import Definitions
 from dualrev.compiler.expansion.drawings import Drawings
 from dualrev.compiler.expansion.elementwise import Elementwise
+from dualrev.compiler.expansion.fixed_lists import as_tuples
 from dualrev.compiler.expansion.functions import Functions, Rules, Ways
 from dualrev.compiler.expansion.gathering import Gathering
 from dualrev.compiler.expansion.growing import Growing
@@ -61,15 +63,18 @@ from dualrev.compiler.expansion.joining import Joining
 from dualrev.compiler.expansion.kinds import dtype_name, is_array, is_real
 from dualrev.compiler.expansion.layouts import Layouts
 from dualrev.compiler.expansion.lazy import Lazy
+from dualrev.compiler.expansion.leaf_lists import by_leaves
 from dualrev.compiler.expansion.lists import check_places, lists_in
 from dualrev.compiler.expansion.making import Making
 from dualrev.compiler.expansion.numbers import Numbers
 from dualrev.compiler.expansion.opaque import Opaques, without_listed
 from dualrev.compiler.expansion.reductions import Reductions
 from dualrev.compiler.expansion.scalars import arithmetic
+from dualrev.compiler.expansion.splitting import Splitting
 from dualrev.compiler.expansion.structures import Structures
 from dualrev.compiler.expansion.tuples import Tuples
 from dualrev.compiler.expansion.ufuncs import Ufuncs
+from dualrev.compiler.expansion.windows import Windows
 from dualrev.compiler.expansion.writing import Writer
 from dualrev.compiler.frontend.inference import Typed
 from dualrev.compiler.frontend.lowered import Lowered
@@ -106,10 +111,13 @@ class Expansion:
     def __init__(self, lowered: Lowered, typed: Typed, apart: bool) -> None:
         of = dict(typed.of)
         without_listed(lowered, of)
+        tuples = as_tuples(lowered, of)
+        by_leaves(lowered, of)
+        by_elements(lowered, of, apart)
         self.lists = lists_in(lowered, of)
         self.code = code = Writer(lowered, of, _sharing(lowered, of, apart))
         self.lazy = lazy = Lazy(code)
-        self.tuples = Tuples(code)
+        self.tuples = Tuples(code, tuples)
         self.opaques = Opaques(code, lazy, self.lists)
         self.gathering = Gathering(code, lazy)
         self.layouts = layouts = Layouts(code, lazy)
@@ -117,7 +125,7 @@ class Expansion:
         self.elementwise = Elementwise(code, lazy, self.assignments, self.operation)
         self.growing = Growing(code, self.lists, lazy, self.assignments, layouts, self.operation)
         self.making = Making(code, layouts)
-        self.items = Items(code, lazy, self.tuples, self.gathering)
+        self.items = Items(code, lazy, self.tuples, self.gathering, layouts)
         self.composed = Composed(code, lazy, layouts, self.operation)
         self.in_place = InPlace(code, lazy, self.assignments, self.operation)
         self.numbers = Numbers(code, lazy, self.tuples)
@@ -130,7 +138,8 @@ class Expansion:
         code, lazy, tuples = self.code, self.lazy, self.tuples
         definitions = Definitions(code, lazy, self.gathering, self.layouts)
         drawings, inactive = Drawings(code, lazy, tuples), Inactive(code, lazy)
-        ways = Ways(drawings, definitions, self.in_place, inactive, self.numbers, self.layouts)
+        windows = Windows(code, lazy, self.layouts)
+        ways = Ways(drawings, definitions, self.in_place, inactive, self.numbers, self.layouts, windows)
         functions = Functions(code, lazy, tuples, self.lists, ways, self.rules)
         calls = Calls(code, lazy, tuples, self.operation)
         return {
@@ -156,9 +165,12 @@ class Expansion:
         """The rules of functions, by the names that the table of functions (`rules/functions`) gives them."""
         joining = Joining(self.code, self.lazy, self.layouts, self.assignments)
         reductions = Reductions(self.code, self.lazy, self.tuples)
+        constant, windows = Inactive(self.code, self.lazy), Windows(self.code, self.lazy, self.layouts)
+        splitting = Splitting(self.code, self.lazy)
         core: dict[str, Callable[[Let, Any], None]] = {
             "alloc": self.making.alloc,
             "append": joining.append,
+            "broadcast_arrays": splitting.broadcast,
             "array": self.making.array,
             "clip": self.composed.clip,
             "concatenate": joining.concatenate,
@@ -167,21 +179,29 @@ class Expansion:
             "extreme": reductions.extreme,
             "fill_diagonal": self.in_place.fill_diagonal,
             "full": self.making.full,
+            "imag": self.items.imag,
+            "kaiser": self.making.kaiser,
             "len": self.items.length,
             "outer": self.composed.outer,
             "range": self.making.steps,
             "real": self.items.real,
             "same_elements": self.layouts.same_elements,
             "shape": self.items.shape,
+            "sliding": windows.sliding,
+            "sorted": self.growing.methods.sorted,
+            "split": splitting.split,
             "spread": reductions.spread,
             "stack": joining.stack,
             "stacked": joining.stacked,
+            "steps": constant.elements,
+            "strided": windows.strided,
             "sum": reductions.sum,
         }
         scalar: dict[str, Callable[[Let, Any], bool]] = {
             "divmod": self.numbers.divmod,
             "extremum": self.numbers.extremum,
             "float": self.numbers.to_float,
+            "frexp": self.numbers.frexp,
             "ldexp": self.numbers.ldexp,
             "round": self.numbers.round,
         }
@@ -243,7 +263,8 @@ class Expansion:
             case Let():
                 self.operation(s)
             case Store():
-                self.assignments.store(s)
+                if not self.items.stores(s):
+                    self.assignments.store(s)
             case _:
                 for x in reads(s):
                     self.lazy.materialise(x)

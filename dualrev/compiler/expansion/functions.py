@@ -24,6 +24,7 @@ from dualrev.compiler.expansion.lazy import Lazy
 from dualrev.compiler.expansion.lists import Lists
 from dualrev.compiler.expansion.numbers import Numbers
 from dualrev.compiler.expansion.tuples import Tuples
+from dualrev.compiler.expansion.windows import Windows
 from dualrev.compiler.expansion.writing import Writer
 from dualrev.compiler.frontend.jitted import STOPPED
 from dualrev.rules.functions import known
@@ -52,6 +53,7 @@ class Ways:
     inactive: Inactive
     numbers: Numbers
     layouts: Layouts
+    windows: Windows
 
 
 class Functions:
@@ -72,7 +74,7 @@ class Functions:
             return
         if ways.definitions.takes(s, kind) or ways.in_place.takes(s, kind):
             return
-        plain = isinstance(kind, types.BaseTuple) and not text.startswith(("min", "max", "sum"))
+        plain = isinstance(kind, types.BaseTuple) and not text.startswith(("min", "max", "sum")) and not f.shares
         if (plain or f.written) and ways.inactive.has_no_derivative(s, kind):
             ways.inactive.write(s, kind)
             return
@@ -108,6 +110,8 @@ class Functions:
             ways.in_place.fill(s)
         elif method == "flatten" and len(s.args) == 1:
             ways.layouts.same_elements(Let(s.target, "func", s.args, ("flatten", ()), s.line), kind)
+        elif method == "view":
+            ways.windows.of_type(s, kind)
         elif method == "sort":
             ways.in_place.sort(s)
         elif known(f"np.{method}").method:

@@ -24,12 +24,13 @@ from dualrev.compiler.core.lowered import Const, Effect, If, Let, Ref, Slice, St
 from dualrev.compiler.expansion.assignments import Assignments
 from dualrev.compiler.expansion.layouts import Layouts
 from dualrev.compiler.expansion.lazy import Lazy
+from dualrev.compiler.expansion.list_methods import ListMethods
 from dualrev.compiler.expansion.lists import GROWING, INSTEAD_OF_GROWING, METHODS, Lists, is_harmless
 from dualrev.compiler.expansion.writing import Writer
 
 __all__ = ["Growing"]
 
-_WHOLE = {"sum", "np.array", "np.asarray"}
+_WHOLE = {"sum", "sorted", "np.array", "np.asarray"}
 
 
 class Growing:
@@ -46,11 +47,14 @@ class Growing:
     ) -> None:
         self.code, self.lists, self.lengths = code, lists, lists.lengths
         self.lazy, self.assignments, self.layouts, self.expand = lazy, assignments, layouts, expand
+        self.methods = ListMethods(code, lists, lazy, self._filled, self._operation)
 
     def takes(self, s: Any) -> bool:
         """Whether a statement has to do with a list that grows, or copies a part of a list; then it is written."""
         if isinstance(s, Let) and s.target in self.lengths:
             self._started(s)
+        elif self.methods.takes(s):
+            pass
         elif isinstance(s, Store) and s.array in self.lengths:
             self.lazy.materialise(s.value)
             place = self._place(s.array, s.index, "setitem", s.line)
@@ -65,16 +69,30 @@ class Growing:
             self._refuse_use(s.line)
         return True
 
+    def _operation(self, s: Let) -> None:
+        """An operation that takes lists: of those that grow, what is in use."""
+        if self.methods.takes(s):
+            return
+        if any(isinstance(x, str) and x in self.lengths for x in reads(s)):
+            self._used(s)
+        elif s.op == "getitem" and self._is_part(s):
+            self._copied_part(s, s.args[0])
+        else:
+            self.expand(s)
+
     def _refuse_use(self, line: int) -> None:
         self.code.refuse(line, "this use of a list that grows", GROWING, INSTEAD_OF_GROWING)
 
     def _started(self, s: Let) -> None:
         """A list is made: what is in it now fills its array."""
         source = s.args[0] if s.args else None
+        new = s.op in ("binop", "func", "method")  # these make lists that have no other name
         part = s.op == "getitem" and source in self.lengths and source != s.target
-        if not part and (s.op not in ("copy", "getitem") or source in self.lengths or source not in self.lists.made):
+        if not (part or new) and (
+            s.op not in ("copy", "getitem") or source in self.lengths or source not in self.lists.made
+        ):
             self.code.refuse(s.line, "this list, which grows,", GROWING, INSTEAD_OF_GROWING)
-        self._used(s) if part else self.expand(s)
+        self._used(s) if part else self._operation(s)
         self.code.plain("a.size", s.line, target=self.lengths[s.target], a=s.target)
 
     def _used(self, s: Let) -> None:
@@ -86,15 +104,19 @@ class Growing:
             work(s, x, self.lengths[x])
         elif s.op == "func" and s.info == ("len", ()):
             self.code.let("copy", (self.lengths[x],), None, s.line, target=s.target)
-        elif s.op == "func" and s.info[0] in _WHOLE and s.args[0] == x and len(s.args) == 1:
-            self.expand(Let(s.target, s.op, (self._filled(x, s.line),), s.info, s.line))
+        elif s.op == "func" and s.info[0] in _WHOLE and s.args[0] == x and len(s.args) == 1 + len(s.info[1]):
+            self.expand(Let(s.target, s.op, (self._filled(x, s.line), *s.args[1:]), s.info, s.line))
         elif s.op == "getitem" and self._is_part(s):
             self._copied_part(s, self._filled(x, s.line))
         elif s.op == "getitem" and not isinstance(s.info[0], Slice):
             self.expand(Let(s.target, s.op, s.args, (self._place(x, s.info, "getitem", s.line),), s.line))
         elif s.op == "plain" and is_harmless(s.info, self.lists):
-            tree = _Lengths(self.lengths).visit(syntax.substitute(s.info, lambda _: None))
-            names = tuple(self.lengths.get(y, y) for y in s.args)
+            tree = _Lengths(self.lengths, lambda y: self._filled(y, s.line)).visit(
+                syntax.substitute(s.info, lambda _: None)
+            )
+            names = tuple(
+                dict.fromkeys(y.id for y in ast.walk(tree) if isinstance(y, ast.Name) and y.id in self.code.of)
+            )
             self.expand(Let(s.target, "plain", names, tree, s.line))
         else:
             self._refuse_use(s.line)
@@ -158,10 +180,17 @@ class Growing:
 
 
 class _Lengths(ast.NodeTransformer):
-    """len(ys) in a condition -> the variable for it."""
+    """len(ys) in a condition -> the variable for it; x in ys -> x in the part of the array that is used."""
 
-    def __init__(self, lengths: dict[str, str]) -> None:
-        self.lengths = lengths
+    def __init__(self, lengths: dict[str, str], filled: Callable[[str], str]) -> None:
+        self.lengths, self.filled = lengths, filled
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        right = node.comparators[0]
+        if isinstance(node.ops[0], (ast.In, ast.NotIn)) and isinstance(right, ast.Name) and right.id in self.lengths:
+            node.comparators[0] = ast.Name(self.filled(right.id), ast.Load())
+        self.generic_visit(node)
+        return node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         first = node.args[0] if node.args else None

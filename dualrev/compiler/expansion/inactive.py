@@ -48,6 +48,24 @@ class Inactive:
             self.code.refuse(s.line, f"{s.info[0]} of these arguments", "", "a loop")
         self.write(s, kind)
 
+    def elements(self, s: Let, kind: Any) -> None:
+        """A function of elements that is piecewise constant: np.around, np.angle."""
+        code, (x, *rest) = self.code, s.args
+        if not is_real_array(kind) or len(rest) > 1 or any(is_array(code.kind(y)) for y in rest):
+            code.refuse(s.line, f"{s.info[0]} of these arguments", "", "a loop")
+        self.lazy.materialise(x)
+        made = s.target if s.target != x else code.temp(kind)
+        code.empty_like(made, named(x), s.line)
+        text = f"{s.info[0]}(x, k)" if rest else f"{s.info[0]}(x)"
+
+        def one(i: tuple[str, ...]) -> None:
+            value = code.pick(x, i, s.line)
+            names = {"x": value, **({"k": rest[0]} if rest else {})}
+            code.put(made, i, code.plain(text, s.line, kind.dtype, **names), s.line)
+
+        code.over(made, kind.ndim, s.line, one)
+        code.copy(s.target, made, s.line)
+
     def has_no_derivative(self, s: Let, kind: Any) -> bool:
         """Whether its value is discrete, or is made of discrete values: of numbers, in new arrays."""
         code = self.code

@@ -10,10 +10,11 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.core import syntax
-from dualrev.compiler.core.lowered import Const, Let
+from dualrev.compiler.core.lowered import Const, Let, Store
 from dualrev.compiler.expansion.gathering import Gathering
 from dualrev.compiler.expansion.indices import index_of, is_gathered, unravelled
-from dualrev.compiler.expansion.kinds import is_array, is_real, is_real_array
+from dualrev.compiler.expansion.kinds import NUMBERS, dtype_name, is_array, is_real, is_real_array
+from dualrev.compiler.expansion.layouts import Layouts
 from dualrev.compiler.expansion.lazy import Lazy
 from dualrev.compiler.expansion.tuples import Tuples
 from dualrev.compiler.expansion.writing import Writer, named
@@ -24,9 +25,11 @@ __all__ = ["Items"]
 class Items:
     """a[index], and what an array or a named tuple knows of itself."""
 
-    def __init__(self, code: Writer, lazy: Lazy, tuples: Tuples, gathering: Gathering) -> None:
+    def __init__(self, code: Writer, lazy: Lazy, tuples: Tuples, gathering: Gathering, layouts: Layouts) -> None:
         self.code, self.lazy, self.tuples, self.gathering = code, lazy, tuples, gathering
+        self.layouts = layouts
         self._flats: dict[str, str] = {}  # the arrays of `a.flat`
+        self._flags: dict[str, str] = {}  # and of `a.flags`
 
     def getitem(self, s: Let, kind: Any) -> None:
         """a[index], which is an element or a view; that of a tuple is one of its parts."""
@@ -61,6 +64,23 @@ class Items:
             code.let("copy", (base,), None, s.line, target=s.target)
         elif name == "imag" and is_real(of):
             code.let("copy", (Const(0.0),), None, s.line, target=s.target)
+        elif is_real_array(of) and name == "imag":
+            code.let(
+                "alloc",
+                (base,),
+                syntax.name(f"np.zeros({base}.shape, {dtype_name(of.dtype)})"),
+                s.line,
+                target=s.target,
+            )
+        elif is_array(of) and name == "strides":
+            self.layouts.asks_for_layout = True
+            for k, t in enumerate(code.tree(s.target).parts):
+                code.plain(f"a.strides[{k}]", s.line, target=t, a=base)
+        elif is_array(of) and name == "flags":
+            self._flags[s.target] = named(base)
+        elif base in self._flags and name in ("c_contiguous", "f_contiguous", "contiguous"):
+            self.layouts.asks_for_layout = True
+            code.plain(f"bool(a.flags.{name})", s.line, types.boolean, target=s.target, a=self._flags[base])
         elif is_array(of) and name == "T":
             code.let("view", (base,), syntax.name("BASE.T"), s.line, target=s.target)
         elif is_array(of) and name == "flat" and code.names.is_temporary(s.target):
@@ -79,6 +99,23 @@ class Items:
         """np.real: the same memory."""
         self.lazy.materialise(s.args[0])
         self.attribute(Let(s.target, "attr", s.args, "real", s.line), kind)
+
+    def imag(self, s: Let, kind: Any) -> None:
+        """np.imag: zeros."""
+        self.lazy.materialise(s.args[0])
+        self.attribute(Let(s.target, "attr", s.args, "imag", s.line), kind)
+
+    def stores(self, s: Store) -> bool:
+        """Whether it was a.flat[k] = x; then it has been written."""
+        if s.array not in self._flats:
+            return False
+        code, array = self.code, self._flats[s.array]
+        if not isinstance(code.kind(s.index[0]), types.Integer) or not isinstance(code.kind(s.value), NUMBERS):
+            code.refuse(s.line, "this assignment to a.flat", "only that of a number is known", "a loop")
+        self.lazy.materialise(s.value)
+        self.lazy.flush()
+        code.put(array, unravelled(code, array, s.index[0], s.line), s.value, s.line)
+        return True
 
     def length(self, s: Let, kind: Any) -> None:
         """len()."""

@@ -23,13 +23,16 @@ __all__ = ["GROWING", "INSTEAD_OF_GROWING", "METHODS", "Lists", "check_places", 
 
 #: The methods of lists that grow, and how many arguments they have, with the list.
 METHODS = {"append": 2, "pop": 1, "clear": 1}
+#: Those that make a list longer or shorter.
+_CHANGING = {*METHODS, "insert", "remove"}
 #: Why a use of such a list is refused, and what to write instead.
 GROWING = "of lists that grow, only those of numbers are known that have one name, and grow or shrink at their end"
 INSTEAD_OF_GROWING = "an array (np.empty) and its length"
 
+_READING = ("copy", "count", "index")
 _WHY = "of lists, only those of numbers are known that are indexed, gone over, summed or made arrays of"
 _INSTEAD = "an array (np.empty, np.array)"
-_ALLOWED = {"len", "sum", "np.array", "np.asarray"}
+_ALLOWED = {"len", "sum", "sorted", "np.array", "np.asarray"}
 
 
 @dataclass
@@ -59,11 +62,10 @@ def lists_in(lowered: Lowered, of: dict[str, Any]) -> Lists:
     names = {
         x
         for x, kind in of.items()
-        if isinstance(kind, (types.List, types.ListType))
-        and isinstance(kind.dtype, NUMBERS)
-        and x not in lowered.parameters
+        if isinstance(kind, (types.List, types.ListType)) and isinstance(kind.dtype, NUMBERS)
     }
-    names -= _odd(lowered, of, names, every)
+    _check_parameters(lowered, names)
+    names -= _odd(lowered, of, names - set(lowered.parameters), every)
     typed = {x for x, kind in of.items() if isinstance(kind, types.ListType)}
     found = Lists(
         names, typed, {s.target for s in every if isinstance(s, Let) and s.op == "list" and s.target in names}
@@ -74,7 +76,7 @@ def lists_in(lowered: Lowered, of: dict[str, Any]) -> Lists:
         line = line_of_variable(lowered, str(lowered.result))
         lowered.source.refuse(line, "a list that is returned", _WHY, _INSTEAD)
     for s in every:
-        grows = isinstance(s, Let) and s.op == "method" and s.args[0] in names and s.info[0] in METHODS
+        grows = isinstance(s, Let) and s.op == "method" and s.args[0] in names and s.info[0] in _CHANGING
         if grows and s.args[0] not in found.lengths:
             found.lengths[s.args[0]] = lowered.names.fresh("{}_n", s.args[0])
             of[found.lengths[s.args[0]]] = types.int64
@@ -93,7 +95,7 @@ def _odd(lowered: Lowered, of: dict[str, Any], names: set[str], every: list[Any]
             known = (
                 s.op in ("copy", "list", "listed", "func", "plain")
                 or (s.op == "getitem" and s.args[0] in names)
-                or (s.op == "method" and s.info[0] in METHODS)
+                or (s.op == "method" and s.info[0] in (*_CHANGING, *_READING, "reverse", "sort", "extend"))
             )
         if not known:
             found |= discrete & {x for x in [*reads(s), *writes(s)] if isinstance(x, str)}
@@ -107,6 +109,19 @@ def _odd(lowered: Lowered, of: dict[str, Any], names: set[str], every: list[Any]
         count = len(found)
         found = found.union(*(pair for pair in same if pair & found))
     return found
+
+
+def _check_parameters(lowered: Lowered, names: set[str]) -> None:
+    """Refuse a change of a list that is an argument: it would have to be written back."""
+    given = names & set(lowered.parameters)
+    every = list(walk(lowered.body)) if given else []
+    while more := {s.target for s in every if isinstance(s, Let) and s.op == "copy" and s.args[0] in given} - given:
+        given |= more
+    for s in every:
+        method = isinstance(s, Let) and s.op == "method" and s.args[0] in given and s.info[0] not in _READING
+        if method or (isinstance(s, Store) and s.array in given):
+            what = "a change of a list that is an argument"
+            lowered.source.refuse(s.line, what, "the caller's list would have to change, too", "a copy: list(ys)")
 
 
 def _check_names(lowered: Lowered, lists: Lists, every: list[Any]) -> None:
@@ -144,7 +159,7 @@ def check_places(code: Writer, lists: Lists, s: Any) -> None:
             _check_place(code, s.array, s.index[0], "setitem", s.line)
         return
     if isinstance(s, Let):
-        if s.op in ("copy", "list") or (s.op == "func" and s.info[0] in _ALLOWED):
+        if s.op in ("copy", "list", "tuple") or (s.op == "func" and s.info[0] in _ALLOWED):
             return
         if s.op == "getitem" and (s.args[0] in lists.made or not isinstance(s.info[0], Slice)):
             if s.args[0] not in lists.made and (s.args[0], s.info[0]) not in lists.within:
@@ -157,14 +172,19 @@ def check_places(code: Writer, lists: Lists, s: Any) -> None:
 
 
 def is_harmless(tree: ast.expr, lists: Lists) -> bool:
-    """Whether a condition only asks for lengths of lists."""
+    """Whether a condition only asks for lengths of lists, or whether something is in them."""
     inside = [x for node in ast.walk(tree) if _asks_length(node) for x in ast.walk(node)]
+    inside += [x.comparators[0] for x in ast.walk(tree) if isinstance(x, ast.Compare) and _is_membership(x)]
     names = [x for x in ast.walk(tree) if isinstance(x, ast.Name) and x.id in lists]
     return all(any(x is y for y in inside) for x in names)
 
 
 def _asks_length(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len"
+
+
+def _is_membership(node: ast.Compare) -> bool:
+    return len(node.ops) == 1 and isinstance(node.ops[0], (ast.In, ast.NotIn))
 
 
 def _check_place(code: Writer, array: str, place: Any, what: str, line: int) -> None:

@@ -28,6 +28,12 @@ class Making:
         """np.zeros and the like: as they are written."""
         self.code.alloc(s)
 
+    def kaiser(self, s: Let, kind: Any) -> None:
+        """np.kaiser of constants."""
+        if any(isinstance(x, str) and is_real(self.code.kind(x)) for x in s.args):
+            self.code.refuse(s.line, "np.kaiser by a variable", "its derivative is not known", "a constant")
+        self.code.alloc(s)
+
     def full(self, s: Let, kind: Any) -> None:
         """np.full and np.full_like."""
         code, value = self.code, s.args[1]

@@ -48,6 +48,9 @@ class Numbers:
         """Python's min and max."""
         if len(s.args) == 1 and isinstance(self.code.kind(s.args[0]), types.BaseTuple):
             self.tuples.reduce(s, kind)
+        elif len(s.args) == 1 and is_array(self.code.kind(s.args[0])) and self.code.kind(s.args[0]).ndim == 1:
+            self.lazy.materialise(s.args[0])
+            self.code.library(s, "least" if s.info[0] == "min" else "greatest", s.args)
         elif len(s.args) > 1:
             extremum(self.code, s, kind, "<" if s.info[0] == "min" else ">")
         else:
@@ -73,6 +76,18 @@ class Numbers:
         """math.ldexp: the product with a power of 2."""
         power = self.code.plain("math.ldexp(1.0, n)", s.line, kind, n=s.args[1])
         arithmetic(self.code, Let(s.target, "binop", (s.args[0], power), "*", s.line), kind)
+        return True
+
+    def frexp(self, s: Let, kind: Any) -> bool:
+        """math.frexp: a product with a power of 2, in two steps, as the power may be too large."""
+        code, (m, e), x = self.code, self.code.tree(s.target).parts, s.args[0]
+        whole = code.plain("math.frexp(x)[1]", s.line, x=x)
+        half = code.plain("-n // 2", s.line, n=whole)
+        for n in (half, code.plain("-n - h", s.line, n=whole, h=half)):
+            power = code.plain("math.ldexp(1.0, n)", s.line, types.float64, n=n)
+            x = arithmetic(code, Let(code.temp(code.kind(m)), "binop", (x, power), "*", s.line), code.kind(m))
+        code.copy(m, x, s.line)
+        code.copy(e, whole, s.line)
         return True
 
     def round(self, s: Let, kind: Any) -> bool:

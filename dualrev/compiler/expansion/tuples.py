@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import functools
+from collections.abc import Collection
 from typing import Any
 
 from numba.core import types
@@ -22,8 +23,9 @@ __all__ = ["Tuples"]
 class Tuples:
     """Tuples are made, joined, indexed, and reduced."""
 
-    def __init__(self, code: Writer) -> None:
-        self.code = code
+    def __init__(self, code: Writer, lists: Collection[str] = ()) -> None:
+        """`lists` are those that are lists in the program."""
+        self.code, self.lists = code, lists
 
     def make(self, s: Let, kind: Any) -> None:
         """(x, y)."""
@@ -70,14 +72,14 @@ class Tuples:
         elif isinstance(entry, Const):
             code.copy_tree(code.tree(s.target), tree.parts[entry.value], s.line)
         else:
-            self._chosen(s, tree.parts, entry)
+            self._chosen(s, tree.parts, entry, "getitem" if s.args[0] in self.lists else "tuple index")
 
-    def _chosen(self, s: Let, parts: tuple[Any, ...], index: Any) -> None:
+    def _chosen(self, s: Let, parts: tuple[Any, ...], index: Any, what: str) -> None:
         """t[k], where k is known at run time only."""
         code = self.code
         k = code.plain("i + n if i < 0 else i", s.line, i=index, n=Const(len(parts)))
         target = code.tree(s.target)
-        rest: list[Any] = [Effect('raise IndexError("tuple index out of range")', (), s.line, True)]
+        rest: list[Any] = [Effect(f'raise IndexError("{what} out of range")', (), s.line, True)]
         for number, part in reversed(list(enumerate(parts))):
             test = code.temp(types.boolean)
             equal = ast.Compare(ast.Name(k), [ast.Eq()], [ast.Constant(number)])

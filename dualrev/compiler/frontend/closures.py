@@ -7,7 +7,7 @@ import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from dualrev.compiler.frontend.exits import always, exits
+from dualrev.compiler.frontend.exits import always, exits, exits_of
 
 __all__ = ["Inlined", "bound_in", "renamed", "returning"]
 
@@ -95,12 +95,52 @@ class _Renaming(ast.NodeTransformer):
     visit_SetComp = visit_DictComp = visit_GeneratorExp = visit_ListComp  # noqa: N815
 
 
-def returning(body: list[ast.stmt], result: str, refuse: Callable[[ast.AST], Any]) -> list[ast.stmt]:
-    """The body of a function with an assignment to `result` in place of each `return`; `refuse` those in loops."""
+def _bound(name: str, value: ast.expr | None, at: ast.AST) -> ast.stmt:
+    """name = value."""
+    made = value if value is not None else ast.copy_location(ast.Constant(None), at)
+    return ast.copy_location(ast.Assign([ast.copy_location(ast.Name(name, ast.Store()), at)], made), at)
+
+
+def _read(name: str, at: ast.AST) -> ast.expr:
+    return ast.copy_location(ast.Name(name, ast.Load()), at)
+
+
+class _Leaving(ast.NodeTransformer):
+    """A loop that ends, with a flag set, where the function returned."""
+
+    def __init__(self, result: str, flag: str, refuse: Callable[[ast.AST], Any]) -> None:
+        self.result, self.flag, self.refuse = result, flag, refuse
+
+    def visit_Return(self, node: ast.Return) -> list[ast.stmt]:
+        found = ast.copy_location(ast.Constant(True), node)
+        leave = ast.copy_location(ast.Break(), node)
+        return [_bound(self.result, node.value, node), _bound(self.flag, found, node), leave]
+
+    def visit_For(self, node: ast.For | ast.While) -> list[ast.stmt]:
+        if ast.Return not in exits(node):
+            return [node]
+        if ast.Return in exits_of(node.orelse):
+            self.refuse(node)
+        self.generic_visit(node)
+        leave = ast.copy_location(ast.Break(), node)
+        return [node, ast.copy_location(ast.If(_read(self.flag, node), [leave], []), node)]
+
+    visit_While = visit_For  # noqa: N815
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        return node
+
+
+def returning(
+    body: list[ast.stmt], result: str, local: Callable[[str], str], refuse: Callable[[ast.AST], Any]
+) -> list[ast.stmt]:
+    """The body of a function with an assignment to `result` in place of each `return`.
+
+    `local` makes new names; a `return` in the `else` of a loop is refused.
+    """
 
     def bind(value: ast.expr | None, at: ast.AST) -> ast.stmt:
-        made = value if value is not None else ast.copy_location(ast.Constant(None), at)
-        return ast.copy_location(ast.Assign([ast.copy_location(ast.Name(result, ast.Store()), at)], made), at)
+        return _bound(result, value, at)
 
     made: list[ast.stmt] = []
     for k, s in enumerate(body):
@@ -111,11 +151,18 @@ def returning(body: list[ast.stmt], result: str, refuse: Callable[[ast.AST], Any
             if always([s]):
                 return made
             continue
-        if not isinstance(s, ast.If):
-            refuse(s)
-        assert isinstance(s, ast.If)
         rest = body[k + 1 :]
+        if isinstance(s, (ast.For, ast.While)):
+            flag = local("returned")
+            loop = _Leaving(result, flag, refuse).visit(s)[0]
+            start = _bound(flag, ast.copy_location(ast.Constant(False), s), s)
+            nothing = ast.copy_location(ast.Pass(), s)
+            after = returning(rest or [nothing], result, local, refuse)
+            return [*made, start, loop, ast.copy_location(ast.If(_read(flag, s), [nothing], after), s)]
+        assert isinstance(s, ast.If)
         then, orelse = ([*x, *([] if always(x) else copy.deepcopy(rest))] for x in (s.body, s.orelse))
-        s.body, s.orelse = (returning(x or [ast.copy_location(ast.Pass(), s)], result, refuse) for x in (then, orelse))
+        s.body, s.orelse = (
+            returning(x or [ast.copy_location(ast.Pass(), s)], result, local, refuse) for x in (then, orelse)
+        )
         return [*made, s]
     return [*made, bind(None, body[-1])]

@@ -9,6 +9,7 @@ x or y                                x if x else y, where that may be a number;
 for x in literal_unroll(t)            for x in t, if its items have one type
 dr.jvp(f, ...), dr.vjp(f, ...)        calls of numba functions: see inside.py
 operator.mul(x, y), map and others    see spellings.py
+np.select, slice(i, j) and others     see composing.py
 table = {1: x, 2: y}, table[k]        see tables.py
 """
 
@@ -16,7 +17,6 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,8 +24,10 @@ import numpy as np
 
 from dualrev.compiler.core.naming import readable
 from dualrev.compiler.frontend.closures import Inlined, bound_in, own_nodes, parameters, renamed, returning
+from dualrev.compiler.frontend.composing import Composing
 from dualrev.compiler.frontend.exits import exits_of
 from dualrev.compiler.frontend.inside import Inside
+from dualrev.compiler.frontend.list_names import lists_of
 from dualrev.compiler.frontend.matching import Matching
 from dualrev.compiler.frontend.nests import Nests, assigned, located, read
 from dualrev.compiler.frontend.scope import Scope
@@ -53,18 +55,7 @@ def desugar(scope: Scope) -> None:
     scope.source = replace(scope.source, tree=made)
     scope.assigned = scope.assigned_in(made.body)
     scope.locals = {*scope.parameters, *scope.assigned}
-    scope.list_names = set(_lists(made))
-
-
-def _lists(tree: ast.AST) -> Iterator[str]:
-    """The names to which lists are assigned."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and isinstance(node.value, (ast.List, ast.ListComp)):
-            yield from (x.id for x in node.targets if isinstance(x, ast.Name))
-        elif (
-            isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("append", "pop")
-        ):
-            yield from (x.id for x in [node.func.value] if isinstance(x, ast.Name))
+    scope.list_names = set(lists_of(made))
 
 
 @dataclass(frozen=True)
@@ -95,8 +86,10 @@ class _Desugaring(ast.NodeTransformer):
         self.inside = Inside(scope, self.bindings)
         self.nests = Nests(self.local)
         self.spellings = Spellings(scope, self.local)
+        self.composing = Composing(scope, self.local)
         self.matching = Matching(scope, self.local)
         self.tables = Tables(tree, self.bindings, self.local)
+        self.lists = set(lists_of(tree))
 
     def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
         made: list[ast.stmt] = []
@@ -135,6 +128,7 @@ class _Desugaring(ast.NodeTransformer):
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         made = self.tables.item(node)
         if made is None:
+            node.slice = self.composing.index(node.slice)
             self.generic_visit(node)
         return node if made is None else self.visit(made)
 
@@ -186,17 +180,36 @@ class _Desugaring(ast.NodeTransformer):
             return self.inlined(self.closures[node.func.id], node)
         if isinstance(node.func, ast.Lambda):
             return self.inlined(_Closure("lambda", node.func), node)
-        if (spelled := self.spellings.call(node) or self.tables.call(node)) is not None:
+        if (spelled := self.spellings.call(node) or self.composed(node) or self.tables.call(node)) is not None:
             located(spelled, node)
             made: ast.expr = self.visit(spelled)
             return made
         self.generic_visit(node)
         return node
 
+    def composed(self, node: ast.Call) -> ast.expr | None:
+        f = self.spellings.value(node.func)
+        if f is None or node.keywords or any(isinstance(x, ast.Starred) for x in node.args):
+            return None
+        return self.composing.call(f, node)
+
     def visit_Expr(self, node: ast.Expr) -> Any:
         spelled = self.spellings.statement(node)
         if spelled is not None:
             return self.visit(spelled)
+        self.generic_visit(node)
+        return node
+
+    def visit_Delete(self, node: ast.Delete) -> Any:
+        made = self.spellings.deleted(node)
+        return node if made is None else self.block(made)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        x, more = node.target, node.value
+        named = isinstance(more, ast.Name) and isinstance(x, ast.Name) and {x.id, more.id} <= self.lists
+        listed = named or isinstance(more, (ast.List, ast.ListComp))
+        if isinstance(node.op, ast.Add) and isinstance(x, ast.Name) and listed:
+            return self.visit(self.spellings.extended(x, more, node))
         self.generic_visit(node)
         return node
 
@@ -226,10 +239,10 @@ class _Desugaring(ast.NodeTransformer):
             result = self.local("result")
 
             def refuse(s: ast.AST) -> None:
-                what = f"a `return` from a loop in {readable(closure.name)}"
+                what = f"a `return` from the `else` of a loop in {readable(closure.name)}"
                 self.scope.refuse(s, what, "the function is inside of another one", "a numba function outside")
 
-            before += self.block(returning(inner, result, refuse))
+            before += self.block(returning(inner, result, self.local, refuse))
             value = ast.copy_location(ast.Name(result, ast.Load()), node)
         self.open.pop()
         return ast.copy_location(Inlined.of(before, value), node)
@@ -363,7 +376,7 @@ class _Desugaring(ast.NodeTransformer):
         nested = None
         if static is not None and ast.Break not in exits_of(node.body) and not node.orelse:
             assert isinstance(call, ast.Call)
-            if static.value is np.ndindex:
+            if static.value is np.ndindex or describe(static.value) == "numba.misc.special.pndindex":
                 nested = self.nests.over_indices(node, node.target, call.args)
             elif static.value is np.ndenumerate and len(call.args) == 1:
                 nested = self.nests.over_elements(node, call.args[0])

@@ -63,9 +63,11 @@ class _Lowering(Sequences):
     """Statements."""
 
     loops: list[_Loop]
+    unpacked: dict[Let, int]
 
     def run(self) -> Lowered:
         """The whole function."""
+        self.unpacked = {}
         desugar(self)
         tree, self.loops = self.source.tree, []
         self.exit_flag, self.exit_value = self.names.fresh("_return"), self.names.fresh("_result")
@@ -97,7 +99,9 @@ class _Lowering(Sequences):
         drop_unread(self.out, result)
         left = self.exit_flag, self.exit_value
         refs, functions, calls = self.refs, self.functions, self.calls
-        return Lowered(self.source, parameters, self.out, result, self.names, *left, refs, functions, calls)
+        made = Lowered(self.source, parameters, self.out, result, self.names, *left, refs, functions, calls)
+        made.unpacked.update(self.unpacked)
+        return made
 
     def block(self, body: list[ast.stmt]) -> list[Any]:
         return self.collect(lambda: self.block_into(body))
@@ -234,6 +238,7 @@ class _Lowering(Sequences):
                     self.refuse(t, "a starred target", "its length is not known", "one name per value")
             places = range(len(target.elts))
             items = [self.let(self.temp(), "getitem", (value,), (Const(k),), s.lineno) for k in places]
+            self.unpacked.update(dict.fromkeys(self.out[len(self.out) - len(items) :], len(items)))
             for t, item in zip(target.elts, items, strict=True):  # all are there before the first name changes
                 self.store(t, item, s)
         elif isinstance(target, ast.Subscript):

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from dualrev.compiler.core.lowered import Atom, Const, For, If, Slice, Store
 from dualrev.compiler.frontend.expressions import Expressions
 from dualrev.compiler.frontend.source import describe
@@ -90,6 +92,11 @@ class Sequences(Expressions):
         """Assign an element: lower.py knows how."""
         raise NotImplementedError
 
+    @staticmethod
+    def is_over_places(f: Any) -> bool:
+        """Whether a function gives all places of an array."""
+        return f is np.ndindex or describe(f) == "numba.misc.special.pndindex"
+
     def keep(self, x: Atom, changing: set[str], line: int) -> Atom:
         """An atom that the loop's body cannot change: Python evaluates it once."""
         if isinstance(x, str) and x in changing:
@@ -113,6 +120,10 @@ class Sequences(Expressions):
             return length, nth
         if isinstance(node, ast.Call):
             static = self.static(node.func)
+            if static is not None and self.is_over_places(static.value) and len(node.args) == 1:
+                shape = self.keep(self.atom(node.args[0]), changing, line)
+                total = self.let(self.temp(), "func", (shape,), ("runtime.places_in", ()), line)
+                return total, lambda k, line: self.let(self.temp(), "func", (shape, k), ("runtime.place_of", ()), line)
             if static is not None and static.value is enumerate:
                 n, inner = self.sequence(node.args[0], changing)
                 extra = [*node.args[1:], *(k.value for k in node.keywords)]

@@ -20,6 +20,8 @@ from dualrev.compiler.frontend.options import check_options
 from dualrev.eager.ruled import Owner
 from dualrev.errors import UnsupportedError
 from dualrev.reading import signature, unwarned
+from dualrev.rules.library import DEFINITIONS
+from dualrev.rules.library.standins import STAND_INS
 from dualrev.transformed import Wrapper
 
 __all__ = ["Source", "Static", "compiled_function", "describe", "is_numba_function", "read", "text_of", "unlifted"]
@@ -55,6 +57,9 @@ def unlifted(static: Static) -> Static:
     """The numba function of what numba takes for one: of lift, a rule, register_jitable or cfunc, or SciPy's."""
     if isinstance(static.value, Owner) and static.value.numba_function is not None:
         return Static(static.value.numba_function, (*static.path, ("attr", "numba_function")))
+    if id(static.value) in STAND_INS:
+        name = STAND_INS[id(static.value)][1]
+        return Static(DEFINITIONS[name], (("library", name),))
     if isinstance(static.value, StandIn):
         return Static(static.value.__wrapped__, (*static.path, ("attr", "__wrapped__")))
     if registered(static.value) or is_callback(static.value) or special_name(static.value) is not None:

@@ -5,7 +5,9 @@ getattr(x, "name")               x.name
 literally(k)                     k
 List.empty_list(t), List([x])    [t(0) for _ in range(0)], [x]
 x.real, np.real(x), x.conj()     x, where that is no complex number
-ys.extend(a)                     for x in a: ys.append(x)
+list(a)                          [x for x in a]
+ys.extend(a), ys += a            for x in a: ys.append(x)
+del ys[k], del x                 ys.pop(k), nothing
 for y in map(g, a)               for x in a: y = g(x)
 for x in filter(g, a)            for x in a: if g(x)
 """
@@ -69,6 +71,10 @@ class Spellings:
             return None
         if f is List and len(args) == 1 and isinstance(args[0], (ast.List, ast.ListComp)):
             return args[0]
+        if f is list and len(args) == 1:
+            item = self.local("item")
+            loop = ast.comprehension(ast.Name(item, ast.Store()), args[0], [], 0)
+            return ast.ListComp(read(item), [loop])
         if f is literally and len(args) == 1:
             return args[0]
         if f is getattr and len(args) == 2 and isinstance(args[1], ast.Constant) and isinstance(args[1].value, str):
@@ -104,10 +110,29 @@ class Spellings:
             return None
         if call.func.attr != "extend" or len(call.args) != 1 or not isinstance(call.func.value, ast.Name):
             return None
+        return self.extended(call.func.value, call.args[0], node)
+
+    def extended(self, name: ast.Name, more: ast.expr, node: ast.stmt) -> ast.stmt:
+        """ys.extend(more)."""
         item = self.local("item")
-        add = ast.Call(ast.Attribute(call.func.value, "append", ast.Load()), [read(item)], [])
-        made = ast.For(ast.Name(item, ast.Store()), call.args[0], [ast.Expr(add)], [])
+        add = ast.Call(ast.Attribute(read(name.id), "append", ast.Load()), [read(item)], [])
+        made = ast.For(ast.Name(item, ast.Store()), more, [ast.Expr(add)], [])
         located(made, node)
+        return made
+
+    def deleted(self, node: ast.Delete) -> list[ast.stmt] | None:
+        """del ys[k]; None if something else is deleted."""
+        made: list[ast.stmt] = []
+        for x in node.targets:
+            if isinstance(x, ast.Name):
+                made.append(ast.Pass())
+            elif isinstance(x, ast.Subscript) and isinstance(x.value, ast.Name) and not isinstance(x.slice, ast.Slice):
+                pop = ast.Attribute(read(x.value.id), "pop", ast.Load())
+                made.append(ast.Expr(ast.Call(pop, [x.slice], [])))
+            else:
+                return None
+        for s in made:
+            located(s, node)
         return made
 
     def loop(self, node: ast.For) -> ast.For:

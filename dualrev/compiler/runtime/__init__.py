@@ -32,6 +32,16 @@ from dualrev.compiler.runtime.fields import (  # noqa: F401 - emitted code has t
     tangents,
 )
 from dualrev.compiler.runtime.listing import listed  # noqa: F401 - emitted code has it from here
+from dualrev.compiler.runtime.lists import (  # noqa: F401 - emitted code has them from here
+    as_list,
+    count_in,
+    elements,
+    place_in,
+    place_of,
+    places_in,
+    sorting_order,
+    windows,
+)
 from dualrev.compiler.runtime.stack import stack_is_low  # noqa: F401 - emitted code has it from here
 from dualrev.compiler.runtime.tape import (  # noqa: F401 - emitted code has them from here
     attempt,

@@ -21,6 +21,7 @@ ARRAYS = (
     Function("np.full", "shape fill_value dtype", core="full", makes=True),
     Function("np.full_like", "a fill_value dtype", "moving", core="full", makes=True),
     Function("np.arange", "start stop step dtype", core="range", makes=True),
+    Function("np.kaiser", "M beta", core="kaiser", makes=True),
     *rows("bartlett blackman hamming hanning", "M", core="alloc", makes=True),
     Function("np.array", core="array"),
 
@@ -39,10 +40,16 @@ ARRAYS = (
     Function("np.rot90", "m k", "moving", core="same_elements", shares=_VIEW),
     *rows("atleast_1d atleast_2d atleast_3d", "", "moving", core="same_elements", shares=_VIEW),
     Function("np.broadcast_to", "array shape", "moving", core="same_elements", shares=_VIEW),
+    *rows("split array_split", "ary indices_or_sections axis", "moving", core="split", shares=_VIEW),
+    *rows("vsplit hsplit dsplit", "ary indices_or_sections", "moving", core="split", shares=_VIEW),
+    Function("np.broadcast_arrays", "args", "moving", core="broadcast_arrays", shares=_VIEW),
     Function("astype", shares=_COPY),  # methods of arrays that no function of the same name stands for
     Function("flatten", shares=_COPY),
 
     Function("np.real", "val", "moving", core="real"),
+    Function("np.imag", "val", "moving", core="imag"),
+    Function("np.lib.stride_tricks.sliding_window_view", "x window_shape", core="sliding"),
+    Function("np.lib.stride_tricks.as_strided", "x shape strides", core="strided"),
 
     # elements at places
     Function("np.roll", "a shift", "moving", selection=Selection("np.roll(p_, a_)"), written=True),
@@ -64,7 +71,7 @@ ARRAYS = (
     Function("np.diagflat", "v k", "moving", selection=Selection("np.diagflat(p_, a_)", zero=True)),
     Function("np.where", "condition x y", "moving", written=True),  # the compiler knows it as arithmetic
     Function("np.clip", "a a_min a_max", "moving", core="clip", method=True),
-    Function("np.round", "", "moving", scalar="round"),
+    *rows("round around", "a decimals", "moving", core="steps", scalar="round"),
 
     # joined
     Function("np.concatenate", "arrays axis", "moving", core="concatenate", makes=True),
@@ -78,11 +85,11 @@ ARRAYS = (
     *rows("copyto insert place put put_along_axis putmask", "", "places"),
 
     # of the tape alone
-    *rows("apply_along_axis apply_over_axes around array_split astype block broadcast_arrays choose compress", "",
+    *rows("apply_along_axis apply_over_axes astype block choose compress", "",
           "moving"),
-    *rows("diagonal dsplit fix hsplit imag matrix_transpose pad piecewise real_if_close rollaxis select split", "",
+    *rows("diagonal fix matrix_transpose pad piecewise real_if_close rollaxis select", "",
           "moving"),
-    *rows("squeeze tile unstack vsplit linalg.diagonal linalg.matrix_transpose", "", "moving"),
+    *rows("squeeze tile unstack linalg.diagonal linalg.matrix_transpose", "", "moving"),
 
     # shapes
     *rows("shape ndim", "a", "values", core="shape"),

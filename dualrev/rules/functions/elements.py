@@ -31,11 +31,13 @@ ELEMENTS = (
     Function("np.square", "", "elementwise", product=("*", None)),
     Function("np.reciprocal", "", "elementwise", product=("/", 1.0)),
     Function("math.ldexp", scalar="ldexp"),
+    Function("math.frexp", scalar="frexp"),
 
     # Python's
     Function("min", scalar="extremum", pure=True),
     Function("max", scalar="extremum", pure=True),
     Function("sum", core="sum"),
+    Function("sorted", "iterable", core="sorted", makes=True),
     Function("len", core="len", pure=True),
     Function("divmod", scalar="divmod"),
     Function("round", scalar="round"),

@@ -21,14 +21,17 @@ VALUES = (
     *rows("logical_and logical_or logical_xor logical_not", "", "values", written=True),
     *rows("tril_indices_from triu_indices_from linalg.matrix_rank", "", "values", written=True),
 
+    Function("np.angle", "z deg", "values", core="steps", scalar="round"),
+
     # of ints, or without arguments that are differentiated: the tape does not see them
     *rows("bitwise_and bitwise_or bitwise_xor left_shift right_shift invert gcd lcm", written=True),
+    *rows("broadcast_shapes", written=True),
     *rows("isscalar", written=True, pure=True),
     *rows("indices tril_indices triu_indices dtype", written=True),
     *rows("in1d intersect1d setdiff1d setxor1d", written=True),
 
     # of the tape alone
-    *rows("angle array2string array_equiv array_repr array_str can_cast common_type diag_indices_from einsum_path", "",
+    *rows("array2string array_equiv array_repr array_str can_cast common_type diag_indices_from einsum_path", "",
           "values"),
     *rows("lexsort may_share_memory min_scalar_type result_type", "",
           "values"),

@@ -17,7 +17,7 @@ from numba import njit
 _DRAWS: dict[int, tuple[Any, str]] = {}
 
 
-def _draw(f):
+def draw(f):
     """A numba function that draws: from numpy's generator, or from that of Python's random."""
     made = njit(f)
     _DRAWS[id(made)] = made, f.__name__.partition("_")[0]
@@ -37,159 +37,159 @@ def generator_of(f: Any) -> str:
 # What is drawn
 
 
-@_draw
+@draw
 def np_seed(seed):
     """np.random.seed."""
     np.random.seed(seed)
     return 0
 
 
-@_draw
+@draw
 def np_random():
     """A number from [0, 1)."""
     return np.random.random()
 
 
-@_draw
+@draw
 def np_random_of(size):
     """Numbers from [0, 1)."""
     return np.random.random(size)
 
 
-@_draw
+@draw
 def np_standard_normal():
     """A normal number."""
     return np.random.standard_normal()
 
 
-@_draw
+@draw
 def np_standard_normal_of(size):
     """Normal numbers."""
     return np.random.standard_normal(size)
 
 
-@_draw
+@draw
 def np_standard_exponential():
     """An exponential number."""
     return np.random.standard_exponential()
 
 
-@_draw
+@draw
 def np_standard_exponential_of(size):
     """Exponential numbers."""
     return np.random.standard_exponential(size)
 
 
-@_draw
+@draw
 def np_gamma(shape, scale):
     """np.random.gamma."""
     return np.random.gamma(shape, scale)
 
 
-@_draw
+@draw
 def np_gamma_of(shape, scale, size):
     """Several of them."""
     return np.random.gamma(shape, scale, size)
 
 
-@_draw
+@draw
 def np_beta(a, b):
     """np.random.beta."""
     return np.random.beta(a, b)
 
 
-@_draw
+@draw
 def np_beta_of(a, b, size):
     """Several of them."""
     return np.random.beta(a, b, size)
 
 
-@_draw
+@draw
 def np_chisquare(df):
     """np.random.chisquare."""
     return np.random.chisquare(df)
 
 
-@_draw
+@draw
 def np_chisquare_of(df, size):
     """Several of them."""
     return np.random.chisquare(df, size)
 
 
-@_draw
+@draw
 def np_poisson(lam):
     """np.random.poisson."""
     return np.random.poisson(lam)
 
 
-@_draw
+@draw
 def np_poisson_of(lam, size):
     """Several of them."""
     return np.random.poisson(lam, size)
 
 
-@_draw
+@draw
 def np_binomial(n, p):
     """np.random.binomial."""
     return np.random.binomial(n, p)
 
 
-@_draw
+@draw
 def np_binomial_of(n, p, size):
     """Several of them."""
     return np.random.binomial(n, p, size)
 
 
-@_draw
+@draw
 def np_randint(low, high):
     """np.random.randint."""
     return np.random.randint(low, high)
 
 
-@_draw
+@draw
 def np_randint_of(low, high, size):
     """Several of them."""
     return np.random.randint(low, high, size)
 
 
-@_draw
+@draw
 def np_permutation(n):
     """np.random.permutation of an int."""
     return np.random.permutation(n)
 
 
-@_draw
+@draw
 def py_seed(a):
     """random.seed."""
     random.seed(a)
     return 0
 
 
-@_draw
+@draw
 def py_random():
     """A number from [0, 1)."""
     return random.random()
 
 
-@_draw
+@draw
 def py_randint(a, b):
     """random.randint."""
     return random.randint(a, b)
 
 
-@_draw
+@draw
 def py_standard_gauss():
     """A normal number."""
     return random.gauss(0.0, 1.0)
 
 
-@_draw
+@draw
 def py_standard_normalvariate():
     """A normal number."""
     return random.normalvariate(0.0, 1.0)
 
 
-@_draw
+@draw
 def py_standard_expovariate():
     """An exponential number."""
     return random.expovariate(1.0)

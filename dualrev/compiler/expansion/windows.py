@@ -1,0 +1,70 @@
+"""Views with strides of their own: sliding_window_view, as_strided, and view of the same elements.
+
+Takes the writer, what has been put off, and layouts. An element may stand in a view several times: then its cotangents
+add up, as the view of the shadow has the same strides.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.core import syntax
+from dualrev.compiler.core.lowered import Effect, If, Let
+from dualrev.compiler.expansion.kinds import is_array
+from dualrev.compiler.expansion.layouts import Layouts
+from dualrev.compiler.expansion.lazy import Lazy
+from dualrev.compiler.expansion.writing import Writer
+
+__all__ = ["Windows"]
+
+
+class Windows:
+    """Views that numba makes from strides."""
+
+    def __init__(self, code: Writer, lazy: Lazy, layouts: Layouts) -> None:
+        self.code, self.lazy, self.layouts = code, lazy, layouts
+
+    def sliding(self, s: Let, kind: Any) -> None:
+        """sliding_window_view of a vector."""
+        code, (a, n) = self.code, s.args[:2]
+        if len(s.args) > 2 or code.kind(a).ndim != 1 or not isinstance(code.kind(n), types.Integer):
+            what, why = "sliding_window_view of these arguments", "only that of a vector and an int is known"
+            code.refuse(s.line, what, why, "slices in a loop")
+        self._base(a)
+        for test, text in (
+            ("n < 0", "`window_shape` cannot contain negative values"),
+            ("n > a.shape[0]", "window_shape cannot be larger than input array shape"),
+        ):
+            wrong = code.plain(test, s.line, types.boolean, a=a, n=n)
+            code.out.append(If(wrong, [Effect(f'raise ValueError("{text}")', (), s.line, True)], [], s.line))
+        names = tuple(x for x in (a, n) if isinstance(x, str))
+        view = syntax.call("runtime.windows", syntax.name("BASE"), syntax.atom(n))
+        code.let("view", names, view, s.line, target=s.target)
+
+    def strided(self, s: Let, kind: Any) -> None:
+        """as_strided: the shadow has the strides of the array."""
+        code = self.code
+        if len(s.args) != 3 or s.info[1] not in ((), ("strides",), ("shape", "strides")):
+            code.refuse(s.line, "as_strided of these arguments", "", "as_strided(array, shape, strides)")
+        self._base(s.args[0])
+        self.layouts.asks_for_layout = True
+        rest = [code.syntax_tree(code.tree(x)) for x in s.args[1:]]
+        view = syntax.call("np.lib.stride_tricks.as_strided", syntax.name("BASE"), *rest)
+        code.let("view", (s.args[0], *code.names_in(s.args[1:])), view, s.line, target=s.target)
+
+    def _base(self, a: Any) -> None:
+        self.lazy.materialise(a)
+        if not isinstance(a, str):
+            line = self.code.lowered.source.tree.lineno
+            self.code.refuse(line, "a view of a frozen array", "it is no variable", "a copy of it")
+
+    def of_type(self, s: Let, kind: Any) -> None:
+        """a.view(dtype) of the same dtype."""
+        code, base = self.code, self.code.kind(s.args[0])
+        if len(s.args) != 2 or not is_array(kind) or kind.dtype != base.dtype:
+            what, why = "a view of other bits", "bits have no derivative"
+            code.refuse(s.line, what, why, ".astype(dtype)")
+        self.lazy.materialise(s.args[0])
+        code.copy(s.target, s.args[0], s.line)

@@ -1,0 +1,111 @@
+"""What emitted code asks of lists, and of places in arrays: numba functions without derivative, and conversions."""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+import numba
+import numpy as np
+from numba import njit, types
+from numba.cpython.listobj import arg_sort_backwards, arg_sort_forwards
+from numba.typed import List
+
+__all__ = ["as_list", "count_in", "elements", "place_in", "place_of", "places_in", "sorting_order", "windows"]
+
+
+@njit
+def sorting_order(a, backwards):
+    """The order in which list.sort has the elements: numba's, for those that are equal or NaN, too."""
+    return np.array(arg_sort_backwards(a) if backwards else arg_sort_forwards(a), np.int64)
+
+
+@njit
+def count_in(a, x):
+    """How many elements of a list are equal to x."""
+    count = 0
+    for y in a:
+        if y == x:
+            count += 1
+    return count
+
+
+@njit
+def place_in(a, x):
+    """Where a list has x first, or -1."""
+    for k in range(len(a)):
+        if a[k] == x:
+            return k
+    return -1
+
+
+@njit
+def elements(x):
+    """The numbers of a list in an array."""
+    return _elements(x)
+
+
+def _elements(x):
+    raise NotImplementedError
+
+
+@numba.extending.overload(_elements)
+def _overload_elements(x):
+    dtype = numba.np.numpy_support.as_dtype(x.dtype)
+
+    def one(x):
+        made = np.empty(len(x), dtype)
+        for k in range(len(x)):
+            made[k] = x[k]
+        return made
+
+    return one
+
+
+@njit
+def as_list(like, x):
+    """A list of the numbers of an array, of the same kind as another one."""
+    return _as_list(like, x)
+
+
+def _as_list(like, x):
+    raise NotImplementedError
+
+
+@numba.extending.overload(_as_list)
+def _overload_as_list(like, x):
+    if isinstance(like, types.ListType):
+        kind = x.dtype
+
+        def one(like, x):
+            made = List.empty_list(kind)
+            for k in range(len(x)):
+                made.append(x[k])
+            return made
+
+        return one
+    return lambda like, x: [x[k] for k in range(len(x))]
+
+
+@njit
+def places_in(shape):
+    """How many elements an array of this shape has."""
+    n = 1
+    for size in shape:
+        n *= size
+    return n
+
+
+@njit
+def place_of(shape, k):
+    """The index of the k-th element of an array of this shape, in C order."""
+    place = shape
+    for i in range(len(shape)):
+        axis = len(shape) - 1 - i
+        place = numba.np.unsafe.ndarray.tuple_setitem(place, axis, k % shape[axis])
+        k //= shape[axis]
+    return place
+
+
+@njit
+def windows(a, n):
+    """np.lib.stride_tricks.sliding_window_view of a vector."""
+    return np.lib.stride_tricks.as_strided(a, (a.shape[0] - n + 1, n), (a.strides[0], a.strides[0]))
