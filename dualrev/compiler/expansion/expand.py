@@ -46,6 +46,8 @@ from dualrev.compiler.core.sets import Sets
 from dualrev.compiler.expansion.admitted import check_types
 from dualrev.compiler.expansion.assignments import Assignments
 from dualrev.compiler.expansion.calls import Calls
+from dualrev.compiler.expansion.complex_types import in_parts
+from dualrev.compiler.expansion.complexes import Complexes
 from dualrev.compiler.expansion.composed import Composed
 from dualrev.compiler.expansion.conditions import Conditions
 from dualrev.compiler.expansion.definitions import Definitions
@@ -101,7 +103,7 @@ class Expansion:
     """
 
     def __init__(self, lowered: Lowered, typed: Typed, apart: bool) -> None:
-        of = dict(typed.of)
+        of = {x: in_parts(kind) for x, kind in typed.of.items()}
         self.lists = lists_in(lowered, of)
         self.code = code = Writer(lowered, of, _sharing(lowered, of, apart))
         self.lazy = lazy = Lazy(code)
@@ -116,6 +118,7 @@ class Expansion:
         self.composed = Composed(code, lazy, layouts, self.operation)
         self.in_place = InPlace(code, lazy, self.assignments, self.operation)
         self.numbers = Numbers(code, lazy, self.tuples)
+        self.complexes = Complexes(code, lazy, self.operation, self.assignments.store)
         self.rules = self._rules()
         self.operations = self._operations()
 
@@ -226,11 +229,13 @@ class Expansion:
         if self.growing.takes(s):
             return
         check_places(self.code, self.lists, s)
+        self.complexes.check(s)
         match s:
             case Let():
                 self.operation(s)
             case Store():
-                self.assignments.store(s)
+                if not self.complexes.store(s):
+                    self.assignments.store(s)
             case _:
                 for x in reads(s):
                     self.lazy.materialise(x)
@@ -257,7 +262,7 @@ class Expansion:
         self.lazy.settle(s)
         if isinstance(kind, types.UnicodeType) and s.op != "copy":
             self.code.refuse(s.line, "a string that is computed", "strings have no derivative", "a constant string")
-        if self.elementwise.takes(s, kind):
+        if self.complexes.takes(s, kind) or self.elementwise.takes(s, kind):
             return
         for x in reads(s):
             if s.op not in ("func", "method"):  # these may make better use of what has been put off

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from dualrev.rules.library import drawing, factors, making, norms, products, quantiles, statistics, systems
+from dualrev.rules.library import complexes, drawing, factors, making, norms, products, quantiles, statistics, systems
 
 __all__ = ["DEFINITIONS"]
 
 #: All of them, by name.
 DEFINITIONS: dict[str, Any] = {
     name: getattr(module, name)
-    for module in (drawing, factors, making, norms, products, quantiles, statistics, systems)
+    for module in (complexes, drawing, factors, making, norms, products, quantiles, statistics, systems)
     for name in module.__all__
 }
