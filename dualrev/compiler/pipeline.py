@@ -25,7 +25,9 @@ from dualrev.compiler.emission.code import Code, Row, Suite, lines_of, rows_of
 from dualrev.compiler.emission.emission import Emission
 from dualrev.compiler.emission.tidy import tidy
 from dualrev.compiler.entries import directions, hessians, jacobians, keeping
+from dualrev.compiler.entries.complexes import Around
 from dualrev.compiler.entries.gradients import Entry
+from dualrev.compiler.expansion.complex_types import holds_complex
 from dualrev.compiler.front import Front
 from dualrev.compiler.frontend.options import kept
 from dualrev.compiler.frontend.source import Source
@@ -112,12 +114,16 @@ class Module:
         self.names, self.program = self.front.names, self.front.program
         self.functions: list[_Function] = []
         self._made: dict[Symbol, str] = {}
+        self._around: Around | None = None  # of a derivative by complex numbers
         self._open: set[Symbol] = set()  # the functions that are being written, ...
         self._recursive: set[Symbol] = set()  # ... and those among them that are called while they are
 
     def root(self, transform: str, argnums: Any, argtypes: tuple[Any, ...]) -> Emitted:
         """The derivative of f that is called for a transform."""
         count = len(self.front.parameters(self.f))
+        if any(map(holds_complex, argtypes)):
+            self._around = Around(self, transform, argnums, argtypes, count)
+            argtypes = self._around.inner
         if transform in ("vjp", "hessian", *jacobians.TRANSFORMS):
             self.front.check_draws(self.front.entered(self.f, argtypes[:count]), f"its {transform}")
         if transform in directions.TRANSFORMS:
@@ -205,6 +211,8 @@ class Module:
 
     def finish(self, entry: str, doc: str) -> Emitted:
         """The module, which is done."""
+        if self._around is not None:
+            entry = self._around.write(entry, doc)
         text, printed = self._text(doc)
         refs = {printed[name]: ref for name, ref in self.front.refs.items() if name in printed}
         paths, values = {n: r.path for n, r in refs.items()}, {n: r.value for n, r in refs.items()}

@@ -19,8 +19,8 @@ __all__ = ["Parts", "in_parts", "holds_complex", "is_complex", "joined"]
 class Parts(types.UniTuple):
     """The type of the real and the imaginary part of a number or an array."""
 
-    def __init__(self, dtype: Any) -> None:
-        super().__init__(dtype, 2)
+    def __init__(self, dtype: Any, count: int = 2) -> None:
+        super().__init__(dtype, count)
 
 
 def is_complex(kind: Any) -> bool:

@@ -17,7 +17,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.core import syntax
-from dualrev.compiler.core.lowered import Const, For, If, Let, Node, Ref, Store, While, ends, reads
+from dualrev.compiler.core.lowered import Const, Effect, If, Let, Node, Ref, Store, While, ends, reads
 from dualrev.compiler.expansion.complex_numbers import ZERO, ComplexNumbers, Pair
 from dualrev.compiler.expansion.complex_types import Parts, holds_complex, is_complex
 from dualrev.compiler.expansion.kinds import dtype_name, is_array
@@ -63,13 +63,13 @@ class Complexes:
         return mine[s.op](s, kind) is not False
 
     def check(self, s: Any) -> None:
-        """Refuse statements that read complex numbers and are no operations."""
-        if isinstance(s, Let):
+        """Refuse branches on complex numbers, and what prints them or raises them."""
+        if not isinstance(s, (If, While, Effect)):
             return
         for x in [*reads(s), *ends(s)]:
             if isinstance(x, (str, Const)) and holds_complex(self.code.kind(x)):
-                what = "a branch on" if isinstance(s, (If, While)) else "this use of" if isinstance(s, For) else "an output of"
-                self.code.refuse(s.line, f"{what} a complex number", "only its parts can be looked at", _INSTEAD)
+                what = "what is raised or printed" if isinstance(s, Effect) else "a condition"
+                self.code.refuse(s.line, f"a complex number as {what}", "only its parts can be looked at", _INSTEAD)
 
     def refuse(self, s: Any, what: str) -> Any:
         """UnsupportedError."""
@@ -223,8 +223,10 @@ class Complexes:
             self.write(Store(t, s.index, x, s.line))
         return True
 
-    def attribute(self, s: Let, kind: Any) -> None:
-        """z.real, z.shape and the like."""
+    def attribute(self, s: Let, kind: Any) -> bool | None:
+        """z.real, z.shape and the like; fields of tuples are left."""
+        if not self.is_complex(s.args[0]):
+            return False
         pair = self.pair(self.named(s.args[0], s.line))
         if s.info in ("real", "imag"):
             self.code.copy(s.target, pair[s.info == "imag"], s.line)
@@ -234,12 +236,15 @@ class Complexes:
             self.partwise(s, kind)
         else:
             self.refuse(s, f"the attribute .{s.info}")
+        return None
 
     # Functions
 
-    def function(self, s: Let, kind: Any) -> None:
-        """A function of numpy, of cmath, or of Python."""
+    def function(self, s: Let, kind: Any) -> bool | None:
+        """A function of numpy, of cmath, or of Python; the length of a tuple is left."""
         text, keywords = s.info
+        if text == "len" and not self.is_complex(s.args[0]):
+            return False
         how, name = known_how(text)
         real = isinstance(kind, (types.Float, types.Array))
         if how == "real" and real and len(s.args) == 1 and not keywords:
@@ -262,6 +267,7 @@ class Complexes:
             self._asked(s)
         else:
             self.refuse(s, text)
+        return None
 
     def method(self, s: Let, kind: Any) -> None:
         """A method of a number or an array."""

@@ -191,9 +191,11 @@ class Writer:
             ref = self.lowered.refs[made] = Ref(made, library.DEFINITIONS[name], (("library", name),))
         self.call(result, ref, [self.tree(x) for x in args], s.line)
 
-    def call(self, result: Any, function: Ref, args: list[Any], line: int) -> None:
-        """result = the call of a numba function, all of which are trees."""
-        self.out.append(Call([x for x in leaves(result) if isinstance(x, str)], function, args, result, line))
+    def call(
+        self, result: Any, function: Ref, args: list[Any], line: int, kinds: tuple[Any, ...] | None = None
+    ) -> None:
+        """result = the call of a numba function, all of which are trees; `kinds` as `types` of Call."""
+        self.out.append(Call([x for x in leaves(result) if isinstance(x, str)], function, args, result, line, kinds))
 
     def collect(self, work: Callable[[], object]) -> list[Any]:
         """The statements that a piece of work writes."""

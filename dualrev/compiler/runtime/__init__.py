@@ -16,6 +16,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 from numba.typed import List  # noqa: F401 - where types are inferred, it is called so
 
+from dualrev.compiler.runtime.complexes import conjugate  # noqa: F401 - emitted code has it from here
 from dualrev.compiler.runtime.constants import stopped  # noqa: F401 - emitted code has it from here
 from dualrev.compiler.runtime.stack import stack_is_low  # noqa: F401 - emitted code has it from here
 from dualrev.compiler.runtime.tape import (  # noqa: F401 - emitted code has them from here
