@@ -11,10 +11,10 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.core import syntax
 from dualrev.compiler.core.lowered import Atom, Const, If, Let, OfElements
 from dualrev.compiler.expansion.scalars import arithmetic
 from dualrev.compiler.expansion.writing import Writer
+from dualrev.rules.names import line_of
 
 __all__ = ["ComplexNumbers", "Pair"]
 
@@ -63,11 +63,13 @@ class ComplexNumbers:
             return x
         text = "np.float32" if kind == types.float32 else "np.float64"
         if isinstance(of, types.Float) and not isinstance(x, Const):
-            return arithmetic(self.code, Let(self.code.temp(kind), "func", (x,), (text, ()), line), kind)
+            made = Let(self.code.temp(kind), "func", (x,), (text, ()), line)
+            return self.code.let("prim", (x,), (line_of("+x"), made), line, target=made.target)
         return self.code.plain(f"{text}(x)", line, kind, x=x)
 
     def function(self, text: str, args: tuple[Atom, ...], kind: Any, line: int) -> str:
-        """A real function of real numbers."""
+        """A real function of real numbers, of which the table has a line."""
+        assert line_of(text) is not None
         return arithmetic(self.code, Let(self.code.temp(kind), "func", args, (text, ()), line), kind)
 
     def operate(self, symbol: str, x: Atom, y: Atom, kind: Any, line: int) -> Atom:
@@ -140,7 +142,7 @@ class ComplexNumbers:
 
         def elsewhere() -> None:
             args = tuple(self.number(x, kind, line) for x in z)
-            arithmetic(code, Let(made, "func", args, ("math.hypot", ()), line), kind)
+            code.copy(made, self.function("math.hypot", args, kind, line), line)
 
         nothing = code.collect(lambda: code.let("copy", (self.number(ZERO, kind, line),), None, line, target=made))
         code.out.append(If(zero, nothing, code.collect(elsewhere), line))

@@ -53,7 +53,8 @@ class Complexes:
             if isinstance(x, str) and is_array(code.of.get(x)):
                 self.lazy.materialise(x)
         if s.op in _GENERIC:
-            s.args = tuple(self.named(x, s.line) for x in s.args)
+            wanted = kind.types if s.op == "tuple" else [None] * len(s.args)
+            s.args = tuple(self.converted(x, of, s.line) for x, of in zip(s.args, wanted, strict=True))
             return False
         mine = {"binop": self.operator, "iop": self.operator, "unary": self.operator, "plain": self.condition}
         mine |= {"copy": self.copy, "func": self.function, "method": self.method, "attr": self.attribute}
@@ -89,6 +90,14 @@ class Complexes:
         made = self.code.temp(Parts(types.Array(of.dtype.underlying_float, of.ndim, "C")))
         for t, name in zip(self.pair(made), ("real", "imag"), strict=True):
             self.code.let("alloc", (), syntax.name(f"{x.name}.{name}.copy()"), line, target=t)
+        return made
+
+    def converted(self, x: Any, kind: Any, line: int) -> Any:
+        """An atom that stands in a tuple, in which numba makes some real numbers complex."""
+        if not isinstance(kind, Parts) or self.is_complex(x):
+            return self.named(x, line)
+        made = self.code.temp(kind)
+        self.give(made, self.pair(x), line)
         return made
 
     def pair(self, x: Any) -> Pair:
@@ -309,31 +318,21 @@ class Complexes:
     def product(self, s: Let, text: str) -> None:
         """A product of arrays: those of their parts."""
         code, line = self.code, s.line
-        conjugated = text == "np.vdot"
+        if not all(map(self.is_complex, s.args)):
+            self.refuse(s, f"{text} of real and complex numbers")
+        kind, conjugated = code.of[s.target].dtype, text == "np.vdot"
         z, w = (self.pair(self.named(x, line)) for x in s.args)
-        kind = code.of[s.target].dtype
-        zero = {x: None for x in (z[1], w[1]) if x == ZERO}
 
-        def times(x: Any, y: Any) -> Any:
-            if ZERO in (x, y) and zero:
-                return None
-            made = code.temp(kind)
-            self.expand(Let(made, "func", (x, y), ("np.dot" if conjugated else text, ()), line))
-            return made
+        def made(op: str, x: Any, y: Any, info: Any) -> str:
+            target = code.temp(kind)
+            self.expand(Let(target, op, (x, y), info, line))
+            return target
 
-        def join(symbol: str, x: Any, y: Any) -> Any:
-            if x is None or y is None:
-                if x is None and symbol == "-":
-                    made = code.temp(kind)
-                    self.expand(Let(made, "unary", (y,), "-", line))
-                    return made
-                return y if x is None else x
-            made = code.temp(kind)
-            self.expand(Let(made, "binop", (x, y), symbol, line))
-            return made
+        def times(x: Any, y: Any) -> str:
+            return made("func", x, y, ("np.dot" if conjugated else text, ()))
 
-        real = join("+" if conjugated else "-", times(z[0], w[0]), times(z[1], w[1]))
-        imag = join("-" if conjugated else "+", times(z[0], w[1]), times(z[1], w[0]))
+        real = made("binop", times(z[0], w[0]), times(z[1], w[1]), "+" if conjugated else "-")
+        imag = made("binop", times(z[0], w[1]), times(z[1], w[0]), "-" if conjugated else "+")
         for t, x in zip(self.pair(s.target), (real, imag), strict=True):
             code.copy(t, x, line)
 

@@ -1,0 +1,87 @@
+"""Complex numbers in compiled code: values against numba's, gradients against differences and against forward mode.
+
+The gradient by z = x + i y of a real value is df/dx - i df/dy, as in JAX.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from compiled.constructs_complex import COMPLEX, Z, characteristic, heston, power_spectrum, reflectance
+from numba import njit
+from oracle import assert_same
+
+import dualrev as dr
+
+pytestmark = pytest.mark.usefixtures("checked")
+
+
+def numbers(x: Any) -> list[float]:
+    """All real numbers, those that complex ones are made of too."""
+    if isinstance(x, tuple):
+        return [u for y in x for u in numbers(y)]
+    a = np.asarray(x)
+    if a.dtype.kind not in "fc":
+        return []
+    return [float(u) for part in ((a.real, a.imag) if a.dtype.kind == "c" else (a,)) for u in part.ravel()]
+
+
+def like(x: Any, values: Iterator[float]) -> Any:
+    """The same with other numbers."""
+    if isinstance(x, tuple):
+        parts = [like(y, values) for y in x]
+        return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
+    a = np.asarray(x)
+    if a.dtype.kind not in "fc":
+        return x
+    parts = [np.array([next(values) for _ in range(a.size)]).reshape(a.shape) for _ in range(1 + (a.dtype.kind == "c"))]
+    made = (parts[0] if len(parts) == 1 else parts[0] + 1j * parts[1]).astype(a.dtype)
+    return made if isinstance(x, np.ndarray) else type(x)(made)
+
+
+def differences(f: Any, args: tuple[Any, ...], step: float) -> list[float]:
+    """The slopes of f by every real number of its arguments."""
+    v, slopes = numbers(args), []
+    for k in range(len(v)):
+        up, down = list(v), list(v)
+        up[k], down[k] = v[k] + step, v[k] - step
+        slopes.append((f(*like(args, iter(up))) - f(*like(args, iter(down)))) / (2.0 * step))
+    return slopes
+
+
+def conjugate(x: Any) -> Any:
+    """Of all complex numbers; None for what has no derivative."""
+    return tuple(map(conjugate, x)) if isinstance(x, tuple) else x if x is None else np.conj(x)
+
+
+@pytest.mark.parametrize("k", range(len(COMPLEX)), ids=[e.function.py_func.__name__ for e in COMPLEX])
+def test_gradients_are_differences(k):
+    """And forward mode is their transpose, and the arguments stay as they are."""
+    entry = COMPLEX[k]
+    f, args = entry.function, entry.args
+    single = getattr(args[0], "dtype", None) == np.complex64
+    share = 2e-3 if single else 1e-6
+    before = numbers(args)
+    y, gradient = dr.value_and_grad(f, entry.argnums)(*args)
+    assert_same(y, f(*args), rtol=1e-5 if single else 1e-12)
+    slopes = differences(f, args, 1e-2 if single else 1e-6)
+    found = numbers(conjugate(gradient))
+    if f.py_func.__name__ != "edges":
+        assert_same(found, slopes, rtol=share, floor=share * max(map(abs, slopes)))
+    rng = np.random.default_rng(k)
+    direction = rng.normal(size=len(before)).tolist()
+    tangents = like(args, iter(direction))
+    value, slope = dr.jvp(f, args, tangents)
+    assert_same(value, y, rtol=1e-5 if single else 1e-12)
+    expected = float(np.dot(found, numbers(tangents)))
+    assert_same(slope, expected, rtol=1e-4 if single else 1e-10, floor=1e-10 * np.abs(found).max())
+    assert numbers(args) == before
+
+
+def test_edges():
+    """abs at 0, the sides of the cut of the root, and scaled divisions."""
+    edges = next(e for e in COMPLEX if e.function.py_func.__name__ == "edges")
+    assert_same(dr.grad(edges.function, (0, 1))(*edges.args), (0.5, 0.0), rtol=1e-6)
