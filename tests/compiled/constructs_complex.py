@@ -190,7 +190,7 @@ def functions_of_numbers(z, x, n):
     s = cmath.exp(z) + cmath.log(z) * cmath.log10(z) + cmath.log(z, 2.0 + x) + np.log(z * z) + cmath.sqrt(z) * np.sqrt(-z)
     s += cmath.sin(z) * cmath.cos(z) + cmath.tan(z) + np.sinh(z) * cmath.cosh(z) * np.tanh(z)
     s += z**2 + z**-2 + z**3.0 + z**x + x**z + z**z + pow(z, 0.5) + z**n
-    s += -z + (+z) * z.conjugate() + np.conj(z) * np.square(z) + complex(x) * complex(1, x) + complex(z, z)
+    s += -z + (+z) * z.conjugate() + np.conj(z) * np.square(z) + complex(x) * complex(1, x)
     r, phi = cmath.polar(z)
     s += cmath.rect(r, phi * x) * UNIT + PAIR[1] * PAIR[0] / (x + z) + x / z - z / x + (x - z) + (z - x)
     s = s / 1j if z.real > 0.0 and not np.isnan(z) else s * np.complex128(x)

@@ -43,7 +43,8 @@ class Around:
         """Write the function, and tell its name."""
         module = self.module
         (inside,) = (f for f in module.functions if f.name == entry)
-        name, made = module.names.fresh(entry), module.names.fresh("made")
+        name = module.names.fresh(f"{self.transform}_{inside.source.tree.name}_of_complex")
+        made = module.names.fresh("made")
         given = [self.parts(x, kind) for x, kind in zip(inside.parameters, self.argtypes, strict=True)]
         body = [Code(f"{made} = {entry}({', '.join(given)})", 0), Code(f"return {self.returned(made)}", 0)]
         module.function(name, inside.parameters, doc, body, inside.source, module.f)
@@ -65,6 +66,8 @@ class Around:
         """The text of an argument with its complex numbers taken apart."""
 
         def leaf(text: str, of: Any) -> str:
+            if isinstance(of, types.Omitted):
+                return f"({of.value.real!r}, {of.value.imag!r})"
             if not isinstance(of, types.Array) or of.layout == "A":
                 return f"({text}.real, {text}.imag)"
             if of.layout == "F":

@@ -41,6 +41,8 @@ def _check(lowered: Lowered, x: str, kind: Any) -> None:
         lowered.source.refuse(line_of_variable(lowered, x), what, why, instead)
 
     name = readable(x).strip("_")
+    if isinstance(kind, types.Complex) or (is_array(kind) and isinstance(kind.dtype, types.Complex)):
+        refuse(f"the complex number {x}", "it is not taken apart here", "real and imaginary parts")
     if isinstance(kind, types.Optional):
         why = "it is None on some paths, which may be that a `return` is missing"
         refuse(f"the value of {name}", why, "a number on every path")

@@ -30,6 +30,8 @@ def is_complex(kind: Any) -> bool:
 
 def holds_complex(kind: Any) -> bool:
     """Whether there are complex numbers in what has this type."""
+    if isinstance(kind, types.Omitted):
+        return isinstance(kind.value, complex)
     if isinstance(kind, types.BaseTuple) and not isinstance(kind, Parts):
         return any(map(holds_complex, kind.types))
     return is_complex(kind)

@@ -11,6 +11,7 @@ Guarantees that no operation on complex numbers is left; what it does not know i
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from typing import Any
 
@@ -187,7 +188,8 @@ class Complexes:
         shape = shape if len(names) == 1 else f"np.broadcast_shapes({shape})"
         for t in targets:
             code.empty(t, shape, names, line)
-        spread = {x: code.spread(x, targets[0], of.ndim, line) for x in dict.fromkeys(arrays)}
+        alone = len(names) == 1
+        spread = {x: x if alone else code.spread(x, targets[0], of.ndim, line) for x in dict.fromkeys(arrays)}
 
         def one(i: tuple[str, ...]) -> None:
             pairs = [tuple(code.pick(spread[x], i, line) if x in spread else x for x in self.pair(a)) for a in args]
@@ -200,17 +202,13 @@ class Complexes:
             code.copy(t, x, line)
 
     def condition(self, s: Let, kind: Any) -> None:
-        """A condition: numbers are put together again in it."""
-
-        def whole(name: str) -> Any:
-            if name not in s.args or not is_complex(self.code.of.get(name)):
-                return None
-            if is_array(self.code.of[name].dtype):
-                self.refuse(s, "this condition")
-            return syntax.call("complex", *map(syntax.atom, self.pair(name)))
-
-        tree = syntax.substitute(s.info, whole)
-        args = tuple(y for x in s.args for y in (self.pair(x) if is_complex(self.code.of.get(x)) else [x]))
+        """A condition: numbers and elements are put together again in it."""
+        copied = syntax.substitute(s.info, lambda _: None)
+        tree = _Wholes(self, {x for x in s.args if self.is_complex(x)}).visit(copied)
+        args = tuple(y for x in s.args for y in (self.pair(x) if self.is_complex(x) else [x]))
+        names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        if any(self.is_complex(x) for x in names & set(s.args)):
+            self.refuse(s, "this condition")
         self.expand(Let(s.target, "plain", args, tree, s.line))
 
     def getitem(self, s: Let, kind: Any) -> bool | None:
@@ -337,17 +335,13 @@ class Complexes:
             code.copy(t, x, line)
 
     def _complex(self, s: Let, kind: Any) -> None:
-        """complex(a, b), where both may be complex numbers themselves."""
-        if any(is_array(self.code.kind(x)) for x in s.args) or not s.args:
+        """complex(x, y), complex(x) and complex(z)."""
+        if len(s.args) == 2:
+            self.give(s.target, (s.args[0], s.args[1]), s.line)
+        elif len(s.args) == 1 and not is_array(kind.dtype):
+            self.give(s.target, self.pair(s.args[0]), s.line)
+        else:
             self.refuse(s, s.info[0])
-        z = self.pair(s.args[0])
-        if len(s.args) > 1:
-            c, d = self.pair(s.args[1])
-            of, operate = kind.dtype, self.numbers.operate
-            z = (z[0] if d == ZERO else operate("-", z[0], d, of, s.line)), (
-                c if z[1] == ZERO else operate("+", z[1], c, of, s.line)
-            )
-        self.give(s.target, z, s.line)
 
     def _made(self, s: Let, kind: Any) -> None:
         """np.ones and np.eye: the imaginary part is 0."""
@@ -380,3 +374,31 @@ class Complexes:
         args = tuple(y for x in s.args for y in self.pair(x) if isinstance(y, str))
         text = s.info[0].replace("cmath.", "np.")
         self.code.let("plain", args, syntax.call(text, *wholes), s.line, target=s.target)
+
+
+class _Wholes(ast.NodeTransformer):
+    """z -> complex(z_re, z_im), z[k] -> complex(z_re[k], z_im[k]), len(z) -> len(z_re)."""
+
+    def __init__(self, complexes: Complexes, names: set[str]) -> None:
+        self.complexes, self.names = complexes, names
+
+    def parts(self, node: ast.expr) -> list[ast.expr]:
+        """The parts of a name, if it is complex."""
+        if not isinstance(node, ast.Name) or node.id not in self.names:
+            return []
+        return list(map(syntax.atom, self.complexes.pair(node.id)))
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        parts = self.parts(node)
+        number = parts and not is_array(self.complexes.code.of[node.id].dtype)
+        return syntax.call("complex", *parts) if number else node
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        node.slice = self.visit(node.slice)
+        parts = self.parts(node.value)
+        return syntax.call("complex", *(ast.Subscript(x, node.slice, ast.Load()) for x in parts)) if parts else node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        parts = self.parts(node.args[0]) if ast.unparse(node.func) == "len" else []
+        node.args = parts[:1] or [self.visit(x) for x in node.args]
+        return node
