@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from compiled.constructs_complex import COMPLEX, Z, characteristic, heston, power_spectrum, reflectance
+from compiled.constructs_complex import COMPLEX
 from numba import njit
 from oracle import assert_same
 
@@ -79,6 +79,45 @@ def test_gradients_are_differences(k):
     expected = float(np.dot(found, numbers(tangents)))
     assert_same(slope, expected, rtol=1e-4 if single else 1e-10, floor=1e-10 * np.abs(found).max())
     assert numbers(args) == before
+
+
+@njit
+def gain(z, w):
+    return abs(np.exp(1j * w) + z) ** 2 / abs(z)
+
+
+def test_functions_of_real_numbers_have_every_derivative():
+    @njit
+    def of_reals(x):
+        return gain(complex(x[0], x[1]), x[2])
+
+    x = np.array([2.0, 0.7, 0.3])
+    slopes = dr.jacfwd(of_reals)(x)
+    assert_same(slopes, dr.grad(of_reals)(x), rtol=1e-12)
+    step = 1e-5 * np.eye(3)
+    rows = [(dr.grad(of_reals)(x + h) - dr.grad(of_reals)(x - h)) / 2e-5 for h in step]
+    assert_same(dr.hessian(of_reals)(x), np.array(rows), rtol=1e-6, floor=1e-7)
+
+
+def test_derivatives_by_complex_numbers():
+    """In njit code, by a pullback, and those that are refused."""
+
+    @njit
+    def step(z, w):
+        return z - 0.1 * dr.grad(gain)(z, w).conjugate()
+
+    z, w = 2.0 + 0.5j, 0.3
+    slope = dr.grad(gain)(z, w)
+    assert_same(step(z, w), z - 0.1 * slope.conjugate(), rtol=1e-13)
+    y, pull = dr.vjp(gain, z, w)
+    assert_same((y, pull(2.0)[0]), (gain(z, w), 2.0 * slope), rtol=1e-13)
+    assert_same(dr.jvp(gain, (z, w), (1j, 0.0)), (y, -slope.imag), rtol=1e-13)
+    for made in (dr.hessian(gain), dr.jacfwd(gain), dr.grad(dr.grad(gain)), dr.hvp(gain)):
+        args = (z, z, w) if made is dr.hvp(gain) else (z, w)
+        with pytest.raises(dr.errors.UnsupportedError, match=r"complex.*Write real and imaginary parts"):
+            made(*args)
+    with pytest.raises(dr.errors.TangentError, match="a real scalar"):
+        dr.jvp(gain, (z, w), (1j, 1j))
 
 
 def test_edges():

@@ -136,7 +136,9 @@ class Front:
         made = expand(lowered, known, argtypes, apart)
         simplify(made.body, old_leaves(made.result))
         origin = Origin(f, source, lowered.parameters, made.asks_for_layout, known.result)
-        return replace(typed(made, origin, is_checked(f), lambda s: self.complexes.symbol(s, source)), again=is_checkpoint(f))
+        return replace(
+            typed(made, origin, is_checked(f), lambda s: self.complexes.symbol(s, source)), again=is_checkpoint(f)
+        )
 
     def origin(self, f: Any, source: Source) -> Origin:
         """The origin of a function of which only types are known."""

@@ -1,12 +1,12 @@
 """What the compiler makes of functions of complex numbers, by their names in emitted code.
 
-    unary, binary    of numbers, or of elements: a formula in compiler/expansion/complex_numbers.py, by its name there
-    real             the same, with a real value
-    part             the real or the imaginary part
-    partwise         linear: the same function of the real and of the imaginary parts
-    product          bilinear: four products of parts
-    length           it asks for a shape only
-    own              a method of compiler/expansion/complexes.py
+unary, binary    of numbers, or of elements: a formula in compiler/expansion/complex_numbers.py, by its name there
+real             the same, with a real value
+part             the real or the imaginary part
+partwise         linear: the same function of the real and of the imaginary parts
+product          bilinear: four products of parts
+length           it asks for a shape only
+own              a method of compiler/expansion/complexes.py
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 __all__ = ["canonical", "how"]
 
-_UNARY = "exp log10 sin cos sinh cosh tan tanh sqrt".split()
+_UNARY = ("exp", "log10", "sin", "cos", "sinh", "cosh", "tan", "tanh", "sqrt")
 _BINARY = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "true_divide": "/", "power": "**"}
 _PARTWISE = """zeros zeros_like empty empty_like full full_like copy array asarray ascontiguousarray asfortranarray sum
 mean cumsum trace ravel reshape transpose expand_dims swapaxes moveaxis flip fliplr flipud rot90 atleast_1d atleast_2d
@@ -58,7 +58,9 @@ def canonical(f: Any) -> str | None:
 
 @functools.cache
 def _by_identity() -> dict[int, str]:
-    names = [f"cmath.{name}" for name in ("exp", "log", *_UNARY, "phase", "rect", "polar", "isnan", "isinf", "isfinite")]
+    names = [
+        f"cmath.{name}" for name in ("exp", "log", *_UNARY, "phase", "rect", "polar", "isnan", "isinf", "isfinite")
+    ]
     modules: dict[str, Any] = {"np": np, "cmath": cmath}
     names += ["np.conjugate", "np.imag", "np.angle"]
     return {id(getattr(modules[x.partition(".")[0]], x.partition(".")[2])): x for x in names}

@@ -187,7 +187,13 @@ def joukowski(centre, attack, points):
 @njit
 def functions_of_numbers(z, x, n):
     """Each function that is known, of cmath and of numpy; powers of every kind."""
-    s = cmath.exp(z) + cmath.log(z) * cmath.log10(z) + cmath.log(z, 2.0 + x) + np.log(z * z) + cmath.sqrt(z) * np.sqrt(-z)
+    s = (
+        cmath.exp(z)
+        + cmath.log(z) * cmath.log10(z)
+        + cmath.log(z, 2.0 + x)
+        + np.log(z * z)
+        + cmath.sqrt(z) * np.sqrt(-z)
+    )
     s += cmath.sin(z) * cmath.cos(z) + cmath.tan(z) + np.sinh(z) * cmath.cosh(z) * np.tanh(z)
     s += z**2 + z**-2 + z**3.0 + z**x + x**z + z**z + pow(z, 0.5) + z**n
     s += -z + (+z) * z.conjugate() + np.conj(z) * np.square(z) + complex(x) * complex(1, x)
@@ -239,7 +245,12 @@ def arrays_of_every_kind(z, m, s):
     e.fill(s)
     e[:2] = np.array([1.0, s])
     f = np.dot(a, b) + a @ np.array([1.0, 2.0, 1j * s]) + np.dot(m, c) * np.vdot(z, b) + np.outer(z, b)[1, :2]
-    g = np.sum(m, 0) * np.cumsum(e) + np.flip(z) + np.roll(z, 1) + np.array([x * s for x in range(3)]) * z.astype(np.complex128)
+    g = (
+        np.sum(m, 0) * np.cumsum(e)
+        + np.flip(z)
+        + np.roll(z, 1)
+        + np.array([x * s for x in range(3)]) * z.astype(np.complex128)
+    )
     n = len(d) + d.size + m.shape[1] + d.ndim
     h = m.dot(m.T) * np.eye(2, dtype=np.complex128) + np.vstack((f, f))
     total = np.sum(d * d).real + abs(np.sum(f)) + np.sum(np.abs(g)) + abs(np.trace(h)) * n + np.dot(z, z).imag
@@ -274,7 +285,7 @@ def calls_and_tuples(given, z, x):
     total = 0.0
     for k in range(len(zs)):
         u, t = scaled(zs[k], x)
-        total = total + u * t * wave.amplitude ** k
+        total = total + u * t * wave.amplitude**k
     out = np.zeros(3, np.complex128)
     fill(out, z * x, 2)
     p, (again, r) = moved((wave, x))

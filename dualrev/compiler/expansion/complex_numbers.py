@@ -154,17 +154,17 @@ class ComplexNumbers:
         return tuple(self.operate("*", size, x, kind, line) for x in turned)  # type: ignore[return-value]
 
     def exp(self, z: Pair, kind: Any, line: int) -> Pair:
-        """exp(z)."""
+        """The exponential."""
         return self.polar(self.function("math.exp", z[:1], kind, line), z[1], kind, line)
 
     def log(self, z: Pair, kind: Any, line: int) -> Pair:
-        """log(z)."""
+        """The logarithm, whose imaginary part is the angle."""
         size = self.function("math.hypot", z, kind, line)
         angle = self.function("math.atan2", (z[1], z[0]), kind, line)
         return self.function("np.log", (size,), kind, line), angle
 
     def log10(self, z: Pair, kind: Any, line: int) -> Pair:
-        """log10(z)."""
+        """The logarithm to the base 10."""
         ten = Const(math.log(10.0))
         return tuple(self.operate("/", x, ten, kind, line) for x in self.log(z, kind, line))  # type: ignore[return-value]
 
@@ -172,30 +172,28 @@ class ComplexNumbers:
         (a, b) = z
         pairs = (("math.cos", f), ("math.sin", g))
         return tuple(  # type: ignore[return-value]
-            self.operate(
-                "*", self.function(turn, (b,), kind, line), self.function(grow, (a,), kind, line), kind, line
-            )
+            self.operate("*", self.function(turn, (b,), kind, line), self.function(grow, (a,), kind, line), kind, line)
             for turn, grow in pairs
         )
 
     def cosh(self, z: Pair, kind: Any, line: int) -> Pair:
-        """cosh(z)."""
+        """The hyperbolic cosine."""
         return self._hyperbolic(z, "math.cosh", "math.sinh", kind, line)
 
     def sinh(self, z: Pair, kind: Any, line: int) -> Pair:
-        """sinh(z)."""
+        """The hyperbolic sine."""
         return self._hyperbolic(z, "math.sinh", "math.cosh", kind, line)
 
     def cos(self, z: Pair, kind: Any, line: int) -> Pair:
-        """cos(z) = cosh(z j)."""
+        """As cosh(z j)."""
         return self.cosh((self.neg(z[1], kind, line), z[0]), kind, line)
 
     def sin(self, z: Pair, kind: Any, line: int) -> Pair:
-        """sin(z) = -j sinh(z j)."""
+        """As -j sinh(z j)."""
         a, b = self.sinh((self.neg(z[1], kind, line), z[0]), kind, line)
         return b, self.neg(a, kind, line)
 
     def tan(self, z: Pair, kind: Any, line: int) -> Pair:
-        """tan(z) = -j tanh(z j)."""
+        """As -j tanh(z j)."""
         a, b = self.library("complex_tanh", (self.neg(z[1], kind, line), z[0]), kind, line)
         return b, self.neg(a, kind, line)

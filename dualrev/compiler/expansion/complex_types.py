@@ -13,7 +13,7 @@ from numba.core import types
 
 from dualrev.compiler.expansion.kinds import is_array
 
-__all__ = ["Parts", "in_parts", "holds_complex", "is_complex", "joined"]
+__all__ = ["Parts", "holds_complex", "in_parts", "is_complex", "joined"]
 
 
 class Parts(types.UniTuple):

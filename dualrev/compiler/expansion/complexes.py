@@ -6,23 +6,28 @@
     products            np.dot and the like: four of parts
 
 Takes the writer, what has been put off, and who writes an operation on real numbers (`expand`) and a store (`write`).
-Guarantees that no operation on complex numbers is left; what it does not know is refused. Tuples of them, calls and copies need nothing.
+Guarantees that no operation on complex numbers is left; what it does not know is refused. Tuples of them and calls need
+nothing.
 """
 
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable
 from typing import Any
 
 from numba.core import types
 
 from dualrev.compiler.core import syntax
-from dualrev.compiler.core.lowered import Const, Effect, If, Let, Node, Ref, Store, While, ends, reads
-from dualrev.compiler.expansion.complex_numbers import ZERO, ComplexNumbers, Pair
-from dualrev.compiler.expansion.complex_types import Parts, holds_complex, is_complex
-from dualrev.compiler.expansion.kinds import dtype_name, is_array
-from dualrev.compiler.expansion.lazy import Lazy
+from dualrev.compiler.core.lowered import Const, Effect, If, Let, Ref, Store, While, ends, leaves, reads
+from dualrev.compiler.expansion.complex_conditions import put_together
+from dualrev.compiler.expansion.complex_numbers import ZERO, ComplexNumbers
+from dualrev.compiler.expansion.complex_pairs import Pairs
+from dualrev.compiler.expansion.complex_types import Parts, holds_complex
+from dualrev.compiler.expansion.elementwise import Elementwise
+from dualrev.compiler.expansion.kinds import is_array
+from dualrev.compiler.expansion.lazy import Expression, Lazy
 from dualrev.compiler.expansion.writing import Writer, named
 from dualrev.rules.complexes import how as known_how
 
@@ -31,18 +36,46 @@ __all__ = ["Complexes"]
 _GENERIC = ("call", "tuple", "star")
 _INSTEAD = "real and imaginary parts"
 #: Which arguments of linear functions hold elements, where that is not the first one alone.
-_ELEMENTS = {"np.zeros": (), "np.empty": (), "np.append": (0, 1), "np.where": (1, 2), "np.full": (1,), "np.full_like": (0, 1)}
-_METHODS = "copy sum mean cumsum trace reshape ravel flatten transpose astype repeat take".split()
+_ELEMENTS = {
+    "np.zeros": (),
+    "np.empty": (),
+    "np.append": (0, 1),
+    "np.where": (1, 2),
+    "np.full": (1,),
+    "np.full_like": (0, 1),
+}
+_METHODS = {
+    "copy",
+    "sum",
+    "mean",
+    "cumsum",
+    "trace",
+    "reshape",
+    "ravel",
+    "flatten",
+    "transpose",
+    "astype",
+    "repeat",
+    "take",
+}
 
 
 class Complexes:
     """What is done to complex numbers."""
 
     def __init__(
-        self, code: Writer, lazy: Lazy, expand: Callable[[Let], None], write: Callable[[Store], None]
+        self,
+        code: Writer,
+        lazy: Lazy,
+        real: Elementwise,
+        expand: Callable[[Let], None],
+        write: Callable[[Store], None],
     ) -> None:
-        self.code, self.lazy, self.expand, self.write = code, lazy, expand, write
+        self.code, self.lazy, self.real, self.expand, self.write = code, lazy, real, expand, write
         self.numbers = ComplexNumbers(code)
+        pairs = Pairs(code, lazy, self.numbers, expand)
+        self.is_complex, self.named, self.pair, self.part = pairs.is_complex, pairs.named, pairs.pair, pairs.part
+        self.converted, self.give = pairs.converted, pairs.give
 
     def takes(self, s: Let, kind: Any) -> bool:
         """Whether it was an operation on complex numbers, which has been written."""
@@ -77,71 +110,6 @@ class Complexes:
         """UnsupportedError."""
         self.code.refuse(s.line, what, "it is not known of complex numbers", _INSTEAD)
 
-    # Parts
-
-    def is_complex(self, x: Any) -> bool:
-        """Whether an atom is a complex number or an array of them."""
-        return is_complex(self.code.kind(x))
-
-    def named(self, x: Any, line: int) -> Any:
-        """An atom; a frozen array as a variable that has parts."""
-        if not (isinstance(x, Ref) and x.path and self.is_complex(x)):
-            return x
-        of = self.code.kind(x)
-        made = self.code.temp(Parts(types.Array(of.dtype.underlying_float, of.ndim, "C")))
-        for t, name in zip(self.pair(made), ("real", "imag"), strict=True):
-            self.code.let("alloc", (), syntax.name(f"{x.name}.{name}.copy()"), line, target=t)
-        return made
-
-    def converted(self, x: Any, kind: Any, line: int) -> Any:
-        """An atom that stands in a tuple, in which numba makes some real numbers complex."""
-        if not isinstance(kind, Parts) or self.is_complex(x):
-            return self.named(x, line)
-        made = self.code.temp(kind)
-        self.give(made, self.pair(x), line)
-        return made
-
-    def pair(self, x: Any) -> Pair:
-        """The parts of an atom; a real number has the imaginary part 0."""
-        tree = self.code.tree(x)
-        if isinstance(tree, Node):
-            return tree.parts[0], tree.parts[1]
-        return x, ZERO
-
-    def part(self, x: Any, k: int, line: int) -> Any:
-        """A part of an array or a number, or of all in a tuple; that of a real array is made of zeros."""
-        code = self.code
-        x = self.named(x, line)
-        kind = code.kind(x)
-        if is_complex(kind):
-            return self.pair(x)[k]
-        if isinstance(kind, types.BaseTuple):
-            parts = [self.part(y, k, line) for y in self._items(x, kind, line)]
-            made = code.temp(types.BaseTuple.from_types([types.unliteral(code.kind(y)) for y in parts]))
-            self.expand(Let(made, "tuple", tuple(parts), None, line))
-            return made
-        if k == 1 and is_array(kind) and isinstance(kind.dtype, types.Number):
-            made = code.temp(types.Array(types.float64, kind.ndim, "C"))
-            code.empty_like(made, named(x), line)
-            code.fill(made, ZERO, line)
-            return made
-        return x
-
-    def _items(self, x: Any, kind: Any, line: int) -> list[Any]:
-        items = []
-        for k, of in enumerate(kind.types):
-            items.append(self.code.temp(of))
-            self.expand(Let(items[-1], "getitem", (x,), (Const(k),), line))
-        return items
-
-    def give(self, target: str, pair: Pair, line: int) -> None:
-        """Target = a pair, whose second atom may be the first one of the target."""
-        code, (a, b) = self.code, self.pair(target)
-        if pair[1] == a:
-            pair = pair[0], code.let("copy", (pair[1],), None, line, code.of[a])
-        for t, x in zip((a, b), pair, strict=True):
-            code.copy(t, self.numbers.number(x, code.of[t], line) if not is_array(code.of[t]) else x, line)
-
     # Operations
 
     def copy(self, s: Let, kind: Any) -> bool | None:
@@ -172,42 +140,60 @@ class Complexes:
 
     def elementwise(self, s: Let, kind: Any, f: Callable[..., Any]) -> None:
         """target = f(args) of numbers, or of the elements of arrays."""
-        code, line = self.code, s.line
-        args = [self.named(x, line) for x in s.args]
+        args = tuple(self.named(x, s.line) if isinstance(x, Ref) else x for x in s.args)
         of = kind.dtype if isinstance(kind, Parts) else kind
-        arrays = [x for a in args for x in self.pair(a) if x != ZERO and is_array(code.kind(x))]
-        if not arrays:
-            made = f(*map(self.pair, args), of, line)
-            self.give(s.target, made, line) if isinstance(kind, Parts) else code.copy(s.target, made, line)
-            return
-        if f == self.numbers.div:
-            f = lambda z, w, kind, line: self.numbers.div(z, w, kind, line, of_elements=True)  # noqa: E731
-        targets = [code.temp(of) for _ in range(2 if isinstance(kind, Parts) else 1)]
-        names = tuple(dict.fromkeys(named(self.pair(a)[0]) for a in args if is_array(code.kind(self.pair(a)[0]))))
-        shape = ", ".join(f"{x}.shape" for x in names)
-        shape = shape if len(names) == 1 else f"np.broadcast_shapes({shape})"
-        for t in targets:
-            code.empty(t, shape, names, line)
-        alone = len(names) == 1
-        spread = {x: x if alone else code.spread(x, targets[0], of.ndim, line) for x in dict.fromkeys(arrays)}
+        if is_array(of):
+            if f == self.numbers.div:
+                f = functools.partial(f, of_elements=True)
+            let = Let(s.target, s.op, args, s.info, s.line)
+            waiting = Expression(let, of.dtype, of.ndim, f, lambda: self.make(s.target))
+            self.lazy.put_off(s.target, waiting)
+            if not (isinstance(kind, Parts) and self.real.is_read_once(s.target)):
+                self.make(s.target)
+        elif isinstance(kind, Parts):
+            self.give(s.target, f(*map(self.pair, args), of, s.line), s.line)
+        else:
+            self.code.copy(s.target, f(*map(self.pair, args), of, s.line), s.line)
+
+    def make(self, x: str) -> None:
+        """Make the arrays of x, which waits."""
+        code = self.code
+        inside = self.lazy.taken(x)
+        line, ndim, dtype = inside[x].let.line, inside[x].ndim, inside[x].dtype
+        read = [y for e in inside.values() for y in e.let.args if y not in inside]
+        arrays = [self.pair(y) for y in dict.fromkeys(read) if is_array(code.kind(self.pair(y)[0]))]
+        names = tuple(dict.fromkeys(named(a) for a, _ in arrays))
+        shape = ", ".join(f"{y}.shape" for y in names)
+        made = [code.temp(code.of[t]) for t in leaves(code.tree(x))]
+        for t in made:
+            code.empty(t, shape if len(names) == 1 else f"np.broadcast_shapes({shape})", names, line)
+        parts = dict.fromkeys(y for pair in arrays for y in pair if y != ZERO)
+        spread = {y: y if len(names) == 1 else code.spread(y, made[0], ndim, line) for y in parts}
+
+        def element(y: Any, i: tuple[str, ...]) -> Any:
+            if y in inside:
+                e = inside[y]
+                return e.formula(*(element(a, i) for a in e.let.args), e.dtype, e.let.line)  # type: ignore[misc]
+            return tuple(code.pick(spread[a], i, line) if a in spread else a for a in self.pair(y))
 
         def one(i: tuple[str, ...]) -> None:
-            pairs = [tuple(code.pick(spread[x], i, line) if x in spread else x for x in self.pair(a)) for a in args]
-            made = f(*pairs, of.dtype, line)
-            for t, x in zip(targets, made if isinstance(kind, Parts) else (made,), strict=True):
-                code.put(t, i, self.numbers.number(x, of.dtype, line), line)
+            values = element(x, i)
+            for t, value in zip(made, values if len(made) == 2 else (values,), strict=True):
+                code.put(t, i, self.numbers.number(value, dtype, line), line)
 
-        code.over(targets[0], of.ndim, line, one)
-        for t, x in zip(self.pair(s.target), targets, strict=False):
-            code.copy(t, x, line)
+        code.over(made[0], ndim, line, one)
+        for t, y in zip(leaves(code.tree(x)), made, strict=True):
+            code.copy(t, y, line)
 
     def condition(self, s: Let, kind: Any) -> None:
         """A condition: numbers and elements are put together again in it."""
-        copied = syntax.substitute(s.info, lambda _: None)
-        tree = _Wholes(self, {x for x in s.args if self.is_complex(x)}).visit(copied)
-        args = tuple(y for x in s.args for y in (self.pair(x) if self.is_complex(x) else [x]))
+        for x in s.args:
+            self.lazy.materialise(x)
+        complexes = {x: self.pair(x) for x in s.args if self.is_complex(x)}
+        tree = put_together(s.info, complexes, {x for x, (a, _) in complexes.items() if is_array(self.code.kind(a))})
+        args = tuple(y for x in s.args for y in complexes.get(x, (x,)))
         names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-        if any(self.is_complex(x) for x in names & set(s.args)):
+        if names & set(complexes):
             self.refuse(s, "this condition")
         self.expand(Let(s.target, "plain", args, tree, s.line))
 
@@ -222,6 +208,7 @@ class Complexes:
         """Whether it was array[index] = value of complex numbers, which has been written."""
         if not self.is_complex(s.array):
             return False
+        self.lazy.materialise(s.array)
         value = self.named(s.value, s.line)
         parts = [self.part(value, k, s.line) for k in (0, 1)]
         if not self.is_complex(value) and not is_array(self.code.kind(value)):
@@ -278,7 +265,7 @@ class Complexes:
 
     def method(self, s: Let, kind: Any) -> None:
         """A method of a number or an array."""
-        name, keywords = s.info
+        name = s.info[0]
         if name in ("conj", "conjugate"):
             self.elementwise(s, kind, self.numbers.unary["conjugate"])
         elif name == "fill":
@@ -374,31 +361,3 @@ class Complexes:
         args = tuple(y for x in s.args for y in self.pair(x) if isinstance(y, str))
         text = s.info[0].replace("cmath.", "np.")
         self.code.let("plain", args, syntax.call(text, *wholes), s.line, target=s.target)
-
-
-class _Wholes(ast.NodeTransformer):
-    """z -> complex(z_re, z_im), z[k] -> complex(z_re[k], z_im[k]), len(z) -> len(z_re)."""
-
-    def __init__(self, complexes: Complexes, names: set[str]) -> None:
-        self.complexes, self.names = complexes, names
-
-    def parts(self, node: ast.expr) -> list[ast.expr]:
-        """The parts of a name, if it is complex."""
-        if not isinstance(node, ast.Name) or node.id not in self.names:
-            return []
-        return list(map(syntax.atom, self.complexes.pair(node.id)))
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        parts = self.parts(node)
-        number = parts and not is_array(self.complexes.code.of[node.id].dtype)
-        return syntax.call("complex", *parts) if number else node
-
-    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        node.slice = self.visit(node.slice)
-        parts = self.parts(node.value)
-        return syntax.call("complex", *(ast.Subscript(x, node.slice, ast.Load()) for x in parts)) if parts else node
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        parts = self.parts(node.args[0]) if ast.unparse(node.func) == "len" else []
-        node.args = parts[:1] or [self.visit(x) for x in node.args]
-        return node

@@ -118,7 +118,7 @@ class Expansion:
         self.composed = Composed(code, lazy, layouts, self.operation)
         self.in_place = InPlace(code, lazy, self.assignments, self.operation)
         self.numbers = Numbers(code, lazy, self.tuples)
-        self.complexes = Complexes(code, lazy, self.operation, self.assignments.store)
+        self.complexes = Complexes(code, lazy, self.elementwise, self.operation, self.assignments.store)
         self.rules = self._rules()
         self.operations = self._operations()
 

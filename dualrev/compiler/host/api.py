@@ -14,8 +14,8 @@ from numba.core.errors import NumbaError, UnsupportedBytecodeError
 from dualrev.compiler.frontend.source import describe, is_numba_function
 from dualrev.compiler.host.arguments import bound, real_leaves, zeros
 from dualrev.compiler.host.build import Derivative
-from dualrev.compiler.host.complexes import alike, apart, holds_complex
 from dualrev.compiler.host.checked import check_compiled as check
+from dualrev.compiler.host.complexes import alike, apart, holds_complex
 from dualrev.compiler.host.dispatchers import derivative
 from dualrev.compiler.host.taken import check_taken
 from dualrev.compiler.host.written import written
