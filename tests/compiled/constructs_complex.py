@@ -232,29 +232,29 @@ def elements_of_arrays(z, m, x, s):
     return np.sum(np.abs(u) ** 2) + np.sum(u.imag * u.real) + np.sum(np.log(t)).real + abs(v.mean()) + v.sum().imag
 
 
+@entry(Z, 0.7)
+@njit
+def arrays_that_are_made(z, s):
+    a = np.full(3, 1j * s) + np.ones(3, np.complex128) + np.zeros_like(z) + np.full_like(z, 2.0)
+    b = np.array([s, 1j * s, z[0]]) + np.array([k * s for k in range(3)]) * z.astype(np.complex128)
+    c = np.empty(3, np.complex128)
+    c.fill(s)
+    c[:2] = np.array([1.0, s])
+    c[2] += np.eye(2, dtype=np.complex128)[1, 1] * z[1]
+    d = np.concatenate((a, b[::-1], np.array([s, 2.0])))
+    return np.sum(d * d).real + abs(np.sum(c)) * (len(d) + d.size + d.ndim)
+
+
 @entry(Z, M, 0.7)
 @njit
-def arrays_of_every_kind(z, m, s):
-    """Those that are made, and what gives elements, sums or products of others."""
+def moved_and_multiplied(z, m, s):
     a = np.zeros((2, 3), np.complex128)
-    a[:] = m * s
-    b = np.full(3, 1j * s) + np.ones(3, np.complex128) + np.zeros_like(z) + np.full_like(z, 2.0)
-    c = np.array([s, 1j * s, z[0]]) + np.asfortranarray(m)[1] + np.ascontiguousarray(a.T)[:, 0]
-    d = np.concatenate((z, c[::-1], np.array([s, 2.0]))).reshape(2, 4).T.copy().ravel() * np.arange(8)
-    e = np.empty(3, np.complex128)
-    e.fill(s)
-    e[:2] = np.array([1.0, s])
-    f = np.dot(a, b) + a @ np.array([1.0, 2.0, 1j * s]) + np.dot(m, c) * np.vdot(z, b) + np.outer(z, b)[1, :2]
-    g = (
-        np.sum(m, 0) * np.cumsum(e)
-        + np.flip(z)
-        + np.roll(z, 1)
-        + np.array([x * s for x in range(3)]) * z.astype(np.complex128)
-    )
-    n = len(d) + d.size + m.shape[1] + d.ndim
-    h = m.dot(m.T) * np.eye(2, dtype=np.complex128) + np.vstack((f, f))
-    total = np.sum(d * d).real + abs(np.sum(f)) + np.sum(np.abs(g)) + abs(np.trace(h)) * n + np.dot(z, z).imag
-    return total + np.sum(h).imag
+    a[:] = m.T.copy().T * s
+    b = np.ascontiguousarray(a.T)[:, 0] + np.asfortranarray(m)[1] + np.flip(z) + np.roll(z, 1)
+    c = a @ np.conj(b) + np.dot(m, z) * np.vdot(z, b) + np.outer(z, b)[1, :2]
+    d = np.vstack((c, c * s)).reshape(4).copy() * np.arange(4) + np.cumsum(m.ravel()[:4])
+    e = np.sum(m, 0) + np.transpose(a)[:, 1]
+    return np.sum(np.abs(d)) + abs(np.trace(m.dot(m.T))) * s + np.dot(e, z).imag
 
 
 @njit

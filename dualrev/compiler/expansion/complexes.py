@@ -334,7 +334,8 @@ class Complexes:
         """np.ones and np.eye: the imaginary part is 0."""
         real, imag = self.pair(s.target)
         for t in (real, imag):
-            self.expand(Let(t, s.op, tuple(self.part(x, 0, s.line) for x in s.args), s.info, s.line))
+            args = tuple(self._argument(s, place, 0) for place in range(len(s.args)))
+            self.expand(Let(t, s.op, args, s.info, s.line))
         self.code.fill(imag, ZERO, s.line)
 
     def _log(self, s: Let, kind: Any) -> None:
