@@ -11,7 +11,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.core import syntax
-from dualrev.compiler.core.lowered import Const, Let, Node, Ref
+from dualrev.compiler.core.lowered import Const, Let, Node, Ref, leaves
 from dualrev.compiler.expansion.complex_numbers import ZERO, ComplexNumbers, Pair
 from dualrev.compiler.expansion.complex_types import Parts, is_complex
 from dualrev.compiler.expansion.kinds import is_array
@@ -38,7 +38,7 @@ class Pairs:
             return x
         of = self.code.kind(x)
         made = self.code.temp(Parts(types.Array(of.dtype.underlying_float, of.ndim, "C")))
-        for t, name in zip(self.pair(made), ("real", "imag"), strict=True):
+        for t, name in zip(self.variables(made), ("real", "imag"), strict=True):
             self.code.let("alloc", (), syntax.name(f"{x.name}.{name}.copy()"), line, target=t)
         return made
 
@@ -56,6 +56,11 @@ class Pairs:
         if isinstance(tree, Node):
             return tree.parts[0], tree.parts[1]
         return x, ZERO
+
+    def variables(self, x: str) -> tuple[str, str]:
+        """The variables for the parts of one."""
+        a, b = leaves(self.code.tree(x))
+        return a, b
 
     def part(self, x: Any, k: int, line: int) -> Any:
         """A part of an array or a number, or of all in a tuple; that of a real array is made of zeros."""
@@ -85,7 +90,7 @@ class Pairs:
 
     def give(self, target: str, pair: Pair, line: int) -> None:
         """Target = a pair, whose second atom may be the first one of the target."""
-        code, (a, b) = self.code, self.pair(target)
+        code, (a, b) = self.code, self.variables(target)
         if pair[1] == a:
             pair = pair[0], code.let("copy", (pair[1],), None, line, code.of[a])
         for t, x in zip((a, b), pair, strict=True):

@@ -75,7 +75,7 @@ class Complexes:
         self.numbers = ComplexNumbers(code)
         pairs = Pairs(code, lazy, self.numbers, expand)
         self.is_complex, self.named, self.pair, self.part = pairs.is_complex, pairs.named, pairs.pair, pairs.part
-        self.converted, self.give = pairs.converted, pairs.give
+        self.converted, self.give, self.variables = pairs.converted, pairs.give, pairs.variables
 
     def takes(self, s: Let, kind: Any) -> bool:
         """Whether it was an operation on complex numbers, which has been written."""
@@ -90,6 +90,7 @@ class Complexes:
             wanted = kind.types if s.op == "tuple" else [None] * len(s.args)
             s.args = tuple(self.converted(x, of, s.line) for x, of in zip(s.args, wanted, strict=True))
             return False
+        mine: dict[str, Callable[[Let, Any], bool | None]]
         mine = {"binop": self.operator, "iop": self.operator, "unary": self.operator, "plain": self.condition}
         mine |= {"copy": self.copy, "func": self.function, "method": self.method, "attr": self.attribute}
         mine |= {"getitem": self.getitem, "literal": self.partwise}
@@ -133,7 +134,7 @@ class Complexes:
             return
         made = self.code.temp(kind)
         self.elementwise(Let(made, "binop", s.args, s.info, s.line), kind, table[s.info])
-        for t, x in zip(self.pair(s.args[0]), self.pair(made), strict=True):
+        for t, x in zip(self.variables(s.args[0]), self.pair(made), strict=True):
             self.write(Store(t, (Ellipsis,), x, s.line))
         if s.target != s.args[0]:
             self.code.copy_tree(self.code.tree(s.target), self.code.tree(s.args[0]), s.line)
@@ -213,7 +214,7 @@ class Complexes:
         parts = [self.part(value, k, s.line) for k in (0, 1)]
         if not self.is_complex(value) and not is_array(self.code.kind(value)):
             parts[1] = ZERO
-        for t, x in zip(self.pair(s.array), parts, strict=True):
+        for t, x in zip(self.variables(s.array), parts, strict=True):
             self.write(Store(t, s.index, x, s.line))
         return True
 
@@ -282,11 +283,11 @@ class Complexes:
         if not isinstance(kind, Parts):
             self.refuse(s, "this operation")
         made = []
-        for k, t in enumerate(self.pair(s.target)):
+        for k, t in enumerate(self.variables(s.target)):
             args = [self._argument(s, place, k) for place in range(len(s.args))]
             made.append(self.code.temp(self.code.of[t]))
             self.expand(Let(made[-1], s.op, tuple(args), s.info, s.line))
-        for t, x in zip(self.pair(s.target), made, strict=True):
+        for t, x in zip(self.variables(s.target), made, strict=True):
             self.code.copy(t, x, s.line)
 
     def _argument(self, s: Let, place: int, k: int) -> Any:
@@ -318,7 +319,7 @@ class Complexes:
 
         real = made("binop", times(z[0], w[0]), times(z[1], w[1]), "+" if conjugated else "-")
         imag = made("binop", times(z[0], w[1]), times(z[1], w[0]), "-" if conjugated else "+")
-        for t, x in zip(self.pair(s.target), (real, imag), strict=True):
+        for t, x in zip(self.variables(s.target), (real, imag), strict=True):
             code.copy(t, x, line)
 
     def _complex(self, s: Let, kind: Any) -> None:
@@ -332,7 +333,7 @@ class Complexes:
 
     def _made(self, s: Let, kind: Any) -> None:
         """np.ones and np.eye: the imaginary part is 0."""
-        real, imag = self.pair(s.target)
+        real, imag = self.variables(s.target)
         for t in (real, imag):
             args = tuple(self._argument(s, place, 0) for place in range(len(s.args)))
             self.expand(Let(t, s.op, args, s.info, s.line))
@@ -342,7 +343,7 @@ class Complexes:
         """cmath.log, which takes a base."""
         numbers, of, line = self.numbers, kind.dtype, s.line
         logs = [numbers.log(self.pair(x), of, line) for x in s.args]
-        self.give(s.target, logs[0] if len(logs) == 1 else numbers.div(*logs, of, line), line)
+        self.give(s.target, logs[0] if len(logs) == 1 else numbers.div(logs[0], logs[1], of, line), line)
 
     def _rect(self, s: Let, kind: Any) -> None:
         """cmath.rect."""

@@ -72,7 +72,8 @@ def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[An
     if any(map(holds_complex, primals)):
         args = bound(f, primals, {})
         check_taken(f, args)
-        return tuple(derivative(f, "jvp")(*args, *alike(args, bound(f, tangents, {}))))  # type: ignore[return-value]
+        y, dy = derivative(f, "jvp")(*args, *alike(args, bound(f, tangents, {})))
+        return y, dy
     leaves, structure = real_leaves(f, primals)
     real_leaves(f, tangents)
     given = structure.cotangent_leaves(structure.read_leaves(tangents, TangentError))

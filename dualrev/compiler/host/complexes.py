@@ -39,7 +39,8 @@ def alike(x: Any, t: Any) -> Any:
         kinds = (int, float, np.integer, np.floating)
         if not isinstance(t, kinds if isinstance(x, (float, np.floating)) else (*kinds, complex, np.complexfloating)):
             raise TangentError(t, "a real scalar" if isinstance(x, (float, np.floating)) else "a complex number")
-        return type(x)(t)
+        kind: Any = type(x)
+        return kind(t)
     return 0.0 if t is None else t
 
 
