@@ -203,17 +203,6 @@ def functions_of_numbers(z, x, n):
     return s.real + 0.5 * s.imag + cmath.phase(z) * np.angle(z) + np.real(s) * np.imag(z) + abs(z) + np.abs(s) ** 0.5
 
 
-@entry(0.0, 0.5)
-@njit
-def edges(zero, x):
-    """Where a formula has kinks that the function has not: the derivative of abs at 0 is 0."""
-    z = complex(zero, zero)
-    y = abs(z) + abs(z) ** 2 * x + (z**2 + z**3 + z * x).real
-    root = cmath.sqrt(complex(-4.0 * x, zero)) + cmath.sqrt(-1.0 * complex(4.0 * x, zero))
-    far = cmath.tanh(complex(750.0 * x, x)) + complex(1e200 * x, 1e200) / complex(2e200, x)
-    return y + root.imag + far.real + far.imag + cmath.sqrt(complex(1e308 * x, 1e308 * x)).real * 1e-150
-
-
 @entry(Z, M, A[:3], 0.7)
 @njit
 def elements_of_arrays(z, m, x, s):
