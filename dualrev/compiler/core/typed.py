@@ -16,7 +16,7 @@ from dualrev.compiler.core.terms import Function
 __all__ = ["typed"]
 
 
-def typed(e: Any, origin: Any, checked: bool, symbol: Callable[[lowered.Call], Symbol]) -> Function:
+def typed(e: Any, origin: Any, checked: bool, symbol: Callable[[lowered.Call], Symbol] | None = None) -> Function:
     """The function of an `Expanded`, with variables that are objects; `checked` says that divisions by zero raise.
 
     `symbol` tells the one of what is called with complex numbers: core calls it with their parts.
@@ -25,7 +25,7 @@ def typed(e: Any, origin: Any, checked: bool, symbol: Callable[[lowered.Call], S
 
 
 class _Typing:
-    def __init__(self, e: Any, checked: bool, symbol: Callable[[lowered.Call], Symbol]) -> None:
+    def __init__(self, e: Any, checked: bool, symbol: Callable[[lowered.Call], Symbol] | None) -> None:
         self.e, self.checked, self.symbol = e, checked, symbol
         self.variables: dict[str, Var] = {}
         self.globals = {ref.name: ref for ref in e.lowered.refs.values()}
@@ -152,7 +152,9 @@ class _Typing:
             case lowered.Store():
                 return terms.Store(self.var(s.array), self.places(s.index), self.atom(s.value), s.line, s.op)
             case lowered.Call():
-                made = getattr(s.function.value, "symbol", None) if s.types is None else self.symbol(s)
+                made = getattr(s.function.value, "symbol", None)
+                if s.types is not None and self.symbol is not None:
+                    made = self.symbol(s)
                 function = self.atom(s.function) if made is None else made
                 assert isinstance(function, (Global, atoms.Symbol))
                 targets = tuple(map(self.var, s.targets))
