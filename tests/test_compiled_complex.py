@@ -9,6 +9,7 @@ import cmath
 from collections.abc import Iterator
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 from compiled.constructs_complex import COMPLEX
@@ -16,8 +17,16 @@ from numba import njit
 from oracle import assert_same
 
 import dualrev as dr
+from dualrev.compiler.analyses.activity import carries
+from dualrev.compiler.analyses.memory import is_real_array
+from dualrev.compiler.core.walks import leaves
+from dualrev.compiler.front import Front
 
 pytestmark = pytest.mark.usefixtures("checked")
+
+
+#: Those that `make test` compiles, too: of the others it runs core.
+QUICK = {k for k, e in enumerate(COMPLEX) if e.function.py_func.__name__ in ("oscillator", "escape", "joukowski")}
 
 
 def numbers(x: Any) -> list[float]:
@@ -58,10 +67,56 @@ def conjugate(x: Any) -> Any:
     return tuple(map(conjugate, x)) if isinstance(x, tuple) else x if x is None else np.conj(x)
 
 
+def flattened(x: Any) -> list[Any]:
+    """The numbers and arrays in nested tuples."""
+    return [u for y in x for u in flattened(y)] if isinstance(x, tuple) else [x]
+
+
+def parts(x: Any) -> Any:
+    """Core's form of arguments: a tuple for a complex number, and for an array of them."""
+    if isinstance(x, tuple):
+        return tuple(map(parts, x))
+    if isinstance(x, complex | np.complexfloating) or (isinstance(x, np.ndarray) and x.dtype.kind == "c"):
+        return x.real.copy() if isinstance(x, np.ndarray) else x.real, (
+            x.imag.copy() if isinstance(x, np.ndarray) else x.imag
+        )
+    return x
+
+
+@pytest.mark.parametrize("k", range(len(COMPLEX)), ids=[e.function.py_func.__name__ for e in COMPLEX])
+def test_core_has_the_derivative_of_differences(k):
+    """Both modes, by the evaluator of core: nothing is compiled."""
+    entry = COMPLEX[k]
+    f, args, front = entry.function.py_func, entry.args, Front()
+    core = front.entered(entry.function, tuple(map(numba.typeof, args)))
+    single = getattr(args[0], "dtype", None) == np.complex64
+    inputs = [x for p in core.parameters for x in leaves(p)]
+    moving = [x for x in inputs if carries(x)]
+    direction = like(args, iter(np.random.default_rng(k).normal(size=len(numbers(args))).tolist()))
+    given = flattened(parts(direction))
+    tangents = [t for t, x in zip(given, inputs, strict=True) if carries(x)]
+    made = front.forward.function(core, moving).function
+    y, slope = front.program.run(made, (*parts(args), *tangents))
+    assert_same(float(y), float(f(*args)), rtol=1e-4 if single else 1e-12)
+    v, t, step = np.array(numbers(args)), np.array(numbers(direction)), 1e-3 if single else 1e-6
+    ends = [f(*like(args, iter((v + h * t).tolist()))) for h in (step, -step)]
+    expected = float((ends[0] - ends[1]) / (2.0 * step))
+    assert_same(float(slope), expected, rtol=1e-2 if single else 1e-6)
+    reverse = front.reverse.pullback(core, moving)
+    shadows = [np.zeros_like(x) for x, m in zip(flattened(parts(args)), inputs, strict=True) if is_real_array(m)]
+    y, scalars = front.program.run(reverse, (*parts(args), *shadows, 1.0))
+    found = [*shadows, *flattened(scalars)]
+    ordered = [t for t in tangents if isinstance(t, np.ndarray)] + [
+        t for t in tangents if not isinstance(t, np.ndarray)
+    ]
+    total = sum(float(np.sum(d * t)) for d, t in zip(found, ordered, strict=True))
+    assert_same(total, float(slope), rtol=1e-3 if single else 1e-9)
+
+
 @pytest.mark.parametrize(
     "k",
     [
-        pytest.param(k, id=f"{e.function.py_func.__name__}-{k}", marks=[] if k % 3 == 0 else [pytest.mark.slow])
+        pytest.param(k, id=f"{e.function.py_func.__name__}-{k}", marks=[] if k in QUICK else [pytest.mark.slow])
         for k, e in enumerate(COMPLEX)
     ],
 )

@@ -236,14 +236,20 @@ def arrays_that_are_made(z, s):
 
 @entry(Z, M, 0.7)
 @njit
-def moved_and_multiplied(z, m, s):
+def moved(z, m, s):
     a = np.zeros((2, 3), np.complex128)
     a[:] = m.T.copy().T * s
-    b = np.ascontiguousarray(a.T)[:, 0] + np.asfortranarray(m)[1] + np.flip(z) + np.roll(z, 1)
-    c = a @ np.conj(b) + np.dot(m, z) * np.vdot(z, b) + np.outer(z, b)[1, :2]
-    d = np.vstack((c, c * s)).reshape(4).copy() * np.arange(4) + np.cumsum(m.ravel()[:4])
-    e = np.sum(m, 0) + np.transpose(a)[:, 1]
-    return np.sum(np.abs(d)) + abs(np.trace(m.dot(m.T))) * s + np.dot(e, z).imag
+    b = np.ascontiguousarray(a.T)[:2, 0] + np.asfortranarray(m)[1, :2] + np.flip(z)[:2] * np.roll(z, 1)[0]
+    c = np.vstack((b, b * s)).reshape(4).copy() * np.arange(4) + np.cumsum(m.ravel()[:4])
+    d = np.sum(m, 0) + np.transpose(a)[:, 1]
+    return np.sum(np.abs(c)) + abs(np.trace(m[:, :2])) * s + np.sum(d * d).imag
+
+
+@entry(Z, M, 0.7)
+@njit
+def multiplied(z, m, s):
+    a = m @ np.conj(z) + np.dot(m, z * s) * np.vdot(z, m[0]) + np.outer(z, m[1])[1, :2]
+    return np.dot(z, z).imag + a[0].real * a[1].imag
 
 
 @njit
@@ -261,7 +267,7 @@ def fill(out, z, k):
 
 
 @njit
-def moved(waves, by=0.5j):
+def passed_on(waves, by=0.5j):
     return waves[0].amplitude * by, waves
 
 
@@ -277,7 +283,7 @@ def calls_and_tuples(given, z, x):
         total = total + u * t * wave.amplitude**k
     out = np.zeros(3, np.complex128)
     fill(out, z * x, 2)
-    p, (again, r) = moved((wave, x))
+    p, (again, r) = passed_on((wave, x))
     chosen = (w, p, again.amplitude)
     for k in range(3):
         if k == 1:
