@@ -380,7 +380,7 @@ def zeros_at_one_end(x):
     return np.sum(np.trim_zeros(x, "f"))  # refused
 
 
-@refused(np.array([[0.5, 0.7], [0.2, 0.1]]), words="np.imag|numpy.imag tape")
+@refused(np.array([[0.5, 0.7], [0.2, 0.1]]), words="np.select|numpy.select tape")
 @njit
 def what_the_tape_knows_alone(x):
-    return np.sum(np.imag(x))  # refused
+    return np.sum(np.select([x > 0.0], [x], 0.0))  # refused
