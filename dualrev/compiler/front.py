@@ -8,7 +8,7 @@ A function is read once for every combination of argument types. What it calls i
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from dualrev.compiler import derived
 from dualrev.compiler.analyses.activity import carries
 from dualrev.compiler.analyses.draws import done_anew, draws_anew
 from dualrev.compiler.analyses.memory import Memory, is_real, type_of
+from dualrev.compiler.complex_calls import ComplexCalls
 from dualrev.compiler.core import walks
 from dualrev.compiler.core.atoms import Constant, Global
 from dualrev.compiler.core.lowered import Ref
@@ -56,6 +57,7 @@ class Origin:
     source: Source
     parameters: list[str]  # what its parameters are called
     asks_for_layout: bool  # whether it asks, while it runs, if an array is contiguous
+    result: Any = None  # the numba type of its value, if that is known
 
 
 class Front:
@@ -79,6 +81,7 @@ class Front:
         self._sources: dict[int, Source] = {}
         self._cores: dict[Any, Function] = {}
         self._paths: dict[int, tuple[Any, ...]] = {}  # to functions that are arguments
+        self.complexes = ComplexCalls(self)
 
     def source(self, f: Any) -> Source:
         """The source of a numba function."""
@@ -149,8 +152,10 @@ class Front:
         without_optionals(lowered, known)
         made = expand(lowered, known, argtypes, apart)
         simplify(made.body, old_leaves(made.result))
-        origin = Origin(f, source, lowered.parameters, made.asks_for_layout)
-        return replace(typed(made, origin, is_checked(f)), again=is_checkpoint(f))
+        origin = Origin(f, source, lowered.parameters, made.asks_for_layout, known.result)
+        return replace(
+            typed(made, origin, is_checked(f), lambda s: self.complexes.symbol(s, source)), again=is_checkpoint(f)
+        )
 
     def origin(self, f: Any, source: Source) -> Origin:
         """The origin of a function of which only types are known."""
@@ -185,6 +190,7 @@ class Front:
     def entered(self, f: Any, argtypes: tuple[Any, ...]) -> Function:
         """The function that is differentiated, for these types of arguments."""
         self.f = f
+        self.complexes.check_derivatives(f, argtypes)
         source = self.source(f)
         if source.tree.args.vararg:
             what, why = "*args of the function that is differentiated", "which of them argnums count is not said"
@@ -193,6 +199,7 @@ class Front:
         if holds_structured(type_of(made.result)):
             what, why = "a value with fields", "a derivative of it would have to be one, too"
             source.refuse(source.tree, what, why, "a tuple of the fields")
+        self.complexes.check_entered(made, argtypes)
         return made
 
     def functions_among(self, f: Any, argtypes: tuple[Any, ...]) -> dict[str, Static]:
@@ -224,12 +231,17 @@ class Front:
         argtypes = tuple(map(type_of, s.args))
         if has_rule(f):
             return (id(f), argtypes), lambda: self.rules.stub(s)
-        functions = {}
-        for name, a, kind in zip(self.parameters(f), s.args, argtypes, strict=True):
-            if isinstance(kind, types.Dispatcher):
-                known = a.path if isinstance(a, Global) else self._paths[id(kind.dispatcher)]
-                functions[name] = Static(kind.dispatcher, known)
+        functions = self.functions_passed(f, s.args, argtypes)
         return (id(f), argtypes), lambda: self.core(f, argtypes, path, functions, apart=False)
+
+    def functions_passed(self, f: Any, args: Sequence[Any], argtypes: tuple[Any, ...]) -> dict[str, Static]:
+        """The arguments of a call that are functions."""
+        functions = {}
+        for name, a, kind in zip(self.parameters(f), args, argtypes, strict=True):
+            if isinstance(kind, types.Dispatcher):
+                known = a.path if isinstance(a, (Global, Ref)) else self._paths[id(kind.dispatcher)]
+                functions[name] = Static(kind.dispatcher, known)
+        return functions
 
     def chosen_numbers(self, argnums: Any, f: Function, primals: tuple[Any, ...]) -> list[int]:
         """The numbers of the arguments that are chosen, of these types."""

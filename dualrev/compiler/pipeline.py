@@ -25,9 +25,11 @@ from dualrev.compiler.emission.code import Code, Row, Suite, lines_of, rows_of
 from dualrev.compiler.emission.emission import Emission
 from dualrev.compiler.emission.tidy import tidy
 from dualrev.compiler.entries import directions, hessians, jacobians, keeping
+from dualrev.compiler.entries.complexes import Around
 from dualrev.compiler.entries.gradients import Entry
 from dualrev.compiler.entries.lists import check_lists, inside, takes_lists, with_lists
 from dualrev.compiler.entries.opening import opening
+from dualrev.compiler.expansion.complex_types import holds_complex
 from dualrev.compiler.front import Front
 from dualrev.compiler.frontend.options import kept
 from dualrev.compiler.frontend.source import Source
@@ -117,6 +119,7 @@ class Module:
         self._made: dict[Symbol, str] = {}
         self._leaves: dict[Any, Symbol] = {}  # numba functions that take objects, by their keys
         self._opened: tuple[str, Any] | None = None  # the transform, and its arguments, if f itself takes objects
+        self._around: Around | None = None  # of a derivative by complex numbers
         self._open: set[Symbol] = set()  # the functions that are being written, ...
         self._recursive: set[Symbol] = set()  # ... and those among them that are called while they are
 
@@ -134,6 +137,13 @@ class Module:
     def _root(self, transform: str, argnums: Any, argtypes: tuple[Any, ...], count: int) -> Emitted:
         if any(map(holds_structured, argtypes)):
             self._opened = transform, argnums
+        if any(map(holds_complex, argtypes)):
+            if self._opened:
+                what, why = "complex numbers beside records or instances", "only one of them is taken apart"
+                source = self.front.source(self.f)
+                source.refuse(source.tree, what, why, "real and imaginary parts")
+            self._around = Around(self, transform, argnums, argtypes, count)
+            argtypes = self._around.inner
         if transform in ("vjp", "hessian", *jacobians.TRANSFORMS):
             self.front.check_draws(self.front.entered(self.f, argtypes[:count]), f"its {transform}")
         if transform in directions.TRANSFORMS:
@@ -235,6 +245,8 @@ class Module:
         """The module, which is done."""
         if self._opened:
             entry = opening(self, entry, *self._opened, doc)
+        if self._around is not None:
+            entry = self._around.write(entry, doc)
         text, printed = self._text(doc)
         refs = {printed[name]: ref for name, ref in self.front.refs.items() if name in printed}
         paths, values = {n: r.path for n, r in refs.items()}, {n: r.value for n, r in refs.items()}

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.rules import functions
+from dualrev.rules import complexes, functions
 from dualrev.rules.drawing import drawing_name
 from dualrev.rules.primitives import PRIMITIVES
 
@@ -38,6 +38,8 @@ CASTS: dict[Any, str] = {
     bool: "bool",
     **{getattr(np, n): f"np.{n}" for n in ["float64", "float32", "int64", "int32", "int16", "int8"]},
     **{getattr(np, n): f"np.{n}" for n in ["uint64", "uint32", "uint16", "uint8", "intp", "bool_"]},
+    complex: "complex",
+    **{getattr(np, n): f"np.{n}" for n in ["complex128", "complex64"]},
 }
 _OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**", "mod": "%", "floordiv": "//"}
 
@@ -47,7 +49,9 @@ def canonical(f: Any) -> str | None:
     if isinstance(f, type) and f in CASTS:
         return CASTS[f]
     name = functions.canonical(f)
-    return name if name and functions.known(name).compiled else drawing_name(f)
+    if name and functions.known(name).compiled:
+        return name
+    return complexes.canonical(f) or drawing_name(f)
 
 
 @functools.cache

@@ -5,6 +5,7 @@ The line that the message has to name ends in the comment `# refused`; where sev
 
 from __future__ import annotations
 
+import cmath
 import inspect
 import linecache
 from collections.abc import Callable
@@ -288,18 +289,45 @@ def strings(x):
     return len(names) * x
 
 
-@refused(0.7, 0.3, words="complex")
+@refused(0.7, 0.3, words="complex real")
 @njit
-def complex_numbers(x, y):
-    z = complex(x, y)  # refused
-    return abs(z * z)
+def a_complex_value(x, y):  # refused
+    return complex(x, y) * 1j  # refused
 
 
-@refused(0.7, words="complex")
+@refused(0.7, words="complex condition")
 @njit
-def an_imaginary_literal(x):
-    z = x + 2j  # refused
-    return abs(z)
+def a_complex_condition(x):
+    z = x + 2j
+    if z:  # refused
+        x = x * 2.0
+    return x * abs(z)
+
+
+@refused(0.7, words="asin")
+@njit
+def a_complex_inverse(x):
+    return cmath.asin(x + 2j).real  # refused
+
+
+@refused(np.array([1.0 + 2.0j]), 0.7, words="complex written copy()", argnums=1)
+@njit
+def a_complex_argument_that_is_written(z, x):  # refused
+    z[0] = x
+    return abs(z[0])
+
+
+@refused(np.array([1.0 + 2.0j]), words="np.prod complex")
+@njit
+def a_complex_product(z):
+    return abs(np.prod(z))  # refused
+
+
+@refused(0.7, words="list complex")
+@njit
+def a_list_of_complex_numbers(x):
+    zs = [x * 1j, x + 1j]  # refused
+    return abs(zs[0] * zs[1])
 
 
 @jitclass([("value", float64), ("places", float64[:])])
@@ -344,12 +372,6 @@ def a_record_that_is_copied(records, x):
 @njit
 def a_frozen_record_array(x):
     return RECORDS[0].mass * x  # refused
-
-
-@refused(np.array([1.0 + 2.0j]), 0.7, words="complex", argnums=1)
-@njit
-def a_complex_array(z, x):  # refused
-    return z[0].real * x  # refused
 
 
 # Functions

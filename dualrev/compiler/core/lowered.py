@@ -205,6 +205,7 @@ class Call:
     args: list[Any]
     result: Any  # the tree of the result, with the targets as leaves
     line: int
+    types: tuple[Any, ...] | None = None  # of the arguments, where there are complex numbers, which are tuples here
 
 
 @dataclass(frozen=True)

@@ -130,7 +130,7 @@ class _Replace(ast.NodeTransformer):
         return node if found is None else found
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        if isinstance(node.value, ast.Name) and node.value.id in ("math", "np", "runtime"):
+        if isinstance(node.value, ast.Name) and node.value.id in ("math", "cmath", "np", "runtime"):
             return node
         node.value = self.visit(node.value)
         return node

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from typing import Any
 
 import numba
 
 from dualrev.compiler.core import atoms, lowered, terms
-from dualrev.compiler.core.atoms import Constant, Expr, Global, Var
+from dualrev.compiler.core.atoms import Constant, Expr, Global, Symbol, Var
 from dualrev.compiler.core.syntax import SYMBOLS, names_in
 from dualrev.compiler.core.terms import Function
 
 __all__ = ["typed"]
 
 
-def typed(e: Any, origin: Any, checked: bool) -> Function:
-    """The function of an `Expanded`, with variables that are objects; `checked` says that divisions by zero raise."""
-    return _Typing(e, checked).function(origin)
+def typed(e: Any, origin: Any, checked: bool, symbol: Callable[[lowered.Call], Symbol] | None = None) -> Function:
+    """The function of an `Expanded`, with variables that are objects; `checked` says that divisions by zero raise.
+
+    `symbol` tells the one of what is called with complex numbers: core calls it with their parts.
+    """
+    return _Typing(e, checked, symbol).function(origin)
 
 
 class _Typing:
-    def __init__(self, e: Any, checked: bool) -> None:
-        self.e, self.checked = e, checked
+    def __init__(self, e: Any, checked: bool, symbol: Callable[[lowered.Call], Symbol] | None) -> None:
+        self.e, self.checked, self.symbol = e, checked, symbol
         self.variables: dict[str, Var] = {}
         self.globals = {ref.name: ref for ref in e.lowered.refs.values()}
 
@@ -148,6 +152,8 @@ class _Typing:
                 return terms.Store(self.var(s.array), self.places(s.index), self.atom(s.value), s.line, s.op)
             case lowered.Call():
                 made = getattr(s.function.value, "symbol", None)
+                if s.types is not None and self.symbol is not None:
+                    made = self.symbol(s)
                 function = self.atom(s.function) if made is None else made
                 assert isinstance(function, (Global, atoms.Symbol))
                 targets = tuple(map(self.var, s.targets))

@@ -47,7 +47,7 @@ def _check(lowered: Lowered, x: str, kind: Any) -> None:
 
     name = readable(x).strip("_")
     if isinstance(kind, types.Complex) or (is_array(kind) and isinstance(kind.dtype, types.Complex)):
-        refuse(f"the complex number {x}", "only real numbers are", "real and imaginary parts")
+        refuse(f"the complex number {x}", "it is not taken apart here", "real and imaginary parts")
     if isinstance(kind, types.Optional):
         why = "it is None on some paths, which may be that a `return` is missing"
         refuse(f"the value of {name}", why, "a number on every path")

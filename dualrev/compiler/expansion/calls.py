@@ -13,6 +13,7 @@ from numba.core import types
 
 from dualrev.compiler.core.lowered import Let, Star
 from dualrev.compiler.core.naming import readable
+from dualrev.compiler.expansion.complex_types import holds_complex, joined
 from dualrev.compiler.expansion.lazy import Lazy
 from dualrev.compiler.expansion.tuples import Tuples
 from dualrev.compiler.expansion.writing import Writer
@@ -31,13 +32,16 @@ class Calls:
     def call(self, s: Let, kind: Any) -> None:
         """target = g(x)."""
         self.lazy.flush()
-        result = self.code.tree(s.target)
-        self.code.call(result, s.info, [self.code.tree(x) for x in self._converted(s)], s.line)
+        code = self.code
+        result = code.tree(s.target)
+        kinds = tuple(joined(code.kind(x)) for x in s.args)
+        complexes = any(map(holds_complex, (kind, *kinds)))
+        args = [code.tree(x) for x in self._converted(s, kinds)]
+        code.call(result, s.info, args, s.line, kinds if complexes else None)
 
-    def _converted(self, s: Let) -> list[Any]:
+    def _converted(self, s: Let, kinds: tuple[Any, ...]) -> list[Any]:
         """The arguments of a call, of the types that the signatures of the function declare."""
         code = self.code
-        kinds = tuple(map(code.kind, s.args))
         signature = declared(s.info.value, kinds)
         if signature is None:
             return list(s.args)

@@ -49,7 +49,7 @@ class Elementwise:
         if operator and isinstance(kind.dtype, types.Float) and line_of(operator) is None:
             return False
         expression = Expression(s, kind.dtype, kind.ndim)
-        if self._uses[s.target] == 1 and self.code.names.is_temporary(s.target):
+        if self.is_read_once(s.target):
             self.lazy.put_off(s.target, expression)
             return True
         read = [y for x in s.args for y in self.lazy.arrays_in(x)]
@@ -58,6 +58,10 @@ class Elementwise:
         self.lazy.materialise(made)
         self.code.copy(s.target, made, s.line)
         return True
+
+    def is_read_once(self, x: str) -> bool:
+        """Whether a variable is a temporary that one operation reads."""
+        return self._uses[x] == 1 and self.code.names.is_temporary(x)
 
     def _is_of_elements(self, s: Let) -> bool:
         """Whether it is an operator with an array, or a function of numbers."""

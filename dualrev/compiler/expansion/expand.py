@@ -47,6 +47,8 @@ from dualrev.compiler.expansion.admitted import check_types
 from dualrev.compiler.expansion.array_lists import by_elements
 from dualrev.compiler.expansion.assignments import Assignments
 from dualrev.compiler.expansion.calls import Calls
+from dualrev.compiler.expansion.complex_types import in_parts
+from dualrev.compiler.expansion.complexes import Complexes
 from dualrev.compiler.expansion.composed import Composed
 from dualrev.compiler.expansion.conditions import Conditions
 from dualrev.compiler.expansion.definitions import Definitions
@@ -109,7 +111,7 @@ class Expansion:
     """
 
     def __init__(self, lowered: Lowered, typed: Typed, apart: bool) -> None:
-        of = dict(typed.of)
+        of = {x: in_parts(kind) for x, kind in typed.of.items()}
         without_listed(lowered, of)
         tuples = as_tuples(lowered, of)
         by_leaves(lowered, of)
@@ -130,6 +132,7 @@ class Expansion:
         self.in_place = InPlace(code, lazy, self.assignments, self.operation)
         self.numbers = Numbers(code, lazy, self.tuples)
         self.structures = Structures(code, lazy, self.assignments, self.operation)
+        self.complexes = Complexes(code, lazy, self.elementwise, self.operation, self.assignments.store)
         self.rules = self._rules()
         self.operations = self._operations()
 
@@ -259,11 +262,12 @@ class Expansion:
             self.opaques.without_slices(s)
         if self.opaques.takes(s):
             return
+        self.complexes.check(s)
         match s:
             case Let():
                 self.operation(s)
             case Store():
-                if not self.items.stores(s):
+                if not (self.complexes.store(s) or self.items.stores(s)):
                     self.assignments.store(s)
             case _:
                 for x in reads(s):
@@ -292,7 +296,7 @@ class Expansion:
         """Write what an operation of core becomes."""
         kind = self.code.of[s.target]
         self.lazy.settle(s)
-        if self.elementwise.takes(s, kind):
+        if self.complexes.takes(s, kind) or self.elementwise.takes(s, kind):
             return
         for x in reads(s):
             if s.op not in ("func", "method"):  # these may make better use of what has been put off

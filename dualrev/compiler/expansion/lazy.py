@@ -24,11 +24,16 @@ __all__ = ["Expression", "Lazy"]
 
 @dataclass(frozen=True)
 class Expression:
-    """A scalar operation on the elements of arrays, and of other expressions that wait."""
+    """A scalar operation on the elements of arrays, and of other expressions that wait.
+
+    That of complex numbers (complexes.py) is a formula of pairs, and knows itself how to `make` its arrays.
+    """
 
     let: Let
     dtype: Any
     ndim: int
+    formula: Callable[..., Any] | None = None
+    make: Callable[[], None] | None = None
 
 
 class Lazy:
@@ -44,6 +49,10 @@ class Lazy:
     def put_off(self, x: str, expression: Expression) -> None:
         """Write it when its elements are wanted."""
         self._waiting[x] = expression
+
+    def taken(self, x: Any) -> dict[str, Expression]:
+        """What waits in x, with x; it does so no longer."""
+        return {y: self._waiting.pop(y) for y in dict.fromkeys(self._names_in(x))}
 
     def ndim(self, x: str) -> int:
         """The number of axes of an expression that waits."""
@@ -79,6 +88,9 @@ class Lazy:
     def materialise(self, x: Any) -> None:
         """Make an array of x, if it waits."""
         if x not in self:
+            return
+        if (make := self._waiting[x].make) is not None:
+            make()
             return
         arrays, ndim, line = self.arrays_in(x), self._waiting[x].ndim, self._waiting[x].let.line
         if len(arrays) == 1 and self.code.kind(arrays[0]).ndim == ndim:

@@ -20,6 +20,7 @@ from numba.core import types
 from dualrev.compiler.core import syntax
 from dualrev.compiler.core.lowered import Atom, Call, Const, For, Let, Node, OfElements, Ref, Store, leaves, walk
 from dualrev.compiler.core.sets import Sets
+from dualrev.compiler.expansion.complex_types import Parts
 from dualrev.compiler.expansion.kinds import dtype_name
 from dualrev.compiler.frontend.lowered import Lowered
 from dualrev.compiler.runtime.structured import is_structured, members
@@ -78,6 +79,8 @@ class Writer:
         """An atom, or the tree of a tuple's parts."""
         if isinstance(x, Ref) and isinstance(x.value, tuple):
             return self._constant_tree(x)
+        if isinstance(x, Const) and isinstance(x.value, complex):
+            return Node((Const(x.value.real), Const(x.value.imag)))
         kind = self.of.get(x) if isinstance(x, str) else None
         if isinstance(kind, (types.DType, types.NumberClass)):
             return Ref(dtype_name(kind.dtype if isinstance(kind, types.DType) else kind.instance_type), None)
@@ -109,12 +112,18 @@ class Writer:
         cls = None
         if isinstance(kind, types.BaseNamedTuple):
             cls = self._class_ref(kind.instance_class)
+        if isinstance(kind, Parts):
+            return Node(tuple(self._parts(self._part_name(x, name), kind.dtype) for name in ("re", "im")))
         return Node(tuple(self._parts(self._part_name(x, k), t) for k, t in enumerate(kind.types)), cls)
 
     def _part_name(self, x: str, k: int | str) -> str:
-        """The name of a part of a tuple, or of a field: t_0, unless the program has a variable of this name."""
+        """The name of a part of a tuple, a field or a complex number: t_0, unless the program has a variable of this name."""
         if (x, k) not in self._part_names:
-            self._part_names[x, k] = self.names.fresh(f"{{}}_{k}", x, self.names.is_temporary(x))
+            self._part_names[x, k] = made = self.names.fresh(f"{{}}_{k}", x, self.names.is_temporary(x))
+            if isinstance(
+                self.of.get(x), Parts
+            ):  # of a complex array: who shares memory with one, shares it with its parts
+                self.alias.join(made, x)
         return self._part_names[x, k]
 
     def _class_ref(self, cls: Any) -> Ref:
@@ -130,6 +139,8 @@ class Writer:
             if isinstance(value, tuple):
                 cls = self._class_ref(type(value)) if hasattr(value, "_fields") else None
                 return Node(tuple(build(v, (*path, ("item", k))) for k, v in enumerate(value)), cls)
+            if isinstance(value, complex):
+                return self.tree(Const(complex(value)))
             if value is None or isinstance(value, (bool, int, float, str)):
                 return Const(value)
             name = self.names.fresh("{}" + "".join(f"_{s[1]}" for s in path[len(x.path) :]), x.name)
@@ -187,9 +198,11 @@ class Writer:
             ref = self.lowered.refs[made] = Ref(made, library.DEFINITIONS[name], (("library", name),))
         self.call(result, ref, [self.tree(x) for x in args], s.line)
 
-    def call(self, result: Any, function: Ref, args: list[Any], line: int) -> None:
-        """result = the call of a numba function, all of which are trees."""
-        self.out.append(Call([x for x in leaves(result) if isinstance(x, str)], function, args, result, line))
+    def call(
+        self, result: Any, function: Ref, args: list[Any], line: int, kinds: tuple[Any, ...] | None = None
+    ) -> None:
+        """result = the call of a numba function, all of which are trees; `kinds` as `types` of Call."""
+        self.out.append(Call([x for x in leaves(result) if isinstance(x, str)], function, args, result, line, kinds))
 
     def collect(self, work: Callable[[], object]) -> list[Any]:
         """The statements that a piece of work writes."""

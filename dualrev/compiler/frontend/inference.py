@@ -7,6 +7,7 @@ webs have different types (`x = x.sum()`) is split into several, so that afterwa
 
 from __future__ import annotations
 
+import cmath
 import math
 import re
 import warnings
@@ -84,7 +85,7 @@ def infer(
     that, UnsupportedError.
     """
     listing = Listing(lowered)
-    space: dict[str, Any] = {"np": np, "math": math, "runtime": runtime, "range": range}
+    space: dict[str, Any] = {"np": np, "math": math, "cmath": cmath, "runtime": runtime, "range": range}
     space.update({ref.name: ref.value for ref in lowered.refs.values()})
     exec(builtins_compile(listing.text, f"<A-normal form of {lowered.source.tree.name}>", "exec"), space)
     flags = compiler.Flags()

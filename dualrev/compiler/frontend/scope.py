@@ -177,10 +177,12 @@ class Scope:
             return Const(x)
         if isinstance(x, np.float64):
             return Const(float(x))
+        if isinstance(x, complex):
+            return Const(complex(x))
+        if isinstance(x, np.complex64):
+            return self.refuse(node, "a constant of type complex64", "it is not known", "a complex128")
         if isinstance(x, (np.generic, np.ndarray, tuple, enum.Enum)) or is_numba_function(x):
             return self.ref(static)
-        if isinstance(x, complex):
-            return self.refuse(node, "a complex number", "only real numbers are", "real and imaginary parts")
         what = describe(x) if isinstance(x, type) else f"a value of type {type(x).__name__}"
         return self.refuse(node, what, "it is no number, array, tuple or numba function", "one of these")
 

@@ -44,18 +44,15 @@ EXPRESSIONS = {
     "Await": ("a coroutine", _UNKNOWN, "a plain function"),
     "Starred": ("a starred expression", _UNKNOWN, "every value"),
 }
-_COMPLEX = ("only real numbers are", "real and imaginary parts")
 _TEXT = ("strings have no derivative, and only constant ones are known", "a constant string, or a number")
 _RANDOM = ("only some functions of the module random are known", "np.random, or a sample that is drawn outside")
 #: By what functions are called: the reason, and the remedy.
 FUNCTIONS = {
-    "complex": _COMPLEX,
     "dict": (_DICT, "arrays or named tuples"),
     "set": (_SET, _NO_SET),
     **dict.fromkeys(("str", "repr", "chr"), _TEXT),
 }
 _MODULES = {
-    "cmath": _COMPLEX,
     "random": _RANDOM,
     "_heapq": (
         "of lists, only those are known that grow and shrink at their end",

@@ -15,6 +15,7 @@ from dualrev.compiler.frontend.source import describe, is_numba_function
 from dualrev.compiler.host.arguments import bound, real_leaves, zeros
 from dualrev.compiler.host.build import Derivative
 from dualrev.compiler.host.checked import check_compiled as check
+from dualrev.compiler.host.complexes import alike, apart, holds_complex
 from dualrev.compiler.host.dispatchers import derivative
 from dualrev.compiler.host.objects import has_instances, taken_apart, tangent_of, together
 from dualrev.compiler.host.taken import check_taken
@@ -69,6 +70,11 @@ def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[An
     """The value of a numba function, and its derivative in the direction of the tangents."""
     if any(p.kind is p.VAR_POSITIONAL for p in inspect.signature(f.py_func).parameters.values()):
         emit(f, "jvp", 0, tuple(map(numba.typeof, primals)))  # says that it cannot
+    if any(map(holds_complex, primals)):
+        args = bound(f, primals, {})
+        check_taken(f, args)
+        y, dy = derivative(f, "jvp")(*args, *alike(args, bound(f, tangents, {})))
+        return y, dy
     leaves, structure = real_leaves(f, taken_apart(primals))
     tangents = tangent_of(primals, tangents)
     real_leaves(f, tangents)
@@ -87,8 +93,25 @@ def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[An
 def vjp(f: Any, primals: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
     """The value of a numba function, and its pullback; what cannot be differentiated is refused before f runs."""
     _compile_pullback(f, bound(f, primals, {}))
+    if any(map(holds_complex, primals)):
+        return _complex_vjp(f, primals)
     y, linear = linearize(f, primals, {}, range(len(primals)))
     return y, linear.pull
+
+
+def _complex_vjp(f: Any, primals: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+    """The same, of a function with complex numbers among its arguments."""
+    kept = apart(bound(f, primals, {}))
+    y = f(*bound(f, primals, {}))
+    leaves, output = flatten_leaves(y)
+    if not leaves:
+        raise OutputError(y)
+
+    def pull(ct: Any) -> tuple[Any, ...]:
+        given = output.cotangent_leaves(output.read_leaves(ct, CotangentError))
+        return tuple(derivative(f, "vjp")(*apart(kept), given)[1][: len(primals)])
+
+    return y, pull
 
 
 def linearize(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], numbers: Sequence[int]) -> tuple[Any, Linear]:

@@ -24,6 +24,7 @@ from dualrev.compiler.runtime.arrays import (  # noqa: F401 - emitted code has t
     spread,
     zeros_like,
 )
+from dualrev.compiler.runtime.complexes import conjugate  # noqa: F401 - emitted code has it from here
 from dualrev.compiler.runtime.constants import stopped  # noqa: F401 - emitted code has it from here
 from dualrev.compiler.runtime.fields import (  # noqa: F401 - emitted code has them from here
     fields,

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from dualrev.rules.library import (
+    complexes,
     drawing,
     factors,
     lists,
@@ -29,6 +30,19 @@ __all__ = ["DEFINITIONS"]
 #: All of them, by name.
 DEFINITIONS: dict[str, Any] = {
     name: getattr(module, name)
-    for module in (drawing, factors, lists, making, norms, products, quantiles, samples, standins, statistics, systems)
+    for module in (
+        complexes,
+        drawing,
+        factors,
+        lists,
+        making,
+        norms,
+        products,
+        quantiles,
+        samples,
+        standins,
+        statistics,
+        systems,
+    )
     for name in module.__all__
 }

@@ -1,0 +1,48 @@
+"""Complex numbers among the arguments of compiled derivatives, as Python gives them: flatten_leaves refuses them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dualrev.errors import TangentError
+
+__all__ = ["alike", "apart", "holds_complex"]
+
+
+def holds_complex(x: Any) -> bool:
+    """Whether there are complex numbers in a value."""
+    if isinstance(x, tuple):
+        return any(map(holds_complex, x))
+    return isinstance(x, (complex, np.complexfloating)) or (isinstance(x, np.ndarray) and x.dtype.kind == "c")
+
+
+def apart(x: Any) -> Any:
+    """The same with copies of the arrays."""
+    if isinstance(x, tuple):
+        return _rebuilt(x, [apart(y) for y in x])
+    return x.copy("K") if isinstance(x, np.ndarray) else x
+
+
+def alike(x: Any, t: Any) -> Any:
+    """A tangent of the types of what it belongs to; TangentError if it does not fit."""
+    if isinstance(x, tuple):
+        if not isinstance(t, tuple) or len(t) != len(x):
+            raise TangentError(t, f"a tuple with {len(x)} entries")
+        return _rebuilt(x, [alike(y, s) for y, s in zip(x, t, strict=True)])
+    if isinstance(x, np.ndarray) and x.dtype.kind in "fc":
+        if np.shape(t) != x.shape or np.asarray(t).dtype.kind not in "biuf" + x.dtype.kind:
+            raise TangentError(t, f"an array of shape {x.shape}")
+        return np.asarray(t, x.dtype)
+    if isinstance(x, (complex, float, np.floating, np.complexfloating)):
+        kinds = (int, float, np.integer, np.floating)
+        if not isinstance(t, kinds if isinstance(x, (float, np.floating)) else (*kinds, complex, np.complexfloating)):
+            raise TangentError(t, "a real scalar" if isinstance(x, (float, np.floating)) else "a complex number")
+        kind: Any = type(x)
+        return kind(t)
+    return 0.0 if t is None else t
+
+
+def _rebuilt(x: Any, parts: list[Any]) -> Any:
+    return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
