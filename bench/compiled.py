@@ -146,7 +146,9 @@ def prepare_product(result: Result, runs: dict[str, Run], size: int) -> None:
     product, chosen = derivative(program.function, "product", program.argnums), program.argnums
 
     def vector(args: tuple[Any, ...]) -> tuple[Any, ...]:
-        return convert(lambda x: np.cos(x) if isinstance(x, np.ndarray) else math.cos(x), tuple(args[k] for k in chosen))
+        return convert(
+            lambda x: np.cos(x) if isinstance(x, np.ndarray) else math.cos(x), tuple(args[k] for k in chosen)
+        )
 
     gradient = dualrev.grad(plain(program.function), chosen)
 

@@ -117,12 +117,10 @@ class Writer:
         return Node(tuple(self._parts(self._part_name(x, k), t) for k, t in enumerate(kind.types)), cls)
 
     def _part_name(self, x: str, k: int | str) -> str:
-        """The name of a part of a tuple, a field or a complex number: t_0, unless the program has a variable of this name."""
+        """The name of a part of a tuple, an object or a complex number: t_0, or another if the program has that."""
         if (x, k) not in self._part_names:
             self._part_names[x, k] = made = self.names.fresh(f"{{}}_{k}", x, self.names.is_temporary(x))
-            if isinstance(
-                self.of.get(x), Parts
-            ):  # of a complex array: who shares memory with one, shares it with its parts
+            if isinstance(self.of.get(x), Parts):  # who shares memory with a complex array, does with its parts
                 self.alias.join(made, x)
         return self._part_names[x, k]
 

@@ -92,7 +92,9 @@ def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[An
 
 def vjp(f: Any, primals: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
     """The value of a numba function, and its pullback; what cannot be differentiated is refused before f runs."""
-    _compile_pullback(f, bound(f, primals, {}))
+    whole = bound(f, primals, {})
+    _check_copies(f, whole)
+    _compile_pullback(f, whole)
     if any(map(holds_complex, primals)):
         return _complex_vjp(f, primals)
     y, linear = linearize(f, primals, {}, range(len(primals)))
@@ -120,12 +122,17 @@ def linearize(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], numbers: Se
         raise ArgumentError(tuple(args[k] for k in numbers))
     whole = bound(f, args, kwargs)
     real_leaves(f, taken_apart(whole))
-    if has_instances(whole):
-        what, why = "dr.vjp by an instance of a jitclass or a structref", "there is no copy of it for the pullback"
-        raise UnsupportedError.at(describe(f), what, why, "dr.value_and_grad, dr.jvp or dr.jacobian")
+    _check_copies(f, whole)
     kept = copied(whole)
     y = f(*whole)
     return y, Linear(f, kept, numbers, y)
+
+
+def _check_copies(f: Any, args: tuple[Any, ...]) -> None:
+    """UnsupportedError for arguments that a pullback cannot keep."""
+    if has_instances(args):
+        what, why = "dr.vjp by an instance of a jitclass or a structref", "there is no copy of it for the pullback"
+        raise UnsupportedError.at(describe(f), what, why, "dr.value_and_grad, dr.jvp or dr.jacobian")
 
 
 def _compile_pullback(f: Any, args: tuple[Any, ...]) -> None:
