@@ -526,3 +526,54 @@ def test_numba_compiles_no_text_about_shapes_for_a_copy_of_the_compiler_s():
     text = dr.derivative_source(running_products, VECTOR.copy())
     assert "runtime.store(" in text
     assert "[...] =" not in text
+
+
+# Assignments to several names, of what has more or fewer items
+
+
+@njit
+def product_of_two(a):
+    u, v = a
+    return u * v
+
+
+@njit
+def products_of_rows(m):
+    total = 0.0
+    for u, v in m:
+        total += u * v
+    return total
+
+
+@njit
+def product_of_a_list(x, n):
+    u, v = [x] * n
+    return u * v
+
+
+@pytest.mark.parametrize(
+    "f, args",
+    [
+        (product_of_two, lambda n: (np.arange(1.0, n + 1),)),
+        (products_of_rows, lambda n: (np.ones((2, n)),)),
+        (product_of_a_list, lambda n: (2.0, n)),
+    ],
+    ids=["array", "rows", "list"],
+)
+def test_as_many_names_as_items(f, args):
+    """It was read beyond the end of an array with too few, and the rest of one with too many was ignored."""
+    np.testing.assert_allclose(dr.grad(f)(*args(2)), dr.grad(f.py_func)(*args(2)), rtol=1e-15)
+    for n in (1, 3):
+        for call in (f, dr.value_and_grad(f), dr.grad(f)):
+            with pytest.raises(ValueError):
+                call(*args(n))
+
+
+@njit
+def always_the_same(x):
+    return 0.71
+
+
+def test_the_hessian_of_a_constant():
+    """Its sweeps have no statement: the length of the text was divided by."""
+    assert dr.hessian(always_the_same)(0.3) == 0.0

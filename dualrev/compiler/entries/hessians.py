@@ -94,7 +94,7 @@ class _Hessian(Matrices):
         by_text = {name: x for x, name in text.items()}
         made = joint(module.front.reverse, self.core, [by_text[x] for x in self.moving], primals)
         length = len(list(walks.statements(made.function.body)))
-        width = max(2, min(WIDTH, _LENGTH // length))
+        width = max(2, min(WIDTH, _LENGTH // max(1, length)))
         width = width if self.arrays else min(width, len(self.moving))
         lanes = Lanes(module.program, module.front.memory, width)
         laned = lanes.function(made.function, tangents, made.shadows.values()) if width > 1 else None

@@ -47,7 +47,7 @@ from dualrev.compiler.expansion.admitted import check_types
 from dualrev.compiler.expansion.array_lists import by_elements
 from dualrev.compiler.expansion.assignments import Assignments
 from dualrev.compiler.expansion.calls import Calls
-from dualrev.compiler.expansion.complex_types import in_parts
+from dualrev.compiler.expansion.complex_types import Parts, in_parts
 from dualrev.compiler.expansion.complexes import Complexes
 from dualrev.compiler.expansion.composed import Composed
 from dualrev.compiler.expansion.conditions import Conditions
@@ -66,7 +66,7 @@ from dualrev.compiler.expansion.kinds import dtype_name, is_array, is_real
 from dualrev.compiler.expansion.layouts import Layouts
 from dualrev.compiler.expansion.lazy import Lazy
 from dualrev.compiler.expansion.leaf_lists import by_leaves
-from dualrev.compiler.expansion.lists import check_places, lists_in
+from dualrev.compiler.expansion.lists import check_places, check_unpacked, lists_in, refuse_unpacked
 from dualrev.compiler.expansion.making import Making
 from dualrev.compiler.expansion.numbers import Numbers
 from dualrev.compiler.expansion.opaque import Opaques, without_listed
@@ -114,6 +114,7 @@ class Expansion:
         of = {x: in_parts(kind) for x, kind in typed.of.items()}
         without_listed(lowered, of)
         tuples = as_tuples(lowered, of)
+        check_unpacked(lowered, of)
         by_leaves(lowered, of)
         by_elements(lowered, of, apart)
         self.lists = lists_in(lowered, of)
@@ -255,6 +256,8 @@ class Expansion:
     def _statement(self, s: Any) -> None:
         if any(isinstance(x, str) and x not in self.code.of for x in [*reads(s), *ends(s), *writes(s)]):
             return  # numba has found that this is never reached
+        if s in self.code.lowered.unpacked and s.info == (Const(0),):
+            self._check_count(s.args[0], self.code.lowered.unpacked[s], s.line)
         if self.growing.takes(s) or self.structures.takes(s):
             return
         check_places(self.code, self.lists, s)
@@ -276,6 +279,20 @@ class Expansion:
                 if isinstance(s, If):
                     s.test = self.opaques.truth(s.test, s.line)
                 self.code.out.append(self._compound(s))
+
+    def _check_count(self, x: Any, count: int, line: int) -> None:
+        """`u, v = x`: a ValueError, as numba's, if an array or a list has not as many items as there are names."""
+        code = self.code
+        kind = code.kind(x)
+        if isinstance(kind, (types.List, types.ListType)):
+            refuse_unpacked(code.lowered, line)
+        self.lazy.materialise(x)
+        if isinstance(kind, Parts):
+            x, kind = code.tree(x).parts[0], kind.dtype
+        if is_array(kind):
+            length = {"n": self.lists.lengths[x]} if x in self.lists.lengths else {"a": x}
+            test = code.plain(f"{'n' if 'n' in length else 'a.shape[0]'} != {count}", line, types.boolean, **length)
+            code.out.append(If(test, [Effect("raise ValueError()", (), line, True)], [], line))
 
     def _compound(self, s: If | For | While | Effect) -> Any:
         """A statement with its blocks expanded."""

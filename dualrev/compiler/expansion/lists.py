@@ -19,7 +19,17 @@ from dualrev.compiler.expansion.kinds import NUMBERS
 from dualrev.compiler.expansion.writing import Writer, line_of_variable
 from dualrev.compiler.frontend.lowered import Lowered
 
-__all__ = ["GROWING", "INSTEAD_OF_GROWING", "METHODS", "Lists", "check_places", "is_harmless", "lists_in"]
+__all__ = [
+    "GROWING",
+    "INSTEAD_OF_GROWING",
+    "METHODS",
+    "Lists",
+    "check_places",
+    "check_unpacked",
+    "is_harmless",
+    "lists_in",
+    "refuse_unpacked",
+]
 
 #: The methods of lists that grow, and how many arguments they have, with the list.
 METHODS = {"append": 2, "pop": 1, "clear": 1}
@@ -109,6 +119,20 @@ def _odd(lowered: Lowered, of: dict[str, Any], names: set[str], every: list[Any]
         count = len(found)
         found = found.union(*(pair for pair in same if pair & found))
     return found
+
+
+def check_unpacked(lowered: Lowered, of: dict[str, Any]) -> None:
+    """Refuse `u, v = ys` of a list of something else than numbers: whether it has two items is seen when it runs."""
+    for s in walk(lowered.body):
+        kind = of.get(s.args[0]) if s in lowered.unpacked else None
+        if isinstance(kind, (types.List, types.ListType)) and not isinstance(kind.dtype, NUMBERS):
+            refuse_unpacked(lowered, s.line)
+
+
+def refuse_unpacked(lowered: Lowered, line: int) -> None:
+    """Refuse `u, v = ys` where the number of items is not known."""
+    why = "how many items the list has is not known before"
+    lowered.source.refuse(line, "this assignment to several names", why, "its items one by one: ys[0]")
 
 
 def _check_parameters(lowered: Lowered, names: set[str]) -> None:
