@@ -29,12 +29,13 @@ _OPAQUE = (
     types.NPDatetime,
     types.NPTimedelta,
     types.ArrayFlags,
+    types.ArrayCTypes,
 )
 
 
 def is_opaque(kind: Any) -> bool:
     """Whether a type is that of values which the compiler knows nothing of, but that numba has them."""
-    return isinstance(kind, _OPAQUE) and not isinstance(kind, types.EnumMember)
+    return isinstance(kind, _OPAQUE) and not isinstance(kind, (types.EnumMember, types.NumpyFlatType))
 
 
 def _inner(kind: Any) -> list[Any]:

@@ -3,6 +3,7 @@
 np.conj(x)                            x.conj()
 np.select([p, q], [a, b], d)          np.where(p, a, np.where(q, b, d))
 np.asarray_chkfinite(a)               a test of all elements, and np.asarray(a)
+tuple(t)                              t
 to_fixed_tuple(a, 2)                  (a[0], a[1])
 tuple_setitem(t, 1, x)                t[:1] + (x,) + t[2:]
 len(range(a, b))                      max(0, b - a)
@@ -45,6 +46,8 @@ class Composing:
             return self.fixed(*args)
         if f is tuple_setitem and len(args) == 3:
             return self.changed(*args)
+        if f is tuple and len(args) == 1 and not node.keywords:
+            return args[0]  # of a tuple: numba knows no other
         if f is len and len(args) == 1:
             return self.length(args[0])
         return None

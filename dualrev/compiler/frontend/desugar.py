@@ -386,19 +386,12 @@ class _Desugaring(ast.NodeTransformer):
             assert isinstance(call, ast.Call)
             node.iter = call.args[0]
             if isinstance(node.iter, ast.Tuple) and not exits_of(node.body) and not node.orelse:
-                return self.block(self.unrolled(node, node.iter))
+                return self.block(self.nests.unrolled(node, node.iter, self._are_functions(node.iter.elts)))
         self.generic_visit(node)
         return node
 
-    def unrolled(self, node: ast.For, items: ast.Tuple) -> list[ast.stmt]:
-        """The body for one item after the other, which may have different types."""
-        names = [self.local("item") for _ in items.elts]
-        made = [assigned(name, x, node) for name, x in zip(names, items.elts, strict=True)]
-        for name in names:
-            s = ast.Assign([renamed(node.target, {})], read(name))
-            located(s, node)
-            made += [s, *(renamed(x, {}) for x in node.body)]
-        return made
+    def _are_functions(self, items: list[ast.expr]) -> bool:
+        return all(isinstance(x, ast.Name) and self.is_function(x) and not self.is_closure(x) for x in items)
 
     def is_closure(self, node: ast.expr) -> bool:
         return isinstance(node, ast.Name) and node.id in self.closures

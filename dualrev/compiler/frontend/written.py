@@ -50,6 +50,7 @@ class WrittenAsTheyAre(Scope):
     atom: Callable[[ast.expr], Atom]
     expr: Callable[..., Atom]
     block_into: Callable[[list[ast.stmt]], None]
+    statement: Callable[[ast.stmt], Any]
 
     # Expressions
 
@@ -183,6 +184,10 @@ class WrittenAsTheyAre(Scope):
         self.opaque_block(s, STATEMENTS["Delete"])
 
     def _Try(self, s: ast.Try) -> None:
+        if _only_ends(s):
+            for inner in [*s.body, *s.finalbody]:
+                self.statement(inner)
+            return
         self.opaque_block(s, STATEMENTS["Try"])
 
     def _With(self, s: ast.With) -> None:
@@ -212,6 +217,14 @@ class WrittenAsTheyAre(Scope):
         """Whether what is called does the same whenever it is: a function of Python's, or a method of a variable."""
         static = self.static(f) if isinstance(f, (ast.Name, ast.Attribute)) else None
         return isinstance(f, ast.Attribute) if static is None else not static.path
+
+
+def _only_ends(s: ast.Try) -> bool:
+    """Whether a `try` is its body and then its `finally`: an exception ends the function, and nobody sees the rest."""
+    inside = [x for b in (s.body, s.finalbody) for t in b for x in ast.walk(t)]
+    stays = not any(isinstance(x, ast.Return) for x in inside) and not any(map(exits_of, (s.body, s.finalbody)))
+    seen = (ast.Call, ast.Subscript, ast.Attribute)
+    return not s.handlers and stays and not any(isinstance(x, seen) for t in s.finalbody for x in ast.walk(t))
 
 
 def _blocks(s: ast.stmt) -> list[list[ast.stmt]]:

@@ -10,11 +10,11 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
+from numba import njit, vectorize
 from numba.np.extensions import cross2d as numba_cross2d
 from numpy.polynomial import polynomial
 
-__all__ = ["cross2d", "histogram", "polyadd", "polymul", "polysub", "polyval"]
+__all__ = ["cross2d", "fmax", "fmin", "histogram", "ldexp", "logaddexp2", "polyadd", "polymul", "polysub", "polyval"]
 
 
 @njit
@@ -108,12 +108,45 @@ def polyval(x, c):
     return y
 
 
+@vectorize
+def fmax(a, b):
+    """np.fmax: the number, where the other is NaN."""
+    if a != a:
+        return b
+    if b != b:
+        return a
+    return np.maximum(a, b)
+
+
+@vectorize
+def fmin(a, b):
+    """np.fmin: the number, where the other is NaN."""
+    if a != a:
+        return b
+    if b != b:
+        return a
+    return np.minimum(a, b)
+
+
+@vectorize
+def ldexp(x, n):
+    """np.ldexp."""
+    return math.ldexp(x, n)
+
+
+@vectorize
+def logaddexp2(a, b):
+    """np.logaddexp2."""
+    return np.logaddexp(a * math.log(2.0), b * math.log(2.0)) / math.log(2.0)
+
+
 #: The functions that the definitions stand for, by identity, with their names.
 STAND_INS: dict[int, tuple[Any, str]] = {
     id(f): (f, name)
     for f, name in [
         (numba_cross2d, "cross2d"),
         (np.histogram, "histogram"),
+        *((getattr(np, name), name) for name in ("fmax", "fmin", "ldexp", "logaddexp2")),
         *((getattr(polynomial, name), name) for name in ("polyadd", "polysub", "polymul", "polyval")),
     ]
 }
