@@ -81,11 +81,12 @@ def dicts_are_made(x, ks):
     pairs = {(0, 0): 1.5}
     pairs[1, 2] = 0.5
     pairs[1, 2] += 1.5
-    squares = {0: 0}
+    squares = {ks[0]: 0}
     for q in range(3):
         squares[q] = q * q
-    for k in squares:
-        y += x * k
+    for k in range(9):
+        if k in squares:
+            y += x * k
     return y * y * pairs[1, 2] * squares.pop(2) * len(again) * len(squares)
 
 

@@ -93,8 +93,8 @@ def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[An
 def vjp(f: Any, primals: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
     """The value of a numba function, and its pullback; what cannot be differentiated is refused before f runs."""
     whole = bound(f, primals, {})
-    _check_copies(f, whole)
     _compile_pullback(f, whole)
+    _check_copies(f, whole)
     if any(map(holds_complex, primals)):
         return _complex_vjp(f, primals)
     y, linear = linearize(f, primals, {}, range(len(primals)))
