@@ -269,4 +269,4 @@ def describe(x: Any) -> str:
     name = getattr(x, "__qualname__", None) or getattr(x, "__name__", None)
     if name and module and module != "builtins":
         return f"{module}.{name}"
-    return name or repr(x)
+    return name or (repr(x) if isinstance(x, (bool, int, float, complex, str)) else f"a {type(x).__name__}")

@@ -51,6 +51,7 @@ FUNCTIONS = {
     "dict": (_DICT, "arrays or named tuples"),
     "set": (_SET, _NO_SET),
     **dict.fromkeys(("str", "repr", "chr"), _TEXT),
+    "numpy.nditer": ("the order in which it goes is that of memory", "a loop over np.ndindex(a.shape), or over a.flat"),
 }
 _MODULES = {
     "random": _RANDOM,
