@@ -24,8 +24,31 @@ from dualrev.compiler.runtime.arrays import (  # noqa: F401 - emitted code has t
     spread,
     zeros_like,
 )
+from dualrev.compiler.runtime.blocks import (  # noqa: F401 - emitted code has them from here
+    block,
+    clear,
+    put_column,
+    put_number,
+    put_row,
+    shaped_0,
+    shaped_0_single,
+    shaped_1,
+    shaped_1_single,
+    shaped_2,
+    shaped_2_single,
+)
 from dualrev.compiler.runtime.complexes import conjugate  # noqa: F401 - emitted code has it from here
 from dualrev.compiler.runtime.constants import stopped  # noqa: F401 - emitted code has it from here
+from dualrev.compiler.runtime.dots import (  # noqa: F401 - emitted code has them from here
+    dot_left_11,
+    dot_left_12,
+    dot_left_21,
+    dot_left_22,
+    dot_right_11,
+    dot_right_12,
+    dot_right_21,
+    dot_right_22,
+)
 from dualrev.compiler.runtime.fields import (  # noqa: F401 - emitted code has them from here
     fields,
     mirrored,
@@ -244,64 +267,6 @@ def check_spread(a):
                 raise ValueError("an argument shares memory with itself and is written: pass a copy of it")
 
 
-@njit
-def dot_left_11(d_a, b, ct):
-    """The cotangent of a in dot(a, b): vector times vector."""
-    for i in range(d_a.size):
-        d_a[i] += ct * b[i]
-
-
-@njit
-def dot_right_11(d_b, a, ct):
-    """The cotangent of b in dot(a, b): vector times vector."""
-    for i in range(d_b.size):
-        d_b[i] += ct * a[i]
-
-
-@njit
-def dot_left_21(d_a, b, ct):
-    """The cotangent of a in dot(a, b): matrix times vector."""
-    for i in range(d_a.shape[0]):
-        for j in range(d_a.shape[1]):
-            d_a[i, j] += ct[i] * b[j]
-
-
-@njit
-def dot_right_21(d_b, a, ct):
-    """The cotangent of b in dot(a, b): matrix times vector."""
-    for i in range(a.shape[0]):
-        for j in range(a.shape[1]):
-            d_b[j] += a[i, j] * ct[i]
-
-
-@njit
-def dot_left_12(d_a, b, ct):
-    """The cotangent of a in dot(a, b): vector times matrix."""
-    for i in range(b.shape[0]):
-        for j in range(b.shape[1]):
-            d_a[i] += b[i, j] * ct[j]
-
-
-@njit
-def dot_right_12(d_b, a, ct):
-    """The cotangent of b in dot(a, b): vector times matrix."""
-    for i in range(d_b.shape[0]):
-        for j in range(d_b.shape[1]):
-            d_b[i, j] += a[i] * ct[j]
-
-
-@njit
-def dot_left_22(d_a, b, ct):
-    """The cotangent of a in dot(a, b): matrix times matrix."""
-    d_a += np.dot(np.ascontiguousarray(ct), np.ascontiguousarray(b).T)
-
-
-@njit
-def dot_right_22(d_b, a, ct):
-    """The cotangent of b in dot(a, b): matrix times matrix."""
-    d_b += np.dot(np.ascontiguousarray(a).T, np.ascontiguousarray(ct))
-
-
 # Forward mode
 
 
@@ -317,76 +282,6 @@ def tangent(x, t_x):
 def copy(x):
     """A copy of an array."""
     return x.copy()
-
-
-@njit
-def block(n, m):
-    """Room for second derivatives: a row for each number of one leaf, a column for each of another."""
-    return np.empty((n, m))
-
-
-@njit
-def put_number(x, k, number):
-    """The k-th number of an array; behind its end there is none."""
-    if k < x.size:
-        x.flat[k] = number
-
-
-@njit
-def put_column(block, k, made):
-    """The k-th column of a matrix; behind its end there is none."""
-    if k < block.shape[1]:
-        for i in range(made.size):
-            block[i, k] = made.flat[i]
-
-
-@njit
-def put_row(block, k, made):
-    """The k-th row of a matrix."""
-    for i in range(made.size):
-        block[k, i] = made.flat[i]
-
-
-@njit
-def clear(x):
-    """Zeros, for the next run."""
-    x[...] = 0.0
-
-
-@njit
-def shaped_0(block):
-    """The only number of a matrix."""
-    return block[0, 0]
-
-
-@njit
-def shaped_1(block, x):
-    """A row or a column in the shape of an array: a copy, since what was given is lent."""
-    return block.reshape(x.shape).copy()
-
-
-@njit
-def shaped_2(block, x, y):
-    """A matrix in the shapes of two arrays, one after the other: a copy, too."""
-    return block.reshape(x.shape + y.shape).copy()
-
-
-@njit
-def shaped_0_single(block):
-    """The same in single precision."""
-    return np.float32(block[0, 0])
-
-
-@njit
-def shaped_1_single(block, x):
-    """The same in single precision."""
-    return block.reshape(x.shape).astype(np.float32)
-
-
-@njit
-def shaped_2_single(block, x, y):
-    """The same in single precision."""
-    return block.reshape(x.shape + y.shape).astype(np.float32)
 
 
 @njit

@@ -1,0 +1,91 @@
+"""Rows and columns of Jacobians and Hessians: matrices that are filled by directions, and given shapes."""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+__all__ = [
+    "block",
+    "clear",
+    "put_column",
+    "put_number",
+    "put_row",
+    "shaped_0",
+    "shaped_0_single",
+    "shaped_1",
+    "shaped_1_single",
+    "shaped_2",
+    "shaped_2_single",
+]
+
+
+@njit
+def block(n, m):
+    """Room for second derivatives: a row for each number of one leaf, a column for each of another."""
+    return np.empty((n, m))
+
+
+@njit
+def put_number(x, k, number):
+    """The k-th number of an array; behind its end there is none."""
+    if k < x.size:
+        x.flat[k] = number
+
+
+@njit
+def put_column(block, k, made):
+    """The k-th column of a matrix; behind its end there is none."""
+    if k < block.shape[1]:
+        for i in range(made.size):
+            block[i, k] = made.flat[i]
+
+
+@njit
+def put_row(block, k, made):
+    """The k-th row of a matrix."""
+    for i in range(made.size):
+        block[k, i] = made.flat[i]
+
+
+@njit
+def clear(x):
+    """Zeros, for the next run."""
+    x[...] = 0.0
+
+
+@njit
+def shaped_0(block):
+    """The only number of a matrix."""
+    return block[0, 0]
+
+
+@njit
+def shaped_1(block, x):
+    """A row or a column in the shape of an array: a copy, since what was given is lent."""
+    return block.reshape(x.shape).copy()
+
+
+@njit
+def shaped_2(block, x, y):
+    """A matrix in the shapes of two arrays, one after the other: a copy, too."""
+    return block.reshape(x.shape + y.shape).copy()
+
+
+@njit
+def shaped_0_single(block):
+    """The same in single precision."""
+    return np.float32(block[0, 0])
+
+
+@njit
+def shaped_1_single(block, x):
+    """The same in single precision."""
+    return block.reshape(x.shape).astype(np.float32)
+
+
+@njit
+def shaped_2_single(block, x, y):
+    """The same in single precision."""
+    return block.reshape(x.shape + y.shape).astype(np.float32)
