@@ -159,14 +159,11 @@ def expression(s: Let, sub: Sub) -> ast.expr:
     if s.op == "scaled":
         factor, t = map(sub, args)
         return ast.IfExp(ast.Compare(t, [ast.NotEq()], [ast.Constant(0.0)]), binary("*", factor, t), ast.Constant(0.0))
-    if s.op == "plain":
+    if s.op in ("plain", "written"):
         inside = set(args)
-        return substitute(s.info, lambda x: sub(x) if x in inside else None)
+        return substitute(s.info if s.op == "plain" else s.info.tree, lambda x: sub(x) if x in inside else None)
     if s.op == "listed":
         return call("runtime.listed", sub(args[0]))
-    if s.op == "written":
-        inside = set(args)
-        return substitute(s.info.tree, lambda x: sub(x) if x in inside else None)
     if s.op == "binop":
         return binary(s.info, sub(args[0]), sub(args[1]))
     if s.op == "unary":
@@ -199,13 +196,17 @@ def expression(s: Let, sub: Sub) -> ast.expr:
         keywords = () if len(args) == count else ("dtype",)
         return _call(name("np.array"), [nested(s.info, lambda k: sub(args[k])), *map(sub, args[count:])], keywords)
     if s.op == "star":
-        made = [
-            ast.Starred(sub(x), ast.Load()) if star else sub(x) for x, star in zip(args, s.info.stars, strict=False)
-        ]
-        made += [sub(x) for x in args[len(made) :]]
-        callee = s.info.callee if isinstance(s.info.callee, str) else s.info.callee.name
-        return _call(name(callee), made, s.info.keywords)
+        return _starred(s, sub)
     raise AssertionError(s.op)
+
+
+def _starred(s: Let, sub: Sub) -> ast.expr:
+    """g(x, *t, k=y)."""
+    stars = s.info.stars
+    made = [ast.Starred(sub(x), ast.Load()) if star else sub(x) for x, star in zip(s.args, stars, strict=False)]
+    made += [sub(x) for x in s.args[len(made) :]]
+    callee = s.info.callee if isinstance(s.info.callee, str) else s.info.callee.name
+    return _call(name(callee), made, s.info.keywords)
 
 
 def nested(places: Any, sub: Callable[[int], ast.expr]) -> ast.expr:

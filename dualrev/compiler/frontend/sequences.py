@@ -103,21 +103,24 @@ class Sequences(Expressions):
             return self.let(self.temp(), "copy", (x,), None, line)
         return x
 
+    def _of_range(self, bounds: list[Atom], line: int) -> tuple[Atom, Callable[[Atom, int], Any]]:
+        start, stop, step = bounds
+        length = self.let(self.temp(), "func", (start, stop, step), ("runtime.range_length", ()), line)
+
+        def nth(k: Atom, line: int) -> Any:
+            if start == Const(0) and step == Const(1):
+                return k
+            scaled = k if step == Const(1) else self.let(self.temp(), "binop", (k, step), "*", line)
+            return self.let(self.temp(), "binop", (start, scaled), "+", line)
+
+        return length, nth
+
     def sequence(self, node: ast.expr, changing: set[str]) -> tuple[Atom, Callable[[Atom, int], Any]]:
         """The length of what a loop runs over, and a function that writes how to get its k-th element."""
         line = node.lineno
         bounds = self.range_bounds(node)
         if bounds is not None:
-            start, stop, step = (self.keep(x, changing, line) for x in bounds)
-            length = self.let(self.temp(), "func", (start, stop, step), ("runtime.range_length", ()), line)
-
-            def nth(k: Atom, line: int) -> Any:
-                if start == Const(0) and step == Const(1):
-                    return k
-                scaled = k if step == Const(1) else self.let(self.temp(), "binop", (k, step), "*", line)
-                return self.let(self.temp(), "binop", (start, scaled), "+", line)
-
-            return length, nth
+            return self._of_range([self.keep(x, changing, line) for x in bounds], line)
         if isinstance(node, ast.Call):
             static = self.static(node.func)
             if static is not None and self.is_over_places(static.value) and len(node.args) == 1:
