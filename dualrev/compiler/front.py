@@ -20,10 +20,11 @@ from dualrev.compiler.analyses.draws import done_anew, draws_anew
 from dualrev.compiler.analyses.memory import Memory, is_real, type_of
 from dualrev.compiler.complex_calls import ComplexCalls
 from dualrev.compiler.core import walks
-from dualrev.compiler.core.atoms import Constant, Global
+from dualrev.compiler.core.atoms import Constant, Global, Var
 from dualrev.compiler.core.lowered import Ref
 from dualrev.compiler.core.lowered import leaves as old_leaves
 from dualrev.compiler.core.naming import Names
+from dualrev.compiler.core.opaque import is_container
 from dualrev.compiler.core.program import Program
 from dualrev.compiler.core.terms import Call, Function, Opaque
 from dualrev.compiler.core.typed import typed
@@ -115,7 +116,7 @@ class Front:
                 bottom, kinds = f._function(argtypes)
                 self.check_draws(self.core(bottom, kinds, path, functions), f"the derivative of a {f.derivative_of[1]}")
             elif made.again:
-                self.check_draws(made, "a checkpoint")
+                self.check_draws(made, "a checkpoint", later=True)
         return self._cores[key]
 
     def _check_objects(self, s: Call, source: Source) -> None:
@@ -125,8 +126,13 @@ class Front:
             what = f"the call of {describe(getattr(f, 'py_func', f))} with an object"
             source.refuse(s.line, what, "its derivative would be an object, too", "the fields as arguments")
 
-    def check_draws(self, f: Function, what: str) -> None:
-        """UnsupportedError for what runs a function again, if the second run may do something else."""
+    def check_draws(self, f: Function, what: str, later: bool = False) -> None:
+        """UnsupportedError for what runs a function again, perhaps later, if the second run may do something else."""
+        if later and any(isinstance(x, Var) and is_container(x.type) for p in f.parameters for x in leaves(p)):
+            why = "the function is run once more, later, and the container may have changed by then"
+            f.origin.source.refuse(
+                f.origin.source.tree, f"a set, a dict or a list as an argument of {what}", why, "an array"
+            )
         if draws_anew(f, self.program):
             source = f.origin.source
             why = "it draws random numbers, and is run more than once: the numbers would be others each time"

@@ -145,7 +145,7 @@ class Module:
             self._around = Around(self, transform, argnums, argtypes, count)
             argtypes = self._around.inner
         if transform in ("vjp", "hessian", *jacobians.TRANSFORMS):
-            self.front.check_draws(self.front.entered(self.f, argtypes[:count]), f"its {transform}")
+            self.front.check_draws(self.front.entered(self.f, argtypes[:count]), f"its {transform}", transform == "vjp")
         if transform in directions.TRANSFORMS:
             return directions.root(self, transform, argnums, argtypes, count)
         if transform == "hessian":
@@ -153,6 +153,7 @@ class Module:
         if transform in jacobians.TRANSFORMS:
             return jacobians.root(self, transform, argnums, argtypes[:count])
         if transform == "keep":
+            self.front.check_draws(self.front.entered(self.f, argtypes[:count]), "its vjp", later=True)
             return keeping.root(self, argtypes[:count])
         core = self.front.entered(self.f, argtypes[:count])
         every = list(range(count))

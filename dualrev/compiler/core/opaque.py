@@ -6,7 +6,7 @@ from typing import Any
 
 from numba.core import types
 
-__all__ = ["holds_float_arrays", "holds_floats", "holds_text", "is_opaque"]
+__all__ = ["holds_floats", "holds_memory", "holds_text", "is_container", "is_opaque"]
 
 #: Types of which values may be made and passed on, but which nothing is differentiated through.
 _OPAQUE = (
@@ -36,6 +36,11 @@ _OPAQUE = (
 def is_opaque(kind: Any) -> bool:
     """Whether a type is that of values which the compiler knows nothing of, but that numba has them."""
     return isinstance(kind, _OPAQUE) and not isinstance(kind, (types.EnumMember, types.NumpyFlatType))
+
+
+def is_container(kind: Any) -> bool:
+    """Whether it is that of sets, dicts or lists: another name may change them."""
+    return isinstance(kind, (types.Set, types.List, types.ListType, types.DictType))
 
 
 def _inner(kind: Any) -> list[Any]:
@@ -68,9 +73,9 @@ def holds_text(kind: Any) -> bool:
     return _holds(kind, types.UnicodeType)
 
 
-def holds_float_arrays(kind: Any) -> bool:
-    """Whether it may hold what floats can be written to under another name: arrays, lists and dicts of them."""
+def holds_memory(kind: Any) -> bool:
+    """Whether it may hold what can be written under another name: arrays, and lists and dicts of floats."""
     found = _inner(kind)
     if not isinstance(kind, types.BaseTuple):
         found += [y for x in found if isinstance(x, types.BaseTuple) for y in _inner(x)]
-    return any(isinstance(x, (types.Array, *_OPAQUE)) and holds_floats(x) for x in found)
+    return any(isinstance(x, types.Array) or (isinstance(x, _OPAQUE) and holds_floats(x)) for x in found)

@@ -7,11 +7,12 @@ A tangent is a complex number as it is. Arrays are copied: in core their parts a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from numba.core import types
 
+from dualrev.compiler.core.walks import leaves
 from dualrev.compiler.emission.code import Code
 from dualrev.compiler.expansion.complex_types import holds_complex, in_parts
 
@@ -46,9 +47,28 @@ class Around:
         name = module.names.fresh(f"{self.transform}_{inside.source.tree.name}_of_complex")
         made = module.names.fresh("made")
         given = [self.parts(x, kind) for x, kind in zip(inside.parameters, self.argtypes, strict=True)]
-        body = [Code(f"{made} = {entry}({', '.join(given)})", 0), Code(f"return {self.returned(made)}", 0)]
+        body = [Code(f"runtime.check_apart({z}, {x})", 0) for z, x in self.kept_apart(inside.parameters)]
+        body += [Code(f"{made} = {entry}({', '.join(given)})", 0), Code(f"return {self.returned(made)}", 0)]
         module.function(name, inside.parameters, doc, body, inside.source, module.f)
         return name
+
+    def kept_apart(self, names: Sequence[str]) -> list[tuple[str, str]]:
+        """Complex arrays, and the arrays that f writes, which may be views of those: the parts are copies."""
+        front, own = self.module.front, list(zip(names, self.argtypes[: self.count], strict=False))
+        core = front.entered(self.module.f, self.argtypes[: self.count])
+        written = front.memory.written(core)
+        wrote = [any(x in written for x in leaves(tree)) for tree in core.parameters]
+        every = [list(self._arrays(x, kind)) for x, kind in own]
+        read = [z for some in every for z, kind in some if holds_complex(kind)]
+        changed = [x for some, w in zip(every, wrote, strict=True) if w for x, kind in some if not holds_complex(kind)]
+        return [(z, x) for z in read for x in changed]
+
+    def _arrays(self, x: str, kind: Any) -> Iterator[tuple[str, Any]]:
+        if isinstance(kind, types.Array):
+            yield x, kind
+        elif isinstance(kind, types.BaseTuple):
+            for k, of in enumerate(kind.types):
+                yield from self._arrays(f"{x}[{k}]", of)
 
     def returned(self, made: str) -> str:
         """The text of the result, from what is inside."""

@@ -13,7 +13,7 @@ from numba.core import types
 from numba.core.types.npytypes import ArrayFlags
 
 from dualrev.compiler.core.naming import readable
-from dualrev.compiler.core.opaque import holds_float_arrays, holds_floats, is_opaque
+from dualrev.compiler.core.opaque import holds_floats, holds_memory, is_opaque
 from dualrev.compiler.expansion.kinds import NUMBERS, is_array
 from dualrev.compiler.expansion.unknown import about
 from dualrev.compiler.expansion.writing import line_of_variable
@@ -55,13 +55,15 @@ def _check(lowered: Lowered, x: str, kind: Any) -> None:
         return
     if isinstance(kind, types.BaseTuple):
         for k, part in enumerate(kind.types):
+            if isinstance(part, (types.List, types.ListType)) and isinstance(part.dtype, NUMBERS):
+                refuse(f"the list {name}[{k}] in a tuple", "a list has no place there", "an array")
             _check(lowered, f"{x}[{k}]", part)
         return
     listed = isinstance(kind, (types.List, types.ListType)) and holds_floats(kind)
     if listed and x in lowered.parameters:
         why = "of lists as arguments, only those of numbers are known"
         refuse(f"the list {name} as an argument", why, "np.array of it")
-    if is_opaque(kind) and not holds_float_arrays(kind):
+    if is_opaque(kind) and not holds_memory(kind):
         return
     of_numbers = not is_array(kind) or isinstance(kind.dtype, NUMBERS)
     if not isinstance(kind, (*NUMBERS, *_OTHERS, *_FUNCTIONS)) or not of_numbers:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from numba.core import types
@@ -132,23 +132,24 @@ class Complexes:
         if s.op != "iop" or not is_array(kind.dtype):
             self.elementwise(s, kind, table[s.info])
             return
-        made = self.code.temp(kind)
-        self.elementwise(Let(made, "binop", s.args, s.info, s.line), kind, table[s.info])
-        for t, x in zip(self.variables(s.args[0]), self.pair(made), strict=True):
-            self.write(Store(t, (Ellipsis,), x, s.line))
+        made = self._put_off(Let(self.code.temp(kind), "binop", s.args, s.info, s.line), kind.dtype, table[s.info])
+        self.make(made, self.variables(s.args[0]))
         if s.target != s.args[0]:
             self.code.copy_tree(self.code.tree(s.target), self.code.tree(s.args[0]), s.line)
 
     def elementwise(self, s: Let, kind: Any, f: Callable[..., Any]) -> None:
         """target = f(args) of numbers, or of the elements of arrays."""
+        again = any(self.lazy.is_read_for(s.target, x) for x in s.args)
+        if again and is_array(kind.dtype if isinstance(kind, Parts) else kind):
+            made = self.code.temp(kind)
+            self.elementwise(Let(made, s.op, s.args, s.info, s.line), kind, f)
+            self.lazy.materialise(made)
+            self.code.copy_tree(self.code.tree(s.target), self.code.tree(made), s.line)
+            return
         args = tuple(self.named(x, s.line) if isinstance(x, Ref) else x for x in s.args)
         of = kind.dtype if isinstance(kind, Parts) else kind
         if is_array(of):
-            if f == self.numbers.div:
-                f = functools.partial(f, of_elements=True)
-            let = Let(s.target, s.op, args, s.info, s.line)
-            waiting = Expression(let, of.dtype, of.ndim, f, lambda: self.make(s.target))
-            self.lazy.put_off(s.target, waiting)
+            self._put_off(s, of, f)
             if not (isinstance(kind, Parts) and self.real.is_read_once(s.target)):
                 self.make(s.target)
         elif isinstance(kind, Parts):
@@ -156,18 +157,26 @@ class Complexes:
         else:
             self.code.copy(s.target, f(*map(self.pair, args), of, s.line), s.line)
 
-    def make(self, x: str) -> None:
-        """Make the arrays of x, which waits."""
+    def _put_off(self, s: Let, of: Any, f: Callable[..., Any]) -> str:
+        """target = f(args) of elements, when it is needed."""
+        args = tuple(self.named(x, s.line) if isinstance(x, Ref) else x for x in s.args)
+        if f == self.numbers.div:
+            f = functools.partial(f, of_elements=True)
+        let = Let(s.target, s.op, args, s.info, s.line)
+        self.lazy.put_off(s.target, Expression(let, of.dtype, of.ndim, f, lambda: self.make(s.target)))
+        return s.target
+
+    def make(self, x: str, into: Sequence[str] = ()) -> None:
+        """Make the arrays of x, which waits; or write its elements into arrays, one after the other, as numba does."""
         code = self.code
         inside = self.lazy.taken(x)
         line, ndim, dtype = inside[x].let.line, inside[x].ndim, inside[x].dtype
         read = [y for e in inside.values() for y in e.let.args if y not in inside]
         arrays = [self.pair(y) for y in dict.fromkeys(read) if is_array(code.kind(self.pair(y)[0]))]
         names = tuple(dict.fromkeys(named(a) for a, _ in arrays))
-        shape = ", ".join(f"{y}.shape" for y in names)
-        made = [code.temp(code.of[t]) for t in leaves(code.tree(x))]
-        for t in made:
-            code.empty(t, shape if len(names) == 1 else f"np.broadcast_shapes({shape})", names, line)
+        made = into or [code.temp(code.of[t]) for t in leaves(code.tree(x))]
+        for t in () if into else made:
+            code.empty_for(t, names, line)
         parts = dict.fromkeys(y for pair in arrays for y in pair if y != ZERO)
         spread = {y: y if len(names) == 1 else code.spread(y, made[0], ndim, line) for y in parts}
 
@@ -183,7 +192,7 @@ class Complexes:
                 code.put(t, i, self.numbers.number(value, dtype, line), line)
 
         code.over(made[0], ndim, line, one)
-        for t, y in zip(leaves(code.tree(x)), made, strict=True):
+        for t, y in () if into else zip(leaves(code.tree(x)), made, strict=True):
             code.copy(t, y, line)
 
     def condition(self, s: Let, kind: Any) -> None:

@@ -45,6 +45,16 @@ class Composed:
         code.let("view", (left,), (Slice(None, None, None), None), s.line, target=column)
         self.expand(Let(s.target, "binop", (column, right), "*", s.line))
 
+    def trimmed(self, s: Let, kind: Any) -> None:
+        """np.trim_zeros: a view from the first element that is not 0 to the last."""
+        code, (x,) = self.code, s.args
+        if not is_array(code.kind(x)) or code.kind(x).ndim != 1:
+            code.refuse(s.line, "np.trim_zeros of this", "only that of a vector is known", "a slice")
+        self.lazy.materialise(x)
+        start = code.plain("len(a) - len(np.trim_zeros(a, 'f'))", s.line, a=x)
+        stop = code.plain("len(np.trim_zeros(a, 'b'))", s.line, a=x)
+        code.let("view", (x,), (Slice(start, stop, None),), s.line, target=s.target)
+
     def diff(self, s: Let, kind: Any) -> None:
         """What is behind, minus what is before, along the last axis."""
         code, x = self.code, s.args[0]

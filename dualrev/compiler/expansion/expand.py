@@ -198,6 +198,7 @@ class Expansion:
             "stack": joining.stack,
             "stacked": joining.stacked,
             "steps": constant.elements,
+            "trimmed": self.composed.trimmed,
             "strided": windows.strided,
             "sum": reductions.sum,
         }

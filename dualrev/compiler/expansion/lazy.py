@@ -54,6 +54,10 @@ class Lazy:
         """What waits in x, with x; it does so no longer."""
         return {y: self._waiting.pop(y) for y in dict.fromkeys(self._names_in(x))}
 
+    def is_read_for(self, y: str, x: Any) -> bool:
+        """Whether y is read where x is, which may wait."""
+        return x == y or (x in self and any(self.is_read_for(y, a) for a in self._waiting[x].let.args))
+
     def ndim(self, x: str) -> int:
         """The number of axes of an expression that waits."""
         return self._waiting[x].ndim

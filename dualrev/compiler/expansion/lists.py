@@ -103,7 +103,7 @@ def _odd(lowered: Lowered, of: dict[str, Any], names: set[str], every: list[Any]
         known = not isinstance(s, Opaque)
         if isinstance(s, Let):
             known = (
-                s.op in ("copy", "list", "listed", "func", "plain")
+                s.op in ("copy", "list", "listed", "func", "plain", "call", "star")
                 or (s.op == "getitem" and s.args[0] in names)
                 or (s.op == "method" and s.info[0] in (*_CHANGING, *_READING, "reverse", "sort", "extend"))
             )

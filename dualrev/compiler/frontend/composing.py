@@ -1,6 +1,6 @@
 """Functions of numpy and numba in terms of others -> these: what can be said so whatever the types are.
 
-np.conj(x)                            x.conj()
+np.conj(x)                            x.conjugate()
 np.select([p, q], [a, b], d)          np.where(p, a, np.where(q, b, d))
 np.asarray_chkfinite(a)               a test of all elements, and np.asarray(a)
 tuple(t)                              t
@@ -37,7 +37,7 @@ class Composing:
         """The same as a call of f, in other words; None if there are none."""
         args, numpy = node.args, node.func.value if isinstance(node.func, ast.Attribute) else None
         if f is np.conjugate and len(args) == 1:
-            return ast.Call(ast.Attribute(args[0], "conj", ast.Load()), [], [])
+            return ast.Call(ast.Attribute(args[0], "conjugate", ast.Load()), [], [])
         if f is np.select and len(args) in (2, 3) and numpy is not None:
             return self.select(numpy, *args)
         if f is np.asarray_chkfinite and len(args) == 1 and numpy is not None:

@@ -166,8 +166,14 @@ def _extent(builder: Any, ndim: int, array: Any) -> tuple[Any, Any]:
 
 @intrinsic
 def divide(typingctx: Any, a: Any, b: Any) -> Any:
-    """A / b, or ZeroDivisionError, as in numba's usual error model, which emitted code does not have."""
+    """A / b, or ZeroDivisionError, as in numba's usual error model, which emitted code does not have.
+
+    Elements of arrays are divided as numpy does it: by zero, too.
+    """
     found = typingctx.resolve_function_type(operator.truediv, (a, b), {})
+    if not isinstance(found.return_type, types.Float):
+        made = found.return_type(a, b)
+        return made, lambda context, builder, signature, args: context.compile_internal(builder, _quotient, made, args)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         zero = builder.fcmp_ordered("==", args[1], args[1].type(0.0))
@@ -175,3 +181,7 @@ def divide(typingctx: Any, a: Any, b: Any) -> Any:
         return builder.fdiv(*args)
 
     return found.return_type(found.return_type, found.return_type), codegen
+
+
+def _quotient(a, b):
+    return a / b
