@@ -226,8 +226,8 @@ class Writer:
 
     def empty_for(self, target: str, arrays: tuple[str, ...], line: int) -> None:
         """Target = a new array of the shape that these arrays are broadcast to."""
-        first, *rest = (f"{x}.shape" for x in arrays)
-        shape = functools.reduce(lambda one, two: f"runtime.common_shape({one}, {two})", rest, first)
+        shapes = [f"{x}.shape" for x in arrays] or ["()"]
+        shape = functools.reduce(lambda one, two: f"runtime.common_shape({one}, {two})", shapes)
         self.empty(target, shape, arrays, line)
 
     def empty_like(self, target: str, shape_of: str, line: int) -> None:
