@@ -112,10 +112,8 @@ def slopes(f, args, v, step=1e-4):
     return (values[0] - 8.0 * values[1] + 8.0 * values[2] - values[3]) / (12.0 * step)
 
 
-EACH = [
-    pytest.param(*case[1:], id=case[0], marks=[] if case[0].startswith("vector-C") or case[0] in ("reshaped", "parts") else SLOW)
-    for case in CASES
-]
+QUICK = ("vector-C", "reshaped", "parts")
+EACH = [pytest.param(*case[1:], id=case[0], marks=[] if case[0].startswith(QUICK) else SLOW) for case in CASES]
 
 
 @pytest.mark.parametrize(("f", "arrays", "n"), EACH)

@@ -197,3 +197,43 @@ def test_edges():
     assert_same(y, edges(0.0, x), rtol=1e-14)
     assert_same(by_zero, x, rtol=1e-13)
     assert_same(by_x, (2.0 + 0.5 * cmath.sqrt(1 + 1j).real) / x**0.5 + 0.5, rtol=1e-13)
+
+
+@njit
+def in_place_and_again(z):
+    w = 1j * z.copy()
+    w[1:] += w[:-1]
+    w -= w[::-1]
+    for _ in range(2):
+        w = w * w + z[0]
+    w = -np.conj(w)
+    m = np.outer(w, z)
+    m *= m[0]
+    return np.sum(np.abs(w) ** 2) + abs(m[1, 1])
+
+
+def test_what_is_written_in_place_is_read_as_numba_reads_it():
+    """Element by element, with what has just been written."""
+    z = np.array([0.5 + 1.0j, -0.2j, 0.3 - 0.4j])
+    value, gradient = dr.value_and_grad(in_place_and_again)(z)
+    assert_same(value, in_place_and_again(z), rtol=1e-13)
+    for k in range(3):
+        for step, slope in ((1e-5, gradient[k].real), (1e-5j, -gradient[k].imag)):
+            d = np.zeros(3, complex)
+            d[k] = step
+            change = in_place_and_again(z + d) - in_place_and_again(z - d)
+            assert abs(change / 2e-5 - slope) < 1e-6 * abs(gradient).max()
+
+
+@njit
+def through_a_view(z, x):
+    x[0] *= 2.0
+    return z[0].real * x[0]
+
+
+def test_a_view_of_complex_numbers_that_is_written_is_noticed():
+    z = np.array([0.5 + 1.0j, -0.2j])
+    value, _ = dr.value_and_grad(through_a_view, (0, 1))(z, z.real.copy())
+    assert value == 0.5
+    with pytest.raises(ValueError, match="share memory"):
+        dr.value_and_grad(through_a_view, (0, 1))(z, z.real)

@@ -13,7 +13,7 @@ import ast
 import builtins
 import copy
 import random
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import Any
 
 from numba.core.errors import NumbaError
@@ -147,7 +147,7 @@ class WrittenAsTheyAre(Scope):
         never = f is complex or name.startswith(("cmath.", "random.", "numpy.nditer"))
         if (never and f != random.shuffle) or not is_known_to_numba(f):
             return self.refuse(node, *said)
-        pure = isinstance(f, Hashable) and f in _PURE
+        pure = any(f is g for g in _PURE)
         return self.call_as_written(node, self.spelled(static, node.func), target, said, pure)
 
     def call_as_written(self, node: ast.Call, f: ast.expr, target: str, said: Words, pure: bool) -> Atom:
