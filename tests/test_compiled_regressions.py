@@ -636,3 +636,27 @@ def test_arrays_in_containers_and_lists_in_tuples_are_refused():
         dr.grad(through_an_array_in_a_dict)(np.array([0.7, 1.3, -0.4, 2.1]), places)
     with pytest.raises(dr.UnsupportedError, match="in a tuple"):
         dr.grad(through_a_list_in_a_tuple)(([0.7, 1.3], 2.0))
+
+
+# Loops whose rounds depend on one another through an earlier value of a variable
+
+
+@njit
+def mirrored_and_squared(z):
+    w = z.copy()
+    w -= w[::-1]
+    for _ in range(2):
+        w = w * w + z[0]
+    return np.sum(w * w)
+
+
+def test_the_reverse_of_what_overlaps_runs_downwards_under_an_older_name():
+    """The shadow of w before the loop, and that of its view, were not known to share memory: the loop ran upwards."""
+    z = np.array(
+        [0.5, 0.7, -0.4]
+    )  # differences of f itself: numpy reads all of w[::-1] before it writes, numba does not
+    _, gradient = dr.value_and_grad(mirrored_and_squared)(z)
+    for k in range(3):
+        d = 1e-5 * (np.arange(3) == k)
+        slope = (mirrored_and_squared(z + d) - mirrored_and_squared(z - d)) / 2e-5
+        assert abs(gradient[k] - slope) < 1e-7 * abs(gradient).max()

@@ -26,10 +26,15 @@ def order_free(facts: Facts, s: For, code: Block) -> bool:
     return _Rounds(facts, s, code).are_free()
 
 
+def _known(facts: Facts, x: Var) -> Var:
+    """The function's own variable for one that stands for an earlier value of it in the reverse sweep (crossing.py)."""
+    return x if x in facts.order or x.of is None else x.of
+
+
 class _Rounds:
     def __init__(self, facts: Facts, s: For, code: Block) -> None:
         self.s, self.code = s, code
-        self.shadows = {d: facts.classes.find(x) for x, d in facts.cotangents.items() if is_array(x)}
+        self.shadows = {d: facts.classes.find(_known(facts, x)) for x, d in facts.cotangents.items() if is_array(x)}
         wrote = {x for t in statements(code) for x in writes(t)}
         self.shared = {facts.cotangent(x) for x in facts.crossing(s)} & wrote
         self.moving = wrote & set(self.shadows)  # views that differ from round to round
