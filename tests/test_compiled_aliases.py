@@ -72,7 +72,8 @@ def in_parts(a, n):
     total += write_vector(a[4], np.dsplit(a[4].reshape(1, 3, n), 2)[0][0, :, 0])
     only_read = np.broadcast_arrays(a[6], a[0])[0]
     a[6][0] = a[6][1] * a[6][2]
-    return total + write_vector(a[5], np.trim_zeros(a[5])) + only_read[0] * only_read[1]
+    total += write_vector(a[5], np.trim_zeros(a[5])) + only_read[0] * only_read[1]
+    return total + write_vector(a[7], np.resize(a[7], 3 * n)) + write_vector(a[8], np.resize(a[8], 4 * n))
 
 
 def many(count, x):
@@ -97,7 +98,7 @@ SLOW = [pytest.mark.slow]  # minutes of numba's compilation; the views below are
 CASES = [(f"vector-{name}", of_vectors, many(15, x), 1) for name, x in VECTORS.items()]
 CASES += [(f"vector-{name}-2", of_vectors, many(15, x), 2) for name, x in VECTORS.items()]
 CASES += [(f"matrix-{name}", of_matrices, many(14, MATRICES[name]), 1) for name in "FA"]
-CASES += [("parts", in_parts, many(7, VECTORS["C"]), 2)]
+CASES += [("parts", in_parts, many(9, VECTORS["C"]), 2)]
 CASES += [("reshaped", reshaped, many(4, MATRICES["C"]), 12)]
 
 

@@ -47,9 +47,10 @@ class Composed:
 
     def trimmed(self, s: Let, kind: Any) -> None:
         """np.trim_zeros: a view from the first element that is not 0 to the last."""
-        code, (x,) = self.code, s.args
-        if not is_array(code.kind(x)) or code.kind(x).ndim != 1:
-            code.refuse(s.line, "np.trim_zeros of this", "only that of a vector is known", "a slice")
+        code, x = self.code, s.args[0]
+        if len(s.args) != 1 or not is_array(code.kind(x)) or code.kind(x).ndim != 1:
+            why = "only that of a vector is known, at both ends"
+            code.refuse(s.line, "np.trim_zeros of these arguments", why, "a loop, or a slice")
         self.lazy.materialise(x)
         start = code.plain("len(a) - len(np.trim_zeros(a, 'f'))", s.line, a=x)
         stop = code.plain("len(np.trim_zeros(a, 'b'))", s.line, a=x)

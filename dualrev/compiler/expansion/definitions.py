@@ -12,7 +12,7 @@ import numpy as np
 from numba.core import types
 
 from dualrev.compiler.core import syntax
-from dualrev.compiler.core.lowered import Const, Let, Node, leaves
+from dualrev.compiler.core.lowered import Const, If, Let, Node, leaves
 from dualrev.compiler.expansion.gathering import Gathering
 from dualrev.compiler.expansion.kinds import NUMBERS, holds_reals, is_array
 from dualrev.compiler.expansion.layouts import Layouts
@@ -41,7 +41,7 @@ class Definitions:
             if self._fits(definition, given):
                 self._call(s, kind, definition, given)
                 return True
-        if f.selection is not None:
+        if f.selection is not None and not f.core:
             self._select(s, kind, f.selection, given)
             return True
         return False
@@ -130,7 +130,21 @@ class Definitions:
             else:
                 self.lazy.materialise(x)
                 names[f"{letter}_"] = x
-        self.gathering.selected(s, kind, base, places, selection.zero, **names)
+        if not selection.view or code.kind(base).layout != "C":
+            self.gathering.selected(s, kind, base, places, selection.zero, **names)
+            return
+        self.lazy.materialise(base)
+        made, view = code.temp(kind), code.temp(kind)
+        self.gathering.selected(Let(made, s.op, s.args, s.info, s.line), kind, base, places, selection.zero, **names)
+        test = code.plain("a.size == b.size", s.line, types.boolean, a=made, b=base)
+
+        def shared() -> None:
+            code.let("view", (base, made), syntax.name(f"np.reshape(BASE, {made}.shape)"), s.line, target=view)
+            code.copy(s.target, view, s.line)
+
+        copied = code.collect(lambda: code.copy(s.target, made, s.line))
+        code.out.append(If(test, code.collect(shared), copied, s.line))
+        code.alias.join(s.target, base)
 
 
 def _by_position(s: Let) -> list[Any] | None:

@@ -42,13 +42,15 @@ class Selection:
 
     It speaks of the array `x_`, of an array `p_` of the same shape that counts its elements, and of the other
     arguments `a_` and `b_`. With `zero`, p_ counts from 1, and 0 stands for the number 0. `ndim` is how many axes the
-    array has to have, if not any number of them.
+    array has to have, if not any number of them. `view` says that a result of as many elements shares the memory of an
+    array in C order.
     """
 
     places: str
     argument: int = 0
     zero: bool = False
     ndim: int | None = None
+    view: bool = False
 
 
 @dataclass(frozen=True, slots=True)
