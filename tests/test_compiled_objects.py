@@ -13,7 +13,11 @@ from numba import njit
 import dualrev as dr
 
 FIELDS = {"Box": ("value", "places", "count"), "Outer": ("box", "weight"), "Pull": ("force", "n", "at")}
-every = pytest.mark.parametrize(("f", "make", "argnums"), OBJECTS, ids=[f.__name__ for f, _, _ in OBJECTS])
+LONG = ("instances_that_are_made", "grids_of_records")  # half a minute of numba's compilation each
+every = pytest.mark.parametrize(
+    ("f", "make", "argnums"),
+    [pytest.param(*x, id=x[0].__name__, marks=[pytest.mark.slow] * (x[0].__name__ in LONG)) for x in OBJECTS],
+)
 
 
 def parts(x: Any) -> list[Any]:

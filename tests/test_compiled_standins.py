@@ -100,7 +100,7 @@ def moved(args, tangents, step):
     ("f", "args", "more"),
     [
         (lists_as_arguments, ([0.5, 1.5, -0.4], 0.7), ([1, 2],)),
-        (views_in_lists, (A, M), ()),
+        pytest.param(views_in_lists, (A, M), (), marks=pytest.mark.slow),
         (choices_and_steps, (A, 0.7), ()),
         pytest.param(definitions_of_its_own, (A, 0.7), (), marks=pytest.mark.slow),
         pytest.param(samples_by_their_parameters, (0.7, 1.3), (), marks=pytest.mark.slow),
