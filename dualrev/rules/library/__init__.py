@@ -8,41 +8,13 @@ rule of its own.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
-
-from dualrev.rules.library import (
-    complexes,
-    drawing,
-    factors,
-    lists,
-    making,
-    norms,
-    products,
-    quantiles,
-    samples,
-    standins,
-    statistics,
-    systems,
-)
 
 __all__ = ["DEFINITIONS"]
 
+_NAMES = "complexes drawing factors lists making norms products quantiles samples standins statistics systems"
+_MODULES = [import_module(f"{__name__}.{name}") for name in _NAMES.split()]
+
 #: All of them, by name.
-DEFINITIONS: dict[str, Any] = {
-    name: getattr(module, name)
-    for module in (
-        complexes,
-        drawing,
-        factors,
-        lists,
-        making,
-        norms,
-        products,
-        quantiles,
-        samples,
-        standins,
-        statistics,
-        systems,
-    )
-    for name in module.__all__
-}
+DEFINITIONS: dict[str, Any] = {name: getattr(module, name) for module in _MODULES for name in module.__all__}
