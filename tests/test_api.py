@@ -662,7 +662,7 @@ def test_second_derivatives_of_a_numba_function_are_those_of_its_python_function
 
 def test_check_grads_by_some_arguments():
     def f(x, y):
-        return x * x * np.sqrt(y)  # at 0, the derivative by y is infinite
+        return x * x * abs(y)  # it has no derivative by y at 0
 
     dr.check_grads(f, (2.0, 0.0), argnums=0)
     with pytest.raises(dr.CheckError):
