@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dualrev.places import is_assigned_to_an_element, where
+from dualrev.places import is_assigned_to_an_element, library, where
 
 __all__ = [
     "ArgumentError",
@@ -264,9 +264,11 @@ class ConversionError(DualrevError, TypeError):
         if conversion in ("float()", "asarray()") and is_assigned_to_an_element():
             conversion = "storing"
         what, cure = _CONVERSIONS.get(conversion, (f"{conversion} of a number that is being differentiated", ""))
+        inside = library()
+        cure = _IN_A_LIBRARY if inside else cure
         super().__init__(
-            f"{what}{where()}: the plain number would lose its derivative. {cure}Where a constant is meant, write"
-            " dualrev.value(x)."
+            f"{what}{where()}{inside}: the plain number would lose its derivative. {cure}Where a constant is meant,"
+            " write dualrev.value(x)."
         )
 
 
@@ -306,7 +308,9 @@ class UnsupportedError(DualrevError, TypeError):
     """A function that has no derivative rule, or would give a wrong answer on dual numbers."""
 
     def __init__(self, name: str, instead: str, why: str = "there is no derivative rule for it") -> None:
-        super().__init__(f"{name} of numbers that are being differentiated{where()}: {why}. Write {instead}.")
+        super().__init__(
+            f"{name} of numbers that are being differentiated{where()}{library()}: {why}. Write {instead}."
+        )
 
     @classmethod
     def at(cls, place: str, what: str, why: str, instead: str) -> UnsupportedError:
@@ -332,6 +336,10 @@ Write the body alone.
         return error
 
 
+_IN_A_LIBRARY = (
+    "It computes with plain numbers: dualrev.scipy has functions of SciPy (special, linalg, stats) that take these, and"
+    " dualrev.custom_jvp gives a function that calls others, such as solvers, a rule of its own. "
+)
 _CONVERSIONS = {
     "float()": (
         "float() of a number that is being differentiated",

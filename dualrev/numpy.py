@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as _np
 
+from dualrev.eager.answers import ANSWERS
 from dualrev.eager.arrays.storage import RealArray, real_array
 
 __all__ = [
@@ -174,3 +175,7 @@ tri = _constructor("tri")
 vander = _constructor("vander")
 zeros = _constructor("zeros")
 zeros_like = _constructor("zeros_like")
+
+# np.array(x, like=u) asks the class of u: an array or a number under differentiation answers with these.
+_WITH_LIKE = "arange array asanyarray asarray ascontiguousarray empty eye full identity ones tri zeros"
+ANSWERS.making = {getattr(_np, name): globals()[name] for name in _WITH_LIKE.split()}

@@ -16,9 +16,9 @@ from dualrev.eager import engine as default_engine
 from dualrev.eager.arguments import Argnums, choose
 from dualrev.eager.arrays.storage import RealArray, innermost, own, strip, zero
 from dualrev.eager.dual import DualNumber
+from dualrev.eager.explanations import explaining
 from dualrev.eager.plain_run import PlainRun, wanted
 from dualrev.errors import AuxiliaryError, ScalarError, TangentError
-from dualrev.objects import explaining
 from dualrev.tree import flatten_leaves
 
 __all__ = ["grad", "hvp", "jacobian", "linearize", "value_and_grad"]

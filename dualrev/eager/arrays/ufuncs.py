@@ -125,7 +125,9 @@ def _special(name: str, args: Sequence[Any], ufunc: Any, kwargs: dict[str, Any])
 def _full_name(ufunc: Any) -> str:
     """What a user calls it: a ufunc does not say which package it is of."""
     name: str = ufunc.__name__
-    return f"numpy.{name}" if getattr(np, name, None) is ufunc else f"scipy.special.{name}"
+    packages = {"numpy": np, "scipy.special": sys.modules.get("scipy.special")}
+    known = [package for package, module in packages.items() if getattr(module, name, None) is ufunc]
+    return f"{known[0]}.{name}" if known else f"the ufunc {name!r}"
 
 
 def _along(ufunc: Any, method: str, a: Any, *at: Any, axis: Any, **kwargs: Any) -> Any:
