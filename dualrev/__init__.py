@@ -41,6 +41,7 @@ from dualrev.errors import (
     PrimitiveError,
     ScalarError,
     TangentError,
+    TreeError,
     UnsupportedError,
 )
 from dualrev.tree import register_node
@@ -70,6 +71,7 @@ __all__ = [
     "RealArray",
     "ScalarError",
     "TangentError",
+    "TreeError",
     "UnsupportedError",
     "__version__",
     "check",

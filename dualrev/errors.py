@@ -30,6 +30,7 @@ __all__ = [
     "PrimitiveError",
     "ScalarError",
     "TangentError",
+    "TreeError",
     "UnsupportedError",
 ]
 
@@ -46,11 +47,13 @@ class ArgumentError(DualrevError, TypeError):
 
     def __init__(self, primals: tuple[Any, ...]) -> None:
         kinds = ", ".join(type(x).__name__ for x in primals) or "none"
+        others = [type(x) for x in primals if hasattr(x, "__array__") and type(x).__module__ != "numpy"]
+        arrays = f" Write np.asarray(x) for an array of {others[0].__module__.partition('.')[0]}." if others else ""
         super().__init__(
             f"there is nothing to differentiate with respect to: the arguments (types: {kinds}) hold no real"
             " scalar. Real scalars are floats, numpy floating scalars and the elements of floating arrays;"
             " ints, bools, strings, None and objects of unregistered classes are constants."
-            " Write 2.0 where you wrote 2, or register the class with dualrev.register_node."
+            f" Write 2.0 where you wrote 2, or register the class with dualrev.register_node.{arrays}"
         )
 
     @classmethod
@@ -255,6 +258,16 @@ class TangentError(DualrevError, ValueError):
         error = _again(cls, f"a tangent of numba type {kind} was given where the primals have {expected}.")
         assert isinstance(error, TangentError)
         return error
+
+
+class TreeError(DualrevError, ValueError):
+    """Nested data does not have the structure of other data that it is taken together with."""
+
+    def __init__(self, found: Any, expected: str) -> None:
+        super().__init__(
+            f"nested data has {_short(found)} (type {type(found).__name__}) where the first one has {expected}. Data"
+            " that is taken together has one structure, with the same discrete values or None in their place."
+        )
 
 
 class ConversionError(DualrevError, TypeError):

@@ -17,7 +17,10 @@ from dualrev.eager.dual import value
 from dualrev.eager.tape import Real
 from dualrev.errors import UnsupportedError
 
-__all__: list[str] = []
+__all__ = ["LABELLED"]
+
+#: Packages whose tables hold arrays, and would take our numbers for objects.
+LABELLED = ("pandas", "xarray")
 
 
 def _as_array(name: str) -> Callable[..., Any]:
@@ -53,7 +56,10 @@ _number.T = property(lambda self: self, doc="The number itself.")
 _number.copy = lambda self, order="C": self
 _number.astype = _astype
 
+_number.__pandas_priority__ = _number.__array_priority__ = 10_000  # s - x of a Series is ours
+
 _array: Any = RealArray
+_array.__pandas_priority__ = _array.__array_priority__ = 10_000
 _array.view = _view
 _array.flags = property(lambda self: self.x.flags, doc="How the values lie in memory.")
 _array.strides = property(lambda self: self.x.strides, doc="The steps in memory from one value to the next.")
