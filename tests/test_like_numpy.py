@@ -123,3 +123,42 @@ def test_a_refusal_inside_of_a_library_names_both_lines(f, inside):
 def test_complex_factors_are_refused_with_their_line():
     with pytest.raises(dr.UnsupportedError, match=r"test_like_numpy\.py.*complex number.*real and the imaginary part"):
         dr.grad(lambda x: abs(x * 1j))(2.0)
+
+
+# Functions of numpy that came later than the others
+
+
+def parts(w, v):
+    return w, v * np.sign(np.sum(v.x if isinstance(v, dr.RealArray) else v, axis=0))
+
+
+M = np.array([[2.0, 0.5, 0.1], [0.3, -1.0, 0.4], [0.2, 0.6, 5.0]])
+SINCE = {
+    "eig": (lambda a: parts(*np.linalg.eig(a)), M),
+    "eigvals": (lambda a: np.linalg.eigvals(a) ** 2, M),
+    "histogram, edges": (lambda x: np.histogram(x, 4)[1], X),
+    "histogram, weights": (lambda x: np.histogram([0.1, 0.9, 0.4], 2, (0.0, 1.0), weights=x)[0] ** 2, X),
+    "histogram, density": (lambda x: np.histogram(x, [-3.0, 0.0, 0.7, 2.0], density=True, weights=x**2)[0], X),
+    "sliding_window_view": (lambda x: np.lib.stride_tricks.sliding_window_view(x, 2) ** 2, X),
+    "r_": (lambda x: dr.numpy.r_[x, 1.0, x[0], 0:3] ** 2, X),
+    "c_": (lambda x: dr.numpy.c_[x, x**2, np.ones(3)] @ x, X),
+    "vectorize": (dr.numpy.vectorize(lambda a: a * a if a > 0.0 else -a), X),
+    "vectorize, two": (lambda x: dr.numpy.vectorize(lambda a, b: (a * b, a + b))(x[:, None], x)[0], X),
+}
+
+
+@pytest.mark.parametrize("name", SINCE)
+def test_functions_that_are_known_now(name):
+    f, x = SINCE[name]
+    dr.check(f, x)
+    dr.check_grads(f, (x,))
+
+
+def test_what_they_refuse():
+    with pytest.raises(dr.UnsupportedError, match="complex eigenvalues"):
+        dr.jacobian(np.linalg.eigvals)(np.array([[0.0, 1.0], [-1.0, 0.0]]))
+    with pytest.raises(dr.UnsupportedError, match="directions"):
+        dr.grad(lambda x: np.sum(dr.numpy.r_["-1", x]))(X)
+    with pytest.raises(dr.UnsupportedError, match="options or keywords"):
+        dr.grad(lambda x: np.sum(dr.numpy.vectorize(lambda a: a, otypes=[float])(x)))(X)
+    assert_array_equal(np.asarray(dr.numpy.r_[1:3, 0.5]), [1.0, 2.0, 0.5])

@@ -345,7 +345,7 @@ def _size(a: Any, axis: Any = None) -> int:
 _MOVING = [np.reshape, np.ravel, np.transpose, np.swapaxes, np.moveaxis, np.rollaxis, np.expand_dims, np.squeeze]
 _MOVING += [np.diagonal, np.flip, np.fliplr, np.flipud, np.rot90, np.roll, np.tile, np.repeat, np.broadcast_to]
 _MOVING += [np.take, np.take_along_axis, np.delete, np.diag, np.diagflat, np.resize, np.matrix_transpose]
-_MOVING += [np.linalg.diagonal, np.linalg.matrix_transpose]
+_MOVING += [np.lib.stride_tricks.sliding_window_view, np.linalg.diagonal, np.linalg.matrix_transpose]
 _CUTTING = [np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit, np.unstack]
 _JOINING = [np.concatenate, np.stack, np.hstack, np.vstack, np.dstack, np.column_stack]
 
