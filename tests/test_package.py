@@ -4,6 +4,7 @@ The first environment has the wheel, and takes its dependencies from the one tha
 everything from the package index, for each Python that is there.
 """
 
+import doctest
 import email
 import os
 import re
@@ -131,6 +132,11 @@ def test_an_empty_environment_from_the_package_index(version, wheel, tmp_path):
     status, output = run(made, "-m", "pip", "show", "--files", "dualrev")
     files = re.findall(r"(?m)^  (\S+)$", output)
     assert {name.partition("/")[0].partition("-")[0] for name in files} == {"dualrev"}
+
+
+def test_the_examples_on_the_page_for_a_package_index_run():
+    found = doctest.testfile(str(ROOT / "docs" / "package.md"), module_relative=False)
+    assert (found.failed, found.attempted) == (0, 10)
 
 
 def test_only_public_names_are_listed():

@@ -1,5 +1,8 @@
 """Functions of SciPy under differentiation: against mpmath, against SciPy's values, and against differences."""
 
+import re
+from pathlib import Path
+
 import mpmath
 import numpy as np
 import pytest
@@ -261,3 +264,12 @@ def test_distributions_with_parameters_that_are_none():
     assert dr.grad(lambda m: np.sum(stats.norm(m, 2.0).logpdf([1.0, 2.0])))(0.0) == 0.75
     assert dr.grad(lambda m: stats.multivariate_normal(m, np.eye(2)).logpdf(np.ones(2)))(np.zeros(2)).tolist() == [1, 1]
     assert dr.grad(dr.grad(lambda s: stats.norm.logpdf(1.0, scale=s)))(1.0) == -2.0
+
+
+def test_the_page_lists_what_is_there():
+    page = Path(__file__).parent.parent.joinpath("docs", "numpy.md").read_text(encoding="utf-8")
+    for module in (special, linalg):
+        line = re.search(rf"- `{module.__name__.rpartition('.')[2]}`: ((?:`\w+`[,\s]*)+)", page)[1]
+        assert re.findall(r"\w+", line) == sorted(module.__all__)
+    text = page.partition("- `stats`:")[2].partition("\n\n")[0].replace("\n", " ")
+    assert re.findall(r"\w+", text.partition(" of ")[2].partition(";")[0]) == sorted(_FORMULAS)

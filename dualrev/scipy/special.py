@@ -40,7 +40,7 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, r
     sign = np.sign(plain(total))
     made = np.log(np.abs(total) if return_sign else total) + top
     if not keepdims:
-        made, sign = (np.squeeze(x, axis)[()] for x in (made, sign))
+        made, sign = (real_array(np.squeeze(x, axis))[()] for x in (made, sign))
     return (made, sign) if return_sign else made
 
 

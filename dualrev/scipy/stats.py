@@ -41,7 +41,7 @@ def __dir__() -> list[str]:
 class Distribution:
     """A distribution of SciPy, with methods that take numbers under differentiation.
 
-    >>> norm.logpdf(0.0) == _stats.norm.logpdf(0.0)
+    >>> bool(norm.logpdf(0.0) == _stats.norm.logpdf(0.0))
     True
     """
 
@@ -99,7 +99,7 @@ class Distribution:
         made, outside = self._at(name, z, shapes, above)
         if name in ("pdf", "logpdf"):
             made = made / scale if name == "pdf" else made - np.log(scale)
-        return np.where(allowed, np.where(inside, made, outside), np.nan)[()]
+        return real_array(np.where(allowed, np.where(inside, made, outside), np.nan))[()]
 
     def _at(self, name: str, z: Any, shapes: list[Any], above: Any) -> tuple[Any, Any]:
         """The value inside of the support, and outside of it: above, or below."""
@@ -242,7 +242,7 @@ def _multivariate_normal(x: Any, mean: Any = None, cov: Any = 1.0) -> Any:
     factor = np.linalg.cholesky(cov)
     white = linalg.solve_triangular(factor, away.T, lower=True)
     made = -0.5 * np.sum(white * white, axis=0) - np.sum(np.log(np.diag(factor))) - 0.5 * n * _LOG_2_PI
-    return np.reshape(made, x.shape[:-1])[()]
+    return real_array(np.reshape(made, x.shape[:-1]))[()]
 
 
 def _dirichlet(x: Any, alpha: Any) -> Any:
