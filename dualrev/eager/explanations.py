@@ -8,17 +8,15 @@ the derivative was asked for, by the traceback: what raises them is the user's l
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from types import TracebackType
 
 import numpy as np
 
 from dualrev.errors import DualrevError, UnsupportedError
-from dualrev.objects import explaining as explaining_dataclasses
+from dualrev.objects import explain
 from dualrev.places import is_of_library, line_of
 
-__all__ = ["explaining"]
+__all__ = ["explained"]
 
 _OBJECTS = (
     re.compile(r"loop of ufunc does not support argument \d+ of type \w+ which has no callable (?P<name>\w+) method"),
@@ -30,21 +28,15 @@ _OBJECTS = (
 _COMPLEX = re.compile(r"unsupported operand type\(s\) for .*\b(Nested)?Real'.*'complex'|'complex'.*\b(Nested)?Real'")
 
 
-@contextmanager
-def explaining() -> Iterator[None]:
-    """Raise what the function meant, where it fails because of a number under differentiation."""
-    try:
-        with explaining_dataclasses():
-            yield
-    except (TypeError, AttributeError, SystemError) as error:
-        if isinstance(error, DualrevError):
-            raise
-        if isinstance(error, SystemError) and isinstance(error.__cause__, DualrevError):
-            raise error.__cause__ from None  # C code went on with an error set
-        refusal = _refusal(str(error), error.__traceback__)
-        if refusal is None:
-            raise
-        raise refusal from error
+def explained(error: Exception) -> DualrevError | None:
+    """Our error for one that a function raised because of a number under differentiation; None for all others."""
+    if isinstance(error, DualrevError):
+        return None
+    if isinstance(error, SystemError) and isinstance(error.__cause__, DualrevError):
+        return error.__cause__  # C code went on with an error set
+    if isinstance(error, AttributeError):
+        explain(error)
+    return _refusal(str(error), error.__traceback__)
 
 
 def _refusal(text: str, traceback: TracebackType | None) -> UnsupportedError | None:
