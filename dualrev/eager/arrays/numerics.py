@@ -212,8 +212,10 @@ def _histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, w
     edges: Any = plain_edges
     if np.ndim(bins):
         edges = real_array(bins)
-    elif range is not None or (a.size and values.min() < values.max()):
+    elif a.size or range is not None:
         low, high = (np.min(a), np.max(a)) if range is None else range
+        if plain_edges[0] < plain(real_array(low)):  # numpy makes room around a single value
+            low, high = low - 0.5, high + 0.5
         edges = _linspace(low, high, len(counts) + 1)
     if weights is not None:
         chosen = (values >= plain_edges[0]) & (values <= plain_edges[-1])
