@@ -214,7 +214,7 @@ def test_the_rest_of_numpy_is_numpy_s_own():
         if not name.startswith("_") and name not in dn.__all__:
             assert getattr(dn, name) is getattr(np, name)
     for name in dn.__all__:
-        assert callable(getattr(np, name))
+        assert callable(getattr(np, name)) or name in ("r_", "c_")
         assert getattr(dn, name).__doc__
 
 
