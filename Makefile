@@ -16,9 +16,11 @@
 #   make peers                              installs the other AD libraries (6 GB), which `make bench` then takes in
 #   make compiled                           times of compiled gradients of numba functions
 #   make second                             times of Hessians and products with them, beside JAX and CasADi (make peers)
+#   make dist                               the wheel and the sdist, in dist/
 #   make figures                            paper_figures/, made anew; some of it by ARGS="fig2 fig10"
 
-.PHONY: compare test campaign bench bench-quick bench-publish bench-compare compiled second peers figures check format clean
+.PHONY: compare test campaign bench bench-quick bench-publish bench-compare compiled second peers figures dist check \
+    format clean
 .DEFAULT_GOAL := compare
 
 ARGS ?=
@@ -74,6 +76,10 @@ second: $(SETUP)
 peers: $(SETUP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[peers]'
 
+dist: $(SETUP)
+	rm -rf build dist
+	$(RUN) build --no-isolation
+
 figures: $(SETUP)
 	$(RUN) paper_figures $(ARGS)
 	$(RUN) paper_figures.walkthrough_pictures
@@ -88,7 +94,7 @@ format: $(SETUP)
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis
 
 # The first of these that runs and is new enough. PYTHON=... on the command line overrides the search.
 # The stamp is written last: a set-up that was cut off starts again.

@@ -21,15 +21,57 @@ from dualrev.eager.arrays import RealArray
 from dualrev.eager.custom import custom_jvp, custom_vjp, stop_gradient, value
 from dualrev.eager.primitive import primitive
 from dualrev.eager.tape import Real
-from dualrev.errors import UnsupportedError
+from dualrev.errors import (
+    ArgumentError,
+    ArgumentNumberError,
+    AuxiliaryError,
+    CheckError,
+    ClosureError,
+    ConversionError,
+    CotangentError,
+    CustomRuleError,
+    DualrevError,
+    HashError,
+    LeafError,
+    LeakError,
+    LiftError,
+    LoopError,
+    OutputError,
+    OutputNumberError,
+    PrimitiveError,
+    ScalarError,
+    TangentError,
+    TreeError,
+    UnsupportedError,
+)
 from dualrev.tree import register_node
 
 learn(derivatives)  # they can be written in numba functions
 del learn
 
 __all__ = [
+    "ArgumentError",
+    "ArgumentNumberError",
+    "AuxiliaryError",
+    "CheckError",
+    "ClosureError",
+    "ConversionError",
+    "CotangentError",
+    "CustomRuleError",
+    "DualrevError",
+    "HashError",
+    "LeafError",
+    "LeakError",
+    "LiftError",
+    "LoopError",
+    "OutputError",
+    "OutputNumberError",
+    "PrimitiveError",
     "Real",
     "RealArray",
+    "ScalarError",
+    "TangentError",
+    "TreeError",
     "UnsupportedError",
     "__version__",
     "check",
@@ -57,3 +99,7 @@ __all__ = [
     "value_and_grad",
     "vjp",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dualrev.derivatives import compiled, is_compiled, jvp, vjp
-from dualrev.eager.arguments import argument_numbers, choose
+from dualrev.eager.arguments import Argnums, argument_numbers, choose
 from dualrev.eager.arrays.storage import RealArray, own, zero
 from dualrev.eager.transforms import linearize
 from dualrev.errors import ArgumentError, CheckError
@@ -62,6 +62,7 @@ def check_grads(
     rtol: float | None = None,
     eps: float | None = None,
     engine: Any = None,
+    argnums: Argnums | None = None,
 ) -> None:
     """Compare the derivatives of f at args with central differences, up to an order, in random directions.
 
@@ -70,11 +71,13 @@ def check_grads(
     `order`. The directions are the same in every call. By default eps is 1e-5 and the tolerances are 1e-6 times the
     size of the numbers.
 
-    args is a tuple or a list of all arguments of f; modes is a tuple or a list. CheckError (an AssertionError) if the
-    derivatives differ; NaN differs from everything. ValueError for other modes, an order below 1 or no step; TypeError
-    for args that are no tuple.
+    args is a tuple or a list of all arguments of f; argnums says by which of them f is differentiated: by default, by
+    all that hold real numbers. modes is a tuple or a list. CheckError (an AssertionError) if the derivatives differ;
+    NaN differs from everything. ValueError for other modes, an order below 1 or no step, ArgumentNumberError (a
+    ValueError) for argnums that name no argument; TypeError for args that are no tuple.
 
     >>> check_grads(lambda x: np.sum(np.sin(x) * x), (np.array([0.5, 1.0]),))
+    >>> check_grads(lambda x, y: x * abs(y), (2.0, 0.0), argnums=0)
     """
     whole = isinstance(order, (int, np.integer)) and not isinstance(order, bool)
     if not modes or set(modes) - {"fwd", "rev"} or not whole or order < 1:
@@ -89,12 +92,18 @@ def check_grads(
     eps, atol, rtol = 1e-5 if eps is None else eps, 1e-6 if atol is None else atol, 1e-6 if rtol is None else rtol
     if not eps > 0.0:
         raise ValueError(f"eps is the step of the differences, a positive number, and not {eps!r}")
-    _check(f, tuple(args), 1, order, modes, atol, rtol, eps, engine)
+    args = tuple(args)
+    numbers = range(len(args)) if argnums is None else argument_numbers(argnums, len(args))
+    if argnums is not None and not is_compiled(f, False, engine):
+        f, args = choose(f, argnums, args, {})
+        numbers = range(len(args))
+    _check(f, args, numbers, 1, order, modes, atol, rtol, eps, engine)
 
 
 def _check(
     f: Callable[..., Any],
     args: tuple[Any, ...],
+    numbers: Sequence[int],
     order: int,
     last: int,
     modes: Sequence[str],
@@ -103,9 +112,9 @@ def _check(
     eps: float,
     engine: Any,
 ) -> None:
-    """Derivatives of this order, where f is one of the order before."""
+    """Derivatives of this order by the arguments of these numbers, where f is one of the order before."""
     rng = random.Random(order)  # other directions in every order: v^T H v says nothing of H - H^T
-    v = _random_like(args, rng)
+    v = tuple((_random_like if k in numbers else _zero_like)(x, rng) for k, x in enumerate(args))
     y = f(*_copied(args))
     leaves, structure = flatten_leaves(y)
     ct = structure.cotangent_leaves([_random_leaf(x, rng) for x in leaves])
@@ -120,14 +129,15 @@ def _check(
     if "fwd" in modes:
         check("jvp", _inner(ct, jvp(f, args, v, engine=engine)[1]))
     if "rev" in modes:
-        check("vjp", _inner(vjp(f, *args, engine=engine)[1](ct), v))
+        cts = vjp(f, *args, engine=engine)[1](ct)
+        check("vjp", _inner([cts[k] for k in numbers], [v[k] for k in numbers]))
     if order < last:
         for g in (
             (lambda *xs: jvp(f, xs, v, engine=engine)[1]) if "fwd" in modes else None,
             (lambda *xs: vjp(f, *xs, engine=engine)[1](ct)) if "rev" in modes else None,
         ):
             if g is not None:
-                _check(g, args, order + 1, last, modes, atol, rtol, eps, engine)
+                _check(g, args, numbers, order + 1, last, modes, atol, rtol, eps, engine)
 
 
 def _copied(args: Any) -> Any:
@@ -145,6 +155,11 @@ def _random_leaf(x: Any, rng: random.Random) -> Any:
 def _random_like(data: Any, rng: random.Random) -> Any:
     leaves, structure = flatten_leaves(data)
     return structure.map_leaves([_random_leaf(x, rng) for x in leaves])
+
+
+def _zero_like(data: Any, _: random.Random) -> Any:
+    leaves, structure = flatten_leaves(data)
+    return structure.map_leaves(list(map(zero, leaves)))
 
 
 def _difference(f: Callable[..., Any], args: tuple[Any, ...], v: Any, eps: float) -> Any:

@@ -7,7 +7,7 @@ what one more run gives. A numba function runs compiled, so this stands above bo
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from numba.core.dispatcher import Dispatcher
 
@@ -24,6 +24,18 @@ from dualrev.transformed import Transformed
 from dualrev.tree import flatten_leaves
 
 __all__ = ["checkpoint"]
+
+
+P = ParamSpec("P")
+Y = TypeVar("Y")
+
+
+@overload
+def checkpoint(f: Callable[P, Y], *, loop: Literal[0] = 0) -> Callable[P, Y]: ...
+
+
+@overload
+def checkpoint(f: Callable[..., Y], *, loop: int) -> Callable[..., Y]: ...
 
 
 def checkpoint(f: Callable[..., Any], *, loop: int = 0) -> Callable[..., Any]:

@@ -15,7 +15,7 @@ given: of any order, without has_aux. UnsupportedError (a TypeError) for what th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Concatenate, Literal, ParamSpec, SupportsFloat, TypeVar, TypeVarTuple, overload
 
 from numba.core.dispatcher import Dispatcher
 
@@ -39,8 +39,39 @@ __all__ = [
     "vjp",
 ]
 
+# What types can say: a gradient has the type of the first argument, which is passed by position; the other parameters
+# are those of f. An int in nested data is None in the gradient, which is not said: a dict of floats stays one.
+A = TypeVar("A")
+P = ParamSpec("P")
+Ts = TypeVarTuple("Ts")
+Y = TypeVar("Y")
+Number = TypeVar("Number", bound=SupportsFloat)
+Aux = TypeVar("Aux")
+Seq = Sequence[Any]
+First = Literal[0]
+No = Literal[False]
+Yes = Literal[True]
 
+
+@overload
 def vjp(
+    f: Callable[[*Ts], Y], *primals: *Ts, has_aux: No = False, engine: Any = None, outputs: None = None
+) -> tuple[Y, Callable[[Any], tuple[*Ts]]]: ...
+
+
+@overload
+def vjp(
+    f: Callable[[*Ts], tuple[Y, Aux]], *primals: *Ts, has_aux: Yes, engine: Any = None
+) -> tuple[Y, Callable[[Any], tuple[*Ts]], Aux]: ...
+
+
+@overload
+def vjp(
+    f: Callable[..., Any], *primals: *Ts, engine: Any = None, outputs: Outputs
+) -> tuple[Any, Callable[[Any], tuple[*Ts]]]: ...
+
+
+def vjp(  # type: ignore[misc]  # mypy takes *primals: *Ts for another kind of parameter
     f: Callable[..., Any],
     *primals: Any,
     has_aux: bool = False,
@@ -79,6 +110,24 @@ def vjp(
     return (y, derivative.pull, aux) if has_aux else (y, derivative.pull)
 
 
+@overload
+def jvp(
+    f: Callable[..., Y], primals: Seq, tangents: Seq, has_aux: No = False, engine: Any = None, outputs: None = None
+) -> tuple[Y, Y]: ...
+
+
+@overload
+def jvp(
+    f: Callable[..., tuple[Y, Aux]], primals: Seq, tangents: Seq, has_aux: Yes, engine: Any = None
+) -> tuple[Y, Y, Aux]: ...
+
+
+@overload
+def jvp(
+    f: Callable[..., Any], primals: Seq, tangents: Seq, *, engine: Any = None, outputs: Outputs
+) -> tuple[Any, Any]: ...
+
+
 def jvp(
     f: Callable[..., Any],
     primals: Sequence[Any],
@@ -111,6 +160,28 @@ def jvp(
     y, derivative, aux = transforms.linearize(f, tuple(primals), has_aux, engine)
     dy = derivative.push(*tangents)
     return (y, dy, aux) if has_aux else (y, dy)
+
+
+@overload
+def grad(  # type: ignore[overload-overlap]  # argnums=0 is an int, too: the first one that fits counts
+    f: Callable[Concatenate[A, P], Number], argnums: First = 0, has_aux: No = False, engine: Any = None
+) -> Callable[Concatenate[A, P], A]: ...
+
+
+@overload
+def grad(
+    f: Callable[Concatenate[A, P], tuple[Number, Aux]], argnums: First = 0, *, has_aux: Yes, engine: Any = None
+) -> Callable[Concatenate[A, P], tuple[A, Aux]]: ...
+
+
+@overload
+def grad(f: Callable[P, Number], argnums: Argnums, has_aux: No = False, engine: Any = None) -> Callable[P, Any]: ...
+
+
+@overload
+def grad(
+    f: Callable[P, tuple[Number, Aux]], argnums: Argnums, has_aux: Yes, engine: Any = None
+) -> Callable[P, tuple[Any, Aux]]: ...
 
 
 def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, engine: Any = None) -> Callable[..., Any]:
@@ -147,6 +218,30 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, eng
     return Transformed(transforms.grad, f, argnums=argnums, has_aux=has_aux, engine=engine)
 
 
+@overload
+def value_and_grad(  # type: ignore[overload-overlap]  # argnums=0 is an int, too: the first one that fits counts
+    f: Callable[Concatenate[A, P], Number], argnums: First = 0, has_aux: No = False, engine: Any = None
+) -> Callable[Concatenate[A, P], tuple[Number, A]]: ...
+
+
+@overload
+def value_and_grad(
+    f: Callable[Concatenate[A, P], tuple[Number, Aux]], argnums: First = 0, *, has_aux: Yes, engine: Any = None
+) -> Callable[Concatenate[A, P], tuple[tuple[Number, Aux], A]]: ...
+
+
+@overload
+def value_and_grad(
+    f: Callable[P, Number], argnums: Argnums, has_aux: No = False, engine: Any = None
+) -> Callable[P, tuple[Number, Any]]: ...
+
+
+@overload
+def value_and_grad(
+    f: Callable[P, tuple[Number, Aux]], argnums: Argnums, has_aux: Yes, engine: Any = None
+) -> Callable[P, tuple[tuple[Number, Aux], Any]]: ...
+
+
 def value_and_grad(
     f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, engine: Any = None
 ) -> Callable[..., Any]:
@@ -163,12 +258,12 @@ def value_and_grad(
 
 
 def jacrev(
-    f: Callable[..., Any],
+    f: Callable[P, Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
     engine: Any = None,
     outputs: Outputs | None = None,
-) -> Callable[..., Any]:
+) -> Callable[P, Any]:
     """The Jacobian of f, row by row in reverse mode: best where f has fewer results than arguments.
 
     It has the structure of f's value, with the structure of the argument in place of each leaf: a leaf of shape s by a
@@ -185,12 +280,12 @@ def jacrev(
 
 
 def jacfwd(
-    f: Callable[..., Any],
+    f: Callable[P, Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
     engine: Any = None,
     outputs: Outputs | None = None,
-) -> Callable[..., Any]:
+) -> Callable[P, Any]:
     """The Jacobian of f, column by column in forward mode: best where f has fewer arguments than results.
 
     That of a numba function is a numba dispatcher, which makes several columns at a time in compiled code.
@@ -206,12 +301,12 @@ def jacfwd(
 
 
 def jacobian(
-    f: Callable[..., Any],
+    f: Callable[P, Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
     engine: Any = None,
     outputs: Outputs | None = None,
-) -> Callable[..., Any]:
+) -> Callable[P, Any]:
     """The Jacobian of f, by rows or by columns, whichever is fewer: see `jacrev`.
 
     That of a numba function is a numba dispatcher. It weighs a row by what it takes beside the columns, of which it
@@ -228,9 +323,7 @@ def jacobian(
     return Transformed(transforms.jacobian, f, argnums=argnums, has_aux=has_aux, engine=engine, mode=None)
 
 
-def hessian(
-    f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, engine: Any = None
-) -> Callable[..., Any]:
+def hessian(f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, engine: Any = None) -> Callable[P, Any]:
     """The second derivatives of f: the Jacobian of its Jacobian.
 
     For f of an array of shape s to a number, an array of shape s + s; for one to an array of shape r, an array of shape
@@ -255,7 +348,7 @@ def hessian(
     return jacobian(jacrev(f, argnums, has_aux, engine), argnums, has_aux, engine)
 
 
-def hvp(f: Callable[..., Any], engine: Any = None) -> Callable[..., Any]:
+def hvp(f: Callable[Concatenate[A, P], Number], engine: Any = None) -> Callable[Concatenate[A, A, P], A]:
     """The product of the Hessian of f and a vector.
 
     hvp(f)(x, p, *args) is that of f at x, where f(x, *args) is one real number, with p. p has the structure of

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dualrev.places import is_assigned_to_an_element, where
+from dualrev.places import is_assigned_to_an_element, library, where
 
 __all__ = [
     "ArgumentError",
@@ -30,6 +30,7 @@ __all__ = [
     "PrimitiveError",
     "ScalarError",
     "TangentError",
+    "TreeError",
     "UnsupportedError",
 ]
 
@@ -46,11 +47,13 @@ class ArgumentError(DualrevError, TypeError):
 
     def __init__(self, primals: tuple[Any, ...]) -> None:
         kinds = ", ".join(type(x).__name__ for x in primals) or "none"
+        others = [type(x) for x in primals if hasattr(x, "__array__") and type(x).__module__ != "numpy"]
+        arrays = f" Write np.asarray(x) for an array of {others[0].__module__.partition('.')[0]}." if others else ""
         super().__init__(
             f"there is nothing to differentiate with respect to: the arguments (types: {kinds}) hold no real"
             " scalar. Real scalars are floats, numpy floating scalars and the elements of floating arrays;"
             " ints, bools, strings, None and objects of unregistered classes are constants."
-            " Write 2.0 where you wrote 2, or register the class with dualrev.register_node."
+            f" Write 2.0 where you wrote 2, or register the class with dualrev.register_node.{arrays}"
         )
 
     @classmethod
@@ -257,6 +260,16 @@ class TangentError(DualrevError, ValueError):
         return error
 
 
+class TreeError(DualrevError, ValueError):
+    """Nested data does not have the structure of other data that it is taken together with."""
+
+    def __init__(self, found: Any, expected: str) -> None:
+        super().__init__(
+            f"nested data has {_short(found)} (type {type(found).__name__}) where the first one has {expected}. Data"
+            " that is taken together has one structure, with the same discrete values or None in their place."
+        )
+
+
 class ConversionError(DualrevError, TypeError):
     """A dual number was to become a plain one, which would lose its derivative."""
 
@@ -264,9 +277,11 @@ class ConversionError(DualrevError, TypeError):
         if conversion in ("float()", "asarray()") and is_assigned_to_an_element():
             conversion = "storing"
         what, cure = _CONVERSIONS.get(conversion, (f"{conversion} of a number that is being differentiated", ""))
+        inside = library()
+        cure = _IN_A_LIBRARY if inside else cure
         super().__init__(
-            f"{what}{where()}: the plain number would lose its derivative. {cure}Where a constant is meant, write"
-            " dualrev.value(x)."
+            f"{what}{where()}{inside}: the plain number would lose its derivative. {cure}Where a constant is meant,"
+            " write dualrev.value(x)."
         )
 
 
@@ -306,7 +321,9 @@ class UnsupportedError(DualrevError, TypeError):
     """A function that has no derivative rule, or would give a wrong answer on dual numbers."""
 
     def __init__(self, name: str, instead: str, why: str = "there is no derivative rule for it") -> None:
-        super().__init__(f"{name} of numbers that are being differentiated{where()}: {why}. Write {instead}.")
+        super().__init__(
+            f"{name} of numbers that are being differentiated{where()}{library()}: {why}. Write {instead}."
+        )
 
     @classmethod
     def at(cls, place: str, what: str, why: str, instead: str) -> UnsupportedError:
@@ -332,6 +349,10 @@ Write the body alone.
         return error
 
 
+_IN_A_LIBRARY = (
+    "It computes with plain numbers: dualrev.scipy has functions of SciPy (special, linalg, stats) that take these, and"
+    " dualrev.custom_jvp gives a function that calls others, such as solvers, a rule of its own. "
+)
 _CONVERSIONS = {
     "float()": (
         "float() of a number that is being differentiated",

@@ -23,7 +23,9 @@ from typing import Any
 
 import numpy as _np
 
-from dualrev.eager.arrays.storage import RealArray, real_array
+from dualrev.eager.answers import ANSWERS
+from dualrev.eager.arrays.storage import RealArray, holds_duals, plain, real_array
+from dualrev.errors import UnsupportedError
 
 __all__ = [
     "arange",
@@ -33,6 +35,7 @@ __all__ = [
     "asarray_chkfinite",
     "ascontiguousarray",
     "asfortranarray",
+    "c_",
     "copy",
     "diag",
     "empty",
@@ -51,8 +54,10 @@ __all__ = [
     "ndenumerate",
     "ones",
     "ones_like",
+    "r_",
     "tri",
     "vander",
+    "vectorize",
     "zeros",
     "zeros_like",
 ]
@@ -174,3 +179,55 @@ tri = _constructor("tri")
 vander = _constructor("vander")
 zeros = _constructor("zeros")
 zeros_like = _constructor("zeros_like")
+
+
+class vectorize:  # noqa: N801 - numpy's name
+    """numpy.vectorize, which calls a function for every element, with numbers under differentiation, too.
+
+    >>> vectorize(lambda a, b: max(a, b))(array([1.0, 5.0]), 3.0)
+    RealArray([3., 5.])
+    """
+
+    def __init__(self, pyfunc: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+        self._f, self._options = pyfunc, (args, kwargs)
+        self._plain = _np.vectorize(pyfunc, *args, **kwargs)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The function of all elements, which broadcast."""
+        arrays = [real_array(x) for x in args]
+        if not any(map(holds_duals, (*arrays, *kwargs.values()))):
+            return _holding(self._plain(*(plain(a) for a in arrays), **kwargs))
+        if kwargs or any(self._options):
+            raise UnsupportedError("numpy.vectorize with options or keywords", "it without, or a loop")
+        arrays = list(_np.broadcast_arrays(*arrays))
+        made = [self._f(*row) for row in zip(*(_np.ravel(a).tolist() for a in arrays), strict=True)]
+        if made and isinstance(made[0], tuple):
+            return tuple(real_array(list(column)).reshape(arrays[0].shape) for column in zip(*made, strict=True))
+        return real_array(made).reshape(arrays[0].shape)
+
+
+class _Together:
+    """numpy.r_ and numpy.c_: arrays, numbers and ranges side by side, along the first axis or as columns."""
+
+    def __init__(self, name: str) -> None:
+        self._columns = name == "c_"
+        self._plain: Any = getattr(_np, name)
+
+    def __getitem__(self, key: Any) -> Any:
+        items = key if isinstance(key, tuple) else (key,)
+        if not any(map(holds_duals, items)):
+            items = tuple(plain(x) if isinstance(x, RealArray) else x for x in items)
+            return _holding(self._plain[items])
+        if any(isinstance(x, str) for x in items):
+            raise UnsupportedError("numpy.r_ with directions", "numpy.concatenate or numpy.stack")
+        parts = [_np.r_[x] if isinstance(x, slice) else _np.atleast_1d(real_array(x)) for x in items]
+        if self._columns:
+            parts = [x[:, None] if x.ndim == 1 else x for x in parts]
+        return _np.concatenate(parts, axis=-1 if self._columns else 0)
+
+
+r_, c_ = _Together("r_"), _Together("c_")
+
+# np.array(x, like=u) asks the class of u: an array or a number under differentiation answers with these.
+_WITH_LIKE = "arange array asanyarray asarray ascontiguousarray empty eye full identity ones tri zeros"
+ANSWERS.making = {getattr(_np, name): globals()[name] for name in _WITH_LIKE.split()}

@@ -10,11 +10,12 @@ import sysconfig
 from pathlib import Path
 from types import FrameType
 
-__all__ = ["is_assigned_to_an_element", "is_of_user", "where"]
+__all__ = ["is_assigned_to_an_element", "is_of_library", "is_of_user", "library", "line_of", "where"]
 
 _OURS = tuple(str(Path(__file__).resolve().parent.parent / package) + os.sep for package in ("dualrev", "stages"))
 # Where the code of others is installed.
 _INSTALLED = tuple(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+_PACKAGES = tuple({sysconfig.get_path(name) + os.sep for name in ("purelib", "platlib")})
 
 
 def is_of_user(file: str) -> bool:
@@ -30,6 +31,36 @@ def is_assigned_to_an_element() -> bool:
     if frame is None:
         return False
     return opcode.opname[frame.f_code.co_code[frame.f_lasti]] in ("STORE_SUBSCR", "STORE_SLICE")
+
+
+def is_of_library(file: str) -> bool | None:
+    """Whether a file is of an installed package or of the standard library; None for a file of this library."""
+    if file.startswith((*_OURS, "<dualrev ")):
+        return None
+    return file.startswith((*_INSTALLED, "<frozen ", "<__array_function__"))
+
+
+def line_of(file: str, line: int) -> str:
+    """`file.py:3`, with the text of the line if there is any."""
+    text = linecache.getline(file, line).strip()
+    return f"{file}:{line}" + (f": `{text}`" if text else "")
+
+
+def library() -> str:
+    """The line of an installed package that is running, called by the user's code: ` (inside scipy, at file.py:3)`.
+
+    "" if the user's own line is the innermost one outside of this library.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        kind = is_of_library(file)
+        if kind is not None:
+            inside = next((file[len(root) :] for root in _PACKAGES if file.startswith(root)), "").partition(os.sep)[0]
+            if inside != "numpy":  # that is what asked
+                return f" (inside {inside}, at {file}:{frame.f_lineno})" if inside else ""
+        frame = frame.f_back
+    return ""
 
 
 def where() -> str:

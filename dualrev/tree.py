@@ -1,9 +1,9 @@
-"""Nested data: which leaves are real scalars, and how to take them out and put others in.
+"""Nested data, `dr.tree`: which leaves are real scalars, and how to take them out and put others in.
 
 Real scalars are floats, numpy floating scalars, and the elements of floating arrays. Everything that nests is taken
-apart: tuple, list, dict, OrderedDict, namedtuple, deque, dataclass (frozen or not), an array of objects, and classes
-registered with `register_node`. All other leaves (int, bool, str, None, enums, integer arrays, functions, objects of
-other classes) are discrete: they pass through, and their cotangent is None.
+apart: tuple, list, dict, OrderedDict, namedtuple, deque, dataclass (frozen or not), an array of objects, tables of
+pandas and xarray, and classes registered with `register_node`. All other leaves (int, bool, str, None, enums, integer
+arrays, functions, objects of other classes) are discrete: they pass through, and their cotangent is None.
 
 optree knows how each node comes apart. The walk over the nodes is done here, with a list in place of recursion: a
 linked list of 100,000 cells is an ordinary input.
@@ -18,34 +18,51 @@ import enum
 import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import optree
 
-from dualrev.eager.arrays.storage import RealArray, adopt, holds_duals, plain
+from dualrev.eager.arrays.storage import adopt, holds_duals, plain, real_array
 from dualrev.eager.dual import DualNumber, alive
+from dualrev.eager.labels import with_labels
 from dualrev.eager.leaves import (
     FLOAT,
-    SAME,
     Array,
     Discrete,
+    Node,
     Scalar,
     array_of,
     is_number,
     is_numeric,
     is_plain,
+    leaf_of,
     object_array,
     read_array,
     read_number,
+    same_part,
+    same_rest,
     scalars_of,
     typed,
 )
 from dualrev.eager.ufuncs import DualArray
-from dualrev.errors import ArgumentError, CotangentError, DualrevError, LeafError, OutputError
+from dualrev.errors import ArgumentError, CotangentError, DualrevError, LeafError, OutputError, TreeError
 from dualrev.objects import take_apart
 
-__all__ = ["Structure", "flatten", "flatten_leaves", "inputs", "outputs", "register_node", "unpack"]
+__all__ = [
+    "Structure",
+    "flatten",
+    "flatten_leaves",
+    "inputs",
+    "leaves",
+    "map",
+    "outputs",
+    "ravel",
+    "register_node",
+    "unpack",
+]
+
+T = TypeVar("T")
 
 _NAMESPACE = "dualrev"
 
@@ -78,16 +95,6 @@ def register_node(
     )
 
 
-class _Node(NamedTuple):
-    """A node with `size` children; `build` makes one from a list of new children, `restore` all of it, for a call."""
-
-    cls: type
-    size: int
-    rest: Any
-    build: Callable[[list[Any]], Any]
-    restore: Callable[[list[Any]], Any]
-
-
 class Structure:
     """Nested data without its real leaves: the parts of the data, every node before its children.
 
@@ -95,7 +102,7 @@ class Structure:
     the others take real scalars, as many for an array as it has elements.
     """
 
-    def __init__(self, parts: Sequence[Scalar | Array | Discrete | _Node]) -> None:
+    def __init__(self, parts: Sequence[Scalar | Array | Discrete | Node]) -> None:
         self._parts = parts
 
     def rebuild(self, scalars: Sequence[Any]) -> Any:
@@ -149,7 +156,7 @@ class Structure:
         """Whether nodes and discrete values are the same as in another one."""
         if len(self._parts) != len(other._parts):
             return False
-        return all(map(_same_part, self._parts, other._parts))
+        return all(same_part(a, b) for a, b in zip(self._parts, other._parts, strict=True))
 
     def leaf_parts(self) -> list[Scalar | Array]:
         """What is known of every real leaf."""
@@ -158,7 +165,7 @@ class Structure:
     def fold(
         self,
         leaves: Sequence[Any],
-        node: Callable[[_Node, list[Any]], Any],
+        node: Callable[[Node, list[Any]], Any],
         discrete: Callable[[Any], Any],
     ) -> Any:
         """Rebuild from the leaves up, with `node` and `discrete` in place of the original constructors."""
@@ -212,11 +219,11 @@ class Structure:
                 case Discrete(value):
                     if x is not None:
                         raise error(x, f"a discrete value ({type(value).__name__})")
-                case _Node(cls, size, rest):
+                case Node(cls, size, rest):
                     node, children = unpack(x) or (None, [])
                     if node is None and cls is np.ndarray and is_numeric(x) and x.shape == rest:
                         node, children = part, scalars_of(x)
-                    if node is None or (node.cls, node.size) != (cls, size) or not _same(node.rest, rest):
+                    if node is None or (node.cls, node.size) != (cls, size) or not same_rest(node.rest, rest):
                         raise error(x, f"a {cls.__name__} with {size} entries")
                     todo.extend(reversed(children))
         return leaves
@@ -250,7 +257,7 @@ def flatten_leaves(x: Any) -> tuple[list[Any], Structure]:
 
 def _walk(x: Any, adopting: bool) -> tuple[list[Any], Structure]:
     leaves: list[Any] = []
-    parts: list[Scalar | Array | Discrete | _Node] = []
+    parts: list[Scalar | Array | Discrete | Node] = []
     todo: list[Any] = [x]
     above: dict[int, Any] = {}  # the nodes that the walk is inside of; kept, so that no other gets their id
     while todo:
@@ -271,7 +278,7 @@ def _walk(x: Any, adopting: bool) -> tuple[list[Any], Structure]:
             todo.append(_Leave(id(x)))
             todo.extend(reversed(children))
         else:
-            parts.append(_leaf(x, leaves))
+            parts.append(leaf_of(x, leaves, lambda data: bool(flatten(data)[0])))
     return leaves, Structure(parts)
 
 
@@ -299,44 +306,7 @@ class _Leave(NamedTuple):
     node: int
 
 
-def _leaf(x: Any, leaves: list[Any]) -> Scalar | Array | Discrete:
-    """Classify what does not nest, and note it if it is real."""
-    if isinstance(x, enum.Enum):
-        return Discrete(x)
-    if isinstance(x, DualNumber):
-        leaves.append(x)
-        return SAME
-    if isinstance(x, (float, np.floating)):
-        leaves.append(float(x))
-        return Scalar(type(x)) if isinstance(x, np.floating) else FLOAT
-    if isinstance(x, RealArray):
-        leaves.append(x)
-        return Array(x.shape, x.dtype)
-    if isinstance(x, np.ma.MaskedArray):
-        raise LeafError(x, "the mask would be lost", "Pass the data and the mask as two arrays")
-    if isinstance(x, np.ndarray) and not is_plain(x) and x.dtype.kind in "fO":
-        raise LeafError(x, "the function would be given an array of another class", "Pass np.asarray(x)")
-    if isinstance(x, np.ndarray) and x.dtype.kind == "f":
-        leaves.append(x)
-        return Array(x.shape, x.dtype)
-    if isinstance(x, (complex, np.complexfloating)) or (isinstance(x, np.ndarray) and x.dtype.kind == "c"):
-        raise LeafError(x, "derivatives here are of real numbers", "Pass the real and the imaginary part")
-    if isinstance(x, np.void) or (isinstance(x, np.ndarray) and x.dtype.kind == "V"):
-        raise LeafError(x, "fields of a structured array are not looked at", "Pass the fields as a dict of arrays")
-    if isinstance(x, (set, frozenset)) and flatten(list(x))[0]:
-        raise LeafError(x, "its members have no order and would merge", "Pass a list or a tuple")
-    if (
-        isinstance(x, (list, tuple, dict))
-        and not optree.is_structseq(x)
-        and flatten(list(x.values() if isinstance(x, dict) else x))[0]
-    ):
-        raise LeafError(
-            x, "a subclass does not come apart as its base class does", "Register it with dualrev.register_node"
-        )
-    return Discrete(x)
-
-
-def unpack(x: Any) -> tuple[_Node, list[Any]] | None:
+def unpack(x: Any) -> tuple[Node, list[Any]] | None:
     """A node and its children; None for a leaf."""
     if isinstance(x, np.ndarray):
         if x.dtype != object or not is_plain(x):
@@ -346,36 +316,19 @@ def unpack(x: Any) -> tuple[_Node, list[Any]] | None:
             # np.maximum(x, 0) and np.zeros_like(x): in an array of floats the ints would be floats
             children = [float(child) if isinstance(child, (int, np.integer, np.bool_)) else child for child in children]
         of_shape = functools.partial(object_array, x.shape)
-        return _Node(np.ndarray, x.size, x.shape, of_shape, of_shape), children
+        return Node(np.ndarray, x.size, x.shape, of_shape, of_shape), children
     if optree.is_structseq(x):  # a record of the operating system or of Python
         return None
     if not optree.tree_is_leaf(x, none_is_leaf=True, namespace=_NAMESPACE):
         children, rest, _, build = optree.tree_flatten_one_level(x, none_is_leaf=True, namespace=_NAMESPACE)
         of_children = functools.partial(build, rest)
-        return _Node(type(x), len(children), rest, of_children, of_children), list(children)
+        return Node(type(x), len(children), rest, of_children, of_children), list(children)
+    if (table := with_labels(x)) is not None:
+        return Node(type(x), len(table.children), None, table.build, table.restore), table.children
     if dataclasses.is_dataclass(x) and not isinstance(x, (type, enum.Enum)):
         values, of_fields, restore = take_apart(x, _same_numbers)
-        return _Node(type(x), len(values), None, of_fields, restore), values
+        return Node(type(x), len(values), None, of_fields, restore), values
     return None
-
-
-def _same_part(a: Any, b: Any) -> bool:
-    if a.__class__ is not b.__class__:
-        return False
-    if isinstance(a, Discrete):
-        x, y = a.value, b.value
-        if isinstance(x, np.ndarray) and isinstance(y, np.ndarray):
-            return x.shape == y.shape and bool(np.all(x == y))
-        return x is y or (type(x) is type(y) and _same(x, y))
-    return not isinstance(a, _Node) or ((a.cls, a.size) == (b.cls, b.size) and _same(a.rest, b.rest))
-
-
-def _same(a: Any, b: Any) -> bool:
-    """Whether two nodes' remainders (keys, field names) agree, as far as they can be compared."""
-    try:
-        return bool(a == b)
-    except (TypeError, ValueError):
-        return True
 
 
 def _same_numbers(u: Any, v: Any) -> bool:
@@ -385,3 +338,64 @@ def _same_numbers(u: Any, v: Any) -> bool:
         np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=1e-9, atol=1e-12, equal_nan=True)
         for a, b in zip(us, vs, strict=True)
     )
+
+
+# For users: `dr.tree`
+
+
+def leaves(x: Any) -> list[Any]:
+    """The real leaves of nested data, floats and whole arrays, from left to right.
+
+    >>> leaves({"w": np.ones(2), "b": 0.5, "name": "layer"})
+    [0.5, array([1., 1.])]
+    """
+    return flatten_leaves(x)[0]
+
+
+def map(f: Callable[..., Any], x: T, *others: Any) -> T:
+    """Nested data with f(leaf, ...) in place of every real leaf of x: of floats and whole arrays.
+
+    `others` have the structure of x, with the same discrete values or None in their place, as gradients have it: f is
+    called with a leaf of each. TreeError (a ValueError) if the structure of one differs.
+
+    >>> map(lambda p, g: p - 0.1 * g, {"w": [1.0, 2.0], "n": 3}, {"w": [10.0, 20.0], "n": None})
+    {'w': [0.0, 0.0], 'n': 3}
+    """
+    found, structure = flatten_leaves(x)
+    columns = [found]
+    for other in others:
+        of_other, its_structure = flatten_leaves(other)
+        columns.append(of_other if its_structure.same(structure) else structure.read_leaves(other, TreeError))
+    made: T = structure.rebuild_leaves([f(*row) for row in zip(*columns, strict=True)])
+    return made
+
+
+def ravel(x: T) -> tuple[Any, Callable[[Any], T]]:
+    """The real scalars of nested data as one vector, and the way back: for optimisers that know vectors only.
+
+    The way back takes a vector of as many numbers (TreeError if not) to data of the structure and the dtypes of x.
+
+    >>> vector, unravel = ravel({"w": np.ones((2, 1)), "b": 0.5})
+    >>> vector
+    array([0.5, 1. , 1. ])
+    >>> unravel(2.0 * vector)
+    {'w': array([[2.],
+           [2.]]), 'b': 1.0}
+    """
+    found, structure = flatten_leaves(x)
+    shapes = [np.shape(leaf) for leaf in found]
+    sizes = [math.prod(shape) for shape in shapes]
+
+    def unravel(vector: Any) -> T:
+        vector = real_array(vector)
+        if vector.shape != (sum(sizes),):
+            raise TreeError(vector, f"a vector of {sum(sizes)} numbers")
+        made, start = [], 0
+        for part, shape, size in zip(structure.leaf_parts(), shapes, sizes, strict=True):
+            piece = vector[start : start + size].reshape(shape)
+            made.append(typed(part, piece if shape else piece.item()))
+            start += size
+        whole: T = structure.rebuild_leaves(made)
+        return whole
+
+    return np.concatenate([np.zeros(0), *(np.ravel(real_array(leaf)) for leaf in found)]), unravel

@@ -3,6 +3,8 @@
 import pytest
 from hypothesis import settings
 
+collect_ignore = ["package"]  # programs of users, which test_package.py runs
+
 settings.register_profile("repeatable", derandomize=True)
 settings.register_profile("campaign", derandomize=False, print_blob=True)
 settings.load_profile("repeatable")

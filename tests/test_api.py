@@ -658,3 +658,15 @@ def test_argnums_of_a_numba_function_are_ints(transform, argnums):
 def test_second_derivatives_of_a_numba_function_are_those_of_its_python_function():
     assert dr.hessian(cubed)(2.0) == dr.hessian(cubed.py_func)(2.0) == 12.0
     assert dr.hvp(cubed)(2.0, 0.5) == dr.hvp(cubed.py_func)(2.0, 0.5) == 6.0
+
+
+def test_check_grads_by_some_arguments():
+    def f(x, y):
+        return x * x * abs(y)  # it has no derivative by y at 0
+
+    dr.check_grads(f, (2.0, 0.0), argnums=0)
+    with pytest.raises(dr.CheckError):
+        dr.check_grads(f, (2.0, 0.0))
+    dr.check_grads(numba.njit(f), (2.0, 0.0), order=1, argnums=0)
+    with pytest.raises(ArgumentNumberError):
+        dr.check_grads(f, (2.0, 0.0), argnums=2)

@@ -26,6 +26,7 @@ from dualrev.errors import (
     PrimitiveError,
     ScalarError,
     TangentError,
+    TreeError,
     UnsupportedError,
 )
 from stages import STAGES
@@ -38,6 +39,7 @@ EXAMPLES = {
     ConversionError: (("float()",), TypeError),
     HashError: ((), TypeError),
     TangentError: ((2, "a discrete value (int)"), ValueError),
+    TreeError: ((2.0, "an array of shape (2,)"), ValueError),
     ScalarError: ((None,), TypeError),
     AuxiliaryError: ((1.0,), TypeError),
     ArgumentNumberError: ((3, 1), ValueError),

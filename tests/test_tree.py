@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from oracle import check_vjp
+from oracle import assert_same, check_vjp
 
 import dualrev as dr
 from dualrev.errors import ArgumentError, CotangentError, LeafError, OutputError
@@ -966,3 +966,53 @@ print("done")
 """
     ran = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "done\n", "")
+
+
+# dr.tree, for users
+
+
+@dataclasses.dataclass
+class Layer:
+    w: np.ndarray
+    b: float
+    name: str
+
+
+LAYERS = {"a": [Layer(np.ones((2, 3)), 0.5, "first"), (np.float32(2.0), None)], "x": np.ones(2, np.float32), "n": 3}
+
+
+def test_leaves_and_map_keep_what_is_no_number():
+    assert [np.shape(x) for x in dr.tree.leaves(LAYERS)] == [(2, 3), (), (), (2,)]
+    made = dr.tree.map(lambda x: 2.0 * x, LAYERS)
+    assert (made["a"][0].name, made["n"], made["a"][1][1]) == ("first", 3, None)
+    assert_same(made["a"][0].w, 2.0 * np.ones((2, 3)))
+
+
+def test_a_loop_of_an_optimiser_needs_no_more():
+    def loss(p):
+        return np.sum((p["a"][0].w @ np.arange(3.0) - p["x"]) ** 2) + p["a"][0].b ** 2
+
+    first, params = loss(LAYERS), LAYERS
+    for _ in range(20):
+        params = dr.tree.map(lambda p, g: p - 0.01 * g, params, dr.grad(loss)(params))
+    assert loss(params) < 0.5 * first
+    with pytest.raises(dr.TreeError, match="where the first one has an array of shape"):
+        dr.tree.map(lambda p, g: p, {"a": np.ones(2)}, {"a": 1.0})
+
+
+def test_ravel_and_back():
+    vector, unravel = dr.tree.ravel(LAYERS)
+    assert_same(vector, np.array([1.0] * 6 + [0.5, 2.0, 1.0, 1.0]))
+    back = unravel(vector)
+    assert (back["x"].dtype, type(back["a"][1][0]), back["a"][0].name) == (np.float32, np.float32, "first")
+    assert_same(unravel(3.0 * vector)["a"][0].w, 3.0 * np.ones((2, 3)))
+
+    def f(v):
+        data = unravel(v)
+        return np.sum(data["a"][0].w ** 2) * data["a"][0].b + np.sum(data["x"])
+
+    dr.check_grads(f, (vector,), atol=1e-3)  # some of it becomes float32
+    gradient = dr.grad(lambda x: np.sum(dr.tree.ravel(x)[0] ** 2))(LAYERS)  # and on the way there
+    assert_same(dr.tree.ravel(gradient)[0], 2.0 * vector)
+    with pytest.raises(dr.TreeError, match="a vector of 10 numbers"):
+        unravel(np.ones(3))

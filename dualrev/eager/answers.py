@@ -15,10 +15,14 @@ __all__ = ["ANSWERS"]
 
 
 class Answers:
-    """ufunc(ufunc, method, inputs, kwargs) for elementwise functions, function(func, args, kwargs) for the others."""
+    """ufunc(ufunc, method, inputs, kwargs) for elementwise functions, function(func, args, kwargs) for the others.
 
-    __slots__ = ("function", "ufunc")
+    `making` has what numpy's constructors are with like=x, for an x of ours: dualrev.numpy puts it there.
+    """
+
+    __slots__ = ("function", "making", "ufunc")
     function: Callable[..., Any]
+    making: dict[Any, Callable[..., Any]]
     ufunc: Callable[..., Any]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -28,6 +28,17 @@ from dualrev.tree import Structure, flatten, flatten_leaves
 
 __all__ = ["custom_jvp", "custom_vjp", "stop_gradient", "value"]
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@overload
+def value(x: RealArray) -> np.ndarray: ...
+
+
+@overload
+def value(x: T) -> T: ...
+
 
 def value(x: Any) -> Any:
     """The plain number inside a number under differentiation, or the plain array inside an array; else x unchanged.
@@ -42,7 +53,7 @@ def value(x: Any) -> Any:
     return plain(x) if isinstance(x, np.ndarray) and holds_duals(x) else value_of_number(x)
 
 
-def stop_gradient(x: Any) -> Any:
+def stop_gradient(x: T) -> T:
     """The same nested data as a constant: its derivatives, of every order, are 0. Arrays of real numbers are copied.
 
     In numba functions it takes numbers, arrays and tuples.
@@ -55,7 +66,7 @@ def stop_gradient(x: Any) -> Any:
     return structure.rebuild_leaves([x.copy() if type(x) is np.ndarray else value(x) for x in leaves])
 
 
-class custom_vjp(Owner):  # noqa: N801 - JAX's name
+class custom_vjp(Owner, Generic[P, T]):  # noqa: N801 - JAX's name
     """A function with a reverse-mode rule of its own, given by `defvjp(fwd, bwd)`, as in JAX.
 
     fwd(*args) returns (y, residuals), where y is what the function returns; bwd(residuals, ct) returns a tuple with a
@@ -73,12 +84,15 @@ class custom_vjp(Owner):  # noqa: N801 - JAX's name
 
     kind = "vjp"
 
+    def __init__(self, f: Callable[P, T]) -> None:
+        super().__init__(f)
+
     def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
         """Set the rule."""
         self._define(fwd, bwd)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: D102 - that is f
-        args = _positional(self._f, args, kwargs)
+    def __call__(self, *given: P.args, **kwargs: P.kwargs) -> T:  # noqa: D102 - that is f
+        args = _positional(self._f, given, kwargs)
         call = _Call(self._f, args)
         if call.run is None:
             return numeric(self._f)(*args)
@@ -100,7 +114,7 @@ class custom_vjp(Owner):  # noqa: N801 - JAX's name
         return call.record(y, _Rule(f, pull=pull), CustomRuleError(f, _ALL_ARGUMENTS))
 
 
-class custom_jvp(Owner):  # noqa: N801 - JAX's name
+class custom_jvp(Owner, Generic[P, T]):  # noqa: N801 - JAX's name
     """A function with a forward-mode rule of its own, given by `defjvp(rule)`, as in JAX.
 
     rule(primals, tangents) takes two tuples and returns (y, dy); tangents of discrete arguments are None. Reverse mode
@@ -120,13 +134,16 @@ class custom_jvp(Owner):  # noqa: N801 - JAX's name
 
     kind = "jvp"
 
+    def __init__(self, f: Callable[P, T]) -> None:
+        super().__init__(f)
+
     def defjvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Set the rule; it can be used as a decorator."""
         self._define(rule)
         return rule
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: D102 - that is f
-        args = _positional(self._f, args, kwargs)
+    def __call__(self, *given: P.args, **kwargs: P.kwargs) -> T:  # noqa: D102 - that is f
+        args = _positional(self._f, given, kwargs)
         call = _Call(self._f, args)
         if call.run is None:
             return numeric(self._f)(*args)

@@ -11,25 +11,30 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+import optree
 
 from dualrev.eager.arrays.storage import RealArray, holds_duals, innermost
 from dualrev.eager.dual import DualNumber, alive
 from dualrev.eager.ufuncs import DualArray
-from dualrev.errors import CotangentError
+from dualrev.errors import CotangentError, LeafError
 
 __all__ = [
     "FLOAT",
     "SAME",
     "Array",
     "Discrete",
+    "Node",
     "Scalar",
     "array_of",
     "is_number",
     "is_numeric",
     "is_plain",
+    "leaf_of",
     "object_array",
     "read_array",
     "read_number",
+    "same_part",
+    "same_rest",
     "scalars_of",
     "typed",
 ]
@@ -54,8 +59,75 @@ class Discrete(NamedTuple):
     value: Any
 
 
+class Node(NamedTuple):
+    """A node with `size` children; `build` makes one from a list of new children, `restore` all of it, for a call."""
+
+    cls: type
+    size: int
+    rest: Any
+    build: Callable[[list[Any]], Any]
+    restore: Callable[[list[Any]], Any]
+
+
 FLOAT = Scalar(float)
 SAME = Scalar(lambda ct: ct)
+
+
+def leaf_of(x: Any, leaves: list[Any], has_reals: Callable[[Any], bool]) -> Scalar | Array | Discrete:
+    """Classify what does not nest, and note it if it is real; `has_reals` looks into nested data."""
+    if isinstance(x, enum.Enum):
+        return Discrete(x)
+    if isinstance(x, DualNumber):
+        leaves.append(x)
+        return SAME
+    if isinstance(x, (float, np.floating)):
+        leaves.append(float(x))
+        return Scalar(type(x)) if isinstance(x, np.floating) else FLOAT
+    if isinstance(x, RealArray):
+        leaves.append(x)
+        return Array(x.shape, x.dtype)
+    if isinstance(x, np.ma.MaskedArray):
+        raise LeafError(x, "the mask would be lost", "Pass the data and the mask as two arrays")
+    if isinstance(x, np.ndarray) and not is_plain(x) and x.dtype.kind in "fO":
+        raise LeafError(x, "the function would be given an array of another class", "Pass np.asarray(x)")
+    if isinstance(x, np.ndarray) and x.dtype.kind == "f":
+        leaves.append(x)
+        return Array(x.shape, x.dtype)
+    if isinstance(x, (complex, np.complexfloating)) or (isinstance(x, np.ndarray) and x.dtype.kind == "c"):
+        raise LeafError(x, "derivatives here are of real numbers", "Pass the real and the imaginary part")
+    if isinstance(x, np.void) or (isinstance(x, np.ndarray) and x.dtype.kind == "V"):
+        raise LeafError(x, "fields of a structured array are not looked at", "Pass the fields as a dict of arrays")
+    if isinstance(x, (set, frozenset)) and has_reals(list(x)):
+        raise LeafError(x, "its members have no order and would merge", "Pass a list or a tuple")
+    if (
+        isinstance(x, (list, tuple, dict))
+        and not optree.is_structseq(x)
+        and has_reals(list(x.values() if isinstance(x, dict) else x))
+    ):
+        raise LeafError(
+            x, "a subclass does not come apart as its base class does", "Register it with dualrev.register_node"
+        )
+    return Discrete(x)
+
+
+def same_part(a: Any, b: Any) -> bool:
+    """Whether two parts are the same node, the same discrete value, or leaves of one kind."""
+    if a.__class__ is not b.__class__:
+        return False
+    if isinstance(a, Discrete):
+        x, y = a.value, b.value
+        if isinstance(x, np.ndarray) and isinstance(y, np.ndarray):
+            return x.shape == y.shape and bool(np.all(x == y))
+        return x is y or (type(x) is type(y) and same_rest(x, y))
+    return not isinstance(a, Node) or ((a.cls, a.size) == (b.cls, b.size) and same_rest(a.rest, b.rest))
+
+
+def same_rest(a: Any, b: Any) -> bool:
+    """Whether two nodes' remainders (keys, field names) agree, as far as they can be compared."""
+    try:
+        return bool(a == b)
+    except (TypeError, ValueError):
+        return True
 
 
 def scalars_of(leaf: Any) -> list[Any]:

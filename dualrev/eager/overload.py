@@ -107,9 +107,24 @@ def _insert(template: str, place: str, text: str) -> str:
 
 
 def _operator(primitive: Primitive, u: Any, v: Any) -> Any:
-    """As `apply`, but leaves what is no number to the other operand: arrays, or Python's TypeError."""
+    """As `apply`, but leaves what is no number to the other operand: arrays, or Python's TypeError.
+
+    With a list it is an array, as for numpy's floats, of which arrays are made, too; the product is an error for both.
+    Of a table of pandas it is what numpy makes of its values.
+    """
     known = (numbers.Real, np.bool_)
-    return apply(primitive, u, v) if isinstance(u, known) and isinstance(v, known) else NotImplemented
+    if isinstance(u, known) and isinstance(v, known):
+        return apply(primitive, u, v)
+    listed = primitive.name != "mul" and any(isinstance(x, (list, tuple)) for x in (u, v))
+    tables = any(type(x).__module__.partition(".")[0] == "pandas" for x in (u, v))
+    if primitive.ufunc and (listed or tables) and _has_arrays(u, v):
+        return getattr(np, primitive.ufunc)(*(x if isinstance(x, DualNumber) else np.asarray(x) for x in (u, v)))
+    return NotImplemented
+
+
+def _has_arrays(*operands: Any) -> bool:
+    """Whether numpy makes arrays of a number: of those on the tape, which have a shape."""
+    return any(isinstance(u, DualNumber) and hasattr(u, "shape") for u in operands)
 
 
 def _method_names(primitive: Primitive) -> list[str]:

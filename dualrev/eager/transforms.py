@@ -16,9 +16,9 @@ from dualrev.eager import engine as default_engine
 from dualrev.eager.arguments import Argnums, choose
 from dualrev.eager.arrays.storage import RealArray, innermost, own, strip, zero
 from dualrev.eager.dual import DualNumber
+from dualrev.eager.explanations import explained
 from dualrev.eager.plain_run import PlainRun, wanted
 from dualrev.errors import AuxiliaryError, ScalarError, TangentError
-from dualrev.objects import explaining
 from dualrev.tree import flatten_leaves
 
 __all__ = ["grad", "hvp", "jacobian", "linearize", "value_and_grad"]
@@ -59,8 +59,12 @@ def linearize(
         y, pull = engine.vjp(function, *primals)
         return y, _ByPullback(engine, primals, y, pull)
 
-    with explaining():
+    try:
         y, derivative = run()
+    except (TypeError, AttributeError, SystemError) as error:
+        if (ours := explained(error)) is None:
+            raise
+        raise ours from (None if ours is error.__cause__ else error)
     if plain is not None:
         plain.compare(y, lambda: run()[0])
     return y, derivative, aux[0] if has_aux else None

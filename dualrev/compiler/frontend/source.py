@@ -21,7 +21,6 @@ from dualrev.eager.ruled import Owner
 from dualrev.errors import UnsupportedError
 from dualrev.reading import signature, unwarned
 from dualrev.rules.library import DEFINITIONS
-from dualrev.rules.library.standins import STAND_INS
 from dualrev.transformed import Wrapper
 
 __all__ = ["Source", "Static", "compiled_function", "describe", "is_numba_function", "read", "text_of", "unlifted"]
@@ -57,6 +56,8 @@ def unlifted(static: Static) -> Static:
     """The numba function of what numba takes for one: of lift, a rule, register_jitable or cfunc, or SciPy's."""
     if isinstance(static.value, Owner) and static.value.numba_function is not None:
         return Static(static.value.numba_function, (*static.path, ("attr", "numba_function")))
+    from dualrev.rules.library.standins import STAND_INS  # numba's own definitions come with it
+
     if id(static.value) in STAND_INS:
         name = STAND_INS[id(static.value)][1]
         return Static(DEFINITIONS[name], (("library", name),))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from types import FrameType
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numba
 import numpy as np
@@ -30,7 +30,11 @@ from dualrev.tree import Structure, flatten_leaves
 __all__ = ["Lifted", "derivative_source", "lift"]
 
 
-def lift(f: Callable[..., Any]) -> Callable[..., Any]:
+P = ParamSpec("P")
+Y = TypeVar("Y")
+
+
+def lift(f: Callable[P, Y]) -> Callable[P, Y]:
     """A numba function as a Python function that can be called with numbers under differentiation, too.
 
     On plain arguments it is f. Called with numbers or arrays under differentiation by the tape, the value is that of f,

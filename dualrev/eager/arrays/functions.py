@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from dualrev.eager.answers import ANSWERS
 from dualrev.eager.arrays import linalg, numerics, places, products, reductions
 from dualrev.eager.arrays.defined import by_table
 from dualrev.eager.arrays.storage import RealArray, holds_duals, innermost, plain, real_array, refuse_foreign
@@ -30,7 +31,7 @@ __all__ = ["HANDLERS", "apply_function", "assemble"]
 
 def apply_function(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What numpy calls when one of its functions meets an array or a number under differentiation."""
-    handler = HANDLERS.get(func) or by_table(func)
+    handler = HANDLERS.get(func) or by_table(func) or ANSWERS.making.get(func)
     if handler is not None:
         args, kwargs = _by_name(func, handler, args, kwargs)
         out = kwargs.pop("out", None)
@@ -344,7 +345,7 @@ def _size(a: Any, axis: Any = None) -> int:
 _MOVING = [np.reshape, np.ravel, np.transpose, np.swapaxes, np.moveaxis, np.rollaxis, np.expand_dims, np.squeeze]
 _MOVING += [np.diagonal, np.flip, np.fliplr, np.flipud, np.rot90, np.roll, np.tile, np.repeat, np.broadcast_to]
 _MOVING += [np.take, np.take_along_axis, np.delete, np.diag, np.diagflat, np.resize, np.matrix_transpose]
-_MOVING += [np.linalg.diagonal, np.linalg.matrix_transpose]
+_MOVING += [np.lib.stride_tricks.sliding_window_view, np.linalg.diagonal, np.linalg.matrix_transpose]
 _CUTTING = [np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit, np.unstack]
 _JOINING = [np.concatenate, np.stack, np.hstack, np.vstack, np.dstack, np.column_stack]
 

@@ -156,6 +156,32 @@ def _eigh(a: Any, UPLO: Any = "L") -> Any:  # noqa: N803 - numpy's name
     return type(np.linalg.eigh(np.eye(1)))(w, v)
 
 
+def _eig(a: Any) -> Any:
+    """With p = inv(v) da v: dw = diag(p), dv = v (p / gaps), less what would change the columns' length, which is 1."""
+
+    def compute(x: Any) -> Any:
+        w, v = np.linalg.eig(x)
+        if np.iscomplexobj(plain(w)):
+            why = "it has complex eigenvalues here, and derivatives are of real numbers"
+            raise UnsupportedError("numpy.linalg.eig", "numpy.linalg.eigh, if the matrix is symmetric", why)
+        return w, v
+
+    def pull(xs: Any, ys: Sequence[Any], gs: Sequence[Any]) -> list[Any]:
+        (w, v), (gw, gv) = ys, gs
+        q = transposed(v) @ (gv - v * np.sum(v * gv, axis=-2, keepdims=True))
+        one = np.eye(w.shape[-1])
+        inner = _over_gaps(q * (1.0 - one), w) + gw[..., None] * one
+        return [np.linalg.solve(transposed(v), inner @ transposed(v))]
+
+    def push(xs: Any, ys: Sequence[Any], ts: Sequence[Any]) -> list[Any]:
+        w, v = ys
+        p = np.linalg.solve(v, ts[0] @ v)
+        dv = v @ _over_gaps(p * (1.0 - np.eye(w.shape[-1])), w)
+        return [np.diagonal(p, axis1=-2, axis2=-1), dv - v * np.sum(v * dv, axis=-2, keepdims=True)]
+
+    return type(np.linalg.eig(np.eye(1)))(*_rule(compute, pull, push, a))
+
+
 def _eigvalsh(a: Any, UPLO: str = "L") -> Any:  # noqa: N803 - numpy's name
     return _eigh(a, UPLO)[0]
 
@@ -327,6 +353,8 @@ HANDLERS: dict[Any, Callable[..., Any]] = {
     np.linalg.multi_dot: lambda arrays: reduce(matmul, arrays),
     np.linalg.eigh: _eigh,
     np.linalg.eigvalsh: _eigvalsh,
+    np.linalg.eig: _eig,
+    np.linalg.eigvals: lambda a: _eig(a)[0],
     np.linalg.svd: _svd,
     np.linalg.svdvals: _svdvals,
     np.linalg.pinv: _pinv,

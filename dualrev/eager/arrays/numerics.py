@@ -203,6 +203,28 @@ def _bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
     return sum_of_rows(real_array(weights), np.asarray(x), n)
 
 
+def _histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
+    """Counts are constants; the edges move with the extremes or the range, and sums of weights with the weights."""
+    a = np.ravel(real_array(a))
+    values = plain(a)
+    limits: Any = None if range is None else tuple(float(plain(real_array(x))) for x in range)
+    counts, plain_edges = np.histogram(values, plain(real_array(bins)) if np.ndim(bins) else bins, limits)
+    edges: Any = plain_edges
+    if np.ndim(bins):
+        edges = real_array(bins)
+    elif a.size or range is not None:
+        low, high = (np.min(a), np.max(a)) if range is None else range
+        if plain_edges[0] < plain(real_array(low)):  # numpy makes room around a single value
+            low, high = low - 0.5, high + 0.5
+        edges = _linspace(low, high, len(counts) + 1)
+    if weights is not None:
+        chosen = (values >= plain_edges[0]) & (values <= plain_edges[-1])
+        places = np.searchsorted(plain_edges, values[chosen], side="right") - 1
+        weights = np.ravel(real_array(weights))[chosen]
+        counts = sum_of_rows(real_array(weights), np.minimum(places, len(counts) - 1), len(counts))
+    return (counts / np.diff(edges) / np.sum(counts) if density else counts), edges
+
+
 # Polynomials, and their products: convolutions
 
 
@@ -318,6 +340,7 @@ HANDLERS: dict[Any, Callable[..., Any]] = {
     np.cov: _cov,
     np.corrcoef: _corrcoef,
     np.bincount: _bincount,
+    np.histogram: _histogram,
     np.convolve: _convolve,
     np.correlate: _correlate,
     np.polyval: _polyval,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import functools
 import math
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -31,6 +32,7 @@ from dualrev.eager.lines import function
 from dualrev.eager.tape import Tape
 from dualrev.eager.ufuncs import apply_ufunc as apply_to_objects
 from dualrev.errors import UnsupportedError
+from dualrev.rules import scipy
 from dualrev.rules.functions import TABLE
 from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES, Primitive
 
@@ -87,10 +89,12 @@ def _call(ufunc: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], 
             )
         return getattr(products, name)(*args, **{key: u for key, u in kwargs.items() if key == "axis"})
     line = table_by_ufunc().get(name)
+    if line is None and name in scipy.NAMES:
+        return _special(name, args, ufunc, kwargs)
     if line is None and name not in _COMPOSED:
         if any(map(holds_duals, args)):
             raise UnsupportedError(
-                f"numpy.{name}", "it with functions that have a rule, or give it one with dualrev.primitive"
+                _full_name(ufunc), "it with functions that have a rule, or give it one with dualrev.primitive"
             )
         return as_real_array(ufunc(*map(plain, args), **kwargs))
     for key in kwargs.keys() - {"casting", "subok"}:  # those say nothing about arrays of floats
@@ -100,6 +104,30 @@ def _call(ufunc: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], 
         with np.errstate(all="ignore"):  # the elements that are left out may lie outside of the domain
             return _call(ufunc, name, args, kwargs, True)
     return _COMPOSED[name](*args) if line is None else elementwise(line, args, ufunc)
+
+
+def _special(name: str, args: Sequence[Any], ufunc: Any, kwargs: dict[str, Any]) -> Any:
+    """A special function of SciPy, by its line in rules/scipy.py."""
+    if not any(map(holds_duals, args)):
+        return as_real_array(ufunc(*map(plain, args), **kwargs))
+    for k in scipy.UNKNOWN[name]:
+        if holds_duals(args[k]):
+            what = f"scipy.special.{name} by its {('first', 'second')[k]} argument"
+            raise UnsupportedError(what, "dualrev.value(...) for that argument, if it is a constant")
+    if not isinstance(innermost(args), Tape):
+        raise UnsupportedError(f"scipy.special.{name} in a stage of the paper", "it for the default engine")
+    if all(np.ndim(u) == 0 for u in args):  # numpy's arithmetic has limits where Python's raises
+        first, *rest = (real_array(u) for u in args)
+        return elementwise(scipy.lines()[name], [first.reshape(1), *rest], ufunc)[0]
+    return elementwise(scipy.lines()[name], args, ufunc)
+
+
+def _full_name(ufunc: Any) -> str:
+    """What a user calls it: a ufunc does not say which package it is of."""
+    name: str = ufunc.__name__
+    packages = {"numpy": np, "scipy.special": sys.modules.get("scipy.special")}
+    known = [package for package, module in packages.items() if getattr(module, name, None) is ufunc]
+    return f"{known[0]}.{name}" if known else f"the ufunc {name!r}"
 
 
 def _along(ufunc: Any, method: str, a: Any, *at: Any, axis: Any, **kwargs: Any) -> Any:
@@ -182,7 +210,8 @@ def _partial(line: Primitive, k: int, xs: Sequence[Any], y: Any, shape: tuple[in
 @functools.cache
 def _array_partials(line: Primitive) -> list[Callable[..., Any]]:
     """The partials as functions of arrays: x or a, b, c, and the value y."""
-    names = {**_numpy_names(), **{name: _by_elements(f) for name, f in line.functions.items()}}
+    own = {name: f if isinstance(f, np.ufunc) else _by_elements(f) for name, f in line.functions.items()}
+    names = {**_numpy_names(), **own}
     made = []
     for text in line.partials:
         tree = _ForArrays().visit(ast.parse(text, mode="eval"))
@@ -220,8 +249,20 @@ def _numpy_names() -> dict[str, Any]:
 
 def on_arrays(line: Primitive) -> Callable[..., Any]:
     """A line that numpy has no function for, as a function of arrays and numbers."""
-    compute = _by_elements(function(line))
+    by_elements = _by_elements(function(line))
+
+    compute = by_elements if line.name != "polygamma" else functools.partial(_polygamma, by_elements)
     return lambda *args: elementwise(line, args, compute)
+
+
+def _polygamma(by_elements: Callable[..., Any], n: Any, x: Any) -> Any:
+    """Of a whole array by SciPy's function, where SciPy is there, and has no loop in Python."""
+    special: Any = sys.modules.get("scipy.special")
+    if isinstance(x, RealArray):
+        return on_arrays(PRIMITIVES["polygamma"])(n, x)
+    if special is None or np.ndim(n) or not isinstance(x, np.ndarray) or not (n == 0.0 or np.all(x > 0.0)):
+        return by_elements(n, x)
+    return special.psi(x) if n == 0.0 else special.polygamma(int(n), x)
 
 
 def _by_elements(f: Callable[..., Any]) -> Callable[..., Any]:

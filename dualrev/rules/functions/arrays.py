@@ -48,7 +48,7 @@ ARRAYS = (
 
     Function("np.real", "val", "moving", core="real"),
     Function("np.imag", "val", "moving", core="imag"),
-    Function("np.lib.stride_tricks.sliding_window_view", "x window_shape", core="sliding"),
+    Function("np.lib.stride_tricks.sliding_window_view", "x window_shape", "moving", core="sliding"),
     Function("np.lib.stride_tricks.as_strided", "x shape strides", core="strided"),
 
     # elements at places

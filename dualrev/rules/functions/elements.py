@@ -6,6 +6,7 @@ import math
 
 from dualrev.rules.functions.entry import Function, rows
 from dualrev.rules.primitives import PRIMITIVES
+from dualrev.rules.scipy import NAMES as SPECIAL
 
 __all__ = ["ELEMENTS"]
 
@@ -56,5 +57,6 @@ ELEMENTS = (
     *rows("conjugate divmod frexp heaviside ldexp logaddexp2 matmul matvec modf nextafter vecdot vecmat", "",
           "elementwise"),
     *(Function(f"scipy.special.{n}", "", "scipy") for n in ("erf", "erfc", "expit", "gamma", "gammaln", "psi")),
+    *(Function(f"scipy.special.{n}", "", "scipy") for n in SPECIAL),
 )
 # fmt: on

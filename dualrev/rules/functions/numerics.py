@@ -100,6 +100,8 @@ NUMERICS = (
         Definition("m=", "norm_spectral", (2,)),
         Definition("m=", "norm_least", (-2,)),
     )),
+    *rows("histogram", "", "numerics"),
+    *rows("linalg.eig linalg.eigvals", "", "linalg"),
     *rows("linalg.cross linalg.matmul linalg.matrix_norm linalg.multi_dot linalg.outer linalg.svdvals", "", "linalg"),
     *rows("linalg.tensordot linalg.trace linalg.vecdot linalg.vector_norm", "", "linalg"),
 

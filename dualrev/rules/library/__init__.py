@@ -8,13 +8,33 @@ rule of its own.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 from importlib import import_module
 from typing import Any
 
 __all__ = ["DEFINITIONS"]
 
 _NAMES = "complexes drawing factors lists making norms products quantiles samples standins statistics systems"
-_MODULES = [import_module(f"{__name__}.{name}") for name in _NAMES.split()]
+
+
+class _Definitions(Mapping[str, Any]):
+    """What the modules define, by name: imported when somebody asks, since numba's own definitions come with it."""
+
+    @cached_property
+    def _all(self) -> dict[str, Any]:
+        modules = [import_module(f"{__name__}.{name}") for name in _NAMES.split()]
+        return {name: getattr(module, name) for module in modules for name in module.__all__}
+
+    def __getitem__(self, name: str) -> Any:
+        return self._all[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
 
 #: All of them, by name.
-DEFINITIONS: dict[str, Any] = {name: getattr(module, name) for module in _MODULES for name in module.__all__}
+DEFINITIONS: Mapping[str, Any] = _Definitions()

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from numba import njit, vectorize
-from numba.np.extensions import cross2d as numba_cross2d
+from numba.np import extensions
 from numpy.polynomial import polynomial
 
 __all__ = ["cross2d", "fmax", "fmin", "histogram", "ldexp", "logaddexp2", "polyadd", "polymul", "polysub", "polyval"]
@@ -144,7 +144,7 @@ def logaddexp2(a, b):
 STAND_INS: dict[int, tuple[Any, str]] = {
     id(f): (f, name)
     for f, name in [
-        (numba_cross2d, "cross2d"),
+        *((f, "cross2d") for f in [getattr(extensions, "cross2d", None)] if f),  # gone with numpy 2.5
         (np.histogram, "histogram"),
         *((getattr(np, name), name) for name in ("fmax", "fmin", "ldexp", "logaddexp2")),
         *((getattr(polynomial, name), name) for name in ("polyadd", "polysub", "polymul", "polyval")),

@@ -1,0 +1,65 @@
+"""What numpy's arrays and its scalars have besides numbers, for ours: x.dtype, x.T, x.reshape(...).
+
+Elements of arrays and sums are numbers of the tape, where numpy has scalars; code that takes either as small arrays
+finds the same attributes here. All but x[None]: numpy takes an object of a Python class that has indices for a
+sequence, and would say so in place of what is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dualrev.eager.arrays.storage import RealArray, real_array
+from dualrev.eager.dual import value
+from dualrev.eager.tape import Real
+from dualrev.errors import UnsupportedError
+
+__all__ = ["LABELLED"]
+
+#: Packages whose tables hold arrays, and would take our numbers for objects.
+LABELLED = ("pandas", "xarray")
+
+
+def _as_array(name: str) -> Callable[..., Any]:
+    """A method of arrays for a number: what numpy's function of the same name makes of an array without axes."""
+
+    def method(self: Real, *args: Any, **kwargs: Any) -> Any:
+        made = getattr(real_array(self), name)(*args, **kwargs)
+        return made[()] if isinstance(made, RealArray) and not made.ndim else made
+
+    method.__name__, method.__doc__ = name, f"numpy.{name} of this number, as of an array without axes."
+    return method
+
+
+def _astype(self: Real, dtype: Any, *args: Any, **kwargs: Any) -> Any:
+    """The number itself for a float type; for others its value, a constant."""
+    return self if np.dtype(dtype).kind == "f" else np.dtype(dtype).type(value(self))
+
+
+def _view(self: RealArray, dtype: Any = None, type: Any = None) -> RealArray:
+    """A view of the array: of the same type, since numbers under differentiation have no bytes."""
+    if type is not None or (dtype is not None and np.dtype(dtype) != self.dtype):
+        raise UnsupportedError(f"ndarray.view as {dtype or type}", "x.astype(...) of dualrev.value(x)")
+    return self.derived(lambda a: a[...])
+
+
+_METHODS = "sum mean prod max min std var cumsum cumprod clip round reshape ravel flatten squeeze transpose repeat"
+_MORE = "all any argmax argmin argsort nonzero tolist"
+for _name in (*_METHODS.split(), *_MORE.split()):
+    setattr(Real, _name, _as_array(_name))
+_number: Any = Real
+_number.dtype = np.dtype(float)
+_number.T = property(lambda self: self, doc="The number itself.")
+_number.copy = lambda self, order="C": self
+_number.astype = _astype
+
+_number.__pandas_priority__ = _number.__array_priority__ = 10_000  # s - x of a Series is ours
+
+_array: Any = RealArray
+_array.__pandas_priority__ = _array.__array_priority__ = 10_000
+_array.view = _view
+_array.flags = property(lambda self: self.x.flags, doc="How the values lie in memory.")
+_array.strides = property(lambda self: self.x.strides, doc="The steps in memory from one value to the next.")

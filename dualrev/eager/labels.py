@@ -1,0 +1,84 @@
+"""Tables with labels: Series and DataFrames of pandas, DataArrays of xarray, as nested data.
+
+Their floats are leaves, an array for a Series, for each column of a DataFrame, and for a DataArray; everything else is
+discrete. The function gets a table of objects with the same labels, numbers under differentiation; a gradient has the
+labels, too. These packages are not imported here: who has such a table has imported them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dualrev.eager.arrays.attributes import LABELLED
+from dualrev.eager.arrays.storage import RealArray, adopt, holds_duals, to_objects
+
+__all__ = ["Table", "with_labels"]
+
+
+class Table(NamedTuple):
+    """A table that has come apart: how to make another one of new children, for a gradient and for a call."""
+
+    children: list[Any]
+    build: Callable[[list[Any]], Any]
+    restore: Callable[[list[Any]], Any]
+
+
+def with_labels(x: Any) -> Table | None:
+    """The arrays of a table, and two ways to make another one; None for anything else."""
+    package = type(x).__module__.partition(".")[0]
+    if package not in LABELLED:
+        return None
+    module: Any = sys.modules[package]
+    if package == "pandas" and isinstance(x, module.Series):
+        return _of_one(x, lambda a: module.Series(a, index=x.index, name=x.name))
+    if package == "pandas" and isinstance(x, module.DataFrame):
+        return _of_columns(x, module.DataFrame)
+    if package == "xarray" and isinstance(x, module.DataArray):
+        return _of_one(x, lambda a: x.copy(data=a))
+    return None
+
+
+def _of_one(x: Any, make: Callable[[Any], Any]) -> Table | None:
+    values = _leaf(x.to_numpy())
+    if values is None:
+        return None
+
+    def build(children: list[Any]) -> Any:
+        return make(_of_numbers(children[0]))
+
+    return Table([values], build, build)
+
+
+def _of_columns(x: Any, frame: Any) -> Table:
+    columns = [x.iloc[:, k] for k in range(x.shape[1])]
+    leaves = [_leaf(column.to_numpy()) for column in columns]
+
+    def make(made: list[Any]) -> Any:
+        whole = frame(dict(enumerate(made)), index=x.index)
+        whole.columns = x.columns
+        return whole
+
+    def build(children: list[Any]) -> Any:
+        return make([[None] * len(x) if child is None else _of_numbers(child) for child in children])
+
+    def restore(children: list[Any]) -> Any:
+        pairs = zip(columns, children, leaves, strict=True)
+        return make([column if leaf is None else _of_numbers(child) for column, child, leaf in pairs])
+
+    return Table([b if a is None else a for a, b in zip(leaves, columns, strict=True)], build, restore)
+
+
+def _leaf(values: np.ndarray) -> Any:
+    """An array of floats, or of numbers under differentiation; None if the values are discrete."""
+    if values.dtype == object:
+        return adopt(values) if values.size and holds_duals(values) else None
+    return values if values.dtype.kind == "f" else None
+
+
+def _of_numbers(child: Any) -> Any:
+    """What a table can hold: an array, or one of objects where there are numbers under differentiation."""
+    return np.asarray(to_objects(child)) if isinstance(child, RealArray) else child

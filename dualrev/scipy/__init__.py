@@ -1,0 +1,15 @@
+"""SciPy, except that its functions take numbers and arrays under differentiation: `from dualrev.scipy import stats`.
+
+SciPy's elementwise functions (gammaln, ndtr, ...) do so as they are, since numpy asks what they are called with. Its
+other functions make plain arrays of their arguments first, and nobody is asked. `special`, `linalg` and `stats` here
+have those of them that derivatives are known of, under SciPy's names; everything else in them is SciPy's own.
+
+>>> import dualrev as dr
+>>> from dualrev.scipy import stats
+>>> dr.grad(lambda mean: stats.norm.logpdf(1.0, mean, 2.0))(0.0)
+0.25
+"""
+
+from dualrev.scipy import linalg, special, stats
+
+__all__ = ["linalg", "special", "stats"]

@@ -1,0 +1,98 @@
+"""`scipy.special`, with the functions that are no ufuncs: sums of exponentials, polygamma functions.
+
+>>> import dualrev as dr
+>>> dr.grad(logsumexp)([0.0, 0.0])
+[0.5, 0.5]
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy import special as _special
+
+from dualrev.eager.arrays.storage import holds_duals, plain, real_array
+from dualrev.eager.arrays.ufuncs import on_arrays
+from dualrev.errors import UnsupportedError
+from dualrev.rules.primitives import PRIMITIVES
+from dualrev.scipy.calls import instead_of
+
+__all__ = ["log_softmax", "logsumexp", "multigammaln", "polygamma", "softmax", "zeta"]
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_special, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *dir(_special)})
+
+
+@instead_of(_special.logsumexp)
+def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False) -> Any:
+    """log(sum(b exp(a))), over an axis, some or all; with return_sign, (log|sum|, its sign), as SciPy's."""
+    a = real_array(a)
+    top = _largest(a, axis)
+    terms = np.exp(a - top) if b is None else real_array(b) * np.exp(a - top)
+    total = np.sum(terms, axis=axis, keepdims=True)
+    sign = np.sign(plain(total))
+    made = np.log(np.abs(total) if return_sign else total) + top
+    if not keepdims:
+        made, sign = (real_array(np.squeeze(x, axis))[()] for x in (made, sign))
+    return (made, sign) if return_sign else made
+
+
+@instead_of(_special.softmax)
+def softmax(x: Any, axis: Any = None) -> Any:
+    """exp(x) / sum(exp(x)), over an axis, some or all."""
+    x = real_array(x)
+    y = np.exp(x - _largest(x, axis))
+    return y / np.sum(y, axis=axis, keepdims=True)
+
+
+@instead_of(_special.log_softmax)
+def log_softmax(x: Any, axis: Any = None) -> Any:
+    """The logarithm of softmax, also where that is too small for a float."""
+    x = real_array(x)
+    return x - logsumexp(x, axis, keepdims=True)
+
+
+def _largest(x: Any, axis: Any) -> Any:
+    """The largest elements as constants, to be taken out of sums of exponentials; 0 where they are infinite."""
+    top = np.max(plain(x), axis=axis, keepdims=True)
+    return np.where(np.isfinite(top), top, 0.0)
+
+
+_polygamma = on_arrays(PRIMITIVES["polygamma"])
+
+
+@instead_of(_special.polygamma)
+def polygamma(n: Any, x: Any) -> Any:
+    """The n-th derivative of psi; n is an int, or an array of ints."""
+    if holds_duals(n):
+        raise UnsupportedError("scipy.special.polygamma by its order", "dualrev.value(n), which is a whole number")
+    orders, x = np.asarray(n), real_array(x)
+    if not orders.ndim:
+        return _polygamma(float(orders), x if x.ndim else x[()])
+    made = [_polygamma(float(k), u) for k, u in zip(orders.ravel(), np.ravel(x + 0.0 * orders), strict=True)]
+    return np.reshape(np.stack(made), np.broadcast_shapes(orders.shape, x.shape))
+
+
+@instead_of(_special.multigammaln)
+def multigammaln(a: Any, d: int) -> Any:
+    """The logarithm of the multivariate gamma function of dimension d."""
+    a = real_array(a)[..., None]
+    made = np.sum(_special.gammaln(a - 0.5 * np.arange(d)), axis=-1)
+    return made + 0.25 * d * (d - 1) * math.log(math.pi)
+
+
+@instead_of(_special.zeta)
+def zeta(x: Any, q: Any = 1.0) -> Any:
+    """Hurwitz' zeta function for a constant x and q > 0: (-1)^x psi^(x - 1)(q) / (x - 1)!."""
+    if holds_duals(x):
+        raise UnsupportedError("scipy.special.zeta by its first argument", "dualrev.value(x), if it is a constant")
+    if np.ndim(x) or x != int(x) or x < 2:
+        raise UnsupportedError("scipy.special.zeta of no whole number of at least 2", "it with an int")
+    return polygamma(int(x) - 1, q) * ((-1.0) ** int(x) / math.factorial(int(x) - 1))

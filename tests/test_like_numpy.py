@@ -1,0 +1,164 @@
+"""Code that was written for numpy's own classes: attributes of elements, lists, `like=`; what numpy cannot tell us."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy import integrate, optimize, stats
+
+import dualrev as dr
+
+X = np.array([0.5, 1.5, -2.0])
+
+#: What an element of an array can do beside arithmetic, where numpy has a scalar.
+OF_ELEMENTS = {
+    "x - [1, 2]": lambda x: x[0] - [1, 2],
+    "list + x": lambda x: [1.0, 2.0] + x[0],
+    "tuple": lambda x: (1.0, x[1]) / x[0],
+    "T": lambda x: x[0].T * x,
+    "clip": lambda x: x[1].clip(0.0, 1.0) + x[0].clip(0.0, 1.0),
+    "astype": lambda x: x[0].astype(float) * x[1].astype(int),
+    "reshape": lambda x: x[0].reshape(1, 1) @ x[1:].reshape(1, 2),
+    "ravel": lambda x: np.concatenate([x[0].ravel(), x[1].flatten(), x]),
+    "sums": lambda x: x[0].sum() * x[1].mean() * x.sum().sum() * x.prod().max() * x.mean().min(),
+    "round": lambda x: (0.9 * x[1]).round() * x,
+    "copy": lambda x: x[0].copy() * x.copy(),
+    "dtype": lambda x: x[0] * x.astype(x[1].dtype),
+    "squeeze": lambda x: x[0].squeeze() ** 2,
+    "transpose": lambda x: x[0].transpose() ** 2,
+    "any": lambda x: x[0] if x[1].any() else x[2],
+    "view": lambda x: x.view() * x.view(float),
+    "strides": lambda x: x * x.strides[0] * x.flags.c_contiguous,
+}
+
+
+@pytest.mark.parametrize("name", OF_ELEMENTS)
+def test_an_element_has_what_numpys_have(name):
+    f = OF_ELEMENTS[name]
+    dr.check(f, X)
+    dr.check_grads(f, (X,))
+
+
+def test_an_element_is_no_sequence():
+    with pytest.raises(TypeError, match="not iterable"):
+        dr.grad(lambda x: sum(x[0]))(X)
+    with pytest.raises(TypeError, match="not subscriptable"):
+        dr.grad(lambda x: x[0][0])(X)
+    with pytest.raises(dr.UnsupportedError, match=r"ndarray\.view as"):
+        dr.grad(lambda x: x.view(np.int64)[0])(X)
+    made = dr.vjp(lambda x: np.array([x[0], x[1]]), X)[0]
+    assert_array_equal(made, X[:2])
+
+
+def test_constructors_with_like_hold_what_is_differentiated():
+    """Of arrays; numpy takes no plain float for `like`."""
+
+    def f(x):
+        a = np.zeros(2, like=x)
+        a[0] = x[0]
+        b = np.array([x[1], 1.0], like=x)
+        return (
+            a
+            + np.exp(b)
+            + np.full(2, x[2], like=x) * np.eye(2, like=x) @ np.ones(2, like=x)
+            + np.asarray(x, like=x)[:2]
+        )
+
+    dr.check(f, X)
+    dr.check_grads(f, (X,))
+
+
+def exponential(x):
+    return np.sum(np.exp(np.array([x, 1.0])))
+
+
+def rotation(x):
+    return np.linalg.det(np.array([[np.cos(x), -np.sin(x)], [np.sin(x), 1.0]]))
+
+
+OF_OBJECTS = {
+    "exp": exponential,
+    "arctan2": lambda x: np.sum(np.arctan2(np.array([x, 1.0]), 2.0)),
+    "isnan": lambda x: x * np.isnan(np.array([x, 1.0]))[0],
+    "det": rotation,
+    "solve": lambda x: np.linalg.solve(np.array([[x, 1.0], [0.0, x]]), np.ones(2))[0],
+    "eigh": lambda x: np.linalg.eigh(np.array([[x, 1.0], [1.0, x]]))[0][0],
+    "array data": lambda x: np.interp(np.array([x, 1.0]), [0.0, 1.0], [0.0, 1.0])[0],
+}
+
+
+@pytest.mark.parametrize("name", OF_OBJECTS)
+def test_functions_of_arrays_of_objects_are_refused_by_name_and_line(name):
+    """numpy's own error would name neither the line nor the cure."""
+    with pytest.raises(dr.UnsupportedError) as found:
+        dr.grad(OF_OBJECTS[name])(0.5)
+    message = str(found.value)
+    assert __file__ in message
+    assert f"{name} of what is no array of floats" in message
+    assert "dualrev.numpy.array([x, 1.0])" in message
+    assert found.value.__cause__ is not None
+
+
+def test_errors_of_the_user_stay_as_they_are():
+    for wrong in (lambda x: x + "a", lambda x: x.exponential, lambda x: (1.0).exponential):
+        with pytest.raises((TypeError, AttributeError)) as found:
+            dr.grad(wrong)(0.5)
+        assert not isinstance(found.value, dr.DualrevError)
+
+
+@pytest.mark.parametrize(
+    ("f", "inside"),
+    [
+        (lambda p: integrate.solve_ivp(lambda t, y: -p * y, (0.0, 1.0), [1.0]).y[0, -1], "scipy"),
+        (lambda p: integrate.quad(lambda t: p * t, 0.0, 1.0)[0], "scipy"),
+        (lambda p: optimize.brentq(lambda x: x - p, 0.0, 5.0), "scipy"),
+        (lambda p: stats.norm.logpdf(np.ones(2), p), "scipy"),
+        (lambda p: stats.norm.logpdf(p * np.ones(2)), "scipy"),
+    ],
+)
+def test_a_refusal_inside_of_a_library_names_both_lines(f, inside):
+    with pytest.raises(dr.DualrevError, match=rf"test_like_numpy.*in(side {inside}, at)? \S*{inside}.*dualrev\.scipy"):
+        dr.grad(f)(2.0)
+
+
+def test_complex_factors_are_refused_with_their_line():
+    with pytest.raises(dr.UnsupportedError, match=r"test_like_numpy\.py.*complex number.*real and the imaginary part"):
+        dr.grad(lambda x: abs(x * 1j))(2.0)
+
+
+# Functions of numpy that came later than the others
+
+
+def parts(w, v):
+    return w, v * np.sign(np.sum(v.x if isinstance(v, dr.RealArray) else v, axis=0))
+
+
+M = np.array([[2.0, 0.5, 0.1], [0.3, -1.0, 0.4], [0.2, 0.6, 5.0]])
+SINCE = {
+    "eig": (lambda a: parts(*np.linalg.eig(a)), M),
+    "eigvals": (lambda a: np.linalg.eigvals(a) ** 2, M),
+    "histogram, edges": (lambda x: np.histogram(x, 4)[1], X),
+    "histogram, weights": (lambda x: np.histogram([0.1, 0.9, 0.4], 2, (0.0, 1.0), weights=x)[0] ** 2, X),
+    "histogram, density": (lambda x: np.histogram(x, [-3.0, 0.0, 0.7, 2.0], density=True, weights=x**2)[0], X),
+    "sliding_window_view": (lambda x: np.lib.stride_tricks.sliding_window_view(x, 2) ** 2, X),
+    "r_": (lambda x: dr.numpy.r_[x, 1.0, x[0], 0:3] ** 2, X),
+    "c_": (lambda x: dr.numpy.c_[x, x**2, np.ones(3)] @ x, X),
+    "vectorize": (dr.numpy.vectorize(lambda a: a * a if a > 0.0 else -a), X),
+    "vectorize, two": (lambda x: dr.numpy.vectorize(lambda a, b: (a * b, a + b))(x[:, None], x)[0], X),
+}
+
+
+@pytest.mark.parametrize("name", SINCE)
+def test_functions_that_are_known_now(name):
+    f, x = SINCE[name]
+    dr.check(f, x)
+    dr.check_grads(f, (x,))
+
+
+def test_what_they_refuse():
+    with pytest.raises(dr.UnsupportedError, match="complex eigenvalues"):
+        dr.jacobian(np.linalg.eigvals)(np.array([[0.0, 1.0], [-1.0, 0.0]]))
+    with pytest.raises(dr.UnsupportedError, match="directions"):
+        dr.grad(lambda x: np.sum(dr.numpy.r_["-1", x]))(X)
+    with pytest.raises(dr.UnsupportedError, match="options or keywords"):
+        dr.grad(lambda x: np.sum(dr.numpy.vectorize(lambda a: a, otypes=[float])(x)))(X)
+    assert_array_equal(np.asarray(dr.numpy.r_[1:3, 0.5]), [1.0, 2.0, 0.5])

@@ -1,0 +1,67 @@
+"""Tables of pandas and xarray: as constants, as arguments, in the value; gradients have their class and labels."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import dualrev as dr
+
+pd = pytest.importorskip("pandas")
+
+RETURNS = pd.Series([0.1, -0.2, 0.05], index=["mon", "tue", "wed"], name="returns")
+FRAME = pd.DataFrame({"x": [1.0, 2.0, 3.0], "n": [1, 2, 3], "y": [0.5, 0.1, 0.2], "s": list("abc")}, index=list("pqr"))
+
+
+def likelihood(p, returns):
+    z = (returns - p[0]) / np.exp(p[1])
+    return -0.5 * np.sum(z * z) - len(returns) * p[1]
+
+
+def test_a_series_as_a_constant():
+    p = np.array([0.1, -1.0])
+    assert_allclose(dr.grad(likelihood)(p, RETURNS), dr.grad(likelihood)(p, RETURNS.to_numpy()))
+    for f in (
+        lambda x: np.sum(RETURNS * x[0] + x[0] * RETURNS + x[0] / RETURNS),
+        lambda x: np.sum(RETURNS * x + x * RETURNS - x - RETURNS),
+        lambda x: np.sum(FRAME[["x", "y"]].to_numpy() @ x[:2]),
+        lambda x: np.sum(np.maximum(RETURNS, x) ** 2),
+    ):
+        dr.check_grads(f, (np.array([0.3, -0.5, 2.0]),))
+
+
+def test_a_series_that_is_differentiated():
+    def f(s):
+        return s["mon"] ** 2 * s.sum() + np.exp(s).iloc[1] + (2.0 * s).max() + len(s.index) * s.iloc[2]
+
+    gradient = dr.grad(f)(RETURNS)
+    assert isinstance(gradient, pd.Series)
+    assert (list(gradient.index), gradient.name, gradient.dtype) == (["mon", "tue", "wed"], "returns", np.float64)
+    dr.check_grads(f, (RETURNS,))
+    y, pullback = dr.vjp(lambda s: 2.0 * s, RETURNS)
+    pd.testing.assert_series_equal(y, 2.0 * RETURNS)
+    pd.testing.assert_series_equal(pullback(RETURNS)[0], 2.0 * RETURNS)
+
+
+def test_a_frame_that_is_differentiated():
+    def f(t):
+        return (t["x"] * t["y"] * t["n"]).sum() + t.loc["q", "x"] ** 3 * len(t["s"].iloc[0])
+
+    gradient = dr.grad(f)(FRAME)
+    assert list(gradient.columns) == ["x", "n", "y", "s"]
+    assert_allclose(gradient["x"], FRAME["y"] * FRAME["n"] + [0.0, 12.0, 0.0])
+    assert_allclose(gradient["y"], FRAME["x"] * FRAME["n"])
+    assert gradient["n"].isna().all()
+    assert list(gradient.index) == list("pqr")
+
+
+def test_a_series_of_ints_is_a_constant():
+    with pytest.raises(dr.ArgumentError, match=r"Write np\.asarray\(x\) for an array of pandas"):
+        dr.grad(lambda s: s.sum())(pd.Series([1, 2]))
+
+
+def test_a_data_array():
+    xr = pytest.importorskip("xarray")
+    x = xr.DataArray(np.arange(6.0).reshape(2, 3), dims=("time", "place"), coords={"place": list("abc")})
+    gradient = dr.grad(lambda a: (a * a).sum().item() * 2.0 + a.sel(place="b").sum().item())(x)
+    assert gradient.dims == ("time", "place")
+    assert_allclose(gradient.to_numpy(), 4.0 * x.to_numpy() + [[0.0, 1.0, 0.0]] * 2)
