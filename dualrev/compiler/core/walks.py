@@ -29,6 +29,7 @@ from dualrev.compiler.core.atoms import (
 from dualrev.compiler.core.terms import (
     Accumulate,
     Call,
+    Columns,
     Copy,
     Discrete,
     Effect,
@@ -211,6 +212,9 @@ def substituted(s: Statement, read: Callable[[Any], Any], write: Callable[[Var],
             return replace(s, array=read(s.array), args=tuple(map(read, s.args)))
         case Push():
             return replace(s, values=tuple(map(read, s.values)))
+        case Columns():
+            targets = tuple(map(write, s.targets))
+            return replace(s, targets=targets, start=read(s.start), stop=read(s.stop), step=read(s.step))
     return s
 
 
@@ -235,7 +239,7 @@ def reads(s: Statement) -> list[Atom]:
             return [x for _, x in s.inputs]
         case If():
             return [s.test]
-        case For() | Reserve():
+        case For() | Reserve() | Columns():
             return [s.start, s.stop, s.step]
         case Push():
             return list(s.values)
@@ -253,7 +257,7 @@ def writes(s: Statement) -> tuple[Var, ...]:
     match s:
         case Copy() | Discrete() | Real() | Load() | View() | Make() | Whole() | For() | Kept() | Hold():
             return (s.target,)
-        case Call() | Opaque() | Pop():
+        case Call() | Opaque() | Pop() | Columns():
             return s.targets
     return ()
 

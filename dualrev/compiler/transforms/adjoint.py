@@ -28,7 +28,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.analyses.memory import given, is_array, is_real
-from dualrev.compiler.analyses.versions import Value
+from dualrev.compiler.analyses.versions import Reading, Value
 from dualrev.compiler.core.atoms import Applied, Atom, Constant, Global, Node, Tree, Var
 from dualrev.compiler.core.terms import (
     Accumulate,
@@ -62,7 +62,7 @@ class Adjoint(Writer):
     shadow_of      ... those that stand for the shadows of arrays
     source         the statement of the function that a statement belongs to
     undone         the stores that bring back an old element, and the stores that they undo; the value is not there yet
-    touched        where elements of arrays are read: by classes, positions
+    touched        where elements of arrays are read: by classes, positions with the version that is read there
     """
 
     def __init__(self, facts: Facts, seeds: dict[int, Atom]) -> None:
@@ -72,7 +72,7 @@ class Adjoint(Writer):
         self.shadow_of: dict[Var, Value] = {}
         self.source: dict[Statement, Statement] = {}
         self.undone: dict[Statement, Store] = {}
-        self.touched: dict[Any, set[int]] = {}
+        self.touched: dict[Any, set[Reading]] = {}
         self._refs: dict[tuple[Value, bool], Var] = {}
         self._current: Statement | None = None
         self._zero = {x for x in [*facts.occurs, *facts.parameters] if facts.is_scalar(x)}
@@ -111,7 +111,7 @@ class Adjoint(Writer):
 
     def _touch(self, x: Any, s: Statement) -> None:
         """Elements of an array are read as they were at a statement."""
-        self.touched.setdefault(self.facts.classes.find(x), set()).add(self.versions.extent[s][0])
+        self.touched.setdefault(self.facts.classes.find(x), set()).add(self.versions.reading(s, x))
 
     # Writing
 

@@ -33,6 +33,7 @@ from dualrev.compiler.core.walks import leaves, mapped
 from dualrev.compiler.transforms.adjoint import Adjoint
 from dualrev.compiler.transforms.called_gradient import CalledGradient
 from dualrev.compiler.transforms.checkpoint import Checkpoint
+from dualrev.compiler.transforms.common import without_repetition
 from dualrev.compiler.transforms.crossing import Crossing
 from dualrev.compiler.transforms.facts import Facts
 from dualrev.compiler.transforms.forward import Forward
@@ -59,6 +60,7 @@ class Reverse:
 
     def joint(self, f: Function, varied: Iterable[Var], seeds: dict[int, Atom], known: Known = NOTHING) -> Sweeps:
         """Both sweeps of a function, as one; `seeds` are the cotangents of the leaves of its result."""
+        f = without_repetition(f, self.memory)
         useful = [x for x in leaves(f.result) if isinstance(x, Var)]
         facts = self._facts(f, varied, useful, (), (), frozenset(range(len(leaves(f.result)))), known)
         return self._sweeps(facts, seeds, joint=True)
@@ -164,7 +166,8 @@ class Reverse:
         given = frozenset[Value]() if joint else frozenset(v for v in result if v.kind != "param")
         subject = Subject(facts.f, facts.versions, facts.classes, self.memory, self._cost, joint, given)
         crossing = Crossing(facts, Adjoint(facts, seeds), subject)
-        return Sweeps(facts, crossing, ForwardSweep(crossing), ReverseSweep(crossing))
+        forward = ForwardSweep(crossing)
+        return Sweeps(facts, crossing, forward, ReverseSweep(crossing, forward.saved))
 
     def _called(self, f: Function, call: Signature) -> tuple[Sweeps, dict[int, Var]]:
         """The sweeps of a function for a call, and the cotangents of its results that are numbers."""
@@ -178,7 +181,8 @@ class Reverse:
         for x, number in zip(inputs, call.pattern, strict=True):
             if number is not None:
                 together.setdefault(number, []).append(x)
-        groups = map(tuple, together.values())
+        groups = [*map(tuple, together.values())]
+        f = without_repetition(f, self.memory, groups)
         facts = self._facts(f, flagged, useful, groups, without, wanted, call.known)
         seeds = {k: Var(f"d_result_{k}", types.float64) for k in sorted(wanted) if not is_array(results[k])}
         return self._sweeps(facts, dict(seeds), joint=False), seeds
