@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 from numba.core import types
@@ -117,9 +118,27 @@ class Adjoint(Writer):
 
     def write(self, s: Statement) -> None:
         """Add a statement, which belongs to the one that is being reversed."""
+        if isinstance(s, Store) and s.op == "+=" and s.array in self.shadow_of:
+            s = self._instead_of_zero(s)
         if self._current is not None:
             self.source[s] = self._current
         super().write(s)
+
+    def _instead_of_zero(self, s: Store) -> Store:
+        """`d_a[i] = x` for `d_a[i] += x`, if d_a[i] = 0 stands before it; that goes if nothing in between reads it."""
+
+        def memory(x: Any) -> Any:
+            return self.facts.classes.find(self.shadow_of[x].variable) if x in self.shadow_of else None
+
+        for k in range(len(self.out) - 1, -1, -1):
+            t = self.out[k]
+            if isinstance(t, Store) and t.op == "=" and t.value is ZERO and (t.array, t.index) == (s.array, s.index):
+                del self.out[k]
+                return replace(s, op="=")
+            apart = isinstance(t, (Load, Store)) and memory(t.array) != memory(s.array)
+            if not (apart or isinstance(t, (Copy, Real))):
+                return s
+        return s
 
     def _assign(self, x: Var, value: Atom, line: int) -> None:
         """X = value; where that has just been computed for it, it is x."""

@@ -45,11 +45,11 @@ def is_measured(s: For, body: Block) -> bool:
         return False
     if any(types.unliteral(x.type) != types.int64 for x in (s.target, s.start, s.stop)):  # type: ignore[union-attr]
         return False
-    pushes = [t for t in statements(body) if isinstance(t, Push)]
+    inner = list(statements(body))
+    pushes = [t for t in inner if isinstance(t, Push)]
     if not pushes or any(t not in body for t in pushes):
         return False
-    inner = statements(body)
-    return not any((isinstance(t, Effect) and t.raises) or (isinstance(t, Call) and t.tape) for t in inner)
+    return not any(isinstance(t, Columns) or (isinstance(t, Effect) and t.raises) or _records(t) for t in inner)
 
 
 def filled(s: For, body: Block) -> tuple[Columns, Block, Saved]:
@@ -77,6 +77,10 @@ def read_back(s: For, code: Block, saved: Saved) -> Block:
         else:
             made.append(t)
     return tuple(made)
+
+
+def _records(s: Statement) -> bool:
+    return isinstance(s, Call) and s.tape
 
 
 def _column(x: Any) -> Var:

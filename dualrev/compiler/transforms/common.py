@@ -17,7 +17,7 @@ from typing import Any
 
 from dualrev.compiler.analyses.memory import Classes, Memory, is_array
 from dualrev.compiler.core.atoms import Applied, Constant, Method, Var
-from dualrev.compiler.core.terms import Block, Discrete, For, Function, If, Load, Opaque, Real, Statement, While
+from dualrev.compiler.core.terms import Block, Discrete, For, Function, If, Load, Opaque, Real, Statement, Store, While
 from dualrev.compiler.core.walks import atoms_of, blocks, leaves, parts, reads, statements, substituted, writes
 from dualrev.compiler.transforms.plan import contents
 
@@ -64,13 +64,13 @@ class _Function:
         inner = dict(known)
         if isinstance(s, For):
             made: Statement = replace(bounds, body=self.block(s.body, inner))
-        else:
-            before, test = self.block(s.before, inner), substituted(s, self.read)
+        else:  # no cotangent flows through a condition, so that the rounds take nothing from it
+            before, test = self.block(s.before, dict(inner)), substituted(s, self.read)
             made = replace(test, before=before, body=self.block(s.body, inner))
         self.change((s,))
         return made
 
-    def statement(self, s: Statement, known: dict[Any, Var]) -> list[Statement]:
+    def statement(self, s: Statement, known: dict[Any, Any]) -> list[Statement]:
         key = self.key(s)
         (target,) = writes(s) if key is not None else (None,)
         if key in known and target in self.once:
@@ -79,6 +79,8 @@ class _Function:
         self.change((s,))
         if key is not None and target in self.once:
             known[key] = target
+        if isinstance(s, Store) and s.op == "=" and s.value in self.once and s.value.type == s.array.type.dtype:
+            known[self.key(Load(s.value, s.array, s.index, s.line))] = s.value  # what has just been written
         return [s]
 
     def read(self, x: Any) -> Any:

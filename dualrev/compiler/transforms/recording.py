@@ -16,6 +16,7 @@ from dualrev.compiler.core.atoms import Constant, Global, Node, Operator, Tree, 
 from dualrev.compiler.core.terms import (
     Block,
     Call,
+    Columns,
     Copy,
     Discrete,
     Effect,
@@ -194,6 +195,7 @@ class ForwardSweep(Writer):
         loops = [t for t in inner if isinstance(t, (For, While))]
         pushes = [t for t in inner if isinstance(t, Push)]
         deep = any(isinstance(u, Push) for t in loops for block in blocks(t) for u in statements(block))
+        deep = deep or any(isinstance(t, Columns) for t in inner)
         ends = s.exits or any(isinstance(t, Effect) and t.raises for t in inner)
         if not pushes or deep or ends or any(isinstance(t, Call) and t.tape for t in inner):
             return body
