@@ -49,6 +49,7 @@ from dualrev.compiler.core.terms import (
 )
 from dualrev.compiler.core.walks import replaced, statements, writes
 from dualrev.compiler.transforms.facts import Facts
+from dualrev.compiler.transforms.fusing import Fused
 from dualrev.compiler.transforms.writing import ZERO, Writer, partial
 from dualrev.rules.primitives import PRIMITIVES
 
@@ -325,6 +326,10 @@ class Adjoint(Writer):
     def _call(self, s: Call) -> None:
         facts, unit = self.facts, self.facts.callee(s, self.facts)
         if unit is None:
+            return
+        if isinstance(unit, Fused):  # the shadows have it all; a sum goes on from what it was before
+            for x, total in unit.totals.items():
+                self._contribute(x, total, s.line)
             return
         inputs = given(s)
         args: list[Atom] = []

@@ -38,6 +38,7 @@ from dualrev.compiler.core.walks import blocks, leaves, statements
 from dualrev.compiler.transforms.adjoint import shadow_of, zeros_like
 from dualrev.compiler.transforms.columns import Saved, filled, is_measured
 from dualrev.compiler.transforms.crossing import Crossing
+from dualrev.compiler.transforms.fusing import Fused
 from dualrev.compiler.transforms.writing import Writer
 
 __all__ = ["ForwardSweep"]
@@ -204,6 +205,9 @@ class ForwardSweep(Writer):
 
     def _call(self, s: Call) -> None:
         unit = self.facts.callee(s, self.facts)
+        if isinstance(unit, Fused):
+            self.out += unit.statements
+            return
         if unit is None or unit.primal_suffices:
             self.write(s)
             return

@@ -37,6 +37,7 @@ from dualrev.compiler.transforms.common import without_repetition
 from dualrev.compiler.transforms.crossing import Crossing
 from dualrev.compiler.transforms.facts import Facts
 from dualrev.compiler.transforms.forward import Forward
+from dualrev.compiler.transforms.fusing import Fusable, Fused, fusable, fused, rounds_of
 from dualrev.compiler.transforms.plan import Subject
 from dualrev.compiler.transforms.recording import ForwardSweep
 from dualrev.compiler.transforms.replaying import ReverseSweep
@@ -57,13 +58,43 @@ class Reverse:
         self.program, self.memory, self.forward, self._ruled = program, memory, forward, ruled
         self._cost = Cost(program)
         self._units: dict[Hashable, Unit] = {}
+        self._fused: dict[Any, Fused] = {}
 
     def joint(self, f: Function, varied: Iterable[Var], seeds: dict[int, Atom], known: Known = NOTHING) -> Sweeps:
         """Both sweeps of a function, as one; `seeds` are the cotangents of the leaves of its result."""
         f = without_repetition(f, self.memory)
         useful = [x for x in leaves(f.result) if isinstance(x, Var)]
-        facts = self._facts(f, varied, useful, (), (), frozenset(range(len(leaves(f.result)))), known)
+        wanted, varied = frozenset(range(len(leaves(f.result)))), list(varied)
+        facts = self._facts(f, varied, useful, (), (), wanted, known)
+        if found := fusable(facts, seeds):
+            shadows: dict[Var, Var] = {}
+            calls = {x.loop: x.call() for x in found if self._fuse(facts, x, shadows)}
+            f = replace(f, body=tuple(t for s in f.body for t in calls.get(s, (s,))))
+            facts = self._facts(f, varied, useful, (), (), wanted, known)
+            facts.cotangents |= shadows
         return self._sweeps(facts, seeds, joint=True)
+
+    def _fuse(self, facts: Facts, loop: Fusable, shadows: dict[Var, Var]) -> bool:
+        """Fuse both sweeps of a loop, unless they need arrays that live as long as the call; `shadows` gains those."""
+        renamed, f = rounds_of(loop, facts.f)
+        inputs = [x for p in f.parameters for x in leaves(p)]
+        varied = [x for x in loop.given if x not in loop.live and facts.activity.has(x)]
+        groups: dict[Any, list[Var]] = {}
+        for x in filter(is_array, loop.given):
+            groups.setdefault(facts.classes.find(x), []).append(x)
+        results = leaves(f.result)
+        known = Known(tuple(x in loop.seeds for x in results), tuple(map(facts.wild.has, inputs)))
+        together = [*map(tuple, groups.values())]
+        inner = self._facts(f, varied, list(loop.seeds), together, (), frozenset(range(len(results))), known)
+        for x in varied:
+            if is_array(x):
+                inner.cotangents[x] = shadows.setdefault(x, facts.cotangent(x))
+        sweeps = self._sweeps(inner, {k: loop.seeds.get(x, ZERO) for k, x in enumerate(results)}, joint=True)
+        if sweeps.forward.slots:
+            return False
+        self.program.define(loop.symbol, loop.function(facts.f))
+        self._fused[loop.symbol] = fused(renamed, sweeps)
+        return True
 
     def pullback(self, f: Function, varied: Iterable[Var], known: Known = NOTHING) -> Function:
         """Both sweeps of a function by these leaves of its parameters, as one function of core.
@@ -89,8 +120,10 @@ class Reverse:
         result = Node((mapped(f.result, lambda x: kept.get(x, x)), Node(back)))
         return replace(f, name=f"{f.name}_pullback", parameters=parameters, body=body, result=result)
 
-    def unit(self, s: Call, caller: Facts) -> Unit | None:
+    def unit(self, s: Call, caller: Facts) -> Unit | Fused | None:
         """The derivative of what a call calls; None if it has nothing to do with derivatives and changes nothing."""
+        if s.function in self._fused:
+            return self._fused[s.function]
         inputs = given(s)
         flags = tuple(caller.activity.has(x) or caller.shares(x) for x in inputs)
         wanted = tuple(caller.activity.has(x) for x in leaves(s.result))
