@@ -287,7 +287,7 @@ class Reserve:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """The targets are arrays on top of the tape, with an element for each round of a loop over range(start, stop, step).
+    """The targets are arrays on top of the tape: an element for each round of a loop over range(start, stop, step).
 
     The forward sweep makes them. In the reverse sweep they are `taken`: the tape ends where they begin.
     """

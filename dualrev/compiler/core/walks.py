@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -66,6 +66,7 @@ __all__ = [
     "statements",
     "substituted",
     "variables",
+    "with_blocks",
     "writes",
 ]
 
@@ -103,6 +104,18 @@ def blocks(s: Statement) -> tuple[tuple[Statement, ...], ...]:
         case While():
             return s.before, s.body
     return ()
+
+
+def with_blocks(s: Statement, inner: Iterable[tuple[Statement, ...]]) -> Statement:
+    """A statement with other blocks, in their order."""
+    match s, tuple(inner):
+        case If(), (then, orelse):
+            return replace(s, then=then, orelse=orelse)
+        case For(), (body,):
+            return replace(s, body=body)
+        case While(), (before, body):
+            return replace(s, before=before, body=body)
+    return s
 
 
 def statements(block: tuple[Statement, ...]) -> Iterator[Statement]:

@@ -10,7 +10,6 @@ that may end early, or that records in a branch or in an inner loop, pushes: how
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from numba.core import types
@@ -22,14 +21,11 @@ from dualrev.compiler.core.terms import (
     Columns,
     Effect,
     For,
-    If,
-    Keep,
     Load,
     Pop,
     Push,
     Statement,
     Store,
-    While,
 )
 from dualrev.compiler.core.walks import statements
 
@@ -43,7 +39,7 @@ def is_measured(s: For, body: Block) -> bool:
     """Whether it is known before a loop how many words its rounds record; `body` is the forward sweep of its own."""
     if s.exits or s.step not in (Constant(1), Constant(-1)):
         return False
-    if any(types.unliteral(x.type) != types.int64 for x in (s.target, s.start, s.stop)):  # type: ignore[union-attr]
+    if any(types.unliteral(x.type) != types.int64 for x in (s.target, s.start, s.stop)):
         return False
     inner = list(statements(body))
     pushes = [t for t in inner if isinstance(t, Push)]

@@ -18,14 +18,14 @@ from typing import Any
 from dualrev.compiler.analyses.memory import Classes, Memory, is_array
 from dualrev.compiler.core.atoms import Applied, Constant, Method, Var
 from dualrev.compiler.core.terms import Block, Discrete, For, Function, If, Load, Opaque, Real, Statement, Store, While
-from dualrev.compiler.core.walks import atoms_of, blocks, leaves, parts, reads, statements, substituted, writes
+from dualrev.compiler.core.walks import blocks, leaves, parts, reads, statements, substituted, with_blocks, writes
 from dualrev.compiler.transforms.plan import contents
 
 __all__ = ["without_repetition"]
 
 
 def without_repetition(f: Function, memory: Memory, together: Iterable[tuple[Var, ...]] = ()) -> Function:
-    """The function, in which no operation that is known is there again; `together`: parameters that may share memory."""
+    """The function, in which nothing known is computed again; `together`: parameters that may share memory."""
     return replace(f, body=_Function(f, memory, Classes(f, memory, together)).block(f.body, {}))
 
 
@@ -48,8 +48,7 @@ class _Function:
             match s:
                 case If():
                     test = substituted(s, self.read)
-                    then, orelse = self.block(s.then, dict(known)), self.block(s.orelse, dict(known))
-                    made.append(replace(test, then=then, orelse=orelse))
+                    made.append(with_blocks(test, [self.block(b, dict(known)) for b in blocks(s)]))
                     self.change((s,))
                 case For() | While():
                     made.append(self.loop(s, known))
@@ -61,12 +60,9 @@ class _Function:
         """A loop: no round may take what another one has changed."""
         bounds = substituted(s, self.read) if isinstance(s, For) else s
         self.change((s,))
-        inner = dict(known)
-        if isinstance(s, For):
-            made: Statement = replace(bounds, body=self.block(s.body, inner))
-        else:  # no cotangent flows through a condition, so that the rounds take nothing from it
-            before, test = self.block(s.before, dict(inner)), substituted(s, self.read)
-            made = replace(test, before=before, body=self.block(s.body, inner))
+        # no cotangent flows through the condition of a while: its rounds take nothing from there
+        made = with_blocks(bounds, [self.block(b, dict(known)) for b in blocks(s)])
+        made = substituted(made, self.read) if isinstance(s, While) else made
         self.change((s,))
         return made
 
@@ -79,9 +75,13 @@ class _Function:
         self.change((s,))
         if key is not None and target in self.once:
             known[key] = target
-        if isinstance(s, Store) and s.op == "=" and s.value in self.once and s.value.type == s.array.type.dtype:
+        if isinstance(s, Store) and s.op == "=" and isinstance(s.value, Var) and self._is_known_as(s):
             known[self.key(Load(s.value, s.array, s.index, s.line))] = s.value  # what has just been written
         return [s]
+
+    def _is_known_as(self, s: Store) -> bool:
+        """Whether an element that has just been written is what the variable is."""
+        return s.value in self.once and s.value.type == s.array.type.dtype
 
     def read(self, x: Any) -> Any:
         """What stands for an atom."""
@@ -90,7 +90,7 @@ class _Function:
     def change(self, body: Iterable[Statement]) -> None:
         """Note what statements change."""
         for s in statements(tuple(body)):
-            arrays = self.memory.changed(s)
+            arrays: list[Any] = [*self.memory.changed(s)]
             if isinstance(s, Opaque) and s.changes:
                 arrays += [x for _, x in s.inputs if is_array(x)]
             for x in [*writes(s), *map(self.classes.find, arrays)]:

@@ -43,7 +43,7 @@ from dualrev.compiler.core.terms import (
     Statement,
     While,
 )
-from dualrev.compiler.core.walks import reads, several, statements, substituted, writes
+from dualrev.compiler.core.walks import blocks, reads, several, statements, substituted, with_blocks, writes
 from dualrev.compiler.transforms.facts import Facts
 from dualrev.compiler.transforms.writing import ZERO, Writer
 from dualrev.rules.primitives import PRIMITIVES
@@ -142,7 +142,7 @@ class _Linear:
     def cotangents(self, sums: list[Var], later: Block) -> dict[Var, Atom] | None:
         """The cotangent of each sum; None if one is not known before the loop."""
         tainted = set(sums)
-        chain: list[tuple[Real | Copy, set[Var]]] = []
+        chain: list[tuple[Real | Copy, set[Any]]] = []
         for s in later:
             read = {x for x in reads(s) if x in tainted}
             if isinstance(s, (Real, Copy)) and is_real(s.target):
@@ -176,7 +176,7 @@ class _Linear:
         same = all(u.position < start for u in versions.values if u.variable is x and u.position > v.position)
         return v.position < start and same
 
-    def _backwards(self, sums: list[Var], chain: list[tuple[Real | Copy, set[Var]]]) -> dict[Var, Atom]:
+    def _backwards(self, sums: list[Var], chain: list[tuple[Real | Copy, set[Any]]]) -> dict[Var, Atom]:
         found: dict[Any, Atom] = dict(self.seeds)
         for s, read in reversed(chain):
             ct = found.pop(s.target, None)
@@ -232,25 +232,14 @@ def rounds_of(loop: Fusable, f: Function) -> tuple[Fusable, Function]:
     assigned = {x: None for t in statements((s,)) for x in writes(t) if x not in loop.live}
     new = {x: Var(x.name, x.type, x.of) for x in assigned}
 
-    def renamed(body: Block) -> Block:
-        return tuple(map(statement, body))
-
-    def statement(t: Statement) -> Statement:
-        made = substituted(t, of, of)
-        match made:
-            case If():
-                return replace(made, then=renamed(made.then), orelse=renamed(made.orelse))
-            case For():
-                return replace(made, body=renamed(made.body), exits=tuple(map(of, made.exits)))
-            case While():
-                exits = tuple(map(of, made.exits))
-                return replace(made, before=renamed(made.before), body=renamed(made.body), exits=exits)
-        return made
-
     def of(x: Any) -> Any:
         return new.get(x, x) if isinstance(x, Var) else x
 
-    made = statement(s)
+    def renamed(t: Statement) -> Statement:
+        made = with_blocks(substituted(t, of, of), [tuple(map(renamed, b)) for b in blocks(t)])
+        return replace(made, exits=tuple(map(of, made.exits))) if isinstance(made, (For, While)) else made
+
+    made = renamed(s)
     assert isinstance(made, For)
     result = several([*loop.live, *made.exits])
     function = replace(f, parameters=(*loop.given, made.target), body=made.body, result=result)

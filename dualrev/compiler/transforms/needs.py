@@ -155,7 +155,10 @@ class Needs:
             headers = self._versions.headers[loop].items()
             carried = any(v.used and is_array(x) and self._facts.classes.find(x) == key for x, v in headers)
             if any(first <= p <= last for p in reads) and (
-                key in self._parameter_classes or carried or not makers or any(not first <= a <= last for a, _ in makers)
+                key in self._parameter_classes
+                or carried
+                or not makers
+                or any(not first <= a <= last for a, _ in makers)
             ):
                 return True
         return False

@@ -48,8 +48,10 @@ _ZERO, _ONE, _MINUS = Constant(0, _I64), Constant(1, _I64), Constant(-1, _I64)
 
 
 class ForwardSweep(Writer):
-    """The forward sweep: `body`. `slots` is how many arrays the tape holds, `held_classes` are their classes. `saved` are the
-    columns of loops that have some (columns.py).
+    """The forward sweep: `body`.
+
+    `slots` is how many arrays the tape holds, and `held_classes` are their classes. `saved` are the columns of loops
+    that have some (columns.py).
     """
 
     def __init__(self, crossing: Crossing) -> None:

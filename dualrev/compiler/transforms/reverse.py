@@ -28,7 +28,7 @@ from dualrev.compiler.analyses.reached import NOTHING, Known, Reached
 from dualrev.compiler.analyses.versions import Value, Versions
 from dualrev.compiler.core.atoms import Applied, Atom, Constant, Node, Var
 from dualrev.compiler.core.program import Gradient, Program
-from dualrev.compiler.core.terms import Accumulate, Call, Copy, Function, Make
+from dualrev.compiler.core.terms import Accumulate, Block, Call, Copy, Function, Make
 from dualrev.compiler.core.walks import leaves, mapped
 from dualrev.compiler.transforms.adjoint import Adjoint
 from dualrev.compiler.transforms.called_gradient import CalledGradient
@@ -68,7 +68,7 @@ class Reverse:
         facts = self._facts(f, varied, useful, (), (), wanted, known)
         if found := fusable(facts, seeds):
             shadows: dict[Var, Var] = {}
-            calls = {x.loop: x.call() for x in found if self._fuse(facts, x, shadows)}
+            calls: dict[Any, Block] = {x.loop: x.call() for x in found if self._fuse(facts, x, shadows)}
             f = replace(f, body=tuple(t for s in f.body for t in calls.get(s, (s,))))
             facts = self._facts(f, varied, useful, (), (), wanted, known)
             facts.cotangents |= shadows
