@@ -21,7 +21,7 @@ from dualrev.compiler.core.atoms import Var
 from dualrev.compiler.core.terms import Block, For, Function, If, Statement, While
 from dualrev.compiler.core.walks import blocks, leaves, reads, statements, variables, writes
 
-__all__ = ["Loop", "Region", "Value", "Versions"]
+__all__ = ["Loop", "Reading", "Region", "Value", "Versions"]
 
 Loop: TypeAlias = For | While
 
@@ -69,6 +69,10 @@ class Value:
         return f"{self.variable}@{self.position}:{self.kind}"
 
 
+#: Elements of an array are read: the position, and the version of the array (None for a global).
+Reading: TypeAlias = "tuple[int, Value | None]"
+
+
 class Versions:
     """The values of a function.
 
@@ -110,6 +114,11 @@ class Versions:
     def at(self, s: Statement, x: Var) -> Value:
         """The value that a statement reads for a variable."""
         return self.reads[s][x]
+
+    def reading(self, s: Statement, x: Any) -> Reading:
+        """That elements of an array are read as they were at a statement, which may have made it."""
+        v = self.reads[s].get(x, self.made.get(s, {}).get(x)) if isinstance(x, Var) else None
+        return self.extent[s][0], v
 
     def enclosing_loops(self, region: Region) -> list[Loop]:
         """The loops around a region, from the outermost."""

@@ -104,6 +104,9 @@ class _Checking:
                 self.hold(numbers, s, "a value is no number")
             case terms.Pop():
                 self.hold(all(map(self.is_flag, s.targets)), s, "a target is no number")
+            case terms.Columns():
+                lines = all(isinstance(x.type, types.Array) and x.type.ndim == 1 for x in s.targets)
+                self.hold(lines, s, "a target is no array with one axis")
             case terms.Keep() | terms.Accumulate():
                 self.hold(isinstance(kind_of(s.array), types.Array), s, "no array")
             case terms.Hold():

@@ -215,7 +215,7 @@ class _Run:
                 self.bind(s.target, self.atom(s.source))
             case terms.Accumulate():
                 named(s.function)(self.atom(s.array), *map(self.atom, s.args))
-            case terms.Push() | terms.Pop() | terms.Keep() | terms.Kept():
+            case terms.Push() | terms.Pop() | terms.Keep() | terms.Kept() | terms.Columns():
                 self.memory(s)
 
     def memory(self, s: Statement) -> None:
@@ -224,6 +224,14 @@ class _Run:
                 self.tape.numbers.append(tuple(map(self.atom, s.values)))
             case terms.Pop():
                 for x, value in zip(s.targets, self.tape.numbers.pop(), strict=True):
+                    self.bind(x, value)
+            case terms.Columns(taken=True):
+                for x, value in zip(s.targets, self.tape.numbers.pop(), strict=True):
+                    self.bind(x, value)
+            case terms.Columns():
+                rounds = len(range(*map(self.atom, (s.start, s.stop, s.step))))
+                self.tape.numbers.append(tuple(np.empty(rounds, str(x.type.dtype)) for x in s.targets))
+                for x, value in zip(s.targets, self.tape.numbers[-1], strict=True):
                     self.bind(x, value)
             case terms.Keep():
                 self.tape.arrays.append(self.atom(s.array))

@@ -164,7 +164,7 @@ class _Showing:
                 right = f"hold {self.atom(s.source)} in slot {s.slot}"
             case terms.Kept():
                 right = "kept"
-            case terms.Push() | terms.Pop() | terms.Keep() | terms.Reserve() | terms.Accumulate():
+            case terms.Push() | terms.Pop() | terms.Keep() | terms.Reserve() | terms.Columns() | terms.Accumulate():
                 return self.memory(s)
             case _:
                 raise AssertionError(s)
@@ -181,6 +181,10 @@ class _Showing:
             case terms.Reserve():
                 bounds = ", ".join(map(self.atom, (s.start, s.stop, s.step)))
                 return f"room for {sum(map(len, s.pushes))} numbers a round of range({bounds})"
+            case terms.Columns():
+                bounds = ", ".join(map(self.atom, (s.start, s.stop, s.step)))
+                names = ", ".join(map(self.declared, s.targets))
+                return f"{'take' if s.taken else 'columns'} {names} for range({bounds})"
             case terms.Accumulate():
                 return f"{self.atom(s.array)} += {s.function}({', '.join(map(self.atom, s.args))})"
         raise AssertionError(s)

@@ -27,6 +27,7 @@ What reverse mode adds (transforms/reverse.py): memory between the sweeps, last 
                      | keep y      | y = kept       Keep, Kept       arrays on the tape, with a reference
                      | y = hold z                   Hold             z, which the tape holds as long as the call
                      | room for n words * rounds    Reserve          so that the pushes in a loop need not look
+                     | columns y, .. | take y, ..   Columns          arrays in the tape, an element for each round
                      | y += f(a, ..)                Accumulate       of whole arrays
 
 Real scalars and elements of real arrays are differentiated; ints, bools and what is in expressions are not. Nodes are
@@ -43,7 +44,7 @@ from dualrev.compiler.core.atoms import Atom, Expr, Global, Index, Symbol, Tree,
 from dualrev.rules.primitives import Primitive
 
 __all__ = [
-    *["Accumulate", "Block", "Call", "Copy", "Discrete", "Effect", "For", "Function"],
+    *["Accumulate", "Block", "Call", "Columns", "Copy", "Discrete", "Effect", "For", "Function"],
     *["Hold", "If", "Keep", "Kept", "Load", "Make", "Opaque", "Pop", "Push"],
     *["Real", "Reserve", "Statement", "Store", "View", "While", "Whole"],
 ]
@@ -285,6 +286,21 @@ class Reserve:
 
 
 @dataclass(frozen=True, eq=False)
+class Columns:
+    """The targets are arrays on top of the tape: an element for each round of a loop over range(start, stop, step).
+
+    The forward sweep makes them. In the reverse sweep they are `taken`: the tape ends where they begin.
+    """
+
+    targets: tuple[Var, ...]
+    start: Atom
+    stop: Atom
+    step: Atom
+    line: int
+    taken: bool = False
+
+
+@dataclass(frozen=True, eq=False)
 class Accumulate:
     """array += function(*args): the reverse of operations on whole arrays."""
 
@@ -315,6 +331,7 @@ Statement: TypeAlias = (
     | Kept
     | Hold
     | Reserve
+    | Columns
     | Accumulate
 )
 Block: TypeAlias = tuple[Statement, ...]

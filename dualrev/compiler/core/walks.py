@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -29,6 +29,7 @@ from dualrev.compiler.core.atoms import (
 from dualrev.compiler.core.terms import (
     Accumulate,
     Call,
+    Columns,
     Copy,
     Discrete,
     Effect,
@@ -65,6 +66,7 @@ __all__ = [
     "statements",
     "substituted",
     "variables",
+    "with_blocks",
     "writes",
 ]
 
@@ -102,6 +104,18 @@ def blocks(s: Statement) -> tuple[tuple[Statement, ...], ...]:
         case While():
             return s.before, s.body
     return ()
+
+
+def with_blocks(s: Statement, inner: Iterable[tuple[Statement, ...]]) -> Statement:
+    """A statement with other blocks, in their order."""
+    match s, tuple(inner):
+        case If(), (then, orelse):
+            return replace(s, then=then, orelse=orelse)
+        case For(), (body,):
+            return replace(s, body=body)
+        case While(), (before, body):
+            return replace(s, before=before, body=body)
+    return s
 
 
 def statements(block: tuple[Statement, ...]) -> Iterator[Statement]:
@@ -211,6 +225,9 @@ def substituted(s: Statement, read: Callable[[Any], Any], write: Callable[[Var],
             return replace(s, array=read(s.array), args=tuple(map(read, s.args)))
         case Push():
             return replace(s, values=tuple(map(read, s.values)))
+        case Columns():
+            targets = tuple(map(write, s.targets))
+            return replace(s, targets=targets, start=read(s.start), stop=read(s.stop), step=read(s.step))
     return s
 
 
@@ -235,7 +252,7 @@ def reads(s: Statement) -> list[Atom]:
             return [x for _, x in s.inputs]
         case If():
             return [s.test]
-        case For() | Reserve():
+        case For() | Reserve() | Columns():
             return [s.start, s.stop, s.step]
         case Push():
             return list(s.values)
@@ -253,7 +270,7 @@ def writes(s: Statement) -> tuple[Var, ...]:
     match s:
         case Copy() | Discrete() | Real() | Load() | View() | Make() | Whole() | For() | Kept() | Hold():
             return (s.target,)
-        case Call() | Opaque() | Pop():
+        case Call() | Opaque() | Pop() | Columns():
             return s.targets
     return ()
 

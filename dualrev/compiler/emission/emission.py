@@ -303,7 +303,32 @@ class Emission:
                 need = syntax.text(syntax.call("runtime.room", ast.Name("top"), each, self._rounds(s)))
                 grow = Code(f"words = runtime.grow(tape, {need})", s.line)
                 return [Suite(f"if {need} > words.size:", [grow], s.line)]
+            case terms.Columns():
+                return self._columns(s)
         raise AssertionError(s)
+
+    def _columns(self, s: terms.Columns) -> list[Any]:
+        """Arrays on top of the tape; each of them takes a word for each round."""
+        count, each = self.names.fresh("_n{k}"), len(s.targets)
+        total = count if each == 1 else f"{each} * {count}"
+        code: list[Any] = [Code(f"{count} = {syntax.text(self._trips(s))}", s.line)]
+        if s.taken:
+            code.append(Code(f"top -= {total}", s.line))
+        else:
+            need = f"runtime.room(top, {each}, {count})"
+            grow = Code(f"words = runtime.grow(tape, {need})", s.line)
+            code.append(Suite(f"if {need} > words.size:", [grow], s.line))
+        for k, x in enumerate(s.targets):
+            place = "top" if k == 0 else f"top + {count}" if k == 1 else f"top + {k} * {count}"
+            column = f"runtime.column(words, {place}, {count}, '{x.type.dtype}')"
+            code.append(Code(f"{self.var(x)} = {column}", s.line))
+        return code if s.taken else [*code, Code(f"top += {total}", s.line)]
+
+    def _trips(self, s: terms.Columns) -> ast.expr:
+        """How many rounds a loop has."""
+        if s.start == Constant(0) and s.step == Constant(1):
+            return syntax.call("max", self.atom(s.stop), ast.Constant(0))
+        return syntax.call("runtime.rounds", *map(self.atom, (s.start, s.stop, s.step)))
 
     def _rounds(self, s: terms.Reserve) -> ast.expr:
         """How many iterations a loop may have; what is negative is none."""

@@ -70,6 +70,7 @@ from dualrev.compiler.runtime.stack import stack_is_low  # noqa: F401 - emitted 
 from dualrev.compiler.runtime.tape import (  # noqa: F401 - emitted code has them from here
     attempt,
     close,
+    column,
     grow,
     hold,
     keep,

@@ -44,6 +44,7 @@ from numba.np import arrayobj
 __all__ = [
     "attempt",
     "close",
+    "column",
     "grow",
     "hold",
     "keep",
@@ -187,6 +188,26 @@ def room(typingctx: Any, top: Any, each: Any, rounds: Any) -> Any:
     return types.int64(types.int64, types.int64, whole), codegen
 
 
+@intrinsic(prefer_literal=True)
+def column(typingctx: Any, words: Any, first: Any, count: Any, dtype: Any) -> Any:
+    """So many words from the first one on, as an array: `column(words, top, n, "float64")`."""
+    element = _element(dtype)
+    array = types.Array(element, 1, "C")
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = builder.gep(context.make_array(words)(context, builder, args[0]).data, [args[1]])
+        made = context.make_array(array)(context, builder)
+        size = _INT(context.get_abi_sizeof(context.get_data_type(element)))
+        arrayobj.populate_array(made, builder.bitcast(data, made.data.type), [args[2]], [size], size, None)
+        return made._getvalue()
+
+    return array(words, types.int64, types.int64, dtype), codegen
+
+
+def _element(dtype: Any) -> Any:
+    return types.boolean if dtype.literal_value == "bool" else getattr(types, dtype.literal_value)
+
+
 @_njit
 def rounds(start, stop, step):
     """How many rounds a loop over range(start, stop, step) has, or MOST if there are more."""
@@ -245,8 +266,7 @@ def _drop(context: Any, builder: Any, address: Any) -> None:
 @intrinsic(prefer_literal=True)
 def kept(typingctx: Any, tape: Any, dtype: Any, ndim: Any, layout: Any) -> Any:
     """Take the array that was recorded last: `kept(tape, "float64", 2, "C")`."""
-    element = types.boolean if dtype.literal_value == "bool" else getattr(types, dtype.literal_value)
-    array = types.Array(element, ndim.literal_value, layout.literal_value)
+    array = types.Array(_element(dtype), ndim.literal_value, layout.literal_value)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         tape, kind = args[0], context.get_value_type(array)

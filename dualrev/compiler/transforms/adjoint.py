@@ -23,12 +23,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 from numba.core import types
 
 from dualrev.compiler.analyses.memory import given, is_array, is_real
-from dualrev.compiler.analyses.versions import Value
+from dualrev.compiler.analyses.versions import Reading, Value
 from dualrev.compiler.core.atoms import Applied, Atom, Constant, Global, Node, Tree, Var
 from dualrev.compiler.core.terms import (
     Accumulate,
@@ -48,6 +49,7 @@ from dualrev.compiler.core.terms import (
 )
 from dualrev.compiler.core.walks import replaced, statements, writes
 from dualrev.compiler.transforms.facts import Facts
+from dualrev.compiler.transforms.fusing import Fused
 from dualrev.compiler.transforms.writing import ZERO, Writer, partial
 from dualrev.rules.primitives import PRIMITIVES
 
@@ -62,7 +64,7 @@ class Adjoint(Writer):
     shadow_of      ... those that stand for the shadows of arrays
     source         the statement of the function that a statement belongs to
     undone         the stores that bring back an old element, and the stores that they undo; the value is not there yet
-    touched        where elements of arrays are read: by classes, positions
+    touched        where elements of arrays are read: by classes, positions with the version that is read there
     """
 
     def __init__(self, facts: Facts, seeds: dict[int, Atom]) -> None:
@@ -72,7 +74,7 @@ class Adjoint(Writer):
         self.shadow_of: dict[Var, Value] = {}
         self.source: dict[Statement, Statement] = {}
         self.undone: dict[Statement, Store] = {}
-        self.touched: dict[Any, set[int]] = {}
+        self.touched: dict[Any, set[Reading]] = {}
         self._refs: dict[tuple[Value, bool], Var] = {}
         self._current: Statement | None = None
         self._zero = {x for x in [*facts.occurs, *facts.parameters] if facts.is_scalar(x)}
@@ -111,15 +113,33 @@ class Adjoint(Writer):
 
     def _touch(self, x: Any, s: Statement) -> None:
         """Elements of an array are read as they were at a statement."""
-        self.touched.setdefault(self.facts.classes.find(x), set()).add(self.versions.extent[s][0])
+        self.touched.setdefault(self.facts.classes.find(x), set()).add(self.versions.reading(s, x))
 
     # Writing
 
     def write(self, s: Statement) -> None:
         """Add a statement, which belongs to the one that is being reversed."""
+        if isinstance(s, Store) and s.op == "+=" and s.array in self.shadow_of:
+            s = self._instead_of_zero(s)
         if self._current is not None:
             self.source[s] = self._current
         super().write(s)
+
+    def _instead_of_zero(self, s: Store) -> Store:
+        """`d_a[i] = x` for `d_a[i] += x`, if d_a[i] = 0 stands before it; that goes if nothing in between reads it."""
+
+        def memory(x: Any) -> Any:
+            return self.facts.classes.find(self.shadow_of[x].variable) if x in self.shadow_of else None
+
+        for k in range(len(self.out) - 1, -1, -1):
+            t = self.out[k]
+            if isinstance(t, Store) and t.op == "=" and t.value is ZERO and (t.array, t.index) == (s.array, s.index):
+                del self.out[k]
+                return replace(s, op="=")
+            apart = isinstance(t, (Load, Store)) and memory(t.array) != memory(s.array)
+            if not (apart or isinstance(t, (Copy, Real))):
+                return s
+        return s
 
     def _assign(self, x: Var, value: Atom, line: int) -> None:
         """X = value; where that has just been computed for it, it is x."""
@@ -306,6 +326,10 @@ class Adjoint(Writer):
     def _call(self, s: Call) -> None:
         facts, unit = self.facts, self.facts.callee(s, self.facts)
         if unit is None:
+            return
+        if isinstance(unit, Fused):  # the shadows have it all; a sum goes on from what it was before
+            for x, total in unit.totals.items():
+                self._contribute(x, total, s.line)
             return
         inputs = given(s)
         args: list[Atom] = []

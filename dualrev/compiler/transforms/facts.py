@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from numba.core import types
 
@@ -17,6 +17,9 @@ from dualrev.compiler.analyses.versions import Region, Versions
 from dualrev.compiler.core.atoms import Global, Symbol, Var
 from dualrev.compiler.core.terms import Call, For, Function, While
 from dualrev.compiler.core.walks import leaves, reads, statements, variables, writes
+
+if TYPE_CHECKING:
+    from dualrev.compiler.transforms.fusing import Fused
 
 __all__ = ["Callee", "Facts"]
 
@@ -60,7 +63,7 @@ class Facts:
     wild: Wild
     reached: Reached
     wanted: frozenset[int]  # the leaves of the result whose cotangents are given
-    callee: Callable[[Call, Facts], Callee | None]
+    callee: Callable[[Call, Facts], Callee | Fused | None]
 
     def __post_init__(self) -> None:
         self.parameters = [x for p in self.f.parameters for x in leaves(p)]

@@ -24,6 +24,7 @@ from dualrev.compiler.core.terms import (
     Accumulate,
     Block,
     Call,
+    Columns,
     Copy,
     For,
     Function,
@@ -162,7 +163,7 @@ class _Function:
                 return [replace(s, before=self.block(s.before), body=self.block(s.body))]
             case Call():
                 return self.call(s)
-            case Push() | Pop() | Keep() | Kept() | Hold() | Reserve():
+            case Push() | Pop() | Keep() | Kept() | Hold() | Reserve() | Columns():
                 return self.memory(s)
         changed = s.array if isinstance(s, (Store, Accumulate)) else next(iter(writes(s)), None)
         if self.flow.varies(changed):
@@ -185,7 +186,7 @@ class _Function:
         match s:
             case Push():
                 return [replace(s, values=self.every(s.values))]
-            case Pop():
+            case Pop() | Columns():
                 return [replace(s, targets=self.every(s.targets))]
             case Reserve():
                 return [replace(s, pushes=tuple(map(self.every, s.pushes)))]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from dualrev.compiler.analyses.memory import is_array, is_real_array
-from dualrev.compiler.analyses.versions import Value
+from dualrev.compiler.analyses.versions import Reading, Value
 from dualrev.compiler.core.atoms import Global, Var
 from dualrev.compiler.core.terms import Block, Call, Copy, For, If, Make, Statement, Store, View, Whole
 from dualrev.compiler.core.walks import blocks, reads, statements
@@ -28,7 +28,7 @@ class Needs:
     needs      the values that the adjoint reads, each with the last position where it does
     refs       the arrays that the reverse sweep needs, and ...
     shadows    ... those whose shadows it needs
-    content    where it needs the elements of arrays as they were: by classes, positions
+    content    where it needs the elements of arrays as they were: by classes
     undone     the stores that are undone
     """
 
@@ -50,7 +50,7 @@ class Needs:
     def _choose(self) -> None:
         forbidden: set[Any] = set()  # classes whose elements are not read again
         best = self._solve(forbidden)
-        for key in sorted(self.content, key=lambda k: min(self.content[k])):
+        for key in sorted(self.content, key=lambda k: min(place for place, _ in self.content[k])):
             if any(self._facts.classes.find(s.array) == key for s in self._stores if s in self.undone):
                 cost = self._solve(forbidden | {key})
                 if cost <= best:
@@ -59,7 +59,7 @@ class Needs:
 
     def _solve(self, forbidden: set[Any]) -> float:
         """Plan, and tell what it costs: words on the tape, those in inner loops more."""
-        self.content: dict[Any, set[int]] = {}
+        self.content: dict[Any, set[Reading]] = {}
         while True:
             self.undone = {s for s in self._stores if self._must_come_back(s)}
             self.needs: dict[Value, int] = {}
@@ -72,7 +72,7 @@ class Needs:
             for v in self.plan.again:
                 for x in contents(v.statement):
                     key = self._facts.classes.find(x)
-                    touched.setdefault(key, set()).add(self._versions.extent[v.statement][0])
+                    touched.setdefault(key, set()).add(self._versions.reading(v.statement, x))
             if all(places <= self.content.get(key, set()) for key, places in touched.items()):
                 break
             for key, places in touched.items():
@@ -137,19 +137,41 @@ class Needs:
         if key not in self.content:
             return False
         place = self._versions.extent[s][0]
-        if any(p < place for p in self.content[key]):
+        loops = self._versions.enclosing_loops(self._versions.region_of[s])
+        made = self._made_new(s)
+        if made is not None:
+            # what is read of versions from before is another array; in a loop around the store, a read that follows
+            # may precede in the next round
+            rounds = [self._versions.extent[loop] for loop in loops if not made.region.is_inside(loop)]
+            reads = [p for p, v in self.content[key] if v is not None and v.position >= made.position]
+            return any(p < place or any(first <= p <= last for first, last in rounds) for p in reads)
+        reads = [p for p, _ in self.content[key]]
+        if any(p < place for p in reads):
             return True
         # a read that follows may precede in the next round of a common loop, unless the array is made anew there
-        made = self._made.get(key, [])
-        for loop in self._versions.enclosing_loops(self._versions.region_of[s]):
+        makers = self._made.get(key, [])
+        for loop in loops:
             first, last = self._versions.extent[loop]
             headers = self._versions.headers[loop].items()
             carried = any(v.used and is_array(x) and self._facts.classes.find(x) == key for x, v in headers)
-            if any(first <= p <= last for p in self.content[key]) and (
-                key in self._parameter_classes or carried or not made or any(not first <= a <= last for a, _ in made)
+            if any(first <= p <= last for p in reads) and (
+                key in self._parameter_classes
+                or carried
+                or not makers
+                or any(not first <= a <= last for a, _ in makers)
             ):
                 return True
         return False
+
+    def _made_new(self, s: Store) -> Value | None:
+        """The new array that a store certainly writes into, in the round of all loops that has made it."""
+        v = self._versions.at(s, s.array)
+        while v.kind == "op" and isinstance(v.statement, (Copy, View)):
+            base = v.statement.source if isinstance(v.statement, Copy) else v.statement.base
+            if not isinstance(base, Var):
+                return None
+            v = self._versions.at(v.statement, base)
+        return v if v.kind == "op" and isinstance(v.statement, (Make, Whole)) else None
 
     def kept(self, v: Value) -> tuple[bool, bool]:
         """Of an array that is recorded: whether it goes to the tape itself, and whether its shadow does."""

@@ -16,6 +16,7 @@ from dualrev.compiler.core.atoms import Constant, Global, Node, Operator, Tree, 
 from dualrev.compiler.core.terms import (
     Block,
     Call,
+    Columns,
     Copy,
     Discrete,
     Effect,
@@ -35,7 +36,9 @@ from dualrev.compiler.core.terms import (
 )
 from dualrev.compiler.core.walks import blocks, leaves, statements
 from dualrev.compiler.transforms.adjoint import shadow_of, zeros_like
+from dualrev.compiler.transforms.columns import Saved, filled, is_measured
 from dualrev.compiler.transforms.crossing import Crossing
+from dualrev.compiler.transforms.fusing import Fused
 from dualrev.compiler.transforms.writing import Writer
 
 __all__ = ["ForwardSweep"]
@@ -45,12 +48,17 @@ _ZERO, _ONE, _MINUS = Constant(0, _I64), Constant(1, _I64), Constant(-1, _I64)
 
 
 class ForwardSweep(Writer):
-    """The forward sweep: `body`. `slots` is how many arrays the tape holds, `held_classes` are their classes."""
+    """The forward sweep: `body`.
+
+    `slots` is how many arrays the tape holds, and `held_classes` are their classes. `saved` are the columns of loops
+    that have some (columns.py).
+    """
 
     def __init__(self, crossing: Crossing) -> None:
         super().__init__()
         self.crossing, self.facts, self.versions = crossing, crossing.facts, crossing.versions
         self.slots = 0
+        self.saved: dict[For, Saved] = {}
         self.held_classes: set[Any] = set()
         arrays = [x for x in self.facts.parameters if is_array(x)]
         self._parameter_classes = {self.facts.classes.find(x) for x in arrays}
@@ -172,8 +180,17 @@ class ForwardSweep(Writer):
         if isinstance(s, While):
             self.write(replace(s, before=tuple(before), body=tuple(body)))
         else:
-            self.write(replace(s, body=self._reserved(s, tuple(body))))
+            self._counted(s, tuple(body))
         self._after(self.versions.afters[s], s.line)
+
+    def _counted(self, s: For, body: Block) -> None:
+        """A loop over a range: its columns go before it, or room for all that it records."""
+        if is_measured(s, body):
+            columns, body, self.saved[s] = filled(s, body)
+            self.write(columns)
+        else:
+            body = self._reserved(s, body)
+        self.write(replace(s, body=body))
 
     def _reserved(self, s: For, body: Block) -> Block:
         """Make room before a loop for all that it records, so that it need not look. One that may end before looks."""
@@ -181,6 +198,7 @@ class ForwardSweep(Writer):
         loops = [t for t in inner if isinstance(t, (For, While))]
         pushes = [t for t in inner if isinstance(t, Push)]
         deep = any(isinstance(u, Push) for t in loops for block in blocks(t) for u in statements(block))
+        deep = deep or any(isinstance(t, Columns) for t in inner)
         ends = s.exits or any(isinstance(t, Effect) and t.raises for t in inner)
         if not pushes or deep or ends or any(isinstance(t, Call) and t.tape for t in inner):
             return body
@@ -189,6 +207,9 @@ class ForwardSweep(Writer):
 
     def _call(self, s: Call) -> None:
         unit = self.facts.callee(s, self.facts)
+        if isinstance(unit, Fused):
+            self.out += unit.statements
+            return
         if unit is None or unit.primal_suffices:
             self.write(s)
             return

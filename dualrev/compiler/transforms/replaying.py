@@ -16,6 +16,7 @@ from dualrev.compiler.core.atoms import Applied, Atom, Constant, Operator, Var
 from dualrev.compiler.core.terms import (
     Block,
     Call,
+    Columns,
     Copy,
     Discrete,
     For,
@@ -30,6 +31,7 @@ from dualrev.compiler.core.terms import (
 )
 from dualrev.compiler.core.walks import blocks, substituted
 from dualrev.compiler.transforms.adjoint import shadow_of
+from dualrev.compiler.transforms.columns import Saved, read_back
 from dualrev.compiler.transforms.crossing import Crossing
 from dualrev.compiler.transforms.order import order_free
 from dualrev.compiler.transforms.writing import Writer
@@ -50,10 +52,14 @@ class _Frame:
 
 
 class ReverseSweep(Writer):
-    """The reverse sweep: `body`. `used` are the values that it needs as they are, not their shadows."""
+    """The reverse sweep: `body`. `used` are the values that it needs as they are, not their shadows.
 
-    def __init__(self, crossing: Crossing) -> None:
+    `saved` are the columns that loops have filled in the forward sweep.
+    """
+
+    def __init__(self, crossing: Crossing, saved: dict[For, Saved]) -> None:
         super().__init__()
+        self.saved = saved
         self.crossing, self.facts, self.versions = crossing, crossing.facts, crossing.versions
         self.adjoint, self.plan, self.needs = crossing.adjoint, crossing.plan, crossing.needs
         self.used: set[Value] = set()
@@ -208,7 +214,17 @@ class ReverseSweep(Writer):
             if last is not names[v]:
                 self.write(Copy(names[v], last, s.line))
         self.out.extend(frame.before)
-        self._backwards(s, source, tuple(code))
+        if isinstance(source, For) and source in self.saved:
+            self._backwards(s, source, self._taken(s, tuple(code), self.saved[source]))
+        else:
+            self._backwards(s, source, tuple(code))
+
+    def _taken(self, s: For, code: Block, saved: Saved) -> Block:
+        """The rounds with what they read of columns, which are taken from the tape before the loop."""
+        here = replace(s, start=self._read(s.start), stop=self._read(s.stop), step=self._read(s.step))
+        every = tuple(a for columns in saved for a in columns)
+        self.write(Columns(every, here.start, here.stop, here.step, s.line, taken=True))
+        return read_back(here, code, saved)
 
     def _backwards(self, s: For, source: Loop, code: Block) -> None:
         """The loop, from its last round to its first: upwards only where the order of the rounds does not matter."""

@@ -28,14 +28,16 @@ from dualrev.compiler.analyses.reached import NOTHING, Known, Reached
 from dualrev.compiler.analyses.versions import Value, Versions
 from dualrev.compiler.core.atoms import Applied, Atom, Constant, Node, Var
 from dualrev.compiler.core.program import Gradient, Program
-from dualrev.compiler.core.terms import Accumulate, Call, Copy, Function, Make
+from dualrev.compiler.core.terms import Accumulate, Block, Call, Copy, Function, Make
 from dualrev.compiler.core.walks import leaves, mapped
 from dualrev.compiler.transforms.adjoint import Adjoint
 from dualrev.compiler.transforms.called_gradient import CalledGradient
 from dualrev.compiler.transforms.checkpoint import Checkpoint
+from dualrev.compiler.transforms.common import without_repetition
 from dualrev.compiler.transforms.crossing import Crossing
 from dualrev.compiler.transforms.facts import Facts
 from dualrev.compiler.transforms.forward import Forward
+from dualrev.compiler.transforms.fusing import Fusable, Fused, fusable, fused, rounds_of
 from dualrev.compiler.transforms.plan import Subject
 from dualrev.compiler.transforms.recording import ForwardSweep
 from dualrev.compiler.transforms.replaying import ReverseSweep
@@ -56,12 +58,43 @@ class Reverse:
         self.program, self.memory, self.forward, self._ruled = program, memory, forward, ruled
         self._cost = Cost(program)
         self._units: dict[Hashable, Unit] = {}
+        self._fused: dict[Any, Fused] = {}
 
     def joint(self, f: Function, varied: Iterable[Var], seeds: dict[int, Atom], known: Known = NOTHING) -> Sweeps:
         """Both sweeps of a function, as one; `seeds` are the cotangents of the leaves of its result."""
+        f = without_repetition(f, self.memory)
         useful = [x for x in leaves(f.result) if isinstance(x, Var)]
-        facts = self._facts(f, varied, useful, (), (), frozenset(range(len(leaves(f.result)))), known)
+        wanted, varied = frozenset(range(len(leaves(f.result)))), list(varied)
+        facts = self._facts(f, varied, useful, (), (), wanted, known)
+        if found := fusable(facts, seeds):
+            shadows: dict[Var, Var] = {}
+            calls: dict[Any, Block] = {x.loop: x.call() for x in found if self._fuse(facts, x, shadows)}
+            f = replace(f, body=tuple(t for s in f.body for t in calls.get(s, (s,))))
+            facts = self._facts(f, varied, useful, (), (), wanted, known)
+            facts.cotangents |= shadows
         return self._sweeps(facts, seeds, joint=True)
+
+    def _fuse(self, facts: Facts, loop: Fusable, shadows: dict[Var, Var]) -> bool:
+        """Fuse both sweeps of a loop, unless they need arrays that live as long as the call; `shadows` gains those."""
+        renamed, f = rounds_of(loop, facts.f)
+        inputs = [x for p in f.parameters for x in leaves(p)]
+        varied = [x for x in loop.given if x not in loop.live and facts.activity.has(x)]
+        groups: dict[Any, list[Var]] = {}
+        for x in filter(is_array, loop.given):
+            groups.setdefault(facts.classes.find(x), []).append(x)
+        results = leaves(f.result)
+        known = Known(tuple(x in loop.seeds for x in results), tuple(map(facts.wild.has, inputs)))
+        together = [*map(tuple, groups.values())]
+        inner = self._facts(f, varied, list(loop.seeds), together, (), frozenset(range(len(results))), known)
+        for x in varied:
+            if is_array(x):
+                inner.cotangents[x] = shadows.setdefault(x, facts.cotangent(x))
+        sweeps = self._sweeps(inner, {k: loop.seeds.get(x, ZERO) for k, x in enumerate(results)}, joint=True)
+        if sweeps.forward.slots:
+            return False
+        self.program.define(loop.symbol, loop.function(facts.f))
+        self._fused[loop.symbol] = fused(renamed, sweeps)
+        return True
 
     def pullback(self, f: Function, varied: Iterable[Var], known: Known = NOTHING) -> Function:
         """Both sweeps of a function by these leaves of its parameters, as one function of core.
@@ -87,8 +120,10 @@ class Reverse:
         result = Node((mapped(f.result, lambda x: kept.get(x, x)), Node(back)))
         return replace(f, name=f"{f.name}_pullback", parameters=parameters, body=body, result=result)
 
-    def unit(self, s: Call, caller: Facts) -> Unit | None:
+    def unit(self, s: Call, caller: Facts) -> Unit | Fused | None:
         """The derivative of what a call calls; None if it has nothing to do with derivatives and changes nothing."""
+        if s.function in self._fused:
+            return self._fused[s.function]
         inputs = given(s)
         flags = tuple(caller.activity.has(x) or caller.shares(x) for x in inputs)
         wanted = tuple(caller.activity.has(x) for x in leaves(s.result))
@@ -164,7 +199,8 @@ class Reverse:
         given = frozenset[Value]() if joint else frozenset(v for v in result if v.kind != "param")
         subject = Subject(facts.f, facts.versions, facts.classes, self.memory, self._cost, joint, given)
         crossing = Crossing(facts, Adjoint(facts, seeds), subject)
-        return Sweeps(facts, crossing, ForwardSweep(crossing), ReverseSweep(crossing))
+        forward = ForwardSweep(crossing)
+        return Sweeps(facts, crossing, forward, ReverseSweep(crossing, forward.saved))
 
     def _called(self, f: Function, call: Signature) -> tuple[Sweeps, dict[int, Var]]:
         """The sweeps of a function for a call, and the cotangents of its results that are numbers."""
@@ -178,7 +214,8 @@ class Reverse:
         for x, number in zip(inputs, call.pattern, strict=True):
             if number is not None:
                 together.setdefault(number, []).append(x)
-        groups = map(tuple, together.values())
+        groups = [*map(tuple, together.values())]
+        f = without_repetition(f, self.memory, groups)
         facts = self._facts(f, flagged, useful, groups, without, wanted, call.known)
         seeds = {k: Var(f"d_result_{k}", types.float64) for k in sorted(wanted) if not is_array(results[k])}
         return self._sweeps(facts, dict(seeds), joint=False), seeds

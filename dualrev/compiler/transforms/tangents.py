@@ -35,6 +35,7 @@ from dualrev.compiler.core.atoms import SCALED, Applied, Atom, Constant, Node, O
 from dualrev.compiler.core.terms import (
     Accumulate,
     Call,
+    Columns,
     Copy,
     Discrete,
     Effect,
@@ -169,7 +170,7 @@ class WithTangents(Writer):
                 self.call(s)
             case Effect() | Opaque():
                 self.write(s)
-            case Push() | Pop() | Keep() | Kept() | Hold() | Reserve() | Accumulate():
+            case Push() | Pop() | Keep() | Kept() | Hold() | Reserve() | Columns() | Accumulate():
                 raise AssertionError(f"{s}: reverse mode comes last, of what forward mode has made")
             case _ if not self.is_active(s.target):
                 self.write(s)

@@ -11,7 +11,7 @@ from dualrev.compiler.analyses.reached import Known
 from dualrev.compiler.analyses.versions import Value
 from dualrev.compiler.core.atoms import Symbol, Tree, Var
 from dualrev.compiler.core.program import Program
-from dualrev.compiler.core.terms import Block, Call, Function, Keep, Kept, Pop, Push, Store
+from dualrev.compiler.core.terms import Block, Call, Columns, Function, Keep, Kept, Pop, Push, Store
 from dualrev.compiler.core.walks import leaves, several, statements
 from dualrev.compiler.transforms.adjoint import zeros_like
 from dualrev.compiler.transforms.crossing import Crossing
@@ -32,7 +32,7 @@ def uses_tape(body: Block) -> bool:
 
 def has_words(body: Block) -> bool:
     """Whether statements put numbers on the tape, or take them."""
-    return any(isinstance(s, (Push, Pop)) for s in statements(body))
+    return any(isinstance(s, (Push, Pop, Columns)) for s in statements(body))
 
 
 class Unit:

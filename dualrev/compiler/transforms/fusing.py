@@ -1,0 +1,246 @@
+"""Core -> core, in reverse mode: loops whose rounds are run backwards as soon as they have been run.
+
+    for i in range(n):                    for i in range(n):
+        t = a[i] * c                          t = a[i] * c
+        s = s + t * t                         s = s + t * t
+    return 0.5 * s                            d_t = t * d_s + t * d_s           d_s = 0.5 is known before the loop
+                                              d_a[i] += c * d_t
+                                              d_c = d_c + a[i] * d_t
+
+A loop that hands nothing on but sums and whole numbers need not wait for the reverse sweep, if the cotangents of its
+sums are known before it: nothing of its rounds is recorded, and the function needs no second loop. So it is with most
+likelihoods and sums of squares. The conditions:
+
+    sums        what the rounds hand on is only added to, or is a whole number; no array is made or written
+    no loops    around inner loops there is nothing to gain: in a sweep of its own, the processor does several rounds
+                at a time
+    cotangents  from the sums to the result, all is linear with factors that are known before the loop
+    shadows     what comes after the loop does not write into arrays that it reads: in the reverse sweep, that would
+                read and clear cotangents before the rounds may add to them
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from numba.core import types
+
+from dualrev.compiler.analyses.memory import is_array, is_real
+from dualrev.compiler.core.atoms import Atom, Constant, Symbol, Var
+from dualrev.compiler.core.terms import (
+    Block,
+    Call,
+    Copy,
+    Discrete,
+    Effect,
+    For,
+    Function,
+    If,
+    Make,
+    Real,
+    Statement,
+    While,
+)
+from dualrev.compiler.core.walks import blocks, reads, several, statements, substituted, with_blocks, writes
+from dualrev.compiler.transforms.facts import Facts
+from dualrev.compiler.transforms.writing import ZERO, Writer
+from dualrev.rules.primitives import PRIMITIVES
+
+if TYPE_CHECKING:
+    from dualrev.compiler.transforms.units import Sweeps
+
+__all__ = ["Fusable", "Fused", "fusable", "fused", "rounds_of"]
+
+
+@dataclass(eq=False)
+class Fusable:
+    """A loop whose rounds can be run backwards at once.
+
+    given      the variables that it reads from outside
+    live       those that it hands on: sums, and whole numbers
+    seeds      the cotangents of the sums, which ...
+    before     ... these statements compute
+    symbol     the loop, as a function of what it is given
+    """
+
+    loop: For
+    given: tuple[Var, ...]
+    live: tuple[Var, ...]
+    seeds: dict[Var, Atom]
+    before: Block
+    symbol: Symbol
+
+    def function(self, f: Function) -> Function:
+        """The loop as a function."""
+        return replace(f, parameters=self.given, body=(self.loop,), result=several(list(self.live)), doc="")
+
+    def call(self) -> Block:
+        """What stands in place of the loop."""
+        args, line = self.given, self.loop.line
+        return (*self.before, Call(self.live, self.symbol, args, several(list(self.live)), line))
+
+
+@dataclass(eq=False)
+class Fused:
+    """Both sweeps of a loop, and the cotangents that they give to numbers from outside of it."""
+
+    statements: Block
+    totals: dict[Var, Var]
+
+
+def fusable(facts: Facts, seeds: dict[int, Atom]) -> list[Fusable]:
+    """The loops of a function, at its top, that can be fused; `seeds` are the cotangents of its results."""
+    if not all(isinstance(ct, Constant) for ct in seeds.values()):
+        return []
+    found = (_candidate(facts, s, seeds) for s in facts.f.body if isinstance(s, For))
+    return [x for x in found if x is not None]
+
+
+def _candidate(facts: Facts, s: For, seeds: dict[int, Atom]) -> Fusable | None:
+    versions, body = facts.versions, list(statements(s.body))
+    if any(isinstance(t, (For, While, Make)) or facts.memory.changed(t) for t in body):
+        return None
+    if versions.afters[s][s.target].used:
+        return None
+    live = facts.sorted(x for x, v in versions.headers[s].items() if v.used)
+    if any(is_array(x) or (is_real(x) and not _is_sum(x, body)) for x in live):
+        return None
+    sums = [x for x in live if is_real(x)]
+    assigned = {x for t in body for x in writes(t)} | {s.target}
+    outside = dict.fromkeys(x for t in (s, *body) for x in reads(t) if isinstance(x, Var) and x not in assigned)
+    given = (*outside, *live)
+    if not any(facts.activity.has(x) for x in outside) or not any(facts.is_scalar(x) for x in sums):
+        return None
+    shadows = {facts.classes.find(x) for x in outside if facts.has_shadow(x)}
+    later = facts.f.body[facts.f.body.index(s) + 1 :]
+    if any(facts.classes.find(x) in shadows for t in statements(later) for x in facts.memory.changed(t)):
+        return None
+    writing = Writer()
+    found = _Linear(facts, s, seeds, writing).cotangents(sums, later)
+    return None if found is None else Fusable(s, given, tuple(live), found, tuple(writing.out), Symbol(facts.f.name))
+
+
+def _is_sum(x: Var, body: Iterable[Statement]) -> bool:
+    """Whether statements only add to x: it is read nowhere else."""
+    for t in body:
+        if x in reads(t) or x in writes(t):
+            adds = isinstance(t, Real) and t.target is x and t.rule.name in ("add", "sub")
+            if not adds or t.args[0] is not x or t.args[1] is x:  # type: ignore[union-attr]
+                return False
+    return True
+
+
+class _Linear:
+    """The cotangents of the sums of a loop, from what follows it; `writing` gets their computation."""
+
+    def __init__(self, facts: Facts, loop: For, seeds: dict[int, Atom], writing: Writer) -> None:
+        self.facts, self.loop, self.writing = facts, loop, writing
+        self.seeds = {x: seeds[k] for k, x in enumerate(facts.results) if k in seeds and isinstance(x, Var)}
+
+    def cotangents(self, sums: list[Var], later: Block) -> dict[Var, Atom] | None:
+        """The cotangent of each sum; None if one is not known before the loop."""
+        tainted = set(sums)
+        chain: list[tuple[Real | Copy, set[Any]]] = []
+        for s in later:
+            read = {x for x in reads(s) if x in tainted}
+            if isinstance(s, (Real, Copy)) and is_real(s.target):
+                if read and not self._is_linear(s, tainted):
+                    return None
+                chain += [(s, read)] if read or s.target in tainted else []
+                tainted = tainted | {s.target} if read else tainted - {s.target}
+            elif any(not _passes(s, x) for x in tainted):
+                return None
+        return self._backwards(sums, chain)
+
+    def _is_linear(self, s: Real | Copy, tainted: set[Var]) -> bool:
+        if isinstance(s, Copy):
+            return True
+        a, b = (*s.args, None)[:2]
+        if s.rule.name in ("add", "sub", "neg"):
+            return True
+        if s.rule.name == "mul":
+            return (a in tainted) != (b in tainted) and self._is_known(s, b if a in tainted else a)
+        return s.rule.name == "div" and b not in tainted and self._is_known(s, b)
+
+    def _is_known(self, s: Real, x: Any) -> bool:
+        """Whether a factor has its value before the loop, and no derivative."""
+        if isinstance(x, Constant):
+            return True
+        versions = self.facts.versions
+        if not isinstance(x, Var) or self.facts.is_scalar(x):
+            return False
+        v = versions.at(s, x)
+        start = versions.extent[self.loop][0]
+        same = all(u.position < start for u in versions.values if u.variable is x and u.position > v.position)
+        return v.position < start and same
+
+    def _backwards(self, sums: list[Var], chain: list[tuple[Real | Copy, set[Any]]]) -> dict[Var, Atom]:
+        found: dict[Any, Atom] = dict(self.seeds)
+        for s, read in reversed(chain):
+            ct = found.pop(s.target, None)
+            if ct is None:
+                continue
+            args = (s.source,) if isinstance(s, Copy) else s.args
+            name = "add" if isinstance(s, Copy) else s.rule.name
+            for k, x in enumerate(args):
+                if x in read:
+                    found[x] = self.writing.added(found.get(x), self._part(name, k, args, ct, s.line), s.line)
+        return {x: found.get(x, ZERO) for x in sums}
+
+    def _part(self, name: str, k: int, args: tuple[Any, ...], ct: Atom, line: int) -> Atom:
+        """What the k-th argument of a linear operation gets of the cotangent of its result."""
+        real = self.writing.real
+        if name == "neg" or (name == "sub" and k == 1):
+            return real("neg", "-", ct, line=line)
+        if name == "mul":
+            return real("mul", "*", ct, args[1 - k], line=line)
+        return real("div", "/", ct, args[1], line=line) if name == "div" else ct
+
+
+def _passes(s: Statement, x: Var) -> bool:
+    """Whether a statement leaves the cotangent of x as it is: it has none of its own for it, or only adds to it."""
+    inner = [t for t in statements((s,)) if x in reads(t) or x in writes(t)]
+    if all(isinstance(t, (Discrete, Effect)) for t in inner):
+        return True
+    return isinstance(s, (If, For, While)) and _is_sum(x, inner)
+
+
+def fused(loop: Fusable, sweeps: Sweeps) -> Fused:
+    """Both sweeps of the rounds of a loop, in one loop."""
+    facts, body = sweeps.facts, [*sweeps.forward.body]
+    wrote = {x for t in statements(sweeps.reverse.body) for x in writes(t)}
+    kept = {x: Var("{}_{k}", x.type, x) for x in (*loop.live, *loop.loop.exits) if x in wrote}
+    body += [Copy(k, x, 0) for x, k in kept.items()]
+    body += sweeps.reverse.body
+    body += [Copy(x, k, 0) for x, k in kept.items()]
+    moving = [x for x in loop.given if facts.is_scalar(x) and x not in loop.live]
+    totals = {x: Var("d_{}", types.float64, x) for x in moving}
+    add, line = PRIMITIVES["add"], loop.loop.line
+    body += [Real(total, add, "+", (total, facts.cotangent(x)), line) for x, total in totals.items()]
+    cleared = [Copy(total, ZERO, line) for total in totals.values()]
+    return Fused((*cleared, replace(loop.loop, body=tuple(body))), totals)
+
+
+def rounds_of(loop: Fusable, f: Function) -> tuple[Fusable, Function]:
+    """What a round of a loop does, as a function, and the loop: what they assign and do not hand on has new variables.
+
+    The function around it may use the same ones for something else.
+    """
+    s = loop.loop
+    assigned = {x: None for t in statements((s,)) for x in writes(t) if x not in loop.live}
+    new = {x: Var(x.name, x.type, x.of) for x in assigned}
+
+    def of(x: Any) -> Any:
+        return new.get(x, x) if isinstance(x, Var) else x
+
+    def renamed(t: Statement) -> Statement:
+        made = with_blocks(substituted(t, of, of), [tuple(map(renamed, b)) for b in blocks(t)])
+        return replace(made, exits=tuple(map(of, made.exits))) if isinstance(made, (For, While)) else made
+
+    made = renamed(s)
+    assert isinstance(made, For)
+    result = several([*loop.live, *made.exits])
+    function = replace(f, parameters=(*loop.given, made.target), body=made.body, result=result)
+    return replace(loop, loop=made), function

@@ -1,0 +1,176 @@
+"""Sums: loops whose rounds are run backwards as soon as they have been run (transforms/fusing.py), by the evaluator."""
+
+import math
+
+import numpy as np
+import pytest
+from compiled.incore import gradient
+from compiled.twin import twin
+from numba import njit
+from oracle import assert_same, flat
+
+import dualrev as dr
+from dualrev.compiler.core.terms import For
+
+
+def arguments():
+    return np.array([0.8, 1.3]), np.array([0.3, -0.7, 1.1, 0.4]), np.array([1.2, 0.1, -0.4, 0.9])
+
+
+@njit
+def likelihood(t, x, y):
+    """Products, a branch, values that are read twice, names that are used again before and after the loop."""
+    r = t[0] * 2.0
+    offset = r * r
+    total = 0.0
+    for i in range(len(x)):
+        r = (y[i] - t[0] * x[i]) / t[1]
+        if r > 0.5:
+            total -= math.exp(-r) * x[i]
+        else:
+            total += r * r
+        total -= math.log(t[1])
+    r = t[1] * t[1]
+    return -0.5 * total / len(x) + offset * r
+
+
+@njit
+def two_sums(t, x, y):
+    """A sum, a second one, a number that counts, and a sum that goes through two loops."""
+    total, other = t[0], 0.0
+    count = 0
+    for i in range(len(x)):
+        total += x[i] * y[i] * t[1]
+        if x[i] > 0.0:
+            other -= math.sin(t[0] * y[i])
+            count += 1
+    for i in range(count):
+        total -= x[i] * x[i] * t[0]
+    return (total - 3.0 * other) * 0.25 + count
+
+
+@njit
+def ends_early(t, x, y):
+    """A loop with a way out, and a number that steers it."""
+    total, k = 0.0, 0
+    for i in range(len(x)):
+        total += math.exp(t[0] * x[k]) * y[i]
+        k = (k + 2) % 3
+        if i == 2:
+            break
+    return total + k
+
+
+@njit
+def not_linear(t, x, y):
+    """The cotangent of the sum is known after the loop only."""
+    total = 0.0
+    for i in range(len(x)):
+        total += t[0] * x[i] * y[i]
+    return total * total + t[1]
+
+
+@njit
+def active_factor(t, x, y):
+    total = 0.0
+    for i in range(len(x)):
+        total += math.sin(x[i]) * y[i]
+    return total * t[0] + t[1]
+
+
+@njit
+def carried(t, x, y):
+    """The rounds hand on more than sums."""
+    total, z = 0.0, t[0]
+    for i in range(len(x)):
+        z = math.sin(z + x[i])
+        total += z * y[i]
+    return total + t[1]
+
+
+@njit
+def read_inside(t, x, y):
+    """The sum is read in the loop."""
+    total = 0.0
+    for i in range(len(x)):
+        total += t[0] * x[i]
+        if total > 0.1:
+            total += total * y[i]
+    return total + t[1]
+
+
+@njit
+def written_later(t, x, y):
+    """An array that the loop reads is written after it."""
+    a = x * t[0]
+    total = 0.0
+    for i in range(len(a)):
+        total += a[i] * a[i] * y[i]
+    a[0] = t[1] * 3.0
+    a[1] *= t[1]
+    return total + a[0] * a[1]
+
+
+@njit
+def written_before(t, x, y):
+    """An array that the loop reads is written before it, and has other readers after it."""
+    a = x * t[0]
+    a[1] = a[0] * t[1]
+    total = 0.0
+    for i in range(len(a)):
+        total += a[i] * a[i] * y[i]
+    return total + a[1] * a[2]
+
+
+@njit
+def branch_after(t, x, y):
+    """What follows adds to the sum, in a branch and a loop, and prints nothing."""
+    total = 0.0
+    for i in range(len(x)):
+        total += t[0] * x[i] * x[i]
+    if y[0] > 1.0:
+        total += t[1]
+    while total < -100.0:
+        total += 1.0
+    return total
+
+
+@njit
+def result_changed(t, x, y):
+    """The sum is multiplied in a branch after the loop."""
+    total = 0.0
+    for i in range(len(x)):
+        total += t[0] * x[i] * x[i]
+    if y[0] > 1.0:
+        total = total * y[0]
+    return total
+
+
+FUSED = [(likelihood, 1), (two_sums, 2), (ends_early, 1), (written_before, 1)]
+APART = [not_linear, active_factor, carried, read_inside, written_later, branch_after, result_changed]
+
+
+def users_loops(f):
+    """The loops of both sweeps that stand for loops of the function."""
+    return [s for s in f.body if isinstance(s, For) and s.target.name == "i"]
+
+
+@pytest.mark.parametrize("numbers", [(0,), (1, 2), (0, 1, 2)])
+@pytest.mark.parametrize("f", [f for f, _ in FUSED] + APART)
+def test_the_gradient_is_that_of_the_tape(f, numbers):
+    _, found = gradient(f, arguments(), numbers)
+    given = twin(arguments())
+    expected = flat(dr.grad(twin(f), numbers)(*given))
+    assert_same(np.array(flat(found)), np.array(expected), rtol=1e-12)
+
+
+@pytest.mark.parametrize(("f", "count"), FUSED)
+def test_a_sum_has_one_loop(f, count):
+    made, _ = gradient(f, arguments(), (0,))
+    assert len(users_loops(made)) == count
+
+
+@pytest.mark.parametrize("f", APART)
+def test_what_is_more_than_a_sum_has_two(f):
+    made, _ = gradient(f, arguments(), (0, 1, 2))
+    assert len(users_loops(made)) == 2
