@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from numba.core import types
+from numba.core.typing.arraydecl import ArrayAttribute
 
 from dualrev.compiler.core import syntax
 from dualrev.compiler.core.lowered import Const, For, Let, Member, Node, Ref, Slice, Store, blocks, reads, walk, writes
@@ -32,6 +33,8 @@ __all__ = ["Structures"]
 
 _THROUGH = ("copy", "tuple", "call", "star", "object")  # operations that take trees
 _FIELDS = "numbers, and arrays of numbers, are known"
+#: The attributes of arrays, which numba prefers to fields of these names.
+_OF_ARRAYS = {name.removeprefix("resolve_") for name in dir(ArrayAttribute) if name.startswith("resolve_")}
 
 
 class Structures:
@@ -88,9 +91,10 @@ class Structures:
             self._make_places(list(s.args), s.line)
             self._condition(s)
         elif s.op == "attr":
-            self._field(s, s.info)
-        elif s.op == "getitem" and isinstance(s.info[0], Const) and isinstance(s.info[0].value, str):
-            self._field(s, s.info[0].value)
+            if not (is_records(self.code.kind(base)) and self._of_array(s, s.info)):
+                self._field(s, s.info)
+        elif s.op == "getitem" and (name := _field_of(s.info)) is not None:
+            self._field(s, name)
         elif s.op == "getitem" and is_records(self.code.kind(base)):
             self._part(s)
         elif s.op == "func" and s.info[0] == "len" and is_records(self.code.kind(base)):
@@ -115,7 +119,9 @@ class Structures:
         targets, sources = code.tree(target).parts, self._leaf_names(base)
         for t, a in zip(targets, sources, strict=True):
             code.alias.join(t, base)
-            if is_record(kind):
+            if is_record(kind) and not index:
+                code.copy(t, a, line)
+            elif is_record(kind):
                 places = ", ".join(syntax.text(syntax.atom(i)) for i in index)
                 names = tuple(i for i in index if isinstance(i, str))
                 code.let("view", (a, *names), syntax.name(f"runtime.row(BASE, ({places},))"), line, target=t)
@@ -161,8 +167,6 @@ class Structures:
         """x.name."""
         code, base = self.code, s.args[0]
         kind = code.kind(base)
-        if name not in members(kind) and is_records(kind) and self._of_array(s, name):
-            return
         if self.objects.property(s, kind, name):
             return
         leaf, index = self._leaf(base, name, s.line)
@@ -180,7 +184,7 @@ class Structures:
                 code.copy(s.target, leaf, s.line)
 
     def _of_array(self, s: Let, name: str) -> bool:
-        """What an array of records knows of itself."""
+        """What an array of records knows of itself: numba prefers that to a field of this name."""
         code, kind, first = self.code, self.code.kind(s.args[0]), self._first(s.args[0], s.line)
         if name == "ndim":
             code.let("copy", (Const(kind.ndim),), None, s.line, target=s.target)
@@ -190,7 +194,10 @@ class Structures:
         elif name == "shape":
             for k, t in enumerate(code.tree(s.target).parts):
                 code.plain(f"a.shape[{k}]", s.line, target=t, a=first)
-        return name in ("ndim", "size", "shape")
+        elif name in _OF_ARRAYS:
+            what, instead = f"the attribute .{name} of an array of records", f'a["{name}"], if it is a field'
+            code.refuse(s.line, what, "of these, only ndim, size and shape are known", instead)
+        return name in _OF_ARRAYS
 
     def _condition(self, s: Let) -> None:
         """An expression without derivative: the fields in it become variables."""
@@ -218,11 +225,11 @@ class Structures:
         code, of = self.code, self.code.kind(s.array)
         if not self._is(s.array):
             self._refuse_use(s.value, s.line)
-        if isinstance(s.index[0], Const) and isinstance(s.index[0].value, str):
+        if (name := _field_of(s.index)) is not None:
             self._make_places([s.value], s.line)
             if is_record(code.kind(s.value)) or is_records(code.kind(s.value)):
                 self._refuse_use(s.value, s.line)
-            self._assign(s, s.index[0].value)
+            self._assign(s, name)
         elif is_records(of) and self._is(s.value):
             self._copy_record(s)
         else:
@@ -308,6 +315,12 @@ class _Fields(ast.NodeTransformer):
         if ast.unparse(node.func) == "len" and isinstance(base, ast.Name) and self.is_object(base.id):
             node.args = [ast.Name(self.first(base.id))]
         return self.generic_visit(node)
+
+
+def _field_of(index: tuple[Any, ...]) -> str | None:
+    """The name of the field that an index is."""
+    first = index[0] if index else None
+    return first.value if isinstance(first, Const) and isinstance(first.value, str) else None
 
 
 def _is_frozen(x: Any) -> bool:
