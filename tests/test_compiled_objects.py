@@ -196,3 +196,32 @@ def test_an_error_leaves_the_objects_as_the_function_does():
 def test_a_pullback_of_an_instance_is_refused():
     with pytest.raises(dr.errors.UnsupportedError, match="copy"):
         dr.vjp(instances, Box(0.7, np.ones(2), 2.0), 0.6)
+
+
+@njit
+def of_any_name(a, b):
+    a[0].x = b[()].size * a[0]["1 x"]
+    s = 0.0
+    for i in range(a.size):
+        s += a[i].size * a[i].shape[1] * a[i].x + a["size"][i] ** 2 * a[i]["größe"]
+    if b[()]["x"] > 0.0:
+        b[()].x *= s
+    return s * b[()].x * len(a.shape)
+
+
+def test_fields_of_any_name():
+    """Names that arrays have too, and such as variables cannot have; of one record in an array of no axes, too."""
+    kind = np.dtype([("size", "f8"), ("shape", "f8", (2,)), ("1 x", "f8"), ("größe", "f8"), ("x", "f8")])
+
+    def make() -> Any:
+        a = bodies(kind, 2)
+        a.flags.writeable = False  # numba writes to a field of read-only records all the same
+        return a, bodies(kind, ())
+
+    v = np.random.default_rng(3).uniform(-1.0, 1.0, len(reals(make())))
+    up, down = (of_any_name(*moved((bodies(kind, 2), bodies(kind, ())), iter(h * v))) for h in (1e-6, -1e-6))
+    mine, args = make(), make()
+    value, gradient = dr.value_and_grad(of_any_name, (0, 1))(*mine)
+    np.testing.assert_allclose(value, of_any_name(*args), rtol=1e-14)
+    assert everything(mine) == everything(args)
+    np.testing.assert_allclose(np.dot(reals(gradient), v), (up - down) / 2e-6, rtol=1e-7)

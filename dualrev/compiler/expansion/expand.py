@@ -278,7 +278,7 @@ class Expansion:
                     self.lazy.materialise(x)
                 self.lazy.flush()
                 if isinstance(s, If):
-                    s.test = self.opaques.truth(s.test, s.line)
+                    s.test = self.complexes.truth(self.opaques.truth(s.test, s.line), s.line)
                 self.code.out.append(self._compound(s))
 
     def _check_count(self, x: Any, count: int, line: int) -> None:
@@ -297,14 +297,17 @@ class Expansion:
 
     def _compound(self, s: If | For | While | Effect) -> Any:
         """A statement with its blocks expanded."""
+        code = self.code
         match s:
             case If():
                 return If(s.test, self._block(s.then), self._block(s.orelse), s.line)
             case For():
                 return For(s.target, s.start, s.stop, s.step, self._block(s.body), s.exits, s.line)
             case While():
+                tests: list[Any] = []
                 test_block = self._block(s.test_block)
-                return self.opaques.in_body(While(test_block, s.test, self._block(s.body), s.exits, s.line))
+                test_block += code.collect(lambda: tests.append(self.complexes.truth(s.test, s.line)))
+                return self.opaques.in_body(While(test_block, tests[0], self._block(s.body), s.exits, s.line))
             case Effect():
                 return s
 
