@@ -1,6 +1,7 @@
 """Complex numbers in expressions that stay as they are written: they are put together again of their parts.
 
-z -> complex(z_re, z_im), z[k] -> complex(z_re[k], z_im[k]), len(z) -> len(z_re), arrays -> runtime.complex_array(z_re, z_im)
+z -> complex(z_re, z_im), z[k] -> complex(z_re[k], z_im[k]), len(z) -> len(z_re), and for an array
+z -> runtime.complex_array(z_re, z_im)
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.core import syntax
-from dualrev.compiler.core.lowered import Const, Effect, If, Let, Ref, Store, While, ends, leaves, reads
+from dualrev.compiler.core.lowered import Const, Effect, Let, Ref, Store, leaves, reads
 from dualrev.compiler.expansion.complex_conditions import put_together
 from dualrev.compiler.expansion.complex_numbers import ZERO, ComplexNumbers
 from dualrev.compiler.expansion.complex_pairs import Pairs

@@ -20,9 +20,24 @@ from numba.core import types
 from numba.core.typing.arraydecl import ArrayAttribute
 
 from dualrev.compiler.core import syntax
-from dualrev.compiler.core.lowered import Const, For, Let, Member, Node, Ref, Slice, Store, blocks, reads, walk, writes
+from dualrev.compiler.core.lowered import (
+    Const,
+    For,
+    If,
+    Let,
+    Member,
+    Node,
+    Ref,
+    Slice,
+    Store,
+    blocks,
+    reads,
+    walk,
+    writes,
+)
 from dualrev.compiler.core.naming import readable
 from dualrev.compiler.expansion.assignments import Assignments
+from dualrev.compiler.expansion.dunders import Dunders
 from dualrev.compiler.expansion.indices import index_of, is_gathered
 from dualrev.compiler.expansion.lazy import Lazy
 from dualrev.compiler.expansion.objects import Objects
@@ -45,6 +60,7 @@ class Structures:
         self._places: dict[str, tuple[str, tuple[Any, ...]]] = {}  # of a[i] that has no name: a, and i
         self._read: dict[Any, tuple[Any, str]] = {}  # which field of which object an array is
         self.objects = Objects(code, expand)
+        self.dunders = Dunders(code, self.objects, expand)
         self._deferred, self._augmented = set(_deferred(code)), set(_augmented(code))
         for x, kind in code.of.items():
             if isinstance(kind, types.NestedArray):
@@ -69,13 +85,18 @@ class Structures:
             self._make_places(about, s.line)
             self.objects.method(s)
         elif isinstance(s, Let) and self._is(s.args[0]):
-            self._operation(s)
+            self._make_places([x for x in about if x != s.args[0]], s.line)
+            if not (is_instance(self.code.kind(s.args[0])) and self.dunders.takes(s)):
+                self._operation(s)
         else:
             self._refuse_use(about[0], s.line)
         return True
 
     def _is(self, x: Any) -> bool:
         return _is_frozen(x.value) if isinstance(x, Ref) else isinstance(x, str) and is_structured(self.code.of.get(x))
+
+    def _is_instance(self, x: str) -> bool:
+        return is_instance(self.code.of.get(x))
 
     def _refuse_use(self, x: Any, line: int) -> Any:
         what = f"this use of the object {readable(str(x)).strip('_')}" if isinstance(x, str) else "a frozen record"
@@ -201,6 +222,9 @@ class Structures:
 
     def _condition(self, s: Let) -> None:
         """An expression without derivative: the fields in it become variables."""
+        if isinstance(s.info, ast.BoolOp) and any(map(self._is_instance, s.args)):
+            self._shortcut(s, s.info.values, isinstance(s.info.op, ast.And))
+            return
         found: list[str] = []
 
         def loaded(x: str, name: str) -> ast.expr:
@@ -211,7 +235,9 @@ class Structures:
             return ast.Name(made)
 
         fields = _Fields(self._is, loaded, lambda x: self._first(x, s.line))
-        tree = fields.visit(syntax.substitute(s.info, lambda _: None))
+        tree, called = self.dunders.resolved(syntax.substitute(s.info, lambda _: None), self._is_instance, s.line)
+        found += called
+        tree = fields.visit(tree)
         names = [x.id for x in ast.walk(tree) if isinstance(x, ast.Name)]
         for x in names:
             if self._is(x):
@@ -219,12 +245,28 @@ class Structures:
         args = tuple(x for x in [*s.args, *found] if x in names)
         self.expand(Let(s.target, "plain", args, tree, s.line))
 
+    def _shortcut(self, s: Let, values: list[ast.expr], conjunction: bool) -> None:
+        """`and` and `or`: a method that a condition calls runs only if what stands before leaves it open."""
+        first, *rest = values
+        names = {x.id for x in ast.walk(first) if isinstance(x, ast.Name)}
+        args = tuple(x for x in s.args if x in names)
+        condition = Let(s.target, "plain", args, syntax.call("bool", first), s.line)
+        if any(map(self._is, args)):
+            self._condition(condition)
+        else:
+            self.expand(condition)
+        if rest:
+            more = self.code.collect(lambda: self._shortcut(s, rest, conjunction))
+            self.code.out.append(If(s.target, *((more, []) if conjunction else ([], more)), s.line))
+
     # Assignments
 
     def _store(self, s: Store) -> None:
         code, of = self.code, self.code.kind(s.array)
         if not self._is(s.array):
             self._refuse_use(s.value, s.line)
+        if not isinstance(s.index[0] if s.index else None, Member) and self.dunders.stores(s):
+            return
         if (name := _field_of(s.index)) is not None:
             self._make_places([s.value], s.line)
             if is_record(code.kind(s.value)) or is_records(code.kind(s.value)):

@@ -122,7 +122,9 @@ class Writer:
     def _part_name(self, x: str, k: int | str) -> str:
         """The name of a part of a tuple, an object or a complex number: t_0, or another if the program has that."""
         if (x, k) not in self._part_names:
-            self._part_names[x, k] = made = self.names.fresh(f"{{}}_{_NO_NAME.sub('_', str(k))}", x, self.names.is_temporary(x))
+            self._part_names[x, k] = made = self.names.fresh(
+                f"{{}}_{_NO_NAME.sub('_', str(k))}", x, self.names.is_temporary(x)
+            )
             if isinstance(self.of.get(x), Parts):  # who shares memory with a complex array, does with its parts
                 self.alias.join(made, x)
         return self._part_names[x, k]

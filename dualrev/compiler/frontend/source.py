@@ -210,7 +210,7 @@ class _Units:
         """The `def` statement that makes this code, if there is one."""
         for node in ast.walk(self.tree):
             if isinstance(node, ast.FunctionDef) and (node.name, _starts(node)) == (code.co_name, code.co_firstlineno):
-                return _executed(copy.deepcopy(node)) if self._makes(node, code) else None
+                return _mangled(_executed(copy.deepcopy(node)), code) if self._makes(node, code) else None
         return None
 
     def _makes(self, node: ast.FunctionDef, code: CodeType) -> bool:
@@ -232,6 +232,20 @@ def _executed(tree: ast.FunctionDef) -> ast.FunctionDef:
     made = tree if __debug__ else Optimized().visit(tree)
     assert isinstance(made, ast.FunctionDef)
     return made
+
+
+def _mangled(tree: ast.FunctionDef, code: CodeType) -> ast.FunctionDef:
+    """A definition in which private names of the class around it, such as __x, are what Python makes of them."""
+    around = code.co_qualname.split(".")[:-1]
+    while around[-1:] == ["<locals>"]:  # and the function that it is inside of
+        around = around[:-2]
+    cls = around[-1].lstrip("_") if around else ""
+    for node in ast.walk(tree) if cls else ():
+        for field in ("id", "attr", "arg"):
+            name = getattr(node, field, None)
+            if isinstance(name, str) and name.startswith("__") and not name.endswith("__"):
+                setattr(node, field, f"_{cls}{name}")
+    return tree
 
 
 def _starts(statement: ast.stmt) -> int:
