@@ -176,8 +176,8 @@ def other_bits(a):
 
 
 @njit
-def first_of(ys):
-    return ys[0]
+def taken_from(ys):
+    return ys.pop()  # refused
 
 
 @njit
@@ -185,11 +185,11 @@ def twice(y):
     return 2.0 * y
 
 
-@refused(0.7, words="list")
+@refused(0.7, words="list argument copy", helper=taken_from)
 @njit
-def a_list_that_is_passed_on(x):
+def a_list_that_a_callee_changes(x):
     ys = [x * k for k in range(1, 3)]
-    return first_of(ys) * x  # refused
+    return taken_from(ys) * x + ys[0]
 
 
 @refused(0.7, words="generator|comprehension")

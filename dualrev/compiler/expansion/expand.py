@@ -145,7 +145,7 @@ class Expansion:
         windows = Windows(code, lazy, self.layouts)
         ways = Ways(drawings, definitions, self.in_place, inactive, self.numbers, self.layouts, windows)
         functions = Functions(code, lazy, tuples, self.lists, ways, self.rules)
-        calls = Calls(code, lazy, tuples, self.operation)
+        calls = Calls(code, lazy, tuples, self.lists, self.operation)
         return {
             "copy": self._copy,
             "plain": Conditions(code).write,

@@ -250,7 +250,8 @@ class Structures:
         first, *rest = values
         names = {x.id for x in ast.walk(first) if isinstance(x, ast.Name)}
         args = tuple(x for x in s.args if x in names)
-        condition = Let(s.target, "plain", args, syntax.call("bool", first), s.line)
+        tree = first if isinstance(first, ast.BoolOp) else syntax.call("bool", first)
+        condition = Let(s.target, "plain", args, tree, s.line)
         if any(map(self._is, args)):
             self._condition(condition)
         else:
