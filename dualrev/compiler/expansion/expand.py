@@ -70,6 +70,7 @@ from dualrev.compiler.expansion.lists import check_places, check_unpacked, lists
 from dualrev.compiler.expansion.making import Making
 from dualrev.compiler.expansion.numbers import Numbers
 from dualrev.compiler.expansion.opaque import Opaques, without_listed
+from dualrev.compiler.expansion.overloads import Overloads
 from dualrev.compiler.expansion.reductions import Reductions
 from dualrev.compiler.expansion.scalars import arithmetic
 from dualrev.compiler.expansion.splitting import Splitting
@@ -134,6 +135,7 @@ class Expansion:
         self.numbers = Numbers(code, lazy, self.tuples)
         self.structures = Structures(code, lazy, self.assignments, self.operation)
         self.complexes = Complexes(code, lazy, self.elementwise, self.operation, self.assignments.store)
+        self.overloads = Overloads(code, self.operation)
         self.rules = self._rules()
         self.operations = self._operations()
 
@@ -264,7 +266,7 @@ class Expansion:
         check_places(self.code, self.lists, s)
         if isinstance(s, (Let, Store)):
             self.opaques.without_slices(s)
-        if self.opaques.takes(s):
+        if (isinstance(s, Let) and self.overloads.takes(s)) or self.opaques.takes(s):
             return
         self.complexes.check(s)
         match s:
