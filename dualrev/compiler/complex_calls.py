@@ -15,7 +15,7 @@ from dualrev.compiler.core.terms import Function
 from dualrev.compiler.core.walks import leaves
 from dualrev.compiler.custom.rules import has_rule
 from dualrev.compiler.expansion.complex_types import holds_complex
-from dualrev.compiler.frontend.source import Source, describe, is_derivative
+from dualrev.compiler.frontend.source import Source, describe, is_derivative, name_of
 
 if TYPE_CHECKING:
     from dualrev.compiler.front import Front
@@ -43,7 +43,7 @@ class ComplexCalls:
             source.refuse(s.line, what, why, "np.array of it" if listed else _INSTEAD)
         key = id(f), s.types
         if key not in self._symbols:
-            self._symbols[key] = made = Symbol(f.py_func.__name__)
+            self._symbols[key] = made = Symbol(name_of(f))
             functions = front.functions_passed(f, s.args, s.types)
             front.program.define(made, front.core(f, s.types, s.function.path, functions, apart=False))
         return self._symbols[key]

@@ -264,14 +264,17 @@ def tripled(x):
     return 3.0 * x
 
 
+RATE = 3.0
+
+
 @overload(tripled)
 def _tripled(x):
-    return lambda x: 3.0 * x
+    return lambda x: RATE * x
 
 
 @refused(0.7, words="tripled")
 @njit
-def an_overload(x):
+def an_overload_with_a_global(x):
     return tripled(x)  # refused
 
 

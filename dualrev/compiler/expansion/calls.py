@@ -28,9 +28,7 @@ __all__ = ["Calls"]
 class Calls:
     """g(x), and g(x, *t)."""
 
-    def __init__(
-        self, code: Writer, lazy: Lazy, tuples: Tuples, lists: Lists, expand: Callable[[Let], None]
-    ) -> None:
+    def __init__(self, code: Writer, lazy: Lazy, tuples: Tuples, lists: Lists, expand: Callable[[Let], None]) -> None:
         self.code, self.lazy, self.tuples, self.lists, self.expand = code, lazy, tuples, lists, expand
 
     def call(self, s: Let, kind: Any) -> None:

@@ -1,8 +1,9 @@
 """Lists of numbers -> arrays that only do what lists do.
 
-A list is what `[x, y]`, `[]` or a comprehension makes. It may be indexed, changed, measured, gone over, summed, made an
-array of, and passed to a function that reads it; its indices are checked, as numba checks those of lists. `lists_in` finds them before anything is
-written, and gives them the types of arrays; those that grow get a variable for their length (growing.py).
+A list is what `[x, y]`, `[]` or a comprehension makes. It may be indexed, changed, measured, gone over, summed, made
+an array of, and passed to a function that reads it; its indices are checked, as numba checks those of lists.
+`lists_in` finds them before anything is written, and gives them the types of arrays; those that grow get a variable
+for their length (growing.py).
 """
 
 from __future__ import annotations

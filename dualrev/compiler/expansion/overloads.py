@@ -1,6 +1,7 @@
 """Calls of Python functions of which `numba.extending.overload` has given numba an implementation, by types.
 
     f(x, k)    impl(x, k), the numba function that numba has chosen for these types
+    x.f(k)     the same, of overload_method
 
 Takes the writer, and `expand`, which writes an operation. What has no float among its arguments or its results stays as
 it is written (opaque.py), and so does what has an implementation that cannot be read.
@@ -16,15 +17,17 @@ from dataclasses import replace
 from types import FunctionType
 from typing import Any
 
+from numba import njit
 from numba.core import types
 from numba.core.errors import NumbaError
 from numba.core.registry import cpu_target
 
-from dualrev.compiler.core.lowered import Atom, Const, Let, Ref, Written
+from dualrev.compiler.core.lowered import Atom, Const, Let, Ref
 from dualrev.compiler.core.opaque import holds_floats
+from dualrev.compiler.expansion.complex_types import joined
 from dualrev.compiler.expansion.writing import Writer
 from dualrev.compiler.frontend.jitted import frozen_in
-from dualrev.compiler.frontend.source import describe, text_of
+from dualrev.compiler.frontend.source import describe, is_readable, name_of
 
 __all__ = ["Overloads"]
 
@@ -39,43 +42,68 @@ class Overloads:
 
     def takes(self, s: Let) -> bool:
         """Whether it was one, of floats; then the call of the implementation has been written."""
+        if s.op == "method":
+            return self._method(s)
         if s.op != "written" or not isinstance(s.info.tree, ast.Call) or not isinstance(s.info.tree.func, ast.Name):
             return False
-        call, code = s.info.tree, self.code
-        ref = code.lowered.refs.get(call.func.id)
+        call, name, code = s.info.tree, s.info.tree.func.id, self.code
+        ref = code.lowered.refs.get(name)
         if ref is None or not _is_users(ref.value) or not holds_floats(code.kind(s.target)):
             return False
         values = [_atom(code, x) for x in [*call.args, *(k.value for k in call.keywords)]]
         if None in values or not any(holds_floats(code.kind(x)) for x in values):
             return False
         keywords = [str(k.arg) for k in call.keywords]
-        chosen = _implementation(ref.value, [types.unliteral(code.kind(x)) for x in values], keywords)
-        if chosen is None or not self._is_known(s, ref, chosen):
+        chosen = _implementation(ref.value, [self._kind(x) for x in values], keywords)
+        if chosen is None:
+            return False
+        what, (why, instead) = f"the call of {describe(ref.value)}", _unknown(chosen)
+        if why:  # it stays as it is, if its arguments are not active
+            s.info = replace(s.info, refusal=(what, why, instead))
             return False
         args = _ordered(chosen, values, keywords)
-        if args is None:
+        return args is not None and self._call(s, chosen, args, (*ref.path, ("overload", chosen)))
+
+    def _method(self, s: Let) -> bool:
+        """Whether it was a method of numbers or arrays that overload_method has given them."""
+        name, keywords = s.info
+        kinds = [self._kind(x) for x in s.args]
+        if not isinstance(kinds[0], (types.Number, types.Array)):
             return False
-        refs, path = code.lowered.refs, (*ref.path, ("overload", chosen))
+        bound = cpu_target.typing_context.resolve_getattr(kinds[0], name)
+        f = getattr(getattr(bound, "template", None), "_overload_func", None)
+        if f is None or not _is_users(f):
+            return False
+        chosen = _method_for(f, kinds, keywords)
+        why, instead = _unknown(chosen)
+        args = None if why else _ordered(chosen, list(s.args), list(keywords))
+        if args is None:
+            self.code.refuse(s.line, f"the method .{name}", why or "of these arguments it is not known", instead)
+        assert args is not None
+        return self._call(s, chosen, args, (("overload", chosen),))
+
+    def _kind(self, x: Any) -> Any:
+        """The type that numba has for an atom."""
+        return types.unliteral(joined(self.code.kind(x)))
+
+    def _call(self, s: Let, chosen: Any, args: tuple[Any, ...], path: tuple[Any, ...]) -> bool:
+        refs = self.code.lowered.refs
         found = next((r for r in refs.values() if r.value is chosen), None)
         if found is None:
-            name = code.names.fresh(ref.name)
+            name = self.code.names.fresh(f"_{name_of(chosen)}")
             found = refs[name] = Ref(name, chosen, path)
         self.expand(Let(s.target, "call", args, found, s.line))
         return True
 
-    def _is_known(self, s: Let, ref: Ref, chosen: Any) -> bool:
-        """Whether an implementation can be read; else the refusal says why not, for active arguments."""
-        why, instead = "", ""
-        what = f"the call of {describe(ref.value)}"
-        if chosen.py_func.__name__ == "<lambda>" or not text_of(chosen.py_func):
-            why = "its implementation, by `overload`, is a lambda expression, or its source cannot be found"
-            instead = "the implementation with `def`, in a file"
-        elif name := frozen_in(chosen.py_func, chosen.py_func.__code__.co_freevars):
-            why = f"numba has frozen the global {name} in its implementation, and does not tell when"
-            instead = f"{name} as an argument, or a numba function"
-        written: Written = s.info
-        s.info = replace(written, refusal=(what, why, instead)) if why else written
-        return not why
+
+def _unknown(chosen: Any) -> tuple[str, str]:
+    """Why an implementation is not known, and what to write instead; empty if it is known."""
+    if not is_readable(chosen):
+        return "the source of its implementation, by `overload`, cannot be read", "it with `def`, in a file"
+    if name := frozen_in(chosen.py_func, chosen.py_func.__code__.co_freevars):
+        why = f"numba has frozen the global {name} in its implementation, and does not tell when"
+        return why, f"{name} as an argument, or a numba function"
+    return "", ""
 
 
 def _is_users(f: Any) -> bool:
@@ -109,6 +137,15 @@ def _implementation(f: Any, kinds: list[Any], keywords: list[str]) -> Any:
         if chosen is not None:
             return chosen
     return None
+
+
+def _method_for(f: Any, kinds: list[Any], keywords: tuple[str, ...]) -> Any:
+    """The numba function of what an overload gives for these types: always the same."""
+    count = len(kinds) - len(keywords)
+    known, key = vars(f).setdefault("_dualrev_implementations", {}), (tuple(kinds), keywords)
+    if key not in known:
+        known[key] = njit(f(*kinds[:count], **dict(zip(keywords, kinds[count:], strict=True))))
+    return known[key]
 
 
 def _ordered(f: Any, values: list[Any], keywords: list[str]) -> tuple[Atom, ...] | None:

@@ -31,7 +31,16 @@ from dualrev.rules.library.special import SLOPES, with_slope
 from dualrev.rules.names import canonical
 
 __all__ = [
-    *["STOPPED", "callable_name", "frozen_in", "global_value", "is_callback", "is_generalized", "is_pointer", "is_ufunc"],
+    *[
+        "STOPPED",
+        "callable_name",
+        "frozen_in",
+        "global_value",
+        "is_callback",
+        "is_generalized",
+        "is_pointer",
+        "is_ufunc",
+    ],
     *["jitted", "registered", "special_name"],
 ]
 

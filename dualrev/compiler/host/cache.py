@@ -58,6 +58,7 @@ class Module:
     source: str
     entry: str
     constants: dict[str, ConstantPath]
+    obstacle: str = ""  # why it is not to be kept
 
     def to_bytes(self) -> bytes:
         """What is kept in a file."""
