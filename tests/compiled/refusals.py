@@ -92,16 +92,25 @@ def object_mode(x):
 @njit
 def multiples(x):
     for k in range(3):
-        yield x * k  # refused
+        yield x * k
 
 
-@refused(0.7, words="yield|generator|multiples|for", helper=multiples)
+@refused(0.7, words="generator multiples break")
 @njit
-def a_generator_that_is_called(x):
+def a_loop_over_a_generator_that_is_left(x):
     s = 0.0
     for y in multiples(x):  # refused
+        if y > 1.0:
+            break
         s += y
     return s
+
+
+@refused(0.7, words="generator multiples loop")
+@njit
+def a_generator_that_is_kept(x):
+    values = multiples(x)  # refused
+    return next(values) + x
 
 
 @refused(0.7, words="global")
