@@ -228,10 +228,10 @@ def a_list_that_grows_under_two_names(x):
 
 @refused(0.7, words="dict")
 @njit
-def a_dict(x):
+def a_dict_that_shrinks(x):
     table = {1: x}  # refused
     table[2] = x * x
-    return table[2]
+    return table.pop(2)
 
 
 @refused(0.7, words="dict")

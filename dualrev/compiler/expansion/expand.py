@@ -55,6 +55,7 @@ from dualrev.compiler.expansion.definitions import Definitions
 from dualrev.compiler.expansion.drawings import Drawings
 from dualrev.compiler.expansion.elementwise import Elementwise
 from dualrev.compiler.expansion.fixed_lists import as_tuples
+from dualrev.compiler.expansion.float_dicts import by_places
 from dualrev.compiler.expansion.functions import Functions, Rules, Ways
 from dualrev.compiler.expansion.gathering import Gathering
 from dualrev.compiler.expansion.growing import Growing
@@ -114,6 +115,7 @@ class Expansion:
     def __init__(self, lowered: Lowered, typed: Typed, apart: bool) -> None:
         of = {x: in_parts(kind) for x, kind in typed.of.items()}
         without_listed(lowered, of)
+        by_places(lowered, of)
         tuples = as_tuples(lowered, of)
         check_unpacked(lowered, of)
         by_leaves(lowered, of)

@@ -6,7 +6,8 @@
                                                                         s += y
 
 The names of the generator's variables are new. What its globals stand for is looked up where it is defined, and known
-to the scope under new names. A `break` of the loop, and a `return` of the generator, would leave several loops: refused.
+to the scope under new names. A `break` of the loop, and a `return` of the generator, would leave several loops: they
+are refused.
 """
 
 from __future__ import annotations
