@@ -307,12 +307,11 @@ def a_complex_value(x, y):  # refused
     return complex(x, y) * 1j  # refused
 
 
-@refused(0.7, words="complex condition")
+@refused(0.7, words="complex printed")
 @njit
-def a_complex_condition(x):
+def a_complex_number_that_is_printed(x):
     z = x + 2j
-    if z:  # refused
-        x = x * 2.0
+    print(z)  # refused
     return x * abs(z)
 
 
