@@ -40,17 +40,17 @@ def check(f: Callable[..., Any], *args: Any, argnums: int | Sequence[int] | None
     dualrev.errors.CheckError: under differentiation 'area' computes something else than it does by itself: it gives \
 0.0 for 12.0. The two runs part at ...: a number under differentiation is no float, ...
     """
+    if is_compiled(f, False, engine):
+        compiled().check(f, args, argnums)
+        return
     if argnums is None:
         numbers = [k for k, x in enumerate(args) if flatten_leaves(x)[0]]
         if not numbers:
             raise ArgumentError(args)
     else:
         numbers = argument_numbers(argnums, len(args))
-    if is_compiled(f, False, engine):
-        compiled().check(f, args, numbers)
-    else:
-        function, chosen = choose(f, numbers, args, {})
-        linearize(function, chosen, False, engine, (f, args, {}), check=True)
+    function, chosen = choose(f, numbers, args, {})
+    linearize(function, chosen, False, engine, (f, args, {}), check=True)
 
 
 def check_grads(

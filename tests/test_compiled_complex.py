@@ -237,3 +237,38 @@ def test_a_view_of_complex_numbers_that_is_written_is_noticed():
     assert value == 0.5
     with pytest.raises(ValueError, match="share memory"):
         dr.value_and_grad(through_a_view, (0, 1))(z, z.real)
+
+
+@njit
+def in_conditions(x):
+    z = complex(x, 1.0)
+    w = z and complex(x, x)
+    v = z * 0 or w
+    s, k = 0.0, 0
+    while z - 3 * k:
+        k += 1
+        if (z and w * k) and not (z * 0 or v * 0):
+            s += k * z.real**2
+        if k > 2:
+            break
+    c = np.array([z, w * 0, v])
+    far = np.abs(c) > 1
+    same = np.where(np.abs(c) > 1.0, c, 0 * c) * (c == w)
+    return s + (w * v).real + np.sum(c[far]).imag * x + np.sum(same).real + np.sum(np.isnan(c))
+
+
+@njit
+def powers(x, n):
+    z = complex(x, 0.0) - x
+    return (z**n).real + x * x
+
+
+def test_conditions_and_powers_of_zero():
+    """The truth of complex numbers, comparisons of arrays; numba's value where Python would raise."""
+    for x in (2.0, 0.4):
+        slope = (in_conditions(x + 1e-6) - in_conditions(x - 1e-6)) / 2e-6
+        assert_same(dr.value_and_grad(in_conditions)(x), (in_conditions(x), slope), rtol=1e-7)
+    both = dr.value_and_grad(powers)
+    assert_same([both(2.0, n)[0] for n in (2 + 0j, 0j)], [powers(2.0, n) for n in (2 + 0j, 0j)])
+    for n in (-1 + 0j, 1 + 1j):
+        assert np.isnan([powers(2.0, n), *both(2.0, n)]).all()

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from compiled.objects import OBJECTS, Box, Pull, bodies, box, instances, records_in_loops
-from numba import njit
+from numba import float64, njit
+from numba.core.errors import TypingError
+from numba.experimental import jitclass
 
 import dualrev as dr
 
@@ -196,3 +198,131 @@ def test_an_error_leaves_the_objects_as_the_function_does():
 def test_a_pullback_of_an_instance_is_refused():
     with pytest.raises(dr.errors.UnsupportedError, match="copy"):
         dr.vjp(instances, Box(0.7, np.ones(2), 2.0), 0.6)
+
+
+@njit
+def of_any_name(a, b):
+    a[0].x = b[()].size * a[0]["1 x"]
+    s = 0.0
+    for i in range(a.size):
+        s += a[i].size * a[i].shape[1] * a[i].x + a["size"][i] ** 2 * a[i]["größe"]
+    if b[()]["x"] > 0.0:
+        b[()].x *= s
+    return s * b[()].x * len(a.shape)
+
+
+def test_fields_of_any_name():
+    """Names that arrays have too, and such as variables cannot have; of one record in an array of no axes, too."""
+    kind = np.dtype([("size", "f8"), ("shape", "f8", (2,)), ("1 x", "f8"), ("größe", "f8"), ("x", "f8")])
+
+    def make() -> Any:
+        a = bodies(kind, 2)
+        a.flags.writeable = False  # numba writes to a field of read-only records all the same
+        return a, bodies(kind, ())
+
+    v = np.random.default_rng(3).uniform(-1.0, 1.0, len(reals(make())))
+    up, down = (of_any_name(*moved((bodies(kind, 2), bodies(kind, ())), iter(h * v))) for h in (1e-6, -1e-6))
+    mine, args = make(), make()
+    value, gradient = dr.value_and_grad(of_any_name, (0, 1))(*mine)
+    np.testing.assert_allclose(value, of_any_name(*args), rtol=1e-14)
+    assert everything(mine) == everything(args)
+    np.testing.assert_allclose(np.dot(reals(gradient), v), (up - down) / 2e-6, rtol=1e-7)
+
+
+@jitclass([("__m", float64), ("_k", float64), ("k", float64), ("v", float64[:])])
+class Operand:
+    def __init__(self, m, v):
+        self.__m = m
+        self._k = 2 * m
+        self.k = m * m
+        self.v = v
+
+    def __half(self):
+        return self._k / 2
+
+    def get(self):
+        return self.__m * self.__half()
+
+    def __getitem__(self, i):
+        return self.v[i] * self.__m
+
+    def __setitem__(self, i, y):
+        self.v[i] = y
+
+    def __len__(self):
+        return len(self.v)
+
+    def __add__(self, other):
+        return self.__m + other._k
+
+    def __iadd__(self, x):
+        self._k += x
+        return self
+
+    def __mul__(self, x):
+        return Operand(self._k * x, self.v)
+
+    def __neg__(self):
+        return -self._k
+
+    def __eq__(self, other):
+        return self._k == other._k
+
+    def __lt__(self, other):
+        return self._k < other._k
+
+    def __contains__(self, x):
+        return x < self.k
+
+    def __float__(self):
+        return self._k
+
+
+@njit
+def operators(x):
+    b, c = Operand(x[0], x.copy()), Operand(x[1], x * 2)
+    b[0] = x[1] ** 2
+    b[1] += x[0]
+    s = b + c + b[0] * b[1] * len(b) - (-c) * float(c)
+    d = b * x[0]
+    if d < b:
+        s += d.get()
+    if b < d:
+        s += 2 * d.get()
+    if b[1] > 1.0 and x[0] > 0.0:
+        s *= x[0]
+    if b != c and (d == c or 100.0 not in b):
+        s *= x[1]
+    b += x[1]
+    return s * b.get() * b._k
+
+
+@njit
+def private(b):
+    return b.get() * b._k + b[0]
+
+
+def test_private_names_and_operators():
+    """Names that Python changes in a class, and methods that operators call."""
+    x = np.array([1.3, 2.0])
+    slopes = [(operators(x + e) - operators(x - e)) / 2e-6 for e in np.eye(2) * 1e-6]
+    value, gradient = dr.value_and_grad(operators)(x)
+    np.testing.assert_allclose(value, operators(x), rtol=1e-14)
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-7)
+    found = dr.grad(private)(Operand(2.0, np.ones(2)))
+    assert (found.m, found.k_, found.k, found.v.tolist()) == (9.0, 8.0, 0.0, [2.0, 0.0])
+
+
+def test_check_takes_records():
+    dr.check(sums, bodies(), 0.7)
+    with pytest.raises(dr.errors.ArgumentError):
+        dr.check(sums, bodies(np.dtype([("n", "i4")])), 1)
+
+
+def test_a_pullback_of_records_inside_is_refused():
+    @njit
+    def outer(a):
+        return dr.vjp(sums, a, 0.7)[1](1.0)[1]
+
+    with pytest.raises(TypingError, match=r"an object with fields.*dr.value_and_grad"):
+        outer(bodies())

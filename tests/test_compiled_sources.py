@@ -218,11 +218,15 @@ def test_assert_statements_count_as_python_counts_them(tmp_path):
         assert ("AssertionError: positive" in done.stderr) == (not expected)
 
 
-def test_lambdas_are_refused_by_name():
-    f = njit(lambda x: x * x)
-    f.py_func.__name__ = "def_statement"
-    with pytest.raises(UnsupportedError, match="not a `def` statement"):
-        dr.grad(f)(3.0)
+def test_lambdas_are_read_where_they_stand():
+    by = 3.0
+    first, second = njit(lambda x: x * x), njit(lambda x: x**3 * by)
+    outer = njit(lambda x, y: first(x) * second(y) + (x if x > y else y))  # fmt: skip
+    assert dr.grad(first)(3.0) == 6.0
+    assert dr.grad(second)(2.0) == 36.0
+    assert dr.grad(outer, (0, 1))(1.0, 2.0) == (48.0, 37.0)
+    with pytest.raises(UnsupportedError, match="several lambda expressions"):
+        dr.grad((lambda: njit(lambda x: x * x))())(3.0)  # which of the two it is, is not looked at
 
 
 # Options

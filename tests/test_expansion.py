@@ -26,6 +26,7 @@ from dualrev.compiler.expansion.layouts import Layouts
 from dualrev.compiler.expansion.lazy import Expression, Lazy
 from dualrev.compiler.expansion.lists import lists_in
 from dualrev.compiler.expansion.reductions import Reductions
+from dualrev.compiler.expansion.scalars import arithmetic
 from dualrev.compiler.expansion.tuples import Tuples
 from dualrev.compiler.expansion.writing import Writer
 from dualrev.errors import UnsupportedError
@@ -85,6 +86,15 @@ def test_an_expression_that_waits_becomes_one_loop():
     assert "t" not in bench.lazy
     assert (bench.count("for"), bench.count("alloc")) == (1, 1)
     np.testing.assert_array_equal(bench.run("y", A, B), A * B + A)
+
+
+def test_a_real_number_without_a_line_of_the_table_is_no_constant():
+    code = Bench(x=REAL, n=INT, others={"y": REAL, "k": INT}).code
+    arithmetic(code, Let("k", "binop", ("n", "n"), "<<", 1), INT)
+    for s in (Let("y", "func", ("x",), ("np.unheard_of", ()), 7), Let("y", "binop", ("x", "x"), "@", 7)):
+        with pytest.raises(AssertionError, match=r"line 7: .* no line"):
+            arithmetic(code, s, REAL)
+    assert [s.target for s in code.out] == ["k"]
 
 
 def test_what_waits_is_computed_before_what_it_reads_changes():

@@ -1,7 +1,8 @@
-"""Calls with complex numbers, and what of them the function that is differentiated may take and return.
+"""Calls with complex numbers or lists, and what of them the function that is differentiated may take and return.
 
 In core a complex number is a tuple of its parts (expansion/complexes.py), and so is an array of them: a call cannot
-name the user's numba function, which takes complex numbers. It names a symbol, under which the callee's core is.
+name the user's numba function, which takes complex numbers. It names a symbol, under which the callee's core is. The
+same holds for lists of numbers, which are arrays in core (expansion/lists.py).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dualrev.compiler.core.terms import Function
 from dualrev.compiler.core.walks import leaves
 from dualrev.compiler.custom.rules import has_rule
 from dualrev.compiler.expansion.complex_types import holds_complex
-from dualrev.compiler.frontend.source import Source, describe, is_derivative
+from dualrev.compiler.frontend.source import Source, describe, is_derivative, name_of
 
 if TYPE_CHECKING:
     from dualrev.compiler.front import Front
@@ -25,7 +26,7 @@ _INSTEAD = "real and imaginary parts"
 
 
 class ComplexCalls:
-    """The functions that are called with complex numbers, or return them."""
+    """The functions that are called with complex numbers or lists, or return complex numbers."""
 
     def __init__(self, front: Front) -> None:
         self.front = front
@@ -36,11 +37,13 @@ class ComplexCalls:
         assert s.types is not None
         f, front = s.function.value, self.front
         if has_rule(f) or is_derivative(f):
-            what = f"the call of {describe(f.py_func)} with complex numbers"
-            source.refuse(s.line, what, "its derivative is known for real numbers only", _INSTEAD)
+            listed = not any(map(holds_complex, s.types))
+            what = f"the call of {describe(f.py_func)} with {'a list' if listed else 'complex numbers'}"
+            why = f"its derivative is known for {'numbers and arrays' if listed else 'real numbers'} only"
+            source.refuse(s.line, what, why, "np.array of it" if listed else _INSTEAD)
         key = id(f), s.types
         if key not in self._symbols:
-            self._symbols[key] = made = Symbol(f.py_func.__name__)
+            self._symbols[key] = made = Symbol(name_of(f))
             functions = front.functions_passed(f, s.args, s.types)
             front.program.define(made, front.core(f, s.types, s.function.path, functions, apart=False))
         return self._symbols[key]

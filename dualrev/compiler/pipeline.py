@@ -47,6 +47,7 @@ class Emitted:
     entry: str
     constants: dict[str, tuple[Any, ...]]
     values: dict[str, Any]
+    obstacle: str = ""  # what the text depends on, and no hash covers: it is not to be kept
 
 
 def emit(f: Any, transform: str, argnums: Any, argtypes: tuple[Any, ...]) -> Emitted:
@@ -251,7 +252,8 @@ class Module:
         text, printed = self._text(doc)
         refs = {printed[name]: ref for name, ref in self.front.refs.items() if name in printed}
         paths, values = {n: r.path for n, r in refs.items()}, {n: r.value for n, r in refs.items()}
-        return Emitted(text, printed[entry], paths, values)
+        chosen = any(("overload", ref.value) in ref.path for ref in self.front.refs.values())
+        return Emitted(text, printed[entry], paths, values, "the implementation of an overload" if chosen else "")
 
     def _text(self, doc: str) -> tuple[str, dict[str, str]]:
         """The whole module, and the printed names of what is generated in it and not local to a function."""

@@ -105,3 +105,40 @@ def an_index_behind_a_list_of_arrays(a, k):
     ys = [a, a * 2.0]
     a[0] = 5.0
     return ys[k][0]
+
+
+@case(A, 0.7)
+@njit
+def dicts_of_floats(a, x):
+    """With ints and strings as keys; made in loops, of others, and anew; asked for, gone over, in conditions."""
+    s = 0.0
+    for i in range(3):
+        d = {}
+        d[i] = a[i] * x
+        if i == 1:
+            d = {}
+            d[5] = x
+        else:
+            d[0] = a[i] * a[i]
+            d[0] += x
+        for k, v in d.items():
+            s += v * v * (k + 1)
+        s = s * d.get(0, s) + d.get(77, 1)
+        for j, v in enumerate(d.values()):
+            s += j * v
+    squares = {k: a[k] * x for k in range(4)}
+    squares = {k: squares[k] * squares[3] for k in range(4)}
+    named = {"a": x, "b": x * x}
+    if "c" not in named and named["a"] > 0.0:
+        named["c"] = named["a"] * squares[1]
+    named["a"] = 3.0
+    return s + squares[2] * named["c"] * named["a"] + len(named) * x
+
+
+@raises(KeyError, A, 2)
+@njit
+def a_key_that_a_dict_does_not_have(a, k):
+    d = {1: a[1]}
+    d[3] = a[0] * a[1]
+    a[0] = 5.0
+    return d[k]

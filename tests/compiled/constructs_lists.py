@@ -109,3 +109,42 @@ def a_pop_of_an_empty_list(a, k):
     for _ in range(k):
         ys.pop()
     return a[1]
+
+
+@njit
+def weighted(ys):
+    s = 0.0
+    for k in range(len(ys)):
+        s += ys[k] ** 2 * (k + 1)
+    return s
+
+
+@njit
+def folded(ys, k):
+    if k == len(ys):
+        return 0.0
+    return ys[k] ** 2 + ys[0] * folded(ys, k + 1)
+
+
+@case(A, 0.7)
+@njit
+def lists_that_are_passed(a, x):
+    """To functions that read them: displays, lists that grow, numba's typed ones, of ints, and in a recursion."""
+    ys = [a[0] * x, a[1]]
+    typed = List()
+    for k in range(3):
+        ys.append(a[k] * ys[0])
+        typed.append(a[k] * x)
+    return weighted(ys) * weighted([x, a[3]]) + folded(typed, 0) * weighted([2, 3])
+
+
+@case(A, 0.7)
+@njit
+def arrays_in_a_list_that_was_empty(a, x):
+    kept = []
+    for k in range(3):
+        kept.append(a[k:] * x)
+    s = 0.0
+    for u in kept:
+        s += np.sum(u * u) * len(u)
+    return s * kept[1][0]

@@ -265,3 +265,43 @@ def indices_and_flags_from_arrays(a, places, flags):
         if a[i] > a[best]:
             best = i
     return s * a[best] * counts.sum()
+
+
+@njit
+def rising(u, steps, by=2.0):
+    w = u
+    for k in range(steps):
+        if k == 1:
+            yield w + A[0] * u
+            continue
+        w = w * u
+        yield math.sin(w) * by
+    if u > 0.0:
+        yield u
+
+
+@njit
+def in_pairs(a):
+    for y in rising(a[0], 3):
+        yield y, a[1] * y
+    return
+
+
+@case(np.array([0.9, 1.4]))
+@njit
+def generators(x):
+    """With several `yield`s, one that goes over another, enumerated, left by continue and return; one for a default."""
+    s, k = 0.0, 7
+    for y in rising(x[0], 4):
+        if y < 0.0:
+            continue
+        s += y * k
+        for i, (u, v) in enumerate(in_pairs(x), 1):
+            if i == 2:
+                continue
+            s += u * v * i
+    for y in rising(steps=2, u=x[1], by=3):
+        if y > 100.0:
+            return s
+        s *= y
+    return s

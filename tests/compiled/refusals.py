@@ -92,16 +92,25 @@ def object_mode(x):
 @njit
 def multiples(x):
     for k in range(3):
-        yield x * k  # refused
+        yield x * k
 
 
-@refused(0.7, words="yield|generator|multiples|for", helper=multiples)
+@refused(0.7, words="generator multiples break")
 @njit
-def a_generator_that_is_called(x):
+def a_loop_over_a_generator_that_is_left(x):
     s = 0.0
     for y in multiples(x):  # refused
+        if y > 1.0:
+            break
         s += y
     return s
+
+
+@refused(0.7, words="generator multiples loop")
+@njit
+def a_generator_that_is_kept(x):
+    values = multiples(x)  # refused
+    return next(values) + x
 
 
 @refused(0.7, words="global")
@@ -176,8 +185,8 @@ def other_bits(a):
 
 
 @njit
-def first_of(ys):
-    return ys[0]
+def taken_from(ys):
+    return ys.pop()  # refused
 
 
 @njit
@@ -185,11 +194,11 @@ def twice(y):
     return 2.0 * y
 
 
-@refused(0.7, words="list")
+@refused(0.7, words="list argument copy", helper=taken_from)
 @njit
-def a_list_that_is_passed_on(x):
+def a_list_that_a_callee_changes(x):
     ys = [x * k for k in range(1, 3)]
-    return first_of(ys) * x  # refused
+    return taken_from(ys) * x + ys[0]
 
 
 @refused(0.7, words="generator|comprehension")
@@ -219,10 +228,10 @@ def a_list_that_grows_under_two_names(x):
 
 @refused(0.7, words="dict")
 @njit
-def a_dict(x):
+def a_dict_that_shrinks(x):
     table = {1: x}  # refused
     table[2] = x * x
-    return table[2]
+    return table.pop(2)
 
 
 @refused(0.7, words="dict")
@@ -264,14 +273,17 @@ def tripled(x):
     return 3.0 * x
 
 
+RATE = 3.0
+
+
 @overload(tripled)
 def _tripled(x):
-    return lambda x: 3.0 * x
+    return lambda x: RATE * x
 
 
 @refused(0.7, words="tripled")
 @njit
-def an_overload(x):
+def an_overload_with_a_global(x):
     return tripled(x)  # refused
 
 
@@ -295,12 +307,11 @@ def a_complex_value(x, y):  # refused
     return complex(x, y) * 1j  # refused
 
 
-@refused(0.7, words="complex condition")
+@refused(0.7, words="complex printed")
 @njit
-def a_complex_condition(x):
+def a_complex_number_that_is_printed(x):
     z = x + 2j
-    if z:  # refused
-        x = x * 2.0
+    print(z)  # refused
     return x * abs(z)
 
 

@@ -55,7 +55,7 @@ class _Elements:
 
     def __init__(self, lowered: Lowered, of: dict[str, Any], found: set[str]) -> None:
         self.names, self.of, self.out = lowered.names, of, list[Any]()
-        self.displays: dict[str, Let] = {}  # lists that are written out, until they get a name
+        self.displays: dict[str, Let] = {}  # lists that are written out, or empty, until they get a name
         self.all: dict[str, str] = {}
         self.places: dict[str, list[str]] = {}  # the lists of beginnings, and of lengths for each axis
         for x in sorted(found):
@@ -97,7 +97,7 @@ class _Elements:
             self.let("plain", tuple(names.get(y, y) for y in s.args), tree, s.line, None, s.target)
         elif s.op == "func":
             self.let(s.op, (self.places[s.args[0]][0],), s.info, s.line, None, s.target)
-        elif s.op == "list" and s.info == "items":
+        elif s.op == "list" and (s.info == "items" or s.args == (Const(0),)):
             self.displays[s.target] = s
         elif s.op == "list":
             for y in self.places[s.target]:
@@ -111,10 +111,10 @@ class _Elements:
             self.item(s)
 
     def display(self, x: str, s: Let) -> None:
-        """x = [a, b]."""
+        """x = [a, b], or x = []."""
         for y in (self.all[x], *self.places[x]):
             self.empty(y, s.line)
-        for a in s.args:
+        for a in s.args if s.info == "items" else ():
             self.method(x, "append", (), a, s.line)
 
     def empty(self, x: str, line: int) -> None:

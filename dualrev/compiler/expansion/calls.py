@@ -1,7 +1,8 @@
 """Calls of other numba functions, whose arguments and results are trees.
 
-Takes the writer, what has been put off, tuples, and `expand`, which writes an operation. Guarantees that every array
-that is passed has been made, and that the arguments have the types that the callee declares.
+Takes the writer, what has been put off, tuples, the lists, and `expand`, which writes an operation. Guarantees that
+every array that is passed has been made, and that the arguments have the types that the callee declares. A list is an
+array here, and so it is in the callee, which is made for a list: it may only read it (lists.py).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dualrev.compiler.core.lowered import Let, Star
 from dualrev.compiler.core.naming import readable
 from dualrev.compiler.expansion.complex_types import holds_complex, joined
 from dualrev.compiler.expansion.lazy import Lazy
+from dualrev.compiler.expansion.lists import Lists
 from dualrev.compiler.expansion.tuples import Tuples
 from dualrev.compiler.expansion.writing import Writer
 from dualrev.compiler.frontend.options import alike, declared
@@ -26,18 +28,18 @@ __all__ = ["Calls"]
 class Calls:
     """g(x), and g(x, *t)."""
 
-    def __init__(self, code: Writer, lazy: Lazy, tuples: Tuples, expand: Callable[[Let], None]) -> None:
-        self.code, self.lazy, self.tuples, self.expand = code, lazy, tuples, expand
+    def __init__(self, code: Writer, lazy: Lazy, tuples: Tuples, lists: Lists, expand: Callable[[Let], None]) -> None:
+        self.code, self.lazy, self.tuples, self.lists, self.expand = code, lazy, tuples, lists, expand
 
     def call(self, s: Let, kind: Any) -> None:
         """target = g(x)."""
         self.lazy.flush()
         code = self.code
         result = code.tree(s.target)
-        kinds = tuple(joined(code.kind(x)) for x in s.args)
-        complexes = any(map(holds_complex, (kind, *kinds)))
+        kinds = tuple(self.lists.kind(x, code.of[x]) if x in self.lists else joined(code.kind(x)) for x in s.args)
+        others = any(map(holds_complex, (kind, *kinds))) or any(x in self.lists for x in s.args)
         args = [code.tree(x) for x in self._converted(s, kinds)]
-        code.call(result, s.info, args, s.line, kinds if complexes else None)
+        code.call(result, s.info, args, s.line, kinds if others else None)
 
     def _converted(self, s: Let, kinds: tuple[Any, ...]) -> list[Any]:
         """The arguments of a call, of the types that the signatures of the function declare."""

@@ -1,6 +1,7 @@
 """Complex numbers in expressions that stay as they are written: they are put together again of their parts.
 
-z -> complex(z_re, z_im), z[k] -> complex(z_re[k], z_im[k]), len(z) -> len(z_re)
+z -> complex(z_re, z_im), z[k] -> complex(z_re[k], z_im[k]), len(z) -> len(z_re), and for an array
+z -> runtime.complex_array(z_re, z_im)
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ __all__ = ["put_together"]
 
 
 def put_together(tree: ast.expr, pairs: Mapping[str, tuple[Atom, Atom]], arrays: set[str]) -> ast.expr:
-    """A copy of the expression without these names; those of whole arrays stay."""
+    """A copy of the expression without these names."""
     made = _Wholes(pairs, arrays).visit(syntax.substitute(tree, lambda _: None))
     assert isinstance(made, ast.expr)
     return made
@@ -31,7 +32,8 @@ class _Wholes(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         parts = self.parts(node)
-        return syntax.call("complex", *parts) if parts and node.id not in self.arrays else node
+        made = "runtime.complex_array" if node.id in self.arrays else "complex"
+        return syntax.call(made, *parts) if parts else node
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         node.slice, parts = self.visit(node.slice), self.parts(node.value)

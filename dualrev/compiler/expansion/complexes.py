@@ -20,7 +20,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.core import syntax
-from dualrev.compiler.core.lowered import Const, Effect, If, Let, Ref, Store, While, ends, leaves, reads
+from dualrev.compiler.core.lowered import Const, Effect, Let, Ref, Store, leaves, reads
 from dualrev.compiler.expansion.complex_conditions import put_together
 from dualrev.compiler.expansion.complex_numbers import ZERO, ComplexNumbers
 from dualrev.compiler.expansion.complex_pairs import Pairs
@@ -99,13 +99,18 @@ class Complexes:
         return mine[s.op](s, kind) is not False
 
     def check(self, s: Any) -> None:
-        """Refuse branches on complex numbers, and what prints them or raises them."""
-        if not isinstance(s, (If, While, Effect)):
-            return
-        for x in [*reads(s), *ends(s)]:
+        """Refuse what prints complex numbers, or raises them."""
+        for x in reads(s) if isinstance(s, Effect) else ():
             if isinstance(x, (str, Const)) and holds_complex(self.code.kind(x)):
-                what = "what is raised or printed" if isinstance(s, Effect) else "a condition"
-                self.code.refuse(s.line, f"a complex number as {what}", "only its parts can be looked at", _INSTEAD)
+                what = "a complex number as what is raised or printed"
+                self.code.refuse(s.line, what, "only its parts can be looked at", _INSTEAD)
+
+    def truth(self, x: Any, line: int) -> Any:
+        """A condition; of a complex number, whether it is not 0."""
+        if not isinstance(x, (str, Const)) or not self.is_complex(x):
+            return x
+        a, b = self.pair(x)
+        return self.code.plain("a != 0.0 or b != 0.0", line, types.boolean, a=a, b=b)
 
     def refuse(self, s: Any, what: str) -> Any:
         """UnsupportedError."""
@@ -196,15 +201,15 @@ class Complexes:
             code.copy(t, y, line)
 
     def condition(self, s: Let, kind: Any) -> None:
-        """A condition: numbers and elements are put together again in it."""
+        """A condition: numbers, elements and arrays are put together again in it."""
         for x in s.args:
             self.lazy.materialise(x)
         complexes = {x: self.pair(x) for x in s.args if self.is_complex(x)}
         tree = put_together(s.info, complexes, {x for x, (a, _) in complexes.items() if is_array(self.code.kind(a))})
         args = tuple(y for x in s.args for y in complexes.get(x, (x,)))
-        names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-        if names & set(complexes):
-            self.refuse(s, "this condition")
+        if isinstance(tree, ast.BoolOp) and isinstance(kind, Parts):  # only its truth counts: see desugar.py
+            tree = syntax.call("bool", tree)
+            self.code.of[s.target] = types.boolean
         self.expand(Let(s.target, "plain", args, tree, s.line))
 
     def getitem(self, s: Let, kind: Any) -> bool | None:
@@ -267,8 +272,8 @@ class Complexes:
             self.expand(Let(s.target, "func", self.pair(self.named(s.args[0], s.line))[:1], s.info, s.line))
         elif how == "own":
             getattr(self, f"_{name}")(s, kind)
-        elif isinstance(kind, types.Boolean) and not any(is_array(self.code.kind(x)) for x in s.args):
-            self._asked(s)
+        elif isinstance(kind, types.Boolean) or (is_array(kind) and isinstance(kind.dtype, types.Boolean)):
+            self._asked(s, kind)
         else:
             self.refuse(s, text)
         return None
@@ -366,9 +371,14 @@ class Complexes:
         for t, x in zip(self.code.tree(s.target).parts, made, strict=True):
             self.code.copy(t, x, s.line)
 
-    def _asked(self, s: Let) -> None:
+    def _asked(self, s: Let, kind: Any) -> None:
         """np.isnan and the like."""
-        wholes = [syntax.call("complex", *map(syntax.atom, self.pair(x))) for x in s.args]
-        args = tuple(y for x in s.args for y in self.pair(x) if isinstance(y, str))
+        pairs = [self.pair(self.named(x, s.line)) for x in s.args]
+        arrays = [is_array(self.code.kind(a)) for a, _ in pairs]
+        if s.info[1] or any(array and b == ZERO for array, (_, b) in zip(arrays, pairs, strict=True)):
+            self.refuse(s, s.info[0])
+        makes = ["runtime.complex_array" if array else "complex" for array in arrays]
+        wholes = [syntax.call(make, *map(syntax.atom, pair)) for make, pair in zip(makes, pairs, strict=True)]
+        args = tuple(y for pair in pairs for y in pair if isinstance(y, str))
         text = s.info[0].replace("cmath.", "np.")
-        self.code.let("plain", args, syntax.call(text, *wholes), s.line, target=s.target)
+        self.code.let("alloc" if is_array(kind) else "plain", args, syntax.call(text, *wholes), s.line, target=s.target)

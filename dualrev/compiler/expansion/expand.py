@@ -55,6 +55,7 @@ from dualrev.compiler.expansion.definitions import Definitions
 from dualrev.compiler.expansion.drawings import Drawings
 from dualrev.compiler.expansion.elementwise import Elementwise
 from dualrev.compiler.expansion.fixed_lists import as_tuples
+from dualrev.compiler.expansion.float_dicts import by_places
 from dualrev.compiler.expansion.functions import Functions, Rules, Ways
 from dualrev.compiler.expansion.gathering import Gathering
 from dualrev.compiler.expansion.growing import Growing
@@ -70,6 +71,7 @@ from dualrev.compiler.expansion.lists import check_places, check_unpacked, lists
 from dualrev.compiler.expansion.making import Making
 from dualrev.compiler.expansion.numbers import Numbers
 from dualrev.compiler.expansion.opaque import Opaques, without_listed
+from dualrev.compiler.expansion.overloads import Overloads
 from dualrev.compiler.expansion.reductions import Reductions
 from dualrev.compiler.expansion.scalars import arithmetic
 from dualrev.compiler.expansion.splitting import Splitting
@@ -113,6 +115,7 @@ class Expansion:
     def __init__(self, lowered: Lowered, typed: Typed, apart: bool) -> None:
         of = {x: in_parts(kind) for x, kind in typed.of.items()}
         without_listed(lowered, of)
+        by_places(lowered, of)
         tuples = as_tuples(lowered, of)
         check_unpacked(lowered, of)
         by_leaves(lowered, of)
@@ -134,6 +137,7 @@ class Expansion:
         self.numbers = Numbers(code, lazy, self.tuples)
         self.structures = Structures(code, lazy, self.assignments, self.operation)
         self.complexes = Complexes(code, lazy, self.elementwise, self.operation, self.assignments.store)
+        self.overloads = Overloads(code, self.operation)
         self.rules = self._rules()
         self.operations = self._operations()
 
@@ -145,7 +149,7 @@ class Expansion:
         windows = Windows(code, lazy, self.layouts)
         ways = Ways(drawings, definitions, self.in_place, inactive, self.numbers, self.layouts, windows)
         functions = Functions(code, lazy, tuples, self.lists, ways, self.rules)
-        calls = Calls(code, lazy, tuples, self.operation)
+        calls = Calls(code, lazy, tuples, self.lists, self.operation)
         return {
             "copy": self._copy,
             "plain": Conditions(code).write,
@@ -264,7 +268,7 @@ class Expansion:
         check_places(self.code, self.lists, s)
         if isinstance(s, (Let, Store)):
             self.opaques.without_slices(s)
-        if self.opaques.takes(s):
+        if (isinstance(s, Let) and self.overloads.takes(s)) or self.opaques.takes(s):
             return
         self.complexes.check(s)
         match s:
@@ -278,7 +282,7 @@ class Expansion:
                     self.lazy.materialise(x)
                 self.lazy.flush()
                 if isinstance(s, If):
-                    s.test = self.opaques.truth(s.test, s.line)
+                    s.test = self.complexes.truth(self.opaques.truth(s.test, s.line), s.line)
                 self.code.out.append(self._compound(s))
 
     def _check_count(self, x: Any, count: int, line: int) -> None:
@@ -297,14 +301,17 @@ class Expansion:
 
     def _compound(self, s: If | For | While | Effect) -> Any:
         """A statement with its blocks expanded."""
+        code = self.code
         match s:
             case If():
                 return If(s.test, self._block(s.then), self._block(s.orelse), s.line)
             case For():
                 return For(s.target, s.start, s.stop, s.step, self._block(s.body), s.exits, s.line)
             case While():
+                tests: list[Any] = []
                 test_block = self._block(s.test_block)
-                return self.opaques.in_body(While(test_block, s.test, self._block(s.body), s.exits, s.line))
+                test_block += code.collect(lambda: tests.append(self.complexes.truth(s.test, s.line)))
+                return self.opaques.in_body(While(test_block, tests[0], self._block(s.body), s.exits, s.line))
             case Effect():
                 return s
 

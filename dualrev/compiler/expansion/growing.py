@@ -106,6 +106,9 @@ class Growing:
             self.code.let("copy", (self.lengths[x],), None, s.line, target=s.target)
         elif s.op == "func" and s.info[0] in _WHOLE and s.args[0] == x and len(s.args) == 1 + len(s.info[1]):
             self.expand(Let(s.target, s.op, (self._filled(x, s.line), *s.args[1:]), s.info, s.line))
+        elif s.op == "call":
+            args = tuple(self._filled(y, s.line) if y in self.lengths else y for y in s.args)
+            self.expand(Let(s.target, s.op, args, s.info, s.line))
         elif s.op == "getitem" and self._is_part(s):
             self._copied_part(s, self._filled(x, s.line))
         elif s.op == "getitem" and not isinstance(s.info[0], Slice):
@@ -136,6 +139,8 @@ class Growing:
         view = self.code.temp(types.Array(self.code.of[x].dtype, 1, "A"))
         self.code.let("view", (x,), (Slice(None, self.lengths[x], None),), line, target=view)
         self.lists.names.add(view)
+        if x in self.lists.typed:
+            self.lists.typed.add(view)
         return view
 
     def _place(self, x: str, index: tuple[Any, ...], what: str, line: int) -> Any:

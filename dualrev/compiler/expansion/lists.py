@@ -1,8 +1,9 @@
 """Lists of numbers -> arrays that only do what lists do.
 
-A list is what `[x, y]`, `[]` or a comprehension makes. It may be indexed, changed, measured, gone over, summed, and
-made an array of; its indices are checked, as numba checks those of lists. `lists_in` finds them before anything is
-written, and gives them the types of arrays; those that grow get a variable for their length (growing.py).
+A list is what `[x, y]`, `[]` or a comprehension makes. It may be indexed, changed, measured, gone over, summed, made
+an array of, and passed to a function that reads it; its indices are checked, as numba checks those of lists.
+`lists_in` finds them before anything is written, and gives them the types of arrays; those that grow get a variable
+for their length (growing.py).
 """
 
 from __future__ import annotations
@@ -64,6 +65,10 @@ class Lists:
 
     def __contains__(self, x: object) -> bool:
         return x in self.names
+
+    def kind(self, x: str, array: Any) -> Any:
+        """The type that numba has for a list, which has that of an array here."""
+        return types.ListType(array.dtype) if x in self.typed else types.List(array.dtype)
 
 
 def lists_in(lowered: Lowered, of: dict[str, Any]) -> Lists:
@@ -183,7 +188,7 @@ def check_places(code: Writer, lists: Lists, s: Any) -> None:
             _check_place(code, s.array, s.index[0], "setitem", s.line)
         return
     if isinstance(s, Let):
-        if s.op in ("copy", "list", "tuple") or (s.op == "func" and s.info[0] in _ALLOWED):
+        if s.op in ("copy", "list", "tuple", "call") or (s.op == "func" and s.info[0] in _ALLOWED):
             return
         if s.op == "getitem" and (s.args[0] in lists.made or not isinstance(s.info[0], Slice)):
             if s.args[0] not in lists.made and (s.args[0], s.info[0]) not in lists.within:

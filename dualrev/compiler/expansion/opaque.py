@@ -51,7 +51,8 @@ def _check_loops(lowered: Lowered, of: Mapping[str, Any]) -> None:
     listed = {s.target: _container(of[s.args[0]]) for s in every if isinstance(s, Let) and s.op == "listed"}
     for loop in (s for s in every if isinstance(s, For)):
         inside = list(walk(loop.body))
-        over = {listed[s.args[0]] for s in inside if isinstance(s, Let) and s.op == "getitem" and s.args[0] in listed}
+        items = [s for s in inside if isinstance(s, Let) and s.op == "getitem" and loop.target in s.info]
+        over = {listed[s.args[0]] for s in items if s.args[0] in listed}
         for s in inside if over else ():
             changed = [s.array] if isinstance(s, Store) else s.args if _may_change(s) else ()
             if any(isinstance(x, str) and _container(of.get(x)) in over for x in changed):

@@ -17,12 +17,15 @@ __all__ = ["arithmetic", "extremum", "product"]
 
 
 def arithmetic(code: Writer, s: Let, kind: Any) -> str:
-    """An operator or a function of numbers: a line of the table, if it gives a real number and there is one."""
-    line = line_of(s.info[0] if s.op == "func" else s.info if s.op == "binop" else f"{s.info}x")
-    if is_real(kind) and line is not None:
-        return code.let("prim", s.args, (line, s), s.line, target=s.target)
-    code.as_written(s)
-    return s.target
+    """An operator or a function of numbers: a line of the table if it gives a real number, else as it is written."""
+    if not is_real(kind):
+        code.as_written(s)
+        return s.target
+    text = s.info[0] if s.op == "func" else s.info if s.op == "binop" else f"{s.info}x"
+    line = line_of(text)
+    if line is None:  # as it is written it would be a constant, without a word
+        raise AssertionError(f"line {s.line}: {text} gives a real number, and the table has no line for it")
+    return code.let("prim", s.args, (line, s), s.line, target=s.target)
 
 
 def product(code: Writer, text: str, x: Any, kind: Any, line: int, target: str = "") -> str:

@@ -17,11 +17,27 @@ from typing import Any
 
 import numpy as np
 from numba.core import types
+from numba.core.typing.arraydecl import ArrayAttribute
 
 from dualrev.compiler.core import syntax
-from dualrev.compiler.core.lowered import Const, For, Let, Member, Node, Ref, Slice, Store, blocks, reads, walk, writes
+from dualrev.compiler.core.lowered import (
+    Const,
+    For,
+    If,
+    Let,
+    Member,
+    Node,
+    Ref,
+    Slice,
+    Store,
+    blocks,
+    reads,
+    walk,
+    writes,
+)
 from dualrev.compiler.core.naming import readable
 from dualrev.compiler.expansion.assignments import Assignments
+from dualrev.compiler.expansion.dunders import Dunders
 from dualrev.compiler.expansion.indices import index_of, is_gathered
 from dualrev.compiler.expansion.lazy import Lazy
 from dualrev.compiler.expansion.objects import Objects
@@ -32,6 +48,8 @@ __all__ = ["Structures"]
 
 _THROUGH = ("copy", "tuple", "call", "star", "object")  # operations that take trees
 _FIELDS = "numbers, and arrays of numbers, are known"
+#: The attributes of arrays, which numba prefers to fields of these names.
+_OF_ARRAYS = {name.removeprefix("resolve_") for name in dir(ArrayAttribute) if name.startswith("resolve_")}
 
 
 class Structures:
@@ -42,6 +60,7 @@ class Structures:
         self._places: dict[str, tuple[str, tuple[Any, ...]]] = {}  # of a[i] that has no name: a, and i
         self._read: dict[Any, tuple[Any, str]] = {}  # which field of which object an array is
         self.objects = Objects(code, expand)
+        self.dunders = Dunders(code, self.objects, expand)
         self._deferred, self._augmented = set(_deferred(code)), set(_augmented(code))
         for x, kind in code.of.items():
             if isinstance(kind, types.NestedArray):
@@ -66,13 +85,18 @@ class Structures:
             self._make_places(about, s.line)
             self.objects.method(s)
         elif isinstance(s, Let) and self._is(s.args[0]):
-            self._operation(s)
+            self._make_places([x for x in about if x != s.args[0]], s.line)
+            if not (is_instance(self.code.kind(s.args[0])) and self.dunders.takes(s)):
+                self._operation(s)
         else:
             self._refuse_use(about[0], s.line)
         return True
 
     def _is(self, x: Any) -> bool:
         return _is_frozen(x.value) if isinstance(x, Ref) else isinstance(x, str) and is_structured(self.code.of.get(x))
+
+    def _is_instance(self, x: str) -> bool:
+        return is_instance(self.code.of.get(x))
 
     def _refuse_use(self, x: Any, line: int) -> Any:
         what = f"this use of the object {readable(str(x)).strip('_')}" if isinstance(x, str) else "a frozen record"
@@ -88,9 +112,10 @@ class Structures:
             self._make_places(list(s.args), s.line)
             self._condition(s)
         elif s.op == "attr":
-            self._field(s, s.info)
-        elif s.op == "getitem" and isinstance(s.info[0], Const) and isinstance(s.info[0].value, str):
-            self._field(s, s.info[0].value)
+            if not (is_records(self.code.kind(base)) and self._of_array(s, s.info)):
+                self._field(s, s.info)
+        elif s.op == "getitem" and (name := _field_of(s.info)) is not None:
+            self._field(s, name)
         elif s.op == "getitem" and is_records(self.code.kind(base)):
             self._part(s)
         elif s.op == "func" and s.info[0] == "len" and is_records(self.code.kind(base)):
@@ -115,7 +140,9 @@ class Structures:
         targets, sources = code.tree(target).parts, self._leaf_names(base)
         for t, a in zip(targets, sources, strict=True):
             code.alias.join(t, base)
-            if is_record(kind):
+            if is_record(kind) and not index:
+                code.copy(t, a, line)
+            elif is_record(kind):
                 places = ", ".join(syntax.text(syntax.atom(i)) for i in index)
                 names = tuple(i for i in index if isinstance(i, str))
                 code.let("view", (a, *names), syntax.name(f"runtime.row(BASE, ({places},))"), line, target=t)
@@ -161,8 +188,6 @@ class Structures:
         """x.name."""
         code, base = self.code, s.args[0]
         kind = code.kind(base)
-        if name not in members(kind) and is_records(kind) and self._of_array(s, name):
-            return
         if self.objects.property(s, kind, name):
             return
         leaf, index = self._leaf(base, name, s.line)
@@ -180,7 +205,7 @@ class Structures:
                 code.copy(s.target, leaf, s.line)
 
     def _of_array(self, s: Let, name: str) -> bool:
-        """What an array of records knows of itself."""
+        """What an array of records knows of itself: numba prefers that to a field of this name."""
         code, kind, first = self.code, self.code.kind(s.args[0]), self._first(s.args[0], s.line)
         if name == "ndim":
             code.let("copy", (Const(kind.ndim),), None, s.line, target=s.target)
@@ -190,10 +215,16 @@ class Structures:
         elif name == "shape":
             for k, t in enumerate(code.tree(s.target).parts):
                 code.plain(f"a.shape[{k}]", s.line, target=t, a=first)
-        return name in ("ndim", "size", "shape")
+        elif name in _OF_ARRAYS:
+            what, instead = f"the attribute .{name} of an array of records", f'a["{name}"], if it is a field'
+            code.refuse(s.line, what, "of these, only ndim, size and shape are known", instead)
+        return name in _OF_ARRAYS
 
     def _condition(self, s: Let) -> None:
         """An expression without derivative: the fields in it become variables."""
+        if isinstance(s.info, ast.BoolOp) and any(map(self._is_instance, s.args)):
+            self._shortcut(s, s.info.values, isinstance(s.info.op, ast.And))
+            return
         found: list[str] = []
 
         def loaded(x: str, name: str) -> ast.expr:
@@ -204,7 +235,9 @@ class Structures:
             return ast.Name(made)
 
         fields = _Fields(self._is, loaded, lambda x: self._first(x, s.line))
-        tree = fields.visit(syntax.substitute(s.info, lambda _: None))
+        tree, called = self.dunders.resolved(syntax.substitute(s.info, lambda _: None), self._is_instance, s.line)
+        found += called
+        tree = fields.visit(tree)
         names = [x.id for x in ast.walk(tree) if isinstance(x, ast.Name)]
         for x in names:
             if self._is(x):
@@ -212,17 +245,34 @@ class Structures:
         args = tuple(x for x in [*s.args, *found] if x in names)
         self.expand(Let(s.target, "plain", args, tree, s.line))
 
+    def _shortcut(self, s: Let, values: list[ast.expr], conjunction: bool) -> None:
+        """`and` and `or`: a method that a condition calls runs only if what stands before leaves it open."""
+        first, *rest = values
+        names = {x.id for x in ast.walk(first) if isinstance(x, ast.Name)}
+        args = tuple(x for x in s.args if x in names)
+        tree = first if isinstance(first, ast.BoolOp) else syntax.call("bool", first)
+        condition = Let(s.target, "plain", args, tree, s.line)
+        if any(map(self._is, args)):
+            self._condition(condition)
+        else:
+            self.expand(condition)
+        if rest:
+            more = self.code.collect(lambda: self._shortcut(s, rest, conjunction))
+            self.code.out.append(If(s.target, *((more, []) if conjunction else ([], more)), s.line))
+
     # Assignments
 
     def _store(self, s: Store) -> None:
         code, of = self.code, self.code.kind(s.array)
         if not self._is(s.array):
             self._refuse_use(s.value, s.line)
-        if isinstance(s.index[0], Const) and isinstance(s.index[0].value, str):
+        if not isinstance(s.index[0] if s.index else None, Member) and self.dunders.stores(s):
+            return
+        if (name := _field_of(s.index)) is not None:
             self._make_places([s.value], s.line)
             if is_record(code.kind(s.value)) or is_records(code.kind(s.value)):
                 self._refuse_use(s.value, s.line)
-            self._assign(s, s.index[0].value)
+            self._assign(s, name)
         elif is_records(of) and self._is(s.value):
             self._copy_record(s)
         else:
@@ -308,6 +358,12 @@ class _Fields(ast.NodeTransformer):
         if ast.unparse(node.func) == "len" and isinstance(base, ast.Name) and self.is_object(base.id):
             node.args = [ast.Name(self.first(base.id))]
         return self.generic_visit(node)
+
+
+def _field_of(index: tuple[Any, ...]) -> str | None:
+    """The name of the field that an index is."""
+    first = index[0] if index else None
+    return first.value if isinstance(first, Const) and isinstance(first.value, str) else None
 
 
 def _is_frozen(x: Any) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +26,8 @@ from dualrev.compiler.expansion.kinds import dtype_name
 from dualrev.compiler.frontend.lowered import Lowered
 from dualrev.compiler.runtime.structured import is_structured, members
 from dualrev.rules import library
+
+_NO_NAME = re.compile(r"\W", re.ASCII)  # what stands in names of fields, and in no variable's
 
 __all__ = ["Writer", "line_of_variable", "named"]
 
@@ -119,7 +122,9 @@ class Writer:
     def _part_name(self, x: str, k: int | str) -> str:
         """The name of a part of a tuple, an object or a complex number: t_0, or another if the program has that."""
         if (x, k) not in self._part_names:
-            self._part_names[x, k] = made = self.names.fresh(f"{{}}_{k}", x, self.names.is_temporary(x))
+            self._part_names[x, k] = made = self.names.fresh(
+                f"{{}}_{_NO_NAME.sub('_', str(k))}", x, self.names.is_temporary(x)
+            )
             if isinstance(self.of.get(x), Parts):  # who shares memory with a complex array, does with its parts
                 self.alias.join(made, x)
         return self._part_names[x, k]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from dualrev.compiler.frontend.exits import always, exits, exits_of
 
-__all__ = ["Inlined", "bound_in", "renamed", "returning"]
+__all__ = ["Closure", "Inlined", "bound_in", "renamed", "returning"]
 
 Comprehension = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -25,6 +26,20 @@ class Inlined(ast.expr):
     def of(body: Sequence[ast.stmt], value: ast.expr) -> Inlined:
         """The statements, and then the value."""
         return Inlined(body=list(body), value=value)  # type: ignore[call-arg]
+
+
+@dataclass(frozen=True)
+class Closure:
+    """A function inside of another one."""
+
+    name: str
+    node: ast.FunctionDef | ast.Lambda
+
+    def body(self) -> list[ast.stmt]:
+        """Its statements, without what says what it does."""
+        if isinstance(self.node, ast.Lambda):
+            return [ast.copy_location(ast.Return(self.node.body), self.node.body)]
+        return self.node.body
 
 
 def own_nodes(node: ast.AST) -> Iterator[ast.AST]:

@@ -7,6 +7,7 @@ x or y                                x if x else y, where that may be a number;
 [x] * n                               [x for _ in range(n)]
 [g(x) for x in a]                     a name of its own for x
 for x in literal_unroll(t)            for x in t, if its items have one type
+for x in g(y), a generator            its statements, with the loop's body for each `yield`: see generators.py
 dr.jvp(f, ...), dr.vjp(f, ...)        calls of numba functions: see inside.py
 operator.mul(x, y), map and others    see spellings.py
 np.select, slice(i, j) and others     see composing.py
@@ -17,15 +18,16 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from dualrev.compiler.core.naming import readable
-from dualrev.compiler.frontend.closures import Inlined, bound_in, own_nodes, parameters, renamed, returning
+from dualrev.compiler.frontend.closures import Closure, Inlined, bound_in, own_nodes, parameters, renamed, returning
 from dualrev.compiler.frontend.composing import Composing
 from dualrev.compiler.frontend.exits import exits_of
+from dualrev.compiler.frontend.generators import Generators
 from dualrev.compiler.frontend.inside import Inside
 from dualrev.compiler.frontend.list_names import lists_of
 from dualrev.compiler.frontend.matching import Matching
@@ -58,24 +60,10 @@ def desugar(scope: Scope) -> None:
     scope.list_names = set(lists_of(made))
 
 
-@dataclass(frozen=True)
-class _Closure:
-    """A function inside of another one."""
-
-    name: str
-    node: ast.FunctionDef | ast.Lambda
-
-    def body(self) -> list[ast.stmt]:
-        """Its statements, without what says what it does."""
-        if isinstance(self.node, ast.Lambda):
-            return [ast.copy_location(ast.Return(self.node.body), self.node.body)]
-        return self.node.body
-
-
 class _Desugaring(ast.NodeTransformer):
     def __init__(self, scope: Scope, tree: ast.FunctionDef) -> None:
         self.scope = scope
-        self.closures: dict[str, _Closure] = {}
+        self.closures: dict[str, Closure] = {}
         self.open: list[str] = []  # those whose calls are being replaced
         self.bindings = Counter(
             x.name if isinstance(x, ast.FunctionDef) else x.id
@@ -85,6 +73,7 @@ class _Desugaring(ast.NodeTransformer):
         )
         self.inside = Inside(scope, self.bindings)
         self.nests = Nests(self.local)
+        self.generators = Generators(scope, self.local)
         self.spellings = Spellings(scope, self.local)
         self.composing = Composing(scope, self.local)
         self.matching = Matching(scope, self.local)
@@ -151,7 +140,7 @@ class _Desugaring(ast.NodeTransformer):
         if self.bindings[name] > 1 or name in self.closures:
             why = "which of the functions it is may depend on what runs"
             self.scope.refuse(node, f"several values of {readable(name)}", why, "a name for each function")
-        self.closures[name] = _Closure(name, node)
+        self.closures[name] = Closure(name, node)
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.expr:
         why = "it is known where it is called only"
@@ -179,7 +168,7 @@ class _Desugaring(ast.NodeTransformer):
         if isinstance(node.func, ast.Name) and node.func.id in self.closures:
             return self.inlined(self.closures[node.func.id], node)
         if isinstance(node.func, ast.Lambda):
-            return self.inlined(_Closure("lambda", node.func), node)
+            return self.inlined(Closure("lambda", node.func), node)
         if (spelled := self.spellings.call(node) or self.composed(node) or self.tables.call(node)) is not None:
             located(spelled, node)
             made: ast.expr = self.visit(spelled)
@@ -213,7 +202,7 @@ class _Desugaring(ast.NodeTransformer):
         self.generic_visit(node)
         return node
 
-    def inlined(self, closure: _Closure, node: ast.Call) -> ast.expr:
+    def inlined(self, closure: Closure, node: ast.Call) -> ast.expr:
         """The body of a function in place of its call."""
         if closure.name in self.open:
             what = f"the recursion of {readable(closure.name)}"
@@ -256,7 +245,7 @@ class _Desugaring(ast.NodeTransformer):
         static = self.scope.static(value) if isinstance(value, (ast.Name, ast.Attribute)) else None
         return static is not None and callable(static.value)
 
-    def arguments(self, closure: _Closure, node: ast.Call) -> list[tuple[str, ast.expr]]:
+    def arguments(self, closure: Closure, node: ast.Call) -> list[tuple[str, ast.expr]]:
         """The parameters with what they are given, in the order of evaluation."""
         args = closure.node.args
         names = parameters(closure.node)
@@ -369,6 +358,10 @@ class _Desugaring(ast.NodeTransformer):
 
     def visit_For(self, node: ast.For) -> Any:
         node = self.spellings.loop(node)
+        if not (isinstance(node.iter, ast.Call) and self.is_closure(node.iter.func)):
+            consumed = self.generators.loop(node, self.block)
+            if consumed is not None:
+                return consumed
         call = node.iter
         static = None
         if isinstance(call, ast.Call) and not call.keywords and isinstance(call.func, (ast.Name, ast.Attribute)):

@@ -313,7 +313,8 @@ class Expressions(WrittenAsTheyAre):
             self.refuse(node, f"the call of {describe(f.py_func)}", why, "the same options for both")
         if inspect.isgeneratorfunction(f.py_func):
             what = f"the call of the generator {describe(f.py_func)}"
-            return self.refuse(node, what, "its `yield` is not differentiated", "a loop, or an array of the results")
+            why = "it is known in a loop over it: `for y in g(x):`"
+            return self.refuse(node, what, why, "such a loop, or an array of the results")
         self.calls.append(static)
         return self.call_of(node, "call", self.ref(static), *self.signature(node, static), target)
 

@@ -13,6 +13,7 @@ import functools
 import importlib
 import math
 import sys
+from collections.abc import Collection
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -30,7 +31,16 @@ from dualrev.rules.library.special import SLOPES, with_slope
 from dualrev.rules.names import canonical
 
 __all__ = [
-    *["STOPPED", "callable_name", "global_value", "is_callback", "is_generalized", "is_pointer", "is_ufunc"],
+    *[
+        "STOPPED",
+        "callable_name",
+        "frozen_in",
+        "global_value",
+        "is_callback",
+        "is_generalized",
+        "is_pointer",
+        "is_ufunc",
+    ],
     *["jitted", "registered", "special_name"],
 ]
 
@@ -76,11 +86,19 @@ def global_value(x: Any) -> str:
     """
     if not (isinstance(x, CFunc) or is_ufunc(x) or is_generalized(x)):
         return ""
-    functions: list[Any] = [x._pyfunc if isinstance(x, CFunc) else x._dispatcher.py_func]
+    return frozen_in(x._pyfunc if isinstance(x, CFunc) else x._dispatcher.py_func)
+
+
+def frozen_in(f: Any, but: Collection[str] = ()) -> str:
+    """A global value in a Python function that numba compiles, or in one that is compiled with it; "" if none.
+
+    Names in `but` do not count.
+    """
+    functions: list[Any] = [f]
     for function in functions:
         found = _globals_of(function)
         for name, y in sorted(found.items()):
-            if not (callable(y) or isinstance(y, ModuleType)):
+            if not (callable(y) or isinstance(y, ModuleType) or (function is f and name in but)):
                 return name
         functions += [y for y in found.values() if registered(y) and y not in functions]
     return ""

@@ -13,7 +13,7 @@ import numpy as np
 from dualrev.compiler.core.lowered import Atom, Const, Let, Ref
 from dualrev.compiler.core.naming import Names, readable
 from dualrev.compiler.frontend.closures import parameters
-from dualrev.compiler.frontend.source import Source, Static, describe, is_numba_function, unlifted
+from dualrev.compiler.frontend.source import Source, Static, describe, is_numba_function, name_of, unlifted
 from dualrev.compiler.frontend.transformations import MAKING, TRANSFORMATIONS
 from dualrev.eager.ruled import Ruled
 
@@ -191,7 +191,7 @@ class Scope:
         named = (str(s[1]) for s in reversed(static.path) if isinstance(s[1], str) and s[1] != "numba_function")
         base = "_" + next(named, "value")
         if static.path and static.path[-1][0] == "derivative":
-            base = f"_{static.value.py_func.__name__}"
+            base = f"_{name_of(static.value)}"
         found = next((ref for ref in self.refs.values() if ref.value is static.value), None)
         if found is None:
             name = self.names.fresh(base)

@@ -23,7 +23,10 @@ from dualrev.reading import signature, unwarned
 from dualrev.rules.library import DEFINITIONS
 from dualrev.transformed import Wrapper
 
-__all__ = ["Source", "Static", "compiled_function", "describe", "is_numba_function", "read", "text_of", "unlifted"]
+__all__ = [
+    *["Source", "Static", "compiled_function", "describe", "is_numba_function", "is_readable", "name_of", "read"],
+    *["text_of", "unlifted"],
+]
 
 _ARGUMENT_FLAGS = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS | inspect.CO_GENERATOR
 
@@ -169,10 +172,11 @@ def read(dispatcher: Any) -> Source:
             "its source code cannot be found, and the derivative is made from the source",
             "the function in a file or a notebook cell, not in exec or a lambda expression",
         ) from None
-    if code.co_name == "<lambda>":
-        raise _refusal(function, "its source is not a `def` statement", "a function with `def`, and decorate it")
     with unwarned():
         tree = units.definition(code)
+    if tree is None and code.co_name == "<lambda>":
+        why = "which of several lambda expressions of its line it is, cannot be told, or the line has changed"
+        raise _refusal(function, why, "a function with `def`, and decorate it")
     if tree is None:
         raise _refusal(
             function,
@@ -183,6 +187,21 @@ def read(dispatcher: Any) -> Source:
     source = Source(dispatcher, function, tree, code.co_filename, lines)
     check_options(dispatcher, source)
     return source
+
+
+def is_readable(dispatcher: Any) -> bool:
+    """Whether the source of a numba function can be read."""
+    try:
+        read(dispatcher)
+    except UnsupportedError:
+        return False
+    return True
+
+
+def name_of(dispatcher: Any) -> str:
+    """The name of a numba function, or what a lambda expression is called in emitted code."""
+    name: str = dispatcher.py_func.__name__
+    return name if name.isidentifier() else "lambda_"
 
 
 def _refusal(function: FunctionType, why: str, instead: str) -> UnsupportedError:
@@ -208,11 +227,29 @@ class _Units:
         return _Units(text)
 
     def definition(self, code: CodeType) -> ast.FunctionDef | None:
-        """The `def` statement that makes this code, if there is one."""
+        """The `def` statement that makes this code, if there is one; that of a lambda expression is made up."""
+        if code.co_name == "<lambda>":
+            return self._of_lambda(code)
         for node in ast.walk(self.tree):
             if isinstance(node, ast.FunctionDef) and (node.name, _starts(node)) == (code.co_name, code.co_firstlineno):
-                return _executed(copy.deepcopy(node)) if self._makes(node, code) else None
+                return _mangled(_executed(copy.deepcopy(node)), code) if self._makes(node, code) else None
         return None
+
+    def _of_lambda(self, code: CodeType) -> ast.FunctionDef | None:
+        """The same; which of several lambda expressions of a line it is, only their columns tell."""
+        marks = {(line, column) for line, _, column, _ in code.co_positions() if line and column}
+        found = [
+            node
+            for node in ast.walk(self.tree)
+            if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno
+            if all((node.lineno, node.col_offset) <= at <= (node.end_lineno, node.end_col_offset) for at in marks)
+        ]
+        if len(found) != 1:
+            return None
+        node = copy.deepcopy(found[0])
+        made = ast.FunctionDef("lambda_", node.args, [ast.copy_location(ast.Return(node.body), node)], [])
+        ast.copy_location(made, node)
+        return _mangled(made, code) if self._makes(made, code) else None
 
     def _makes(self, node: ast.FunctionDef, code: CodeType) -> bool:
         if "@pytest_ar" in code.co_names and any(isinstance(x, ast.Assert) for x in ast.walk(node)):
@@ -233,6 +270,20 @@ def _executed(tree: ast.FunctionDef) -> ast.FunctionDef:
     made = tree if __debug__ else Optimized().visit(tree)
     assert isinstance(made, ast.FunctionDef)
     return made
+
+
+def _mangled(tree: ast.FunctionDef, code: CodeType) -> ast.FunctionDef:
+    """A definition in which private names of the class around it, such as __x, are what Python makes of them."""
+    around = code.co_qualname.split(".")[:-1]
+    while around[-1:] == ["<locals>"]:  # and the function that it is inside of
+        around = around[:-2]
+    cls = around[-1].lstrip("_") if around else ""
+    for node in ast.walk(tree) if cls else ():
+        for field in ("id", "attr", "arg"):
+            name = getattr(node, field, None)
+            if isinstance(name, str) and name.startswith("__") and not name.endswith("__"):
+                setattr(node, field, f"_{cls}{name}")
+    return tree
 
 
 def _starts(statement: ast.stmt) -> int:

@@ -38,6 +38,7 @@ _PURE = {
 
 def is_known_to_numba(f: Any) -> bool:
     """Whether numba has a type for a function or a class."""
+    cpu_target.typing_context.refresh()  # numba has not seen yet what was overloaded since
     try:
         return cpu_target.typing_context.resolve_value_type(f) is not None
     except (NumbaError, ValueError, TypeError, NotImplementedError):

@@ -164,7 +164,9 @@ class Derivative(_CPUDispatcher):
             module = Module.from_bytes(data)
         if module is None:
             module = _emit(f, transform, argnums, args)
+            obstacle = obstacle or (module.obstacle if folder is not None else "")
             if obstacle:
+                folder = None
                 warn(f"{name} is not cached: it depends on {obstacle}.")
             if folder is not None and not folder.write(f"{stem}.py", module.to_bytes()):
                 folder = None
@@ -270,7 +272,7 @@ def _emit(f: Any, transform: str, argnums: Any, argtypes: tuple[types.Type, ...]
     from dualrev.compiler.pipeline import emit  # what is found in the cache does not need it
 
     emitted = emit(f, transform, argnums, argtypes)
-    return Module(emitted.source, emitted.entry, dict(emitted.constants))
+    return Module(emitted.source, emitted.entry, dict(emitted.constants), emitted.obstacle)
 
 
 def _execute(module: Module, constants: dict[str, Any], filename: str, digest: str = "") -> Any:

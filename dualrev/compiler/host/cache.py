@@ -41,7 +41,8 @@ __all__ = ["ConstantPath", "Folder", "Module", "folder_for", "resolve", "warn"]
 #: Steps from the differentiated function to an object: ("global", name), ("closure", name), ("attr", name),
 #: ("item", number), ("default", name); as a first step also ("arg", number), the function that is passed as this
 #: argument, and ("library", name), a function of library/; ("jitted", "") is the numba function of what is there, and
-#: ("derivative", (transform, argnums)) a derivative of it.
+#: ("derivative", (transform, argnums)) a derivative of it. ("overload", g) is the implementation g that numba has
+#: chosen for it; a module with one is never kept, since what it depends on has no text (fingerprint.py).
 ConstantPath = tuple[tuple[str, Any], ...]
 
 _NEEDS, _SEAL = "# needs ", b"# sealed "
@@ -57,6 +58,7 @@ class Module:
     source: str
     entry: str
     constants: dict[str, ConstantPath]
+    obstacle: str = ""  # why it is not to be kept
 
     def to_bytes(self) -> bytes:
         """What is kept in a file."""
@@ -95,6 +97,8 @@ def resolve(f: Any, argtypes: tuple[types.Type, ...], path: ConstantPath) -> Any
             x = getattr(rule_of(x), str(step))
         elif kind == "jitted":
             x = jitted(x)
+        elif kind == "overload":
+            x = step
         elif kind == "derivative":
             x = _derivative(x, *step)
         elif kind == "default":

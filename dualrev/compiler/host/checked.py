@@ -14,10 +14,12 @@ from typing import Any
 from dualrev.compiler.frontend.source import describe
 from dualrev.compiler.host.arguments import bound, real_leaves, zeros
 from dualrev.compiler.host.build import Derivative, made
+from dualrev.compiler.host.complexes import holds_complex, zero_tangent
 from dualrev.compiler.host.objects import has_instances, taken_apart
+from dualrev.eager.arguments import argument_numbers
 from dualrev.eager.copies import copied
 from dualrev.eager.plain_run import PlainRun, difference, is_single
-from dualrev.errors import CheckError, OutputError, UnsupportedError
+from dualrev.errors import ArgumentError, CheckError, OutputError, UnsupportedError
 from dualrev.tree import flatten_leaves
 
 __all__ = ["Checked", "check_compiled"]
@@ -68,12 +70,17 @@ class Checked(Derivative):
 _DEFECT = "That is a defect of dualrev, unless the function depends on more than its arguments."
 
 
-def check_compiled(f: Any, args: tuple[Any, ...], numbers: Sequence[int]) -> None:
+def check_compiled(f: Any, args: tuple[Any, ...], argnums: int | Sequence[int] | None) -> None:
     """Compare the derivatives of a numba function by these arguments, in both modes; CheckError if they differ."""
     if has_instances(args):
         what, why = "a check by an instance of a jitclass or a structref", "there is no copy of it for one more run"
         raise UnsupportedError.at(describe(f.py_func), what, why, "differences of f for instances that you make anew")
-    real_leaves(f, taken_apart(args))
+    if argnums is None:
+        numbers = [k for k, x in enumerate(args) if holds_complex(x) or real_leaves(f, taken_apart(x))[0]]
+    else:
+        numbers = argument_numbers(argnums, len(args))
+    if not numbers:
+        raise ArgumentError(args)
     whole = bound(f, args, {})
     y = f(*copied(whole))
     leaves, output = flatten_leaves(y)
@@ -84,4 +91,5 @@ def check_compiled(f: Any, args: tuple[Any, ...], numbers: Sequence[int]) -> Non
     else:
         ct = output.cotangent_leaves(flatten_leaves(zeros((y,)))[0])
         made(Checked, f, "vjp", 0)(*copied(whole), ct)
-    made(Checked, f, "jvp", 0)(*copied(whole), *zeros(taken_apart(whole)))
+    still = tuple(zero_tangent(x) if holds_complex(x) else zeros((taken_apart(x),))[0] for x in whole)
+    made(Checked, f, "jvp", 0)(*copied(whole), *still)

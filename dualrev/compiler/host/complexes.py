@@ -8,7 +8,7 @@ import numpy as np
 
 from dualrev.errors import TangentError
 
-__all__ = ["alike", "apart", "holds_complex"]
+__all__ = ["alike", "apart", "holds_complex", "zero_tangent"]
 
 
 def holds_complex(x: Any) -> bool:
@@ -42,6 +42,13 @@ def alike(x: Any, t: Any) -> Any:
         kind: Any = type(x)
         return kind(t)
     return 0.0 if t is None else t
+
+
+def zero_tangent(x: Any) -> Any:
+    """The tangent of what does not move."""
+    if isinstance(x, tuple):
+        return _rebuilt(x, list(map(zero_tangent, x)))
+    return np.zeros_like(x) if isinstance(x, np.ndarray) and x.dtype.kind in "fc" else alike(x, 0.0)
 
 
 def _rebuilt(x: Any, parts: list[Any]) -> Any:

@@ -17,6 +17,7 @@ from numba.extending import box, intrinsic, models, overload, register_model
 
 from dualrev.compiler import runtime
 from dualrev.compiler.host.dispatchers import derivative
+from dualrev.compiler.runtime.structured import is_structured, members
 from dualrev.errors import CotangentError, DualrevError
 
 __all__ = ["Pullback", "closed", "holds_reals", "refused", "within"]
@@ -36,6 +37,8 @@ def holds_reals(kind: Any) -> bool:
     """Whether there are real numbers in what has a numba type."""
     if isinstance(kind, types.BaseTuple):
         return any(map(holds_reals, kind.types))
+    if is_structured(kind):
+        return any(map(holds_reals, members(kind).values()))
     return isinstance(getattr(kind, "dtype", kind), types.Float)
 
 

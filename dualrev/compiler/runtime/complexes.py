@@ -6,7 +6,16 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["conjugate"]
+__all__ = ["complex_array", "conjugate"]
+
+
+@njit
+def complex_array(a, b):
+    """The array of the numbers with these parts."""
+    made = a + np.complex64(0j)
+    for index in np.ndindex(a.shape):
+        made[index] = complex(a[index], b[index])
+    return made
 
 
 @njit

@@ -7,6 +7,7 @@ runtime/structured.py says what the leaves of an object are. Here they are made,
 from __future__ import annotations
 
 import functools
+import keyword
 from collections import namedtuple
 from typing import Any
 
@@ -149,7 +150,14 @@ def _defined(parameters: str, text: str, **space: Any) -> Any:
 def mirror_type(kind: Any) -> Any:
     """The named tuple for the gradient by an instance: a field for each of its own."""
     name = kind.classname if isinstance(kind, types.ClassInstanceType) else type(kind).__name__
-    return namedtuple(name, [x.strip("_") for x in members(kind)])
+    names: list[str] = []
+    for field in members(kind):
+        public = field.removeprefix(f"_{name.lstrip('_')}__").strip("_")  # no field of a named tuple begins with _
+        public = public if public.isidentifier() else f"field_{public}"
+        while public in names or keyword.iskeyword(public) or (public != field and public in members(kind)):
+            public += "_"
+        names.append(public)
+    return namedtuple(name, names)
 
 
 def mirror(x, leaves):

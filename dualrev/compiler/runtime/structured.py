@@ -80,7 +80,7 @@ def _of_field(field: Any) -> Any:
 
 
 def _of_records(kind: Any) -> dict[str, Any]:
-    record, ndim, mutable = (kind.dtype, kind.ndim, kind.mutable) if is_records(kind) else (kind, 0, True)
+    record, ndim = (kind.dtype, kind.ndim) if is_records(kind) else (kind, 0)
     found: dict[str, Any] = {}
     for name in record.fields:
         field = record.typeof(name)
@@ -90,7 +90,7 @@ def _of_records(kind: Any) -> dict[str, Any]:
             size = 1 if isinstance(number, types.Boolean) else number.bitwidth // 8
             aligned = record.offset(name) % size == 0 and record.size % size == 0
             layout = "A" if ndim + nested else "C"
-            found[name] = types.Array(number, ndim + nested, layout, readonly=not mutable, aligned=aligned)
+            found[name] = types.Array(number, ndim + nested, layout, aligned=aligned)
     return found
 
 

@@ -81,7 +81,8 @@ def complex_power(a, b, c, d):  # type: ignore[no-untyped-def]
         return 1.0, 0.0
     if a == 0.0 and b == 0.0:
         if d != 0.0 or c < 0.0:
-            raise ZeroDivisionError("0.0 to a negative or complex power")
+            undefined = (a + b + c + d) * math.nan
+            return undefined, undefined
         return a**c, b**c
     size, angle = math.hypot(a, b), math.atan2(b, a)
     length = size**c * math.exp(-angle * d)
@@ -97,6 +98,7 @@ def complex_whole_power(a, b, n):  # type: ignore[no-untyped-def]
         x, y = x * a - y * b, x * b + y * a
     if n < 0:
         if x == 0.0 and y == 0.0:
-            raise ZeroDivisionError("0.0 to a negative or complex power")
+            undefined = (a + b) * math.nan
+            return undefined, undefined
         x, y = complex_quotient_of_elements(1.0, 0.0, x, y)
     return x, y
