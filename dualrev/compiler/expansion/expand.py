@@ -33,6 +33,7 @@ from dualrev.compiler.core.lowered import (
     For,
     If,
     Let,
+    Node,
     Ref,
     Store,
     While,
@@ -306,7 +307,13 @@ class Expansion:
                 test_block = self._block(s.test_block)
                 return self.opaques.in_body(While(test_block, s.test, self._block(s.body), s.exits, s.line))
             case Effect():
-                return s
+                return self._effect(s)
+
+    def _effect(self, s: Effect) -> Effect:
+        """What is raised or printed, with the parts of tuples in place of tuples."""
+        trees = [self.code.tree(x) for x in s.args]
+        atoms = tuple(x for tree in trees for x in leaves(tree))
+        return Effect(s.text.format(*map(_holes, trees)), atoms, s.line, s.raises) if trees else s
 
     # Operations
 
@@ -334,6 +341,14 @@ class Expansion:
 
     def _unary(self, s: Let, kind: Any) -> None:
         arithmetic(self.code, s, kind)
+
+
+def _holes(tree: Any) -> str:
+    """The text of a tree, with braces for its atoms."""
+    if not isinstance(tree, Node):
+        return "{}"
+    parts = [*map(_holes, tree.parts), *([""] if len(tree.parts) == 1 and tree.cls is None else [])]
+    return f"{tree.cls.name if tree.cls else ''}({', '.join(parts)})"
 
 
 def _sharing(lowered: Lowered, of: dict[str, Any], apart: bool) -> Sets[str]:
