@@ -125,7 +125,7 @@ class Expansion:
         self.opaques = Opaques(code, lazy, self.lists)
         self.gathering = Gathering(code, lazy)
         self.layouts = layouts = Layouts(code, lazy)
-        self.assignments = Assignments(code, lazy, self.gathering)
+        self.assignments = Assignments(code, self.lists, lazy, self.gathering)
         self.elementwise = Elementwise(code, lazy, self.assignments, self.operation)
         self.growing = Growing(code, self.lists, lazy, self.assignments, layouts, self.operation)
         self.making = Making(code, layouts)

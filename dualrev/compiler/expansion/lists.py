@@ -178,9 +178,11 @@ def check_places(code: Writer, lists: Lists, s: Any) -> None:
     """Refuse what a list does otherwise than an array, and write what raises where an index is out of range."""
     if not lists.names or not any(x in lists for x in reads(s)):
         return
-    if isinstance(s, Store) and len(s.index) == 1 and s.value not in lists:
+    if isinstance(s, Store) and s.array in lists and len(s.index) == 1 and s.value not in lists:
         if s.array not in lists.made:
             _check_place(code, s.array, s.index[0], "setitem", s.line)
+        return
+    if isinstance(s, Store) and s.array not in lists:  # a part of an array, as assignments.py has it
         return
     if isinstance(s, Let):
         if s.op in ("copy", "list", "tuple") or (s.op == "func" and s.info[0] in _ALLOWED):
