@@ -151,14 +151,12 @@ class Front:
         lowered, known = self.inferred(f, argtypes, path, functions)
         source = lowered.source
         signature = declared(f, argtypes)
-        if signature is not None and not alike(signature.return_type, known.result):
-            what = f"the signature `{signature.return_type}(...)`"
-            why = f"the function computes {known.result}, and numba converts that"
-            source.refuse(source.tree, what, why, "the conversion into the function, or no signature")
+        converts = signature is not None and not alike(signature.return_type, known.result)
+        returned = signature.return_type if converts else known.result
         without_optionals(lowered, known)
-        made = expand(lowered, known, argtypes, apart)
+        made = expand(lowered, known, argtypes, apart, returned if converts else None)
         simplify(made.body, old_leaves(made.result))
-        origin = Origin(f, source, lowered.parameters, made.asks_for_layout, known.result)
+        origin = Origin(f, source, lowered.parameters, made.asks_for_layout, returned)
         return replace(
             typed(made, origin, is_checked(f), lambda s: self.complexes.symbol(s, source)), again=is_checkpoint(f)
         )

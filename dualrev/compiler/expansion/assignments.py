@@ -1,7 +1,7 @@
 """Assignments to elements and to parts of arrays -> stores of elements, and loops over them.
 
-Takes the writer, the lists, what has been put off, and arrays in indices. Guarantees that what is assigned has been computed
-before the first element changes: where both may share memory, a copy is made.
+Takes the writer, the lists, what has been put off, and arrays in indices. Guarantees that what is assigned has been
+computed before the first element changes: where both may share memory, a copy is made.
 """
 
 from __future__ import annotations

@@ -100,9 +100,12 @@ class Expanded:
     asks_for_layout: bool  # whether it asks, while it runs, if an array is contiguous
 
 
-def expand(lowered: Lowered, typed: Typed, argtypes: tuple[Any, ...], apart: bool) -> Expanded:
-    """The function in expanded core; `apart` says that arrays of different parameters never share memory."""
-    return Expansion(lowered, typed, apart).run(argtypes)
+def expand(lowered: Lowered, typed: Typed, argtypes: tuple[Any, ...], apart: bool, returns: Any = None) -> Expanded:
+    """The function in expanded core; `apart` says that arrays of different parameters never share memory.
+
+    `returns` is the type that the value is converted to, None if it stays as it is.
+    """
+    return Expansion(lowered, typed, apart).run(argtypes, returns)
 
 
 class Expansion:
@@ -146,7 +149,7 @@ class Expansion:
         windows = Windows(code, lazy, self.layouts)
         ways = Ways(drawings, definitions, self.in_place, inactive, self.numbers, self.layouts, windows)
         functions = Functions(code, lazy, tuples, self.lists, ways, self.rules)
-        calls = Calls(code, lazy, tuples, self.operation)
+        calls = Calls(code, lazy, tuples, self.numbers, self.operation)
         return {
             "copy": self._copy,
             "plain": Conditions(code).write,
@@ -213,7 +216,7 @@ class Expansion:
         }
         return Rules(core, scalar)
 
-    def run(self, argtypes: tuple[Any, ...]) -> Expanded:
+    def run(self, argtypes: tuple[Any, ...], returns: Any) -> Expanded:
         """The whole function."""
         code, lowered = self.code, self.code.lowered
         check_types(lowered, code.of)
@@ -226,10 +229,22 @@ class Expansion:
         if isinstance(result, str) and result not in code.of:
             result = Const(None)
         self.lazy.materialise(result)
+        if returns is not None:
+            result = self._declared(result, returns)
         kinds = {x: k for x, k in code.of.items() if not isinstance(k, types.BaseTuple)}
         tree = code.tree(result) if made is None else self.structures.objects.bound(made)
         asks = self.layouts.asks_for_layout
         return Expanded(lowered, parameters, code.out, tree, kinds, argtypes, code.classes, asks)
+
+    def _declared(self, result: Any, wanted: Any) -> Any:
+        """The value of the type that the signature says."""
+        code, line = self.code, self.code.lowered.source.tree.lineno
+        made = self.numbers.converted(result, wanted, line)
+        if made is None:
+            why = f"the function computes {code.kind(result)}, and numba converts that"
+            instead = "the conversion into the function, or no signature"
+            code.refuse(line, f"the signature `{wanted}(...)`", why, instead)
+        return made
 
     def _undefined(self, tree: Any) -> None:
         """Give the parts of the result a value, for numba: it is never used."""
