@@ -35,6 +35,7 @@ from dualrev.compiler.custom.tangents import Tangents
 from dualrev.compiler.expansion.expand import expand
 from dualrev.compiler.expansion.simplify import simplify
 from dualrev.compiler.frontend.closures import parameters
+from dualrev.compiler.frontend.conversions import with_conversions
 from dualrev.compiler.frontend.inference import Typed, infer
 from dualrev.compiler.frontend.lower import Lowered, lower
 from dualrev.compiler.frontend.objects import refer_methods
@@ -88,7 +89,9 @@ class Front:
         """The source of a numba function."""
         if id(f) not in self._sources:
             self._sources[id(f)] = (
-                derived.source_of(f, self.source(f.derivative_of[0])) if is_derivative(f) else read(f)
+                derived.source_of(f, self.source(f.derivative_of[0]))
+                if is_derivative(f)
+                else with_conversions(read(f))
             )
         return self._sources[id(f)]
 
