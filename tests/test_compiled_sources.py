@@ -291,7 +291,7 @@ def test_a_called_function_s_options_are_refused():
 
 
 def test_locals_are_converted_where_they_are_assigned():
-    """k is 3 and has no derivative; h is a float32, which shows in the value. Numba converts one version of a variable."""
+    """k is 3 and has no derivative; h is a float32, which shows in the value. Numba converts one version of a name."""
     value, slope = dr.value_and_grad(with_locals)(2.5)
     assert value == with_locals(2.5) != with_locals.py_func(2.5)
     assert slope == approx(3.0 + 2.0 * 2.5 / 3.0, rel=1e-7)

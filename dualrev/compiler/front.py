@@ -89,9 +89,7 @@ class Front:
         """The source of a numba function."""
         if id(f) not in self._sources:
             self._sources[id(f)] = (
-                derived.source_of(f, self.source(f.derivative_of[0]))
-                if is_derivative(f)
-                else with_conversions(read(f))
+                derived.source_of(f, self.source(f.derivative_of[0])) if is_derivative(f) else with_conversions(read(f))
             )
         return self._sources[id(f)]
 

@@ -326,9 +326,9 @@ class Expansion:
 
     def _effect(self, s: Effect) -> Effect:
         """What is raised or printed, with the parts of tuples in place of tuples."""
-        trees = [self.code.tree(x) for x in s.args]
-        atoms = tuple(x for tree in trees for x in leaves(tree))
-        return Effect(s.text.format(*map(_holes, trees)), atoms, s.line, s.raises) if trees else s
+        told = [_told(self.code.tree(x)) for x in s.args]
+        texts, atoms = [text for text, _ in told], [x for _, atoms in told for x in atoms]
+        return Effect(s.text.format(*texts), tuple(atoms), s.line, s.raises) if told else s
 
     # Operations
 
@@ -358,12 +358,14 @@ class Expansion:
         arithmetic(self.code, s, kind)
 
 
-def _holes(tree: Any) -> str:
-    """The text of a tree, with braces for its atoms."""
+def _told(tree: Any) -> tuple[str, list[Any]]:
+    """The text of a tree, with braces for its atoms, and these; the class of a named tuple is one of them."""
     if not isinstance(tree, Node):
-        return "{}"
-    parts = [*map(_holes, tree.parts), *([""] if len(tree.parts) == 1 and tree.cls is None else [])]
-    return f"{tree.cls.name if tree.cls else ''}({', '.join(parts)})"
+        return "{}", [tree]
+    parts = [_told(x) for x in tree.parts]
+    text = ", ".join(text for text, _ in parts) + "," * (len(parts) == 1 and tree.cls is None)
+    atoms = [x for _, atoms in parts for x in atoms]
+    return ("{}" if tree.cls else "") + f"({text})", [tree.cls, *atoms] if tree.cls else atoms
 
 
 def _sharing(lowered: Lowered, of: dict[str, Any], apart: bool) -> Sets[str]:
