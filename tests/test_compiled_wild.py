@@ -3,9 +3,9 @@
 from collections import namedtuple
 
 import numpy as np
+import pytest
 from numba import njit
 from oracle import assert_same
-from pytest import approx, raises
 
 import dualrev as dr
 
@@ -27,7 +27,7 @@ def check(f, args, argnums):
             moved[k] = args[k] + step * d
         ends.append(f(*moved))
     slope = sum(np.sum(g * d) for g, d in zip(gradients, directions, strict=True))
-    assert slope == approx((ends[0] - ends[1]) / (2.0 * STEP), rel=1e-7)
+    assert slope == pytest.approx((ends[0] - ends[1]) / (2.0 * STEP), rel=1e-7)
     return gradients
 
 
@@ -45,7 +45,7 @@ def test_tuples_are_printed_and_raised_as_tuples(capfd):
     args = (A, Point(2.0, 3.0))
     assert_same(dr.grad(tells_of_tuples)(*args), np.array([3.6, 1.5, 0.0]))
     assert capfd.readouterr().out == "(3,) (0.5, (3,)) Point(x=2.0, y=3.0) (1.5, (2, 3))\n"
-    with raises(ValueError, match="too large") as caught:
+    with pytest.raises(ValueError, match="too large") as caught:
         dr.grad(tells_of_tuples)(4.0 * A + 1.0, args[1])
     assert caught.value.args == ("too large", (3,))
 
@@ -69,20 +69,20 @@ def test_lists_are_assigned_to_parts_of_arrays():
     check(rows_from_lists, (1.3, 4, 3), (0,))
     for f in (rows_from_lists, dr.grad(rows_from_lists)):
         for m, n in ((5, 3), (4, 0)):
-            with raises(ValueError, match="cannot assign slice"):
+            with pytest.raises(ValueError, match="cannot assign slice"):
                 f(1.3, m, n)
 
 
 @njit
 def of_its_own_class(x, n, a):
-    T = type(x)
-    total = -T(0.5) * x * x + type(n)(3.7) * x
-    made = np.empty(len(a), T)
+    kind = type(x)
+    total = -kind(0.5) * x * x + type(n)(3.7) * x
+    made = np.empty(len(a), kind)
     made[:] = a
     if n > 2:
-        made[0] = T(np.inf) if n > 10 else T(n)
+        made[0] = kind(np.inf) if n > 10 else kind(n)
     for y in a:
-        total += type(x)(1) / x * T(y)
+        total += type(x)(1) / x * kind(y)
     return total * np.sum(made * a)
 
 
@@ -90,4 +90,4 @@ def test_the_class_of_an_argument():
     check(of_its_own_class, (1.3, 4, A), (0, 2))
     value, slope = dr.value_and_grad(of_its_own_class)(np.float32(1.3), 4, A)
     assert value == of_its_own_class(np.float32(1.3), 4, A)
-    assert slope == approx(dr.grad(of_its_own_class)(1.3, 4, A), rel=1e-6)
+    assert slope == pytest.approx(dr.grad(of_its_own_class)(1.3, 4, A), rel=1e-6)
