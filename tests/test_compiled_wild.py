@@ -61,11 +61,12 @@ def rows_from_lists(x, m, n):
     rows[2, :] = grown
     rows[3] = [x] * 4
     rows[3, 1:3] = (x, 2.0)
-    return np.sum(rows[0] * rows[1] * rows[2] * rows[3]) * x
+    turned = np.cross([0, 1, 3], np.array([x, 2.0, x * x]))
+    return np.sum(rows[0] * rows[1] * rows[2] * rows[3]) * x + turned[0] * turned[2]
 
 
 def test_lists_are_assigned_to_parts_of_arrays():
-    """Also one that has grown; dtype=float was a KeyError, too."""
+    """Also one that has grown; dtype=float was a KeyError, too. And np.cross takes a list, as it takes an array."""
     check(rows_from_lists, (1.3, 4, 3), (0,))
     for f in (rows_from_lists, dr.grad(rows_from_lists)):
         for m, n in ((5, 3), (4, 0)):

@@ -42,7 +42,8 @@ INSTEAD_OF_GROWING = "an array (np.empty) and its length"
 _READING = ("copy", "count", "index")
 _WHY = "of lists, only those of numbers are known that are indexed, gone over, summed or made arrays of"
 _INSTEAD = "an array (np.empty, np.array)"
-_ALLOWED = {"len", "sum", "sorted", "np.array", "np.asarray"}
+#: Functions that make something new of a list, as they do of an array.
+_ALLOWED = {"len", "sum", "sorted", "np.array", "np.asarray", "np.cross", "np.interp", "np.percentile", "np.quantile"}
 
 
 @dataclass
