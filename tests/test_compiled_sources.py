@@ -11,11 +11,11 @@ import sys
 import numba
 import numpy as np
 import pytest
-from numba import float32, float64, int64, njit
+from numba import boolean, float32, float64, int32, int64, njit
 from oracle import assert_same
 
 import dualrev as dr
-from dualrev.errors import UnsupportedError
+from dualrev.errors import ScalarError, UnsupportedError
 
 approx = pytest.approx
 numbers = itertools.count()
@@ -232,9 +232,18 @@ def test_lambdas_are_read_where_they_stand():
 # Options
 
 
-@njit(locals={"k": int64})
+@njit(locals={"k": int64, "h": float32, "unused": int64})
 def with_locals(x):
     k = x * 1.5
+    h = x / 3.0
+    return k * x + h * x
+
+
+@njit(locals={"k": int64})
+def with_a_local_of_two_versions(x):
+    k = x * 1.5
+    if x > 1.0:
+        k = x * 2.7
     return k * x
 
 
@@ -258,7 +267,7 @@ def in_object_mode(x):
 
 
 REFUSED = {
-    "locals": (with_locals, 2.5),
+    "locals": (with_a_local_of_two_versions, 2.5),
     "parallel": (in_parallel, np.ones(2)),
     "pipeline_class": (otherwise_compiled, 2.5),
     "forceobj": (in_object_mode, 2.5),
@@ -277,12 +286,19 @@ def test_options_with_which_numba_computes_something_else_are_refused(option):
 
 @njit
 def calls_with_locals(x):
-    return with_locals(x) * x
+    return with_locals(x) * x + with_a_local_of_two_versions(x)
 
 
 def test_a_called_function_s_options_are_refused():
     with pytest.raises(UnsupportedError, match="locals"):
         dr.grad(calls_with_locals)(2.5)
+
+
+def test_locals_are_converted_where_they_are_assigned():
+    """k is 3 and has no derivative; h is a float32, which shows in the value. Numba converts one version of a name."""
+    value, slope = dr.value_and_grad(with_locals)(2.5)
+    assert value == with_locals(2.5) != with_locals.py_func(2.5)
+    assert slope == approx(3.0 + 2.0 * 2.5 / 3.0, rel=1e-7)
 
 
 def with_options(**options):
@@ -414,11 +430,36 @@ def converts_ints(x, n):
     return total
 
 
-@pytest.mark.parametrize("f", [shortened, truncated, calls_shortened, truncates])
-def test_signatures_that_convert_are_refused(f):
-    """The derivative was that of a function without them: truncates(2.5) is 7.5, and the value was 9.375."""
-    with pytest.raises(UnsupportedError, match="numba converts that"):
-        dr.value_and_grad(f)(2.5)
+@njit(int32(float64[:], float64))
+def place(x, at):
+    k = 0
+    while k < len(x) - 2 and x[k + 1] <= at:
+        k += 1
+    return k
+
+
+@njit(boolean(float64))
+def is_positive(x):
+    return int(x > 0.0)
+
+
+@njit
+def interpolated(x, y, at):
+    k = place(x, at)
+    return (y[k] + (y[k + 1] - y[k]) * (at - x[k]) / (x[k + 1] - x[k])) * (2.0 if is_positive(at) else x[0])
+
+
+def test_what_a_signature_says_is_converted():
+    """Real numbers keep their derivative, others have none: truncates(2.5) is 2 * 1.5 * 2.5."""
+    for f, slope in ((shortened, 1.1), (calls_shortened, 2.2 * 2.5), (truncates, 3.0)):
+        assert dr.value_and_grad(f)(2.5) == (f(2.5), approx(slope, rel=1e-6))
+        assert dr.jvp(f, (2.5,), (1.0,)) == (f(2.5), approx(slope, rel=1e-6))
+    with pytest.raises(ScalarError, match="a value of numba type int64"):
+        dr.grad(truncated)(2.5)
+    x = np.linspace(0.0, 1.0, 5)
+    value, slopes = dr.value_and_grad(interpolated, (1, 2))(x, x**2, 0.3)
+    assert value == interpolated(x, x**2, 0.3)
+    assert slopes == (approx(np.array([0.0, 1.6, 0.4, 0.0, 0.0])), approx(1.5))
 
 
 def test_ints_are_converted_to_the_floats_that_a_signature_says():

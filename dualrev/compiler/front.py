@@ -35,6 +35,7 @@ from dualrev.compiler.custom.tangents import Tangents
 from dualrev.compiler.expansion.expand import expand
 from dualrev.compiler.expansion.simplify import simplify
 from dualrev.compiler.frontend.closures import parameters
+from dualrev.compiler.frontend.conversions import with_conversions
 from dualrev.compiler.frontend.inference import Typed, infer
 from dualrev.compiler.frontend.lower import Lowered, lower
 from dualrev.compiler.frontend.objects import refer_methods
@@ -88,7 +89,7 @@ class Front:
         """The source of a numba function."""
         if id(f) not in self._sources:
             self._sources[id(f)] = (
-                derived.source_of(f, self.source(f.derivative_of[0])) if is_derivative(f) else read(f)
+                derived.source_of(f, self.source(f.derivative_of[0])) if is_derivative(f) else with_conversions(read(f))
             )
         return self._sources[id(f)]
 
@@ -151,14 +152,12 @@ class Front:
         lowered, known = self.inferred(f, argtypes, path, functions)
         source = lowered.source
         signature = declared(f, argtypes)
-        if signature is not None and not alike(signature.return_type, known.result):
-            what = f"the signature `{signature.return_type}(...)`"
-            why = f"the function computes {known.result}, and numba converts that"
-            source.refuse(source.tree, what, why, "the conversion into the function, or no signature")
+        converts = signature is not None and not alike(signature.return_type, known.result)
+        returned = signature.return_type if converts else known.result
         without_optionals(lowered, known)
-        made = expand(lowered, known, argtypes, apart)
+        made = expand(lowered, known, argtypes, apart, returned if converts else None)
         simplify(made.body, old_leaves(made.result))
-        origin = Origin(f, source, lowered.parameters, made.asks_for_layout, known.result)
+        origin = Origin(f, source, lowered.parameters, made.asks_for_layout, returned)
         return replace(
             typed(made, origin, is_checked(f), lambda s: self.complexes.symbol(s, source)), again=is_checkpoint(f)
         )

@@ -122,7 +122,7 @@ class _Checking:
         self.hold(len(index) == of.ndim, s, f"{len(index)} indices of an array with {of.ndim} axes")
         whole = all(isinstance(kind_of(x), (types.Integer, types.Boolean)) for i in index for x in walks.atoms_of(i))
         self.hold(whole, s, "an index is no int")
-        wider = isinstance(kind, types.Float) and isinstance(of.dtype, types.Float)
+        wider = any(isinstance(kind, t) and isinstance(of.dtype, t) for t in (types.Float, types.Integer))
         self.hold(kind is None or kind == of.dtype or wider, s, f"an element of {of} is no {kind}")
 
 

@@ -264,9 +264,9 @@ class _Run:
             array[index] = _OPERATORS[s.op[0]](array[index], value)
 
     def effect(self, s: terms.Effect) -> None:
-        text = s.text.format(*(repr(self.atom(x)) for x in s.args))
-        space = {x.name: x.value for x in s.args if isinstance(x, Global)}
-        exec(text, space)
+        given = {f"_{k}": self.atom(x) for k, x in enumerate(s.args)}
+        names = [x.name if isinstance(x, Global) else name for x, name in zip(s.args, given, strict=True)]
+        exec(s.text.format(*names), {**given, **{x.name: x.value for x in s.args if isinstance(x, Global)}})
 
     def opaque(self, s: terms.Opaque) -> None:
         space = {"np": np, "math": math, "runtime": runtime}
@@ -281,7 +281,7 @@ def named(name: str) -> Any:
     """What a dotted name of emitted code stands for."""
     first, _, rest = name.partition(".")
     spaces: dict[str, Any] = {"math": math, "np": np, "runtime": runtime}
-    return getattr(spaces[first], rest) if rest else getattr(builtins, first)
+    return operator.attrgetter(rest)(spaces[first]) if rest else getattr(builtins, first)
 
 
 def divide(symbol: str, x: Any, y: Any, checked: bool) -> Any:

@@ -1,7 +1,7 @@
 """Assignments to elements and to parts of arrays -> stores of elements, and loops over them.
 
-Takes the writer, what has been put off, and arrays in indices. Guarantees that what is assigned has been computed
-before the first element changes: where both may share memory, a copy is made.
+Takes the writer, the lists, what has been put off, and arrays in indices. Guarantees that what is assigned has been
+computed before the first element changes: where both may share memory, a copy is made.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from dualrev.compiler.expansion.gathering import Gathering
 from dualrev.compiler.expansion.indices import index_of, is_gathered
 from dualrev.compiler.expansion.kinds import is_array
 from dualrev.compiler.expansion.lazy import Lazy
+from dualrev.compiler.expansion.lists import Lists
 from dualrev.compiler.expansion.scalars import arithmetic
 from dualrev.compiler.expansion.writing import Writer, named
 
@@ -39,8 +40,8 @@ __all__ = ["Assignments"]
 class Assignments:
     """array[index] = value, and the same of a whole array."""
 
-    def __init__(self, code: Writer, lazy: Lazy, gathering: Gathering) -> None:
-        self.code, self.lazy, self.gathering = code, lazy, gathering
+    def __init__(self, code: Writer, lists: Lists, lazy: Lazy, gathering: Gathering) -> None:
+        self.code, self.lists, self.lazy, self.gathering = code, lists, lazy, gathering
 
     def store(self, s: Store) -> None:
         """array[index] = value."""
@@ -89,20 +90,30 @@ class Assignments:
         tree = code.tree(s.value)
         if isinstance(tree, Node):
             self._assign_parts(view, leaves(tree), s.line)
-        else:
-            self.assign(view, s.value, s.line, None)
+            return
+        if s.value in self.lists:
+            self._check_size(view, code.plain("a.shape[0]", s.line, a=s.value), s.line, "list")
+        self.assign(view, s.value, s.line, None)
 
     def _assign_parts(self, view: str, parts: list[Any], line: int) -> None:
         """view[...] = a tuple of numbers."""
         code = self.code
-        if code.kind(view).ndim != 1 or any(is_array(code.kind(x)) for x in parts):
+        if any(is_array(code.kind(x)) for x in parts):
             what, instead = "this assignment of a tuple", "its parts, one by one"
             code.refuse(line, what, "only numbers to a vector are known", instead)
-        wrong = code.plain(f"a.shape[0] != {len(parts)}", line, types.boolean, a=view)
-        text = 'raise ValueError("cannot assign slice from input of different size")'
-        code.out.append(If(wrong, [Effect(text, (), line, True)], [], line))
+        self._check_size(view, Const(len(parts)), line, "tuple")
         for k, x in enumerate(parts):
             code.put(view, (Const(k),), x, line)
+
+    def _check_size(self, view: str, size: Atom, line: int, what: str) -> None:
+        """A ValueError, as numba's, where a sequence is not as long as the vector that it is assigned to."""
+        code = self.code
+        if code.kind(view).ndim != 1:
+            instead = f"np.array of the {what}"
+            code.refuse(line, f"this assignment of a {what}", "only numbers to a vector are known", instead)
+        wrong = code.plain("a.shape[0] != n", line, types.boolean, a=view, n=size)
+        text = 'raise ValueError("cannot assign slice from input of different size")'
+        code.out.append(If(wrong, [Effect(text, (), line, True)], [], line))
 
     @functools.cached_property
     def _in_place(self) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Calls of other numba functions, whose arguments and results are trees.
 
-Takes the writer, what has been put off, tuples, the lists, and `expand`, which writes an operation. Guarantees that
+Takes the writer, what has been put off, tuples, the lists, numbers, and `expand`, which writes an operation. Guarantees that
 every array that is passed has been made, and that the arguments have the types that the callee declares. A list is an
 array here, and so it is in the callee, which is made for a list: it may only read it (lists.py).
 """
@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from numba.core import types
-
 from dualrev.compiler.core.lowered import Let, Star
 from dualrev.compiler.core.naming import readable
 from dualrev.compiler.expansion.complex_types import holds_complex, joined
 from dualrev.compiler.expansion.lazy import Lazy
 from dualrev.compiler.expansion.lists import Lists
+from dualrev.compiler.expansion.numbers import Numbers
 from dualrev.compiler.expansion.tuples import Tuples
 from dualrev.compiler.expansion.writing import Writer
 from dualrev.compiler.frontend.options import alike, declared
@@ -28,8 +27,17 @@ __all__ = ["Calls"]
 class Calls:
     """g(x), and g(x, *t)."""
 
-    def __init__(self, code: Writer, lazy: Lazy, tuples: Tuples, lists: Lists, expand: Callable[[Let], None]) -> None:
-        self.code, self.lazy, self.tuples, self.lists, self.expand = code, lazy, tuples, lists, expand
+    def __init__(
+        self,
+        code: Writer,
+        lazy: Lazy,
+        tuples: Tuples,
+        lists: Lists,
+        numbers: Numbers,
+        expand: Callable[[Let], None],
+    ) -> None:
+        self.code, self.lazy, self.tuples, self.lists, self.numbers = code, lazy, tuples, lists, numbers
+        self.expand = expand
 
     def call(self, s: Let, kind: Any) -> None:
         """target = g(x)."""
@@ -49,11 +57,8 @@ class Calls:
             return list(s.args)
         made = []
         for x, kind, wanted in zip(s.args, kinds, signature.args, strict=True):
-            if alike(kind, wanted):
-                made.append(x)
-            elif isinstance(kind, (types.Integer, types.Boolean)) and isinstance(wanted, (types.Integer, types.Float)):
-                made.append(code.plain(f"np.{wanted}(_)", s.line, wanted, _=x))
-            else:
+            made.append(x if alike(kind, wanted) else self.numbers.converted(x, wanted, s.line))
+            if made[-1] is None:
                 what = f"the call of {describe(s.info.value)} with {kind}"
                 code.refuse(s.line, what, f"its signature says {wanted}, and numba converts that", "the conversion")
         return made

@@ -33,6 +33,7 @@ from dualrev.compiler.core.lowered import (
     For,
     If,
     Let,
+    Node,
     Ref,
     Store,
     While,
@@ -101,9 +102,12 @@ class Expanded:
     asks_for_layout: bool  # whether it asks, while it runs, if an array is contiguous
 
 
-def expand(lowered: Lowered, typed: Typed, argtypes: tuple[Any, ...], apart: bool) -> Expanded:
-    """The function in expanded core; `apart` says that arrays of different parameters never share memory."""
-    return Expansion(lowered, typed, apart).run(argtypes)
+def expand(lowered: Lowered, typed: Typed, argtypes: tuple[Any, ...], apart: bool, returns: Any = None) -> Expanded:
+    """The function in expanded core; `apart` says that arrays of different parameters never share memory.
+
+    `returns` is the type that the value is converted to, None if it stays as it is.
+    """
+    return Expansion(lowered, typed, apart).run(argtypes, returns)
 
 
 class Expansion:
@@ -127,7 +131,7 @@ class Expansion:
         self.opaques = Opaques(code, lazy, self.lists)
         self.gathering = Gathering(code, lazy)
         self.layouts = layouts = Layouts(code, lazy)
-        self.assignments = Assignments(code, lazy, self.gathering)
+        self.assignments = Assignments(code, self.lists, lazy, self.gathering)
         self.elementwise = Elementwise(code, lazy, self.assignments, self.operation)
         self.growing = Growing(code, self.lists, lazy, self.assignments, layouts, self.operation)
         self.making = Making(code, layouts)
@@ -149,7 +153,7 @@ class Expansion:
         windows = Windows(code, lazy, self.layouts)
         ways = Ways(drawings, definitions, self.in_place, inactive, self.numbers, self.layouts, windows)
         functions = Functions(code, lazy, tuples, self.lists, ways, self.rules)
-        calls = Calls(code, lazy, tuples, self.lists, self.operation)
+        calls = Calls(code, lazy, tuples, self.lists, self.numbers, self.operation)
         return {
             "copy": self._copy,
             "plain": Conditions(code).write,
@@ -216,7 +220,7 @@ class Expansion:
         }
         return Rules(core, scalar)
 
-    def run(self, argtypes: tuple[Any, ...]) -> Expanded:
+    def run(self, argtypes: tuple[Any, ...], returns: Any) -> Expanded:
         """The whole function."""
         code, lowered = self.code, self.code.lowered
         check_types(lowered, code.of)
@@ -229,10 +233,22 @@ class Expansion:
         if isinstance(result, str) and result not in code.of:
             result = Const(None)
         self.lazy.materialise(result)
+        if returns is not None:
+            result = self._declared(result, returns)
         kinds = {x: k for x, k in code.of.items() if not isinstance(k, types.BaseTuple)}
         tree = code.tree(result) if made is None else self.structures.objects.bound(made)
         asks = self.layouts.asks_for_layout
         return Expanded(lowered, parameters, code.out, tree, kinds, argtypes, code.classes, asks)
+
+    def _declared(self, result: Any, wanted: Any) -> Any:
+        """The value of the type that the signature says."""
+        code, line = self.code, self.code.lowered.source.tree.lineno
+        made = self.numbers.converted(result, wanted, line)
+        if made is None:
+            why = f"the function computes {code.kind(result)}, and numba converts that"
+            instead = "the conversion into the function, or no signature"
+            code.refuse(line, f"the signature `{wanted}(...)`", why, instead)
+        return made
 
     def _undefined(self, tree: Any) -> None:
         """Give the parts of the result a value, for numba: it is never used."""
@@ -313,7 +329,13 @@ class Expansion:
                 test_block += code.collect(lambda: tests.append(self.complexes.truth(s.test, s.line)))
                 return self.opaques.in_body(While(test_block, tests[0], self._block(s.body), s.exits, s.line))
             case Effect():
-                return s
+                return self._effect(s)
+
+    def _effect(self, s: Effect) -> Effect:
+        """What is raised or printed, with the parts of tuples in place of tuples."""
+        told = [_told(self.code.tree(x)) for x in s.args]
+        texts, atoms = [text for text, _ in told], [x for _, atoms in told for x in atoms]
+        return Effect(s.text.format(*texts), tuple(atoms), s.line, s.raises) if told else s
 
     # Operations
 
@@ -341,6 +363,16 @@ class Expansion:
 
     def _unary(self, s: Let, kind: Any) -> None:
         arithmetic(self.code, s, kind)
+
+
+def _told(tree: Any) -> tuple[str, list[Any]]:
+    """The text of a tree, with braces for its atoms, and these; the class of a named tuple is one of them."""
+    if not isinstance(tree, Node):
+        return "{}", [tree]
+    parts = [_told(x) for x in tree.parts]
+    text = ", ".join(text for text, _ in parts) + "," * (len(parts) == 1 and tree.cls is None)
+    atoms = [x for _, atoms in parts for x in atoms]
+    return ("{}" if tree.cls else "") + f"({text})", [tree.cls, *atoms] if tree.cls else atoms
 
 
 def _sharing(lowered: Lowered, of: dict[str, Any], apart: bool) -> Sets[str]:

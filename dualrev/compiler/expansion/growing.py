@@ -65,6 +65,8 @@ class Growing:
             self._copied_part(s, s.args[0])
         elif isinstance(s, Let):
             self._used(s)
+        elif isinstance(s, Store) and s.value in self.lengths and s.array not in self.lists:
+            self.assignments.store(Store(s.array, s.index, self._filled(s.value, s.line), s.line))
         else:
             self._refuse_use(s.line)
         return True

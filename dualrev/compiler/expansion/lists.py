@@ -43,7 +43,8 @@ INSTEAD_OF_GROWING = "an array (np.empty) and its length"
 _READING = ("copy", "count", "index")
 _WHY = "of lists, only those of numbers are known that are indexed, gone over, summed or made arrays of"
 _INSTEAD = "an array (np.empty, np.array)"
-_ALLOWED = {"len", "sum", "sorted", "np.array", "np.asarray"}
+#: Functions that make something new of a list, as they do of an array.
+_ALLOWED = {"len", "sum", "sorted", "np.array", "np.asarray", "np.cross", "np.interp", "np.percentile", "np.quantile"}
 
 
 @dataclass
@@ -183,9 +184,11 @@ def check_places(code: Writer, lists: Lists, s: Any) -> None:
     """Refuse what a list does otherwise than an array, and write what raises where an index is out of range."""
     if not lists.names or not any(x in lists for x in reads(s)):
         return
-    if isinstance(s, Store) and len(s.index) == 1 and s.value not in lists:
+    if isinstance(s, Store) and s.array in lists and len(s.index) == 1 and s.value not in lists:
         if s.array not in lists.made:
             _check_place(code, s.array, s.index[0], "setitem", s.line)
+        return
+    if isinstance(s, Store) and s.array not in lists:  # a part of an array, as assignments.py has it
         return
     if isinstance(s, Let):
         if s.op in ("copy", "list", "tuple", "call") or (s.op == "func" and s.info[0] in _ALLOWED):

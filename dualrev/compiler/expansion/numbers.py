@@ -11,6 +11,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.core.lowered import Let
+from dualrev.compiler.expansion.complex_types import joined
 from dualrev.compiler.expansion.kinds import is_array, is_real
 from dualrev.compiler.expansion.lazy import Lazy
 from dualrev.compiler.expansion.scalars import arithmetic, extremum, product
@@ -71,6 +72,20 @@ class Numbers:
         else:
             self.code.as_written(s)
         return True
+
+    def converted(self, x: Any, wanted: Any, line: int) -> str | None:
+        """A number of another type, as a signature converts it; None where it says something else than a number."""
+        code, kind = self.code, joined(self.code.kind(x))
+        if not isinstance(kind, (types.Integer, types.Boolean, types.Float)):
+            return None
+        if isinstance(wanted, types.Boolean):
+            return code.plain("_ != 0", line, wanted, _=x)
+        if not isinstance(wanted, (types.Integer, types.Float)):
+            return None
+        if is_real(kind) and is_real(wanted):
+            plus = Let("", "func", (x,), (f"np.{wanted}", ()), line)
+            return code.let("prim", (x,), (line_of("+x"), plus), line, wanted)
+        return code.plain(f"np.{wanted}(_)", line, wanted, _=x)
 
     def ldexp(self, s: Let, kind: Any) -> bool:
         """math.ldexp: the product with a power of 2."""

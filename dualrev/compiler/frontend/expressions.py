@@ -339,7 +339,7 @@ class Expressions(WrittenAsTheyAre):
         """An argument of a function of the table: an atom, or the name of a dtype."""
         static = self.static(node)
         if static is not None and isinstance(static.value, (type, np.dtype)):
-            kind = CASTS.get(static.value if isinstance(static.value, type) else static.value.type)
+            kind = CASTS.get(np.dtype(static.value).type)  # float is np.float64 here
             if kind is None:
                 self.refuse(node, f"the dtype {static.value}", "it is no float, int or bool", "np.float64")
             assert kind is not None

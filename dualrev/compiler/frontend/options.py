@@ -5,7 +5,8 @@ kept       fastmath, boundscheck, error_model, nogil, debug, no_rewrites, forcei
 no matter  nopython, looplift and wrappers for Python or C: they change nothing that a function in nopython mode
            computes. inline: emitted code calls what it would have copied. (A callee that numba copies takes its
            caller's error model and the like, so it has to have the same.)
-refused    all others: locals, parallel, forceobj, pipeline_class, and what numba may invent
+written    locals: see conversions.py
+refused    all others: parallel, forceobj, pipeline_class, and what numba may invent
 """
 
 from __future__ import annotations
@@ -47,8 +48,6 @@ def check_options(f: Any, source: Source) -> None:
     if not isinstance(f, CPUDispatcher):
         why = "the derivative is for the processor"
         source.refuse(source.tree, "a numba function for another device", why, "@njit")
-    if f.locals:
-        refuse("locals", "it converts variables where the source does not say so", "the conversion: k = np.int64(...)")
     if f._compiler.pipeline_class is not compiler.Compiler:
         refuse("pipeline_class", "another compiler than numba's may make anything of the source", "@njit without it")
     for option, value in f.targetoptions.items():

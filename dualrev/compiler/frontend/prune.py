@@ -7,6 +7,11 @@ argument is known until a name is bound again.
     def f(x, w=None):
         if w is not None and w.ndim == 1:     f(x): the branch is not there
             x = x * w[0]
+
+The type of an argument that is a number becomes its class, under each of its names:
+
+    T = type(x)
+    return T(2) * x                           return np.float64(2) * x
 """
 
 from __future__ import annotations
@@ -14,7 +19,8 @@ from __future__ import annotations
 import ast
 import copy
 import operator
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -54,12 +60,26 @@ _CLASSES: dict[Any, Any] = {
 def prune(source: Source, argtypes: tuple[Any, ...]) -> Source:
     """The source with the branches that are taken for these types."""
     names = parameters(source.tree)
-    if source.tree.args.kwarg or not any(isinstance(x, (ast.If, ast.IfExp)) for x in ast.walk(source.tree)):
+    if source.tree.args.kwarg or not any(map(_has_to_do_with_types, ast.walk(source.tree))):
         return source
     tree = copy.deepcopy(source.tree)
     given = dict(zip(names, argtypes, strict=True))
     tree.body = _Pruning(source, {*names, *_bound(tree.body)}).block(tree.body, given)
     return replace(source, tree=tree)
+
+
+def _has_to_do_with_types(node: ast.AST) -> bool:
+    """Whether types may decide something here: a condition, or the type of an argument."""
+    return isinstance(node, (ast.If, ast.IfExp)) or (isinstance(node, ast.Name) and node.id == "type")
+
+
+def _bindings(tree: ast.AST) -> Iterator[str]:
+    """The names that are bound, once for each time; and those that are read where code may stay as it is written."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            yield node.id
+        if isinstance(node, (ast.Try, ast.With)):
+            yield from (x.id for x in ast.walk(node) if isinstance(x, ast.Name))
 
 
 def _bound(body: list[ast.stmt]) -> set[str]:
@@ -72,6 +92,9 @@ class _Pruning(ast.NodeTransformer):
 
     def __init__(self, source: Source, own: set[str]) -> None:
         self.source, self.own = source, own
+        self.classes: dict[str, ast.Constant] = {}  # the names of types: `T = type(x)`
+        self.bindings = Counter(_bindings(source.tree))
+        self.as_written = False  # whether this may be a part of what stays as it is written
 
     def block(self, body: Sequence[ast.stmt], known: dict[str, Any]) -> list[ast.stmt]:
         """The statements that are left; `known` loses what they bind."""
@@ -97,6 +120,8 @@ class _Pruning(ast.NodeTransformer):
             return [s]
         if not isinstance(s, (ast.For, ast.While)):
             s = self.visit(s)
+        if self.names_class(s):
+            return []
         for name in _bound([s]):
             known.pop(name, None)
         if isinstance(s, (ast.For, ast.While)):
@@ -140,6 +165,41 @@ class _Pruning(ast.NodeTransformer):
         self.generic_visit(node)
         return node
 
+    def names_class(self, s: ast.stmt) -> bool:
+        """Whether a statement gives a type its only name, which then stands for it."""
+        if not (isinstance(s, ast.Assign) and isinstance(s.value, ast.Constant) and isinstance(s.value.value, type)):
+            return False
+        (target, *others) = s.targets
+        if others or not isinstance(target, ast.Name) or self.bindings[target.id] > 1:
+            return False
+        self.classes[target.id] = s.value
+        return True
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """The name of a type."""
+        named = isinstance(node.ctx, ast.Load) and node.id in self.classes
+        return ast.copy_location(copy.copy(self.classes[node.id]), node) if named else node
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        """The type of an argument that is a number."""
+        self.generic_visit(node)
+        named = isinstance(node.func, ast.Name) and node.func.id == "type" and "type" not in self.own
+        if named and not self.as_written:
+            (x, *others) = node.args or [node]
+            kind = types.unliteral(self.known.get(x.id)) if isinstance(x, ast.Name) and not others else None
+            if isinstance(kind, (types.Integer, types.Float)):
+                return ast.copy_location(ast.Constant(getattr(np, str(kind))), node)
+        return node
+
+    def visit_Try(self, node: ast.Try | ast.With) -> ast.stmt:
+        """A block that may stay as it is written: a class has no name there."""
+        before, self.as_written = self.as_written, True
+        self.generic_visit(node)
+        self.as_written = before
+        return node
+
+    visit_With = visit_Try  # noqa: N815
+
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         """A function inside of this one, which has names of its own."""
         return self.inner(node, _bound(node.body))
@@ -151,10 +211,11 @@ class _Pruning(ast.NodeTransformer):
     def inner(self, node: ast.FunctionDef | ast.Lambda, bound: set[str]) -> ast.AST:
         args = node.args
         names = bound | {a.arg for a in [*args.posonlyargs, *args.args, *args.kwonlyargs]}
-        before = self.known, self.own
+        before = self.known, self.own, self.classes
         self.known, self.own = {k: x for k, x in self.known.items() if k not in names}, self.own | names
+        self.classes = {k: x for k, x in self.classes.items() if k not in names}
         self.generic_visit(node)
-        self.known, self.own = before
+        self.known, self.own, self.classes = before
         return node
 
     # What is known
