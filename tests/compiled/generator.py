@@ -95,7 +95,7 @@ class Function(Expressions):
         nested = self.indent < 5
         if self.loops < self.most_loops and nested:
             kinds += [self.counted, self.iterated, self.counted, self.pending, self.iterated]
-        if nested and not self.loops:
+        if nested and not self.loops and self.names("float"):
             kinds.append(self.guarded)
         if self.loops > 0 and nested:
             kinds.append(self.leave)
@@ -157,12 +157,16 @@ class Function(Expressions):
             self.variables.append(Variable(joined, "float"))
 
     def guarded(self) -> None:
-        """What is done in any case."""
+        """What is done in any case; nobody sees it if the function raises."""
         self.uses["finally"] += 1
         self.write("try:")
-        self.block(3)
+        self.indent += 1
+        for _ in range(self.choices.integer(1, 2)):
+            self.simple()
+        self.indent -= 1
         self.write("finally:")
-        self.block(2)
+        target = self.choices.pick(self.names("float"))
+        self.write(f"    {target} = 0.7 * {target}")
 
     def _loop(self, head: str, declared: list[Variable], after: str = "") -> None:
         self.write(head)
@@ -317,7 +321,7 @@ class _Module:
         return "\n".join([_decorator(self.choices, helper.recursive), head, *function.lines])
 
     def program(self, size: int) -> Program:
-        while len(self.helpers) < 3 and self.choices.rarely(1):
+        while len(self.helpers) < min(3, size // 3) and self.choices.rarely(1):
             self.choices.group(self.helper)
         made, arguments = parameters(self.choices, self.language.arguments)
         self.uses.update(f"argument: {p.type if isinstance(p.type, str) else type(p.type).__name__}" for p in made)
@@ -347,7 +351,8 @@ def _decorator(choices: Choices, recursive: bool = False) -> str:
 def program(seed: int | str, size: int = 12, numba: bool = False) -> Program:
     """The program of this seed, whose function f has about so many statements; with `numba`, of what only numba has."""
     state = random.Random(seed)
-    return _Module(NUMBA if numba else COMMON, Choices(state.randint)).program(size)
+    language = state.choice(NUMBA) if numba else COMMON
+    return _Module(language, Choices(state.randint)).program(size)
 
 
 @st.composite

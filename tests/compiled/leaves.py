@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from compiled.case import fresh
-from compiled.things import FIELDS
+from compiled.things import INSTANCES
 
 __all__ = ["covector", "numbers", "tangent", "with_numbers"]
 
@@ -22,7 +22,7 @@ def _parts(x: Any) -> list[Any]:
         return list(x)
     if isinstance(x, np.void) or (isinstance(x, np.ndarray) and x.dtype.names):
         return [x[name] for name in x.dtype.names]
-    return [getattr(x, name) for name in FIELDS.get(type(x).__name__, ())]
+    return [getattr(x, name) for name in INSTANCES.get(type(x).__name__, (None, ()))[1]]
 
 
 def numbers(x: Any, discrete: bool = False, sign: float = 1.0) -> list[float]:
@@ -51,7 +51,7 @@ def with_numbers(x: Any, values: Iterator[float]) -> Any:
             made[name] = with_numbers(x[name], values)
         return made
     if _parts(x):
-        return type(x)(*[with_numbers(part, values) for part in _parts(x)])
+        return INSTANCES[type(x).__name__][0](*[with_numbers(part, values) for part in _parts(x)])
     a = np.array(x)
     if a.dtype.kind not in "fc":
         return fresh(x)

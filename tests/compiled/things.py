@@ -8,7 +8,7 @@ import numpy as np
 from numba import float64, int64
 from numba.experimental import jitclass
 
-__all__ = ["BODY", "FIELDS", "Box", "bodies"]
+__all__ = ["BODY", "INSTANCES", "Box", "bodies"]
 
 BODY = np.dtype([("x", "f8"), ("k", "i8"), ("v", "f8", (2,))])
 
@@ -47,5 +47,5 @@ class Box:
         self.value = v * 2
 
 
-#: The fields of what is no tuple.
-FIELDS = {"Box": ("value", "places", "count")}
+#: What makes instances, and their fields, by the name of the class.
+INSTANCES: dict[str, tuple[Any, tuple[str, ...]]] = {"Box": (Box, ("value", "places", "count"))}
