@@ -432,8 +432,8 @@ def test_an_order_is_some_of_the_variants(monkeypatch):
     for words in ([], ["--order", "2"], ["--order", "3"], ["--order", "2", "--variants", "called"]):
         assert main([*words]) == 0
     assert chosen == [
-        ["plain", "special", "raise", "names", "cache"],
-        ["product", "hessian", "called"],
+        ["plain", "special", "raise", "names", "cache", "numba"],
+        ["product", "hessian", "called", "curved"],
         ["third"],
         ["called"],
     ]
@@ -464,4 +464,4 @@ def test_a_program_that_cannot_be_changed_is_a_plain_one(monkeypatch):
 def test_an_unknown_variant_is_refused(capsys):
     with pytest.raises(SystemExit):
         main(["--variants", "plain,nonsense"])
-    assert "nonsense: the variants are plain, special, raise, names, cache, product, " in capsys.readouterr().err
+    assert "nonsense: the variants are plain, special, raise, names, cache, numba, product, " in capsys.readouterr().err

@@ -14,7 +14,7 @@ from typing import Any
 from compiled.agreeing import RTOL, Differs, Engine, check_plain, coarse, compiled
 from compiled.generator import Program
 from compiled.leaves import covector, numbers, tangent, with_numbers
-from compiled.running import LIMIT, Discarded, Failed, arguments, same, slopes_of
+from compiled.running import LIMIT, Discarded, arguments, same, slopes_of
 
 __all__ = ["check_by_differences", "check_by_tape_or_differences", "check_product_by_differences"]
 

@@ -32,7 +32,15 @@ _KINDS = {
     "B": "list", "X": "pairs", "O": "dict", "S": "set", "t": "text", "Q": "function", "T": "tuple", "F": "float",
     "C": "complex", "D": "record", "J": "box",
 }  # fmt: skip
-_LONG: dict[str, Any] = {"q": IntVector, "s": Single, "E": Arrays, "Z": Complexes, "Y": Complexes, "A": Records, "n": Vector}
+_LONG: dict[str, Any] = {
+    "q": IntVector,
+    "s": Single,
+    "E": Arrays,
+    "Z": Complexes,
+    "Y": Complexes,
+    "A": Records,
+    "n": Vector,
+}
 _WITH_LENGTH = {*_LONG, *"vuyplij"}
 
 
@@ -123,8 +131,12 @@ class Expressions:
         """The lengths, or the one, for which there are variables of all the classes."""
         every = {v.type.length.text: v.type.length for v in self.variables if hasattr(v.type, "length")}
         some = [length] if length else list(every.values())
-        return [one for one in some if all(self._long(letter, one) for letter in letters if letter in _LONG)
-                and ("p" not in letters or self._with_rows(one))]
+        return [
+            one
+            for one in some
+            if all(self._long(letter, one) for letter in letters if letter in _LONG)
+            and ("p" not in letters or self._with_rows(one))
+        ]
 
     def _long(self, letter: str, length: Length) -> list[str]:
         """The variables of the letter's class and of this length; Y may be written."""

@@ -21,7 +21,8 @@ import re
 import textwrap
 from collections import Counter
 
-from compiled.idioms_table import HEADER, HELPERS, IDIOMS, NUMBA_IDIOMS, Idiom
+from compiled.idioms_numba import NUMBA_IDIOMS
+from compiled.idioms_table import HEADER, HELPERS, IDIOMS, Idiom
 from compiled.language import Program
 
 __all__ = ["program"]

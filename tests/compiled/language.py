@@ -42,7 +42,8 @@ math.exp(math.sin({f}))|math.exp(-{a1} * {a1})|math.sqrt(1.0 + {a1} * {a1})|math
 ({a} ** 2)|({a} ** 3)|({f} if {b} else {f})|({k} * {a})|(0.2 * float({k}))|np.tanh({f})|np.sum({v})|{n}.sum()
 apply(square, {f}, {a})|apply(wave, {f}, {f})|bent({f})|TABLE[{k} % 3]|np.sum({s})|{s}[0]|np.sum({P}.v)
 np.mean({v})|{n}.max()|np.min({v})|np.dot({v}, {v})|({v} @ {u})|np.prod(np.tanh({v}))|np.sum({w})|{h}|{h}
-np.sum({n1}[{n1} > {a}])|np.sum({z1}[{q} % len({z1})])|np.var({v})|np.median({v})|np.interp({f}, 0.3 * np.arange({l}), {u})
+np.sum({n1}[{n1} > {a}])|np.sum({z1}[{q} % len({z1})])|np.var({v})|np.median({v})
+np.interp({f}, 0.3 * np.arange({l}), {u})
 {B}[{k} % len({B1})]|{B}[-1]|sum({B})|{X}[{k} % len({X1})][0]|{X}[0][1]|{E}[{k} % 2][{i}]|np.sum({E}[{k} % 2])
 {Q}({f})|({Q}({a}) * {Q}({a}))|(lambda t: t * {a} + t * t)({f})|np.array([{f}, {f}])[{k} % 2]|[{f}, {f}][{k} % 2]
 spread({n})[0]|sum([y * {a} for y in {n}])|bump({f})[{k} % 2]
@@ -68,16 +69,16 @@ BOOLS = table("""
 STATEMENTS = table("""
 {F1} = {f}|{F1} = {F1} * {a}|{F1} = {F1} * {F1}|{F1} = math.tanh({F1} + {f})|{F1} += {f}|{F1} -= {f}|{F1} *= {a}
 {F1} /= 1.5 + {a1} * {a1}|{F1}, {F2} = {F2}, {F1}|{F1}, {F2} = 0.5 * {F2}, {F1} + {f}|{F1} = {f} if {b} else {F1}
-{F1} = max({F1}, {f})|{K1} = ({K1} * 3 + {k}) % 7|{K1} += 1|{K1} = {k} % 4
-{n1}[{i}] = {f}|{n1}[{i}] += {f}|{n1}[{i}] *= {a}|{n1}[{i}] = {n}[{i}] * {a}|{n1}[{i1}] = {n1}[{i1}] * {n}[{i}]
-{n1}[{i1}], {n2}[{i2}] = {n2}[{i2}], {n1}[{i1}]|{n1}[{i1}] = math.sin({n1}[{i1}])|{n1}[{i}] -= 0.5 * {f}
-{n1}[:] = {v}|{n1}[:] = {a}|{n1}[1:] = {n}[:-1]|{n1}[:-1] = {n}[1:]|{n1}[1:] = {f}|{n1}[1:] *= {a}|{n1}[::2] += {f}
-{n1}[1:] += 0.3 * {n}[:-1]|{n1}[1:] = {n1}[:-1] * {n}[1:]|{n1}[::-1] = {v}|{n1}[:-1] -= {a}
-{n1} += {u}|{n1} *= {a}|{n1} -= 0.3 * {n}|{n1} /= 1.5 + {n2} * {n2}|{n1} += {n}|{n1} *= {u}
-{n1} = {u}|{n1} = {n}|{n1} = {n} if {b} else {n}|{n1}, {n2} = {n2}, {n1}|{n1} = {n1} * {a}|{n1} = {n}[::-1]
-{n1} = {v}|{L1} = {L1}[1:] if len({L1}) > 1 else {L1}|{L1} = {z}|{L1} = {L1}[:2] * {a}|{L1} = {L1}[:1] if {b} else {z}
-{m1}[{r}, {c}] = {f}|{m1}[{r}, {c}] += {f}|{m1}[{r1}, {c1}] = {m1}[{r1}, {c1}] * {m1}[{r}, {c}]|{m1}[{r}] = {e}
-{m1}[{r}] *= {a}|{m1}[:, {c}] = {d}|{m1}[:, {c}] += {f}|{m1}[:] = {w}|{m1} += {w}|{m1} *= {a}|{m1} = {w}|{m1} = {m}
+{F1} = max({F1}, {f})|{K1} = ({K1} * 3 + {k}) % 7|{K1} += 1|{K1} = {k} % 4|{n1}[{i}] = {f}|{n1}[{i}] += {f}
+{n1}[{i}] *= {a}|{n1}[{i}] = {n}[{i}] * {a}|{n1}[{i1}] = {n1}[{i1}] * {n}[{i}]
+{n1}[{i1}], {n2}[{i2}] = {n2}[{i2}], {n1}[{i1}]|{n1}[{i1}] = math.sin({n1}[{i1}])|{n1}[{i}] -= 0.5 * {f}|{n1}[:] = {v}
+{n1}[:] = {a}|{n1}[1:] = {n}[:-1]|{n1}[:-1] = {n}[1:]|{n1}[1:] = {f}|{n1}[1:] *= {a}|{n1}[::2] += {f}
+{n1}[1:] += 0.3 * {n}[:-1]|{n1}[1:] = {n1}[:-1] * {n}[1:]|{n1}[::-1] = {v}|{n1}[:-1] -= {a}|{n1} += {u}|{n1} *= {a}
+{n1} -= 0.3 * {n}|{n1} /= 1.5 + {n2} * {n2}|{n1} += {n}|{n1} *= {u}|{n1} = {u}|{n1} = {n}|{n1} = {n} if {b} else {n}
+{n1}, {n2} = {n2}, {n1}|{n1} = {n1} * {a}|{n1} = {n}[::-1]|{n1} = {v}|{L1} = {L1}[1:] if len({L1}) > 1 else {L1}
+{L1} = {z}|{L1} = {L1}[:2] * {a}|{L1} = {L1}[:1] if {b} else {z}|{m1}[{r}, {c}] = {f}|{m1}[{r}, {c}] += {f}
+{m1}[{r1}, {c1}] = {m1}[{r1}, {c1}] * {m1}[{r}, {c}]|{m1}[{r}] = {e}|{m1}[{r}] *= {a}|{m1}[:, {c}] = {d}
+{m1}[:, {c}] += {f}|{m1}[:] = {w}|{m1} += {w}|{m1} *= {a}|{m1} = {w}|{m1} = {m}
 {m1}[{r1}], {m1}[{r2}] = {m1}[{r2}], {m1}[{r1}]|{m1}[{r}, 1:] = {f}|{m1}[1:] *= {a}|{m1}[1:] = {m1}[:-1]
 {q1}[{i1}] = ({q1}[{i1}] + {k}) % 5|{q1}[{i}] += 1|{T1} = ({f}, {f})|{T1} = ({T1}[1], 0.5 * {T1}[0])|{F1}, {F2} = {T}
 each(wave, {n})|each(square, {n})|{s1}[{j}] = {f}|{s1}[{j}] += {f}|{s1}[{j}] *= {a}|{s1} *= {s1}|{s1}[1:] = {s1}[:-1]
@@ -85,15 +86,16 @@ each(wave, {n})|each(square, {n})|{s1}[{j}] = {f}|{s1}[{j}] += {f}|{s1}[{j}] *= 
 {n1}[1:] += {n1}[:-1]|{n1}[:-1] -= {n1}[1:]|{n1} -= {n1}[::-1]|{n1} *= {n1}[::-1]|{n1}[1:] *= {n1}[:-1]
 {n1}[::-1] += {n1}|{n1}[:] = {n1}[::-1]|{n1}[1:] = {n1}[:-1] * {a}|{n1}[1:] += {n}[:-1]|{n1}[::2] *= {n1}[::-2]
 {m1}[1:] += {m1}[:-1]|{m1} += {m1}[::-1]|{m1} -= {m1}[:, ::-1]|{m1}[:, 1:] *= {m1}[:, :-1]|{m1}[::-1] = {m1} * {a}
-{n1} += {n1}[{i}]|{n1} *= {n1}[-1]|{n1}[1:] -= {n1}[0]|{m1} *= {m1}[{r}]|{m1} += {m1}[{r}, {c}]
-{n1}[{n1} > {a}] = {f}|{n1}[{n1} < {a}] *= {a}|{z1}[{q} % len({z1})] = {f}|{z1}[{q1} % len({z1})] = {z1}[{q1} % len({z1})] * {a}
-{n1}[{n} > {a}] += {f}|{n1}[:] = np.where({n1} > {a}, {n1}, {v})|np.multiply({v}, {a}, {n})|{n1}[1:], {F} = {n}[:-1], {n1}[0]
-np.fill_diagonal({m}, {f})|{n}.fill({f})|{n}.sort()|{m}[{r}][1:] *= {a}|{m}[{r}][::-1] = {e}|{m}.T[{c}] *= {a}|{m}[:, {c}][{r}] = {f}
-{B}.append({f})|{B}[{k} % len({B1})] = {f}|{B}[0] *= {a}|{B}.insert({k} % len({B1}), {f})|{B}.extend([{f}, {a}])|{B}.reverse()
-{B1} = {B1} + [{f}]|{B}.sort()|{F} = {B}.pop() if len({B1}) > 1 else {f}|{B}[-1] += {f}|if len({B}) > 2: {B1}.pop({k} % 2)
-{B1} = {B1}[::-1]|{B}.append({B1}[-1] * {a})|{X}.append(({f}, {a}))|{X}[{k} % len({X1})] = ({f}, {f})|{F1}, {F2} = {X}[-1]
-{E}[{k} % 2][{i}] = {f}|{E}[0][:] = {u}|{E}[1][1:] *= {a}|{n} += {E}[0][{i}]|{O}['p'] = {k}|{S}.add({k})|{O}[{t}] = {k}
-{H}|{H}|assert len({z}) > 0|if {x} > 60.0: raise ValueError('large')|if {k} > 90: raise IndexError
+{n1} += {n1}[{i}]|{n1} *= {n1}[-1]|{n1}[1:] -= {n1}[0]|{m1} *= {m1}[{r}]|{m1} += {m1}[{r}, {c}]|{n1}[{n1} > {a}] = {f}
+{n1}[{n1} < {a}] *= {a}|{z1}[{q} % len({z1})] = {f}|{z1}[{q1} % len({z1})] = {z1}[{q1} % len({z1})] * {a}
+{n1}[{n} > {a}] += {f}|{n1}[:] = np.where({n1} > {a}, {n1}, {v})|np.multiply({v}, {a}, {n})
+{n1}[1:], {F} = {n}[:-1], {n1}[0]|np.fill_diagonal({m}, {f})|{n}.fill({f})|{n}.sort()|{m}[{r}][1:] *= {a}
+{m}[{r}][::-1] = {e}|{m}.T[{c}] *= {a}|{m}[:, {c}][{r}] = {f}|{B}.append({f})|{B}[{k} % len({B1})] = {f}|{B}[0] *= {a}
+{B}.insert({k} % len({B1}), {f})|{B}.extend([{f}, {a}])|{B}.reverse()|{B1} = {B1} + [{f}]|{B}.sort()
+{F} = {B}.pop() if len({B1}) > 1 else {f}|{B}[-1] += {f}|if len({B}) > 2: {B1}.pop({k} % 2)|{B1} = {B1}[::-1]
+{B}.append({B1}[-1] * {a})|{X}.append(({f}, {a}))|{X}[{k} % len({X1})] = ({f}, {f})|{F1}, {F2} = {X}[-1]
+{n} += {E}[0][{i}]|{n1}[:] = {E}[{k} % 2]|{O}['p'] = {k}|{S}.add({k})|{O}[{t}] = {k}|{H}|{H}|assert len({z}) > 0
+if {x} > 60.0: raise ValueError('large')|if {k} > 90: raise IndexError
 """)
 RANGES = table("""
 range(3)|range(2, -1, -1)|range(1, 5, 2)|range({k} % 4)|range({k} % 3, 4)|range({k} % 6, -1, -2)
@@ -261,7 +263,7 @@ def made_of_vector(length: Length) -> list[tuple[str, Any]]:
         shorter = Vector(Length(f"{length.text} - 1", length.least - 1))
         found += [("{N} = {V}" + part, shorter) for part in ("[1:]", "[:-1]", "[1:] * {a}")]
         found += [("{N} = {V}[:2]", Vector(Length("2", 2)))]
-    return [*found, ("{N} = [{V}, {u}]", Arrays(length)), ("{N} = [{u}, {u}]", Arrays(length))]
+    return [*found, ("{N} = [{V}.copy(), {u}]", Arrays(length)), ("{N} = [{u}, {u}]", Arrays(length))]
 
 
 def made_of_matrix(kind: Matrix) -> list[tuple[str, Any]]:
@@ -289,7 +291,9 @@ class Language:
 
     def with_more(self, header: str, templates: dict[str, list[str]], new: list[Any], **others: Any) -> Language:
         """A language with more of some, and with other arguments."""
-        joined = {kind: self.templates.get(kind, []) + templates.get(kind, []) for kind in {**self.templates, **templates}}
+        joined = {
+            kind: self.templates.get(kind, []) + templates.get(kind, []) for kind in {**self.templates, **templates}
+        }
         return Language(self.header + header, joined, self.new + new, **others)
 
 

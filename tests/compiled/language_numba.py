@@ -125,15 +125,21 @@ _DRAWING = COMMON.with_more("", _SAMPLES, [], arguments=[])
 #: The languages whose programs are compared with differences of the numba function itself. Few have an instance: its
 #: methods are compiled for long.
 NUMBA = (
-    _DRAWING.with_more(_COMPLEX_HEADER, _COMPLEX, _NEW_COMPLEX, arguments=[*_ARGUMENTS, *["complex", "complexes"] * 3], first=_SEED),
-    _DRAWING.with_more(_OBJECTS_HEADER, _OBJECTS, _NEW_OBJECTS, arguments=[*_ARGUMENTS, *["records", "record"] * 3, "box"], first=_SEED),
+    _DRAWING.with_more(
+        _COMPLEX_HEADER, _COMPLEX, _NEW_COMPLEX, arguments=[*_ARGUMENTS, *["complex", "complexes"] * 3], first=_SEED
+    ),
+    _DRAWING.with_more(
+        _OBJECTS_HEADER, _OBJECTS, _NEW_OBJECTS, arguments=[*_ARGUMENTS, *["records", "record"] * 3, "box"], first=_SEED
+    ),
 )
 
 
 def made_of_complexes(length: Length, written: bool) -> list[tuple[str, Any]]:
     """What can be made of a complex vector {V}: views, only if it may be written, and arrays of its length."""
     same, real = Complexes(length), Vector(length)
-    found: list[tuple[str, Any]] = [("{N} = " + text, same) for text in ("{V}.copy()", "{V} * {g}", "np.zeros_like({V})")]
+    found: list[tuple[str, Any]] = [
+        ("{N} = " + text, same) for text in ("{V}.copy()", "{V} * {g}", "np.zeros_like({V})")
+    ]
     found += [("{N} = np.empty({l}, np.complex128)\nfor j in range({l}):\n    {N}[j] = {V}[j] * {g}", same)]
     found += [("{N} = " + text, real) for text in ("np.abs({V})", "{V}.real.copy()", "np.angle({V} + 3.0)")]
     if written:

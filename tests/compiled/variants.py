@@ -1,25 +1,23 @@
 """The ways in which a random program is checked: which one is said by the program itself.
 
-plain     value, gradient and arguments against the tape, which differences check
+plain     value, gradient and arguments against the tape, which differences check; where
+          numba's value is another than plain Python's, against differences of f          differences.py
 special   at NaN, infinities, zeros, subnormal and huge numbers, with singular functions   special.py
 raise     with exits that happen in the middle: the same errors, and nothing left over     exits.py
 names     with the names of emitted code for the user's variables                          renaming.py
 cache     once more in a fresh process, which has to find the derivatives in the cache     cached.py
+numba     with what only numba has, against differences of f itself                        differences.py
 
 Every second program of each is differentiated in forward mode as well. Of second derivatives:
 
 product   `hvp` by one of the arguments                                                    second.py
 hessian   `hessian` by all real arguments                                                  second.py
 called    the derivatives of a function that calls a compiled gradient                     second.py
+curved    `hvp` with what only numba has, against differences of the gradient              differences.py
 
 Every second program of the first two is also run in core with tangents, once and twice. Of third ones:
 
 third     `hvp` of a function that calls a compiled gradient                               second.py
-
-Of what only numba has (language_numba.py), so that there is no tape to compare with:
-
-numba     value, gradient and arguments against differences of f, and against forward mode  differences.py
-curved    `hvp` by the first argument, against differences of the compiled gradient         differences.py
 
 And, if it is asked for:
 
@@ -91,12 +89,14 @@ VARIANTS = {
     "raise": Variant(with_exits, check_exits),
     "names": Variant(with_hostile_names, check_plain),
     "cache": Variant(_unchanged, check_cached),
+    "numba": Variant(_unchanged, check_by_differences, numba=True),
     "product": Variant(with_another_first_argument, check_product, order=2, share=0.5, among=3),
     "hessian": Variant(_unchanged, check_hessian, order=2, share=0.5, among=3),
     "called": Variant(with_a_called_gradient, check_called, order=2, share=0.25, among=4),
+    "curved": Variant(
+        with_another_first_argument, check_product_by_differences, order=2, share=0.5, among=3, numba=True
+    ),
     "third": Variant(with_a_called_gradient, check_third, order=3, share=0.25, among=4),
-    "numba": Variant(_unchanged, check_by_differences, numba=True),
-    "curved": Variant(with_another_first_argument, check_product_by_differences, order=2, share=0.5, among=3, numba=True),
     "core": Variant(_unchanged, check_core, order=0),
 }
 
