@@ -103,7 +103,7 @@ def test_a_tangent_that_is_wrong_is_found():
 
 
 def test_special_programs_have_special_values_and_singular_functions():
-    changed = [with_singular_functions(program(f"special-{k}"), random.Random(k)) for k in range(20)]
+    changed = [with_singular_functions(program(f"special-{k}"), random.Random(k)) for k in range(80)]
     for text in ("math.sqrt(", "np.log(", "/ (", "np.where(", "** 0.5"):
         assert any(text in of.source for of in changed), text
     sets = [one.arguments for one in special_arguments(SINGULAR)]
@@ -231,7 +231,8 @@ def test_programs_stop_in_many_ways():
         texts += of.source
         given = arguments(of, wide=True)
         try:
-            plain(of.source, math, np)(*given)
+            with np.errstate(all="ignore"):
+                plain(of.source, math, np)(*given)
             ends["went on"] += 1
         except (ArithmeticError, AssertionError, LookupError, RuntimeError, ValueError):
             ends["raised"] += 1
@@ -416,7 +417,7 @@ def test_programs_call_gradients_in_many_ways():
 
 def test_every_argument_comes_first():
     firsts = set()
-    for k in range(40):
+    for k in range(160):
         of = program(f"order-{k}", 3)
         made = with_another_first_argument(of, random.Random(k))
         assert sorted(made.arguments) == sorted(of.arguments)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -36,7 +37,12 @@ def check_plain(of: Program, engine: Engine, folder: str) -> None:
 
 
 def compiled(of: Program, folder: str) -> Any:
-    """The program's f, if numba compiles it."""
+    """The program's f, if numba compiles it, and rightly.
+
+    Beside a list comprehension, numba's loop over the rows of a matrix loses what is written to them.
+    """
+    if re.search(r"for row\d+ in ", of.source) and re.search(r" for \w+ in [^:]*\]", of.source):
+        raise Discarded("numba loses what is written to rows")
     try:
         f = load(of.source, folder).f
         f(*arguments(of))
