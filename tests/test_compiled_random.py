@@ -158,6 +158,7 @@ def test_a_seed_is_a_program():
     assert program("0-1", numba=True) == program("0-1", numba=True) != program("0-1")
 
 
+@pytest.mark.slow
 def test_every_template_occurs():
     """Nearly all of them within 200 programs of each language; none is misspelt, such that nothing would fill it."""
     made = Counter(name for k in range(200) for numba in (False, True) for name in program(k, 12, numba).constructs)
