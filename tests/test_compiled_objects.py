@@ -326,3 +326,31 @@ def test_a_pullback_of_records_inside_is_refused():
 
     with pytest.raises(TypingError, match=r"an object with fields.*dr.value_and_grad"):
         outer(bodies())
+
+
+def _own_their_memory(x: Any) -> bool:
+    if isinstance(x, tuple):
+        return all(map(_own_their_memory, x))
+    return not isinstance(x, np.ndarray) or x.flags.owndata or x.base is not None
+
+
+def test_what_is_returned_owns_its_memory():
+    """Gradients by arrays that stand beside objects, those by arrays in instances, and values that are arguments."""
+
+    @njit
+    def f(a, rows, c):
+        return np.sum(a * a) + rows[0].x + c.places[1]
+
+    @njit
+    def tail(a, rows):
+        rows[0].x *= 2.0
+        return a[1:], rows[0].x
+
+    a = np.ones(3)
+    value, by = dr.value_and_grad(f, (0, 1, 2))(a, bodies(), box())
+    assert value == f(a, bodies(), box())
+    assert (by[0].tolist(), by[2].places.tolist()) == ([2.0, 2.0, 2.0], [0.0, 1.0])
+    tangent = dr.jvp(tail, (a, bodies()), (a, np.zeros_like(bodies())))
+    assert _own_their_memory((by, tangent))
+    a[:] = 0.0
+    assert tangent[0][0].tolist() == [1.0, 1.0]

@@ -3,12 +3,20 @@
 import argparse
 import dataclasses
 import os
+from collections import Counter
 
+import numpy as np
 import pytest
+from compiled.agreeing import Engine
 from compiled.campaign import campaign, summary
+from compiled.differences import by_differences
 from compiled.generator import Program, program, programs
+from compiled.language import COMMON, Pair
+from compiled.language_numba import NUMBA
+from compiled.leaves import covector, numbers, tangent, with_numbers
 from compiled.reducing import read, reduce, save
-from compiled.running import Discarded, Failed, eager, plain
+from compiled.running import Discarded, Failed, eager, load, plain
+from compiled.things import bodies
 from compiled.variants import check, of_order
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from numba import njit
@@ -147,6 +155,84 @@ def test_reduce_keeps_what_makes_a_program_fail():
 
 def test_a_seed_is_a_program():
     assert program("0-1") == program("0-1") != program("0-2")
+    assert program("0-1", numba=True) == program("0-1", numba=True) != program("0-1")
+
+
+@pytest.mark.slow
+def test_every_template_occurs():
+    """Nearly all of them within 200 programs of each language; none is misspelt, such that nothing would fill it."""
+    made = Counter(name for k in range(200) for numba in (False, True) for name in program(k, 12, numba).constructs)
+    every = {t for language in (COMMON, *NUMBA) for templates in language.templates.values() for t in templates}
+    never = {t for t in every if t not in made}
+    assert len(never) <= len(every) // 20, never
+
+
+# What the tape has not
+
+MIXED = Program(
+    """import numpy as np
+from numba import njit
+
+@njit
+def f(z, a, k):
+    a[1:] += a[:-1]
+    return abs(z) ** 2 * a[1] + z.imag * a[k]
+""",
+    ("complex(0.3, -0.7)", "np.array([0.4, 0.9])", "1"),
+    variant="numba",
+    forward=True,
+)
+
+
+def test_differences_find_what_is_wrong(tmp_path):
+    """In a gradient, in a tangent, and in what is left in the arguments; and nothing where all is right."""
+    f = load(MIXED.source, str(tmp_path)).f
+    derivative = dr.value_and_grad(f, (0, 1))
+
+    def with_engine(z=0.0, a=1.0, left=0.0, tangent=0.0):
+        def both(*xs):
+            y, (by_z, by_a) = derivative(*xs)
+            xs[1][0] += left
+            return y, (by_z + z, by_a * a)
+
+        def jvp(f, xs, ts):
+            y, slope = dr.jvp(f, xs, ts)
+            return y, slope + tangent
+
+        by_differences(MIXED, f, Engine(lambda f, argnums: both, jvp))
+
+    with_engine()
+    for wrong in ({"z": 1e-3}, {"z": 1e-3j}, {"a": 1.001}):
+        with pytest.raises(Failed, match=r"^differences"):
+            with_engine(**wrong)
+    with pytest.raises(Failed, match=r"^arguments, first call"):
+        with_engine(left=1e-9)
+    with pytest.raises(Failed, match=r"^tangent"):
+        with_engine(tangent=1e-6)
+
+
+def test_where_numba_differs_from_numpy_differences_say_what_is_right():
+    """In `a -= a[::-1]` numba reads what it has written."""
+    source = SMALL.source.partition("@njit")[0] + "@njit\ndef f(a):\n    a -= a[::-1]\n    return a[0] * a[2]\n"
+    of = Program(source, ("np.array([0.4, 0.9, 0.2])",))
+
+    def value_and_grad(f, argnums):
+        return lambda a: (f(a), (np.array([0.8, 0.0, -1.2]),))  # a[0] is 0.4 - 0.2, and a[2] is 0.2 - 0.2
+
+    with pytest.raises(Failed, match=r"^differences"):
+        check(of, value_and_grad)
+
+
+def test_numbers_of_objects():
+    """There and back: of records, complex numbers, tuples; a gradient's imaginary parts have the other sign."""
+    x = (bodies([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]]), np.array([1.0 + 2.0j]), 3, Pair(0.7, np.array([0.8]), 2))
+    found = numbers(x)
+    assert found == [0.1, 0.4, 0.2, 0.3, 0.5, 0.6, 1.0, 2.0, 0.7, 0.8]
+    again = with_numbers(x, iter([2.0 * u for u in found]))
+    assert numbers(again) == [2.0 * u for u in found]
+    assert again[0]["k"].tolist() == [0, 1]
+    assert covector(x[1]) == [1.0, -2.0]
+    assert tangent(x, iter(found))[2] is None
 
 
 @pytest.mark.slow

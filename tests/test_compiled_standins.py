@@ -54,7 +54,11 @@ def choices_and_steps(a, x):
     """np.select, rounding, a mantissa; elements by places of all axes and by a.flat."""
     m = np.outer(a, a[:2])
     m.flat[3] = x * x
-    s = np.sum(np.select([a > 1.0, a > 0.4], [a * x, a * a])) + np.sum(np.around(a, 1) * a) + np.sum(a.imag)
+    s = (
+        np.sum(np.select([a > 1.0, a > 0.4], choicelist=[a * x, a * a], default=0.3 * x))
+        + np.sum(np.around(a, 1) * a)
+        + np.sum(a.imag)
+    )
     mantissa, exponent = math.frexp(x * 9.0)
     t = to_fixed_tuple(np.asarray_chkfinite(a), 3)
     for place in np.ndindex(m.shape):

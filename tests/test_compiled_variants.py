@@ -103,7 +103,7 @@ def test_a_tangent_that_is_wrong_is_found():
 
 
 def test_special_programs_have_special_values_and_singular_functions():
-    changed = [with_singular_functions(program(f"special-{k}"), random.Random(k)) for k in range(20)]
+    changed = [with_singular_functions(program(f"special-{k}"), random.Random(k)) for k in range(80)]
     for text in ("math.sqrt(", "np.log(", "/ (", "np.where(", "** 0.5"):
         assert any(text in of.source for of in changed), text
     sets = [one.arguments for one in special_arguments(SINGULAR)]
@@ -231,7 +231,8 @@ def test_programs_stop_in_many_ways():
         texts += of.source
         given = arguments(of, wide=True)
         try:
-            plain(of.source, math, np)(*given)
+            with np.errstate(all="ignore"):
+                plain(of.source, math, np)(*given)
             ends["went on"] += 1
         except (ArithmeticError, AssertionError, LookupError, RuntimeError, ValueError):
             ends["raised"] += 1
@@ -416,7 +417,7 @@ def test_programs_call_gradients_in_many_ways():
 
 def test_every_argument_comes_first():
     firsts = set()
-    for k in range(40):
+    for k in range(160):
         of = program(f"order-{k}", 3)
         made = with_another_first_argument(of, random.Random(k))
         assert sorted(made.arguments) == sorted(of.arguments)
@@ -432,8 +433,8 @@ def test_an_order_is_some_of_the_variants(monkeypatch):
     for words in ([], ["--order", "2"], ["--order", "3"], ["--order", "2", "--variants", "called"]):
         assert main([*words]) == 0
     assert chosen == [
-        ["plain", "special", "raise", "names", "cache"],
-        ["product", "hessian", "called"],
+        ["plain", "special", "raise", "names", "cache", "numba"],
+        ["product", "hessian", "called", "curved"],
         ["third"],
         ["called"],
     ]
@@ -464,4 +465,4 @@ def test_a_program_that_cannot_be_changed_is_a_plain_one(monkeypatch):
 def test_an_unknown_variant_is_refused(capsys):
     with pytest.raises(SystemExit):
         main(["--variants", "plain,nonsense"])
-    assert "nonsense: the variants are plain, special, raise, names, cache, product, " in capsys.readouterr().err
+    assert "nonsense: the variants are plain, special, raise, names, cache, numba, product, " in capsys.readouterr().err

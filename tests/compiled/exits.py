@@ -73,6 +73,8 @@ def _places(f: ast.FunctionDef, block: list[ast.stmt], loop: str) -> Iterator[An
     """The function, a block of it, a number of a statement there, and whether it is in a loop."""
     for k, statement in enumerate(block):
         yield f, block, k, loop
+        if isinstance(statement, ast.FunctionDef):  # it has no `stop` of its own
+            continue
         inner = "loop" if isinstance(statement, (ast.For, ast.While)) else loop
         for field in ("body", "orelse"):
             yield from _places(f, getattr(statement, field, []), inner)

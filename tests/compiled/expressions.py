@@ -8,16 +8,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from compiled.language import (
-    BOOLS,
+    ATOMS,
     CONSTANTS,
-    FLOATS,
-    INTS,
-    MATRICES,
-    VECTORS,
+    Arrays,
+    Complexes,
     Helper,
     IntVector,
+    Language,
     Length,
     Matrix,
+    Records,
     Single,
     Variable,
     Vector,
@@ -26,6 +26,22 @@ from compiled.language import (
 __all__ = ["Choices", "Expressions"]
 
 _HOLE = re.compile(r"\{([a-zA-Z])(\d?)\}")
+
+#: Letters for variables of a kind, and of a class that has a length.
+_KINDS = {
+    "B": "list", "X": "pairs", "O": "dict", "S": "set", "t": "text", "Q": "function", "T": "tuple", "F": "float",
+    "C": "complex", "D": "record", "J": "box",
+}  # fmt: skip
+_LONG: dict[str, Any] = {
+    "q": IntVector,
+    "s": Single,
+    "E": Arrays,
+    "Z": Complexes,
+    "Y": Complexes,
+    "A": Records,
+    "n": Vector,
+}
+_WITH_LENGTH = {*_LONG, *"vuyplij"}
 
 
 class Choices:
@@ -53,8 +69,10 @@ class Choices:
 class Expressions:
     """The variables in scope of one function, its lines so far, and expressions made of the variables."""
 
-    def __init__(self, choices: Choices, helpers: list[Helper], uses: Counter[str], helper: Helper | None) -> None:
-        self.choices, self.helpers, self.uses, self.helper = choices, helpers, uses, helper
+    def __init__(
+        self, language: Language, choices: Choices, helpers: list[Helper], uses: Counter[str], helper: Helper | None
+    ) -> None:
+        self.language, self.choices, self.helpers, self.uses, self.helper = language, choices, helpers, uses, helper
         self.results, self.most_loops = (1, 2) if helper is None else (helper.results, 1)
         self.variables: list[Variable] = []
         self.lines: list[str] = []
@@ -89,56 +107,72 @@ class Expressions:
     def fills(self, template: str, length: Length | None) -> bool:
         """Whether there is something for every hole."""
         letters = {letter for letter, _ in _HOLE.findall(template)}
-        has = {
-            "n": lambda: self.names(Vector, length),
-            "u": lambda: length is not None or self.names(Vector),
-            "v": lambda: length is not None or self.names(Vector),
+        return self._fixed(letters) and (not letters & _WITH_LENGTH or bool(self._lengths(letters, length)))
+
+    def _fixed(self, letters: set[str]) -> bool:
+        """Whether there is something for the letters that have nothing to do with a length."""
+        has: dict[str, Callable[[], Any]] = {
             "z": lambda: self.names(Vector),
             "m": lambda: self.names(Matrix),
             "w": lambda: self.names(Matrix),
-            "q": lambda: self.names(IntVector),
-            "s": lambda: self.names(Single),
             "P": lambda: self._assignable("pair"),
-            "p": lambda: length is not None and self._with_rows(length),
             "h": lambda: self._callable(statement=False),
             "H": lambda: self._callable(statement=True),
-            "F": lambda: self.names("float"),
             "K": lambda: self._assignable("int"),
-            "T": lambda: self.names("tuple"),
             "L": self._loose,
         }
-        return all(has[letter]() for letter in letters if letter in has)
+        return all(
+            has[letter]() if letter in has else self._assignable(_KINDS[letter])
+            for letter in letters
+            if letter in has or letter in _KINDS
+        )
 
-    def choose(self, templates: list[str], depth: int, length: Length | None = None, shape: Any = None) -> str:
-        fitting = [t for t in templates if self.fills(t, length)]
+    def _lengths(self, letters: set[str], length: Length | None) -> list[Length]:
+        """The lengths, or the one, for which there are variables of all the classes."""
+        every = {v.type.length.text: v.type.length for v in self.variables if hasattr(v.type, "length")}
+        some = [length] if length else list(every.values())
+        return [
+            one
+            for one in some
+            if all(self._long(letter, one) for letter in letters if letter in _LONG)
+            and ("p" not in letters or self._with_rows(one))
+        ]
+
+    def _long(self, letter: str, length: Length) -> list[str]:
+        """The variables of the letter's class and of this length; Y may be written."""
+        fixed = {v.name for v in self.variables if v.fixed and letter == "Y"}
+        return [name for name in self.names(_LONG[letter], length) if name not in fixed]
+
+    def choose(self, kind: str, depth: int, length: Length | None = None, shape: Any = None) -> str:
+        """A template of the language for what is of this kind, filled."""
+        fitting = [t for t in self.language.templates[kind] if self.fills(t, length)]
         template = self.choices.pick(fitting + [t for t in fitting if t.startswith("{L")] * 4)  # few, and hard
         self.uses[template] += 1
         return self.fill(template, depth, length, shape)
 
     def fill(self, template: str, depth: int, length: Length | None = None, shape: Any = None) -> str:
         known: dict[str, str] = {}
+        letters = {letter for letter, _ in _HOLE.findall(template)}
+        if length is None and letters & _WITH_LENGTH:
+            length = self.choices.pick(self._lengths(letters, None))
+        if shape is None and letters & {"m", "w"}:
+            shape = self.type_of(self.choices.pick(self.names(Matrix)))
 
         def hole(match: re.Match[str]) -> str:
-            nonlocal length, shape
             letter, number = match.groups()
             if number and match[0] in known:
                 return known[match[0]]
-            if letter in "nvu" and length is None:
-                length = self.type_of(self.choices.pick(self.names(Vector))).length
-            if letter in "mw" and shape is None:
-                shape = self.type_of(self.choices.pick(self.names(Matrix)))
-            if letter in "qs":
-                text = self.choices.pick(self.names(IntVector if letter == "q" else Single))
-                length = self.type_of(text).length
-            else:
-                text = self._one(letter, depth, length, shape)
-            known[match[0]] = text
-            return text
+            known[match[0]] = self._one(letter, depth, length, shape)
+            return known[match[0]]
 
         return _HOLE.sub(hole, template)
 
     def _one(self, letter: str, depth: int, length: Any, shape: Any) -> str:
         pick = self.choices.pick
+        if letter in _LONG:
+            return pick(self._long(letter, length))
+        if letter in _KINDS:
+            return pick(self._assignable(_KINDS[letter]))
         return {
             "f": lambda: self.float(depth - 1),
             "a": lambda: self.atom(),
@@ -146,11 +180,12 @@ class Expressions:
             "k": lambda: self.int(depth - 1),
             "b": lambda: self.bool(depth - 1),
             "v": lambda: self.vector(length, depth - 1),
-            "u": lambda: self.choose(VECTORS, depth - 1, length),
+            "u": lambda: self.choose("vector", depth - 1, length),
+            "g": lambda: self.complex(depth - 1),
+            "y": lambda: self.complexes(length, depth - 1),
             "w": lambda: self.matrix(shape, depth - 1),
             "e": lambda: self.vector(shape.columns, depth - 1),
             "d": lambda: self.vector(shape.rows, depth - 1),
-            "n": lambda: pick(self.names(Vector, length)),
             "z": lambda: pick(self.names(Vector)),
             "m": lambda: pick([v.name for v in self.variables if v.type == shape]),
             "p": lambda: self._product(length, depth),
@@ -162,20 +197,14 @@ class Expressions:
             "c": lambda: self.index(shape.columns),
             "h": lambda: self.call(depth, pick(self._callable(statement=False))),
             "H": lambda: self.call(depth, pick(self._callable(statement=True))),
-            "F": lambda: pick(self.names("float")),
             "K": lambda: pick(self._assignable("int")),
-            "T": lambda: pick(self.names("tuple")),
             "L": lambda: pick(self._loose()),
         }[letter]()
 
     # Expressions
 
     def _atoms(self) -> list[str]:
-        found = self.names("float")
-        for tuple_ in self.names("tuple"):
-            found += [f"{tuple_}[0]", f"{tuple_}[1]"]
-        found += [f"{tuple_}[1][0]" for tuple_ in self.names("mixed")]
-        found += [f"{pair}.{part}" for pair in self.names("pair") for part in ("a", "v[1]")]
+        found = [atom.format(name) for kind, atoms in ATOMS.items() for name in self.names(kind) for atom in atoms]
         for vector in self.names(Vector):
             found += [f"{vector}[{self._some_index(self.type_of(vector).length)}]"]
         for matrix in self.names(Matrix):
@@ -204,7 +233,7 @@ class Expressions:
     def float(self, depth: int = 2) -> str:
         if depth <= 0 or not self.choices.more(2):
             return self.atom()
-        return self.choose(FLOATS, depth)
+        return self.choose("float", depth)
 
     def atom(self) -> str:
         return self.choices.pick(self._atoms() if self.choices.more(5) else CONSTANTS)
@@ -213,13 +242,15 @@ class Expressions:
         if depth <= 0 or not self.choices.more(1):
             variables = self.names("int") if self.choices.more(2) else []
             return self.choices.pick(variables or ["0", "1", "2"])
-        return self.choose(INTS, depth)
+        return self.choose("int", depth)
 
     def bool(self, depth: int) -> str:
         flags = self.names("bool")
         if flags and (depth <= 0 or not self.choices.more(2)):
             return self.choices.pick(flags)
-        return self.choose(BOOLS if depth > 0 else ["({x} < {a})", "({k} % 2 == 1)"], depth)
+        if depth > 0:
+            return self.choose("bool", depth)
+        return self.fill(self.choices.pick(["({x} < {a})", "({k} % 2 == 1)"]), depth)
 
     def index(self, length: Length) -> str:
         options = [v.name for v in self.variables if v.index_of == length.text]
@@ -229,7 +260,7 @@ class Expressions:
 
     def vector(self, length: Length, depth: int) -> str:
         if depth > 0 and self.choices.more(1):
-            return self.choose(VECTORS, depth, length)
+            return self.choose("vector", depth, length)
         options = self.names(Vector, length)
         options += [f"{name}[::-1]" for name in options]
         for name in self.names(Matrix):
@@ -241,8 +272,18 @@ class Expressions:
 
     def matrix(self, shape: Matrix, depth: int) -> str:
         if depth > 0 and self.choices.more(1):
-            return self.choose(MATRICES, depth, shape=shape)
+            return self.choose("matrix", depth, shape=shape)
         return f"(0.7 * {self.choices.pick([v.name for v in self.variables if v.type == shape])})"
+
+    def complex(self, depth: int) -> str:
+        if depth > 0 and self.choices.more(3):
+            return self.choose("complex", depth)
+        return self.choices.pick([*self.names("complex"), f"complex({self.atom()}, {self.atom()})"])
+
+    def complexes(self, length: Length, depth: int) -> str:
+        if depth > 0 and self.choices.more(2):
+            return self.choose("complexes", depth, length)
+        return self.choices.pick(self.names(Complexes, length) or [f"({self.vector(length, 0)} + 0.5j)"])
 
     # Calls
 
@@ -266,6 +307,8 @@ class Expressions:
                 arguments.append("down - 1" if inner else f"({self.int(1)}) % 4")
             elif parameter.type == "pair":
                 arguments.append(self.choices.pick([*self.names("pair"), f"Pair({self.float(1)}, np.ones(3), 2)"]))
+            elif parameter.type == "complex":
+                arguments.append(self.complex(1))
             elif parameter.type == "tuple":
                 arguments.append(self.choices.pick([*self.names("tuple"), f"({self.float(1)}, 0.3)"]))
             else:

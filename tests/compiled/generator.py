@@ -20,53 +20,37 @@ from hypothesis import strategies as st
 
 from compiled.expressions import Choices, Expressions
 from compiled.language import (
-    NEW,
+    COMMON,
     RANGES,
     RANGES_OF_LENGTH,
-    STATEMENTS,
+    SUMS,
+    Complexes,
     Helper,
-    IntVector,
+    Language,
     Length,
     Matrix,
     Program,
-    Single,
+    Records,
     Variable,
     Vector,
     made_of_matrix,
     made_of_vector,
 )
+from compiled.language_numba import NUMBA, made_of_complexes, made_of_records
+from compiled.parameters import parameters
 
 __all__ = ["Program", "program", "programs"]
 
-_HEADER = """
-import math
-import numpy as np
-from numba import njit
-from compiled.language import Pair
-SCALE = 0.83
-TABLE = np.array([0.31, -0.62, 0.77])
-@njit
-def square(u):
-    return 0.5 * u * u
-@njit
-def wave(u):
-    return math.sin(u) if u < 0.4 else math.cos(u)
-@njit
-def apply(g, u, v):
-    return g(u) * v + g(v)
-@njit
-def each(g, a):
-    for i in range(len(a)):
-        a[i] = g(a[i])
-def bend(c):
-    @njit
-    def bent(u):
-        return c * u + TABLE[1] * u * u
-    return bent
-bent = bend(0.58)
-"""
-_ARGUMENTS = ["vector"] * 3 + ["float", "matrix", "int", "bool", "tuple", "ints", "strided", "transposed", "mixed"]
-_ARGUMENTS += ["single", "pair"]
+_LETTERS = {"float": "x", "int": "k", "bool": "c", "tuple": "t", "pair": "o", "list": "some", "pairs": "both"}
+_LETTERS |= {"dict": "table", "set": "seen", "text": "word", "function": "inner", "complex": "z", "record": "body"}
+#: Kinds of variables of which one stands for all where a declaration is chosen: there are many.
+_GROUPS = {"dict": "kept", "set": "kept", "text": "kept", "pairs": "list", "Arrays": "list", "bool": "int"}
+_GROUPS |= {"Complexes": "complex", "box": "object", "record": "object", "pair": "tuple"}
+
+
+def _group(kind: Any) -> str:
+    name = kind if isinstance(kind, str) else type(kind).__name__
+    return _GROUPS.get(name, name)
 
 
 class _Drawn(Choices):
@@ -111,6 +95,8 @@ class Function(Expressions):
         nested = self.indent < 5
         if self.loops < self.most_loops and nested:
             kinds += [self.counted, self.iterated, self.counted, self.pending, self.iterated]
+        if nested and not self.loops and self.names("float"):
+            kinds.append(self.guarded)
         if self.loops > 0 and nested:
             kinds.append(self.leave)
         if self.indent > 1 and nested and self.size > 6:
@@ -120,26 +106,39 @@ class Function(Expressions):
         self.choices.pick(kinds)()
 
     def simple(self) -> None:
-        self.write(self.choose(STATEMENTS, 3))
+        self.write(self.choose("statement", 3))
 
     def declaration(self) -> None:
-        options = [(template, "", kind) for template, kind in NEW if self.fills(template.replace("{N}", ""), None)]
-        for name in self.names(Vector):
-            options += [(template, name, kind) for template, kind in made_of_vector(self.type_of(name).length)]
-        options += [("{N} = {V}.v", name, Vector(Length("3", 3))) for name in self.names("pair")]
-        for name in self.names(Matrix):
-            options += [(template, name, kind) for template, kind in made_of_matrix(self.type_of(name))]
+        options = self._declarations()
         # There are more views than kinds of variables: choose among the latter first.
-        classes = sorted({type(kind).__name__ for _, _, kind in options})
-        chosen = self.choices.pick(classes)
-        template, name, kind = self.choices.pick([o for o in options if type(o[2]).__name__ == chosen])
+        groups = sorted({_group(kind) for _, _, kind in options})
+        chosen = self.choices.pick(groups + ["Vector"] * 2)
+        template, name, kind = self.choices.pick([o for o in options if _group(o[2]) == chosen])
         self.uses[template] += 1
-        length = kind.length if isinstance(kind, Vector) else None
-        text = self.fill(template.replace("{V}", name).replace("{N}", "NEW"), 3, length, kind)
-        letters = {"float": "x", "int": "k", "bool": "c", "tuple": "t", "pair": "o"}
-        name = self.declare(letters[kind] if isinstance(kind, str) else chosen[0].lower(), kind)
+        shape = kind if isinstance(kind, Matrix) else None
+        text = self.fill(template.replace("{V}", name).replace("{N}", "NEW"), 3, getattr(kind, "length", None), shape)
+        letter = _LETTERS.get(kind, kind) if isinstance(kind, str) else type(kind).__name__[0].lower()
+        name = self.declare(letter, kind)
         for line in text.replace("NEW", name).split("\n"):
             self.write(line)
+
+    def _declarations(self) -> list[tuple[str, str, Any]]:
+        """Templates of new variables, what they are made of, and their kinds."""
+        new = [entry for entry in self.language.new if self.indent == 1 or entry[1] != "function"]
+        options = [(t, "", kind) for t, kind in new if self.fills(t.replace("{N}", ""), getattr(kind, "length", None))]
+        options += [("{N} = {V}.v", name, Vector(Length("3", 3))) for name in self.names("pair")]
+        for variable in self.variables:
+            kind, made = variable.type, list[tuple[str, Any]]()
+            if isinstance(kind, Vector):
+                made = made_of_vector(kind.length)
+            elif isinstance(kind, Matrix):
+                made = made_of_matrix(kind)
+            elif isinstance(kind, Complexes):
+                made = made_of_complexes(kind.length, not variable.fixed)
+            elif isinstance(kind, Records):
+                made = made_of_records(kind.length)
+            options += [(template, variable.name, one) for template, one in made]
+        return options
 
     def branch(self) -> None:
         self.uses["if"] += 1
@@ -156,6 +155,18 @@ class Function(Expressions):
                 self.lines.append("    " * (self.indent + 1) + f"{joined} = {self.float(2)}")
         if joined:
             self.variables.append(Variable(joined, "float"))
+
+    def guarded(self) -> None:
+        """What is done in any case; nobody sees it if the function raises."""
+        self.uses["finally"] += 1
+        self.write("try:")
+        self.indent += 1
+        for _ in range(self.choices.integer(1, 2)):
+            self.simple()
+        self.indent -= 1
+        self.write("finally:")
+        target = self.choices.pick(self.names("float"))
+        self.write(f"    {target} = 0.7 * {target}")
 
     def _loop(self, head: str, declared: list[Variable], after: str = "") -> None:
         self.write(head)
@@ -186,6 +197,8 @@ class Function(Expressions):
         if vectors := self.names(Vector):
             options += ["for {I}, {F} in enumerate({n}):", "for {F}, {G} in zip({v}, {n}):", "for {F} in {n}:"]
         options += ["for {R} in {m}:"] * bool(self.names(Matrix)) + ["for {F} in {T}:"] * bool(self.names("tuple"))
+        options += ["for {F} in {B}[:]:", "for {I}, {F} in enumerate({B}[1:]):"] * bool(self.names("list"))
+        options += ["for {F}, {G} in {X}[:]:"] * bool(self.names("pairs"))
         head = self.choices.pick(options)
         self.uses[head] += 1
         declared, length, shape = [], None, None
@@ -198,7 +211,7 @@ class Function(Expressions):
         for hole, kind in (("{I}", "int"), ("{F}", "float"), ("{G}", "float")):
             if hole in head:
                 loose = length is not None and length.text in {f"len({name})" for name in self._loose()}
-                index_of = length.text if hole == "{I}" and length and not loose else ""
+                index_of = length.text if hole == "{I}" and "{n}" in head and length and not loose else ""
                 declared.append(Variable(self.name("i" if kind == "int" else "x"), kind, kind == "int", index_of))
                 head = head.replace(hole, declared[-1].name)
         self._loop(self.fill(head, 2, length, shape), declared)
@@ -241,7 +254,7 @@ class Function(Expressions):
             while most > 0 and self.choices.more(5):
                 most -= 1
                 atoms = [f"0.7 * {a}" for a in self._atoms()]
-                atoms += [f"np.sum({name})" for name in [*self.names(Vector), *self.names(Matrix)]]
+                atoms += [total.format(name) for kind, total in SUMS.items() for name in self.names(kind)]
                 terms.append(self.choices.pick(atoms))
             results.append(" + ".join(terms))
         self.write("return " + ", ".join(results))
@@ -250,49 +263,77 @@ class Function(Expressions):
 # Programs
 
 
-def _helper(choices: Choices, helpers: list[Helper], uses: Counter[str]) -> tuple[Helper, str]:
-    """A function, or two that call each other."""
-    results, recursive = choices.pick([1, 1, 2]), choices.rarely(2)
-    parameters = [Variable("x", "float")]
-    if choices.more(1):
-        parameters.append(Variable("a", Vector(Length("len(a)", 2))))
-    if len(parameters) > 1 and choices.rarely(1):
-        parameters.append(Variable("b", Vector(Length("len(a)", 2))))
-    if choices.rarely(3):
-        parameters.append(Variable("t", "tuple"))
-    if choices.rarely(4):
-        parameters.append(Variable("o", "pair"))
-    if recursive:
-        parameters.append(Variable("down", "int", fixed=True))
-    elif choices.rarely(1):
-        parameters.append(Variable("k", "int"))
-    name = f"h{len(helpers) + 1}"
-    helper = Helper(name, parameters, results, recursive, name)
-    if not (recursive and choices.rarely(2)):
-        return helper, _definition(choices, helpers, uses, helper, helper)
-    uses["mutual recursion"] += 1
-    other = dataclasses.replace(helper, name=f"{name}b")
-    texts = [_definition(choices, helpers, uses, *both) for both in ((helper, other), (other, helper))]
-    return helper, "\n".join(texts)
+class _Module:
+    """The functions of a program, one after the other."""
 
+    def __init__(self, language: Language, choices: Choices) -> None:
+        self.language, self.choices = language, choices
+        self.uses: Counter[str] = Counter()
+        self.helpers: list[Helper] = []
+        self.parts = [language.header]
 
-def _definition(choices: Choices, helpers: list[Helper], uses: Counter[str], helper: Helper, called: Helper) -> str:
-    """The text of a function; a recursive one calls `called`."""
-    parameters = helper.parameters
-    function = Function(choices, helpers, uses, helper)
-    function.variables += parameters
-    if helper.recursive:
-        function.write("if down <= 0:")
-        function.indent += 1
-        function.finish(1)
-        function.indent -= 1
-        function.helpers = [*helpers, called]
-        function.statements(3)
-        function.choices.group(lambda: _recurse(function, called))
-    function.statements(4)
-    function.finish(2)
-    head = f"def {helper.name}({', '.join(p.name for p in parameters)}):"
-    return "\n".join([_decorator(choices, helper.recursive), head, *function.lines])
+    def function(self, helper: Helper | None = None) -> Function:
+        return Function(self.language, self.choices, list(self.helpers), self.uses, helper)
+
+    def helper(self) -> None:
+        """A function, or two that call each other."""
+        choices = self.choices
+        results, recursive = choices.pick([1, 1, 2]), choices.rarely(2)
+        parameters = [Variable("x", "float")]
+        if choices.more(1):
+            parameters.append(Variable("a", Vector(Length("len(a)", 2))))
+        if len(parameters) > 1 and choices.rarely(1):
+            parameters.append(Variable("b", Vector(Length("len(a)", 2))))
+        for name, kind, chance in (("t", "tuple", 3), ("o", "pair", 4)):
+            if choices.rarely(chance):
+                parameters.append(Variable(name, kind))
+        if "complex" in self.language.arguments and choices.rarely(2):
+            parameters.append(Variable("z", "complex"))
+        if recursive:
+            parameters.append(Variable("down", "int", fixed=True))
+        elif choices.rarely(1):
+            parameters.append(Variable("k", "int"))
+        name = f"h{len(self.helpers) + 1}"
+        helper = Helper(name, parameters, results, recursive, name)
+        both = [(helper, helper)]
+        if recursive and choices.rarely(2):
+            self.uses["mutual recursion"] += 1
+            other = dataclasses.replace(helper, name=f"{name}b")
+            both = [(helper, other), (other, helper)]
+        self.parts += [self.definition(*one) for one in both]
+        self.helpers.append(helper)
+
+    def definition(self, helper: Helper, called: Helper) -> str:
+        """The text of a function; a recursive one calls `called`."""
+        function = self.function(helper)
+        function.variables += helper.parameters
+        if helper.recursive:
+            function.write("if down <= 0:")
+            function.indent += 1
+            function.finish(1)
+            function.indent -= 1
+            function.helpers.append(called)
+            function.statements(3)
+            function.choices.group(lambda: _recurse(function, called))
+        function.statements(4)
+        function.finish(2)
+        head = f"def {helper.name}({', '.join(p.name for p in helper.parameters)}):"
+        return "\n".join([_decorator(self.choices, helper.recursive), head, *function.lines])
+
+    def program(self, size: int) -> Program:
+        while len(self.helpers) < min(3, size // 3) and self.choices.rarely(1):
+            self.choices.group(self.helper)
+        made, arguments = parameters(self.choices, self.language.arguments)
+        self.uses.update(f"argument: {p.type if isinstance(p.type, str) else type(p.type).__name__}" for p in made)
+        f = self.function()
+        f.variables += made
+        if self.language.first:
+            f.write(self.language.first)
+        f.statements(size)
+        f.finish(5)
+        head = f"def f({', '.join(p.name for p in made)}):"
+        self.parts.append("\n".join([_decorator(self.choices), head, *f.lines]))
+        return Program(ast.unparse(ast.parse("\n".join(self.parts))) + "\n", arguments, self.uses)
 
 
 def _recurse(function: Function, helper: Helper) -> None:
@@ -307,86 +348,14 @@ def _decorator(choices: Choices, recursive: bool = False) -> str:
     return choices.pick(options[:4] if recursive else options)
 
 
-class _Values:
-    """Numbers without pattern, so that no two are equal and none is at a kink."""
-
-    def __init__(self, seed: int) -> None:
-        self.state = random.Random(seed)
-
-    def float(self) -> str:
-        return repr(round(self.state.uniform(-1.2, 1.2), 4))
-
-    def row(self, size: int) -> str:
-        return f"[{', '.join(self.float() for _ in range(size))}]"
-
-    def rows(self, rows: int, columns: int) -> str:
-        return f"[{', '.join(self.row(columns) for _ in range(rows))}]"
-
-
-def _parameters(choices: Choices) -> tuple[list[Variable], tuple[str, ...]]:
-    """The parameters of f and their arguments. Lengths that are equal have one name."""
-    values = _Values(choices.integer(0, 9999))
-    size, other = choices.integer(2, 5), choices.integer(2, 4)
-    parameters, arguments, lengths = [Variable("x", "float")], [values.float()], {}
-    while len(parameters) < 6 and choices.more(5):
-        kind, name = choices.pick(_ARGUMENTS), "yabcdef"[len(parameters)]
-        rows, columns = (size, other) if choices.more(1) else (other, size)
-        if kind in ("vector", "strided", "ints", "single"):
-            length = lengths.setdefault(rows, Length(f"len({name})", rows))
-            text = {
-                "vector": f"np.array({values.row(rows)})",
-                "strided": f"np.array({values.row(2 * rows)})[::2]",
-                "ints": f"np.array({[(7 * j + 3) % 5 for j in range(rows)]})",
-                "single": f"np.array({values.row(rows)}, dtype=np.float32)",
-            }[kind]
-            classes: dict[str, Any] = {"ints": IntVector, "single": Single}
-            made: Any = classes.get(kind, Vector)(length)
-        elif kind in ("matrix", "transposed"):
-            first = lengths.setdefault(rows, Length(f"{name}.shape[0]", rows))
-            second = lengths.setdefault(columns, Length(f"{name}.shape[1]", columns))
-            made = Matrix(first, second)
-            text = f"np.array({values.rows(rows, columns)})"
-            text = text if kind == "matrix" else f"np.array({values.rows(columns, rows)}).T"
-        else:
-            made = kind
-            text = {
-                "float": values.float(),
-                "int": str(choices.integer(0, 4)),
-                "bool": str(choices.more(1)),
-                "tuple": f"({values.float()}, {values.float()})",
-                "mixed": f"(3, ({values.float()}, True))",
-                "pair": f"Pair({values.float()}, np.array({values.row(3)}), 2)",
-            }[kind]
-        parameters.append(Variable(name, made))
-        arguments.append(text)
-    return parameters, tuple(arguments)
-
-
-def _program(choices: Choices, size: int = 12) -> Program:
-    uses: Counter[str] = Counter()
-    helpers: list[Helper] = []
-    parts = [_HEADER]
-    while len(helpers) < 3 and choices.rarely(1):
-        helper, text = choices.group(lambda: _helper(choices, list(helpers), uses))
-        helpers.append(helper)
-        parts.append(text)
-    parameters, arguments = _parameters(choices)
-    uses.update(f"argument: {p.type if isinstance(p.type, str) else type(p.type).__name__}" for p in parameters)
-    f = Function(choices, helpers, uses, None)
-    f.variables += parameters
-    f.statements(size)
-    f.finish(5)
-    parts.append("\n".join([_decorator(choices), f"def f({', '.join(p.name for p in parameters)}):", *f.lines]))
-    return Program(ast.unparse(ast.parse("\n".join(parts))) + "\n", arguments, uses)
-
-
-def program(seed: int | str, size: int = 12) -> Program:
-    """The program of this seed, whose function f has about so many statements."""
+def program(seed: int | str, size: int = 12, numba: bool = False) -> Program:
+    """The program of this seed, whose function f has about so many statements; with `numba`, of what only numba has."""
     state = random.Random(seed)
-    return _program(Choices(state.randint), size)
+    language = state.choice(NUMBA) if numba else COMMON
+    return _Module(language, Choices(state.randint)).program(size)
 
 
 @st.composite
 def programs(draw: Any) -> Program:
     """Programs as hypothesis draws them."""
-    return _program(_Drawn(draw))
+    return _Module(COMMON, _Drawn(draw)).program(12)

@@ -8,6 +8,7 @@ A letter in braces stands for a variable of the pool, a digit beside it makes tw
 
     s float      v vector      w vector that may be written      m matrix, written too      d vector as long as a row
     q places, an int array      b mask      k int      c constant      N the name of what is new
+    z complex    Z complex vector    r records    o an instance: of what numba alone has
 
 All vectors have the length of `a`, which is five to seven, and all matrices that many rows. Idioms keep values small.
 """
@@ -20,22 +21,26 @@ import re
 import textwrap
 from collections import Counter
 
+from compiled.idioms_numba import NUMBA_IDIOMS
 from compiled.idioms_table import HEADER, HELPERS, IDIOMS, Idiom
 from compiled.language import Program
 
 __all__ = ["program"]
 
 _ARGUMENTS = [("x", "s"), ("a", "w"), ("u", "w"), ("m", "m"), ("d", "d"), ("q", "q"), ("b", "b"), ("k", "k")]
+_NUMBA_ARGUMENTS = [("z", "z"), ("y", "Z"), ("r", "r"), ("o", "o")]
 _HOLE = re.compile(r"\{([a-zA-Z])(\d?)\}")
 _KINDS = {"v": "vw", "w": "w", "s": "s", "m": "m", "d": "d", "q": "q", "b": "b", "k": "k"}
+_KINDS |= {kind: kind for _, kind in _NUMBA_ARGUMENTS}
+_VALUES = {"s": "{0}", "z": "abs({0})", "Z": "np.sum({0}).imag", "r": "np.sum({0}.x * {0}.x)", "o": "{0}.value"}
 
 
 class _Body:
     """Statements of the function, with the variables that there are."""
 
-    def __init__(self, choices: random.Random) -> None:
+    def __init__(self, choices: random.Random, pool: list[tuple[str, str]]) -> None:
         self.choices, self.uses = choices, Counter[str]()
-        self.pool = [*_ARGUMENTS]
+        self.pool = pool
         self.lines: list[str] = []
         self.count = 0
 
@@ -85,15 +90,14 @@ class _Body:
         for name, kind in self.pool:
             if kind in "vwdm" and (self.choices.random() < 0.6 or name.startswith("new")):
                 terms.append(f"{self.choices.uniform(0.2, 0.9):.2f} * np.sum({name} * {name})")
-            elif kind == "s":
-                terms.append(f"{self.choices.uniform(0.2, 0.9):.2f} * {name}")
+            elif kind in _VALUES:
+                terms.append(f"{self.choices.uniform(0.2, 0.9):.2f} * " + _VALUES[kind].format(name))
         self.choices.shuffle(terms)
         return " + ".join(terms[:6])
 
 
-def _arguments(choices: random.Random) -> tuple[str, ...]:
-    n, p = choices.randint(5, 7), choices.randint(2, 4)
-
+def _arguments(choices: random.Random, n: int) -> tuple[str, ...]:
+    p = choices.randint(2, 4)
     numbers = iter(choices.sample(range(-12000, 12000), 99))  # no two are equal: that would be a kink
 
     def number() -> str:
@@ -113,16 +117,42 @@ def _arguments(choices: random.Random) -> tuple[str, ...]:
     return (number(), vector, f"np.array({row(n)})", matrix, f"np.array({row(p)})", *discrete)
 
 
-def program(seed: int | str, size: int = 12) -> Program:
-    """The program of this seed; a third of `size` is how many idioms it has, about."""
+def _numba_arguments(choices: random.Random, size: int) -> dict[str, str]:
+    """Those of a complex number, an array of them, records, and an instance."""
+
+    def row(count: int) -> str:
+        return f"[{', '.join(f'{choices.uniform(-1.2, 1.2):.4f}' for _ in range(count))}]"
+
+    return {
+        "z": f"complex(*{row(2)})",
+        "Z": f"np.array({row(size)}) + 1j * np.array({row(size)})",
+        "r": f"bodies([{', '.join(row(3) for _ in range(size))}])",
+        "o": f"Box({choices.uniform(-1.2, 1.2):.4f}, np.array({row(3)}), 2)",
+    }
+
+
+def _has(idiom: Idiom, kinds: str) -> bool:
+    return any(letter in kinds for letter, _ in _HOLE.findall(idiom.text)) or any(kind in kinds for kind in idiom.makes)
+
+
+def program(seed: int | str, size: int = 12, numba: bool = False) -> Program:
+    """The program of this seed; a third of `size` is how many idioms it has, about, half of them numba's if asked."""
     choices = random.Random(f"idioms {seed}")
-    body = _Body(choices)
+    table = [choices.choice([IDIOMS, NUMBA_IDIOMS] if numba else [IDIOMS]) for _ in range(9)]
     wanted = max(2, round(size / 3) + choices.randint(-1, 1))
-    while wanted > 0:
-        wanted -= 1
-        body.idiom(choices.choice(IDIOMS))
-    head = f"@njit\ndef f({', '.join(name for name, _ in _ARGUMENTS)}):"
-    lines = textwrap.indent("\n".join([*body.lines, f"return {body.value()}"]), "    ")
-    used = [text for name, text in HELPERS.items() if re.search(rf"\b{name}\(", lines)]
-    source = "\n".join([HEADER, *used, head, lines])
-    return Program(ast.unparse(ast.parse(source)) + "\n", _arguments(choices), body.uses)
+    chosen = [choices.choice(one) for one in table[:wanted]]
+    if any(_has(idiom, "zZ") for idiom in chosen):  # complex numbers do not go together with records
+        chosen = [idiom for idiom in chosen if not _has(idiom, "ro")]
+    holes = {letter for idiom in chosen for letter, _ in _HOLE.findall(idiom.text)}
+    pool = [*_ARGUMENTS, *(one for one in _NUMBA_ARGUMENTS if one[1] in holes)]
+    names, body = [name for name, _ in pool], _Body(choices, pool)
+    for idiom in chosen:
+        body.idiom(idiom)
+    lines = ["np.random.seed(5)"] * numba + [*body.lines, f"return {body.value()}"]
+    text = textwrap.indent("\n".join(lines), "    ")
+    used = [helper for name, helper in HELPERS.items() if re.search(rf"\b{name}\(", text)]
+    source = "\n".join([HEADER, *used, f"@njit\ndef f({', '.join(names)}):", text])
+    size = choices.randint(5, 7)
+    given, others = _arguments(choices, size), _numba_arguments(choices, size)
+    arguments = (*given, *(others[kind] for _, kind in pool[len(_ARGUMENTS) : len(names)]))
+    return Program(ast.unparse(ast.parse(source)) + "\n", arguments, body.uses)

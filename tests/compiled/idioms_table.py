@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["HEADER", "HELPERS", "IDIOMS", "Idiom"]
+__all__ = ["HEADER", "HELPERS", "IDIOMS", "Idiom", "read"]
 
 
 @dataclass(frozen=True)
@@ -315,9 +315,7 @@ for i_ in range(len({w1})):
         break
     {w1}[i_] = math.sin({w1}[i_])
 ## count that decides : s
-count_ = 0
-for y_ in {v}:
-    count_ += 1 if y_ > {c} else 0
+count_ = np.sum({v} > {c})
 {N} = {s} * count_ if count_ % 2 else {s} - 0.1 * count_
 ## function inside of the function : s
 def bend_(t_, by_=0.5):
@@ -328,10 +326,68 @@ def bend_(t_, by_=0.5):
 for y_ in {d}:
     {N} += y_ * power_
     power_ *= math.tanh({s})
+## overlapping halves
+{w1}[1:] += {w1}[:-1]
+{w1} *= {c}
+## made antisymmetric
+{w1} -= {w1}[::-1]
+## found at once
+for i_, y_ in enumerate({v}):
+    if y_ > 1.15 and i_ < {k}:
+        return {s} * y_ + {c} * np.sum({v})
+## rule by a word : s
+rule_ = "sum" if {k} % 2 == 0 else "most"
+{N} = {c} * np.sum({v}) if rule_ == "sum" else np.max({v})
+## how often, by a dict : s
+often_ = {0: 1}
+for i_ in range(len({q1})):
+    place_ = int({q1}[i_]) % 3
+    often_[place_] = often_.get(place_, 0) + 1
+{N} = {s} * often_[0] * {c}
+## places that were seen : s
+seen_, {N} = {0}, 0.0
+for i_ in range(len({q1})):
+    if {q1}[i_] in seen_:
+        continue
+    seen_.add({q1}[i_])
+    {N} += {v1}[i_] * {c}
+## done in any case
+sum_ = {s} * {c}
+try:
+    if sum_ > {c}:
+        {w1}[0] *= {c}
+finally:
+    sum_ += {c}
+{w1}[-1] += sum_
+## events, a list of pairs : s
+events_ = [(0.0, {s})]
+for y_ in {v}:
+    if y_ > events_[-1][0]:
+        events_.append((y_, y_ * {c}))
+{N} = 0.0
+for at_, size_ in events_:
+    {N} += size_ * math.exp(-at_ * at_)
+## layers, a list of arrays : v
+layers_ = [{v}, {c} * {v}]
+{N} = np.zeros(len(a))
+for layer_ in layers_:
+    {N} = np.tanh({N} + layer_)
+## heap of the smallest : s
+kept_ = sorted([y_ * {c} for y_ in {v}])
+kept_.insert(1, {s})
+kept_.reverse()
+kept_.pop(0)
+{N} = kept_[-1] + {c} * kept_[1]
+## cases : v
+{N} = np.select([{v1} > {c}, {v1} < -{c}], [{v} * {c}, {v}], default=0.3)
+## parts : s
+first_, second_ = np.array_split({v} * {c}, 2)
+{N} = np.sum(first_) * np.max(second_)
 """
 
 
-def _read(text: str) -> list[Idiom]:
+def read(text: str) -> list[Idiom]:
+    """The idioms of a text: `## name : kinds`, and the template below."""
     made = []
     for part in text.split("\n## ")[1:]:
         head, _, body = part.partition("\n")
@@ -340,5 +396,5 @@ def _read(text: str) -> list[Idiom]:
     return made
 
 
-#: All of them.
-IDIOMS = _read(_TEXT)
+#: All that mean the same in plain Python and on the tape.
+IDIOMS = read(_TEXT)

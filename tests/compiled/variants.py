@@ -1,16 +1,19 @@
 """The ways in which a random program is checked: which one is said by the program itself.
 
-plain     value, gradient and arguments against the tape, which differences check
+plain     value, gradient and arguments against the tape, which differences check; where
+          numba's value is another than plain Python's, against differences of f          differences.py
 special   at NaN, infinities, zeros, subnormal and huge numbers, with singular functions   special.py
 raise     with exits that happen in the middle: the same errors, and nothing left over     exits.py
 names     with the names of emitted code for the user's variables                          renaming.py
 cache     once more in a fresh process, which has to find the derivatives in the cache     cached.py
+numba     with what only numba has, against differences of f itself                        differences.py
 
 Every second program of each is differentiated in forward mode as well. Of second derivatives:
 
 product   `hvp` by one of the arguments                                                    second.py
 hessian   `hessian` by all real arguments                                                  second.py
 called    the derivatives of a function that calls a compiled gradient                     second.py
+curved    `hvp` with what only numba has, against differences of the gradient              differences.py
 
 Every second program of the first two is also run in core with tangents, once and twice. Of third ones:
 
@@ -40,6 +43,11 @@ import numpy as np
 import dualrev as dr
 from compiled.agreeing import Engine, check_plain
 from compiled.cached import check_cached
+from compiled.differences import (
+    check_by_differences,
+    check_by_tape_or_differences,
+    check_product_by_differences,
+)
 from compiled.exits import check_exits, with_exits
 from compiled.generator import Program, program
 from compiled.idioms import program as program_of_idioms
@@ -68,6 +76,7 @@ class Variant:
     order: int = 1  # of the derivatives
     share: float = 1.0  # of a program's size: what is differentiated more often takes longer to compile, ...
     among: int = 1  # ... and the shortest of so many programs is taken
+    numba: bool = False  # whether programs may have what only numba has
 
 
 def _unchanged(of: Program, _: random.Random) -> Program:
@@ -75,14 +84,18 @@ def _unchanged(of: Program, _: random.Random) -> Program:
 
 
 VARIANTS = {
-    "plain": Variant(_unchanged, check_plain),
+    "plain": Variant(_unchanged, check_by_tape_or_differences),
     "special": Variant(with_singular_functions, check_special),
     "raise": Variant(with_exits, check_exits),
     "names": Variant(with_hostile_names, check_plain),
     "cache": Variant(_unchanged, check_cached),
+    "numba": Variant(_unchanged, check_by_differences, numba=True),
     "product": Variant(with_another_first_argument, check_product, order=2, share=0.5, among=3),
     "hessian": Variant(_unchanged, check_hessian, order=2, share=0.5, among=3),
     "called": Variant(with_a_called_gradient, check_called, order=2, share=0.25, among=4),
+    "curved": Variant(
+        with_another_first_argument, check_product_by_differences, order=2, share=0.5, among=3, numba=True
+    ),
     "third": Variant(with_a_called_gradient, check_third, order=3, share=0.25, among=4),
     "core": Variant(_unchanged, check_core, order=0),
 }
@@ -103,7 +116,8 @@ def numbered(seed: str, number: int, size: int, variants: Sequence[str], generat
     turn, place = divmod(number, len(variants))
     variant = VARIANTS[variants[place]]
     seeds = [f"{seed}-{number}", *(f"{seed}-{number}-{k}" for k in range(1, variant.among))]
-    of = min((program(one, round(size * variant.share)) for one in seeds), key=lambda one: len(one.source))
+    made = (program(one, round(size * variant.share), variant.numba) for one in seeds)
+    of = min(made, key=lambda one: len(one.source))
     of = dataclasses.replace(of, forward=turn % 2 == 0)
     try:
         with warnings.catch_warnings():

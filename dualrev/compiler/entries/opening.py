@@ -2,7 +2,7 @@
 
 It takes them apart, calls the derivative of their leaves (runtime/structured.py), and puts the gradients together:
 
-    grad_f(a, x)    runtime.mirror(a, grad_f1(runtime.fields(a), x))
+    grad_f(a, x)    runtime.mirrored(tape, a, grad_f1(runtime.fields(a), x))
 
 The gradient by records are records of the same type, that by an instance is a named tuple of its fields. A Jacobian, or
 a Hessian, has a tuple of the leaves in their place.
@@ -44,8 +44,10 @@ def opening(module: Module, entry: str, transform: str, argnums: Any, doc: str) 
     objects = f"({objects},)" if several else objects
     body = ["tape = runtime.new_tape(0)", f"{made} = runtime.attempt(tape, {entry}, {', '.join(given)})"]
     value = made
+    if transform in ("vjp", "pull", "jvp"):  # f, or its derivative, may return an argument
+        body.append(f"{made} = runtime.to_return(tape, {made})")
     if transform in ("grad", "value_and_grad", "vjp", "pull", "hvp", "product"):
-        body.append(f"{mirrored} = runtime.attempt(tape, runtime.mirrored, {objects}, {parts})")
+        body.append(f"{mirrored} = runtime.mirrored(tape, {objects}, {parts})")
         value = mirrored if gradient == made else f"({made}[0], {mirrored})"
     body += [f"{returned} = runtime.unless_failed(tape, {value})", "runtime.close(tape)", f"return {returned}"]
     name = fresh("{}", entry)

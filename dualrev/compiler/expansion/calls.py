@@ -1,8 +1,8 @@
 """Calls of other numba functions, whose arguments and results are trees.
 
-Takes the writer, what has been put off, tuples, the lists, numbers, and `expand`, which writes an operation. Guarantees that
-every array that is passed has been made, and that the arguments have the types that the callee declares. A list is an
-array here, and so it is in the callee, which is made for a list: it may only read it (lists.py).
+Takes the writer, what has been put off, tuples, the lists, numbers, and `expand`, which writes an operation. Guarantees
+that every array that is passed has been made, and that the arguments have the types that the callee declares. A list is
+an array here, and so it is in the callee, which is made for a list: it may only read it (lists.py).
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ slice(i, j) in an index               i:j
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -35,7 +36,10 @@ class Composing:
 
     def call(self, f: Any, node: ast.Call) -> ast.expr | None:
         """The same as a call of f, in other words; None if there are none."""
-        args, numpy = node.args, node.func.value if isinstance(node.func, ast.Attribute) else None
+        args = _in_order(f, node)
+        if args is None:
+            return None
+        numpy = node.func.value if isinstance(node.func, ast.Attribute) else None
         if f is np.conjugate and len(args) == 1:
             return ast.Call(ast.Attribute(args[0], "conjugate", ast.Load()), [], [])
         if f is np.select and len(args) in (2, 3) and numpy is not None:
@@ -46,7 +50,7 @@ class Composing:
             return self.fixed(*args)
         if f is tuple_setitem and len(args) == 3:
             return self.changed(*args)
-        if f is tuple and len(args) == 1 and not node.keywords:
+        if f is tuple and len(args) == 1:
             return args[0]  # of a tuple: numba knows no other
         if f is len and len(args) == 1:
             return self.length(args[0])
@@ -124,3 +128,16 @@ class Composing:
             None if isinstance(x, ast.Constant) and x.value is None else x for x in node.args
         ]
         return ast.Slice(*([None, *args] if len(args) == 1 else args))
+
+
+def _in_order(f: Any, node: ast.Call) -> list[ast.expr] | None:
+    """The arguments of a call of f, those with a keyword behind the others; None if one of these is left out."""
+    if not node.keywords:
+        return node.args
+    try:
+        names = list(inspect.signature(f).parameters)[len(node.args) :]
+    except (TypeError, ValueError):  # of a ufunc, for instance
+        return None
+    given = {k.arg: k.value for k in node.keywords}
+    first = names[: len(given)]
+    return [*node.args, *(given[name] for name in first)] if {*first} == {*given} else None

@@ -178,7 +178,7 @@ class _Desugaring(ast.NodeTransformer):
 
     def composed(self, node: ast.Call) -> ast.expr | None:
         f = self.spellings.value(node.func)
-        if f is None or node.keywords or any(isinstance(x, ast.Starred) for x in node.args):
+        if f is None or any(isinstance(x, ast.Starred) for x in node.args):
             return None
         return self.composing.call(f, node)
 

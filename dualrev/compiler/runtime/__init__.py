@@ -54,6 +54,7 @@ from dualrev.compiler.runtime.fields import (  # noqa: F401 - emitted code has t
     mirrored,
     row,
     tangents,
+    to_return,
 )
 from dualrev.compiler.runtime.listing import listed  # noqa: F401 - emitted code has it from here
 from dualrev.compiler.runtime.lists import (  # noqa: F401 - emitted code has them from here

@@ -21,8 +21,9 @@ from numba.np.arrayobj import make_array, populate_array
 from numba.np.numpy_support import as_dtype
 
 from dualrev.compiler.runtime.structured import holds_structured, is_record, is_records, is_structured, members
+from dualrev.compiler.runtime.tape import attempt
 
-__all__ = ["fields", "mirror", "mirror_type", "mirrored", "row", "tangents"]
+__all__ = ["fields", "mirror_type", "mirrored", "row", "tangents", "to_return"]
 
 
 # Leaves
@@ -160,40 +161,44 @@ def mirror_type(kind: Any) -> Any:
     return namedtuple(name, names)
 
 
-def mirror(x, leaves):
-    """The gradient by x, of the gradients by its leaves: records like x, a named tuple for an instance."""
+def mirror(tape, x, leaves):
+    """The gradient by x, of the gradients by its leaves: records like x, a named tuple for an instance.
+
+    What may fail is attempted (runtime/tape.py). The rest is not: what is called so has arrays without reference
+    counts, and the gradient refers to those of its leaves that are arrays.
+    """
     raise NotImplementedError
 
 
 @overload(mirror)
-def _overload_mirror(x, leaves):
+def _overload_mirror(tape, x, leaves):
     if is_records(x) or is_record(x):
-        return _records_like(x)
+        return _defined("tape, x, leaves", "attempt(tape, make, x, leaves)", attempt=attempt, make=_records_like(x))
     if is_structured(x):
         made = mirror_type(x)
-        parts = [f"value(mirror(leaf(x, {name!r}), leaves[{k}]))" for k, name in enumerate(members(x))]
-        return _defined("x, leaves", f"made({', '.join(parts)})", made=made, mirror=mirror, leaf=_leaf, value=_value)
+        parts = [f"mirror(tape, leaf(x, {name!r}), leaves[{k}])" for k, name in enumerate(members(x))]
+        for k, leaf in enumerate(leaves.types):
+            if isinstance(leaf, types.Array) and leaf.ndim == 0:  # of a field that is a number
+                parts[k] = f"attempt(tape, number, leaves[{k}])"
+        space = {"made": made, "mirror": mirror, "leaf": _leaf, "attempt": attempt, "number": _number}
+        return _defined("tape, x, leaves", f"made({', '.join(parts)})", **space)
     if holds_structured(x):
         made = getattr(x, "instance_class", None)
-        parts = [f"mirror(x[{k}], leaves[{k}])" for k in range(len(x.types))]
+        parts = [f"mirror(tape, x[{k}], leaves[{k}])" for k in range(len(x.types))]
         text = f"({', '.join(parts)},)" if made is None else f"made({', '.join(parts)})"
-        return _defined("x, leaves", text, made=made, mirror=mirror)
-    return lambda x, leaves: leaves
+        return _defined("tape, x, leaves", text, made=made, mirror=mirror)
+    return lambda tape, x, leaves: leaves
 
 
-def _value(x):
-    raise NotImplementedError
+@njit
+def _number(x):
+    """The number in an array of no axes."""
+    return x[()]
 
 
-@overload(_value)
-def _overload_value(x):
-    if isinstance(x, types.Array) and x.ndim == 0:
-        return lambda x: x[()]
-    return lambda x: x
-
-
+@functools.cache
 def _records_like(x):
-    """Records of the same type, for one record an array of no axes; fields that are no floats are zeros."""
+    """A function for records of the type; for one record, an array of no axes. Fields that are no floats are zeros."""
     dtype = as_dtype(x.dtype if is_records(x) else x)
     reals = [(k, name) for k, (name, leaf) in enumerate(members(x).items()) if isinstance(leaf.dtype, types.Float)]
     shape = "x.shape" if is_records(x) else "()"
@@ -202,7 +207,7 @@ def _records_like(x):
     lines.append("return made")
     space: dict[str, Any] = {"zeros": np.zeros, "dtype": dtype, "leaf": _leaf, "store": _stored}
     exec("\n    ".join(lines), space)
-    return space["function"]
+    return njit(space["function"])
 
 
 @njit
@@ -250,6 +255,44 @@ def _whole(x, t):
 
 
 @njit
-def mirrored(x, leaves):
+def mirrored(tape, x, leaves):
     """The gradient by x, as a numba function."""
-    return mirror(x, leaves)
+    return mirror(tape, x, leaves)
+
+
+def owned(tape, x):
+    """The same, where arrays without a reference count, which belong to somebody else, are copies."""
+    raise NotImplementedError
+
+
+@overload(owned)
+def _overload_owned(tape, x):
+    if isinstance(x, types.BaseTuple):
+        made = getattr(x, "instance_class", None)
+        parts = [f"owned(tape, x[{k}])" for k in range(len(x.types))]
+        text = f"({', '.join(parts)},)" if made is None and parts else f"({', '.join(parts)})"
+        return _defined("tape, x", text if made is None else f"made{text}", made=made, owned=owned)
+    if isinstance(x, types.Array):
+        return lambda tape, x: attempt(tape, _copy, x) if _is_lent(x) else x
+    return lambda tape, x: x
+
+
+@njit
+def _copy(x):
+    return x.copy()
+
+
+@intrinsic
+def _is_lent(typingctx, x):
+    """Whether an array has no reference count."""
+
+    def codegen(context, builder, signature, args):
+        return cgutils.is_null(builder, make_array(x)(context, builder, args[0]).meminfo)
+
+    return types.boolean(x), codegen
+
+
+@njit
+def to_return(tape, x):
+    """The same, which may be returned, as a numba function."""
+    return owned(tape, x)

@@ -122,6 +122,7 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, perio
     x = np.where(low, xp[0], np.where(high, xp[-1], x))
     at = np.clip(np.searchsorted(plain(xp), plain(x), side="right") - 1, 0, max(len(xp) - 2, 0))
     beyond = np.minimum(at + 1, len(xp) - 1)
+    at = np.where(plain(xp)[beyond] == plain(xp)[at], beyond, at)  # the last knots coincide, and x with them
     width = np.where(beyond > at, xp[beyond] - xp[at], 1.0)
     inside = fp[at] + (fp[beyond] - fp[at]) / width * (x - xp[at])
     made = np.where(low, fp[0] if left is None else left, np.where(high, fp[-1] if right is None else right, inside))

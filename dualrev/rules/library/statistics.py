@@ -252,11 +252,9 @@ def interp(x, xp, fp):
         raise ValueError("fp and xp are not of the same size.")
     if np.isnan(x):
         return x * 1.0
-    if x > xp[n - 1]:
+    if x > xp[n - 1] or xp[n - 2] == xp[n - 1] == x:  # the last piece may have no width: n is 1, or knots coincide
         return fp[n - 1] * 1.0
     if x < xp[0]:
-        return fp[0] * 1.0
-    if n == 1:
         return fp[0] * 1.0
     j = min(np.searchsorted(xp, x, side="right") - 1, n - 2)
     return (fp[j + 1] - fp[j]) / (xp[j + 1] - xp[j]) * (x - xp[j]) + fp[j]
