@@ -1,0 +1,144 @@
+"""Emitted code for the tape: words on top of it, columns, and arrays that it keeps.
+
+A number takes one word of the tape. Ints go there bit by bit, and the bools of one push share words; columns have the
+type of what stands in them.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from numba.core import types
+
+from dualrev.compiler.core import syntax, terms
+from dualrev.compiler.core.atoms import Constant, Var
+from dualrev.compiler.core.naming import Names
+from dualrev.compiler.emission.code import Assign, Code, Pop, Push, Suite
+
+__all__ = ["TapeCode", "from_word", "held"]
+
+_FLAGS = 32  # how many bools share a word
+
+#: The expression for a value from the word that it has become.
+FromWord: TypeAlias = Callable[[ast.expr], ast.expr]
+
+
+class TapeCode:
+    """The statements for the tape; `atom` writes an atom, `var` tells the name of a variable."""
+
+    def __init__(self, names: Names, atom: Callable[[Any], ast.expr], var: Callable[[Var], str]) -> None:
+        self.names, self.atom, self.var = names, atom, var
+
+    def assign(self, x: Var, value: ast.expr, line: int) -> Assign:
+        """x = value"""
+        return Assign(ast.Name(self.var(x)), value, line)
+
+    def statement(self, s: terms.Statement) -> list[Any]:
+        """The code of a statement for the tape."""
+        tape = ast.Name("tape")
+        match s:
+            case terms.Push():
+                return [Push(self._words(s.values), s.line, s.room)]
+            case terms.Pop():
+                return self._pop(s)
+            case terms.Keep():
+                return [Code(f"runtime.keep(tape, {self.var(s.array)})", s.line)]
+            case terms.Kept():
+                kind = s.target.type
+                described = map(ast.Constant, (str(kind.dtype), kind.ndim, kind.layout))
+                return [self.assign(s.target, syntax.call("runtime.kept", tape, *described), s.line)]
+            case terms.Hold():
+                return [self.assign(s.target, held(s.slot, self.atom(s.source)), s.line)]
+            case terms.Reserve():
+                each = ast.Constant(sum(len(self._words(values)) for values in s.pushes))
+                need = syntax.text(syntax.call("runtime.room", ast.Name("top"), each, self._rounds(s)))
+                grow = Code(f"words = runtime.grow(tape, {need})", s.line)
+                return [Suite(f"if {need} > words.size:", [grow], s.line)]
+            case terms.Columns():
+                return self._columns(s)
+        raise AssertionError(s)
+
+    def _columns(self, s: terms.Columns) -> list[Any]:
+        """Arrays on top of the tape; each of them takes a word for each round."""
+        count, each = self.names.fresh("_n{k}"), len(s.targets)
+        total = count if each == 1 else f"{each} * {count}"
+        code: list[Any] = [Code(f"{count} = {syntax.text(self._trips(s))}", s.line)]
+        if s.taken:
+            code.append(Code(f"top -= {total}", s.line))
+        else:
+            need = f"runtime.room(top, {each}, {count})"
+            grow = Code(f"words = runtime.grow(tape, {need})", s.line)
+            code.append(Suite(f"if {need} > words.size:", [grow], s.line))
+        for k, x in enumerate(s.targets):
+            place = "top" if k == 0 else f"top + {count}" if k == 1 else f"top + {k} * {count}"
+            column = f"runtime.column(words, {place}, {count}, '{x.type.dtype}')"
+            code.append(Code(f"{self.var(x)} = {column}", s.line))
+        return code if s.taken else [*code, Code(f"top += {total}", s.line)]
+
+    def _trips(self, s: terms.Columns) -> ast.expr:
+        """How many rounds a loop has."""
+        if s.start == Constant(0) and s.step == Constant(1):
+            return syntax.call("max", self.atom(s.stop), ast.Constant(0))
+        return syntax.call("runtime.rounds", *map(self.atom, (s.start, s.stop, s.step)))
+
+    def _rounds(self, s: terms.Reserve) -> ast.expr:
+        """How many iterations a loop may have; what is negative is none."""
+        if s.start == Constant(0) and s.step == Constant(1):
+            return self.atom(s.stop)
+        return syntax.call("runtime.rounds", *map(self.atom, (s.start, s.stop, s.step)))
+
+    def _words(self, values: tuple[Any, ...]) -> list[ast.expr]:
+        """What stands on the tape for values: a word for each number, and one for some bools together."""
+        words: list[ast.expr] = []
+        for x in values:
+            if isinstance(x.type, types.Integer):
+                words.append(syntax.call("runtime.bits", self.atom(x)))
+            elif not isinstance(x.type, types.Boolean):
+                words.append(self.atom(x))
+        for some in _flags(values):
+            total = self.atom(some[0])
+            for k, x in enumerate(some[1:], 1):
+                total = syntax.binary("+", total, syntax.binary("*", ast.Constant(2**k), self.atom(x)))
+            words.append(total)
+        return words
+
+    def _pop(self, s: terms.Pop) -> list[Any]:
+        targets: list[tuple[ast.expr, FromWord]] = [
+            (self.atom(x), from_word(x.type)) for x in s.targets if not isinstance(x.type, types.Boolean)
+        ]
+        bits: list[Any] = []
+        for some in _flags(s.targets):
+            if len(some) == 1:
+                targets.append((self.atom(some[0]), from_word(some[0].type)))
+                continue
+            name = ast.Name(self.names.fresh("_flags{k}"))
+            targets.append((name, lambda word: syntax.call("int", word)))
+            for k, x in enumerate(some):
+                bit = ast.BinOp(name, ast.BitAnd(), ast.Constant(2**k))
+                bits.append(self.assign(x, ast.Compare(bit, [ast.NotEq()], [ast.Constant(0)]), s.line))
+        return [Pop(targets, s.line), *bits]
+
+
+def held(slot: int, value: ast.expr) -> ast.expr:
+    """An array that the tape holds."""
+    return syntax.call("runtime.hold", ast.Name("tape"), ast.Constant(slot), value)
+
+
+def _flags(values: tuple[Any, ...]) -> list[list[Any]]:
+    """The bools among values, by the word that they share."""
+    found = [x for x in values if isinstance(x.type, types.Boolean)]
+    return [found[k : k + _FLAGS] for k in range(0, len(found), _FLAGS)]
+
+
+def from_word(kind: Any) -> FromWord:
+    """The expression for a number of a type from its word."""
+    if isinstance(kind, types.Boolean):
+        return lambda word: ast.Compare(word, [ast.NotEq()], [ast.Constant(0.0)])
+    if isinstance(kind, types.Integer):
+        whole: FromWord = lambda word: syntax.call("runtime.whole", word)  # noqa: E731
+        return whole if kind == types.int64 else lambda word: syntax.call(f"np.{kind}", whole(word))
+    if kind == types.float32:
+        return lambda word: syntax.call("np.float32", word)
+    return lambda word: word
