@@ -10,15 +10,14 @@ from __future__ import annotations
 import dataclasses
 import enum
 import functools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from dualrev.errors import LeafError
 
-__all__ = ["explaining", "take_apart"]
+__all__ = ["explain", "take_apart"]
 
 
 def take_apart(
@@ -92,15 +91,10 @@ def _is_constant(u: Any) -> bool:
     return u is None or isinstance(u, (int, str, bytes, enum.Enum, np.integer, np.bool_))
 
 
-@contextmanager
-def explaining() -> Iterator[None]:
-    """Say of an attribute that a dataclass lacks in here why that may be."""
-    try:
-        yield
-    except AttributeError as error:
-        if dataclasses.is_dataclass(error.obj):
-            error.add_note(
-                f"A dataclass that is differentiated is made of its fields, and of what __post_init__ sets: if"
-                f" {error.name!r} was set elsewhere, make it a field, or register the class with dualrev.register_node."
-            )
-        raise
+def explain(error: AttributeError) -> None:
+    """Say of an attribute that a dataclass lacks, while it is differentiated, why that may be."""
+    if dataclasses.is_dataclass(error.obj):
+        error.add_note(
+            f"A dataclass that is differentiated is made of its fields, and of what __post_init__ sets: if"
+            f" {error.name!r} was set elsewhere, make it a field, or register the class with dualrev.register_node."
+        )

@@ -36,6 +36,7 @@ from dualrev.eager.leaves import (
     is_numeric,
     is_plain,
     object_array,
+    part_of,
     read_array,
     read_number,
     scalars_of,
@@ -95,8 +96,9 @@ class Structure:
     the others take real scalars, as many for an array as it has elements.
     """
 
-    def __init__(self, parts: Sequence[Scalar | Array | Discrete | _Node]) -> None:
+    def __init__(self, parts: Sequence[Scalar | Array | Discrete | _Node], flat: bool = False) -> None:
         self._parts = parts
+        self._flat = flat  # one leaf, or a tuple of leaves: most arguments and values are, and go without a walk
 
     def rebuild(self, scalars: Sequence[Any]) -> Any:
         """The same data with new real scalars; arrays become arrays of floats or, where needed, of objects."""
@@ -115,16 +117,27 @@ class Structure:
 
     def rebuild_leaves(self, leaves: Sequence[Any]) -> Any:
         """The same data with new leaves."""
+        if self._flat:
+            return self._of_flat(leaves)
         return self.fold(leaves, node=lambda part, children: part.restore(children), discrete=lambda x: x)
 
     def cotangent_leaves(self, leaves: Sequence[Any]) -> Any:
         """Data of this structure and its dtypes with new leaves, and None in place of discrete values."""
+        if (
+            self._flat
+            and all(part is FLOAT for part in self.leaf_parts())
+            and all(x.__class__ is float for x in leaves)
+        ):
+            return self._of_flat(leaves)
         with np.errstate(over="ignore"):  # in float16 a large cotangent is inf
             cts = [
                 leaf if part is FLOAT and leaf.__class__ is float else typed(part, leaf)
                 for part, leaf in zip(self.leaf_parts(), leaves, strict=True)
             ]
         return self.map_leaves(cts)
+
+    def _of_flat(self, leaves: Sequence[Any]) -> Any:
+        return tuple(leaves) if len(self._parts) > len(leaves) else leaves[0]
 
     def map_leaves(self, leaves: Sequence[Any]) -> Any:
         """Data of this structure with anything in place of the leaves, and None in place of discrete values."""
@@ -196,6 +209,8 @@ class Structure:
 
         `error` if the structure differs.
         """
+        if self._flat and ct.__class__ is float and self._parts[0] is FLOAT:
+            return [ct]
         leaves: list[Any] = []
         todo = [ct]
         for part in self._parts:
@@ -245,7 +260,12 @@ def flatten_leaves(x: Any) -> tuple[list[Any], Structure]:
     >>> flatten_leaves({"w": np.ones(2), "b": 0.5})[0]
     [0.5, array([1., 1.])]
     """
-    return _walk(x, adopting=True)
+    given = x if x.__class__ is tuple else (x,)
+    parts: list[Any] = [part_of(leaf) for leaf in given]
+    if None in parts or not parts:
+        return _walk(x, adopting=True)
+    node = () if given is not x else (_Node(tuple, len(parts), None, tuple, tuple),)
+    return list(given), Structure((*node, *parts), flat=True)
 
 
 def _walk(x: Any, adopting: bool) -> tuple[list[Any], Structure]:

@@ -28,6 +28,7 @@ __all__ = [
     "is_numeric",
     "is_plain",
     "object_array",
+    "part_of",
     "read_array",
     "read_number",
     "scalars_of",
@@ -56,6 +57,16 @@ class Discrete(NamedTuple):
 
 FLOAT = Scalar(float)
 SAME = Scalar(lambda ct: ct)
+
+
+def part_of(x: Any) -> Scalar | Array | None:
+    """What is known of a leaf of one of the usual classes; None for anything else."""
+    kind = x.__class__
+    if kind is float:
+        return FLOAT
+    if kind is RealArray or (kind is np.ndarray and x.dtype.kind == "f"):
+        return Array(x.shape, x.dtype)
+    return SAME if isinstance(x, DualNumber) else None
 
 
 def scalars_of(leaf: Any) -> list[Any]:

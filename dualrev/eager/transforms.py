@@ -18,7 +18,7 @@ from dualrev.eager.arrays.storage import RealArray, innermost, own, strip, zero
 from dualrev.eager.dual import DualNumber
 from dualrev.eager.plain_run import PlainRun, wanted
 from dualrev.errors import AuxiliaryError, ScalarError, TangentError
-from dualrev.objects import explaining
+from dualrev.objects import explain
 from dualrev.tree import flatten_leaves
 
 __all__ = ["grad", "hvp", "jacobian", "linearize", "value_and_grad"]
@@ -59,8 +59,11 @@ def linearize(
         y, pull = engine.vjp(function, *primals)
         return y, _ByPullback(engine, primals, y, pull)
 
-    with explaining():
+    try:
         y, derivative = run()
+    except AttributeError as error:
+        explain(error)
+        raise
     if plain is not None:
         plain.compare(y, lambda: run()[0])
     return y, derivative, aux[0] if has_aux else None

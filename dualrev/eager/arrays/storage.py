@@ -15,8 +15,10 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from dualrev.eager.answers import ANSWERS
-from dualrev.eager.arrays.layers import Layered, holds_duals, innermost, plain, refuse_foreign
+from dualrev.eager.arrays.layers import BORROWED, At, Layered, holds_duals, innermost, plain, refuse_foreign
+from dualrev.eager.blocks import Kept
 from dualrev.eager.dual import DualNumber, Run, value
+from dualrev.eager.ids import Range
 from dualrev.eager.tape import Real, Tape, real
 from dualrev.eager.ufuncs import DualArray
 from dualrev.errors import ConversionError, LeakError
@@ -24,8 +26,10 @@ from dualrev.errors import ConversionError, LeakError
 __all__ = [
     "RealArray",
     "adopt",
+    "copied_ids",
     "holds_duals",
     "innermost",
+    "kept",
     "own",
     "plain",
     "real_array",
@@ -52,11 +56,12 @@ class RealArray(Layered, NDArrayOperatorsMixin):
         one = key.__class__ is int and self.x.ndim == 1  # as in a loop over elements: faster
         x = self.x.item(key) if one else self.x[key]
         if isinstance(x, np.ndarray):
-            return self.derived(lambda a: a[key])
+            sure = key.__class__ is int or key.__class__ is slice  # a view, as numpy has it
+            return self.view(x, At(key)) if sure else self.derived(At(key))
         u: Any = float(x)
         layers = self.layers()
         for run in sorted(layers, key=_level) if len(layers) > 1 else layers:
-            i = layers[run].item(key) if one else layers[run][key]
+            i = layers[run].item(key) if one else _at(layers[run], key)
             if run.__class__ is not Tape:
                 u = u if i is None else i
             elif i:
@@ -78,11 +83,10 @@ class RealArray(Layered, NDArrayOperatorsMixin):
             parts = u.layers() if isinstance(u, RealArray) else {}
             u = plain(u)
             refuse_foreign(u)
+        self.before_change()
         self.x[key] = u
-        for run in parts:
-            self.layer(run)
-        for run, ids in self.layers().items():
-            ids[key] = parts.get(run, 0 if run.__class__ is Tape else None)
+        for run in {**self.layers(), **parts}:
+            self.layer(run)[key] = parts.get(run, 0 if run.__class__ is Tape else None)
 
     def __iter__(self) -> Iterator[Any]:
         if not self.x.ndim:
@@ -218,7 +222,8 @@ class RealArray(Layered, NDArrayOperatorsMixin):
 
     def copy(self, order: Any = "C") -> RealArray:
         """An array of its own, with the same numbers."""
-        return RealArray(self.x.copy(order), {run: ids.copy(order) for run, ids in self.layers().items()})
+        x = self.x.copy(order)
+        return RealArray(x, {run: copied_ids(ids, order, self.x, x) for run, ids in self.layers().items()})
 
     __copy__ = copy
 
@@ -325,8 +330,62 @@ for _name in [
     setattr(RealArray, _name, _as_method(_name))
 
 
+def _operator(name: str, ufunc: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """An operator and its reflection: without numpy's protocol where both sides are ours."""
+
+    def method(self: RealArray, other: Any) -> Any:
+        kind = other.__class__
+        if kind is RealArray or kind is float or kind is Real:
+            return ANSWERS.ufunc(ufunc, "__call__", (self, other), {})
+        return by_protocol(self, other)
+
+    def reflected(self: RealArray, other: Any) -> Any:
+        if other.__class__ is float or other.__class__ is Real:
+            return ANSWERS.ufunc(ufunc, "__call__", (other, self), {})
+        return reflected_by_protocol(self, other)
+
+    by_protocol, reflected_by_protocol = (getattr(NDArrayOperatorsMixin, f"__{r}{name}__") for r in ("", "r"))
+    return method, reflected
+
+
+for _name, _ufunc in {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "truediv": np.divide,
+    "pow": np.power,
+}.items():
+    for _r, _made in zip(("", "r"), _operator(_name, _ufunc), strict=True):
+        _made.__name__ = f"__{_r}{_name}__"
+        setattr(RealArray, _made.__name__, _made)
+
+
 def _level(run: Run) -> int:
     return run.level
+
+
+def copied_ids(ids: Any, order: Any, x: np.ndarray, copy: np.ndarray) -> Any:
+    """The ids of x for a copy of it: a Range goes with an array in whose memory they are in order."""
+    if ids.__class__ is not Range:
+        return ids.copy(order)
+    if x.strides == copy.strides:
+        return ids
+    made = np.empty_like(copy, np.int64)
+    made[...] = ids
+    return made
+
+
+def _at(ids: Any, key: Any) -> Any:
+    """The id, or the number, at an index."""
+    found = ids[key]
+    return np.asarray(ids)[key] if found is None and ids.__class__ is Range else found
+
+
+def kept(u: Any) -> Any:
+    """An array or a number as it is now: in the attribute x of what is returned."""
+    if isinstance(u, RealArray):
+        return u.keep()
+    return Kept(np.float64(u) if u.__class__ is float else u.copy("K") if isinstance(u, np.ndarray) else u)
 
 
 def own(leaf: Any) -> Any:
@@ -349,7 +408,11 @@ def strip(u: Any, run: Run) -> Any:
         if not isinstance(run, Tape) and run in u.layers():  # the outer runs' numbers are inside of its own
             flat = [strip(x, run) for x in u.reshape(-1).tolist()]
             return real_array(flat).reshape(u.shape)
-        return RealArray(u.x, layers) if layers else u.x
+        if not layers:
+            return u.x
+        made = RealArray(u.x, layers)
+        made._keeper = BORROWED
+        return made
     if isinstance(u, DualNumber):
         return u.x if u.run is run else u
     return u
