@@ -31,7 +31,9 @@ from dualrev.eager.leaves import (
     Array,
     Discrete,
     Scalar,
+    alone,
     array_of,
+    is_exact,
     is_number,
     is_numeric,
     is_plain,
@@ -39,6 +41,7 @@ from dualrev.eager.leaves import (
     part_of,
     read_array,
     read_number,
+    same,
     scalars_of,
     typed,
 )
@@ -96,9 +99,10 @@ class Structure:
     the others take real scalars, as many for an array as it has elements.
     """
 
-    def __init__(self, parts: Sequence[Scalar | Array | Discrete | _Node], flat: bool = False) -> None:
+    def __init__(self, parts: Sequence[Scalar | Array | Discrete | _Node], flat: Any = None) -> None:
         self._parts = parts
-        self._flat = flat  # one leaf, or a tuple of leaves: most arguments and values are, and go without a walk
+        self._flat = flat  # tuple, list, or `alone`, if it is a tuple or a list of leaves or one leaf: then, no walk
+        self._numbers = flat is not None and all(part is FLOAT or part is SAME for part in self.leaf_parts())
 
     def rebuild(self, scalars: Sequence[Any]) -> Any:
         """The same data with new real scalars; arrays become arrays of floats or, where needed, of objects."""
@@ -117,18 +121,15 @@ class Structure:
 
     def rebuild_leaves(self, leaves: Sequence[Any]) -> Any:
         """The same data with new leaves."""
-        if self._flat:
-            return self._of_flat(leaves)
+        if self._flat is not None:
+            return self._flat(leaves)
         return self.fold(leaves, node=lambda part, children: part.restore(children), discrete=lambda x: x)
 
     def cotangent_leaves(self, leaves: Sequence[Any]) -> Any:
         """Data of this structure and its dtypes with new leaves, and None in place of discrete values."""
-        if (
-            self._flat
-            and all(part is FLOAT for part in self.leaf_parts())
-            and all(x.__class__ is float for x in leaves)
-        ):
-            return self._of_flat(leaves)
+        if self._numbers:
+            pairs = zip(self.leaf_parts(), leaves, strict=True)
+            return self._flat([x if x.__class__ is float else typed(part, x) for part, x in pairs])
         with np.errstate(over="ignore"):  # in float16 a large cotangent is inf
             cts = [
                 leaf if part is FLOAT and leaf.__class__ is float else typed(part, leaf)
@@ -136,23 +137,13 @@ class Structure:
             ]
         return self.map_leaves(cts)
 
-    def _of_flat(self, leaves: Sequence[Any]) -> Any:
-        return tuple(leaves) if len(self._parts) > len(leaves) else leaves[0]
-
     def map_leaves(self, leaves: Sequence[Any]) -> Any:
         """Data of this structure with anything in place of the leaves, and None in place of discrete values."""
         return self.fold(leaves, node=lambda part, children: part.build(children), discrete=lambda x: None)
 
     def owned(self) -> Structure:
         """The same with copies of the discrete arrays, so that nobody else can change them."""
-        return Structure(
-            [
-                Discrete(part.value.copy())
-                if part.__class__ is Discrete and isinstance(part.value, np.ndarray)
-                else part
-                for part in self._parts
-            ]
-        )
+        return Structure([part.owned() if isinstance(part, Discrete) else part for part in self._parts])
 
     def of_value(self) -> Structure:
         """The same for the value of a function, in which every real scalar is a float, also if numpy made it."""
@@ -166,6 +157,8 @@ class Structure:
 
     def leaf_parts(self) -> list[Scalar | Array]:
         """What is known of every real leaf."""
+        if self._flat is not None:
+            return list(self._parts if self._flat is alone else self._parts[1:])  # type: ignore[arg-type]
         return [part for part in self._parts if part.__class__ is Scalar or part.__class__ is Array]
 
     def fold(
@@ -209,8 +202,10 @@ class Structure:
 
         `error` if the structure differs.
         """
-        if self._flat and ct.__class__ is float and self._parts[0] is FLOAT:
-            return [ct]
+        if self._numbers and (self._flat is alone or ct.__class__ is self._flat):
+            given = [ct] if self._flat is alone else list(ct)
+            if len(given) == len(self.leaf_parts()) and all(map(is_exact, given)):
+                return given
         leaves: list[Any] = []
         todo = [ct]
         for part in self._parts:
@@ -231,7 +226,7 @@ class Structure:
                     node, children = unpack(x) or (None, [])
                     if node is None and cls is np.ndarray and is_numeric(x) and x.shape == rest:
                         node, children = part, scalars_of(x)
-                    if node is None or (node.cls, node.size) != (cls, size) or not _same(node.rest, rest):
+                    if node is None or (node.cls, node.size) != (cls, size) or not same(node.rest, rest):
                         raise error(x, f"a {cls.__name__} with {size} entries")
                     todo.extend(reversed(children))
         return leaves
@@ -260,12 +255,12 @@ def flatten_leaves(x: Any) -> tuple[list[Any], Structure]:
     >>> flatten_leaves({"w": np.ones(2), "b": 0.5})[0]
     [0.5, array([1., 1.])]
     """
-    given = x if x.__class__ is tuple else (x,)
+    kind = x.__class__ if x.__class__ is tuple or x.__class__ is list else alone
+    given = [x] if kind is alone else list(x)
     parts: list[Any] = [part_of(leaf) for leaf in given]
     if None in parts or not parts:
         return _walk(x, adopting=True)
-    node = () if given is not x else (_Node(tuple, len(parts), None, tuple, tuple),)
-    return list(given), Structure((*node, *parts), flat=True)
+    return given, Structure(parts if kind is alone else [_Node(type(x), len(parts), None, kind, kind), *parts], kind)
 
 
 def _walk(x: Any, adopting: bool) -> tuple[list[Any], Structure]:
@@ -383,19 +378,8 @@ def _same_part(a: Any, b: Any) -> bool:
     if a.__class__ is not b.__class__:
         return False
     if isinstance(a, Discrete):
-        x, y = a.value, b.value
-        if isinstance(x, np.ndarray) and isinstance(y, np.ndarray):
-            return x.shape == y.shape and bool(np.all(x == y))
-        return x is y or (type(x) is type(y) and _same(x, y))
-    return not isinstance(a, _Node) or ((a.cls, a.size) == (b.cls, b.size) and _same(a.rest, b.rest))
-
-
-def _same(a: Any, b: Any) -> bool:
-    """Whether two nodes' remainders (keys, field names) agree, as far as they can be compared."""
-    try:
-        return bool(a == b)
-    except (TypeError, ValueError):
-        return True
+        return a.same(b)
+    return not isinstance(a, _Node) or ((a.cls, a.size) == (b.cls, b.size) and same(a.rest, b.rest))
 
 
 def _same_numbers(u: Any, v: Any) -> bool:

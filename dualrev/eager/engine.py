@@ -46,12 +46,11 @@ class Linearized:
     ) -> None:
         self._linear, self._inputs, self._outputs = linear, inputs, outputs
         self._structure, self._output = structure, output
-        self._scalars = max((i for i in inputs if isinstance(i, int)), default=0)
 
     def pull(self, ct: Any) -> tuple[Any, ...]:
         """A cotangent for every primal, from a cotangent of the value."""
         cts = self._output.read_leaves(ct)
-        flow = self._linear.flow(cts, self._scalars)
+        flow = self._linear.flow(cts, self._inputs)
         for ids, leaf in zip(self._outputs, cts, strict=True):
             if ids is not None:
                 _seed(flow, ids, leaf)
@@ -62,7 +61,7 @@ class Linearized:
     def push(self, *tangents: Any) -> Any:
         """A tangent of the value, from a tangent for every primal."""
         leaves = self._structure.read_leaves(tangents, TangentError)
-        flow = self._linear.flow(leaves, self._scalars)
+        flow = self._linear.flow(leaves, self._inputs)
         for ids, leaf in zip(self._inputs, leaves, strict=True):
             _seed(flow, ids, leaf)
         with np.errstate(all="ignore") if self._linear.warns else _NOTHING:
@@ -76,8 +75,9 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Linearized]:
     if not leaves:
         raise ArgumentError(primals)
     with Tape() as run:
-        inputs, duals = zip(*[_interleave(run, leaf) for leaf in leaves], strict=True)
-        y = f(*structure.rebuild_leaves(duals))
+        pairs = [_interleave(run, leaf) for leaf in leaves]
+        inputs = [ids for ids, _ in pairs]
+        y = f(*structure.rebuild_leaves([dual for _, dual in pairs]))
         outputs, output = flatten_leaves(y)
         if not outputs:
             raise OutputError(y)
@@ -85,7 +85,7 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Linearized]:
         ids = [_ids(run, leaf) for leaf in outputs]
         values = output.rebuild_leaves([_value(run, leaf) for leaf in outputs])
         linear = linear_map(run, (*inputs, *ids))
-    return values, Linearized(linear, list(inputs), structure, ids, output)
+    return values, Linearized(linear, inputs, structure, ids, output)
 
 
 def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:

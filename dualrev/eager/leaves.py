@@ -23,7 +23,9 @@ __all__ = [
     "Array",
     "Discrete",
     "Scalar",
+    "alone",
     "array_of",
+    "is_exact",
     "is_number",
     "is_numeric",
     "is_plain",
@@ -31,6 +33,7 @@ __all__ = [
     "part_of",
     "read_array",
     "read_number",
+    "same",
     "scalars_of",
     "typed",
 ]
@@ -54,6 +57,17 @@ class Discrete(NamedTuple):
 
     value: Any
 
+    def owned(self) -> Discrete:
+        """The same, an array as a copy."""
+        return Discrete(self.value.copy()) if isinstance(self.value, np.ndarray) else self
+
+    def same(self, other: Discrete) -> bool:
+        """Whether it is the same value."""
+        x, y = self.value, other.value
+        if isinstance(x, np.ndarray) and isinstance(y, np.ndarray):
+            return x.shape == y.shape and bool(np.all(x == y))
+        return x is y or (type(x) is type(y) and same(x, y))
+
 
 FLOAT = Scalar(float)
 SAME = Scalar(lambda ct: ct)
@@ -67,6 +81,24 @@ def part_of(x: Any) -> Scalar | Array | None:
     if kind is RealArray or (kind is np.ndarray and x.dtype.kind == "f"):
         return Array(x.shape, x.dtype)
     return SAME if isinstance(x, DualNumber) else None
+
+
+def alone(leaves: list[Any]) -> Any:
+    """The leaf of data that is one leaf."""
+    return leaves[0]
+
+
+def is_exact(x: Any) -> bool:
+    """Whether x is a number as cotangents are read."""
+    return x.__class__ is float or isinstance(x, DualNumber)
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two values (keys, names of fields) agree, as far as they can be compared."""
+    try:
+        return bool(a == b)
+    except (TypeError, ValueError):
+        return True
 
 
 def scalars_of(leaf: Any) -> list[Any]:

@@ -44,12 +44,14 @@ class FewRows:
 
     def __init__(self, rows: bytes, nested: dict[int, tuple[Any, ...]]) -> None:
         self._rows = list(_unpacked(rows))
-        if any(a[4] > b[4] for a, b in zip(self._rows, self._rows[1:], strict=False)):  # written by several threads
+        if len(self._rows) > 1 and any(
+            a[4] > b[4] for a, b in zip(self._rows, self._rows[1:], strict=False)
+        ):  # written by several threads
             self._rows.sort(key=lambda row: row[4])
         if nested:
             self._rows = _with_partials(self._rows, nested)
 
-    def flow(self, numbers: Sequence[Any], inputs: int = 0) -> Numbers:
+    def flow(self, numbers: Sequence[Any], inputs: Sequence[Any]) -> Numbers:
         """Room for a cotangent or a tangent of every id."""
         return Numbers()
 
@@ -94,12 +96,13 @@ class Linear:
         if run.elements and rows.size:  # rows of scalars read and write the buffer
             self._pinned = self._nodes.of(np.concatenate([rows["i"], rows["j"]]))
 
-    def flow(self, numbers: Sequence[Any], inputs: int = 0) -> Any:
-        """Room for a cotangent or a tangent of every id; `inputs` is how many scalars f has."""
+    def flow(self, numbers: Sequence[Any], inputs: Sequence[Any]) -> Any:
+        """Room for a cotangent or a tangent of every id; `inputs` are those of the arguments, leaf by leaf."""
         plain = self._plain and not any(_is_nested(x) for x in numbers)
         if not plain:
             return NestedFlow(self.elements, self._nodes)
-        return Flow(max(self.scalars, inputs + 1), self.elements, self._nodes, self._pinned)
+        scalars = max((i for i in inputs if i.__class__ is int), default=0)
+        return Flow(max(self.scalars, scalars + 1), self.elements, self._nodes, self._pinned)
 
     def pull(self, flow: Any) -> None:
         """From the outputs' cotangents to the inputs'."""

@@ -32,7 +32,7 @@ import numpy as np
 
 from dualrev.eager.answers import ANSWERS
 from dualrev.eager.blocks import Block
-from dualrev.eager.dual import DualNumber, Run
+from dualrev.eager.dual import DualNumber, Run, next_level
 from dualrev.eager.lines import function
 from dualrev.eager.overload import overload
 from dualrev.errors import LeakError
@@ -63,7 +63,7 @@ class Tape(Run):
     )  # faster than a dict
 
     def __init__(self) -> None:
-        super().__init__()
+        self.level, self.over = next_level(), False
         self.buffer = io.BytesIO()
         self.write: Callable[[bytes], Any] = self.buffer.write
         self.fresh: Callable[[], int] = itertools.count(1).__next__
