@@ -18,7 +18,6 @@ from dualrev.eager.arrays.layout import in_its_layout
 from dualrev.eager.arrays.record import ids_of, of_new
 from dualrev.eager.arrays.storage import (
     RealArray,
-    copied_ids,
     holds_duals,
     innermost,
     own,
@@ -26,7 +25,7 @@ from dualrev.eager.arrays.storage import (
     real_array,
     strip,
 )
-from dualrev.eager.ids import saved
+from dualrev.eager.ids import in_copy, saved
 from dualrev.eager.linear import FewRows, Linear, linear_map
 from dualrev.eager.tape import Real, Tape, real
 from dualrev.errors import ArgumentError, OutputError, TangentError
@@ -104,7 +103,7 @@ def _interleave(run: Tape, leaf: Any) -> tuple[Any, Any]:
     x = in_its_layout(given)
     ids, layer = of_new(run.allocate(leaf.size), x)
     outer = leaf.layers() if isinstance(leaf, RealArray) else {}
-    return ids, RealArray(x, {**{other: copied_ids(i, "K", given, x) for other, i in outer.items()}, run: layer})
+    return ids, RealArray(x, {**{other: in_copy(i, "K", given, x) for other, i in outer.items()}, run: layer})
 
 
 def _ids(run: Tape, leaf: Any) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 
 from dualrev.eager import loops
 
-__all__ = ["Nodes", "Pieces", "Range", "laid_out", "of_view", "saved"]
+__all__ = ["Nodes", "Pieces", "Range", "in_copy", "laid_out", "of_view", "saved"]
 
 
 class Range:
@@ -177,6 +177,17 @@ def of_view(ids: Range, x: np.ndarray, view: np.ndarray) -> Range | None:
                 return None
             room = step * n
     return _range(ids.start + (_address(view) - _address(x)) // 8, view.shape, steps)
+
+
+def in_copy(ids: Any, order: Any, x: np.ndarray, copy: np.ndarray) -> Any:
+    """The ids of x for a copy of it: a Range goes with an array in whose memory they are in order."""
+    if ids.__class__ is not Range:
+        return ids.copy(order)
+    if x.strides == copy.strides:
+        return ids
+    made = np.empty_like(copy, np.int64)
+    made[...] = ids
+    return made
 
 
 def _address(x: np.ndarray) -> int:

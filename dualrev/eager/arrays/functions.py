@@ -345,10 +345,6 @@ def _block(arrays: Any) -> Any:
     return join(arrays, levels)
 
 
-def _size(a: Any, axis: Any = None) -> int:
-    return int(np.size(plain(real_array(a)), axis))
-
-
 _MOVING = [np.reshape, np.ravel, np.transpose, np.swapaxes, np.moveaxis, np.rollaxis, np.expand_dims, np.squeeze]
 _MOVING += [np.diagonal, np.flip, np.fliplr, np.flipud, np.rot90, np.roll, np.tile, np.repeat, np.broadcast_to]
 _MOVING += [np.take, np.take_along_axis, np.delete, np.diag, np.diagflat, np.resize, np.matrix_transpose]
@@ -390,7 +386,7 @@ HANDLERS: dict[Any, Callable[..., Any]] = {
     np.real: lambda val: real_array(val)[()],
     np.imag: lambda val: np.zeros(np.shape(val))[()],
     np.real_if_close: lambda a, tol=100: real_array(a),
-    np.size: _size,
+    np.size: lambda a, axis=None: int(np.size(plain(real_array(a)), axis)),
     np.astype: _astype,
     **numerics.HANDLERS,
     **places.HANDLERS,

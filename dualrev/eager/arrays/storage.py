@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from dualrev.eager.answers import ANSWERS
+from dualrev.eager.arrays.flat import Flat
 from dualrev.eager.arrays.layers import BORROWED, At, Layered, holds_duals, innermost, plain, refuse_foreign
+from dualrev.eager.arrays.operators import Operators
 from dualrev.eager.blocks import Kept
 from dualrev.eager.dual import DualNumber, Run, value
-from dualrev.eager.ids import Range
+from dualrev.eager.ids import Range, in_copy
 from dualrev.eager.tape import Real, Tape, real
 from dualrev.eager.ufuncs import DualArray
 from dualrev.errors import ConversionError, LeakError
@@ -26,7 +27,6 @@ from dualrev.errors import ConversionError, LeakError
 __all__ = [
     "RealArray",
     "adopt",
-    "copied_ids",
     "holds_duals",
     "innermost",
     "kept",
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 
-class RealArray(Layered, NDArrayOperatorsMixin):
+class RealArray(Layered, Operators):
     """An array that can hold numbers under differentiation, in the elements' places. It behaves as numpy's arrays do.
 
     Its dtype is float64. numpy's functions take it; `dualrev.numpy` makes such arrays. np.asarray(a) is the plain array
@@ -169,9 +169,9 @@ class RealArray(Layered, NDArrayOperatorsMixin):
         return np.zeros(self.x.shape)
 
     @property
-    def flat(self) -> _Flat:
+    def flat(self) -> Flat:
         """The numbers, one after the other; an index into them reads and writes."""
-        return _Flat(self)
+        return Flat(self)
 
     @property
     def base(self) -> RealArray | None:
@@ -223,7 +223,7 @@ class RealArray(Layered, NDArrayOperatorsMixin):
     def copy(self, order: Any = "C") -> RealArray:
         """An array of its own, with the same numbers."""
         x = self.x.copy(order)
-        return RealArray(x, {run: copied_ids(ids, order, self.x, x) for run, ids in self.layers().items()})
+        return RealArray(x, {run: in_copy(ids, order, self.x, x) for run, ids in self.layers().items()})
 
     __copy__ = copy
 
@@ -290,28 +290,6 @@ class RealArray(Layered, NDArrayOperatorsMixin):
         self[...] = np.sort(self, axis=axis, kind=kind)
 
 
-class _Flat:
-    """An array's elements in C order, by one index."""
-
-    def __init__(self, a: RealArray) -> None:
-        self._a = a
-
-    def __len__(self) -> int:
-        return self._a.size
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._a.ravel())
-
-    def __getitem__(self, key: Any) -> Any:
-        return self._a[self._index(key)]
-
-    def __setitem__(self, key: Any, new: Any) -> None:
-        self._a[self._index(key)] = new
-
-    def _index(self, key: Any) -> Any:
-        return np.unravel_index(np.arange(self._a.size)[key], self._a.shape)
-
-
 def _as_method(name: str) -> Callable[..., Any]:
     function = getattr(np, name)
 
@@ -330,49 +308,8 @@ for _name in [
     setattr(RealArray, _name, _as_method(_name))
 
 
-def _operator(name: str, ufunc: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """An operator and its reflection: without numpy's protocol where both sides are ours."""
-
-    def method(self: RealArray, other: Any) -> Any:
-        kind = other.__class__
-        if kind is RealArray or kind is float or kind is Real:
-            return ANSWERS.ufunc(ufunc, "__call__", (self, other), {})
-        return by_protocol(self, other)
-
-    def reflected(self: RealArray, other: Any) -> Any:
-        if other.__class__ is float or other.__class__ is Real:
-            return ANSWERS.ufunc(ufunc, "__call__", (other, self), {})
-        return reflected_by_protocol(self, other)
-
-    by_protocol, reflected_by_protocol = (getattr(NDArrayOperatorsMixin, f"__{r}{name}__") for r in ("", "r"))
-    return method, reflected
-
-
-for _name, _ufunc in {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "truediv": np.divide,
-    "pow": np.power,
-}.items():
-    for _r, _made in zip(("", "r"), _operator(_name, _ufunc), strict=True):
-        _made.__name__ = f"__{_r}{_name}__"
-        setattr(RealArray, _made.__name__, _made)
-
-
 def _level(run: Run) -> int:
     return run.level
-
-
-def copied_ids(ids: Any, order: Any, x: np.ndarray, copy: np.ndarray) -> Any:
-    """The ids of x for a copy of it: a Range goes with an array in whose memory they are in order."""
-    if ids.__class__ is not Range:
-        return ids.copy(order)
-    if x.strides == copy.strides:
-        return ids
-    made = np.empty_like(copy, np.int64)
-    made[...] = ids
-    return made
 
 
 def _at(ids: Any, key: Any) -> Any:
