@@ -90,7 +90,7 @@ def alone(args: Sequence[Any]) -> tuple[Tape | None, list[Any], list[Any]]:
         elif kind is Real:
             found, mine = u.run, Range(u.i, ())
             xs.append(u.x)
-        elif kind is float or kind is int or (kind is np.ndarray and u.dtype == float):
+        elif kind is float or (kind is int and -_LARGE < u < _LARGE) or (kind is np.ndarray and u.dtype == float):
             ids.append(None)
             xs.append(u)
             continue
@@ -114,6 +114,7 @@ def kept_on(run: Tape, u: Any) -> Any:
     return found[1]
 
 
+_LARGE = 2**53  # ints below are exact in double precision
 _SHARED = 2000  # elements: below, to compare takes longer than to copy
 
 
@@ -182,7 +183,7 @@ def _by_rule(
     ys = [_apart(v) for v in (y if isinstance(y, tuple) else (y,))]
     nested = not all(isinstance(x, np.ndarray) for x in xs)
     # what is kept does not change when the user's function assigns to an element later
-    given = [Kept(own(x)) if nested else kept_on(run, u) for x, u in zip(xs, args, strict=True)]
+    given = [Kept(own(x)) if nested or _is_discrete(u) else kept_on(run, u) for x, u in zip(xs, args, strict=True)]
     if needs is not None and not nested:
         given = [k if n else Kept(np.broadcast_to(0.0, k.x.shape)) for k, n in zip(given, needs, strict=True)]
     found = [Kept(own(v)) for v in ys] if nested and keeps_value else []
@@ -200,6 +201,10 @@ def _by_rule(
         )
     )
     return tuple(v for v, _ in made) if isinstance(y, tuple) else made[0][0]
+
+
+def _is_discrete(u: Any) -> bool:
+    return isinstance(u, np.ndarray) and u.dtype != float
 
 
 def _apart(y: Any) -> Any:

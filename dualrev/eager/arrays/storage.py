@@ -319,10 +319,12 @@ def _at(ids: Any, key: Any) -> Any:
 
 
 def kept(u: Any) -> Any:
-    """An array or a number as it is now: in the attribute x of what is returned."""
+    """An array or a number as it is now, in double precision: in the attribute x of what is returned."""
     if isinstance(u, RealArray):
         return u.keep()
-    return Kept(np.float64(u) if u.__class__ is float else u.copy("K") if isinstance(u, np.ndarray) else u)
+    if isinstance(u, np.ndarray):
+        return Kept(np.array(u, dtype=float, order="K"))
+    return Kept(u if isinstance(u, DualNumber) else np.float64(u))
 
 
 def own(leaf: Any) -> Any:
