@@ -116,3 +116,53 @@ def test_random_sequences_have_the_derivatives_of_differences():
 def test_many_random_sequences_have_the_derivatives_of_differences():
     for seed in range(1000, 21000):
         agrees(seed, order=2 if seed % 20 == 0 else 1)
+
+
+def test_what_is_kept_is_as_it_was_when_it_was_used():
+    """The operand, the result, a view of it, a plain array and the user's own memory are written to afterwards."""
+    memory = np.linspace(0.5, 1.5, 3000)
+
+    def f(x):
+        a, constant = x * 1.0, np.linspace(1.0, 2.0, 3000)
+        mine = dr.RealArray(memory.copy())
+        view = a[::2]
+        y, z, u, v, w = a * a, np.exp(a), view * view, constant * x, mine * x
+        a[:5] = 7.0
+        z_before = np.sum(z * x)
+        z[...] = 0.0
+        view[-3:] = 1.0
+        constant[10:] = 0.0
+        mine.x[:] = 0.0
+        again = constant * x
+        return np.sum(y) + z_before + np.sum(z) + np.sum(u * u) + np.sum(v) + np.sum(w) + np.sum(again * x)
+
+    x = np.linspace(-1.0, 1.0, 3000)
+    everywhere = 2.0 * x + np.exp(x) * (1.0 + x) + np.linspace(1.0, 2.0, 3000) + memory
+    everywhere[::2] += 4.0 * x[::2] ** 3
+    everywhere[:10] += 2.0 * np.linspace(1.0, 2.0, 3000)[:10] * x[:10]
+    assert np.allclose(dr.grad(f)(x), everywhere, rtol=1e-12, atol=1e-12)
+    assert np.allclose(
+        np.diag(dr.jacobian(lambda x: np.tanh(x) * x)(x[:5])), np.tanh(x[:5]) + x[:5] / np.cosh(x[:5]) ** 2
+    )
+
+
+def test_a_part_that_is_not_reached_takes_no_part():
+    """A slice, a concatenation and an assignment leave elements out whose derivatives are infinite."""
+    x = np.concatenate([np.zeros(100), np.ones(100)])
+
+    def assigned(x):
+        y = -np.sqrt(x)
+        y[:100] = 1.0
+        return np.sum(y * x)
+
+    for f in [
+        assigned,
+        lambda x: np.sum(-np.sqrt(x)[100:]),
+        lambda x: np.sum(np.concatenate([x[:100], -np.sqrt(x)[100:]])[100:]),
+        lambda x: np.sum(np.where(x > 0.0, -np.sqrt(x), x)),
+        lambda x: np.sum((-np.sqrt(x)).reshape(2, 100).T[:, 1]),
+    ]:
+        gradient = dr.grad(f)(x)
+        assert np.isfinite(gradient).all()
+        assert np.isfinite(dr.jvp(f, (x,), (np.ones(200) * (x > 0.0),))[1])
+    assert dr.grad(lambda x: np.sum(-np.sqrt(x)))(x)[0] == -np.inf

@@ -103,7 +103,7 @@ def _interleave(run: Tape, leaf: Any) -> tuple[Any, Any]:
     x = in_its_layout(given)
     ids, layer = of_new(run.allocate(leaf.size), x)
     outer = leaf.layers() if isinstance(leaf, RealArray) else {}
-    return ids, RealArray(x, {**{other: in_copy(i, "K", given, x) for other, i in outer.items()}, run: layer})
+    return ids, RealArray(x, {**{other: in_copy(i, "K", given, x) for other, i in outer.items()}, run: layer}, True)
 
 
 def _ids(run: Tape, leaf: Any) -> Any:

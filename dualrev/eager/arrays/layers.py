@@ -37,12 +37,13 @@ class Layered:
     __slots__ = ("_keeper", "_layers", "_parent", "_select", "_sources", "x")
     _sources: dict[Run, Any]
 
-    def __init__(self, x: np.ndarray, layers: dict[Run, Any] | None = None) -> None:
+    def __init__(self, x: np.ndarray, layers: dict[Run, Any] | None = None, owner: bool = False) -> None:
+        """`owner` says that nobody else can change x: so it needs no copy until somebody stores a number here."""
         self.x = x
         self._layers = {} if layers is None else layers
         self._parent: Self | None = None
         self._select: Callable[[Any], Any] | None = None
-        self._keeper: Any = None  # a weak reference to the Kept of x, if there is one
+        self._keeper: Any = None if owner else BORROWED  # a weak reference to the Kept of x, if there is one
 
     def layers(self) -> dict[Run, Any]:
         """The ids of every run that has numbers here (or had): an array or a Range, which is not to be changed."""
@@ -142,7 +143,7 @@ def _taken(ids: Any, above: Layered, view: Layered) -> Any:
     return select(ids)
 
 
-#: The `_keeper` of an array with the memory of another one, which knows nothing of who keeps this one.
+#: The `_keeper` of an array with the memory of another one, or of the user's, who do not know who keeps this one.
 BORROWED = object()
 
 

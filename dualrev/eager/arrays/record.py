@@ -38,7 +38,7 @@ def attach(run: Tape, y: Any) -> tuple[Any, Any]:
     """The value y with ids of its own, and these: an array, or a number where y has no axes."""
     if y.__class__ is np.ndarray and y.dtype == float and y.ndim:
         out, ids = of_new(run.allocate(y.size), y)
-        return RealArray(y, {run: ids}), out
+        return RealArray(y, {run: ids}, y.base is None), out
     if isinstance(y, np.ndarray) and y.dtype == object:
         y = adopt(y)
     refuse_foreign(y)
@@ -49,7 +49,7 @@ def attach(run: Tape, y: Any) -> tuple[Any, Any]:
     layers = y.layers() if isinstance(y, RealArray) else {}
     x = np.asarray(plain(y), dtype=float)
     out, ids = of_new(run.allocate(x.size), x)
-    made = RealArray(x, {**layers, run: ids})
+    made = RealArray(x, {**layers, run: ids}, x.base is None)
     if isinstance(y, RealArray):  # which nobody else knows, but who keeps its values
         made._keeper, y._keeper = y.root()._keeper, BORROWED
     return made, out

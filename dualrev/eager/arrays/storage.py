@@ -15,7 +15,7 @@ import numpy as np
 
 from dualrev.eager.answers import ANSWERS
 from dualrev.eager.arrays.flat import Flat
-from dualrev.eager.arrays.layers import BORROWED, At, Layered, holds_duals, innermost, plain, refuse_foreign
+from dualrev.eager.arrays.layers import At, Layered, holds_duals, innermost, plain, refuse_foreign
 from dualrev.eager.arrays.operators import Operators
 from dualrev.eager.blocks import Kept
 from dualrev.eager.dual import DualNumber, Run, value
@@ -223,7 +223,7 @@ class RealArray(Layered, Operators):
     def copy(self, order: Any = "C") -> RealArray:
         """An array of its own, with the same numbers."""
         x = self.x.copy(order)
-        return RealArray(x, {run: in_copy(ids, order, self.x, x) for run, ids in self.layers().items()})
+        return RealArray(x, {run: in_copy(ids, order, self.x, x) for run, ids in self.layers().items()}, True)
 
     __copy__ = copy
 
@@ -349,9 +349,7 @@ def strip(u: Any, run: Run) -> Any:
             return real_array(flat).reshape(u.shape)
         if not layers:
             return u.x
-        made = RealArray(u.x, layers)
-        made._keeper = BORROWED
-        return made
+        return RealArray(u.x, layers)
     if isinstance(u, DualNumber):
         return u.x if u.run is run else u
     return u
