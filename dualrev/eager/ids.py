@@ -15,7 +15,7 @@ import numpy as np
 
 from dualrev.eager import loops
 
-__all__ = ["Nodes", "Pieces", "Range", "in_copy", "laid_out", "of_view", "saved"]
+__all__ = ["Nodes", "Pieces", "Range", "in_copy", "is_one", "laid_out", "of_view", "saved"]
 
 
 class Range:
@@ -25,10 +25,11 @@ class Range:
     are those of scalars; constants have 0.
     """
 
-    __slots__ = ("shape", "size", "start", "steps")
+    __slots__ = ("_all_steps", "shape", "size", "start", "steps")
 
     def __init__(self, start: int, shape: tuple[int, ...], steps: tuple[int, ...] | None = None) -> None:
         self.start, self.shape, self.steps = start, shape, steps
+        self._all_steps = steps
         self.size = shape[0] if len(shape) == 1 else math.prod(shape)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
@@ -40,17 +41,26 @@ class Range:
             made += (step * np.arange(n)).reshape((n,) + (1,) * (len(self.shape) - axis - 1))
         return made
 
-    def item(self, k: int) -> int:
-        """The id of element k, of an array with one axis that has it."""
+    def item(self, k: Any) -> int:
+        """The id of element k, of an array with one axis that has it, or of k = (j, i), of one with two."""
+        if k.__class__ is tuple:
+            (j, i), (m, n) = k, self.shape
+            steps = self._all_steps or self.all_steps()
+            return self.start + (j + m if j < 0 else j) * steps[0] + (i + n if i < 0 else i) * steps[1]
         k = k + self.shape[0] if k < 0 else k
         return self.start + (k if self.steps is None else k * self.steps[0])
 
     def __getitem__(self, key: Any) -> Any:
         """The ids at an index of whole numbers and slices: a Range, or an id; None for another index."""
+        if key.__class__ is int and len(self.shape) > 1:  # a row: it is in C order if this is
+            n, own = self.shape[0], self.steps
+            start = self.start + (key + n if key < 0 else key) * self.all_steps()[0]
+            return Range(start, self.shape[1:], None if own is None else own[1:])
         keys = key if key.__class__ is tuple else (key,)
         if len(keys) > len(self.shape):
             return None
-        start, shape, steps, own = self.start, [], [], self.all_steps()
+        start, shape, own = self.start, [], self.all_steps()
+        steps: list[int] = []
         for k, n, step in zip(keys, self.shape, own, strict=False):
             if k.__class__ is int:
                 start += (k + n if k < 0 else k) * step
@@ -68,14 +78,12 @@ class Range:
 
     def all_steps(self) -> tuple[int, ...]:
         """The steps along the axes, in C order too."""
-        if self.steps is not None:
-            return self.steps
-        if len(self.shape) < 2:
-            return (1,) * len(self.shape)
-        steps = [1]
-        for n in self.shape[:0:-1]:
-            steps.append(steps[-1] * n)
-        return tuple(steps[::-1])
+        if self._all_steps is None:
+            steps = [1]
+            for n in self.shape[:0:-1]:
+                steps.append(steps[-1] * n)
+            self._all_steps = tuple(steps[::-1]) if self.shape else ()
+        return self._all_steps
 
     def of(self, numbers: np.ndarray, first: int = 0) -> np.ndarray:
         """The numbers at these ids, a view: `numbers` holds them from the id `first` on."""
@@ -106,6 +114,13 @@ class Range:
         """The axes, that with the longest steps first; one of length 1 may stand anywhere."""
         steps = self.all_steps()
         return sorted(range(len(steps)), key=lambda k: -steps[k])
+
+
+def is_one(key: Any, ndim: int) -> bool:
+    """Whether an index is an int, of one axis, or a pair of them, of two."""
+    if key.__class__ is int:
+        return ndim == 1
+    return ndim == 2 and key.__class__ is tuple and len(key) == 2 and key[0].__class__ is key[1].__class__ is int
 
 
 class Pieces:

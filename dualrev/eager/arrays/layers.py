@@ -52,11 +52,14 @@ class Layered:
         chain = [self]  # no recursion: x = x[1:] in a loop makes a long one
         while chain[-1]._parent is not None:
             chain.append(chain[-1]._parent)
-        for above, view in zip(chain[:0:-1], chain[-2::-1], strict=True):
-            for run, ids in list(above._layers.items()):
+        above = chain.pop()
+        while chain:
+            view = chain.pop()
+            for run, ids in tuple(above._layers.items()):
                 if view._sources.get(run) is not ids:
                     view._layers[run] = _taken(ids, above, view)
                     view._sources[run] = ids
+            above = view
         return self._layers
 
     def layer(self, run: Run) -> np.ndarray:

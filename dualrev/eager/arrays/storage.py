@@ -19,7 +19,7 @@ from dualrev.eager.arrays.layers import At, Layered, holds_duals, innermost, pla
 from dualrev.eager.arrays.operators import Operators
 from dualrev.eager.blocks import Kept
 from dualrev.eager.dual import DualNumber, Run, value
-from dualrev.eager.ids import Range, in_copy
+from dualrev.eager.ids import Range, in_copy, is_one
 from dualrev.eager.tape import Real, Tape, real
 from dualrev.eager.ufuncs import DualArray
 from dualrev.errors import ConversionError, LeakError
@@ -53,7 +53,7 @@ class RealArray(Layered, Operators):
     # Elements
 
     def __getitem__(self, key: Any) -> Any:
-        one = key.__class__ is int and self.x.ndim == 1  # as in a loop over elements: faster
+        one = is_one(key, self.x.ndim)  # as in a loop over elements: faster
         x = self.x.item(key) if one else self.x[key]
         if isinstance(x, np.ndarray):
             sure = key.__class__ is int or key.__class__ is slice  # a view, as numpy has it
@@ -314,8 +314,10 @@ def _level(run: Run) -> int:
 
 def _at(ids: Any, key: Any) -> Any:
     """The id, or the number, at an index."""
+    if ids.__class__ is not Range:
+        return ids[key]
     found = ids[key]
-    return np.asarray(ids)[key] if found is None and ids.__class__ is Range else found
+    return np.asarray(ids)[key] if found is None else found
 
 
 def kept(u: Any) -> Any:
