@@ -28,20 +28,24 @@ from dualrev.eager.dual import DualNumber, alive
 from dualrev.eager.labels import with_labels
 from dualrev.eager.leaves import (
     FLOAT,
+    SAME,
     Array,
     Discrete,
     Node,
     Scalar,
+    alone,
     array_of,
+    is_exact,
     is_number,
     is_numeric,
     is_plain,
     leaf_of,
     object_array,
+    part_of,
     read_array,
     read_number,
+    same,
     same_part,
-    same_rest,
     scalars_of,
     typed,
 )
@@ -102,8 +106,10 @@ class Structure:
     the others take real scalars, as many for an array as it has elements.
     """
 
-    def __init__(self, parts: Sequence[Scalar | Array | Discrete | Node]) -> None:
+    def __init__(self, parts: Sequence[Scalar | Array | Discrete | Node], flat: Any = None) -> None:
         self._parts = parts
+        self._flat = flat  # tuple, list, or `alone`, if it is a tuple or a list of leaves or one leaf: then, no walk
+        self._numbers = flat is not None and all(part is FLOAT or part is SAME for part in self.leaf_parts())
 
     def rebuild(self, scalars: Sequence[Any]) -> Any:
         """The same data with new real scalars; arrays become arrays of floats or, where needed, of objects."""
@@ -122,10 +128,15 @@ class Structure:
 
     def rebuild_leaves(self, leaves: Sequence[Any]) -> Any:
         """The same data with new leaves."""
+        if self._flat is not None:
+            return self._flat(leaves)
         return self.fold(leaves, node=lambda part, children: part.restore(children), discrete=lambda x: x)
 
     def cotangent_leaves(self, leaves: Sequence[Any]) -> Any:
         """Data of this structure and its dtypes with new leaves, and None in place of discrete values."""
+        if self._numbers:
+            pairs = zip(self.leaf_parts(), leaves, strict=True)
+            return self._flat([x if x.__class__ is float else typed(part, x) for part, x in pairs])
         with np.errstate(over="ignore"):  # in float16 a large cotangent is inf
             cts = [
                 leaf if part is FLOAT and leaf.__class__ is float else typed(part, leaf)
@@ -139,14 +150,7 @@ class Structure:
 
     def owned(self) -> Structure:
         """The same with copies of the discrete arrays, so that nobody else can change them."""
-        return Structure(
-            [
-                Discrete(part.value.copy())
-                if part.__class__ is Discrete and isinstance(part.value, np.ndarray)
-                else part
-                for part in self._parts
-            ]
-        )
+        return Structure([part.owned() if isinstance(part, Discrete) else part for part in self._parts])
 
     def of_value(self) -> Structure:
         """The same for the value of a function, in which every real scalar is a float, also if numpy made it."""
@@ -160,6 +164,8 @@ class Structure:
 
     def leaf_parts(self) -> list[Scalar | Array]:
         """What is known of every real leaf."""
+        if self._flat is not None:
+            return list(self._parts if self._flat is alone else self._parts[1:])  # type: ignore[arg-type]
         return [part for part in self._parts if part.__class__ is Scalar or part.__class__ is Array]
 
     def fold(
@@ -203,6 +209,10 @@ class Structure:
 
         `error` if the structure differs.
         """
+        if self._numbers and (self._flat is alone or ct.__class__ is self._flat):
+            given = [ct] if self._flat is alone else list(ct)
+            if len(given) == len(self.leaf_parts()) and all(map(is_exact, given)):
+                return given
         leaves: list[Any] = []
         todo = [ct]
         for part in self._parts:
@@ -223,7 +233,7 @@ class Structure:
                     node, children = unpack(x) or (None, [])
                     if node is None and cls is np.ndarray and is_numeric(x) and x.shape == rest:
                         node, children = part, scalars_of(x)
-                    if node is None or (node.cls, node.size) != (cls, size) or not same_rest(node.rest, rest):
+                    if node is None or (node.cls, node.size) != (cls, size) or not same(node.rest, rest):
                         raise error(x, f"a {cls.__name__} with {size} entries")
                     todo.extend(reversed(children))
         return leaves
@@ -252,7 +262,12 @@ def flatten_leaves(x: Any) -> tuple[list[Any], Structure]:
     >>> flatten_leaves({"w": np.ones(2), "b": 0.5})[0]
     [0.5, array([1., 1.])]
     """
-    return _walk(x, adopting=True)
+    kind = x.__class__ if x.__class__ is tuple or x.__class__ is list else alone
+    given = [x] if kind is alone else list(x)
+    parts: list[Any] = [part_of(leaf) for leaf in given]
+    if None in parts or not parts:
+        return _walk(x, adopting=True)
+    return given, Structure(parts if kind is alone else [Node(type(x), len(parts), None, kind, kind), *parts], kind)
 
 
 def _walk(x: Any, adopting: bool) -> tuple[list[Any], Structure]:

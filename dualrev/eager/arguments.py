@@ -48,6 +48,8 @@ def choose(
     f: Callable[..., Any], argnums: Argnums, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """f as a function of the chosen arguments only, and those."""
+    if len(args) == 1 and argnums == 0 and argnums.__class__ is int and not kwargs:
+        return f, args
     numbers = _numbers(argnums, args)
 
     def function(*duals: Any) -> Any:

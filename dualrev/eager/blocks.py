@@ -1,21 +1,22 @@
-"""What operations on whole arrays write on the tape: blocks, and the cotangents or tangents that flow through them.
+"""What operations on whole arrays write on the tape: blocks.
 
 A block is a linear map from the tangents of its operands to those of its results. `Terms` are contributions one by one,
-as the rows of scalars are; a `Rule` speaks of whole operands. `Flow` holds a number for every id. The ids, and what a
-cotangent of -0.0 says, are explained in tape.py.
+as the rows of scalars are; a `Rule` speaks of whole operands. What flows through them is in flow.py; tape.py and ids.py
+explain ids.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
 from dualrev.eager import loops
+from dualrev.eager.flow import Flow
+from dualrev.eager.ids import Range, saved
 
-__all__ = ["Block", "Flow", "Range", "Rule", "Terms"]
+__all__ = ["PLAIN", "Block", "Kept", "Partial", "Rule", "Terms", "spread", "sum_to"]
 
 
 class Block(Protocol):
@@ -31,152 +32,231 @@ class Block(Protocol):
         """Set the results' tangents from the operands'."""
 
 
-class Terms:
-    """Contributions one by one: the tangent of result row[k] has the term p[k] times the tangent of id ids[k].
+class Partial:
+    """A partial derivative that is computed when it is asked for, of values that are kept until then.
 
-    `row` is None where it is 0, 1, 2, ..., and has one entry where there is one result; p has one entry where all are
-    equal.
+    Who asks once, as a gradient does, gets an array of its own; from the second time on it is kept.
     """
 
-    __slots__ = ("id", "ids", "n", "nested", "out", "p", "row")
+    __slots__ = ("_asked", "_f", "_kept", "_made")
 
-    def __init__(self, id: int, out: int, row: np.ndarray | None, p: Any, ids: np.ndarray) -> None:
-        self.id, self.out, self.row, self.p, self.n = id, out, row, p, ids.size
-        self.ids = _saved(ids.reshape(-1))
-        self.nested = not isinstance(p, np.ndarray)
+    def __init__(self, f: Callable[..., Any], kept: tuple[Any, ...]) -> None:
+        self._f, self._kept, self._asked = f, kept, False
+        self._made: Any = None
+
+    def value(self) -> Any:
+        """The array, which is not to be changed."""
+        made, _ = self.fresh()
+        return made
+
+    def fresh(self) -> tuple[Any, bool]:
+        """The array, and whether nobody else knows it."""
+        made, kept = self._made, self._kept
+        if made is not None:
+            return made, False
+        first, self._asked = not self._asked, True
+        made = np.asarray(self._f(*[u.x for u in kept]), dtype=float)
+        if first:
+            return made, not any(made is u.x for u in kept)
+        self._made = made
+        self._kept = ()
+        return made, False
+
+
+class Kept:
+    """Values that a derivative needs later: x is an array's own memory until somebody stores something there."""
+
+    __slots__ = ("__weakref__", "x")
+
+    def __init__(self, x: Any) -> None:
+        self.x = x
+
+    def value(self) -> Any:
+        """The same."""
+        return self.x
+
+
+#: The classes of partials that are no numbers of an outer run.
+PLAIN = frozenset((float, np.ndarray, Partial, Kept))
+
+
+class Terms:
+    """Contributions one by one: at each place, the tangent of the result has the term p times that of an operand.
+
+    The places have the shape `domain`. The operands broadcast to it, and so does the result in the shape `kept`: where
+    it is smaller, a result is the sum of terms. `rows` says for each place to which element of the result the term is,
+    if that does not follow from the shapes. An operand is (ids, p), with p a number, an array, or what has one as its
+    `value()`, a Partial or a Kept.
+    """
+
+    __slots__ = ("_domain", "_kept", "_operands", "_out", "_rows", "id", "nested")
+
+    def __init__(
+        self,
+        id: int,
+        out: Range,
+        operands: Sequence[tuple[Any, Any]],
+        domain: tuple[int, ...],
+        kept: tuple[int, ...],
+        rows: np.ndarray | None = None,
+        nested: bool = False,
+    ) -> None:
+        self.id, self._out, self._domain, self._kept, self._rows, self.nested = id, out, domain, kept, rows, nested
+        self._operands: list[tuple[Any, Any]] = [
+            (ids if ids.__class__ is Range else saved(ids), p) for ids, p in operands
+        ]
 
     def pull(self, flow: Any) -> None:
         """Add to the operands' cotangents."""
-        if isinstance(flow, Flow):
-            loops.pull_terms(flow.buffer, *self._compiled())
-        else:
-            results, p, ids = self._reached(flow, self._results())
-            flow.add(ids, flow.get(results) * p)
+        out = self._out
+        g, spare = flow.take(out) if self._rows is None else (None, False)
+        if g is None:
+            if flow.touched(out):
+                for ids, p in self._operands:
+                    self._some(flow, ids, p, pull=True)
+            return
+        if self._kept != out.shape and out.shape:
+            g = np.reshape(g, self._kept)
+        last = len(self._operands) - 1
+        for k, (ids, p) in enumerate(self._operands):
+            ct, fresh = _times(g, p, spare and k == last)
+            spare = spare and ct is not g
+            if getattr(ct, "shape", ()) != ids.shape:
+                ct, fresh = _fit(flow, ct, fresh, self._domain, ids.shape)
+            flow.add(ids, ct, fresh)
 
     def push(self, flow: Any) -> None:
         """Add to the results' tangents."""
-        if isinstance(flow, Flow):
-            loops.push_terms(flow.buffer, *self._compiled())
+        for ids, p in self._operands:
+            t = flow.look(ids) if self._rows is None else None
+            if t is not None:
+                t, fresh = _times(t, p, False)
+                if getattr(t, "shape", ()) != self._kept:
+                    t, fresh = _fit(flow, t, fresh, self._domain, self._kept)
+                flow.add(self._out, np.reshape(t, self._out.shape), fresh)
+            elif flow.touched(ids):
+                self._some(flow, ids, p, pull=False)
+
+    def _some(self, flow: Any, ids: Any, p: Any, pull: bool) -> None:
+        """The same one by one, from those ids that have been reached."""
+        if isinstance(p, (Partial, Kept)):
+            p = p.value()
+        flow.open(ids)
+        flow.open(self._out)
+        if flow.__class__ is Flow and self._is_in_order(ids, p):
+            sources = self._out.start, ids.start
+            source, target = sources if pull else sources[::-1]
+            p = np.array([p]) if p.__class__ is float else p.reshape(-1)
+            loops.flow_on(flow.buffer, source, target, p, ids.size)
+            return
+        results, p, operand = self._one_by_one(ids, p)
+        if flow.__class__ is Flow:
+            sweep = loops.pull_terms if pull else loops.push_terms
+            sweep(flow.buffer, results, p, operand)
+            return
+        reached = flow.reached(results if pull else operand)
+        if not reached.all():
+            results, operand, p = results[reached], operand[reached], p if p.size == 1 else p[reached]
+        if pull:
+            flow.add(operand, flow.get(results) * p)
         else:
-            results, p, ids = self._reached(flow, self.ids)
-            flow.add(results, flow.get(ids) * p)
+            flow.add(results, flow.get(operand) * p)
 
-    def _compiled(self) -> tuple[Any, ...]:
-        """The arguments of the compiled loops: no row, no ids where they follow from the first one."""
-        row = _NO_IDS if self.row is None else self.row
-        if isinstance(self.ids, Range):
-            return self.out, row, self.p, self.ids.start, _NO_IDS, self.n
-        return self.out, row, self.p, 0, self.ids, self.n
+    def _is_in_order(self, ids: Any, p: Any) -> bool:
+        """Whether place k is that of the k-th id of the result and of the operand."""
+        ranges = ids.__class__ is Range and ids.steps is None and self._out.steps is None and self._rows is None
+        whole = self._kept == self._domain == ids.shape and ids.size > 0
+        return ranges and whole and (p.__class__ is float or p.shape in ((), self._domain))
 
-    def _results(self) -> Range | np.ndarray:
-        """The id of the result that each term belongs to."""
-        return Range(self.out, (self.n,)) if self.row is None else np.broadcast_to(self.out + self.row, self.n)
-
-    def _reached(self, flow: Any, sources: Any) -> tuple[Any, Any, Any]:
-        """The terms whose source has been reached: the results' ids, the partials, the operands' ids."""
-        reached = flow.reached(sources)
-        if reached.all():
-            return self._results(), self.p, self.ids
-        p = self.p if self.p.size == 1 else self.p[reached]
-        return np.asarray(self._results())[reached], p, np.asarray(self.ids)[reached]
+    def _one_by_one(self, ids: Any, p: Any) -> tuple[np.ndarray, Any, np.ndarray]:
+        """For each place the id of the result, the partial (or one for all), and the id of the operand."""
+        out, shape = np.asarray(self._out), self._domain
+        results = spread(out.reshape(self._kept), shape) if self._rows is None else out.reshape(-1)[self._rows]
+        if np.ndim(p):
+            p = spread(p, shape) if isinstance(p, np.ndarray) else np.broadcast_to(p, shape)
+        elif p.__class__ is float:
+            p = np.array(p)
+        return results.reshape(-1), np.reshape(p, -1), spread(np.asarray(ids), shape).reshape(-1)
 
 
 class Rule:
     """A rule for whole operands: `pull` maps cotangents of the results to those of the operands, `push` tangents.
 
-    Both take and return lists of arrays, of the shapes of the results and the operands. Ids of operands are arrays, or
-    None for a constant, whose cotangent is not asked for and whose tangent is None.
+    Both take and return lists of arrays, of the shapes of the results and the operands, and change none that they are
+    given. Ids of operands are None for a constant, whose cotangent is not asked for and whose tangent is None.
     """
 
-    __slots__ = ("_pull", "_push", "id", "ids", "nested", "outs", "shapes")
+    __slots__ = ("_pull", "_push", "id", "ids", "nested", "outs")
 
     def __init__(
         self,
         id: int,
-        outs: Sequence[int],
-        shapes: Sequence[tuple[int, ...]],
-        ids: Sequence[np.ndarray | None],
+        outs: Sequence[Range],
+        ids: Sequence[Any],
         pull: Callable[[list[Any]], Sequence[Any]],
         push: Callable[[list[Any]], Sequence[Any]],
         nested: bool,
     ) -> None:
-        self.id, self.outs, self.shapes, self.nested = id, outs, shapes, nested
-        self.ids = [None if i is None else _saved(i) for i in ids]
+        self.id, self.outs, self.nested = id, outs, nested
+        self.ids = [None if i is None else saved(i) for i in ids]
         self._pull, self._push = pull, push
 
     def pull(self, flow: Any) -> None:
         """Add to the operands' cotangents."""
-        places = [Range(out, shape) for out, shape in zip(self.outs, self.shapes, strict=True)]
-        if not any(flow.reached(place).any() for place in places):
+        if not any(map(flow.touched, self.outs)):
             return
-        cotangents = self._pull([flow.get(place) for place in places])
-        for ids, ct in zip(self.ids, cotangents, strict=True):
+        gs = [flow.take(out)[0] for out in self.outs]
+        gs = [flow.get(out) if g is None else g for g, out in zip(gs, self.outs, strict=True)]
+        for ids, ct in zip(self.ids, self._pull(gs), strict=True):
             if ids is not None and ct is not None:
-                flow.add(ids, ct)
+                flow.add(ids, flow.shaped(ct, ids.shape))
 
     def push(self, flow: Any) -> None:
         """Add to the results' tangents."""
-        known = [i for i in self.ids if i is not None]
-        if not any(flow.reached(i).any() for i in known):
+        if not any(flow.touched(i) for i in self.ids if i is not None):
             return
         tangents = self._push([None if i is None else flow.get(i) for i in self.ids])
-        for out, shape, t in zip(self.outs, self.shapes, tangents, strict=True):
-            flow.add(Range(out, shape), t)
+        for out, t in zip(self.outs, tangents, strict=True):
+            flow.add(out, flow.shaped(t, out.shape))
 
 
-class Range:
-    """The ids of an array whose elements have consecutive ones."""
-
-    __slots__ = ("shape", "start", "stop")
-
-    def __init__(self, start: int, shape: tuple[int, ...]) -> None:
-        self.start, self.stop, self.shape = start, start + math.prod(shape), shape
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
-        return np.arange(self.start, self.stop).reshape(self.shape)
-
-    def of(self, buffer: Any) -> Any:
-        """The numbers at these ids, a view. Ids of elements are negative: the last one has the id -1."""
-        return buffer[self.start : self.stop if self.stop or self.start >= 0 else None].reshape(self.shape)
+def spread(a: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """np.broadcast_to, as an array of its own; faster."""
+    made = np.empty(shape, np.int64 if a.dtype == np.int64 else float)
+    made[...] = a
+    return made
 
 
-def _saved(ids: np.ndarray) -> Range | np.ndarray:
-    """The ids for later: the array that they come from may be assigned to."""
-    flat = ids.reshape(-1)
-    mixed = flat.size and flat[0] < 0 <= flat[-1]
-    return Range(int(flat[0]), ids.shape) if loops.consecutive(flat) and not mixed else ids.copy()
+def sum_to(x: Any, shape: tuple[int, ...]) -> Any:
+    """The sum over what broadcasting repeated: the transpose of broadcasting to the shape of x."""
+    extra = x.ndim - len(shape)
+    axes = tuple(range(extra)) + tuple(extra + k for k, n in enumerate(shape) if n == 1 and x.shape[extra + k] != 1)
+    if not axes:
+        return x
+    total = np.add.reduce if x.__class__ is np.ndarray else np.sum
+    return np.reshape(total(x, axis=axes, keepdims=True), shape)
 
 
-_NO_IDS = np.empty(0, dtype=np.int64)
+def _times(g: Any, p: Any, spare: bool) -> tuple[Any, bool]:
+    """Contributions, and whether nobody else knows their array. If g is `spare`, they may be written there."""
+    if p.__class__ is float:
+        if p == 1.0:
+            return g, spare
+        return (np.multiply(g, p, out=g) if spare else g * p), True
+    made, mine = p.fresh() if p.__class__ is Partial else (p.x if p.__class__ is Kept else p, False)
+    if mine and g.__class__ is np.ndarray and made.shape == g.shape:
+        return np.multiply(g, made, out=made), True
+    if spare and np.shape(made) in ((), g.shape):
+        return np.multiply(g, made, out=g), True
+    return g * made, True
 
 
-class Flow:
-    """A cotangent or a tangent, a float, for every id."""
-
-    __slots__ = ("buffer",)
-
-    def __init__(self, size: int) -> None:
-        self.buffer = np.full(size, -0.0)
-
-    def get(self, ids: Any) -> Any:
-        """The numbers at these ids."""
-        return (ids.of(self.buffer) if isinstance(ids, Range) else self.buffer[ids]) + 0.0
-
-    def numbers(self, ids: list[int]) -> list[float]:
-        """The numbers at these ids, as Python's floats."""
-        return (self.buffer[ids] + 0.0).tolist() if ids else []
-
-    def reached(self, ids: Any) -> Any:
-        """Whether anything contributed to these ids."""
-        g = ids.of(self.buffer) if isinstance(ids, Range) else self.buffer[ids]
-        return (g != 0.0) | ~np.signbit(g)
-
-    def add(self, ids: Any, ct: Any) -> None:
-        """Add to these ids; one may occur more than once."""
-        ct = np.asarray(ct, dtype=float)
-        if isinstance(ids, Range):
-            ids.of(self.buffer)[...] += ct + 0.0
-        elif isinstance(ids, int):
-            self.buffer[ids] += ct + 0.0
+def _fit(flow: Any, ct: Any, fresh: bool, domain: tuple[int, ...], shape: tuple[int, ...]) -> tuple[Any, bool]:
+    """Contributions that are equal along some axes, as one of this shape; and whether nobody else knows their array."""
+    if getattr(ct, "shape", ()) != domain:
+        fresh = False
+        if ct.__class__ is np.float64:
+            ct = np.ndarray(domain, float, np.array(ct), 0, (0,) * len(domain))  # as np.broadcast_to, but faster
         else:
-            loops.add(self.buffer, ids.ravel(), np.broadcast_to(ct, ids.shape).ravel())
+            ct = flow.shaped(ct, domain)
+    return (ct, fresh) if shape == domain else (sum_to(ct, shape), True)

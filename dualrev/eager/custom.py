@@ -201,12 +201,11 @@ class _Call:
         rule.of(self._xs, self._structure, self._parts, ys, output)
         if not isinstance(run, Tape):
             return self._by_entries(ys, output, rule)
-        outs = [run.allocate(int(np.size(leaf))) for leaf in ys]
-        shapes = [np.shape(leaf) for leaf in ys]
         ids = [ids_of(leaf, run) for leaf in self._leaves]
         nested = any(map(holds_duals, [*self._xs, *ys]))
-        run.blocks.append(Rule(run.fresh(), outs, shapes, ids, rule.pulled, rule.pushed, nested))
-        return output.rebuild_leaves([attach(run, leaf, out) for leaf, out in zip(ys, outs, strict=True)])
+        made = [attach(run, leaf) for leaf in ys]
+        run.blocks.append(Rule(run.fresh(), [out for _, out in made], ids, rule.pulled, rule.pushed, nested))
+        return output.rebuild_leaves([leaf for leaf, _ in made])
 
     def _by_entries(self, ys: Sequence[Any], output: Structure, rule: _Rule) -> Any:
         """For a run that writes no tape: each number of y as an operation on all numbers of the arguments."""
@@ -297,9 +296,9 @@ def _equal(a: Any, b: Any) -> bool:
 
 
 def _shaped(g: Any, like: Any) -> Any:
-    """A cotangent or a tangent as its leaf: a number where that has no axes."""
+    """A cotangent or a tangent as its leaf: a number where that has no axes, an array that the user may change."""
     if isinstance(like, np.ndarray):
-        return real_array(g)
+        return real_array(g) + 0.0 if holds_duals(g) else np.array(plain(g)) + 0.0
     return g if isinstance(g, DualNumber) else g[()] if isinstance(g, RealArray) else float(g)
 
 

@@ -17,9 +17,9 @@ from typing import Any
 
 from dualrev.errors import ConversionError, HashError, LeakError
 
-__all__ = ["DualNumber", "Run", "alive", "value"]
+__all__ = ["DualNumber", "Run", "alive", "next_level", "value"]
 
-_levels = itertools.count()  # only ever counts up: a run that starts later is an inner one
+next_level = itertools.count().__next__  # only ever counts up: a run that starts later is an inner one
 
 
 class Run:
@@ -30,7 +30,7 @@ class Run:
     """
 
     def __init__(self, **state: Any) -> None:
-        self.level = next(_levels)
+        self.level = next_level()
         self.over = False
         self.__dict__.update(state)
 

@@ -8,16 +8,25 @@ of the primals to tangents of y (forward mode). Either can be called any number 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from dualrev.eager.arrays.layout import consecutive, in_its_layout
-from dualrev.eager.arrays.record import ids_of
-from dualrev.eager.arrays.storage import RealArray, holds_duals, innermost, own, plain, real_array, strip
-from dualrev.eager.blocks import Range
-from dualrev.eager.linear import Linear
+from dualrev.eager.arrays.layout import in_its_layout
+from dualrev.eager.arrays.record import ids_of, of_new
+from dualrev.eager.arrays.storage import (
+    RealArray,
+    holds_duals,
+    innermost,
+    own,
+    plain,
+    real_array,
+    strip,
+)
+from dualrev.eager.ids import in_copy, saved
+from dualrev.eager.linear import FewRows, Linear, linear_map
 from dualrev.eager.tape import Real, Tape, real
 from dualrev.errors import ArgumentError, OutputError, TangentError
 from dualrev.tree import flatten_leaves
@@ -25,32 +34,36 @@ from dualrev.tree import flatten_leaves
 __all__ = ["Linearized", "linearize", "vjp"]
 
 
+_NOTHING: Any = contextlib.nullcontext()
+
+
 class Linearized:
     """The derivative of a function at a point."""
 
-    def __init__(self, linear: Linear, inputs: list[Any], structure: Any, outputs: list[Any], output: Any) -> None:
+    def __init__(
+        self, linear: Linear | FewRows, inputs: list[Any], structure: Any, outputs: list[Any], output: Any
+    ) -> None:
         self._linear, self._inputs, self._outputs = linear, inputs, outputs
         self._structure, self._output = structure, output
-        self._scalars = max((i for i in inputs if isinstance(i, int)), default=0)
 
     def pull(self, ct: Any) -> tuple[Any, ...]:
         """A cotangent for every primal, from a cotangent of the value."""
         cts = self._output.read_leaves(ct)
-        flow = self._linear.flow(cts, self._scalars)
+        flow = self._linear.flow(cts, self._inputs)
         for ids, leaf in zip(self._outputs, cts, strict=True):
             if ids is not None:
                 _seed(flow, ids, leaf)
-        with np.errstate(all="ignore"):  # partial derivatives never warn
+        with np.errstate(all="ignore") if self._linear.warns else _NOTHING:  # partial derivatives never warn
             self._linear.pull(flow)
         return self._structure.cotangent_leaves(_read(flow, self._inputs))
 
     def push(self, *tangents: Any) -> Any:
         """A tangent of the value, from a tangent for every primal."""
         leaves = self._structure.read_leaves(tangents, TangentError)
-        flow = self._linear.flow(leaves, self._scalars)
+        flow = self._linear.flow(leaves, self._inputs)
         for ids, leaf in zip(self._inputs, leaves, strict=True):
             _seed(flow, ids, leaf)
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore") if self._linear.warns else _NOTHING:
             self._linear.push(flow)
         return self._output.of_value().cotangent_leaves(_read(flow, self._outputs, self._output.leaf_parts()))
 
@@ -61,16 +74,17 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Linearized]:
     if not leaves:
         raise ArgumentError(primals)
     with Tape() as run:
-        inputs, duals = zip(*[_interleave(run, leaf) for leaf in leaves], strict=True)
-        y = f(*structure.rebuild_leaves(duals))
+        pairs = [_interleave(run, leaf) for leaf in leaves]
+        inputs = [ids for ids, _ in pairs]
+        y = f(*structure.rebuild_leaves([dual for _, dual in pairs]))
         outputs, output = flatten_leaves(y)
         if not outputs:
             raise OutputError(y)
         innermost(outputs)  # is none of them left over from a call that has ended?
         ids = [_ids(run, leaf) for leaf in outputs]
         values = output.rebuild_leaves([_value(run, leaf) for leaf in outputs])
-        linear = Linear(run)
-    return values, Linearized(linear, list(inputs), structure, ids, output)
+        linear = linear_map(run, (*inputs, *ids))
+    return values, Linearized(linear, inputs, structure, ids, output)
 
 
 def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
@@ -85,20 +99,18 @@ def _interleave(run: Tape, leaf: Any) -> tuple[Any, Any]:
         i = run.fresh()
         return i, real(run, leaf, i)
     innermost([leaf])  # is it left over from a call that has ended?
-    ids = Range(run.allocate(leaf.size), leaf.shape)
-    if isinstance(leaf, RealArray):
-        made = RealArray(in_its_layout(leaf.x), {other: i.copy("K") for other, i in leaf.layers().items()})
-        made.layer(run)[...] = np.asarray(ids)
-        return ids, made
-    x = in_its_layout(leaf)
-    return ids, RealArray(x, {run: consecutive(ids.start, x)})
+    given = leaf.x if isinstance(leaf, RealArray) else leaf
+    x = in_its_layout(given)
+    ids, layer = of_new(run.allocate(leaf.size), x)
+    outer = leaf.layers() if isinstance(leaf, RealArray) else {}
+    return ids, RealArray(x, {**{other: in_copy(i, "K", given, x) for other, i in outer.items()}, run: layer}, True)
 
 
 def _ids(run: Tape, leaf: Any) -> Any:
     if isinstance(leaf, Real) and leaf.run is run:
         return leaf.i
     ids = ids_of(leaf, run)
-    return None if ids is None else ids.copy()
+    return None if ids is None else saved(ids)
 
 
 def _value(run: Tape, leaf: Any) -> Any:
@@ -108,7 +120,10 @@ def _value(run: Tape, leaf: Any) -> Any:
 
 def _seed(flow: Any, ids: Any, leaf: Any) -> None:
     """Where to begin. A zero takes no part: a result that is not asked for, an argument that does not move."""
-    if holds_duals(leaf):
+    if isinstance(ids, int):
+        if holds_duals(leaf) or leaf != 0.0:
+            flow.add_one(ids, leaf)
+    elif holds_duals(leaf):
         flow.add(ids, leaf)
     elif np.ndim(leaf):
         leaf = plain(leaf)
@@ -129,6 +144,8 @@ def _read(flow: Any, ids: list[Any], parts: list[Any] | None = None) -> list[Any
             shape = getattr(parts[k], "shape", None) if parts else None
             made.append(0.0 if shape is None else np.zeros(shape))
         else:
-            u = flow.get(i)
-            made.append(u if isinstance(u, (RealArray, np.ndarray)) else real_array(u))  # numpy's arrays without axes
+            u = flow.get(i)  # which may be another leaf's, too
+            made.append(
+                real_array(u).copy() if isinstance(u, (RealArray, Real)) else np.asarray(np.add(u, 0.0, order="C"))
+            )
     return made

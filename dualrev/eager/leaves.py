@@ -25,16 +25,19 @@ __all__ = [
     "Discrete",
     "Node",
     "Scalar",
+    "alone",
     "array_of",
+    "is_exact",
     "is_number",
     "is_numeric",
     "is_plain",
     "leaf_of",
     "object_array",
+    "part_of",
     "read_array",
     "read_number",
+    "same",
     "same_part",
-    "same_rest",
     "scalars_of",
     "typed",
 ]
@@ -57,6 +60,17 @@ class Discrete(NamedTuple):
     """A value that is not differentiated."""
 
     value: Any
+
+    def owned(self) -> Discrete:
+        """The same, an array as a copy."""
+        return Discrete(self.value.copy()) if isinstance(self.value, np.ndarray) else self
+
+    def same(self, other: Discrete) -> bool:
+        """Whether it is the same value."""
+        x, y = self.value, other.value
+        if isinstance(x, np.ndarray) and isinstance(y, np.ndarray):
+            return x.shape == y.shape and bool(np.all(x == y))
+        return x is y or (type(x) is type(y) and same(x, y))
 
 
 class Node(NamedTuple):
@@ -115,15 +129,32 @@ def same_part(a: Any, b: Any) -> bool:
     if a.__class__ is not b.__class__:
         return False
     if isinstance(a, Discrete):
-        x, y = a.value, b.value
-        if isinstance(x, np.ndarray) and isinstance(y, np.ndarray):
-            return x.shape == y.shape and bool(np.all(x == y))
-        return x is y or (type(x) is type(y) and same_rest(x, y))
-    return not isinstance(a, Node) or ((a.cls, a.size) == (b.cls, b.size) and same_rest(a.rest, b.rest))
+        return a.same(b)
+    return not isinstance(a, Node) or ((a.cls, a.size) == (b.cls, b.size) and same(a.rest, b.rest))
 
 
-def same_rest(a: Any, b: Any) -> bool:
-    """Whether two nodes' remainders (keys, field names) agree, as far as they can be compared."""
+def part_of(x: Any) -> Scalar | Array | None:
+    """What is known of a leaf of one of the usual classes; None for anything else."""
+    kind = x.__class__
+    if kind is float:
+        return FLOAT
+    if kind is RealArray or (kind is np.ndarray and x.dtype.kind == "f"):
+        return Array(x.shape, x.dtype)
+    return SAME if isinstance(x, DualNumber) else None
+
+
+def alone(leaves: list[Any]) -> Any:
+    """The leaf of data that is one leaf."""
+    return leaves[0]
+
+
+def is_exact(x: Any) -> bool:
+    """Whether x is a number as cotangents are read."""
+    return x.__class__ is float or isinstance(x, DualNumber)
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two values (keys, names of fields) agree, as far as they can be compared."""
     try:
         return bool(a == b)
     except (TypeError, ValueError):

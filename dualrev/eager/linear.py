@@ -1,49 +1,115 @@
 """A finished tape as a linear map, which goes both ways: backwards on a cotangent, forwards on a tangent.
 
 Rows of scalars and blocks of arrays stand in one order, that of their ids; stretches of rows are resolved by a compiled
-loop. Where cotangents, or partials, are numbers of an outer run, everything is done on those, one by one.
+loop. Where cotangents, or partials, are numbers of an outer run, everything is done on those, one by one; and so it is
+where there are so few rows that they are resolved before numpy has looked at them.
 """
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from dualrev.eager import loops
-from dualrev.eager.arrays.record import NestedFlow
-from dualrev.eager.blocks import Flow
+from dualrev.eager.arrays.nested import NestedFlow
+from dualrev.eager.flow import Flow, Numbers
+from dualrev.eager.ids import Nodes
 from dualrev.eager.tape import ROW, Tape
 
-__all__ = ["Linear"]
+__all__ = ["FewRows", "Linear", "linear_map"]
+
+FEW = 40  # rows
+_unpacked = struct.Struct("=dqdqq").iter_unpack
+
+
+def linear_map(run: Tape, ends: Sequence[Any]) -> Linear | FewRows:
+    """What was written on a tape, as a map: of the ids' cotangents, `pull`, and of their tangents, `push`.
+
+    `ends` are the ids of the inputs and of the outputs, leaf by leaf.
+    """
+    rows = run.buffer.getvalue()
+    arrays = run.blocks or run.elements or not all(i is None or i.__class__ is int for i in ends)
+    if arrays or (len(rows) > FEW * ROW.itemsize and not run.nested):
+        return Linear(run)
+    return FewRows(rows, run.nested)
+
+
+class FewRows:
+    """Rows of scalars alone, resolved by Python: few, or with partials that are numbers of an outer run."""
+
+    warns = False  # Python's arithmetic does not
+
+    def __init__(self, rows: bytes, nested: dict[int, tuple[Any, ...]]) -> None:
+        self._rows = list(_unpacked(rows))
+        if len(self._rows) > 1 and any(
+            a[4] > b[4] for a, b in zip(self._rows, self._rows[1:], strict=False)
+        ):  # written by several threads
+            self._rows.sort(key=lambda row: row[4])
+        if nested:
+            self._rows = _with_partials(self._rows, nested)
+
+    def flow(self, numbers: Sequence[Any], inputs: Sequence[Any]) -> Numbers:
+        """Room for a cotangent or a tangent of every id."""
+        return Numbers()
+
+    def pull(self, flow: Numbers) -> None:
+        """From the outputs' cotangents to the inputs'."""
+        cts = flow.of_scalars
+        for p, i, q, j, id in reversed(self._rows):
+            g = cts.get(id)
+            if g is not None:
+                ct = cts.get(i)
+                cts[i] = g * p if ct is None else ct + g * p
+                if j:
+                    ct = cts.get(j)
+                    cts[j] = g * q if ct is None else ct + g * q
+
+    def push(self, flow: Numbers) -> None:
+        """From the inputs' tangents to the outputs'."""
+        for p, i, q, j, id in self._rows:
+            if i and flow.has(i):
+                flow.add_one(id, flow.number(i) * p)
+            if j and flow.has(j):
+                flow.add_one(id, flow.number(j) * q)
 
 
 class Linear:
-    """What was written on a tape, as a map: of the ids' cotangents, `pull`, and of their tangents, `push`."""
+    """Rows and blocks."""
+
+    warns = True
 
     def __init__(self, run: Tape) -> None:
         rows = np.frombuffer(run.buffer.getvalue(), dtype=ROW)
-        if (np.diff(rows["id"]) < 0).any():  # written by several threads
+        if len(rows) > 1 and (np.diff(rows["id"]) < 0).any():  # written by several threads
             rows = rows[np.argsort(rows["id"], kind="stable")]
         blocks = sorted(run.blocks, key=lambda block: block.id)
         self.rows, self.blocks, self.nested, self.elements = rows, blocks, run.nested, run.elements
         last = [int(rows["id"][-1])] if rows.size else []
         self.scalars = 1 + max([*last, *(block.id for block in blocks)], default=0)
-        self._places = np.searchsorted(rows["id"], [block.id for block in blocks]).tolist()
+        places = [block.id for block in blocks]
+        self._places = np.searchsorted(rows["id"], places).tolist() if rows.size else [0] * len(blocks)
         self._plain = not run.nested and not any(block.nested for block in blocks)
+        self._nodes, self._pinned = Nodes(run.sizes), list[int]()
+        if run.elements and rows.size:  # rows of scalars read and write the buffer
+            self._pinned = self._nodes.of(np.concatenate([rows["i"], rows["j"]]))
 
-    def flow(self, numbers: Sequence[Any], inputs: int = 0) -> Any:
-        """Room for a cotangent or a tangent of every id; `inputs` is how many scalars f has."""
+    def flow(self, numbers: Sequence[Any], inputs: Sequence[Any]) -> Any:
+        """Room for a cotangent or a tangent of every id; `inputs` are those of the arguments, leaf by leaf."""
         plain = self._plain and not any(_is_nested(x) for x in numbers)
-        size = max(self.scalars, inputs + 1) + self.elements
-        return Flow(size) if plain else NestedFlow(self.elements)
+        if not plain:
+            return NestedFlow(self.elements, self._nodes)
+        scalars = max((i for i in inputs if i.__class__ is int), default=0)
+        return Flow(max(self.scalars, scalars + 1), self.elements, self._nodes, self._pinned)
 
     def pull(self, flow: Any) -> None:
         """From the outputs' cotangents to the inputs'."""
         rows, end = self._rows(flow), len(self.rows)
         for block, start in zip(reversed(self.blocks), reversed(self._places), strict=True):
-            self._pull_rows(flow, rows, start, end)
+            if start < end:
+                self._pull_rows(flow, rows, start, end)
             block.pull(flow)
             end = start
         self._pull_rows(flow, rows, 0, end)
@@ -52,7 +118,8 @@ class Linear:
         """From the inputs' tangents to the outputs'."""
         rows, start = self._rows(flow), 0
         for block, end in zip(self.blocks, self._places, strict=True):
-            self._push_rows(flow, rows, start, end)
+            if start < end:
+                self._push_rows(flow, rows, start, end)
             block.push(flow)
             start = end
         self._push_rows(flow, rows, start, len(self.rows))
@@ -64,7 +131,7 @@ class Linear:
             return
         for p, i, q, j, id in reversed(rows[start:end]):
             if flow.has(id):
-                g = flow.take(id)
+                g = flow.number(id)
                 flow.add_one(i, g * p)
                 if j:
                     flow.add_one(j, g * q)
@@ -76,22 +143,27 @@ class Linear:
             return
         for p, i, q, j, id in rows[start:end]:
             if i and flow.has(i):
-                flow.add_one(id, flow.take(i) * p)
+                flow.add_one(id, flow.number(i) * p)
             if j and flow.has(j):
-                flow.add_one(id, flow.take(j) * q)
+                flow.add_one(id, flow.number(j) * q)
 
     def _rows(self, flow: Any) -> Any:
         """The rows; for a nested flow as tuples, with the partials that are numbers of an outer run."""
         if isinstance(flow, Flow):
             return self.rows
         rows: list[tuple[Any, ...]] = self.rows.tolist()
-        first = -1
-        for k, (_, i, _, j, id) in enumerate(rows if self.nested else ()):
-            first = k if not k or rows[k - 1][4] != id else first  # an operation on many numbers has several rows
-            if id in self.nested:
-                p, q, *_ = (*self.nested[id][2 * (k - first) :], 0.0, 0.0)
-                rows[k] = p, i, q, j, id
-        return rows
+        return _with_partials(rows, self.nested) if self.nested else rows
+
+
+def _with_partials(rows: list[tuple[Any, ...]], nested: dict[int, tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """The rows with the partials that are numbers of an outer run."""
+    made, first = list(rows), -1
+    for k, (_, i, _, j, id) in enumerate(rows):
+        first = k if not k or rows[k - 1][4] != id else first  # an operation on many numbers has several rows
+        if id in nested:
+            p, q, *_ = (*nested[id][2 * (k - first) :], 0.0, 0.0)
+            made[k] = p, i, q, j, id
+    return made
 
 
 def _is_nested(x: Any) -> bool:

@@ -7,8 +7,20 @@ count from the end of the buffer, as Python's indices do.
 import math
 
 import numba
+import numpy as np
 
-__all__ = ["add", "consecutive", "pull_rows", "pull_terms", "push_rows", "push_terms"]
+__all__ = [
+    "add",
+    "all_reached",
+    "any_reached",
+    "flow_on",
+    "nodes_of",
+    "pull_rows",
+    "pull_terms",
+    "push_rows",
+    "push_terms",
+    "stretches",
+]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -37,23 +49,40 @@ def push_rows(rows, start, end, tangents):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def pull_terms(cts, out, row, p, first, ids, n):  # type: ignore[no-untyped-def]
-    """The results' cotangents times the partials, to the operands' cotangents."""
-    for k in range(n):
-        g = cts[out + (k if row.size == 0 else row[k] if row.size > 1 else row[0])]
+def pull_terms(cts, results, p, operand):  # type: ignore[no-untyped-def]
+    """The results' cotangents times the partials, to the operand's cotangents."""
+    for k in range(len(operand)):
+        g = cts[results[k]]
         if g != 0.0 or math.copysign(1.0, g) > 0.0:
-            cts[ids[k] if ids.size else first + k] += g * (p[k] if p.size > 1 else p[0]) + 0.0
+            cts[operand[k]] += g * (p[k] if p.size > 1 else p[0]) + 0.0
 
 
 @numba.njit(cache=True, nogil=True)
-def push_terms(tangents, out, row, p, first, ids, n):  # type: ignore[no-untyped-def]
-    """The operands' tangents times the partials, to the results' tangents."""
+def push_terms(tangents, results, p, operand):  # type: ignore[no-untyped-def]
+    """The operand's tangents times the partials, to the results' tangents."""
     tangents[0] = -0.0
-    for k in range(n):
-        g = tangents[ids[k] if ids.size else first + k]
+    for k in range(len(operand)):
+        g = tangents[operand[k]]
         if g != 0.0 or math.copysign(1.0, g) > 0.0:
-            place = out + (k if row.size == 0 else row[k] if row.size > 1 else row[0])
-            tangents[place] += g * (p[k] if p.size > 1 else p[0]) + 0.0
+            tangents[results[k]] += g * (p[k] if p.size > 1 else p[0]) + 0.0
+
+
+@numba.njit(cache=True, nogil=True)
+def flow_on(numbers, source, target, p, n):  # type: ignore[no-untyped-def]
+    """The numbers of n ids from `source` times the partials, to those from `target`."""
+    for k in range(n):
+        g = numbers[source + k]
+        if g != 0.0 or math.copysign(1.0, g) > 0.0:
+            numbers[target + k] += g * (p[k] if p.size > 1 else p[0]) + 0.0
+
+
+@numba.njit(cache=True, nogil=True)
+def any_reached(numbers, start, n):  # type: ignore[no-untyped-def]
+    """Whether something has contributed to one of n ids from `start`."""
+    k = start
+    while k < start + n and numbers[k] == 0.0 and math.copysign(1.0, numbers[k]) < 0.0:
+        k += 1
+    return k < start + n
 
 
 @numba.njit(cache=True, nogil=True)
@@ -64,9 +93,36 @@ def add(cts, ids, ct):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def consecutive(ids):  # type: ignore[no-untyped-def]
-    """Whether each id is the one before plus 1."""
-    for k in range(1, len(ids)):
-        if ids[k] != ids[0] + k:
-            return False
-    return len(ids) > 0
+def stretches(ids, most):  # type: ignore[no-untyped-def]
+    """Where each stretch of consecutive ids, or of constants, ends; nothing if there are more than `most`."""
+    ends = np.empty(most, np.int64)
+    found = 0
+    for k in range(1, len(ids) + 1):
+        if k == len(ids) or ids[k] != (ids[k - 1] + 1 if ids[k - 1] else 0) or (ids[k] == 0) != (ids[k - 1] == 0):
+            if found == most:
+                return ends[:0]
+            ends[found] = k
+            found += 1
+    return ends[:found]
+
+
+@numba.njit(cache=True, nogil=True)
+def nodes_of(ids, ends):  # type: ignore[no-untyped-def]
+    """Which nodes negative ids belong to: node k has those from -ends[k] to the one before the node before it."""
+    found = np.zeros(len(ends), np.bool_)
+    low, high = np.int64(1), np.int64(0)  # of the node of the last one
+    for i in ids:
+        if i < 0 and not low <= i <= high:
+            k = np.searchsorted(ends, -i)
+            found[k] = True
+            low, high = -ends[k], -ends[k - 1] - 1 if k > 0 else np.int64(-1)
+    return found
+
+
+@numba.njit(cache=True, nogil=True)
+def all_reached(cts):  # type: ignore[no-untyped-def]
+    """Whether something has contributed to each of these."""
+    reached = True
+    for k in range(len(cts)):
+        reached &= cts[k] != 0.0 or math.copysign(1.0, cts[k]) > 0.0
+    return reached

@@ -11,8 +11,8 @@ What is different here, and why:
 
 Ids: 0 stands for every constant: its cotangent is written and never read. Scalars count up from 1, in the order of the
 operations; blocks take a number from the same count, so that the order of everything is known. Elements of arrays
-have negative ids, which count down, so that an array of n elements has n consecutive ids and one buffer of cotangents
-holds both, scalars from its start and elements from its end, as Python's indices do.
+have negative ids, which count down, so that an array of n elements has n consecutive ids (ids.py), and one buffer of
+cotangents has room for both, scalars from its start and elements from its end, as Python's indices do (flow.py).
 
 A cotangent of -0.0 says that nothing has contributed yet (adding to it any number gives that number). Such an id is
 not resolved: 0 times a partial that is infinite would be NaN. Contributions are made +0.0 where they are zero.
@@ -32,7 +32,7 @@ import numpy as np
 
 from dualrev.eager.answers import ANSWERS
 from dualrev.eager.blocks import Block
-from dualrev.eager.dual import DualNumber, Run
+from dualrev.eager.dual import DualNumber, Run, next_level
 from dualrev.eager.lines import function
 from dualrev.eager.overload import overload
 from dualrev.errors import LeakError
@@ -50,16 +50,28 @@ class Tape(Run):
     Threads of the user's function may write at the same time: every row has its id in it and is written at once.
     """
 
-    __slots__ = ("_lock", "blocks", "buffer", "elements", "fresh", "nested", "write")  # faster than a dict
+    __slots__ = (
+        "_lock",
+        "blocks",
+        "buffer",
+        "constants",
+        "elements",
+        "fresh",
+        "nested",
+        "sizes",
+        "write",
+    )  # faster than a dict
 
     def __init__(self) -> None:
-        super().__init__()
+        self.level, self.over = next_level(), False
         self.buffer = io.BytesIO()
         self.write: Callable[[bytes], Any] = self.buffer.write
         self.fresh: Callable[[], int] = itertools.count(1).__next__
         self.nested: dict[int, tuple[Any, ...]] = {}  # partials that are numbers of an outer run, by the row's id
         self.blocks: list[Block] = []
         self.elements = 0
+        self.sizes: dict[int, int] = {}  # of the arrays that have ids, by the first of those
+        self.constants: dict[int, tuple[Any, Any]] = {}  # arrays by their id(), each with what is kept of it
         self._lock = threading.Lock()
 
     def __enter__(self) -> Tape:
@@ -67,6 +79,7 @@ class Tape(Run):
 
     def __exit__(self, *exception: object) -> None:
         super().__exit__(*exception)
+        self.constants = {}
         self.blocks = []  # they may know numbers of this run: that would be a cycle
         self.write = self.fresh = _leaked  # so that no operation has to ask whether its run is over
 
@@ -76,7 +89,10 @@ class Tape(Run):
             raise LeakError
         with self._lock:
             self.elements += n
-            return -self.elements
+            start = -self.elements
+            if n:
+                self.sizes[start] = n
+            return start
 
 
 def _leaked(*_: Any) -> Any:
@@ -96,16 +112,18 @@ class Real(DualNumber):
         return self
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if (
-            ufunc in _OF_NUMBERS
-            and method == "__call__"
-            and not kwargs
-            and all(isinstance(u, _NUMBERS) for u in inputs)
-        ):
-            try:  # numpy's floats come here in x * y: faster than as arrays
-                return _OF_NUMBERS[ufunc](*(float(u) if isinstance(u, np.number) else u for u in inputs))
-            except (ArithmeticError, ValueError):
-                pass  # as an array, it gives infinities and NaN, as numpy does
+        of_numbers = _OF_NUMBERS.get(ufunc) if method == "__call__" and not kwargs else None
+        if of_numbers is not None:
+            numbers = []
+            for u in inputs:  # numpy's floats come here in x * y: faster than as arrays
+                if not isinstance(u, _NUMBERS):
+                    break
+                numbers.append(float(u) if isinstance(u, np.number) else u)
+            else:
+                try:
+                    return of_numbers(*numbers)
+                except (ArithmeticError, ValueError):
+                    pass  # as an array, it gives infinities and NaN, as numpy does
         return ANSWERS.ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:

@@ -46,7 +46,7 @@ def linearize(
     the environment says so, the value is compared with that on plain numbers.
     """
     engine = default_engine if engine is None else engine
-    if not (hasattr(engine, "vjp") or hasattr(engine, "linearize")):
+    if engine is not default_engine and not (hasattr(engine, "vjp") or hasattr(engine, "linearize")):
         raise TypeError(f"an engine has vjp(f, *primals) -> (y, pullback), and engine={engine!r} has none")
     aux: list[Any] = []
     function = _without_aux(f, aux) if has_aux else f

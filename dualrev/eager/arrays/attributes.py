@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dualrev.eager.arrays.storage import RealArray, real_array
-from dualrev.eager.dual import value
+from dualrev.eager.dual import DualNumber, value
 from dualrev.eager.tape import Real
 from dualrev.errors import UnsupportedError
 
@@ -46,12 +46,35 @@ def _view(self: RealArray, dtype: Any = None, type: Any = None) -> RealArray:
     return self.derived(lambda a: a[...])
 
 
+class NumberType:
+    """numpy's float64, whose `type` leaves a number under differentiation as it is: np.mean of a list calls it."""
+
+    dtype = np.dtype(float)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.dtype, name)
+
+    @staticmethod
+    def type(x: Any) -> Any:
+        """The number, in double precision."""
+        return x if isinstance(x, DualNumber) else np.float64(x)
+
+    def __eq__(self, other: object) -> bool:
+        return self.dtype == (other.dtype if isinstance(other, NumberType) else other)
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)
+
+    def __repr__(self) -> str:
+        return repr(self.dtype)
+
+
 _METHODS = "sum mean prod max min std var cumsum cumprod clip round reshape ravel flatten squeeze transpose repeat"
 _MORE = "all any argmax argmin argsort nonzero tolist"
 for _name in (*_METHODS.split(), *_MORE.split()):
     setattr(Real, _name, _as_array(_name))
 _number: Any = Real
-_number.dtype = np.dtype(float)
+_number.dtype = NumberType()
 _number.T = property(lambda self: self, doc="The number itself.")
 _number.copy = lambda self, order="C": self
 _number.astype = _astype

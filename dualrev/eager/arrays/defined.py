@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from dualrev.eager.arrays.record import by_rule
-from dualrev.eager.arrays.storage import RealArray, plain, real_array
+from dualrev.eager.arrays.storage import RealArray, own, plain, real_array
 from dualrev.eager.overload import DualNumber
 from dualrev.errors import UnsupportedError
 from dualrev.rules.functions import LARGEST, Definition, Function, Selection, canonical, known
@@ -161,10 +161,10 @@ def _block(f: Callable[..., Any], rule: RuleOf, scope: dict[str, Any]) -> Callab
         return tuple(parts) if len(parts) > 1 else parts[0]
 
     def compute(*xs: Any) -> Any:
-        return block(*xs) if any(isinstance(x, RealArray) for x in xs) else _unboxed(f(*xs))
+        return block(*xs) if any(isinstance(x, RealArray) for x in xs) else _unboxed(f(*map(own, xs)))
 
     def pull(xs: Sequence[Any], ys: Sequence[Any], gs: Sequence[Any]) -> list[Any]:
-        return list(of(rule.bwd)(of(rule.fwd)(*xs)[1], whole(gs)))
+        return list(of(rule.bwd)(of(rule.fwd)(*xs)[1], whole(list(map(own, gs)))))  # it may work in place
 
     def push(xs: Sequence[Any], ys: Sequence[Any], ts: Sequence[Any]) -> list[Any]:
         tangents = tuple(np.zeros(np.shape(x)) if t is None else t for x, t in zip(xs, ts, strict=True))

@@ -32,6 +32,8 @@ __all__ = ["HANDLERS", "apply_function", "assemble"]
 def apply_function(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What numpy calls when one of its functions meets an array or a number under differentiation."""
     handler = HANDLERS.get(func) or by_table(func) or ANSWERS.making.get(func)
+    if handler is not None and not kwargs and len(args) <= _by_position(func, handler):
+        return as_real_array(handler(*args))  # the common case, without what options need
     if handler is not None:
         args, kwargs = _by_name(func, handler, args, kwargs)
         out = kwargs.pop("out", None)
@@ -54,13 +56,19 @@ def _by_name(
     Where the handler has another name for a parameter, what is given by numpy's name goes to it.
     """
     names = [] if func is np.einsum else [*_parameters(func)]
-    room = _room(handler)
-    first = min([names.index(name) for name in ("dtype", "out") if name in names] + [room])
+    first = _by_position(func, handler)
     if len(args) > first:
         kwargs = {**kwargs, **dict(zip(names[first:], args[first:], strict=False))}
     own = dict(zip(names[:first], _places(handler), strict=False))
     kwargs = {own.get(key, key): u for key, u in kwargs.items() if u is not reductions.NOT_GIVEN}
     return args[:first], kwargs
+
+
+@functools.cache
+def _by_position(func: Any, handler: Any) -> int:
+    """How many arguments go to the handler as they come: those before dtype and out, for which it has a place."""
+    names = [] if func is np.einsum else [*_parameters(func)]
+    return min([names.index(name) for name in ("dtype", "out") if name in names] + [_room(handler)])
 
 
 def _check_options(func: Any, handler: Any, kwargs: dict[str, Any]) -> None:
@@ -338,10 +346,6 @@ def _block(arrays: Any) -> Any:
     return join(arrays, levels)
 
 
-def _size(a: Any, axis: Any = None) -> int:
-    return int(np.size(plain(real_array(a)), axis))
-
-
 _MOVING = [np.reshape, np.ravel, np.transpose, np.swapaxes, np.moveaxis, np.rollaxis, np.expand_dims, np.squeeze]
 _MOVING += [np.diagonal, np.flip, np.fliplr, np.flipud, np.rot90, np.roll, np.tile, np.repeat, np.broadcast_to]
 _MOVING += [np.take, np.take_along_axis, np.delete, np.diag, np.diagflat, np.resize, np.matrix_transpose]
@@ -383,7 +387,7 @@ HANDLERS: dict[Any, Callable[..., Any]] = {
     np.real: lambda val: real_array(val)[()],
     np.imag: lambda val: np.zeros(np.shape(val))[()],
     np.real_if_close: lambda a, tol=100: real_array(a),
-    np.size: _size,
+    np.size: lambda a, axis=None: int(np.size(plain(real_array(a)), axis)),
     np.astype: _astype,
     **numerics.HANDLERS,
     **places.HANDLERS,

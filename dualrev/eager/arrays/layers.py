@@ -2,6 +2,7 @@
 
     Layered = (x : Array R, layers : Run -> Array Id)          the number at an index is ((x, i1), i2), ... by level
 
+The ids that an operation gives to its result are a `Range` (ids.py); they are written out when a number is stored.
 A layer comes into being when the first number of its run is stored. Views made before that find it through the array
 that they are a view of: a view remembers its parent and how it was taken from it.
 
@@ -10,69 +11,159 @@ In the layer of a run that writes no tape (a stage, forward mode), the dual numb
 
 from __future__ import annotations
 
+import threading
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
 
+from dualrev.eager.blocks import Kept
 from dualrev.eager.dual import DualNumber, Run, value
+from dualrev.eager.ids import Range, of_view
 from dualrev.eager.tape import Tape
 from dualrev.errors import LeakError, UnsupportedError
 
-__all__ = ["Layered", "holds_duals", "innermost", "plain", "refuse_foreign"]
+__all__ = ["BORROWED", "At", "Layered", "holds_duals", "innermost", "plain", "refuse_foreign"]
 
 
 class Layered:
-    """Values with layers of ids: what is taken of one is taken of all of them. storage.py makes an array of it."""
+    """Values with layers of ids: what is taken of one is taken of all of them. storage.py makes an array of it.
 
-    __slots__ = ("_layers", "_parent", "_select", "x")
+    A layer of a tape is a `Range` until a number is stored: nothing can change it, so a view knows a part of it, and
+    finds out by `_sources`, the layers that its own were taken of, that its parent has another one now.
+    """
 
-    def __init__(self, x: np.ndarray, layers: dict[Run, np.ndarray] | None = None) -> None:
+    __slots__ = ("_keeper", "_layers", "_parent", "_select", "_sources", "x")
+    _sources: dict[Run, Any]
+
+    def __init__(self, x: np.ndarray, layers: dict[Run, Any] | None = None, owner: bool = False) -> None:
+        """`owner` says that nobody else can change x: so it needs no copy until somebody stores a number here."""
         self.x = x
         self._layers = {} if layers is None else layers
         self._parent: Self | None = None
-        self._select: Callable[[np.ndarray], np.ndarray] | None = None
+        self._select: Callable[[Any], Any] | None = None
+        self._keeper: Any = None if owner else BORROWED  # a weak reference to the Kept of x, if there is one
 
-    def layers(self) -> dict[Run, np.ndarray]:
-        """The ids of every run that has numbers here (or had)."""
+    def layers(self) -> dict[Run, Any]:
+        """The ids of every run that has numbers here (or had): an array or a Range, which is not to be changed."""
         if self._parent is None:
             return self._layers
         chain = [self]  # no recursion: x = x[1:] in a loop makes a long one
         while chain[-1]._parent is not None:
             chain.append(chain[-1]._parent)
-        for above, view in zip(chain[:0:-1], chain[-2::-1], strict=True):
-            for run, ids in list(above._layers.items()):
-                if run not in view._layers:
-                    view._layers[run] = view._select(ids)  # type: ignore[misc]
+        above = chain.pop()
+        while chain:
+            view = chain.pop()
+            for run, ids in tuple(above._layers.items()):
+                if view._sources.get(run) is not ids:
+                    view._layers[run] = _taken(ids, above, view)
+                    view._sources[run] = ids
+            above = view
         return self._layers
 
     def layer(self, run: Run) -> np.ndarray:
-        """The ids of a run, made if there are none yet."""
-        if run in self.layers():
-            return self._layers[run]
+        """The ids of a run as an array that can be changed, made if there are none yet."""
+        found = self.layers().get(run)
+        if found is not None and found.__class__ is not Range:
+            return found
         if self._parent is not None:
-            root = self._parent
-            while root._parent is not None:
-                root = root._parent
-            root.layer(run)
-            return self.layers()[run]
-        for old in [r for r in list(self._layers) if r.over and not _has_ids(self._layers[r])]:
-            self._layers.pop(old, None)  # an array that is kept between calls would keep every call's tape
+            self.root().layer(run)
+            made: np.ndarray = self.layers()[run]
+            return made
+        if found is None:
+            for old in [r for r in list(self._layers) if r.over and not _has_ids(self._layers[r])]:
+                self._layers.pop(old, None)  # an array that is kept between calls would keep every call's tape
         # in the memory layout of x, so that what is a view of one is a view of the other
-        made = np.zeros_like(self.x, np.int64) if isinstance(run, Tape) else np.full_like(self.x, None, object)
-        return self._layers.setdefault(run, made)  # another thread may have been faster
+        if found is None:
+            made = np.zeros_like(self.x, np.int64) if isinstance(run, Tape) else np.full_like(self.x, None, object)
+            return self._layers.setdefault(run, made)  # another thread may have been faster
+        made = np.asarray(found)
+        if not self.x.flags.c_contiguous:
+            written, made = made, np.empty_like(self.x, np.int64)
+            made[...] = written
+        with _WRITING_OUT:
+            if self._layers[run] is found:
+                self._layers[run] = made
+        return self._layers[run]
 
-    def derived(self, select: Callable[[np.ndarray], np.ndarray]) -> Self:
+    def root(self) -> Self:
+        """The array whose memory this is a view of."""
+        root = self
+        while root._parent is not None:
+            root = root._parent
+        return root
+
+    def keep(self) -> Kept:
+        """The values as they are now, whatever is stored later: not copied before that."""
+        root = self.root()
+        if root is not self or self._keeper is BORROWED:
+            return Kept(self.x.copy("K"))
+        kept: Kept | None = None if self._keeper is None else self._keeper()
+        if kept is None:
+            kept = Kept(self.x)
+            self._keeper = weakref.ref(kept)
+        return kept
+
+    def before_change(self) -> None:
+        """Who keeps the values gets a copy of them."""
+        root = self.root()
+        if root._keeper is not None and root._keeper is not BORROWED:
+            kept = root._keeper()
+            root._keeper = None
+            if kept is not None:
+                kept.x = kept.x.copy("K")
+
+    def derived(self, select: Callable[[Any], Any]) -> Self:
         """The same selection of values and of ids: a view where numpy makes a view."""
         x = select(self.x)
-        made = type(self)(x, {run: select(ids) for run, ids in self.layers().items()})
         if np.may_share_memory(x, self.x):
-            made._parent, made._select = self, select
-        else:  # ids are compact where x may not be: a copy of x takes a copy of them
-            for run, ids in made._layers.items():
-                if np.may_share_memory(ids, self._layers[run]):
-                    made._layers[run] = ids.copy()
+            return self.seen(x, select)
+        made = type(self)(x)
+        for run, ids in self.layers().items():
+            taken = select(np.asarray(ids))
+            # ids are compact where x may not be: a copy of x takes a copy of them
+            made._layers[run] = taken.copy() if np.may_share_memory(taken, ids) else taken
         return made
+
+    def seen(self, x: np.ndarray, select: Callable[[Any], Any]) -> Self:
+        """What `select` takes of this, where x, which it takes of the values, is a view of them."""
+        made = type(self)(x)
+        made._parent, made._select, made._sources = self, select, {}
+        return made
+
+
+def _taken(ids: Any, above: Layered, view: Layered) -> Any:
+    """The ids of a view, given those of the array."""
+    select = view._select
+    assert select is not None
+    if ids.__class__ is Range:
+        made = ids[select.key] if select.__class__ is At else None
+        made = of_view(ids, above.x, view.x) if made is None else made
+        if made is not None:
+            return made
+        ids = np.asarray(ids)
+    return select(ids)
+
+
+#: The `_keeper` of an array with the memory of another one, or of the user's, who do not know who keeps this one.
+BORROWED = object()
+
+
+class At:
+    """Taking what is at an index."""
+
+    __slots__ = ("key",)
+
+    def __init__(self, key: Any) -> None:
+        self.key = key
+
+    def __call__(self, a: Any) -> Any:
+        """What is there."""
+        return a[self.key]
+
+
+_WRITING_OUT = threading.Lock()
 
 
 def holds_duals(x: Any) -> bool:
@@ -84,7 +175,9 @@ def holds_duals(x: Any) -> bool:
     return isinstance(x, DualNumber)
 
 
-def _has_ids(ids: np.ndarray) -> bool:
+def _has_ids(ids: Any) -> bool:
+    if ids.__class__ is Range:
+        return bool(ids.size)
     return any(map(_is_dual, ids.flat)) if ids.dtype == object else bool(ids.any())
 
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.eager.arrays.record import by_rule
+from dualrev.eager.arrays.record import alone, by_rule, by_terms, kept_on
 from dualrev.eager.arrays.storage import RealArray, innermost, real_array, to_objects
+from dualrev.eager.blocks import sum_to
 from dualrev.eager.tape import Tape
 from dualrev.errors import UnsupportedError
 
@@ -20,13 +21,6 @@ __all__ = ["HANDLERS", "matmul", "matvec", "sum_to", "transposed", "vecdot", "ve
 def transposed(a: Any) -> Any:
     """The matrices of the last two axes, transposed."""
     return np.swapaxes(a, -1, -2)
-
-
-def sum_to(x: Any, shape: tuple[int, ...]) -> Any:
-    """The sum over what broadcasting repeated: the transpose of broadcasting to the shape of x."""
-    extra = x.ndim - len(shape)
-    axes = tuple(range(extra)) + tuple(extra + k for k, n in enumerate(shape) if n == 1 and x.shape[extra + k] != 1)
-    return np.sum(x, axis=axes, keepdims=True).reshape(shape) if axes else x
 
 
 def matmul(a: Any, b: Any) -> Any:
@@ -40,6 +34,10 @@ def matmul(a: Any, b: Any) -> Any:
     if a.ndim == b.ndim == 1:
         if a.shape != b.shape:
             raise ValueError(f"matmul: vectors of {len(a)} and {len(b)} elements")
+        tape, ids, xs = alone((a, b))
+        if tape is not None:
+            terms = [(i, kept_on(tape, other)) for i, other in zip(ids, (b, a), strict=True) if i is not None]
+            return by_terms(tape, np.dot(*xs), terms, a.shape, ())
         return _matmul(a.reshape(1, -1), b.reshape(-1, 1)).reshape(-1)[0]
     if a.ndim == 1:
         return _matmul(a.reshape(1, -1), b)[..., 0, :]
@@ -64,7 +62,7 @@ def _matmul(a: Any, b: Any) -> Any:
 
     run = innermost([a, b])
     active = [isinstance(u, RealArray) and run in u.layers() for u in (a, b)]
-    return by_rule(np.matmul, pull, push, a, b, keeps_value=False)
+    return by_rule(np.matmul, pull, push, a, b, keeps_value=False, needs=active[::-1])
 
 
 def vecdot(a: Any, b: Any, axis: int = -1) -> Any:

@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from dualrev.eager.arrays.layers import BORROWED
 from dualrev.eager.arrays.layout import consecutive
 from dualrev.eager.arrays.storage import (
     RealArray,
     adopt,
     innermost,
+    kept,
     own,
     plain,
     real_array,
@@ -24,57 +26,116 @@ from dualrev.eager.arrays.storage import (
     strip,
     to_objects,
 )
-from dualrev.eager.blocks import Range, Rule, Terms
+from dualrev.eager.blocks import PLAIN, Kept, Rule, Terms
 from dualrev.eager.dual import DualNumber, Run
+from dualrev.eager.ids import Range, laid_out
 from dualrev.eager.tape import Real, Tape, real
 
-__all__ = ["NestedFlow", "attach", "by_rule", "by_terms", "holding", "ids_of", "spread", "sum_of_rows"]
+__all__ = ["alone", "attach", "by_rule", "by_terms", "holding", "ids_of", "kept_on", "of_new", "sum_of_rows"]
 
 
-def attach(run: Tape, y: Any, out: int) -> Any:
-    """The value y with consecutive ids from `out`: an array, or a number where y has no axes."""
+def attach(run: Tape, y: Any) -> tuple[Any, Any]:
+    """The value y with ids of its own, and these: an array, or a number where y has no axes."""
+    if y.__class__ is np.ndarray and y.dtype == float and y.ndim:
+        out, ids = of_new(run.allocate(y.size), y)
+        return RealArray(y, {run: ids}, y.base is None), out
     if isinstance(y, np.ndarray) and y.dtype == object:
         y = adopt(y)
     refuse_foreign(y)
     if not isinstance(y, (RealArray, np.ndarray)) or y.ndim == 0:
         y = y[()] if isinstance(y, (RealArray, np.ndarray)) else y
-        return real(run, y if isinstance(y, DualNumber) else float(y), out)
+        i = run.fresh()
+        return real(run, y if isinstance(y, DualNumber) else float(y), i), Range(i, ())
     layers = y.layers() if isinstance(y, RealArray) else {}
     x = np.asarray(plain(y), dtype=float)
-    return RealArray(x, {**layers, run: consecutive(out, x)})
+    out, ids = of_new(run.allocate(x.size), x)
+    made = RealArray(x, {**layers, run: ids}, x.base is None)
+    if isinstance(y, RealArray):  # which nobody else knows, but who keeps its values
+        made._keeper, y._keeper = y.root()._keeper, BORROWED
+    return made, out
 
 
-def ids_of(u: Any, run: Run) -> np.ndarray | None:
+def of_new(start: int, x: np.ndarray) -> tuple[Range, Any]:
+    """The ids from `start` for the elements of a new array, and its layer: written out if there are gaps in memory."""
+    ids = laid_out(start, x)
+    return (Range(start, x.shape), consecutive(start, x)) if ids is None else (ids, ids)
+
+
+def ids_of(u: Any, run: Run) -> Any:
     """The ids of an array or a number on the tape of a run; None if it is a constant there."""
     if isinstance(u, RealArray):
         return u.layers().get(run)
     if isinstance(u, Real) and u.run is run:
-        return np.array(u.i)
+        return Range(u.i, ())
     return None
 
 
-def spread(a: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """np.broadcast_to, as an array of its own; faster."""
-    made = np.empty(shape, np.int64 if a.dtype == np.int64 else float)
-    made[...] = a
-    return made
+def alone(args: Sequence[Any]) -> tuple[Tape | None, list[Any], list[Any]]:
+    """The tape, the ids of each argument (None for a constant), and its values, where all that is known are floats.
 
-
-def by_terms(run: Tape, y: Any, terms: Sequence[tuple[np.ndarray | None, Any, np.ndarray]]) -> Any:
-    """The value y of an operation, given its contributions: (rows, partials, ids) of each operand, flat.
-
-    Rows say which element of y a contribution is to; None where there is one for every element, in order. A partial
-    may be one number for all.
+    That is the usual case, and goes fast: arrays and numbers of one run, plain arrays and plain numbers. There is no
+    tape if it is another case.
     """
-    out = run.allocate(y.size if isinstance(y, (np.ndarray, RealArray)) else 1)
-    for row, p, ids in terms:
-        if isinstance(p, DualNumber) or (isinstance(p, np.ndarray) and p.dtype == object):
-            p = real_array(p).reshape(-1)
-        elif not isinstance(p, (np.ndarray, RealArray)) or not p.ndim:
-            refuse_foreign(p)
-            p = np.array([p], dtype=float)
-        run.blocks.append(Terms(run.fresh(), out, row, p, ids))
-    return attach(run, y, out)
+    run: Any = None
+    ids: list[Any] = []
+    xs: list[Any] = []
+    for u in args:
+        kind = u.__class__
+        if kind is RealArray:
+            layers = u.layers()
+            if len(layers) != 1:
+                return None, ids, xs
+            ((found, mine),) = layers.items()
+            xs.append(u.x)
+        elif kind is Real:
+            found, mine = u.run, Range(u.i, ())
+            xs.append(u.x)
+        elif kind is float or (kind is int and -_LARGE < u < _LARGE) or (kind is np.ndarray and u.dtype == float):
+            ids.append(None)
+            xs.append(u)
+            continue
+        else:
+            return None, ids, xs
+        if found is not run:
+            if run is not None:
+                return None, ids, xs
+            run = found
+        ids.append(mine)
+    return (run if run.__class__ is Tape and not run.over else None), ids, xs
+
+
+def kept_on(run: Tape, u: Any) -> Any:
+    """As `kept`. Of a plain array there is one copy for all operations, as long as the user does not change it."""
+    if u.__class__ is not np.ndarray or u.size < _SHARED or u.dtype != float or not u.flags.c_contiguous:
+        return kept(u)
+    found = run.constants.get(id(u))
+    if found is None or found[0] is not u or not np.array_equal(found[1].x.view(np.int64), u.view(np.int64)):
+        found = run.constants[id(u)] = u, kept(u)
+    return found[1]
+
+
+_LARGE = 2**53  # ints below are exact in double precision
+_SHARED = 2000  # elements: below, to compare takes longer than to copy
+
+
+def by_terms(
+    run: Tape,
+    y: Any,
+    operands: Sequence[tuple[Any, Any]],
+    domain: tuple[int, ...],
+    reduced: tuple[int, ...] | None = None,
+    rows: np.ndarray | None = None,
+) -> Any:
+    """The value y of an operation, given its contributions: (ids, partials) of each operand; see `Terms`.
+
+    A function in place of a partial makes it of the result.
+    """
+    made, out = attach(run, y)
+    operands = [(ids, p(made) if callable(p) else p) for ids, p in operands]
+    nested = not all(p.__class__ in PLAIN for _, p in operands)
+    kept = out.shape if reduced is None else reduced
+    run.blocks.append(Terms(run.fresh(), out, operands, domain, kept, rows, nested))
+    return made
 
 
 def by_rule(
@@ -83,14 +144,19 @@ def by_rule(
     push: Callable[..., Sequence[Any]],
     *args: Any,
     keeps_value: bool = True,
+    needs: Sequence[bool] | None = None,
 ) -> Any:
     """compute(*args), an array or a tuple of them, where derivatives follow a rule for whole arrays.
 
     With xs the stripped arguments and ys the tuple of values, pull(xs, ys, gs) returns a cotangent for every argument,
     push(xs, ys, ts) a tangent for every value; a tangent of an argument is None if it is constant. They use numpy's
-    functions, so that they can be differentiated themselves. Where they do not need ys, `keeps_value` is False.
+    functions, so that they can be differentiated themselves. Where they do not need ys, `keeps_value` is False;
+    `needs` says which xs they need more of than the shape.
     """
-    args = tuple(real_array(u) for u in args)
+    args = tuple([u if u.__class__ is RealArray else real_array(u) for u in args])
+    tape, ids, xs = alone(args)
+    if tape is not None:
+        return _by_rule(tape, compute, pull, push, args, ids, xs, keeps_value, needs)
     run = innermost(args)
     if run is None:
         return holding(compute(*(plain(u) for u in args)), args)
@@ -98,25 +164,53 @@ def by_rule(
         return compute(*(to_objects(u) for u in args))
     for u in args:
         refuse_foreign(u)
-    # what is saved must not change when the user's function assigns to an element later
-    xs = [own(strip(u, run)) for u in args]
+    xs = [strip(u, run) for u in args]
+    return _by_rule(run, compute, pull, push, args, [ids_of(u, run) for u in args], xs, keeps_value, needs)
+
+
+def _by_rule(
+    run: Tape,
+    compute: Callable[..., Any],
+    pull: Callable[..., Sequence[Any]],
+    push: Callable[..., Sequence[Any]],
+    args: Sequence[Any],
+    ids: Sequence[Any],
+    xs: Sequence[Any],
+    keeps_value: bool,
+    needs: Sequence[bool] | None,
+) -> Any:
     y = compute(*xs)
-    ys = y if isinstance(y, tuple) else (y,)
-    saved = tuple(map(own, ys)) if keeps_value else ()
-    outs = [run.allocate(int(np.size(v))) for v in ys]
+    ys = [_apart(v) for v in (y if isinstance(y, tuple) else (y,))]
+    nested = not all(isinstance(x, np.ndarray) for x in xs)
+    # what is kept does not change when the user's function assigns to an element later
+    given = [Kept(own(x)) if nested or _is_discrete(u) else kept_on(run, u) for x, u in zip(xs, args, strict=True)]
+    if needs is not None and not nested:
+        given = [k if n else Kept(np.broadcast_to(0.0, k.x.shape)) for k, n in zip(given, needs, strict=True)]
+    found = [Kept(own(v)) for v in ys] if nested and keeps_value else []
+    made = [attach(run, v) for v in ys]
+    if not nested and keeps_value:
+        found = [kept(v if isinstance(u, Real) else u) for v, (u, _) in zip(ys, made, strict=True)]
     run.blocks.append(
         Rule(
             run.fresh(),
-            outs,
-            [np.shape(v) for v in ys],
-            [ids_of(u, run) for u in args],
-            lambda gs: pull(xs, saved, gs),
-            lambda ts: push(xs, saved, ts),
-            nested=not all(isinstance(x, np.ndarray) for x in xs),
+            [out for _, out in made],
+            ids,
+            lambda gs: pull([k.x for k in given], tuple(k.x for k in found), gs),
+            lambda ts: push([k.x for k in given], tuple(k.x for k in found), ts),
+            nested,
         )
     )
-    made = tuple(attach(run, v, out) for v, out in zip(ys, outs, strict=True))
-    return made if isinstance(y, tuple) else made[0]
+    return tuple(v for v, _ in made) if isinstance(y, tuple) else made[0][0]
+
+
+def _is_discrete(u: Any) -> bool:
+    return isinstance(u, np.ndarray) and u.dtype != float
+
+
+def _apart(y: Any) -> Any:
+    """A value that is no view of an argument."""
+    alone = not isinstance(y, (np.ndarray, RealArray)) or plain(y).flags.owndata
+    return y if alone else own(y)
 
 
 def holding(y: Any, args: Sequence[Any]) -> Any:
@@ -126,92 +220,6 @@ def holding(y: Any, args: Sequence[Any]) -> Any:
     if isinstance(y, np.ndarray) and y.ndim and y.dtype == float and any(isinstance(u, RealArray) for u in args):
         return RealArray(y)
     return y
-
-
-class NestedFlow:
-    """Cotangents or tangents that are numbers of an outer run: see `dualrev.eager.blocks.Flow`.
-
-    Those of elements are in an array, those of scalars in a dict.
-    """
-
-    def __init__(self, elements: int) -> None:
-        self._scalars: dict[int, Any] = {}
-        self._elements = RealArray(np.zeros(elements))
-        self._reached = np.zeros(elements, bool)
-
-    def numbers(self, ids: list[int]) -> list[Any]:
-        """The numbers at these ids."""
-        return [self.take(i) if self.has(i) else 0.0 for i in ids]
-
-    def has(self, i: int) -> bool:
-        """Whether anything contributed to this id."""
-        return bool(self._reached[i]) if i < 0 else i in self._scalars
-
-    def take(self, i: int) -> Any:
-        """The number at this id, which has been reached."""
-        return self._elements[i] if i < 0 else self._scalars[i]
-
-    def add_one(self, i: int, ct: Any) -> None:
-        """Add to this id."""
-        if i < 0:
-            self._elements[i] = self._elements[i] + ct
-            self._reached[i] = True
-        elif i > 0:
-            self._scalars[i] = self._scalars[i] + ct if i in self._scalars else ct
-
-    def reached(self, ids: Any) -> np.ndarray:
-        """Whether anything contributed to these ids."""
-        if isinstance(ids, Range) and ids.start < 0:
-            return ids.of(self._reached)
-        ids = np.asarray(ids)
-        found = np.zeros(ids.shape, bool)
-        negative = ids < 0
-        found[negative] = self._reached[ids[negative]]
-        for k in np.flatnonzero(ids > 0):
-            found.flat[k] = ids.flat[k] in self._scalars
-        return found
-
-    def get(self, ids: Any) -> Any:
-        """The numbers at these ids, 0 where nothing contributed."""
-        if isinstance(ids, Range) and ids.start < 0:
-            return ids.of(self._elements) if ids.shape else self._elements[ids.start]
-        ids = np.asarray(ids)
-        if (ids < 0).all() and ids.size:
-            return self._elements[ids]
-        made = RealArray(np.zeros(ids.shape))
-        negative = ids < 0
-        if negative.any():
-            made[negative] = self._elements[ids[negative]]
-        flat = made.reshape(-1)
-        for k in np.flatnonzero(ids > 0):
-            flat[k] = self._scalars.get(int(ids.flat[k]), 0.0)
-        return made if made.ndim else made[()]
-
-    def add(self, ids: Any, ct: Any) -> None:
-        """Add to these ids; one may occur more than once."""
-        if isinstance(ids, Range) and ids.start < 0:
-            mine, reached = ids.of(self._elements), ids.of(self._reached)
-            mine[...] = mine + ct if reached.any() else ct
-            reached[...] = True
-            return
-        ids = np.asarray(ids)
-        ct = np.broadcast_to(real_array(ct), ids.shape).reshape(-1)
-        ids = ids.reshape(-1)
-        chosen = ids != 0
-        if not chosen.all():
-            ids, ct = ids[chosen], ct[chosen]
-        if not ids.size:
-            return
-        unique, inverse = np.unique(ids, return_inverse=True)
-        if unique.size < ids.size:
-            ids, ct = unique, sum_of_rows(ct, inverse.reshape(-1), unique.size)
-        negative = ids < 0
-        if negative.any():
-            places = ids[negative]
-            self._elements[places] = self._elements[places] + ct[negative]
-            self._reached[places] = True
-        for k in np.flatnonzero(~negative):
-            self.add_one(int(ids[k]), ct[k])
 
 
 def sum_of_rows(x: Any, row: np.ndarray, n: int) -> Any:
@@ -226,4 +234,4 @@ def sum_of_rows(x: Any, row: np.ndarray, n: int) -> Any:
     y = sum_of_rows(strip(x, run), row, n)
     ids = ids_of(x, run)
     assert ids is not None
-    return by_terms(run, y, [(row, 1.0, ids.copy())])
+    return by_terms(run, y, [(ids, 1.0)], row.shape, rows=row)

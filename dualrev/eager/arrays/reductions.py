@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from dualrev.eager.arrays.record import by_rule, by_terms, ids_of, spread
+from dualrev.eager.arrays.record import alone, by_rule, by_terms, ids_of
 from dualrev.eager.arrays.storage import RealArray, innermost, plain, real_array, strip, to_objects
 from dualrev.eager.tape import Tape
 from dualrev.errors import UnsupportedError
@@ -38,22 +38,24 @@ def _kept(shape: tuple[int, ...], axis: Any) -> tuple[int, ...]:
     return tuple(1 if k in axes else n for k, n in enumerate(shape))
 
 
-def _rows(shape: tuple[int, ...], axis: Any) -> np.ndarray:
-    """To which element of the result every element contributes, flat; one number where there is only one."""
-    kept = _kept(shape, axis)
-    if math.prod(kept) == 1:
-        return np.zeros(1, np.int64)
-    return spread(np.arange(math.prod(kept)).reshape(kept), shape).reshape(-1)
-
-
-def _reduction(name: str, partials: Callable[[Any, Any, Any], Any], masked: float | None = None) -> Callable[..., Any]:
+def _reduction(
+    name: str,
+    partials: Callable[[Any, Any, Any], Any],
+    masked: float | None = None,
+    slope: Callable[[Any, Any], float] | None = None,
+) -> Callable[..., Any]:
     """A reduction as numpy has it, given partials(x, y with its axes kept, axis): dy/dx of every element.
 
-    `masked` is what elements that are left out become.
+    `masked` is what elements that are left out become. slope(x, axis) is dy/dx where it is the same for all of them.
     """
     func = getattr(np, name)
 
     def handler(a: Any, axis: Any = None, keepdims: Any = False, initial: Any = NOT_GIVEN, where: Any = True) -> Any:
+        if slope is not None and initial is NOT_GIVEN and where is True:
+            tape, ids, _ = alone((a,))
+            if tape is not None and a.__class__ is RealArray:
+                y = getattr(a.x, name)(axis=axis, keepdims=bool(keepdims))
+                return by_terms(tape, y, [(ids[0], slope(a.x, axis))], a.shape, _kept(a.shape, axis))
         a = real_array(a)
         initial = None if initial is NOT_GIVEN else initial
         if where is not True and where is not NOT_GIVEN:
@@ -81,11 +83,15 @@ def _reduction(name: str, partials: Callable[[Any, Any, Any], Any], masked: floa
 def _contribute(run: Tape, a: RealArray, y: Any, p: Any, axis: Any) -> Any:
     ids = ids_of(a, run)
     assert ids is not None
-    return by_terms(run, y, [(_rows(a.shape, axis), p if np.ndim(p) == 0 else p.reshape(-1), ids)])
+    return by_terms(run, y, [(ids, p)], a.shape, _kept(a.shape, axis))
 
 
 def _count(x: Any, axis: Any) -> int:
     return math.prod(x.shape[k] for k in _axes(axis, x.ndim))
+
+
+def _share(x: Any, axis: Any) -> float:
+    return 1.0 / max(_count(x, axis), 1)
 
 
 def _extreme(x: Any, y: Any, axis: Any) -> Any:
@@ -324,10 +330,10 @@ def _line_by_line(func: Callable[[Any], Any], a: Any, axis: Any, keepdims: Any) 
     return np.reshape(made, _kept(a.shape, axis)) if keepdims else made
 
 
-_sum = _reduction("sum", lambda x, y, axis: 1.0, masked=0.0)
+_sum = _reduction("sum", lambda x, y, axis: 1.0, masked=0.0, slope=lambda x, axis: 1.0)
 _max = _reduction("max", _extreme, masked=-math.inf)
 _min = _reduction("min", _extreme, masked=math.inf)
-_mean_of_all = _reduction("mean", lambda x, y, axis: 1.0 / max(_count(x, axis), 1))
+_mean_of_all = _reduction("mean", lambda x, y, axis: _share(x, axis), slope=lambda x, axis: _share(x, axis))
 #: How `initial` joins the others.
 _COMBINE: dict[str, Callable[..., Any]] = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
 

@@ -12,11 +12,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from dualrev.eager.answers import ANSWERS
-from dualrev.eager.arrays.layers import Layered, holds_duals, innermost, plain, refuse_foreign
+from dualrev.eager.arrays.flat import Flat
+from dualrev.eager.arrays.layers import At, Layered, holds_duals, innermost, plain, refuse_foreign
+from dualrev.eager.arrays.operators import Operators
+from dualrev.eager.blocks import Kept
 from dualrev.eager.dual import DualNumber, Run, value
+from dualrev.eager.ids import Range, in_copy, is_one
 from dualrev.eager.tape import Real, Tape, real
 from dualrev.eager.ufuncs import DualArray
 from dualrev.errors import ConversionError, LeakError
@@ -26,6 +29,7 @@ __all__ = [
     "adopt",
     "holds_duals",
     "innermost",
+    "kept",
     "own",
     "plain",
     "real_array",
@@ -36,7 +40,7 @@ __all__ = [
 ]
 
 
-class RealArray(Layered, NDArrayOperatorsMixin):
+class RealArray(Layered, Operators):
     """An array that can hold numbers under differentiation, in the elements' places. It behaves as numpy's arrays do.
 
     Its dtype is float64. numpy's functions take it; `dualrev.numpy` makes such arrays. np.asarray(a) is the plain array
@@ -49,14 +53,15 @@ class RealArray(Layered, NDArrayOperatorsMixin):
     # Elements
 
     def __getitem__(self, key: Any) -> Any:
-        one = key.__class__ is int and self.x.ndim == 1  # as in a loop over elements: faster
+        one = is_one(key, self.x.ndim)  # as in a loop over elements: faster
         x = self.x.item(key) if one else self.x[key]
         if isinstance(x, np.ndarray):
-            return self.derived(lambda a: a[key])
+            sure = key.__class__ is int or key.__class__ is slice  # a view, as numpy has it
+            return self.seen(x, At(key)) if sure else self.derived(At(key))
         u: Any = float(x)
         layers = self.layers()
         for run in sorted(layers, key=_level) if len(layers) > 1 else layers:
-            i = layers[run].item(key) if one else layers[run][key]
+            i = layers[run].item(key) if one else _at(layers[run], key)
             if run.__class__ is not Tape:
                 u = u if i is None else i
             elif i:
@@ -78,11 +83,10 @@ class RealArray(Layered, NDArrayOperatorsMixin):
             parts = u.layers() if isinstance(u, RealArray) else {}
             u = plain(u)
             refuse_foreign(u)
+        self.before_change()
         self.x[key] = u
-        for run in parts:
-            self.layer(run)
-        for run, ids in self.layers().items():
-            ids[key] = parts.get(run, 0 if run.__class__ is Tape else None)
+        for run in {**self.layers(), **parts}:
+            self.layer(run)[key] = parts.get(run, 0 if run.__class__ is Tape else None)
 
     def __iter__(self) -> Iterator[Any]:
         if not self.x.ndim:
@@ -165,9 +169,9 @@ class RealArray(Layered, NDArrayOperatorsMixin):
         return np.zeros(self.x.shape)
 
     @property
-    def flat(self) -> _Flat:
+    def flat(self) -> Flat:
         """The numbers, one after the other; an index into them reads and writes."""
-        return _Flat(self)
+        return Flat(self)
 
     @property
     def base(self) -> RealArray | None:
@@ -218,7 +222,8 @@ class RealArray(Layered, NDArrayOperatorsMixin):
 
     def copy(self, order: Any = "C") -> RealArray:
         """An array of its own, with the same numbers."""
-        return RealArray(self.x.copy(order), {run: ids.copy(order) for run, ids in self.layers().items()})
+        x = self.x.copy(order)
+        return RealArray(x, {run: in_copy(ids, order, self.x, x) for run, ids in self.layers().items()}, True)
 
     __copy__ = copy
 
@@ -285,28 +290,6 @@ class RealArray(Layered, NDArrayOperatorsMixin):
         self[...] = np.sort(self, axis=axis, kind=kind)
 
 
-class _Flat:
-    """An array's elements in C order, by one index."""
-
-    def __init__(self, a: RealArray) -> None:
-        self._a = a
-
-    def __len__(self) -> int:
-        return self._a.size
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._a.ravel())
-
-    def __getitem__(self, key: Any) -> Any:
-        return self._a[self._index(key)]
-
-    def __setitem__(self, key: Any, new: Any) -> None:
-        self._a[self._index(key)] = new
-
-    def _index(self, key: Any) -> Any:
-        return np.unravel_index(np.arange(self._a.size)[key], self._a.shape)
-
-
 def _as_method(name: str) -> Callable[..., Any]:
     function = getattr(np, name)
 
@@ -329,6 +312,23 @@ def _level(run: Run) -> int:
     return run.level
 
 
+def _at(ids: Any, key: Any) -> Any:
+    """The id, or the number, at an index."""
+    if ids.__class__ is not Range:
+        return ids[key]
+    found = ids[key]
+    return np.asarray(ids)[key] if found is None else found
+
+
+def kept(u: Any) -> Any:
+    """An array or a number as it is now, in double precision: in the attribute x of what is returned."""
+    if isinstance(u, RealArray):
+        return u.keep()
+    if isinstance(u, np.ndarray):
+        return Kept(np.array(u, dtype=float, order="K"))
+    return Kept(u if isinstance(u, DualNumber) else np.float64(u))
+
+
 def own(leaf: Any) -> Any:
     """The same leaf, an array as a copy."""
     return leaf.copy() if isinstance(leaf, (RealArray, np.ndarray)) else leaf
@@ -349,7 +349,9 @@ def strip(u: Any, run: Run) -> Any:
         if not isinstance(run, Tape) and run in u.layers():  # the outer runs' numbers are inside of its own
             flat = [strip(x, run) for x in u.reshape(-1).tolist()]
             return real_array(flat).reshape(u.shape)
-        return RealArray(u.x, layers) if layers else u.x
+        if not layers:
+            return u.x
+        return RealArray(u.x, layers)
     if isinstance(u, DualNumber):
         return u.x if u.run is run else u
     return u

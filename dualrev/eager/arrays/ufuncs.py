@@ -1,12 +1,10 @@
-"""numpy's elementwise functions on arrays of dual numbers: the table's lines, over whole arrays.
+"""numpy's elementwise functions on arrays of dual numbers, with all that can be asked of them: what numpy calls.
 
-The partials of the table are text with conditional expressions, `p if x > 0.0 else q`. For arrays the text becomes
-where(x > 0.0, p, q), and the functions in it numpy's: on arrays of an outer run these come back here.
+What they do is in elementwise.py; products of matrices, which are ufuncs for numpy, too, are in products.py.
 """
 
 from __future__ import annotations
 
-import ast
 import functools
 import math
 import sys
@@ -16,25 +14,21 @@ from typing import Any
 import numpy as np
 
 from dualrev.eager.arrays import places, products, reductions
-from dualrev.eager.arrays.record import by_terms, ids_of, spread, sum_of_rows
+from dualrev.eager.arrays.elementwise import as_real_array, elementwise, on_arrays
+from dualrev.eager.arrays.record import sum_of_rows
 from dualrev.eager.arrays.storage import (
     RealArray,
     holds_duals,
     innermost,
     plain,
     real_array,
-    refuse_foreign,
-    strip,
-    to_objects,
 )
 from dualrev.eager.dual import DualNumber
-from dualrev.eager.lines import function
 from dualrev.eager.tape import Tape
-from dualrev.eager.ufuncs import apply_ufunc as apply_to_objects
 from dualrev.errors import UnsupportedError
 from dualrev.rules import scipy
 from dualrev.rules.functions import TABLE
-from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES, Primitive
+from dualrev.rules.primitives import PRIMITIVES, Primitive
 
 __all__ = ["apply_ufunc", "as_real_array", "elementwise", "into", "on_arrays", "table_by_ufunc"]
 
@@ -45,10 +39,12 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[s
     UnsupportedError for what has no rule. ConversionError if the result is to go into a plain array.
     """
     name = ufunc.__name__
-    if method == "__call__" and not kwargs and all(isinstance(u, (RealArray, DualNumber, float)) for u in inputs):
+    if method == "__call__" and not kwargs and all(map(_is_usual, inputs)):
         line = table_by_ufunc().get(name)  # the common case, without what the others need
         if line is not None:
             return elementwise(line, inputs, ufunc)
+        if name in _PRODUCTS:
+            return getattr(products, name)(*inputs)
     if method == "at":
         return _at(ufunc, *inputs)
     args = tuple(u if isinstance(u, DualNumber) else real_array(u) for u in inputs)
@@ -72,6 +68,12 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[s
         outs = out if len(out) == len(made) else (None,) * len(made)
         return tuple(into(o, m, where) for o, m in zip(outs, made, strict=True))
     return into(out[0], made, where)
+
+
+def _is_usual(u: Any) -> bool:
+    if u.__class__ is np.ndarray:
+        return bool(u.dtype == float)
+    return isinstance(u, (RealArray, DualNumber, float)) or u.__class__ is int
 
 
 def _call(ufunc: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], where: Any) -> Any:
@@ -150,135 +152,6 @@ def _along(ufunc: Any, method: str, a: Any, *at: Any, axis: Any, **kwargs: Any) 
     ends = [*at[0][1:], len(slices)]
     made = [ufunc.reduce(slices[i:j]) if i < j else slices[i] for i, j in zip(at[0], ends, strict=True)]
     return np.moveaxis(np.stack(made), 0, axis)
-
-
-def elementwise(line: Primitive, args: Sequence[Any], compute: Callable[..., Any]) -> Any:
-    """A line of the table on arrays and numbers, which broadcast; `compute` is the function of their values."""
-    for u in args:
-        refuse_foreign(u)
-    for u in args:
-        if isinstance(u, (RealArray, np.ndarray)) and u.ndim:
-            break
-    else:
-        numbers = [u[()] if isinstance(u, (RealArray, np.ndarray)) else u for u in args]
-        try:
-            return function(line)(*numbers)
-        except (ArithmeticError, ValueError):  # numpy's functions give infinities and NaN
-            return elementwise(line, [real_array(numbers[0]).reshape(1), *numbers[1:]], compute)[0]
-    run = innermost(args)
-    if run is None:
-        return as_real_array(compute(*map(plain, args)))
-    if not isinstance(run, Tape):
-        objects = [to_objects(u) for u in args]
-        return apply_to_objects(compute, "__call__", tuple(objects), {})
-    if line.name == "pow" and args[1].__class__ in (int, float, np.ndarray) and np.ndim(args[1]) == 0 and args[1] == 2:
-        line, args, compute = PRIMITIVES["mul"], (args[0], args[0]), np.multiply
-    xs = [strip(u, run) for u in args]
-    y = compute(*xs)
-    shape = np.shape(y)
-    terms = []
-    for k, u in enumerate(args):
-        ids = ids_of(u, run)
-        if ids is not None and line.partials[k] != "0.0":
-            ids = ids if ids.shape == shape else spread(ids, shape)
-            terms.append((None, _partial(line, k, xs, y, shape), ids))
-    if not terms:
-        return as_real_array(y)
-    return by_terms(run, y, terms)
-
-
-def _partial(line: Primitive, k: int, xs: Sequence[Any], y: Any, shape: tuple[int, ...]) -> Any:
-    """The partial derivative with respect to argument k: one number, or a flat array that nobody else can change."""
-    # Python's numbers would raise at the edge of a domain where numpy's have a limit
-    xs = [np.float64(x) if x.__class__ is float else real_array(x) if isinstance(x, DualNumber) else x for x in xs]
-    with np.errstate(all="ignore"):
-        p = _array_partials(line)[k](*xs, y)
-    if not isinstance(p, (np.ndarray, RealArray)):
-        return p
-    if not p.ndim:
-        return p[()]
-    of_others = any(p is x for x in (*xs, y))
-    p = real_array(p)
-    if isinstance(p, RealArray) and not p.layers():  # no constant takes the way of numbers of an outer run
-        p = p.x
-    if isinstance(p, RealArray):
-        p = p if p.shape == shape else np.broadcast_to(p, shape)
-        return p.flatten() if of_others else p.reshape(-1)
-    return (spread(p, shape) if of_others or p.shape != shape or p.dtype != float else p).reshape(-1)
-
-
-@functools.cache
-def _array_partials(line: Primitive) -> list[Callable[..., Any]]:
-    """The partials as functions of arrays: x or a, b, c, and the value y."""
-    own = {name: f if isinstance(f, np.ufunc) else _by_elements(f) for name, f in line.functions.items()}
-    names = {**_numpy_names(), **own}
-    made = []
-    for text in line.partials:
-        tree = _ForArrays().visit(ast.parse(text, mode="eval"))
-        parameters = ", ".join((*line.parameters, "y"))
-        source = ast.unparse(ast.fix_missing_locations(tree))
-        made.append(eval(compile(f"lambda {parameters}: {source}", f"<dualrev {line.name}>", "eval"), names))
-    return made
-
-
-class _ForArrays(ast.NodeTransformer):
-    """Conditional expressions and logic become functions that numpy has for arrays."""
-
-    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
-        self.generic_visit(node)
-        return ast.Call(ast.Name("where", ast.Load()), [node.test, node.body, node.orelse], [])
-
-    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
-        self.generic_visit(node)
-        name = "logical_and" if isinstance(node.op, ast.And) else "logical_or"
-        made, *rest = node.values
-        for operand in rest:
-            made = ast.Call(ast.Name(name, ast.Load()), [made, operand], [])
-        return made
-
-
-@functools.cache
-def _numpy_names() -> dict[str, Any]:
-    """What the functions of the table's text are on arrays."""
-    made: dict[str, Any] = {name: getattr(np, name) for name in ("where", "logical_and", "logical_or", "nan", "inf")}
-    for name in FUNCTIONS:
-        line = PRIMITIVES["pow" if name == "power" else name]
-        made[name] = getattr(np, line.ufunc) if line.ufunc else on_arrays(line)
-    return made
-
-
-def on_arrays(line: Primitive) -> Callable[..., Any]:
-    """A line that numpy has no function for, as a function of arrays and numbers."""
-    by_elements = _by_elements(function(line))
-
-    compute = by_elements if line.name != "polygamma" else functools.partial(_polygamma, by_elements)
-    return lambda *args: elementwise(line, args, compute)
-
-
-def _polygamma(by_elements: Callable[..., Any], n: Any, x: Any) -> Any:
-    """Of a whole array by SciPy's function, where SciPy is there, and has no loop in Python."""
-    special: Any = sys.modules.get("scipy.special")
-    if isinstance(x, RealArray):
-        return on_arrays(PRIMITIVES["polygamma"])(n, x)
-    if special is None or np.ndim(n) or not isinstance(x, np.ndarray) or not (n == 0.0 or np.all(x > 0.0)):
-        return by_elements(n, x)
-    return special.psi(x) if n == 0.0 else special.polygamma(int(n), x)
-
-
-def _by_elements(f: Callable[..., Any]) -> Callable[..., Any]:
-    def apply(*args: Any) -> Any:
-        args = tuple(to_objects(u) for u in args)
-        if not any(np.ndim(u) for u in args if isinstance(u, np.ndarray)):
-            return f(*args)
-        made = np.frompyfunc(f, len(args), 1)(*(u.view(np.ndarray) if isinstance(u, np.ndarray) else u for u in args))
-        return real_array(made) if holds_duals(made) else made.astype(float)
-
-    return apply
-
-
-def as_real_array(y: Any) -> Any:
-    """A result without numbers under differentiation: it can hold some, as the arrays that it was made of."""
-    return RealArray(np.array(y)) if isinstance(y, np.ndarray) and y.ndim and y.dtype == float else y
 
 
 def into(out: Any, made: Any, where: Any) -> Any:

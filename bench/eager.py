@@ -1,0 +1,161 @@
+"""Gradients of array operations without a compiler, beside other libraries: `python -m bench.eager` (`make eager`).
+
+Of every operation (bench/eager_programs.py) and size: the time of value and gradient, per operation, by dualrev's tape,
+by autograd, and by JAX and PyTorch in their eager modes; and the memory that is allocated at most, per operation and
+element, as far as tracemalloc sees it. Gradients are compared before anything is timed. Times are the least of many, of
+the processor time of the process, taken in turns. Libraries that are not installed are left out (`make peers`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import sys
+import tracemalloc
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bench import use_one_thread
+
+if __name__ == "__main__":
+    use_one_thread()
+
+import numpy as np
+from rich.console import Console
+
+import dualrev as dr
+from bench.agreement import disagreement
+from bench.compiled import first_line, keep_pages
+from bench.eager_programs import PROGRAMS, TIMES, Program
+from bench.machine import processor, versions
+from bench.second import Entry, measured
+
+__all__ = ["LIBRARIES", "SIZES", "main", "prepared"]
+
+SIZES = (1, 5, 100, 10**4, 10**5, 10**6, 10**7)
+#: A library, and its module.
+LIBRARIES = {"dualrev": "dualrev", "autograd": "autograd", "JAX": "jax", "PyTorch": "torch"}
+TRACED = ("dualrev", "autograd")  # whose memory is numpy's
+
+Run = Callable[[], Any]
+
+
+def by_dualrev(program: Program, x: np.ndarray, c: np.ndarray) -> Run:
+    f = dr.value_and_grad(lambda x: program.run(np, x, c))
+    return lambda: f(x)
+
+
+def by_autograd(program: Program, x: np.ndarray, c: np.ndarray) -> Run:
+    import autograd
+
+    f = autograd.value_and_grad(lambda x: program.run(autograd.numpy, x, c))
+    return lambda: f(x)
+
+
+def by_jax(program: Program, x: np.ndarray, c: np.ndarray) -> Run:
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    jax.config.update("jax_cpu_enable_async_dispatch", False)
+    at, constant = jax.numpy.asarray(x), jax.numpy.asarray(c)
+    f = jax.value_and_grad(lambda x: program.run(jax.numpy, x, constant))
+    return lambda: jax.block_until_ready(f(at))
+
+
+def by_torch(program: Program, x: np.ndarray, c: np.ndarray) -> Run:
+    import torch
+
+    at, constant = torch.tensor(x, requires_grad=True), torch.tensor(c)
+
+    def run() -> Any:
+        y = program.run(torch, at, constant)
+        (gradient,) = torch.autograd.grad(y, at)
+        return y.item(), gradient.numpy()
+
+    return run
+
+
+WAYS = {"dualrev": by_dualrev, "autograd": by_autograd, "JAX": by_jax, "PyTorch": by_torch}
+
+
+def prepared(program: Program, size: int) -> dict[str, Entry]:
+    """What can be timed: installed, and found to agree with the tape."""
+    x, c = program.make(size)
+    made: dict[str, Entry] = {}
+    expected: Any = None
+    for key in program.libraries:
+        if importlib.util.find_spec(LIBRARIES[key]) is None:
+            made[key] = Entry(absent="not installed")
+            continue
+        try:
+            run = WAYS[key](program, x, c)
+            found = run()
+        except Exception as error:
+            made[key] = Entry(absent=first_line(error))
+            continue
+        expected = found if expected is None else expected
+        wrong = disagreement(found, expected)
+        made[key] = Entry(absent=f"does not agree with the tape: {wrong}", wrong=True) if wrong else Entry(run)
+    return made
+
+
+def peak(run: Run) -> int:
+    """Bytes that a call allocates at most."""
+    tracemalloc.start()
+    try:
+        run()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def row(program: Program, size: int, budget: float) -> tuple[list[str], list[str], bool]:
+    """The cells of one line, what is to be said beside it, and whether an answer is wrong."""
+    entries = prepared(program, size)
+    measured(entries, budget)
+    elements = program.make(size)[0].size
+    times: list[str] = []
+    bytes_: list[str] = []
+    for key in LIBRARIES:
+        entry = entries.get(key)
+        times.append(f"{1e6 * min(entry.seconds) / TIMES:.3g}" if entry and entry.seconds else "-")
+        if key in TRACED:
+            run = entry.run if entry else None
+            bytes_.append(f"{peak(run) / TIMES / elements:.3g}" if run else "-")
+    notes = [f"{program.name}, {key}: {e.absent}" for key, e in entries.items() if e.absent]
+    return [*times, *bytes_], notes, any(e.wrong for e in entries.values())
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(description="Time gradients of array operations, beside other libraries.")
+    made.add_argument("--program", action="append", choices=PROGRAMS, help="only this one (may be repeated)")
+    made.add_argument("--size", action="append", type=int, help="only this many elements (may be repeated)")
+    made.add_argument("--budget", type=float, default=0.3, metavar="SECONDS", help="of each time in the table (0.3)")
+    return made
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the table, for GitHub; 1 if an answer is wrong."""
+    options = parser().parse_args(argv)
+    keep_pages()
+    console = Console(soft_wrap=True)
+    header = [*(f"{key}, us" for key in LIBRARIES), *(f"{key}, bytes" for key in TRACED)]
+    lines = [f"| an operation | elements | {' | '.join(header)} |", "| --- |" + " ---: |" * (len(header) + 1)]
+    said: dict[str, None] = {}
+    failed = False
+    for name in [name for name in PROGRAMS if name in (options.program or PROGRAMS)]:
+        for size in options.size or SIZES:
+            if size <= PROGRAMS[name].most:
+                cells, notes, wrong = row(PROGRAMS[name], size, options.budget)
+                lines.append(f"| {name} | {size:,} | {' | '.join(cells)} |")
+                said |= dict.fromkeys(notes)
+                failed = failed or wrong
+    known = versions()
+    shown = [key for key in ("Python", "dualrev", "numpy", "autograd", "jax", "torch") if key in known]
+    for line in [*lines, "", *said, ", ".join([*(f"{key} {known[key]}" for key in shown), processor()])]:
+        console.print(line, markup=False, highlight=False)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,85 @@
+"""What is done with arrays without a compiler: operations, each ten times in a row, for bench/eager.py.
+
+A program is a function of numpy (or what a library has in its place) and of its arguments, to one number. `z` goes
+through the operation again and again, and stays near 1.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+__all__ = ["PROGRAMS", "TIMES", "Program"]
+
+TIMES = 10
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """An operation, step(np, z, x, c), where x is differentiated, as z is at the beginning, and c is a constant."""
+
+    name: str
+    step: Callable[..., Any]
+    libraries: tuple[str, ...] = ("dualrev", "autograd", "JAX", "PyTorch")
+    square: bool = False  # of a matrix with about so many elements
+    most: int = 10**7  # elements
+
+    def run(self, np: Any, x: Any, c: Any) -> Any:
+        """The operation, ten times, and the sum."""
+        z = x
+        for _ in range(TIMES):
+            z = self.step(np, z, x, c)
+        return np.sum(z)
+
+    def make(self, size: int) -> tuple[np.ndarray, np.ndarray]:
+        """The argument and the constant, of about so many elements."""
+        rng = np.random.default_rng(0)
+        side = round(size**0.5)
+        shape = (side, side) if self.square else (size,)
+        return rng.uniform(0.9, 1.1, shape), rng.uniform(0.9, 1.1, shape)
+
+
+def _broadcast(np: Any, z: Any, x: Any, c: Any) -> Any:
+    return z + 0.01 * z[0]
+
+
+def _half_written(np: Any, z: Any, x: Any, c: Any) -> Any:
+    z = z * 1.0
+    z[: len(z) // 2] = x[: len(x) // 2]
+    return z
+
+
+def _picked(np: Any, z: Any, x: Any, c: Any) -> Any:
+    return z[_places(len(z))]
+
+
+def _places(n: int) -> np.ndarray:
+    return np.arange(n)[::-1]
+
+
+_NUMPY = ("dualrev", "autograd", "JAX")
+
+PROGRAMS = {
+    program.name: program
+    for program in [
+        Program("x + y", lambda np, z, x, c: z + x),
+        Program("x * y", lambda np, z, x, c: z * x),
+        Program("c * x", lambda np, z, x, c: c * z),
+        Program("exp(-x)", lambda np, z, x, c: np.exp(-z)),
+        Program("tanh(x)", lambda np, z, x, c: np.tanh(z)),
+        Program("x / (1 + x**2)", lambda np, z, x, c: 2.0 * z / (1.0 + z**2)),
+        Program("where", lambda np, z, x, c: np.where(c > 1.0, z, x)),
+        Program("z + dot(z, x)", lambda np, z, x, c: z + 1e-9 * np.dot(z, x)),
+        Program("sum along an axis", lambda np, z, x, c: z - 1e-3 * np.sum(z, axis=0), _NUMPY, square=True),
+        Program("broadcast", _broadcast, square=True),
+        Program("slices", lambda np, z, x, c: np.concatenate([z[1:], z[:1]]), _NUMPY),
+        Program("slice assignment", _half_written, ("dualrev",)),
+        Program("fancy indexing", _picked, _NUMPY),
+        Program("matmul", lambda np, z, x, c: np.matmul(z, c) / len(z), square=True, most=10**6),
+        Program("einsum", lambda np, z, x, c: np.einsum("ij,kj->ik", z, c) / len(z), _NUMPY, square=True, most=10**4),
+        Program("sort", lambda np, z, x, c: np.sort(z) * c, _NUMPY),
+    ]
+}

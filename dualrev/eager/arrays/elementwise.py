@@ -1,0 +1,237 @@
+"""The table's lines on whole arrays: values by numpy, partial derivatives by the table's text.
+
+    y = f(a, b)  ~>  y, with ids of its own; a block of terms (ids of a, df/da), (ids of b, df/db)
+
+The partials of the table are text with conditional expressions, `p if x > 0.0 else q`. For arrays the text becomes
+what np.where(x > 0.0, p, q) gives, and the functions in it numpy's: on arrays of an outer run these come back here.
+Where all values are plain, a partial is computed when it is asked for, of the values that it needs; these are kept.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dualrev.eager.arrays.record import alone, attach, by_terms, ids_of, kept_on
+from dualrev.eager.arrays.special import MANY, compiled_loop
+from dualrev.eager.arrays.storage import (
+    RealArray,
+    holds_duals,
+    innermost,
+    kept,
+    plain,
+    real_array,
+    refuse_foreign,
+    strip,
+    to_objects,
+)
+from dualrev.eager.blocks import Partial, Terms
+from dualrev.eager.dual import DualNumber
+from dualrev.eager.lines import function
+from dualrev.eager.tape import Real, Tape
+from dualrev.eager.ufuncs import apply_ufunc as apply_to_objects
+from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES, Primitive
+
+__all__ = ["as_real_array", "elementwise", "on_arrays"]
+
+
+def elementwise(line: Primitive, args: Sequence[Any], compute: Callable[..., Any]) -> Any:
+    """A line of the table on arrays and numbers, which broadcast; `compute` is the function of their values."""
+    tape, ids, xs = alone(args)
+    if tape is not None and not line.functions:
+        if line.name == "pow" and args[1].__class__ in (float, int) and args[1] == 2:
+            line, args, compute, ids, xs = PRIMITIVES["mul"], (args[0],) * 2, np.multiply, ids[:1] * 2, xs[:1] * 2
+        y = compute(*xs)
+        if y.__class__ is np.ndarray and y.dtype == float and y.ndim:
+            return _recorded(line, args, ids, tape, y)
+    for u in args:
+        refuse_foreign(u)
+    for u in args:
+        if isinstance(u, (RealArray, np.ndarray)) and u.ndim:
+            break
+    else:
+        numbers = [u[()] if isinstance(u, (RealArray, np.ndarray)) else u for u in args]
+        try:
+            return function(line)(*numbers)
+        except (ArithmeticError, ValueError):  # numpy's functions give infinities and NaN
+            return elementwise(line, [real_array(numbers[0]).reshape(1), *numbers[1:]], compute)[0]
+    run = innermost(args)
+    if run is None:
+        return as_real_array(compute(*map(plain, args)))
+    if not isinstance(run, Tape):
+        objects = [to_objects(u) for u in args]
+        return apply_to_objects(compute, "__call__", tuple(objects), {})
+    if line.name == "pow" and args[1].__class__ in (int, float, np.ndarray) and np.ndim(args[1]) == 0 and args[1] == 2:
+        line, args, compute = PRIMITIVES["mul"], (args[0], args[0]), np.multiply
+    xs = [strip(u, run) for u in args]
+    y = compute(*xs)
+    shape = np.shape(y)
+    terms = []
+    later = y.__class__ is np.ndarray and not line.functions and y.dtype == float
+    for k, u in enumerate(args):
+        ids = ids_of(u, run)
+        if ids is not None and line.partials[k] != "0.0":
+            p = functools.partial(_later, line, k, args, run) if later else _partial(line, k, xs, y)
+            terms.append((ids, p))
+    if not terms:
+        return as_real_array(y)
+    return by_terms(run, y, terms, shape)
+
+
+def _recorded(line: Primitive, args: Sequence[Any], ids: Sequence[Any], run: Tape, y: np.ndarray) -> Any:
+    """The value y as the result of a line, on arrays of one run and floats."""
+    made, out = attach(run, y)
+    operands: list[tuple[Any, Any]] = []
+    for mine, (constant, needs, f) in zip(ids, _array_partials_later(line), strict=True):
+        if mine is None or constant == 0.0:
+            continue
+        if not needs:
+            operands.append((mine, constant))
+        elif f is None:
+            operands.append((mine, _kept(run, args[needs[0]] if needs[0] >= 0 else made)))
+        else:
+            operands.append((mine, Partial(f, tuple([_kept(run, args[i] if i >= 0 else made) for i in needs]))))
+    if not operands:
+        return as_real_array(y)
+    run.blocks.append(Terms(run.fresh(), out, operands, y.shape, y.shape))
+    return made
+
+
+def _kept(run: Tape, u: Any) -> Any:
+    if u.__class__ is RealArray:
+        return u.keep()
+    return kept(u.x) if u.__class__ is Real else kept_on(run, u)
+
+
+def _partial(line: Primitive, k: int, xs: Sequence[Any], y: Any) -> Any:
+    """The partial derivative with respect to argument k: a number, or an array that nobody else can change."""
+    # Python's numbers would raise at the edge of a domain where numpy's have a limit
+    xs = [np.float64(x) if x.__class__ is float else real_array(x) if isinstance(x, DualNumber) else x for x in xs]
+    with np.errstate(all="ignore"):
+        p = _array_partials(line)[k](*xs, y)
+    if isinstance(p, DualNumber):
+        return p
+    if not isinstance(p, (np.ndarray, RealArray)):
+        return float(p)
+    if not p.ndim:
+        p = p[()]
+        return p if isinstance(p, DualNumber) else float(p)
+    of_others = any(p is x for x in (*xs, y))
+    p = real_array(p)
+    if isinstance(p, RealArray) and not p.layers():  # no constant takes the way of numbers of an outer run
+        p = p.x
+    if isinstance(p, RealArray):
+        return p.copy() if of_others else p
+    return np.array(p, dtype=float) if of_others or p.dtype != float else p
+
+
+def _later(line: Primitive, k: int, args: Sequence[Any], run: Tape, y: Any) -> Any:
+    """The same where there are plain values only, computed when it is asked for: a number, or what has a `value`."""
+    constant, needs, f = _array_partials_later(line)[k]
+    if not needs:
+        return constant
+    kepts = tuple([_kept(run, y if i < 0 else args[i]) for i in needs])
+    return kepts[0] if f is None else Partial(f, kepts)
+
+
+@functools.cache
+def _array_partials_later(line: Primitive) -> list[tuple[float | None, tuple[int, ...], Any]]:
+    """Each partial as a number, or as a function of the arguments that it needs: their places, -1 for the value."""
+    made: list[tuple[float | None, tuple[int, ...], Any]] = []
+    places = {**{name: k for k, name in enumerate(line.parameters)}, "y": -1}
+    for text, whole in zip(line.partials, _array_partials(line), strict=True):
+        used = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+        names = [name for name in places if name in used]
+        if not names:
+            made.append((float(whole(*([np.float64(1.0)] * len(places)))), (), None))
+            continue
+        f = None if names == [text] else _of_names(whole, list(places), names)
+        made.append((None, tuple(places[name] for name in names), f))
+    return made
+
+
+def _of_names(whole: Callable[..., Any], places: list[str], names: list[str]) -> Callable[..., Any]:
+    """A function of all arguments and the value as one of those that it needs."""
+    arguments = ", ".join(name if name in names else "None" for name in places)
+    made: Callable[..., Any] = eval(f"lambda {', '.join(names)}: whole({arguments})", {"whole": whole})
+    return made
+
+
+@functools.cache
+def _array_partials(line: Primitive) -> list[Callable[..., Any]]:
+    """The partials as functions of arrays: x or a, b, c, and the value y."""
+    own = {name: f if isinstance(f, np.ufunc) else _by_elements(f) for name, f in line.functions.items()}
+    names = {**_numpy_names(), **own}
+    made = []
+    for text in line.partials:
+        tree = _ForArrays().visit(ast.parse(text, mode="eval"))
+        parameters = ", ".join((*line.parameters, "y"))
+        source = ast.unparse(ast.fix_missing_locations(tree))
+        made.append(eval(compile(f"lambda {parameters}: {source}", f"<dualrev {line.name}>", "eval"), names))
+    return made
+
+
+class _ForArrays(ast.NodeTransformer):
+    """Conditional expressions and logic become functions that numpy has for arrays."""
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        self.generic_visit(node)
+        nothing = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+        sides: list[ast.expr] = [ast.Lambda(nothing, side) for side in (node.body, node.orelse)]
+        return ast.Call(ast.Name("either", ast.Load()), [node.test, *sides], [])
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        self.generic_visit(node)
+        name = "logical_and" if isinstance(node.op, ast.And) else "logical_or"
+        made, *rest = node.values
+        for operand in rest:
+            made = ast.Call(ast.Name(name, ast.Load()), [made, operand], [])
+        return made
+
+
+def _either(test: Any, one: Callable[[], Any], other: Callable[[], Any]) -> Any:
+    """np.where, which computes nothing that no element needs."""
+    if np.all(test):
+        return one()
+    return np.where(test, one(), other()) if np.any(test) else other()
+
+
+@functools.cache
+def _numpy_names() -> dict[str, Any]:
+    """What the functions of the table's text are on arrays."""
+    made: dict[str, Any] = {name: getattr(np, name) for name in ("logical_and", "logical_or", "nan", "inf")}
+    made["either"] = _either
+    for name in FUNCTIONS:
+        line = PRIMITIVES["pow" if name == "power" else name]
+        made[name] = getattr(np, line.ufunc) if line.ufunc else on_arrays(line)
+    return made
+
+
+def on_arrays(line: Primitive) -> Callable[..., Any]:
+    """A line that numpy has no function for, as a function of arrays and numbers."""
+    compute = _by_elements(function(line), compiled_loop(line.name))
+    return lambda *args: elementwise(line, args, compute)
+
+
+def _by_elements(f: Callable[..., Any], many: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    """A function of numbers on arrays, too; `many` is the same for many plain numbers."""
+
+    def apply(*args: Any) -> Any:
+        if many is not None and max(map(np.size, args)) >= MANY and not any(map(holds_duals, args)):
+            return many(*map(plain, args))
+        args = tuple(to_objects(u) for u in args)
+        if not any(np.ndim(u) for u in args if isinstance(u, np.ndarray)):
+            return f(*args)
+        made = np.frompyfunc(f, len(args), 1)(*(u.view(np.ndarray) if isinstance(u, np.ndarray) else u for u in args))
+        return real_array(made) if holds_duals(made) else made.astype(float)
+
+    return apply
+
+
+def as_real_array(y: Any) -> Any:
+    """A result without numbers under differentiation: it can hold some, as the arrays that it was made of."""
+    return RealArray(np.array(y)) if isinstance(y, np.ndarray) and y.ndim and y.dtype == float else y

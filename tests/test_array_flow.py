@@ -1,0 +1,168 @@
+"""Cotangents of whole arrays, values kept by reference, ids that are not written out: random sequences, and edges."""
+
+import random
+
+import numpy as np
+import pytest
+
+import dualrev as dr
+from dualrev import numpy as dnp
+
+
+def _write_half(rng, a, b):
+    k = rng.randrange(1, len(a))
+    a[:k] = b[len(b) - k :]
+
+
+def _write_elements(rng, a, b):
+    places = rng.sample(range(len(a)), 3)
+    a[places] = b[sorted(places)] * 0.5
+
+
+def _write_one(rng, a, b):
+    a[rng.randrange(len(a))] = b[rng.randrange(-len(b), len(b))]
+
+
+def _write_through_a_view(rng, a, b):
+    view = a.reshape(2, -1).T if rng.random() < 0.5 else a[::-1].reshape(-1, 2)
+    view[1:, 0] = b[: len(view) - 1]
+
+
+def _write_all(rng, a, b):
+    a[...] = b
+
+
+def _write_a_constant(rng, a, b):
+    a[rng.randrange(len(a)) :] = 0.25
+
+
+WRITES = [_write_half, _write_elements, _write_one, _write_through_a_view, _write_all, _write_a_constant]
+MAKES = [
+    lambda a, b, c: a + b,
+    lambda a, b, c: a - b,
+    lambda a, b, c: a * b,
+    lambda a, b, c: a / (2.0 + b * b),
+    lambda a, b, c: np.tanh(a),
+    lambda a, b, c: np.exp(-a * a),
+    lambda a, b, c: np.where(c > 0.0, a, b),
+    lambda a, b, c: np.where(c > 0.0, a, 0.5),
+    lambda a, b, c: np.concatenate([a[2:], b[:2]]),
+    lambda a, b, c: a[np.arange(len(a)) // 2],
+    lambda a, b, c: a[::-1] * b[::-1],
+    lambda a, b, c: (a.reshape(2, -1) + b[: len(b) // 2]).reshape(-1),
+    lambda a, b, c: (a.reshape(2, -1).T * b.reshape(-1, 2)).ravel(),
+    lambda a, b, c: a - np.mean(b),
+    lambda a, b, c: a * np.mean(b.reshape(2, -1), axis=1)[1],
+    lambda a, b, c: a + np.dot(a, b) / len(a),
+    lambda a, b, c: (a.reshape(2, -1) @ b.reshape(-1, 2)).reshape(-1)[np.arange(len(a)) % 4] / len(a),
+    lambda a, b, c: np.sort(a) * c,
+    lambda a, b, c: a[1] * b,
+    lambda a, b, c: c * a,
+    lambda a, b, c: np.copy(a),
+    lambda a, b, c: a[:],
+]
+
+
+def program(seed):
+    """A sequence of operations and writes on arrays, some of them views of others, and its argument."""
+    n = 240 if seed % 4 == 0 else 6
+
+    def f(x):
+        rng = random.Random(seed)
+        c = np.linspace(-1.0, 1.5, n)
+        zeros = dnp.zeros if isinstance(x, dr.RealArray) else np.zeros
+        pool = [x * 1.0, x[::-1] * 0.5, zeros(n)]
+        for _ in range(rng.randrange(4, 14)):
+            if rng.random() < 0.4:
+                rng.choice(WRITES)(rng, rng.choice(pool), rng.choice(pool))
+            else:
+                pool[rng.randrange(3)] = rng.choice(MAKES)(rng.choice(pool), rng.choice(pool), c)
+            if rng.random() < 0.1:
+                c[rng.randrange(n)] *= -1.0
+        return np.sum(pool[0] * pool[1]) + np.sum(np.tanh(pool[2]))
+
+    return f, np.random.default_rng(seed).uniform(-1.0, 1.0, n)
+
+
+def agrees(seed, order=1):
+    f, x = program(seed)
+    y, gradient = dr.value_and_grad(f)(x)
+    v = np.random.default_rng(seed + 1).uniform(-1.0, 1.0, len(x))
+    h = 1e-6
+    if not np.isfinite(y) or np.abs(gradient).max() > 1e3:
+        return
+    assert y == pytest.approx(f(x), rel=1e-12, abs=1e-12), seed
+    expected = (f(x + h * v) - f(x - h * v)) / (2 * h)
+    scale = 1.0 + np.abs(gradient).max()
+    assert gradient @ v == pytest.approx(expected, rel=1e-4, abs=1e-4 * scale), seed
+    assert dr.jvp(f, (x,), (v,))[1] == pytest.approx(gradient @ v, rel=1e-9, abs=1e-9 * scale), seed
+    if order == 2 and len(x) < 10:
+        hessian = dr.hessian(f)(x)
+        product = dr.hvp(f)(x, v)
+        size = 1.0 + np.abs(hessian).max()
+        if size < 1e3:
+            assert np.allclose(hessian, hessian.T, rtol=1e-8, atol=1e-8 * size), seed
+            assert np.allclose(product, hessian @ v, rtol=1e-8, atol=1e-8 * size), seed
+            slopes = (dr.grad(f)(x + h * v) - dr.grad(f)(x - h * v)) / (2 * h)
+            assert np.allclose(product, slopes, rtol=1e-3, atol=1e-3 * size), seed
+
+
+def test_random_sequences_have_the_derivatives_of_differences():
+    for seed in range(150):
+        agrees(seed, order=2 if seed % 10 == 0 else 1)
+
+
+@pytest.mark.slow
+def test_many_random_sequences_have_the_derivatives_of_differences():
+    for seed in range(1000, 21000):
+        agrees(seed, order=2 if seed % 20 == 0 else 1)
+
+
+def test_what_is_kept_is_as_it_was_when_it_was_used():
+    """The operand, the result, a view of it, a plain array and the user's own memory are written to afterwards."""
+    memory = np.linspace(0.5, 1.5, 3000)
+
+    def f(x):
+        a, constant = x * 1.0, np.linspace(1.0, 2.0, 3000)
+        mine = dr.RealArray(memory.copy())
+        view = a[::2]
+        y, z, u, v, w = a * a, np.exp(a), view * view, constant * x, mine * x
+        a[:5] = 7.0
+        z_before = np.sum(z * x)
+        z[...] = 0.0
+        view[-3:] = 1.0
+        constant[10:] = 0.0
+        mine.x[:] = 0.0
+        again = constant * x
+        return np.sum(y) + z_before + np.sum(z) + np.sum(u * u) + np.sum(v) + np.sum(w) + np.sum(again * x)
+
+    x = np.linspace(-1.0, 1.0, 3000)
+    everywhere = 2.0 * x + np.exp(x) * (1.0 + x) + np.linspace(1.0, 2.0, 3000) + memory
+    everywhere[::2] += 4.0 * x[::2] ** 3
+    everywhere[:10] += 2.0 * np.linspace(1.0, 2.0, 3000)[:10] * x[:10]
+    assert np.allclose(dr.grad(f)(x), everywhere, rtol=1e-12, atol=1e-12)
+    assert np.allclose(
+        np.diag(dr.jacobian(lambda x: np.tanh(x) * x)(x[:5])), np.tanh(x[:5]) + x[:5] / np.cosh(x[:5]) ** 2
+    )
+
+
+def test_a_part_that_is_not_reached_takes_no_part():
+    """A slice, a concatenation and an assignment leave elements out whose derivatives are infinite."""
+    x = np.concatenate([np.zeros(100), np.ones(100)])
+
+    def assigned(x):
+        y = -np.sqrt(x)
+        y[:100] = 1.0
+        return np.sum(y * x)
+
+    for f in [
+        assigned,
+        lambda x: np.sum(-np.sqrt(x)[100:]),
+        lambda x: np.sum(np.concatenate([x[:100], -np.sqrt(x)[100:]])[100:]),
+        lambda x: np.sum(np.where(x > 0.0, -np.sqrt(x), x)),
+        lambda x: np.sum((-np.sqrt(x)).reshape(2, 100).T[:, 1]),
+    ]:
+        gradient = dr.grad(f)(x)
+        assert np.isfinite(gradient).all()
+        assert np.isfinite(dr.jvp(f, (x,), (np.ones(200) * (x > 0.0),))[1])
+    assert dr.grad(lambda x: np.sum(-np.sqrt(x)))(x)[0] == -np.inf
