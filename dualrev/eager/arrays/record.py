@@ -189,7 +189,8 @@ def _by_rule(
     found = [Kept(own(v)) for v in ys] if nested and keeps_value else []
     made = [attach(run, v) for v in ys]
     if not nested and keeps_value:
-        found = [kept(v if isinstance(u, Real) else u) for v, (u, _) in zip(ys, made, strict=True)]
+        of_floats = [isinstance(u, RealArray) and not _is_discrete(v) for v, (u, _) in zip(ys, made, strict=True)]
+        found = [u.keep() if yes else Kept(own(v)) for v, (u, _), yes in zip(ys, made, of_floats, strict=True)]
     run.blocks.append(
         Rule(
             run.fresh(),
