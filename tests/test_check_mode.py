@@ -44,7 +44,7 @@ def by_pattern(r):
 
 
 def by_attribute(x):
-    if hasattr(x, "strides"):
+    if hasattr(x, "ctypes"):
         x = 2.0 * x
     return np.sum(x)
 
@@ -73,7 +73,7 @@ LINES = {
     area: ((2.0,), "it gives 0.0 for 12.0", r"if isinstance\(r, \(int, float\)\)"),
     by_class: ((2.0,), "it gives 2.0 for 4.0", r"if r\.__class__ is float"),
     by_pattern: ((2.0,), "it gives 2.0 for 10.0", r"case float\(\)"),
-    by_attribute: ((np.ones(3),), "it gives 3.0 for 6.0", r'if hasattr\(x, "strides"\)'),
+    by_attribute: ((np.ones(3),), "it gives 3.0 for 6.0", r'if hasattr\(x, "ctypes"\)'),
     in_a_callee: ((2.0,), "it gives 4.0 for 10.0", r"if type\(u\) is float"),
 }
 
