@@ -19,7 +19,6 @@ from typing import Any
 
 from numba import njit
 from numba.core import types
-from numba.core.errors import NumbaError
 from numba.core.registry import cpu_target
 
 from dualrev.compiler.core.lowered import Atom, Const, Let, Ref
@@ -74,7 +73,11 @@ class Overloads:
         f = getattr(getattr(bound, "template", None), "_overload_func", None)
         if f is None or not _is_users(f):
             return False
-        chosen = _method_for(f, kinds, keywords)
+        try:
+            chosen = _method_for(f, kinds, keywords)
+        except Exception as error:
+            why = f"what implements it, by `overload_method`, raises {type(error).__name__} for these types"
+            self.code.refuse(s.line, f"the method .{name}", why, "types that it is for")
         why, instead = _unknown(chosen)
         args = None if why else _ordered(chosen, list(s.args), list(keywords))
         if args is None:
@@ -132,7 +135,7 @@ def _implementation(f: Any, kinds: list[Any], keywords: list[str]) -> Any:
             return None
         try:
             chosen, _ = template(context)._get_impl(args, kws)
-        except NumbaError:
+        except Exception:  # what the user's function raises for types that it is not for
             continue
         if chosen is not None:
             return chosen
