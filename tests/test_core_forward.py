@@ -21,7 +21,8 @@ from dualrev.compiler.transforms.forward import Forward
 from dualrev.tree import flatten_leaves
 
 EACH = [pytest.param(c, id=c.name, marks=[pytest.mark.slow] if k % 3 else []) for k, c in enumerate(CASES)]
-ORDERS = [c for c in CASES if isinstance(twin(c.function)(*c.arguments()), float)][::8]
+LIFTED = {"order.arguments_from_tuples"}  # of what it calls by dr.lift, the tape has first derivatives only
+ORDERS = [c for c in CASES if isinstance(twin(c.function)(*c.arguments()), float) and c.name not in LIFTED][::8]
 
 
 class Core:

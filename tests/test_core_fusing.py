@@ -62,6 +62,16 @@ def ends_early(t, x, y):
 
 
 @njit
+def twice_the_sum(t, x, y):
+    """The sum is taken twice, behind a minus."""
+    total = 0.0
+    for i in range(len(x)):
+        total += x[i] * t[0]
+    total = total + total
+    return t[1] - total
+
+
+@njit
 def not_linear(t, x, y):
     """The cotangent of the sum is known after the loop only."""
     total = 0.0
@@ -146,7 +156,7 @@ def result_changed(t, x, y):
     return total
 
 
-FUSED = [(likelihood, 1), (two_sums, 2), (ends_early, 1), (written_before, 1)]
+FUSED = [(likelihood, 1), (twice_the_sum, 1), (two_sums, 2), (ends_early, 1), (written_before, 1)]
 APART = [not_linear, active_factor, carried, read_inside, written_later, branch_after, result_changed]
 
 

@@ -98,7 +98,7 @@ class Rules:
         try:
             return self.front.source(s.function.value)
         except UnsupportedError:
-            return self.front.sites.get(s) or self.front.source(self.front.f)
+            return self.front.sites.get(s.of or s) or self.front.source(self.front.f)
 
     # Its rule
 
@@ -125,7 +125,7 @@ class Rules:
         assert isinstance(s.function, Global)
         f = s.function.value
         what = f"the call of {describe(f.py_func)}, which has a custom_{f.kind},"
-        source = self.front.sites.get(s) or self.source(s)
+        source = self.front.sites.get(s.of or s) or self.source(s)
         source.refuse(s.line or source.tree.lineno, what, why, instead)
 
     def refuse_draw(self, s: Call) -> NoReturn:
@@ -133,7 +133,7 @@ class Rules:
         assert isinstance(s.function, Global)
         what = f"a sample of np.random.{s.function.value.py_func.__name__.removeprefix('np_').removesuffix('_of')}"
         why = "its parameters are differentiated, and the compiler knows no smooth function of them that gives it"
-        source = self.front.sites.get(s) or self.source(s)
+        source = self.front.sites.get(s.of or s) or self.source(s)
         source.refuse(s.line, what, why, "dualrev.stop_gradient(parameter), or a sample that is drawn outside")
 
     def value_differs(self, s: Call) -> None:

@@ -17,7 +17,20 @@ from typing import Any
 
 from dualrev.compiler.analyses.memory import Classes, Memory, is_array
 from dualrev.compiler.core.atoms import Applied, Constant, Method, Var
-from dualrev.compiler.core.terms import Block, Discrete, For, Function, If, Load, Opaque, Real, Statement, Store, While
+from dualrev.compiler.core.terms import (
+    Block,
+    Call,
+    Discrete,
+    For,
+    Function,
+    If,
+    Load,
+    Opaque,
+    Real,
+    Statement,
+    Store,
+    While,
+)
 from dualrev.compiler.core.walks import blocks, leaves, parts, reads, statements, substituted, with_blocks, writes
 from dualrev.compiler.transforms.plan import contents
 
@@ -37,6 +50,9 @@ class _Function:
             for x in writes(s):
                 times[x] = times.get(x, 0) + 1
         fixed = {x for p in f.parameters for x in leaves(p)} | set(leaves(f.result))
+        for s in statements(f.body):
+            if isinstance(s, Call):  # it stays the statement that others know
+                fixed |= set(reads(s))
         self.once = {x for x, n in times.items() if n == 1 and x not in fixed}
         self.instead: dict[Any, Var] = {}
         self.version: dict[Any, int] = {}  # of variables and of classes of arrays: how often they have been changed
@@ -52,6 +68,9 @@ class _Function:
                     self.change((s,))
                 case For() | While():
                     made.append(self.loop(s, known))
+                case Call():
+                    self.change((s,))
+                    made.append(s)
                 case _:
                     made += self.statement(substituted(s, self.read), known)
         return tuple(made)

@@ -186,7 +186,8 @@ class _Linear:
             name = "add" if isinstance(s, Copy) else s.rule.name
             for k, x in enumerate(args):
                 if x in read:
-                    found[x] = self.writing.added(found.get(x), self._part(name, k, args, ct, s.line), s.line)
+                    part = self._part(name, k, args, ct, s.line)
+                    found[x] = self.writing.real("add", "+", found[x], part, line=s.line) if x in found else part
         return {x: found.get(x, ZERO) for x in sums}
 
     def _part(self, name: str, k: int, args: tuple[Any, ...], ct: Atom, line: int) -> Atom:
@@ -237,6 +238,8 @@ def rounds_of(loop: Fusable, f: Function) -> tuple[Fusable, Function]:
 
     def renamed(t: Statement) -> Statement:
         made = with_blocks(substituted(t, of, of), [tuple(map(renamed, b)) for b in blocks(t)])
+        if isinstance(made, Call):
+            return replace(made, of=t)
         return replace(made, exits=tuple(map(of, made.exits))) if isinstance(made, (For, While)) else made
 
     made = renamed(s)
