@@ -59,7 +59,7 @@ def rebound(x, n):
 
 @njit
 def overwritten(a, b):
-    """It has shadows, a copy of what a holds at the end, and a word for every element."""
+    """It has shadows, and a word for every element."""
     s = 0.0
     for i in range(len(a)):
         a[i] = a[i] * a[i]
@@ -112,7 +112,7 @@ def limited() -> None:
     import resource
 
     functions = [steps, rounds, rebound, overwritten]
-    large = np.ones(2_000_000)
+    large = np.ones(4_000_000)
     many = [(0.7, 10**8), (0.7, 10**8), (0.7, 10**5), (large, large.copy())]
     few = [(0.7, 50), (0.7, 50), (0.7, 50), (np.arange(5.0), np.ones(5))]
 

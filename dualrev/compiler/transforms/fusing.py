@@ -238,7 +238,7 @@ def rounds_of(loop: Fusable, f: Function) -> tuple[Fusable, Function]:
 
     def renamed(t: Statement) -> Statement:
         made = with_blocks(substituted(t, of, of), [tuple(map(renamed, b)) for b in blocks(t)])
-        if isinstance(made, Call):
+        if isinstance(made, Call) and isinstance(t, Call):
             return replace(made, of=t)
         return replace(made, exits=tuple(map(of, made.exits))) if isinstance(made, (For, While)) else made
 
