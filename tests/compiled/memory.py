@@ -192,7 +192,7 @@ def shadowed() -> None:
     """The same of an argument's element that is read, and of one that is overwritten."""
     from bench.memory import memory
 
-    n = 4_000_000
+    n = 5_000_000  # arrays so large that malloc gives them back at once
     for f in (squares, overwritten):
         gradient = dr.grad(f, (0, 1))
         gradient(np.ones(5), np.ones(5))
