@@ -54,17 +54,18 @@ def test_what_is_recorded_is_taken():
 SHOWN = """\
 def powers_pullback(x: float64, n: int64, ct_0: float64):
     y: float64 = 1.0
-    room for 1 numbers a round of range(0, n, 1)
+    columns saved: array(float64, 1d, C) for range(0, n, 1)
     for u: int64 in range(0, n, 1):
         y_1: float64 = y
         y = mul(y, x)
-        push y_1
+        saved[u] = y_1
     result: float64 = y
     d_y: float64 = ct_0
     d_x: float64 = 0.0
+    take saved for range(0, n, 1)
     _1: int64 = (n - 1)
     for u in range(_1, -1, -1):
-        pop y_1
+        y_1 = saved[u]
         _2: float64 = mul(y_1, d_y)
         d_x = add(d_x, _2)
         d_y = mul(x, d_y)
