@@ -7,6 +7,7 @@ import pytest
 from compiled.incore import gradient, pullback
 from compiled.twin import twin
 from numba import njit
+from numpy.lib.stride_tricks import as_strided, sliding_window_view
 from oracle import assert_same, flat
 
 import dualrev as dr
@@ -189,8 +190,43 @@ def conditions(x, y):
     return s * x[k]
 
 
+@njit
+def discounted(x, y):
+    """A number without a cotangent, which one round hands to the next, and which is read before and after."""
+    b, factor = np.zeros(len(x)), 1.0
+    for i in range(len(x)):
+        before = x[i] * factor
+        factor = factor * 0.9
+        b[i] = before * factor
+    return np.sum(b * y)
+
+
+@njit
+def wandering(x, y):
+    """A whole number, which is no progression."""
+    n, k = len(x), 1
+    b = np.zeros(n)
+    for i in range(n):
+        s = x[k]
+        k = (k * 3 + 1) % n
+        b[i] = s * x[k]
+    return np.sum(b * y)
+
+
+@njit
+def flagged(x, y):
+    up, b = True, np.zeros(len(x))
+    for i in range(len(x)):
+        if up:
+            b[i] = x[i] * y[i]
+        up = x[i] > 0.2
+        if up:
+            b[i] += x[i] * x[i]
+    return np.sum(b * b)
+
+
 CASES = [in_place, steps_and_bounds, nested, kinds, ends_or_raises, neighbours, rows, crossed, handed_on, read_before]
-CASES += [chosen, other_names, conditions]
+CASES += [chosen, other_names, conditions, discounted, wandering, flagged]
 
 
 @pytest.mark.parametrize("f", CASES)
@@ -198,6 +234,41 @@ def test_the_gradient_is_that_of_the_tape(f):
     _, found = gradient(f, arguments(), (0, 1))
     expected = flat(dr.grad(twin(f), (0, 1))(*twin(arguments())))
     assert_same(np.array(flat(found)), np.array(expected), rtol=1e-12)
+
+
+@njit
+def windows(x, y):
+    """The counter is an index, and elements belong to two rounds."""
+    w = sliding_window_view(x, 2)
+    for i in range(len(x) - 1):
+        w[i, 1] = w[i, 1] * w[i, 0] * y[i]
+    v = as_strided(y, (len(y),), (0,))
+    for i in range(len(x)):
+        v[i] = v[i] * x[i] + 0.1
+    return np.sum(x * x) + y[0]
+
+
+@njit
+def _squeeze(w, y):
+    for i in range(len(w)):
+        w[i, 1] = w[i, 1] * w[i, 0] * y[i]
+
+
+@njit
+def passed_windows(x, y):
+    _squeeze(as_strided(x, (len(x) - 1, 2), (8, 8)), y)
+    return np.sum(x * x)
+
+
+@pytest.mark.parametrize("f", [windows, passed_windows])
+def test_windows_that_overlap(f):
+    """The tape has none that are written: against differences."""
+    _, found = gradient(f, arguments(), (0, 1))
+    found, expected = np.concatenate(found), []
+    for k in range(10):
+        up, down = (np.concatenate(arguments()) + h * np.eye(10)[k] for h in (1e-6, -1e-6))
+        expected.append((f(up[:5].copy(), up[5:].copy()) - f(down[:5].copy(), down[5:].copy())) / 2e-6)
+    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
 
 
 def sweeps(f):

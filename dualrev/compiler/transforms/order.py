@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dualrev.compiler.analyses.memory import is_array
-from dualrev.compiler.core.atoms import Constant, Global
+from dualrev.compiler.core.atoms import Constant, Global, Item
 from dualrev.compiler.core.terms import Block, Copy, Discrete, For, If, Load, Make, Real, Store, View
-from dualrev.compiler.core.walks import reads, statements, writes
+from dualrev.compiler.core.walks import blocks, reads, statements, writes
 from dualrev.compiler.transforms.plan import contents
 
 if TYPE_CHECKING:
@@ -19,8 +19,9 @@ __all__ = ["order_free"]
 def order_free(facts: Facts, s: For, code: Block) -> bool:
     """Whether the rounds of a reversed loop may come in any order; then they run upwards, as compilers like it.
 
-    So it is if they only add to cotangents that others see, and read or change only elements of other memory that
-    belong to one round alone: those with the counter as an index. `code` is the reverse of the body of s.
+    So it is if they only add to cotangents that others see, hand no variable on, and read or change only elements of
+    other memory that belong to one round alone: those with the counter as an index, of arrays whose elements do not
+    overlap. `code` is the reverse of the body of s.
     """
     if s.exits or s.step != Constant(1) or not isinstance(s.start, Constant) or s.start.value < 0:
         return False  # a[-1] and a[n - 1] are one element
@@ -39,7 +40,8 @@ class _Rounds:
     def __init__(self, facts: Facts, s: For, code: Block) -> None:
         self.facts, self.s, self.code = facts, s, code
         self.shadows = {d: facts.classes.find(_known(facts, x)) for x, d in facts.cotangents.items() if is_array(x)}
-        wrote = {x for t in statements(code) for x in writes(t)}
+        self.wrote = wrote = {x for t in statements(code) for x in writes(t)}
+        self.primal = {d: x for x, d in facts.cotangents.items()}
         self.shared = {facts.cotangent(x) for x in facts.crossing(s)} & wrote
         self.moving = {x for x in wrote if is_array(x)}  # views that differ from round to round
         self.places: dict[Any, set[tuple[Any, int] | None]] = {}
@@ -48,15 +50,31 @@ class _Rounds:
 
     def are_free(self) -> bool:
         """Whether no round sees what another one does, but for sums."""
-        if not all(map(self.statement, statements(self.code))):
+        if not all(map(self.statement, statements(self.code))) or self.hands_on(self.code, set()):
             return False
         return all(len(self.places[key]) == 1 and None not in self.places[key] for key in self.taken & self.changed)
+
+    def hands_on(self, code: Block, known: set[Any]) -> bool:
+        """Whether a round reads a variable that another one has written; `known` gains what the block certainly writes.
+
+        Sums are none: their order is left open.
+        """
+        for t in code:
+            if any(x in self.wrote and x not in known and x not in self.shared for x in reads(t)):
+                return True
+            inner = [known | set(writes(t)) for _ in blocks(t)]
+            if any(self.hands_on(b, mine) for b, mine in zip(blocks(t), inner, strict=True)):
+                return True
+            known |= set(writes(t)) | (inner[0] & inner[1] if isinstance(t, If) else set())
+        return False
 
     def element(self, array: Any, index: tuple[Any, ...]) -> Any:
         """Note that an element is read or changed; the memory that it is in."""
         is_shadow = array in self.shadows
         key = is_shadow, self.shadows[array] if is_shadow else self.facts.classes.find(_known(self.facts, array))
-        own = [k for k, i in enumerate(index) if i is self.s.target] if array not in self.moving else []
+        primal = _known(self.facts, self.primal.get(array, array))
+        distinct = array not in self.moving and _has_distinct_elements(self.facts, primal)
+        own = [k for k, i in enumerate(index) if i is self.s.target] if distinct else []
         self.places.setdefault(key, set()).add((array, own[0]) if own else None)
         return key
 
@@ -83,6 +101,23 @@ class _Rounds:
             case For() | If():
                 return not any(x in self.shared for x in reads(t))
         return False
+
+
+def _has_distinct_elements(facts: Facts, x: Any) -> bool:
+    """Whether no two elements of an array have one place in memory: windows overlap, and so do steps of 0."""
+    todo, seen = [x], set[Any]()
+    while todo:
+        x = todo.pop()
+        if x in seen or x.type.layout in "CF":
+            continue
+        seen.add(x)
+        made = [t for t in statements(facts.f.body) if x in writes(t)]
+        if not made or not all(
+            isinstance(t, View) and isinstance(t.value, Item) and t.value.base is t.base for t in made
+        ):
+            return False
+        todo += [t.base for t in made if isinstance(t, View)]
+    return True
 
 
 def _known(facts: Facts, x: Any) -> Any:
