@@ -211,7 +211,7 @@ class Structure:
         """
         if self._numbers and (self._flat is alone or ct.__class__ is self._flat):
             given = [ct] if self._flat is alone else list(ct)
-            if len(given) == len(self.leaf_parts()) and all(map(is_exact, given)):
+            if len(given) == len(self.leaf_parts()) and all(is_exact(x) for x in given):
                 return given
         leaves: list[Any] = []
         todo = [ct]
