@@ -185,12 +185,17 @@ class ForwardSweep(Writer):
 
     def _counted(self, s: For, body: Block) -> None:
         """A loop over a range: its columns go before it, or room for all that it records."""
-        if is_measured(s, body):
+        if is_measured(s, body) and not any(map(self._uses_tape, statements(s.body))):
             columns, body, self.saved[s] = filled(s, body)
             self.write(columns)
         else:
             body = self._reserved(s, body)
         self.write(replace(s, body=body))
+
+    def _uses_tape(self, s: Statement) -> bool:
+        """Whether one of the functions for a call uses the tape, such as the reverse one of a checkpoint."""
+        unit = self.facts.callee(s, self.facts) if isinstance(s, Call) else None
+        return unit is not None and not isinstance(unit, Fused) and unit.uses_tape
 
     def _reserved(self, s: For, body: Block) -> Block:
         """Make room before a loop for all that it records, so that it need not look. One that may end before looks."""
