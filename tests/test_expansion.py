@@ -55,7 +55,8 @@ class Bench:
         self.code = code = Writer(self.lowered, self.of, self.alias)
         self.lazy = Lazy(code)
         self.tuples, self.layouts, self.gathering = Tuples(code), Layouts(code, self.lazy), Gathering(code, self.lazy)
-        self.assignments = Assignments(code, self.lazy, self.gathering)
+        no_lists = set()
+        self.assignments = Assignments(code, no_lists, self.lazy, self.gathering)
 
     def wait(self, target, op, args, info):
         """Put an operation on arrays off."""
