@@ -9,11 +9,13 @@ argument types, active arguments and arguments that may share memory.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from dualrev.compiler.analyses.activity import carries
+from dualrev.compiler.analyses.borrowing import only_borrows
 from dualrev.compiler.core.atoms import Node, Symbol, Var
 from dualrev.compiler.core.naming import renamed, words_of
 from dualrev.compiler.core.program import Gradient, Program
@@ -21,7 +23,7 @@ from dualrev.compiler.core.show import show
 from dualrev.compiler.core.show_lowered import show_lowered
 from dualrev.compiler.core.terms import Call, Function
 from dualrev.compiler.core.walks import leaves, variables
-from dualrev.compiler.emission.code import Code, Row, Suite, lines_of, rows_of
+from dualrev.compiler.emission.code import Code, Row, lines_of, rows_of
 from dualrev.compiler.emission.emission import Emission
 from dualrev.compiler.emission.tidy import tidy
 from dualrev.compiler.entries import directions, hessians, jacobians, keeping
@@ -222,23 +224,30 @@ class Module:
             enter = [Code("words = runtime.words(tape)", 0), Code("top = tape[1]", 0)]
             leave = [Code("tape[1] = top", 0)]
         code = emission.block(made.body)
-        guard = self._guard(origin.source) if symbol in self._recursive else []
+        guard, options = [], {}
+        if symbol in self._recursive:  # its frames are larger than those of the user's function
+            guard = [Code(f"runtime.need_stack({origin.source.tree.name!r})", 0)]
+            options = {"_nrt": False} if only_borrows(made) else {}
         returned = Code(f"return {emission.returned(made.result)}".strip(), 0)
         body = [*guard, *enter, *before, *code, *leave, returned]
         doc = made.doc or f"{made.name}, as derivatives call it."
-        self.function(name, [*parameters, *["tape"] * made.tape], doc, body, origin.source, origin.dispatcher)
-
-    def _guard(self, source: Source) -> list[Any]:
-        """What a recursive function does first: its frames are larger than those of the user's function."""
-        text = f"{source.tree.name}: the recursion is too deep for the stack of this thread, since a derivative"
-        text += " takes more of it than the function: write a loop, or run it where threading.stack_size is larger"
-        return [Suite("if runtime.stack_is_low():", [Code(f"raise RecursionError({text!r})", 0)], 0)]
+        parameters += ["tape"] * made.tape
+        self.function(name, parameters, doc, body, origin.source, origin.dispatcher, options)
 
     # Text
 
-    def function(self, name: str, parameters: list[str], doc: str, body: list[Any], source: Source, f: Any) -> None:
-        """Add a function with the options of a numba function."""
-        options = kept(f) | {"error_model": "numpy"}
+    def function(
+        self,
+        name: str,
+        parameters: list[str],
+        doc: str,
+        body: list[Any],
+        source: Source,
+        f: Any,
+        more: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
+        """Add a function with the options of a numba function, and some more."""
+        options = kept(f) | {"error_model": "numpy"} | dict(more)
         words = ", ".join(f"{k}={v!r}" for k, v in sorted(options.items()))
         rows = rows_of(tidy(body, self.names.is_temporary))
         self.functions.append(_Function(name, parameters, words, doc, rows, source))

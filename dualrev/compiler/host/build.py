@@ -38,7 +38,7 @@ from dualrev.compiler.host.fingerprint import fingerprint
 from dualrev.compiler.host.frozen import World, check, plain, watch
 from dualrev.compiler.host.machine import MachineCode
 from dualrev.compiler.host.taken import check_taken, check_writable
-from dualrev.compiler.runtime.stack import stack_is_low  # noqa: F401 - functions that numba loads from its cache may need it
+from dualrev.compiler.runtime.stack import need_stack  # noqa: F401 - functions that numba loads from its cache may need it
 from dualrev.errors import DualrevError
 
 __all__ = ["Derivative", "made"]

@@ -67,7 +67,7 @@ from dualrev.compiler.runtime.lists import (  # noqa: F401 - emitted code has th
     sorting_order,
     windows,
 )
-from dualrev.compiler.runtime.stack import stack_is_low  # noqa: F401 - emitted code has it from here
+from dualrev.compiler.runtime.stack import need_stack  # noqa: F401 - emitted code has it from here
 from dualrev.compiler.runtime.tape import (  # noqa: F401 - emitted code has them from here
     attempt,
     close,

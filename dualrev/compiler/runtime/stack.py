@@ -22,7 +22,7 @@ from numba.core import cgutils
 from numba.core.typing import signature
 from numba.extending import intrinsic
 
-__all__ = ["stack_is_low"]
+__all__ = ["need_stack"]
 
 _njit = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)
 _MARGIN = 128 * 1024  # what everything else may take that a function calls
@@ -57,14 +57,6 @@ def _first(typingctx: Any) -> Any:
 
 
 @intrinsic
-def _here(typingctx: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.ptrtoint(cgutils.alloca_once(builder, _INT), _INT)
-
-    return types.int64(), codegen
-
-
-@intrinsic
 def _memory(typingctx: Any) -> Any:
     """Room for an address, a size, and a thread's attributes (56 bytes or so), and its own address."""
 
@@ -74,29 +66,6 @@ def _memory(typingctx: Any) -> Any:
 
     kind = types.Tuple((types.CPointer(types.int64), types.int64))
     return kind(), codegen
-
-
-@intrinsic
-def _apart(typingctx: Any, function: Any, x: Any) -> Any:
-    """function(x) of an int, which raises nothing. What the call needs of the stack is not in the caller's frame."""
-    typed = function.get_call_type(typingctx, (x,), {})
-    compiled = function.dispatcher.overloads[tuple(typed.args)]
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        context.active_code_library.add_linking_library(compiled.library)
-        name = f"{function.dispatcher.py_func.__name__}_apart"
-        made = builder.module.globals.get(name)
-        if made is None:
-            kind = ir.FunctionType(context.get_value_type(typed.return_type), [_INT])
-            made = ir.Function(builder.module, kind, name)
-            made.linkage = "internal"
-            made.attributes.add("noinline")
-            inside = ir.IRBuilder(made.append_basic_block())
-            callee = context.declare_function(builder.module, compiled.fndesc)
-            inside.ret(context.call_conv.call_function(inside, callee, typed.return_type, typed.args, made.args)[1])
-        return builder.call(made, args[1:])
-
-    return typed.return_type(function, x), codegen
 
 
 if sys.platform == "darwin":
@@ -142,19 +111,44 @@ def _look(here):
     return here < limit
 
 
-if KNOWN:
+@intrinsic(prefer_literal=True)
+def need_stack(typingctx: Any, name: Any) -> Any:
+    """Raise RecursionError where this thread has no room for many more frames of the function of this name.
 
-    @_njit
-    def stack_is_low():
-        """Whether this thread has no room for many more frames."""
-        here, first = _here(), _first()
-        if np.uint64(here - first[0]) < np.uint64(first[1]):
-            return False
-        return _apart(_look, here)
+    It raises as numba's own code does, by the status that the function returns. A `raise` statement would make numba
+    count the references to every array among the arguments, in every call.
+    """
+    if not KNOWN:
+        return types.none(name), lambda context, builder, signature, args: context.get_dummy_value()
+    _look.compile((types.int64,))
+    compiled = _look.overloads[(types.int64,)]
+    text = f"{name.literal_value}: the recursion is too deep for the stack of this thread, since a derivative takes"
+    text += " more of it than the function: write a loop, or run it where threading.stack_size is larger"
 
-else:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        found = builder.module.globals.get(_NAME)
+        first = ir.GlobalVariable(builder.module, _INT, _NAME) if found is None else found
+        lowest, above = (builder.load(builder.gep(first, [_INT(k)])) for k in (0, 1))
+        here = builder.ptrtoint(cgutils.alloca_once(builder, _INT), _INT)
+        with cgutils.if_unlikely(builder, builder.icmp_unsigned(">=", builder.sub(here, lowest), above)):
+            context.active_code_library.add_linking_library(compiled.library)
+            look = _apart(context, builder, compiled)
+            with cgutils.if_unlikely(builder, builder.call(look, [here])):
+                context.call_conv.return_user_exc(builder, RecursionError, (text,))
+        return context.get_dummy_value()
 
-    @_njit
-    def stack_is_low():
-        """Whether this thread has no room for many more frames: not known."""
-        return False
+    return types.none(name), codegen
+
+
+def _apart(context: Any, builder: Any, compiled: Any) -> Any:
+    """_look as a function that is not inlined: what it calls needs nothing of the caller's frame."""
+    kind, name = compiled.signature.return_type, "dualrev_look"
+    made = builder.module.globals.get(name)
+    if made is None:
+        made = ir.Function(builder.module, ir.FunctionType(context.get_value_type(kind), [_INT]), name)
+        made.linkage = "internal"
+        made.attributes.add("noinline")
+        inside = ir.IRBuilder(made.append_basic_block())
+        callee = context.declare_function(builder.module, compiled.fndesc)
+        inside.ret(context.call_conv.call_function(inside, callee, kind, compiled.signature.args, made.args)[1])
+    return made

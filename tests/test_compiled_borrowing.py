@@ -1,0 +1,70 @@
+"""Recursive functions that only borrow memory count no references (analyses/borrowing.py); others do."""
+
+import sys
+
+import numpy as np
+from compiled.twin import twin
+from numba import njit
+from oracle import assert_same
+
+import dualrev as dr
+
+
+@njit
+def total(x, k, w):
+    """Borrows: loads, ints, a branch and itself."""
+    if k >= len(x):
+        return 0.0
+    if k % 2 == 0 and x[k] > 0.0:
+        return x[k] * w + total(x, k + 1, w) * x[k]
+    return total(x, k + 1, w) - x[k]
+
+
+@njit
+def halves(x, w):
+    """Makes views of what it was given, and an array."""
+    n = len(x)
+    if n == 1:
+        return x[0] * w
+    y = x[: n // 2] * w
+    return halves(y, w) + halves(x[n // 2 :], w)
+
+
+@njit
+def filled(x, k):
+    """Returns an array."""
+    if k == 0:
+        return x * 1.0
+    y = filled(x, k - 1)
+    y[k] = y[k - 1] * x[k]
+    return y
+
+
+@njit
+def last(x):
+    return filled(x, len(x) - 1)[-1]
+
+
+def counted(f, x, *args):
+    """The derivative's functions that count no references; the gradient is that of the tape, and no array is lost."""
+    before = sys.getrefcount(x)
+    for _ in range(3):
+        found = dr.grad(f)(x, *args)
+    assert sys.getrefcount(x) == before
+    assert_same(found, dr.grad(twin(f))(x, *args), rtol=1e-12)
+    text = dr.derivative_source(f, x, *args)
+    return [line.split("(")[0].removeprefix("def ") for line in _after(text, "_nrt=False")]
+
+
+def _after(text, word):
+    lines = text.splitlines()
+    return [lines[k + 1] for k, line in enumerate(lines) if word in line]
+
+
+def test_what_only_borrows_memory_counts_no_references():
+    assert counted(total, np.array([1.5, -0.5, 0.75, 2.0, 0.3]), 0, 1.2) == ["total_forward", "total_reverse"]
+
+
+def test_what_makes_memory_or_returns_it_counts():
+    assert counted(halves, np.array([1.5, -0.5, 0.75, 2.0, 0.3]), 1.2) == []
+    assert counted(last, np.array([1.5, -0.5, 0.75, 2.0, 0.3])) == []
