@@ -613,6 +613,16 @@ def test_other_types_of_arguments_may_have_other_values():
         dr.grad(f)(one)
 
 
+@njit("float64(float64[::1], int64)")
+def declared_and_recursive(x, k):
+    return x[k] if k == 0 else x[k] * declared_and_recursive(x, k - 1)
+
+
+def test_a_recursive_function_with_a_signature_is_compiled_before_its_name_is_there():
+    """Its own name is no value that changed."""
+    assert dr.grad(declared_and_recursive)(np.array([2.0, 3.0, 5.0]), 2).tolist() == [15.0, 10.0, 6.0]
+
+
 def test_defining_everything_again_is_no_change():
     text = "K = 2.0\n@njit\ndef g(x):\n    return K * x\n@njit\ndef f(x):\n    return g(x) * x\n"
     names = module_of(text)

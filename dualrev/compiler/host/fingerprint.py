@@ -72,6 +72,7 @@ def local(f: Any) -> tuple[dict[str, str], list[Any]]:
     """What a numba function freezes, by the names that it has for it; and the numba functions among that.
 
     Of these and of anything that has no contents to be compared, the identity counts: this holds in one process only.
+    A function that has signatures is compiled before its name is there: by its own name, numba means the function then.
     """
     if is_derivative(f):
         return {}, [f.derivative_of[0]]
@@ -81,7 +82,7 @@ def local(f: Any) -> tuple[dict[str, str], list[Any]]:
         parts.append(("its rule", f.current))
     for name, x in parts:
         walk = _Local()
-        if x is not _MISSING:
+        if x is not _MISSING and not (x is f and name == function.__name__):
             walk.value(x)
         found[name] = walk.hash.hexdigest()
         callees += walk.callees
