@@ -29,6 +29,7 @@ __all__ = [
     "OutputNumberError",
     "PrimitiveError",
     "ScalarError",
+    "SolutionError",
     "TangentError",
     "TreeError",
     "UnsupportedError",
@@ -180,6 +181,17 @@ class CustomRuleError(DualrevError, TypeError):
     def __init__(self, f: Any, needed: str) -> None:
         super().__init__(
             f"the derivative of {getattr(f, '__qualname__', f)!r} was asked for{where()}; it needs {needed}."
+        )
+
+
+class SolutionError(DualrevError, RuntimeError):
+    """A solution whose derivative was asked for is none, or has no derivative."""
+
+    def __init__(self, f: Any, why: str) -> None:
+        name = getattr(f, "__qualname__", None) or getattr(f, "__name__", None) or _short(f)
+        super().__init__(
+            f"the solution of {name!r} has no derivative{where()}: {why}. The implicit function theorem holds where a"
+            " solution has been found to some digits, and moves smoothly: let the solver go on, or change its start."
         )
 
 
