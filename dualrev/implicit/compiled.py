@@ -1,7 +1,7 @@
 """Solvers that numba compiles, for numba functions: the implicit function theorem as a rule in numba code.
 
-    fwd(start, *args) = (x, (x, args)),   x = solver(start, *args)
-    bwd((x, args), ct) = the cotangents of args by the residual, from -A^-T ct
+fwd keeps the solution and the arguments; bwd solves A^T w = ct, where A is the Jacobian of the residual by x, and takes
+the cotangents of the arguments from the residual's pullback of -w.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -16,7 +16,7 @@ from numba import njit
 
 from dualrev.derivatives import jacobian, vjp
 from dualrev.eager.ruled import Owner
-from dualrev.errors import CustomRuleError
+from dualrev.errors import CustomRuleError, SolutionError
 from dualrev.reading import signature
 
 __all__ = ["CompiledSolver"]
@@ -27,7 +27,7 @@ class CompiledSolver(Owner):
 
     kind = "vjp"
 
-    def __init__(self, solver: Any, residual: Any, call: Callable[..., Any]) -> None:
+    def __init__(self, solver: Any, residual: Any, call: Callable[..., Any], tol: float | None) -> None:
         super().__init__(solver)
         of_solver, of_residual = (len(signature(f.py_func).parameters) for f in (solver, residual))
         if of_solver != of_residual:
@@ -35,21 +35,22 @@ class CompiledSolver(Owner):
         if of_residual < 2:
             raise CustomRuleError(solver, "a residual with parameters beside the unknown: its derivative is by those")
         self._call = call
-        self._define(*_rule(self, residual))
+        self._define(*_rule(self, residual, tol))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: D102 - that is the solver
         return self._call(self.__wrapped__, args, kwargs)
 
 
-def _rule(solver: Any, residual: Any) -> tuple[Any, Any]:
+def _rule(solver: Any, residual: Any, tol: float | None) -> tuple[Any, Any]:
     """fwd and bwd, with a parameter for every parameter of the residual after the first."""
     count = len(signature(residual.py_func).parameters) - 1
     args = [f"p_{k}" for k in range(count)]
     named = {"args": "".join(f", {p}" for p in args), "tuple": "".join(f"{p}, " for p in args)}
-    text = _TEXT.format(**named, cts=", ".join(f"d{p}" for p in args))
-    file = f"<implicit function theorem, {count} parameters>"
+    text = _TEXT.format(**named, name=residual.py_func.__name__, cts=", ".join(f"d{p}" for p in args))
+    file = f"<implicit function theorem of {residual.py_func.__name__}, {count} parameters>"
     space: dict[str, Any] = {"solver": solver, "residual": residual, "slope": jacobian(residual), "vjp": vjp}
-    space |= {"_solved": _solved, "__name__": __name__}
+    space |= {"transposed": _transposed, "is_far": _is_far, "tol": np.inf if tol is None else float(tol)}
+    space |= {"SolutionError": SolutionError, "__name__": __name__}
     exec(compile(text, file, "exec"), space)
     linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
     return njit(space["fwd"]), njit(space["bwd"])
@@ -62,15 +63,26 @@ _TEXT = """def fwd(start{args}):
 
 def bwd(residuals, ct):
     x, ({tuple}) = residuals
+    a = slope(x{args})
     y, pullback = vjp(residual, x{args})
-    _, {cts} = pullback(-_solved(slope(x{args}), ct))
+    if is_far(a, x, y, tol):
+        raise SolutionError("{name}", "Newton's method would move it by more than tol allows")
+    _, {cts} = pullback(-transposed(a, ct))
     return None, {cts}
 """
 
 
 @njit
-def _solved(a, ct):
+def _transposed(a, ct):
     """a^-T ct"""
     if isinstance(ct, float):
         return ct / a
     return np.linalg.solve(a.T, ct)
+
+
+@njit
+def _is_far(a, x, y, tol):
+    """Whether Newton's method would move the solution further than it should."""
+    if isinstance(x, float):
+        return not abs(y) <= tol * (1.0 + abs(x)) * abs(a)
+    return not np.max(np.abs(np.linalg.solve(a, y))) <= tol * (1.0 + np.max(np.abs(x)))

@@ -23,6 +23,7 @@ from dualrev.compiler.host.lift import lift
 from dualrev.eager import engine
 from dualrev.eager.arrays.record import by_rule
 from dualrev.eager.arrays.storage import RealArray, holds_duals, innermost, plain, strip
+from dualrev.eager.tape import Tape
 from dualrev.errors import SolutionError
 from dualrev.tree import flatten_leaves, ravel
 
@@ -32,7 +33,9 @@ __all__ = ["Solve", "applied", "attach", "attached", "constant", "values"]
 Solve = Callable[[Callable[[Any], Any], Any], Any]
 
 
-def attach(residual: Callable[..., Any], x: Any, *args: Any, solve: Solve | None = None, tol: float | None = 1e-6) -> Any:
+def attach(
+    residual: Callable[..., Any], x: Any, *args: Any, solve: Solve | None = None, tol: float | None = 1e-6
+) -> Any:
     """The solution x of residual(x, *args) = 0, with its derivative by everything that the residual depends on.
 
     x has been found anywhere, and is taken for a constant: a float, an array, nested data. The residual returns as many
@@ -41,7 +44,8 @@ def attach(residual: Callable[..., Any], x: Any, *args: Any, solve: Solve | None
     first one is compiled.
 
     The linear systems are solved by numpy, with the Jacobian as a dense matrix, or by `solve`: solve(matvec, b) returns
-    u with matvec(u) = b. It is called with the Jacobian and with its transpose, on plain data of the structure of x.
+    u with matvec(u) = b. It is called with the Jacobian and with its transpose, on plain data of the structure of x. No
+    matrix is made then, if what is under differentiation is among `args`.
 
     Raises SolutionError (a RuntimeError) under differentiation: if Newton's method would move x by more than `tol`
     times 1 + |x|, if the Jacobian is singular, if there are more or fewer equations than unknowns.
@@ -91,12 +95,15 @@ def applied(f: Callable[..., Any]) -> Callable[..., Any]:
     if not isinstance(f, Dispatcher):
         return f
     compiled: Any = f
+    lifted: Any = vars(f).get("_dualrev_lifted")
+    if lifted is None or lifted.__wrapped__ is not f:  # functools.wraps copies the dictionary to another function
+        lifted = vars(f)["_dualrev_lifted"] = lift(compiled)
 
     def call(*args: Any) -> Any:
         found = flatten_leaves(args)[0]
         run = innermost(found)
         nested = run is not None and any(holds_duals(strip(leaf, run)) for leaf in found)
-        return compiled.py_func(*args) if nested else lift(compiled)(*args)
+        return compiled.py_func(*args) if nested else lifted(*args)
 
     return call
 
@@ -135,15 +142,18 @@ class _Slope:
         residual: Any,
     ) -> None:
         self._x, self._unravel, self._residual = x, unravel, residual
-        self._linear = engine.linearize(flat, x)[1]
+        y, linear = engine.linearize(flat, x)
         self._solve, self._transpose_solve = solve, transpose_solve or solve
-        self._matrix = None if solve else np.stack([self._pulled(unit) for unit in np.eye(x.size)])
+        self._linear: Any = linear
+        self._matrix: Any = None
+        if solve is None or holds_duals(y):  # what the residual reads will be gone when the derivative is asked for
+            self._matrix = np.stack([plain(linear.pull(unit)[0]) for unit in np.eye(x.size)])
 
     def _pushed(self, u: Any) -> Any:
-        return plain(self._linear.push(u))
+        return self._linear.push(u) if self._matrix is None else self._matrix @ u
 
     def _pulled(self, u: Any) -> Any:
-        return plain(self._linear.pull(u)[0])
+        return self._linear.pull(u)[0] if self._matrix is None else u @ self._matrix
 
     def check(self, r: np.ndarray, tol: float | None) -> None:
         """SolutionError if the value r of the residual is not that of a solution."""
@@ -151,43 +161,38 @@ class _Slope:
             raise SolutionError(self._residual, "its value there is not finite")
         if tol is None:
             return
-        step, size = np.max(np.abs(self._solved(r)), initial=0.0), 1.0 + np.max(np.abs(self._x), initial=0.0)
+        step, size = np.max(np.abs(self._solved(r, False)), initial=0.0), 1.0 + np.max(np.abs(self._x), initial=0.0)
         if not step <= tol * size:
             raise SolutionError(
                 self._residual, f"Newton's method would move it by {step:.1e}, and tol={tol:g} allows {tol * size:.1e}"
             )
 
-    def inverse(self, r: Any) -> Any:
-        """A^-1 r, for numbers under differentiation."""
-        return self._by(self._solved, self._transposed, r)
+    def inverse(self, r: Any, turned: bool = False) -> Any:
+        """A^-1 r for numbers under differentiation: a linear map, whose transpose is known; `turned` says: that one."""
+        if not holds_duals(r):
+            return self._solved(plain(r), turned)
+        if not isinstance(innermost([r]), Tape):  # a stage of the paper
+            return np.stack([self._solved(unit, not turned) for unit in np.eye(self._x.size)]) @ r
 
-    def _by(self, compute: Callable[[Any], Any], transposed: Callable[[Any], Any], r: Any) -> Any:
-        """A linear map, whose derivative is itself, and whose transpose is known."""
         def pull(xs: Any, ys: Any, gs: Any) -> list[Any]:
-            return [self._by(transposed, compute, gs[0])]
+            return [self.inverse(gs[0], not turned)]
 
         def push(xs: Any, ys: Any, ts: Any) -> list[Any]:
-            return [self._by(compute, transposed, ts[0])]
+            return [self.inverse(ts[0], turned)]
 
-        return by_rule(compute, pull, push, r, keeps_value=False, needs=(False,))
+        return by_rule(lambda r: self.inverse(r, turned), pull, push, r, keeps_value=False, needs=(False,))
 
-    def _solved(self, b: Any) -> Any:
-        return self._system(b, self._matrix, self._solve, self._pushed)
-
-    def _transposed(self, b: Any) -> Any:
-        matrix = None if self._matrix is None else self._matrix.T
-        return self._system(b, matrix, self._transpose_solve, self._pulled)
-
-    def _system(self, b: Any, matrix: Any, solve: Solve | None, times: Callable[[Any], Any]) -> Any:
-        """The solution of a linear system of plain numbers; compute of by_rule is called with others inside of runs."""
+    def _solved(self, b: np.ndarray, turned: bool) -> np.ndarray:
+        """The solution of a linear system of plain numbers with the Jacobian, or with its transpose."""
+        solve, times = (self._transpose_solve, self._pulled) if turned else (self._solve, self._pushed)
         if solve is None:
             try:
-                return np.linalg.solve(matrix, b)
+                return np.linalg.solve(self._matrix.T if turned else self._matrix, b)
             except np.linalg.LinAlgError:
                 raise SolutionError(self._residual, "its Jacobian is singular there") from None
         if not b.any():
             return np.zeros_like(b)
-        found = ravel(solve(lambda u: self._unravel(times(ravel(u)[0])), self._unravel(b)))[0]
-        if found.shape != b.shape or not np.isfinite(found).all():
+        made: np.ndarray = ravel(solve(lambda u: self._unravel(times(ravel(u)[0])), self._unravel(b)))[0]
+        if made.shape != b.shape or not np.isfinite(made).all():
             raise SolutionError(self._residual, "`solve` gave no solution of the linear system of its derivative")
-        return found
+        return made

@@ -30,7 +30,7 @@ def custom_root(
     is. For x, the residual, `solve`, `tol` and the errors see `attach`.
 
     If solver and residual are numba functions with the same parameters, the result can be called by numba functions,
-    and their derivatives are compiled. x is a float or a vector there, and the Jacobian dense; `tol` is not looked at.
+    and their derivatives are compiled. x is a float or a vector there, and the Jacobian dense.
 
     >>> import numpy as np
     >>> from dualrev import grad, jacobian
@@ -48,10 +48,13 @@ def custom_root(
     """
 
     def decorate(solver: F) -> F:
-        both = isinstance(solver, Dispatcher) and isinstance(residual, Dispatcher)
-        kind: Any = CompiledSolver if both and not has_aux and solve is None else Solver
-        made: F = kind(solver, residual, Call(residual, solve, has_aux, tol))
-        return made
+        call = Call(residual, solve, has_aux, tol)
+        if isinstance(solver, Dispatcher) and isinstance(residual, Dispatcher) and not has_aux and solve is None:
+            made: Any = CompiledSolver(solver, residual, call, tol)
+        else:
+            made = Solver(solver, residual, call)
+        decorated: F = made
+        return decorated
 
     return decorate
 
@@ -95,15 +98,18 @@ def custom_linear_solve(
     solve: Solve,
     transpose_solve: Solve | None = None,
     symmetric: bool = False,
+    *,
+    args: tuple[Any, ...] = (),
     tol: float = 1e-4,
 ) -> Any:
-    """The solution of matvec(x) = b, as solve(matvec, b) finds it, with its derivative by b and by all in matvec.
+    """The solution of matvec(x, *args) = b, as solve(matvec, b) finds it, with its derivative by b and by args.
 
-    matvec is linear, made of what dualrev can differentiate, and may read numbers under differentiation. solve gets
-    plain data, and a matvec of such; the derivative needs transpose_solve(vecmat, b), which is the same as solve if
-    that is not given, with the transpose of matvec for its first argument; if the map is symmetric, with matvec itself.
+    matvec is linear in x, and made of what dualrev can differentiate. It may read numbers under differentiation that
+    are not among args: then the derivative makes its matrix. solve gets plain data, and matvec as a function of x; the
+    derivative needs transpose_solve(vecmat, b), which is the same as solve if that is not given, or the map is symmetric,
+    with the transpose of matvec for its first argument.
 
-    Raises SolutionError under differentiation if matvec(x) differs from b by more than tol times the largest |b|.
+    Raises SolutionError under differentiation if matvec(x, *args) differs from b by more than tol times |b|.
 
     >>> import numpy as np
     >>> from dualrev import grad
@@ -117,24 +123,24 @@ def custom_linear_solve(
     >>> grad(lambda b: custom_linear_solve(lambda x: a @ x, b, steepest)[0])(np.array([1.0, 0.0])).round(6)
     array([ 0.4, -0.2])
     """
+    product, fixed = applied(matvec), constant(args)
 
-    def residual(x: Any) -> Any:
-        return map(lambda found, wanted: found - wanted, matvec(x), b)
+    def residual(x: Any, b: Any, *args: Any) -> Any:
+        return map(lambda found, wanted: found - wanted, product(x, *args), b)
 
     def forward(x: Any) -> Any:
-        return constant(matvec(x))
+        return constant(product(x, *fixed))
 
     residual.__qualname__ = getattr(matvec, "__qualname__", repr(matvec))
     target = constant(b)
     x = constant(solve(forward, target))
-    found = flatten_leaves(residual(x))[0]
+    found = flatten_leaves(residual(x, b, *args))[0]
     if any(holds_duals(leaf) for leaf in found):
         size = max((np.max(np.abs(leaf), initial=0.0) for leaf in flatten_leaves(target)[0]), default=0.0)
         far = max((np.max(np.abs(plain(leaf)), initial=0.0) for leaf in found), default=0.0)
         if not far <= tol * size:
             raise SolutionError(residual, f"it differs from b by {far:.1e}, and tol={tol:g} allows {tol * size:.1e}")
-    back = (lambda _, ct: solve(forward, ct)) if symmetric else transpose_solve
-    return attached(residual, x, (), lambda times, v: solve(times, v), back, None)
+    return attached(residual, x, (b, *args), solve, solve if symmetric else transpose_solve, None)
 
 
 class Call:
@@ -145,7 +151,7 @@ class Call:
 
     def __call__(self, solver: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What the solver returns, with the derivative of its solution."""
-        if not args or any(map_duals(kwargs)):
+        if not args or any(map(holds_duals, flatten_leaves(kwargs)[0])):
             raise CustomRuleError(solver, "its start, and all that is under differentiation, by position")
         made, aux = constant(solver(*constant(args), **kwargs)), None
         if self._has_aux:
@@ -156,11 +162,6 @@ class Call:
         return (x, aux) if self._has_aux else x
 
 
-def map_duals(x: Any) -> list[bool]:
-    """Which leaves of nested data are under differentiation."""
-    return [holds_duals(leaf) for leaf in flatten_leaves(x)[0]]
-
-
 class Solver(Wrapper):
     """A solver of Python's, or one whose residual is."""
 
@@ -168,5 +169,5 @@ class Solver(Wrapper):
         super().__init__(solver)
         self._residual, self._call = residual, call
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: D102 - that is the solver
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._call(self._f, args, kwargs)
