@@ -124,9 +124,7 @@ def test_the_steps_of_a_solver_are_not_differentiated_and_too_few_of_them_refuse
         return root(1.0)
 
     assert_same(dr.grad(lambda a: f(a, 8, 1e-12))(2.5), 0.5 / math.sqrt(2.5), rtol=1e-12)
-    with pytest.raises(
-        SolutionError, match=r"Newton's method would move it by 2\.1e-05, and tol=1e-06 allows 2\.6e-06"
-    ):
+    with pytest.raises(SolutionError, match=r"would move it by 2\.1e-05, and tol=1e-06 allows 2\.6e-06"):
         dr.grad(lambda a: f(a, 3, 1e-6))(2.5)
     assert dr.grad(lambda a: f(a, 3, None))(2.5) == 0.5 / f(2.5, 3, None)
 

@@ -106,8 +106,8 @@ def custom_linear_solve(
 
     matvec is linear in x, and made of what dualrev can differentiate. It may read numbers under differentiation that
     are not among args: then the derivative makes its matrix. solve gets plain data, and matvec as a function of x; the
-    derivative needs transpose_solve(vecmat, b), which is the same as solve if that is not given, or the map is symmetric,
-    with the transpose of matvec for its first argument.
+    derivative needs transpose_solve(vecmat, b), with the transpose of matvec for its first argument, which is the same
+    as solve if it is not given, or the map is symmetric.
 
     Raises SolutionError under differentiation if matvec(x, *args) differs from b by more than tol times |b|.
 
