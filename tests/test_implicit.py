@@ -238,7 +238,8 @@ def test_other_misuse_says_what_is_needed():
     with pytest.raises(CustomRuleError, match=r"returns \(x, aux\)"):
         alone(1.0, 2.0)
     with pytest.raises(CustomRuleError, match="its start"):
-        cube_root(start=1.0, a=2.0)
+        custom_root(lambda x: x)(lambda *, start: start)(start=1.0)
+    assert dr.grad(lambda a: cube_root(start=1.0, a=a))(8.0) == dr.grad(cube_root, 1)(1.0, 8.0)
     assert attach(lambda x: x - 1.0, 5.0) == 5.0  # nothing is differentiated
 
 
@@ -306,6 +307,13 @@ def test_numba_functions_on_the_tape():
     )
 
 
+@njit
+def _settle(x, a):
+    for _ in range(200):
+        x = a * math.cos(x)
+    return x
+
+
 def test_numba_functions_of_numbers_and_what_is_refused():
     @njit
     def residual(x, a):
@@ -326,6 +334,11 @@ def test_numba_functions_of_numbers_and_what_is_refused():
     assert_same(dr.jvp(f, (8.0, 1.0), (2.0, 0.0))[1], 2 / 3, rtol=1e-12)
     with pytest.raises(SolutionError, match="'residual' has no derivative"):
         dr.grad(f)(8.0, 1e-15)  # 40 steps are too few from there
+    settled = custom_fixed_point(njit(lambda x, a: a * math.cos(x)))(_settle)
+    y = settled(0.5, 0.8)
+    slope = math.cos(y) / (1.0 + 0.8 * math.sin(y))
+    assert_same(dr.grad(njit(lambda a, x: settled(x, a)))(0.8, 0.5), slope, rtol=1e-10)
+    assert_same(dr.grad(settled, 1)(0.5, 0.8), slope, rtol=1e-10)
     with pytest.raises(CustomRuleError, match="as many parameters as its residual: 2, and not 3"):
         custom_root(residual)(njit(lambda x, a, n: x))
     with pytest.raises(CustomRuleError, match="parameters beside the unknown"):

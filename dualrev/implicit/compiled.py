@@ -19,7 +19,7 @@ from dualrev.eager.ruled import Owner
 from dualrev.errors import CustomRuleError, SolutionError
 from dualrev.reading import signature
 
-__all__ = ["CompiledSolver"]
+__all__ = ["CompiledSolver", "difference"]
 
 
 class CompiledSolver(Owner):
@@ -41,22 +41,35 @@ class CompiledSolver(Owner):
         return self._call(self.__wrapped__, args, kwargs)
 
 
-def _rule(solver: Any, residual: Any, tol: float | None) -> tuple[Any, Any]:
+def difference(f: Any) -> Any:
+    """f(x, *args) - x, the residual of a fixed point, as a numba function."""
+    return _made(_DIFFERENCE, f, {"f": f}, ["residual"])[0]
+
+
+def _rule(solver: Any, residual: Any, tol: float | None) -> tuple[Any, ...]:
     """fwd and bwd, with a parameter for every parameter of the residual after the first."""
-    count = len(signature(residual.py_func).parameters) - 1
-    args = [f"p_{k}" for k in range(count)]
-    named = {"args": "".join(f", {p}" for p in args), "tuple": "".join(f"{p}, " for p in args)}
-    text = _TEXT.format(**named, name=residual.py_func.__name__, cts=", ".join(f"d{p}" for p in args))
-    file = f"<implicit function theorem of {residual.py_func.__name__}, {count} parameters>"
-    space: dict[str, Any] = {"solver": solver, "residual": residual, "slope": jacobian(residual), "vjp": vjp}
+    space = {"solver": solver, "residual": residual, "slope": jacobian(residual), "vjp": vjp}
     space |= {"transposed": _transposed, "is_far": _is_far, "tol": np.inf if tol is None else float(tol)}
-    space |= {"SolutionError": SolutionError, "__name__": __name__}
+    return _made(_RULE, residual, {**space, "SolutionError": SolutionError}, ["fwd", "bwd"])
+
+
+def _made(template: str, f: Any, space: dict[str, Any], names: list[str]) -> tuple[Any, ...]:
+    """The numba functions of a text; the compiler reads it again, so that it is kept where Python looks for lines."""
+    count, name = len(signature(f.py_func).parameters) - 1, f.py_func.__name__
+    args = [f"p_{k}" for k in range(count)]
+    parts = {"args": "".join(f", {p}" for p in args), "tuple": "".join(f"{p}, " for p in args)}
+    text = template.format(**parts, name=name, cts=", ".join(f"d{p}" for p in args))
+    file = f"<implicit function theorem: {names[-1]} of {name}, {count} parameters>"
+    space = {**space, "__name__": __name__}
     exec(compile(text, file, "exec"), space)
     linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
-    return njit(space["fwd"]), njit(space["bwd"])
+    return tuple(njit(space[name]) for name in names)
 
 
-_TEXT = """def fwd(start{args}):
+_DIFFERENCE = """def residual(x{args}):
+    return f(x{args}) - x
+"""
+_RULE = """def fwd(start{args}):
     x = solver(start{args})
     return x, (x, ({tuple}))
 

@@ -10,8 +10,9 @@ from numba.core.dispatcher import Dispatcher
 
 from dualrev.eager.arrays.storage import holds_duals, plain
 from dualrev.errors import CustomRuleError, SolutionError
-from dualrev.implicit.compiled import CompiledSolver
+from dualrev.implicit.compiled import CompiledSolver, difference
 from dualrev.implicit.solution import Solve, applied, attached, constant
+from dualrev.reading import signature
 from dualrev.transformed import Wrapper
 from dualrev.tree import flatten_leaves, map
 
@@ -26,8 +27,8 @@ def custom_root(
     """Decorate a solver of residual(x, *args) = 0: its derivative is that of the solution, not of the solver's steps.
 
     solver(start, *args) returns x, or (x, aux) if has_aux says so. It is called with plain copies of its arguments, and
-    may do anything: call SciPy or a program in C. What is passed by keyword goes to it alone, and is constant, as start
-    is. For x, the residual, `solve`, `tol` and the errors see `attach`.
+    may do anything: call SciPy or a program in C. Keyword-only arguments go to it alone, and are constants, as start is.
+    For x, the residual, `solve`, `tol` and the errors see `attach`.
 
     If solver and residual are numba functions with the same parameters, the result can be called by numba functions,
     and their derivatives are compiled. x is a float or a vector there, and the Jacobian dense.
@@ -52,7 +53,7 @@ def custom_root(
         if isinstance(solver, Dispatcher) and isinstance(residual, Dispatcher) and not has_aux and solve is None:
             made: Any = CompiledSolver(solver, residual, call, tol)
         else:
-            made = Solver(solver, residual, call)
+            made = Solver(solver, call)
         decorated: F = made
         return decorated
 
@@ -63,8 +64,6 @@ def custom_fixed_point(
     f: Callable[..., Any], *, solve: Solve | None = None, has_aux: bool = False, tol: float | None = 1e-6
 ) -> Callable[[F], F]:
     """Decorate a solver of f(x, *args) = x: as `custom_root`, with f(x, *args) - x for the residual.
-
-    Its result is for Python functions; f and the solver may be numba functions.
 
     >>> import math
     >>> from dualrev import grad
@@ -84,10 +83,12 @@ def custom_fixed_point(
         return map(lambda after, before: after - before, step(x, *args), x)
 
     residual.__qualname__ = getattr(f, "__qualname__", repr(f))
+    in_python = custom_root(residual, solve=solve, has_aux=has_aux, tol=tol)
 
     def decorate(solver: F) -> F:
-        made: Any = Solver(solver, residual, Call(residual, solve, has_aux, tol))
-        return made
+        if isinstance(solver, Dispatcher) and isinstance(f, Dispatcher) and not has_aux and solve is None:
+            return custom_root(difference(f), tol=tol)(solver)
+        return in_python(solver)
 
     return decorate
 
@@ -151,6 +152,7 @@ class Call:
 
     def __call__(self, solver: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What the solver returns, with the derivative of its solution."""
+        args, kwargs = _by_position(solver, args, kwargs)
         if not args or any(map(holds_duals, flatten_leaves(kwargs)[0])):
             raise CustomRuleError(solver, "its start, and all that is under differentiation, by position")
         made, aux = constant(solver(*constant(args), **kwargs)), None
@@ -162,12 +164,23 @@ class Call:
         return (x, aux) if self._has_aux else x
 
 
+def _by_position(solver: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The same arguments with as many as possible by position: the residual gets those, and no defaults."""
+    if not kwargs:
+        return args, kwargs
+    try:
+        bound = signature(getattr(solver, "py_func", solver)).bind(*args, **kwargs)
+    except ValueError:  # a function in C may have no signature
+        return args, kwargs
+    return bound.args, bound.kwargs
+
+
 class Solver(Wrapper):
     """A solver of Python's, or one whose residual is."""
 
-    def __init__(self, solver: Callable[..., Any], residual: Callable[..., Any], call: Call) -> None:
+    def __init__(self, solver: Callable[..., Any], call: Call) -> None:
         super().__init__(solver)
-        self._residual, self._call = residual, call
+        self._call = call
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._call(self._f, args, kwargs)
