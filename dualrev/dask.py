@@ -33,6 +33,7 @@ from functools import reduce
 from typing import Any
 
 import dask
+import numpy as np
 from numba import typeof
 
 from dualrev import derivatives
@@ -163,7 +164,8 @@ def _of_partition(given: _Given, *parts: Any) -> Any:
     """What a worker does with a partition."""
     args = *given.params, *parts, *given.args
     try:
-        return given.compute(*args)
+        made = given.compute(*args)
+        return float(made) if isinstance(made, (int, np.integer)) else made  # a constant, as None in a gradient is one
     except UnsupportedError as error:
         if not isinstance(given.compute, Derivative):
             raise

@@ -71,6 +71,7 @@ def test_bags_dataframes_delayed():
     assert parallel.grad(lambda a, items: sum(a * a * x for x in items), bag)(2.0) == 60.0
     parts = [dask.delayed(np.arange)(k, dtype=float) for k in range(1, 4)]
     assert parallel.value_and_grad(lambda a, x: a * np.sum(x), parts)(2.0) == (8.0, 4.0)
+    assert parallel.value(lambda a, x: 7, parts)(2.0) == 21.0
     pandas, dataframes = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
     table = dataframes.from_pandas(pandas.DataFrame({"x": X[:, 0], "y": Y}), npartitions=3)
     found = parallel.grad(lambda a, rows: np.sum((rows.x.to_numpy() * a - rows.y.to_numpy()) ** 2), table)(2.0)

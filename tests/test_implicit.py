@@ -582,6 +582,8 @@ def test_sparse_arrays_of_every_form_and_operators():
     assert sparse.csr_array(np.eye(2)).nnz == 2
     with pytest.raises(SolutionError, match="info=1"):
         dr.grad(lambda b: linalg.gmres(as_columns, b, rtol=1e-14, maxiter=1, restart=1)[0][0])(b)
+    with pytest.raises(UnsupportedError, match="complex matrix"):
+        dr.grad(lambda b: linalg.spsolve(as_columns * 1j, b)[0])(b)
     with pytest.raises(UnsupportedError, match="several right-hand sides"):
         dr.grad(lambda b: linalg.spsolve(as_columns, np.stack([b, b], axis=1))[0, 0])(b)
 

@@ -90,7 +90,7 @@ def _transposed(a, ct):
     """a^-T ct"""
     if isinstance(ct, float):
         return ct / a
-    return np.linalg.solve(a.T, ct)
+    return np.linalg.solve(np.ascontiguousarray(a.T), ct)  # the same types as below: numba compiles it once
 
 
 @njit

@@ -181,10 +181,11 @@ class Derivative(_CPUDispatcher):
 
     def emit(self, args: tuple[types.Type, ...]) -> Module:
         """The module for these types; where it is pickled from now on, it brings this along."""
-        args = self._declared(tuple(map(types.unliteral, args)))
-        if args not in self._modules:
-            self._modules[args] = _emit(*self.derivative_of, args)
-        return self._modules[args]
+        with global_compiler_lock:
+            args = self._declared(tuple(map(types.unliteral, args)))
+            if args not in self._modules:
+                self._modules[args] = _emit(*self.derivative_of, args)
+            return self._modules[args]
 
     def _compile_for_args(self, *args: Any, **kwargs: Any) -> Any:
         try:

@@ -84,6 +84,8 @@ class _System:
 
 def _entries(a: Any) -> Any:
     """A matrix as a `Sparse` one, but for operators."""
+    if getattr(getattr(a, "dtype", None), "kind", "") == "c":
+        raise UnsupportedError("a linear system with a complex matrix", "the real and the imaginary part as one system")
     if isinstance(a, (Sparse, _linalg.LinearOperator)):
         return a
     if _sparse.issparse(a):
@@ -98,7 +100,9 @@ def _entries(a: Any) -> Any:
 def _solved(name: str, solver: Solver, a: Any, b: Any) -> Any:
     """The solution, with its derivative."""
     b = real_array(b)
-    if b.ndim != 1 or b.dtype.kind == "c":
+    if b.dtype.kind == "c":
+        raise UnsupportedError("a complex right-hand side", "the real and the imaginary part as one system")
+    if b.ndim != 1:
         raise UnsupportedError(
             f"scipy.sparse.linalg.{name} of several right-hand sides", "a call for each: b is a vector"
         )
