@@ -188,9 +188,7 @@ class SolutionError(DualrevError, RuntimeError):
     """A solution whose derivative was asked for is none, or has no derivative."""
 
     def __init__(self, f: Any, why: str) -> None:
-        name = (
-            f if isinstance(f, str) else getattr(f, "__qualname__", None) or getattr(f, "__name__", None) or _short(f)
-        )
+        name = f if isinstance(f, str) else getattr(f, "__qualname__", _short(f))
         super().__init__(
             f"the solution of {name!r} has no derivative{where()}: {why}. The implicit function theorem holds where a"
             " solution has been found to some digits, and moves smoothly: let the solver go on, or change its start."

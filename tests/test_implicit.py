@@ -1,7 +1,9 @@
 """Derivatives of solutions, dualrev.implicit, and the solvers of dualrev.scipy: closed forms and differences."""
 
 import doctest
+import gc
 import math
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -312,6 +314,37 @@ def _settle(x, a):
     for _ in range(200):
         x = a * math.cos(x)
     return x
+
+
+@njit
+def ridge(x, a, weight):
+    return np.sum((x - a) ** 2) + weight * np.sum(x**2)
+
+
+def test_an_optimum_is_a_root_of_the_gradient():
+    def optimum(a, weight):
+        return attach(dr.grad(ridge), dr.value(a) / (1.0 + dr.value(weight)), a, weight)[0]
+
+    a = np.array([3.0])
+    assert_same(dr.grad(optimum, (0, 1))(a, 2.0), (np.array([1 / 3]), -3.0 / 9.0), rtol=1e-12)
+    assert_same(dr.grad(dr.grad(optimum, 1), 1)(a, 2.0), 6.0 / 27.0, rtol=1e-12)
+
+
+def test_tapes_go_without_the_garbage_collector():
+    tapes = []
+
+    def f(a):
+        tapes.append(weakref.ref(a.run))
+        by_closure = attach(lambda x: x * x - a, math.sqrt(dr.value(a)))
+        return by_closure * cube_root(1.0, a) * optimize.brentq(lambda x: x**3 - a, 0.0, 3.0)
+
+    gc.collect()
+    gc.disable()
+    try:
+        dr.grad(f)(2.0)
+        assert tapes[0]() is None
+    finally:
+        gc.enable()
 
 
 def test_numba_functions_of_numbers_and_what_is_refused():

@@ -95,6 +95,7 @@ def applied(f: Callable[..., Any]) -> Callable[..., Any]:
     if not isinstance(f, Dispatcher):
         return f
     compiled: Any = f
+    made = hasattr(f, "derivative_of")
     lifted: Any = vars(f).get("_dualrev_lifted")
     if lifted is None or lifted.__wrapped__ is not f:  # functools.wraps copies the dictionary to another function
         lifted = vars(f)["_dualrev_lifted"] = lift(compiled)
@@ -102,7 +103,8 @@ def applied(f: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any) -> Any:
         found = flatten_leaves(args)[0]
         run = innermost(found)
-        nested = run is not None and any(holds_duals(strip(leaf, run)) for leaf in found)
+        # a derivative has a Python function, too, which does the same by the tape
+        nested = run is not None and (made or any(holds_duals(strip(leaf, run)) for leaf in found))
         return compiled.py_func(*args) if nested else lifted(*args)
 
     return call
@@ -117,6 +119,11 @@ def constant(x: Any) -> Any:
 def values(leaf: Any) -> Any:
     """A number without its derivatives, or a plain copy of an array."""
     return np.array(plain(leaf), order="K") if isinstance(leaf, (RealArray, np.ndarray)) else plain(leaf)
+
+
+def name_of(f: Any) -> str:
+    """What errors call a function."""
+    return getattr(f, "__qualname__", getattr(f, "__name__", None)) or repr(f)
 
 
 def _order(r: Any) -> int:
@@ -141,13 +148,16 @@ class _Slope:
         transpose_solve: Solve | None,
         residual: Any,
     ) -> None:
-        self._x, self._unravel, self._residual = x, unravel, residual
-        y, linear = engine.linearize(flat, x)
+        # the tape will refer to this: nothing here may refer to the tape, as the residual's closure may
+        self._x, self._unravel, self._name = x, unravel, name_of(residual)
         self._solve, self._transpose_solve = solve, transpose_solve or solve
-        self._linear: Any = linear
+        self._linear: Any = None
         self._matrix: Any = None
-        if solve is None or holds_duals(y):  # what the residual reads will be gone when the derivative is asked for
+        y, linear = engine.linearize(flat, x)
+        if solve is None or holds_duals(y):
             self._matrix = np.stack([plain(linear.pull(unit)[0]) for unit in np.eye(x.size)])
+        else:
+            self._linear = linear
 
     def _pushed(self, u: Any) -> Any:
         return self._linear.push(u) if self._matrix is None else self._matrix @ u
@@ -158,13 +168,13 @@ class _Slope:
     def check(self, r: np.ndarray, tol: float | None) -> None:
         """SolutionError if the value r of the residual is not that of a solution."""
         if not np.isfinite(r).all():
-            raise SolutionError(self._residual, "its value there is not finite")
+            raise SolutionError(self._name, "its value there is not finite")
         if tol is None:
             return
         step, size = np.max(np.abs(self._solved(r, False)), initial=0.0), 1.0 + np.max(np.abs(self._x), initial=0.0)
         if not step <= tol * size:
             raise SolutionError(
-                self._residual, f"Newton's method would move it by {step:.1e}, and tol={tol:g} allows {tol * size:.1e}"
+                self._name, f"Newton's method would move it by {step:.1e}, and tol={tol:g} allows {tol * size:.1e}"
             )
 
     def inverse(self, r: Any, turned: bool = False) -> Any:
@@ -189,10 +199,10 @@ class _Slope:
             try:
                 return np.linalg.solve(self._matrix.T if turned else self._matrix, b)
             except np.linalg.LinAlgError:
-                raise SolutionError(self._residual, "its Jacobian is singular there") from None
+                raise SolutionError(self._name, "its Jacobian is singular there") from None
         if not b.any():
             return np.zeros_like(b)
         made: np.ndarray = ravel(solve(lambda u: self._unravel(times(ravel(u)[0])), self._unravel(b)))[0]
         if made.shape != b.shape or not np.isfinite(made).all():
-            raise SolutionError(self._residual, "`solve` gave no solution of the linear system of its derivative")
+            raise SolutionError(self._name, "`solve` gave no solution of the linear system of its derivative")
         return made

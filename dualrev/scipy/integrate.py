@@ -61,6 +61,7 @@ def solve_ivp(*given: Any, **options: Any) -> Any:
     if not made.success:
         raise SolutionError(of["fun"], f"SciPy's solver says: {made.message.rstrip('.')}")
     steps = made.t if of["t_eval"] is None else _integrate.solve_ivp(**known | {"t_eval": None}).t
+    watch.forget()
     first, last = of["t_span"]
     args = () if of["args"] is None else tuple(of["args"])
     f = _slope(of["fun"], of["vectorized"])

@@ -66,6 +66,7 @@ def _solver(original: Callable[..., Any], equation: Callable[[Any, Any], Any] = 
         watch = Watch()
         bound.arguments |= watch.options(dict(bound.arguments))
         made = original(*bound.args, **bound.kwargs)
+        watch.forget()
         if not watch.seen:
             return made
         f = applied(function)

@@ -19,19 +19,25 @@ class Watch:
 
     def __init__(self) -> None:
         self.seen = False
+        self._functions: dict[int, Callable[..., Any]] = {}
 
     def plain(self, f: Callable[..., Any]) -> Callable[..., Any]:
         """f with the plain numbers of its values."""
-        function = applied(f)
+        functions, key = self._functions, len(self._functions)
+        functions[key] = applied(f)
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            made = function(*args, **kwargs)
+            made = functions[key](*args, **kwargs)
             if is_plain(made):
                 return made
             self.seen = True
             return constant(made)
 
         return call
+
+    def forget(self) -> None:
+        """SciPy may keep what it has called until the next collection of garbage: this keeps no tape with it."""
+        self._functions.clear()
 
     def options(self, given: dict[str, Any]) -> dict[str, Any]:
         """Arguments for SciPy: functions that are watched, and constants. Numbers under differentiation are noted."""
