@@ -10,7 +10,7 @@
 12.0
 """
 
-from dualrev import derivatives, errors, math, numpy, tree
+from dualrev import derivatives, errors, implicit, math, numpy, tree
 from dualrev._version import __version__
 from dualrev.checking import check, check_grads
 from dualrev.checkpointing import checkpoint
@@ -40,6 +40,7 @@ from dualrev.errors import (
     OutputNumberError,
     PrimitiveError,
     ScalarError,
+    SolutionError,
     TangentError,
     TreeError,
     UnsupportedError,
@@ -70,6 +71,7 @@ __all__ = [
     "Real",
     "RealArray",
     "ScalarError",
+    "SolutionError",
     "TangentError",
     "TreeError",
     "UnsupportedError",
@@ -84,6 +86,7 @@ __all__ = [
     "grad",
     "hessian",
     "hvp",
+    "implicit",
     "jacfwd",
     "jacobian",
     "jacrev",

@@ -29,6 +29,7 @@ __all__ = [
     "OutputNumberError",
     "PrimitiveError",
     "ScalarError",
+    "SolutionError",
     "TangentError",
     "TreeError",
     "UnsupportedError",
@@ -180,6 +181,17 @@ class CustomRuleError(DualrevError, TypeError):
     def __init__(self, f: Any, needed: str) -> None:
         super().__init__(
             f"the derivative of {getattr(f, '__qualname__', f)!r} was asked for{where()}; it needs {needed}."
+        )
+
+
+class SolutionError(DualrevError, RuntimeError):
+    """A solution whose derivative was asked for is none, or has no derivative."""
+
+    def __init__(self, f: Any, why: str) -> None:
+        name = f if isinstance(f, str) else getattr(f, "__qualname__", _short(f))
+        super().__init__(
+            f"the solution of {name!r} has no derivative{where()}: {why}. The implicit function theorem holds where a"
+            " solution has been found to some digits, and moves smoothly: let the solver go on, or change its start."
         )
 
 
@@ -350,8 +362,9 @@ Write the body alone.
 
 
 _IN_A_LIBRARY = (
-    "It computes with plain numbers: dualrev.scipy has functions of SciPy (special, linalg, stats) that take these, and"
-    " dualrev.custom_jvp gives a function that calls others, such as solvers, a rule of its own. "
+    "It computes with plain numbers: dualrev.scipy has functions of SciPy (special, linalg, stats, sparse, optimize,"
+    " integrate) that take these; dualrev.implicit gives a solver the derivative of its solution, and"
+    " dualrev.custom_jvp any function that calls others a rule of its own. "
 )
 _CONVERSIONS = {
     "float()": (

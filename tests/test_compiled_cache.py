@@ -950,10 +950,15 @@ def test_a_cached_caller_is_loaded_without_the_derivative(tmp_path):
 
 
 def test_pickles_carry_the_derivative_to_another_process(tmp_path):
+    """And the text that it was compiled from: that process has no source."""
     d = derivative(cell("@njit\ndef f(x):\n    return K * x * x\n", K=1.5)["f"], "grad", 0)
+    assert d(2.0) == 6.0
     (tmp_path / "d.pickle").write_bytes(pickle.dumps(d))
     main = (
         "import json, pathlib, pickle\nd = pickle.loads(pathlib.Path('d.pickle').read_bytes())\n"
-        "print(json.dumps([d.__name__, d.derivative_of[1:], d.derivative_of[0](2.0)]))\n"
+        "import numpy\ntry:\n    d(numpy.float32(2.0))\nexcept Exception as error:\n    said = str(error)\n"
+        "print(json.dumps([d.__name__, d.derivative_of[1:], d.derivative_of[0](2.0), d(4.0), said]))\n"
     )
-    assert run(tmp_path, main=main) == ["grad_f", ["grad", 0], 6.0]
+    *found, said = run(tmp_path, main=main)
+    assert found == ["grad_f", ["grad", 0], 6.0, 12.0]
+    assert "its source code cannot be found" in said

@@ -77,6 +77,7 @@ class Derivative(_CPUDispatcher):
         self.derivative_of = f, transform, argnums
         self._entries: dict[tuple[types.Type, ...], Any] = {}
         self._worlds: dict[tuple[types.Type, ...], World] = {}
+        self._modules: dict[tuple[types.Type, ...], Module] = {}  # go with it to processes that have no source
         self.pullbacks: set[tuple[types.Type, ...]] = set()  # of the arguments alone: those that api.py has compiled
         self.written: dict[int, Any] = {}  # what inside.py has written with it, by the number of arguments
         count = len(inspect.signature(f.py_func).parameters)
@@ -122,6 +123,7 @@ class Derivative(_CPUDispatcher):
             self.written.clear()
             for a in stale:
                 del self._worlds[a], self._entries[a]
+                self._modules.pop(a, None)
             for made in kept.values():
                 self.add_overload(made)
 
@@ -163,7 +165,7 @@ class Derivative(_CPUDispatcher):
         if folder is not None and (data := folder.read(f"{stem}.py")) is not None:
             module = Module.from_bytes(data)
         if module is None:
-            module = _emit(f, transform, argnums, args)
+            module = self.emit(args)
             obstacle = obstacle or (module.obstacle if folder is not None else "")
             if obstacle:
                 folder = None
@@ -176,6 +178,14 @@ class Derivative(_CPUDispatcher):
         entry = _execute(module, constants, str(folder.place / f"{stem}.py"), digest)
         entry._cache = MachineCode(folder, stem, entry)
         return entry
+
+    def emit(self, args: tuple[types.Type, ...]) -> Module:
+        """The module for these types; where it is pickled from now on, it brings this along."""
+        with global_compiler_lock:
+            args = self._declared(tuple(map(types.unliteral, args)))
+            if args not in self._modules:
+                self._modules[args] = _emit(*self.derivative_of, args)
+            return self._modules[args]
 
     def _compile_for_args(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -216,20 +226,25 @@ class Derivative(_CPUDispatcher):
         self.written.clear()
         self._entries.clear()
         self._worlds.clear()
+        self._modules.clear()
 
     def _make_finalizer(self) -> Any:
         return _nothing  # the compiled functions are the entries', which remove them
 
     def _reduce_states(self) -> dict[str, Any]:
         f, transform, argnums = self.derivative_of
-        return {"f": f, "transform": transform, "argnums": argnums, "cached": not isinstance(f._cache, NullCache)}
+        cached = not isinstance(f._cache, NullCache)
+        return {"f": f, "transform": transform, "argnums": argnums, "cached": cached, "modules": dict(self._modules)}
 
     @classmethod
-    def _rebuild(cls, f: Any, transform: str, argnums: Any, cached: bool) -> Derivative:
+    def _rebuild(cls, f: Any, transform: str, argnums: Any, cached: bool, modules: Any = ()) -> Derivative:
         if cached and isinstance(f._cache, NullCache):  # numba forgets it when it pickles f
             with contextlib.suppress(RuntimeError):  # no place for its own cache
                 f.enable_caching()
-        return made(cls, f, transform, argnums)
+        derivative = made(cls, f, transform, argnums)
+        for args, module in dict(modules).items():
+            derivative._modules.setdefault(args, module)
+        return derivative
 
 
 def _placeholder(f: Any, transform: str, argnums: Any) -> FunctionType:

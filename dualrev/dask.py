@@ -1,0 +1,180 @@
+"""Sums over the partitions of data on many machines, with gradients, by Dask: docs/many_machines.md, extra `dask`.
+
+    f(params, partition, *args)  summed over the partitions:  value, grad, value_and_grad, hvp
+
+The data are a Dask array, dataframe or bag, or a list of Delayed or of Futures; a tuple of such, of as many partitions
+each, gives f as many arguments. There is a task for every partition, which holds the value, the gradient or the product
+of that partition; their sum is taken as a tree, always in the same order. The parameters are any nested data.
+
+    graph     data 0   data 1   ...        params    derivative            each of the latter two stands there once
+                 task 0    task 1    ...
+                      sum of 8    ...
+                            sum
+
+A derivative of a numba function is pickled by what it is made of: the function, and the text that the compiler emits,
+as far as it is known. A process that has no source to make that text from says for which types it is missing; it is
+made here, and the tasks run again.
+
+>>> import dask.array as da
+>>> import numpy as np
+>>> def loss(w, x):
+...     return np.sum((x @ w - 1.0) ** 2)
+>>> x = da.from_array(np.arange(8.0).reshape(4, 2), chunks=(2, 2))
+>>> value_and_grad(loss, x)(np.zeros(2))
+(4.0, array([-24., -32.]))
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import dask
+import numpy as np
+from numba import typeof
+
+from dualrev import derivatives
+from dualrev.compiler.host.build import Derivative
+from dualrev.errors import UnsupportedError
+from dualrev.tree import map as mapped
+
+__all__ = ["Sum", "grad", "hvp", "value", "value_and_grad"]
+
+_BRANCHES = 8
+
+
+def value(f: Callable[..., Any], data: Any, client: Any = None) -> Sum:
+    """The sum of f(params, partition, *args) over the partitions, as a function of (params, *args): see the module.
+
+    `client` is a client of dask.distributed; without one, Dask's scheduler is the one that it would take itself.
+
+    >>> import dask
+    >>> value(lambda a, x: a * x, [dask.delayed(2.0), dask.delayed(3.0)])(10.0)
+    50.0
+    """
+    return Sum(f, data, 1, client)
+
+
+def value_and_grad(f: Callable[..., Any], data: Any, client: Any = None) -> Sum:
+    """The sum and its gradient by the parameters, as a function of (params, *args); what f raises, it raises.
+
+    >>> import dask
+    >>> value_and_grad(lambda p, x: p["a"] * p["a"] * x, [dask.delayed(2.0), dask.delayed(3.0)])({"a": 10.0})
+    (500.0, {'a': 100.0})
+    """
+    return Sum(derivatives.value_and_grad(f), data, 1, client)
+
+
+def grad(f: Callable[..., Any], data: Any, client: Any = None) -> Sum:
+    """The gradient of the sum by the parameters, as a function of (params, *args).
+
+    >>> import dask
+    >>> grad(lambda a, x: a * a * x, [dask.delayed(2.0), dask.delayed(3.0)])(10.0)
+    100.0
+    """
+    return Sum(derivatives.grad(f), data, 1, client)
+
+
+def hvp(f: Callable[..., Any], data: Any, client: Any = None) -> Sum:
+    """The product of the sum's Hessian and a vector, as a function of (params, vector, *args), in SciPy's order.
+
+    >>> import dask
+    >>> hvp(lambda a, x: a * a * x, [dask.delayed(2.0), dask.delayed(3.0)])(10.0, 0.5)
+    5.0
+    """
+    return Sum(derivatives.hvp(f), data, 2, client)
+
+
+class Sum:
+    """A function of the parameters: what `compute` makes of them and of each partition, added up."""
+
+    def __init__(self, compute: Callable[..., Any], data: Any, leading: int, client: Any) -> None:
+        self._compute, self._leading, self._client = compute, leading, client
+        columns = list(map(_partitions, data if isinstance(data, tuple) else (data,)))
+        counts = [len(column) for column in columns]
+        if not all(counts) or len(set(counts)) > 1:
+            raise ValueError(f"the data have {' and '.join(map(str, counts))} partitions: as many each, at least one")
+        self._partitions = list(zip(*columns, strict=True))
+
+    def __call__(self, *args: Any) -> Any:
+        """The sum for these parameters, and for what else the function takes after the partition."""
+        if len(args) < self._leading:
+            raise TypeError(f"expected {self._leading} arguments at least, the parameters first; got {len(args)}")
+        given: set[Any] = set()
+        while isinstance(found := self._run(args), _Missing):
+            kinds = set(found.errors)
+            if again := kinds & given:
+                raise found.errors[again.pop()]
+            for kind in kinds:
+                self._compute.emit(kind)  # type: ignore[attr-defined]  # _Missing is of derivatives only
+            given |= kinds
+        return found
+
+    def _run(self, args: tuple[Any, ...]) -> Any:
+        """The result of the graph."""
+        given = _Given(self._compute, args[: self._leading], args[self._leading :])
+        once = dask.delayed(given, pure=False, traverse=False)
+        task, total = dask.delayed(_of_partition, pure=False), dask.delayed(_total, pure=False)
+        level = [task(once, *parts) for parts in self._partitions]
+        while len(level) > 1:
+            level = [total(level[k : k + _BRANCHES]) for k in range(0, len(level), _BRANCHES)]
+        if self._client is None:
+            return level[0].compute()
+        return self._client.compute(level[0]).result()
+
+
+def _partitions(data: Any) -> list[Any]:
+    """The partitions of a collection as Dask's references to them."""
+    if hasattr(data, "to_delayed"):
+        found = data.to_delayed()
+        return list(found.ravel() if hasattr(found, "ravel") else found)
+    if isinstance(data, list) and all(map(_is_reference, data)):
+        return data
+    raise TypeError(
+        f"expected a Dask array, dataframe or bag, or a list of Delayed or of Futures, got {type(data).__name__}. Data"
+        " that are here go to the workers once by client.scatter(parts), which gives a list of Futures."
+    )
+
+
+def _is_reference(x: Any) -> bool:
+    """Whether x is a Delayed or a Future."""
+    return dask.is_dask_collection(x) or (hasattr(x, "key") and hasattr(x, "result"))
+
+
+@dataclass
+class _Given:
+    """What is the same for all partitions."""
+
+    compute: Callable[..., Any]
+    params: tuple[Any, ...]
+    args: tuple[Any, ...]
+
+
+class _Missing:
+    """The types of arguments for which a worker cannot make a derivative, each with its reason."""
+
+    def __init__(self, errors: dict[Any, UnsupportedError]) -> None:
+        self.errors = errors
+
+
+def _of_partition(given: _Given, *parts: Any) -> Any:
+    """What a worker does with a partition."""
+    args = *given.params, *parts, *given.args
+    try:
+        made = given.compute(*args)
+        return float(made) if isinstance(made, (int, np.integer)) else made  # a constant, as None in a gradient is one
+    except UnsupportedError as error:
+        if not isinstance(given.compute, Derivative):
+            raise
+        return _Missing({tuple(map(typeof, args)): error})
+
+
+def _total(found: Sequence[Any]) -> Any:
+    """The sum of a few results."""
+    missing = [x.errors for x in found if isinstance(x, _Missing)]
+    if missing:
+        return _Missing(reduce(operator.or_, missing))
+    return mapped(lambda *xs: reduce(operator.add, xs), found[0], *found[1:])

@@ -1,0 +1,101 @@
+"""Solvers that numba compiles, for numba functions: the implicit function theorem as a rule in numba code.
+
+fwd keeps the solution and the arguments; bwd solves A^T w = ct, where A is the Jacobian of the residual by x, and takes
+the cotangents of the arguments from the residual's pullback of -w.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from dualrev.derivatives import jacobian, vjp
+from dualrev.eager.ruled import Owner
+from dualrev.errors import CustomRuleError, SolutionError
+from dualrev.reading import signature
+
+__all__ = ["CompiledSolver", "difference"]
+
+
+class CompiledSolver(Owner):
+    """A solver with a residual, both of them numba functions."""
+
+    kind = "vjp"
+
+    def __init__(self, solver: Any, residual: Any, call: Callable[..., Any], tol: float | None) -> None:
+        super().__init__(solver)
+        of_solver, of_residual = (len(signature(f.py_func).parameters) for f in (solver, residual))
+        if of_solver != of_residual:
+            raise CustomRuleError(solver, f"as many parameters as its residual: {of_residual}, and not {of_solver}")
+        if of_residual < 2:
+            raise CustomRuleError(solver, "a residual with parameters beside the unknown: its derivative is by those")
+        self._call = call
+        self._define(*_rule(self, residual, tol))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: D102 - that is the solver
+        return self._call(self.__wrapped__, args, kwargs)
+
+
+def difference(f: Any) -> Any:
+    """f(x, *args) - x, the residual of a fixed point, as a numba function."""
+    return _made(_DIFFERENCE, f, {"f": f}, ["residual"])[0]
+
+
+def _rule(solver: Any, residual: Any, tol: float | None) -> tuple[Any, ...]:
+    """fwd and bwd, with a parameter for every parameter of the residual after the first."""
+    space = {"solver": solver, "residual": residual, "slope": jacobian(residual), "vjp": vjp}
+    space |= {"transposed": _transposed, "is_far": _is_far, "tol": np.inf if tol is None else float(tol)}
+    return _made(_RULE, residual, {**space, "SolutionError": SolutionError}, ["fwd", "bwd"])
+
+
+def _made(template: str, f: Any, space: dict[str, Any], names: list[str]) -> tuple[Any, ...]:
+    """The numba functions of a text; the compiler reads it again, so that it is kept where Python looks for lines."""
+    count, name = len(signature(f.py_func).parameters) - 1, f.py_func.__name__
+    args = [f"p_{k}" for k in range(count)]
+    parts = {"args": "".join(f", {p}" for p in args), "tuple": "".join(f"{p}, " for p in args)}
+    text = template.format(**parts, name=name, cts=", ".join(f"d{p}" for p in args))
+    file = f"<implicit function theorem: {names[-1]} of {name}, {count} parameters>"
+    space = {**space, "__name__": __name__}
+    exec(compile(text, file, "exec"), space)
+    linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
+    return tuple(njit(space[name]) for name in names)
+
+
+_DIFFERENCE = """def residual(x{args}):
+    return f(x{args}) - x
+"""
+_RULE = """def fwd(start{args}):
+    x = solver(start{args})
+    return x, (x, ({tuple}))
+
+
+def bwd(residuals, ct):
+    x, ({tuple}) = residuals
+    a = slope(x{args})
+    y, pullback = vjp(residual, x{args})
+    if is_far(a, x, y, tol):
+        raise SolutionError("{name}", "Newton's method would move it by more than tol allows")
+    _, {cts} = pullback(-transposed(a, ct))
+    return None, {cts}
+"""
+
+
+@njit
+def _transposed(a, ct):
+    """a^-T ct"""
+    if isinstance(ct, float):
+        return ct / a
+    return np.linalg.solve(np.ascontiguousarray(a.T), ct)  # the same types as below: numba compiles it once
+
+
+@njit
+def _is_far(a, x, y, tol):
+    """Whether Newton's method would move the solution further than it should."""
+    if isinstance(x, float):
+        return not abs(y) <= tol * (1.0 + abs(x)) * abs(a)
+    return not np.max(np.abs(np.linalg.solve(a, y))) <= tol * (1.0 + np.max(np.abs(x)))

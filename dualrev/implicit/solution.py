@@ -1,0 +1,208 @@
+"""The derivative of a solution, by the implicit function theorem: `attach`.
+
+    residual(x, p) = 0,    A = the Jacobian of the residual by x        dx = -A^-1 (the residual's derivative by p) dp
+
+One step of Newton's method from the solution has this derivative, if the value of the residual there is taken away:
+
+    step(x) = x - A^-1 (residual(x, p) - c),    c = residual(x, p) as plain numbers,    A plain, too
+
+It moves no value. A second step, from the result of the first, has the second derivatives, for each step of the method
+mends one order more; so there are as many steps as derivative calls are nested. The residual is evaluated where the
+user wrote it, and so a parameter that it reads from a function around it counts as an argument does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+
+from dualrev.compiler.host.lift import lift
+from dualrev.eager import engine
+from dualrev.eager.arrays.record import by_rule
+from dualrev.eager.arrays.storage import RealArray, holds_duals, innermost, plain, strip
+from dualrev.eager.tape import Tape
+from dualrev.errors import SolutionError
+from dualrev.tree import flatten_leaves, ravel
+
+__all__ = ["Solve", "applied", "attach", "attached", "constant", "values"]
+
+#: solve(matvec, b) returns u with matvec(u) = b, for data of the structure of a solution.
+Solve = Callable[[Callable[[Any], Any], Any], Any]
+
+
+def attach(
+    residual: Callable[..., Any], x: Any, *args: Any, solve: Solve | None = None, tol: float | None = 1e-6
+) -> Any:
+    """The solution x of residual(x, *args) = 0, with its derivative by everything that the residual depends on.
+
+    x has been found anywhere, and is taken for a constant: a float, an array, nested data. The residual returns as many
+    numbers as x holds; it may be a numba function, and may read numbers under differentiation that are not among its
+    arguments. The value of the result is x. Derivatives go in both modes and to any order; of a numba function, the
+    first one is compiled.
+
+    The linear systems are solved by numpy, with the Jacobian as a dense matrix, or by `solve`: solve(matvec, b) returns
+    u with matvec(u) = b. It is called with the Jacobian and with its transpose, on plain data of the structure of x. No
+    matrix is made then, if what is under differentiation is among `args`.
+
+    Raises SolutionError (a RuntimeError) under differentiation: if Newton's method would move x by more than `tol`
+    times 1 + |x|, if the Jacobian is singular, if there are more or fewer equations than unknowns.
+
+    >>> import math
+    >>> from dualrev import grad
+    >>> grad(lambda a: attach(lambda x: x * x - a, math.sqrt(2.0)))(2.0)
+    0.353553390593...
+    """
+    return attached(residual, constant(x), args, solve, None, tol)
+
+
+def attached(
+    residual: Callable[..., Any],
+    x: Any,
+    args: tuple[Any, ...],
+    solve: Solve | None,
+    transpose_solve: Solve | None,
+    tol: float | None,
+) -> Any:
+    """As `attach`; x is plain, and transposed systems may have a solver of their own."""
+    start, unravel = ravel(x)
+    function = applied(residual)
+
+    def flat(vector: Any, *given: Any) -> Any:
+        found = ravel(function(unravel(vector), *given))[0]
+        if found.shape != start.shape:
+            raise SolutionError(residual, f"it has {start.size} unknowns and {found.size} equations")
+        return found
+
+    r = flat(start, *args)
+    order = _order(r)
+    if not order:
+        return x
+    fixed = constant(args)
+    slope = _Slope(lambda vector: flat(vector, *fixed), start, unravel, solve, transpose_solve, residual)
+    target = plain(r)
+    slope.check(target, tol)
+    moved = start - slope.inverse(r - target)
+    for _ in range(1, order):
+        moved = moved - slope.inverse(flat(moved, *args) - target)
+    return unravel(moved)
+
+
+def applied(f: Callable[..., Any]) -> Callable[..., Any]:
+    """f for numbers under differentiation, too: a numba function's first derivative is compiled."""
+    if not isinstance(f, Dispatcher):
+        return f
+    compiled: Any = f
+    made = hasattr(f, "derivative_of")
+    lifted: Any = vars(f).get("_dualrev_lifted")
+    if lifted is None or lifted.__wrapped__ is not f:  # functools.wraps copies the dictionary to another function
+        lifted = vars(f)["_dualrev_lifted"] = lift(compiled)
+
+    def call(*args: Any) -> Any:
+        found = flatten_leaves(args)[0]
+        run = innermost(found)
+        # a derivative has a Python function, too, which does the same by the tape
+        nested = run is not None and (made or any(holds_duals(strip(leaf, run)) for leaf in found))
+        return compiled.py_func(*args) if nested else lifted(*args)
+
+    return call
+
+
+def constant(x: Any) -> Any:
+    """Nested data with plain numbers in place of those under differentiation, and copies of the arrays."""
+    found, structure = flatten_leaves(x)
+    return structure.owned().rebuild_leaves([values(leaf) for leaf in found])
+
+
+def values(leaf: Any) -> Any:
+    """A number without its derivatives, or a plain copy of an array."""
+    return np.array(plain(leaf), order="K") if isinstance(leaf, (RealArray, np.ndarray)) else plain(leaf)
+
+
+def name_of(f: Any) -> str:
+    """What errors call a function."""
+    return getattr(f, "__qualname__", getattr(f, "__name__", None)) or repr(f)
+
+
+def _order(r: Any) -> int:
+    """How many derivative calls are nested in an array."""
+    order = 0
+    while holds_duals(r):
+        run = innermost([r])
+        assert run is not None
+        r, order = strip(r, run), order + 1
+    return order
+
+
+class _Slope:
+    """The Jacobian of a residual at the solution, as plain numbers, and its inverse."""
+
+    def __init__(
+        self,
+        flat: Callable[[Any], Any],
+        x: np.ndarray,
+        unravel: Callable[[Any], Any],
+        solve: Solve | None,
+        transpose_solve: Solve | None,
+        residual: Any,
+    ) -> None:
+        # the tape will refer to this: nothing here may refer to the tape, as the residual's closure may
+        self._x, self._unravel, self._name = x, unravel, name_of(residual)
+        self._solve, self._transpose_solve = solve, transpose_solve or solve
+        self._linear: Any = None
+        self._matrix: Any = None
+        y, linear = engine.linearize(flat, x)
+        if solve is None or holds_duals(y):
+            self._matrix = np.stack([plain(linear.pull(unit)[0]) for unit in np.eye(x.size)])
+        else:
+            self._linear = linear
+
+    def _pushed(self, u: Any) -> Any:
+        return self._linear.push(u) if self._matrix is None else self._matrix @ u
+
+    def _pulled(self, u: Any) -> Any:
+        return self._linear.pull(u)[0] if self._matrix is None else u @ self._matrix
+
+    def check(self, r: np.ndarray, tol: float | None) -> None:
+        """SolutionError if the value r of the residual is not that of a solution."""
+        if not np.isfinite(r).all():
+            raise SolutionError(self._name, "its value there is not finite")
+        if tol is None:
+            return
+        step, size = np.max(np.abs(self._solved(r, False)), initial=0.0), 1.0 + np.max(np.abs(self._x), initial=0.0)
+        if not step <= tol * size:
+            raise SolutionError(
+                self._name, f"Newton's method would move it by {step:.1e}, and tol={tol:g} allows {tol * size:.1e}"
+            )
+
+    def inverse(self, r: Any, turned: bool = False) -> Any:
+        """A^-1 r for numbers under differentiation: a linear map, whose transpose is known; `turned` says: that one."""
+        if not holds_duals(r):
+            return self._solved(plain(r), turned)
+        if not isinstance(innermost([r]), Tape):  # a stage of the paper
+            return np.stack([self._solved(unit, not turned) for unit in np.eye(self._x.size)]) @ r
+
+        def pull(xs: Any, ys: Any, gs: Any) -> list[Any]:
+            return [self.inverse(gs[0], not turned)]
+
+        def push(xs: Any, ys: Any, ts: Any) -> list[Any]:
+            return [self.inverse(ts[0], turned)]
+
+        return by_rule(lambda r: self.inverse(r, turned), pull, push, r, keeps_value=False, needs=(False,))
+
+    def _solved(self, b: np.ndarray, turned: bool) -> np.ndarray:
+        """The solution of a linear system of plain numbers with the Jacobian, or with its transpose."""
+        solve, times = (self._transpose_solve, self._pulled) if turned else (self._solve, self._pushed)
+        if solve is None:
+            try:
+                return np.linalg.solve(self._matrix.T if turned else self._matrix, b)
+            except np.linalg.LinAlgError:
+                raise SolutionError(self._name, "its Jacobian is singular there") from None
+        if not b.any():
+            return np.zeros_like(b)
+        made: np.ndarray = ravel(solve(lambda u: self._unravel(times(ravel(u)[0])), self._unravel(b)))[0]
+        if made.shape != b.shape or not np.isfinite(made).all():
+            raise SolutionError(self._name, "`solve` gave no solution of the linear system of its derivative")
+        return made

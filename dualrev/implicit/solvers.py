@@ -1,0 +1,186 @@
+"""Solvers with a derivative: `custom_root`, `custom_fixed_point`, `custom_linear_solve`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+
+from dualrev.eager.arrays.storage import holds_duals, plain
+from dualrev.errors import CustomRuleError, SolutionError
+from dualrev.implicit.compiled import CompiledSolver, difference
+from dualrev.implicit.solution import Solve, applied, attached, constant
+from dualrev.reading import signature
+from dualrev.transformed import Wrapper
+from dualrev.tree import flatten_leaves, map
+
+__all__ = ["custom_fixed_point", "custom_linear_solve", "custom_root"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def custom_root(
+    residual: Callable[..., Any], *, solve: Solve | None = None, has_aux: bool = False, tol: float | None = 1e-6
+) -> Callable[[F], F]:
+    """Decorate a solver of residual(x, *args) = 0: its derivative is that of the solution, not of the solver's steps.
+
+    solver(start, *args) returns x, or (x, aux) if has_aux says so. It is called with plain copies of its arguments, and
+    may do anything: call SciPy or a program in C. Keyword-only arguments go to it alone, and are constants, as start
+    is. For x, the residual, `solve`, `tol` and the errors see `attach`.
+
+    If solver and residual are numba functions with the same parameters, the result can be called by numba functions,
+    and their derivatives are compiled. x is a float or a vector there, and the Jacobian dense.
+
+    >>> import numpy as np
+    >>> from dualrev import grad, jacobian
+    >>> @custom_root(lambda x, a: x * x - a)
+    ... def square_root(start, a):
+    ...     x = start
+    ...     for _ in range(20):
+    ...         x = 0.5 * (x + a / x)
+    ...     return x
+    >>> square_root(1.0, 4.0), grad(square_root, 1)(1.0, 4.0), grad(grad(square_root, 1), 1)(1.0, 4.0)
+    (2.0, 0.25, -0.03125)
+    >>> jacobian(square_root, 1)(np.ones(2), np.array([4.0, 16.0]))
+    array([[0.25 , 0.   ],
+           [0.   , 0.125]])
+    """
+
+    def decorate(solver: F) -> F:
+        call = Call(residual, solve, has_aux, tol)
+        if isinstance(solver, Dispatcher) and isinstance(residual, Dispatcher) and not has_aux and solve is None:
+            made: Any = CompiledSolver(solver, residual, call, tol)
+        else:
+            made = Solver(solver, call)
+        decorated: F = made
+        return decorated
+
+    return decorate
+
+
+def custom_fixed_point(
+    f: Callable[..., Any], *, solve: Solve | None = None, has_aux: bool = False, tol: float | None = 1e-6
+) -> Callable[[F], F]:
+    """Decorate a solver of f(x, *args) = x: as `custom_root`, with f(x, *args) - x for the residual.
+
+    >>> import math
+    >>> from dualrev import grad
+    >>> from dualrev import math as dm
+    >>> @custom_fixed_point(lambda x, a: a * dm.cos(x))
+    ... def settled(x, a):
+    ...     while abs(x - a * math.cos(x)) > 1e-14:
+    ...         x = a * math.cos(x)
+    ...     return x
+    >>> x = settled(0.5, 0.8)
+    >>> abs(grad(settled, 1)(0.5, 0.8) - math.cos(x) / (1.0 + 0.8 * math.sin(x))) < 1e-12
+    True
+    """
+    step = applied(f)
+
+    def residual(x: Any, *args: Any) -> Any:
+        return map(lambda after, before: after - before, step(x, *args), x)
+
+    residual.__qualname__ = getattr(f, "__qualname__", repr(f))
+    in_python = custom_root(residual, solve=solve, has_aux=has_aux, tol=tol)
+
+    def decorate(solver: F) -> F:
+        if isinstance(solver, Dispatcher) and isinstance(f, Dispatcher) and not has_aux and solve is None:
+            return custom_root(difference(f), tol=tol)(solver)
+        return in_python(solver)
+
+    return decorate
+
+
+def custom_linear_solve(
+    matvec: Callable[[Any], Any],
+    b: Any,
+    solve: Solve,
+    transpose_solve: Solve | None = None,
+    symmetric: bool = False,
+    *,
+    args: tuple[Any, ...] = (),
+    tol: float = 1e-4,
+) -> Any:
+    """The solution of matvec(x, *args) = b, as solve(matvec, b) finds it, with its derivative by b and by args.
+
+    matvec is linear in x, and made of what dualrev can differentiate. It may read numbers under differentiation that
+    are not among args: then the derivative makes its matrix. solve gets plain data, and matvec as a function of x; the
+    derivative needs transpose_solve(vecmat, b), with the transpose of matvec for its first argument, which is the same
+    as solve if it is not given, or the map is symmetric.
+
+    Raises SolutionError under differentiation if matvec(x, *args) differs from b by more than tol times |b|.
+
+    >>> import numpy as np
+    >>> from dualrev import grad
+    >>> def steepest(matvec, b):
+    ...     x = 0.0 * b
+    ...     for _ in range(100):
+    ...         r = b - matvec(x)
+    ...         x = x + 0.3 * r
+    ...     return x
+    >>> a = np.array([[3.0, 1.0], [1.0, 2.0]])
+    >>> grad(lambda b: custom_linear_solve(lambda x: a @ x, b, steepest)[0])(np.array([1.0, 0.0])).round(6)
+    array([ 0.4, -0.2])
+    """
+    product, fixed = applied(matvec), constant(args)
+
+    def residual(x: Any, b: Any, *args: Any) -> Any:
+        return map(lambda found, wanted: found - wanted, product(x, *args), b)
+
+    def forward(x: Any) -> Any:
+        return constant(product(x, *fixed))
+
+    residual.__qualname__ = getattr(matvec, "__qualname__", repr(matvec))
+    target = constant(b)
+    x = constant(solve(forward, target))
+    found = flatten_leaves(residual(x, b, *args))[0]
+    if any(holds_duals(leaf) for leaf in found):
+        size = max((np.max(np.abs(leaf), initial=0.0) for leaf in flatten_leaves(target)[0]), default=0.0)
+        far = max((np.max(np.abs(plain(leaf)), initial=0.0) for leaf in found), default=0.0)
+        if not far <= tol * size:
+            raise SolutionError(residual, f"it differs from b by {far:.1e}, and tol={tol:g} allows {tol * size:.1e}")
+    return attached(residual, x, (b, *args), solve, solve if symmetric else transpose_solve, None)
+
+
+class Call:
+    """How a solver with a residual is called from Python."""
+
+    def __init__(self, residual: Callable[..., Any], solve: Solve | None, has_aux: bool, tol: float | None) -> None:
+        self._residual, self._solve, self._has_aux, self._tol = residual, solve, has_aux, tol
+
+    def __call__(self, solver: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What the solver returns, with the derivative of its solution."""
+        args, kwargs = _by_position(solver, args, kwargs)
+        if not args or any(map(holds_duals, flatten_leaves(kwargs)[0])):
+            raise CustomRuleError(solver, "its start, and all that is under differentiation, by position")
+        made, aux = constant(solver(*constant(args), **kwargs)), None
+        if self._has_aux:
+            if not isinstance(made, tuple) or len(made) != 2:
+                raise CustomRuleError(solver, "a solver that returns (x, aux), since has_aux says so")
+            made, aux = made
+        x = attached(self._residual, made, args[1:], self._solve, None, self._tol)
+        return (x, aux) if self._has_aux else x
+
+
+def _by_position(solver: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The same arguments with as many as possible by position: the residual gets those, and no defaults."""
+    if not kwargs:
+        return args, kwargs
+    try:
+        bound = signature(getattr(solver, "py_func", solver)).bind(*args, **kwargs)
+    except ValueError:  # a function in C may have no signature
+        return args, kwargs
+    return bound.args, bound.kwargs
+
+
+class Solver(Wrapper):
+    """A solver of Python's, or one whose residual is."""
+
+    def __init__(self, solver: Callable[..., Any], call: Call) -> None:
+        super().__init__(solver)
+        self._call = call
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._call(self._f, args, kwargs)

@@ -1,0 +1,104 @@
+"""`scipy.integrate`: `solve_ivp` with derivatives, in both modes and of any order, by explicit Runge-Kutta methods.
+
+SciPy chooses the steps, on plain numbers. Then the same steps are taken with numbers under differentiation: so the
+derivative is that of the numbers which are returned, for steps that are constants. (Their choice depends on the
+parameters, too, and moves the result by what the tolerances allow; this is no part of the derivative of the solution.)
+The value is SciPy's. The derivative is by y0, `args`, the ends of t_span, t_eval, and all that the function reads.
+Reverse mode is the adjoint method for these steps, forward mode the variational equation; the tape keeps every step.
+
+Methods are RK45, RK23 and DOP853, and Radau for stiff equations: its steps are solutions of equations, and get their
+derivative by dualrev.implicit. Refused under differentiation: BDF, LSODA, events, dense_output. Everything else in here
+is SciPy's own.
+
+>>> import dualrev as dr
+>>> def decayed(rate):
+...     return solve_ivp(lambda t, y: -rate * y, (0.0, 1.0), np.array([1.0]), rtol=1e-8, atol=1e-8).y[0, -1]
+>>> dr.value_and_grad(decayed)(2.0)  # exp(-rate) and -exp(-rate), which begin with 0.1353352832
+(0.1353352..., -0.1353352...)
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+from scipy import integrate as _integrate
+
+from dualrev.eager.arrays.storage import plain, real_array
+from dualrev.errors import SolutionError, UnsupportedError
+from dualrev.implicit.solution import applied
+from dualrev.reading import signature
+from dualrev.scipy.steps import Explicit, Radau
+from dualrev.scipy.watching import Watch
+
+__all__ = ["solve_ivp"]
+
+_METHODS = {name: getattr(_integrate, name) for name in ("RK23", "RK45", "DOP853", "Radau")}
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_integrate, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *dir(_integrate)})
+
+
+@functools.wraps(_integrate.solve_ivp)
+def solve_ivp(*given: Any, **options: Any) -> Any:
+    """The solution of y' = fun(t, y, *args): see the module."""
+    bound = signature(_integrate.solve_ivp).bind(*given, **options)
+    bound.apply_defaults()
+    of = {**{k: v for k, v in bound.arguments.items() if k != "options"}, **bound.arguments["options"]}
+    watch = Watch()
+    as_it_is = ("events", "method")  # functions with attributes, a class
+    known = {**watch.options({k: v for k, v in of.items() if k not in as_it_is}), **{k: of[k] for k in as_it_is}}
+    made = _integrate.solve_ivp(**known)
+    if not watch.seen or not made.t.size:
+        return made
+    method = _method(of)
+    if not made.success:
+        raise SolutionError(of["fun"], f"SciPy's solver says: {made.message.rstrip('.')}")
+    steps = made.t if of["t_eval"] is None else _integrate.solve_ivp(**known | {"t_eval": None}).t
+    watch.forget()
+    first, last = of["t_span"]
+    args = () if of["args"] is None else tuple(of["args"])
+    f = _slope(of["fun"], of["vectorized"])
+    kind: Any = Radau if method is _integrate.Radau else Explicit
+    y = kind(method, f, args, [first, *steps[1:-1], last], of["y0"]).at(of["t_eval"])
+    made.y = made.y + (y - plain(y))
+    return made
+
+
+def _slope(fun: Any, vectorized: bool) -> Any:
+    """fun as a function of t, of y, a vector, and of args."""
+    f = applied(fun)
+
+    def slope(t: Any, y: Any, args: Any) -> Any:
+        return np.reshape(real_array(f(t, y[:, None] if vectorized else y, *args)), y.shape)
+
+    return slope
+
+
+def _method(of: dict[str, Any]) -> Any:
+    """The Runge-Kutta method; UnsupportedError for what has no derivative."""
+    method = of["method"]
+    name = method if isinstance(method, str) else getattr(method, "__name__", repr(method))
+    if method not in (*_METHODS, *_METHODS.values()):
+        raise UnsupportedError.call(
+            f"scipy.integrate.solve_ivp with method={name!r} of numbers that are being differentiated",
+            "its steps depend on those before, or nothing is known of them",
+            "method='Radau', if the equation is stiff, or 'RK45', 'RK23' or 'DOP853'",
+        )
+    for option, instead in [
+        ("events", "the times of interest as t_eval; of an event, the equation that it solves, with dualrev.implicit"),
+        ("dense_output", "the times of interest as t_eval"),
+    ]:
+        if of[option] not in (None, False):
+            raise UnsupportedError.call(
+                f"scipy.integrate.solve_ivp with {option} of numbers that are being differentiated",
+                "what it returns is made of plain numbers",
+                instead,
+            )
+    return _METHODS[name]

@@ -1,0 +1,121 @@
+"""`scipy.optimize`: roots and fixed points, with derivatives by the implicit function theorem (dualrev.implicit).
+
+    root  root_scalar  fsolve  fixed_point  newton  bisect  brentq  brenth  ridder  toms748
+
+SciPy finds the solution, on plain numbers. Its derivative is by `args`, and by all that the function reads under
+differentiation; the start, the bracket and the options are constants. Where the solver says that it did not converge,
+or Newton's method would move the solution by more than 1e-4 times 1 + |x|, the derivative is a SolutionError. Without
+numbers under differentiation these are SciPy's functions. Everything else in here is SciPy's own.
+
+>>> import dualrev as dr
+>>> dr.grad(lambda a: brentq(lambda x: x**3 - a, 0.0, 3.0))(8.0)
+0.08333333333...
+>>> dr.jacobian(lambda p: root(lambda x: x * x - p, np.ones(2)).x)(np.array([4.0, 16.0])).round(6)
+array([[0.25 , 0.   ],
+       [0.   , 0.125]])
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import optimize as _optimize
+
+from dualrev.errors import SolutionError
+from dualrev.implicit.solution import applied, attach
+from dualrev.reading import signature
+from dualrev.scipy.watching import Watch
+
+__all__ = [
+    "bisect",
+    "brenth",
+    "brentq",
+    "fixed_point",
+    "fsolve",
+    "newton",
+    "ridder",
+    "root",
+    "root_scalar",
+    "toms748",
+]
+
+_TOLERANCE = 1e-4  # of some methods the default tolerance is 6e-6, and of the residual
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_optimize, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *dir(_optimize)})
+
+
+def _solver(original: Callable[..., Any], equation: Callable[[Any, Any], Any] = lambda found, x: found) -> Any:
+    """A solver of SciPy with the derivative of its solution; `equation` is 0, given what the function makes of x."""
+    parameters = signature(original)
+
+    @functools.wraps(original)
+    def call(*given: Any, **options: Any) -> Any:
+        bound = parameters.bind(*given, **options)
+        function, *_ = bound.args
+        args = bound.arguments.get("args", ())
+        args = args if isinstance(args, tuple) else (args,)
+        watch = Watch()
+        bound.arguments |= watch.options(dict(bound.arguments))
+        made = original(*bound.args, **bound.kwargs)
+        watch.forget()
+        if not watch.seen:
+            return made
+        f = applied(function)
+
+        def residual(x: Any) -> Any:
+            found = f(x, *args)
+            return equation(found[0] if isinstance(found, tuple) else found, x)  # fprime=True, jac=True: others follow
+
+        residual.__qualname__ = getattr(function, "__qualname__", repr(function))
+        return _attached(made, residual)
+
+    return call
+
+
+def _attached(made: Any, residual: Callable[..., Any]) -> Any:
+    """What SciPy returned, with the derivative of the solution in it."""
+    if isinstance(made, tuple):  # full_output
+        x, *rest = made
+        x = _solution(residual, x)
+        if rest and isinstance(rest[0], _optimize.RootResults):
+            rest[0].root = x
+        return (x, *rest)
+    if isinstance(made, _optimize.RootResults):
+        _check(residual, made.converged, made.flag)
+        made.root = _solution(residual, made.root)
+    elif isinstance(made, _optimize.OptimizeResult):
+        _check(residual, made.success, made.message)
+        made.x = _solution(residual, made.x)
+    else:
+        return _solution(residual, made)
+    return made
+
+
+def _check(residual: Callable[..., Any], converged: bool, message: str) -> None:
+    if not converged:
+        raise SolutionError(residual, f"SciPy's solver says: {' '.join(message.split()).rstrip('.')}")
+
+
+def _solution(residual: Callable[..., Any], x: Any) -> Any:
+    return attach(residual, x if np.ndim(x) else float(x), tol=_TOLERANCE)
+
+
+root = _solver(_optimize.root)
+root_scalar = _solver(_optimize.root_scalar)
+fsolve = _solver(_optimize.fsolve)
+fixed_point = _solver(_optimize.fixed_point, lambda found, x: found - x)
+newton = _solver(_optimize.newton)
+bisect = _solver(_optimize.bisect)
+brentq = _solver(_optimize.brentq)
+brenth = _solver(_optimize.brenth)
+ridder = _solver(_optimize.ridder)
+toms748 = _solver(_optimize.toms748)

@@ -1,0 +1,31 @@
+"""`scipy.sparse`: matrices whose entries are under differentiation, and linear systems (`linalg`) with such.
+
+`coo_array`, `csr_array` and `csc_array` are SciPy's; where the entries are under differentiation they make a `Sparse`,
+which has products with vectors, `.T`, `.toarray()`, and is taken by dualrev.scipy.sparse.linalg. Where an entry stands
+is constant; entries at one place are added. Everything else in here is SciPy's own.
+
+>>> import dualrev as dr
+>>> import numpy as np
+>>> def first(d):
+...     a = csr_array((d, ([0, 1], [0, 1])), shape=(2, 2))
+...     return linalg.spsolve(a, np.ones(2))[0]
+>>> dr.grad(first)(np.array([2.0, 4.0]))
+array([-0.25,  0.  ])
+"""
+
+from typing import Any
+
+from scipy import sparse as _sparse
+
+from dualrev.scipy.sparse import linalg
+from dualrev.scipy.sparse.matrices import Sparse, coo_array, csc_array, csr_array
+
+__all__ = ["Sparse", "coo_array", "csc_array", "csr_array", "linalg"]
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_sparse, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *dir(_sparse)})

@@ -1,0 +1,182 @@
+"""`scipy.sparse.linalg`: spsolve, cg, gmres, bicgstab and minres, with derivatives by both sides of the equation.
+
+    A x = b        pull(g) = (-w x^T at A's entries, w),  A^T w = g            push(dA, db) = A^-1 (db - dA x)
+
+The same solver, with the same tolerances, solves the systems of the derivative. A is a sparse array of SciPy, a dense
+one, a LinearOperator (which is a constant, and has rmatvec), or a `Sparse`, whose entries are under differentiation.
+Where an iteration did not converge, the derivative is a SolutionError. Everything else in here is SciPy's own.
+
+>>> import dualrev as dr
+>>> from scipy import sparse
+>>> a = sparse.csc_array([[4.0, 1.0], [1.0, 3.0]])
+>>> dr.grad(lambda b: spsolve(a, b)[0])(np.ones(2)).round(6)
+array([ 0.272727, -0.090909])
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse as _sparse
+from scipy.sparse import linalg as _linalg
+
+from dualrev.eager.arrays.record import by_rule
+from dualrev.eager.arrays.storage import RealArray, holds_duals, plain, real_array
+from dualrev.errors import SolutionError, UnsupportedError
+from dualrev.scipy.calls import without_duals
+from dualrev.scipy.sparse.matrices import Sparse
+
+__all__ = ["bicgstab", "cg", "gmres", "minres", "spsolve"]
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_linalg, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *dir(_linalg)})
+
+
+#: solver(a, b, turned) solves a x = b; `turned` says that a is the transpose of the matrix that was given.
+Solver = Callable[[Any, Any, bool], Any]
+
+
+class _System:
+    """A x = b, with a solver of SciPy's; of a matrix, the entries come and go."""
+
+    def __init__(self, solver: Solver, a: Any, transposed: _System | None = None) -> None:
+        self._solver, self._a = solver, a
+        self._turned, self._other = transposed is not None, transposed
+
+    @property
+    def transposed(self) -> _System:
+        """The system of the transpose."""
+        if self._other is None:
+            self._other = _System(self._solver, self._a.T, self)
+        return self._other
+
+    def solve(self, data: Any, b: Any) -> Any:
+        """The solution for these entries and this right-hand side."""
+        if not holds_duals(data) and not holds_duals(b):
+            return self._solver(self._matrix(plain(data)), plain(b), self._turned)
+        a = self._a
+
+        def pull(xs: Sequence[Any], ys: Sequence[Any], gs: Sequence[Any]) -> list[Any]:
+            w = self.transposed.solve(xs[0], gs[0])
+            return [-(w[a.rows] * ys[0][a.columns]) if isinstance(a, Sparse) else 0.0 * xs[0], w]
+
+        def push(xs: Sequence[Any], ys: Sequence[Any], ts: Sequence[Any]) -> list[Any]:
+            right = np.zeros(len(ys[0])) if ts[1] is None else ts[1]
+            if ts[0] is not None and isinstance(a, Sparse):
+                right = right - Sparse(ts[0], a.rows, a.columns, a.shape) @ ys[0]
+            return [self.solve(xs[0], right)]
+
+        return by_rule(self.solve, pull, push, data, b)
+
+    def _matrix(self, data: Any) -> Any:
+        if not isinstance(self._a, Sparse):
+            return self._a
+        return Sparse(data, self._a.rows, self._a.columns, self._a.shape).plain()
+
+
+def _entries(a: Any) -> Any:
+    """A matrix as a `Sparse` one, but for operators."""
+    if getattr(getattr(a, "dtype", None), "kind", "") == "c":
+        raise UnsupportedError("a linear system with a complex matrix", "the real and the imaginary part as one system")
+    if isinstance(a, (Sparse, _linalg.LinearOperator)):
+        return a
+    if _sparse.issparse(a):
+        found = a.tocoo()
+        rows, columns = found.coords
+        return Sparse(found.data.astype(float), rows, columns, found.shape)
+    dense = real_array(a)
+    rows, columns = (x.ravel() for x in np.indices(dense.shape))
+    return Sparse(np.ravel(dense), rows, columns, dense.shape)
+
+
+def _solved(name: str, solver: Solver, a: Any, b: Any) -> Any:
+    """The solution, with its derivative."""
+    b = real_array(b)
+    if b.dtype.kind == "c":
+        raise UnsupportedError("a complex right-hand side", "the real and the imaginary part as one system")
+    if b.ndim != 1:
+        raise UnsupportedError(
+            f"scipy.sparse.linalg.{name} of several right-hand sides", "a call for each: b is a vector"
+        )
+    a = _entries(a)
+    return _System(solver, a).solve(a.data if isinstance(a, Sparse) else np.zeros(0), b)
+
+
+def _is_constant(a: Any, b: Any) -> bool:
+    entries = a.data if isinstance(a, Sparse) else a
+    return not any(map(holds_duals, (entries, b)))
+
+
+def _usual(a: Any) -> Any:
+    return a.plain() if isinstance(a, Sparse) else plain(a) if isinstance(a, RealArray) else a
+
+
+@functools.wraps(_linalg.spsolve)
+def spsolve(A: Any, b: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N803 - SciPy's name
+    """The solution of a sparse system, by elimination."""
+    if _is_constant(A, b):
+        return _linalg.spsolve(_usual(A), without_duals(b), *args, **kwargs)
+
+    def solver(a: Any, v: Any, turned: bool) -> Any:
+        x = _linalg.spsolve(a, v, *args, **kwargs)
+        if not np.isfinite(x).all():
+            raise SolutionError(_linalg.spsolve, "the matrix is singular, or not finite")
+        return x
+
+    return _solved("spsolve", solver, A, b)
+
+
+def _iteration(original: Callable[..., Any]) -> Callable[..., Any]:
+    name = original.__name__
+
+    @functools.wraps(original)
+    def call(A: Any, b: Any, x0: Any = None, **options: Any) -> tuple[Any, Any]:  # noqa: N803 - SciPy's name
+        options = without_duals(options)
+        if _is_constant(A, b):
+            made: tuple[Any, Any] = original(_usual(A), without_duals(b), without_duals(x0), **options)
+            return made
+        whole, preconditioner = _entries(A), options.pop("M", None)
+        quiet = {k: v for k, v in options.items() if k not in ("callback", "callback_type")}
+        first = True
+
+        def solver(a: Any, v: Any, turned: bool) -> Any:
+            nonlocal first
+            given = {**options, "x0": None if x0 is None else plain(real_array(x0))} if first else quiet
+            first = False
+            m = _turned(preconditioner) if turned and original not in _SYMMETRIC else preconditioner
+            x, info = original(a, v, M=m, **given)
+            if info:
+                raise SolutionError(original, f"SciPy's solver returns info={info}: it has not converged")
+            return x
+
+        return _solved(name, solver, whole, b), 0
+
+    return call
+
+
+_SYMMETRIC = (_linalg.cg, _linalg.minres)
+
+
+def _turned(m: Any) -> Any:
+    """The transpose of a preconditioner; None, which only takes more steps, for an operator that does not say."""
+    if not isinstance(m, _linalg.LinearOperator):
+        return None if m is None else m.T
+    try:
+        m.rmatvec(np.zeros(m.shape[0]))
+    except NotImplementedError:
+        return None
+    return m.T
+
+
+cg = _iteration(_linalg.cg)
+gmres = _iteration(_linalg.gmres)
+bicgstab = _iteration(_linalg.bicgstab)
+minres = _iteration(_linalg.minres)

@@ -1,0 +1,79 @@
+"""Sparse matrices with entries under differentiation: the entries, their rows and their columns."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse as _sparse
+
+from dualrev.eager.arrays.record import sum_of_rows
+from dualrev.eager.arrays.storage import plain, real_array
+from dualrev.errors import UnsupportedError
+from dualrev.scipy.calls import is_plain, without_duals
+
+__all__ = ["Sparse", "coo_array", "csc_array", "csr_array"]
+
+
+class Sparse:
+    """A matrix whose entries may be under differentiation.
+
+    >>> a = Sparse(np.array([2.0, 3.0]), np.array([0, 1]), np.array([1, 0]), (2, 2))
+    >>> a @ np.array([1.0, 10.0]), a.T.toarray()
+    (array([20.,  3.]), array([[0., 3.],
+           [2., 0.]]))
+    """
+
+    def __init__(self, data: Any, rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> None:
+        self.data, self.rows, self.columns, self.shape = data, rows, columns, shape
+
+    @property
+    def T(self) -> Sparse:  # noqa: N802 - SciPy's name
+        """The transpose."""
+        return Sparse(self.data, self.columns, self.rows, self.shape[::-1])
+
+    def __matmul__(self, x: Any) -> Any:
+        x = real_array(x)
+        if x.shape != self.shape[1:]:
+            raise UnsupportedError("a product of a sparse matrix with anything but a vector", "one for every column")
+        return sum_of_rows(self.data * x[self.columns], self.rows, self.shape[0])
+
+    def toarray(self) -> Any:
+        """The matrix with its zeros."""
+        places = self.rows * self.shape[1] + self.columns
+        return sum_of_rows(self.data, places, self.shape[0] * self.shape[1]).reshape(self.shape)
+
+    def plain(self) -> Any:
+        """The matrix of SciPy's with the values."""
+        return _sparse.csc_array((plain(self.data), (self.rows, self.columns)), shape=self.shape)
+
+    def __repr__(self) -> str:
+        return f"<dualrev {self.shape[0]}x{self.shape[1]} sparse array with {len(self.rows)} entries>"
+
+
+def _constructor(original: Callable[..., Any], axis: int | None) -> Callable[..., Any]:
+    """A constructor of SciPy's; `axis` is 0 if the second form of its argument goes by rows, 1 if by columns."""
+
+    @functools.wraps(original)
+    def make(given: Any, shape: Any = None, dtype: Any = None, copy: bool = False) -> Any:
+        if not (isinstance(given, tuple) and len(given) in (2, 3)) or is_plain(given[0]):
+            return original(without_duals(given), shape=shape, dtype=dtype, copy=copy)
+        data, *places = given
+        data = real_array(data)
+        ones = original((np.ones(data.shape), *places), shape=shape)
+        if len(places) == 1:
+            rows, columns = map(np.asarray, places[0])
+        else:
+            inner, starts = map(np.asarray, places)
+            outer = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+            rows, columns = (outer, inner) if axis == 0 else (inner, outer)
+        return Sparse(data, rows, columns, ones.shape)
+
+    return make
+
+
+coo_array = _constructor(_sparse.coo_array, None)
+csr_array = _constructor(_sparse.csr_array, 0)
+csc_array = _constructor(_sparse.csc_array, 1)
