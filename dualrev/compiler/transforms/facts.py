@@ -71,6 +71,7 @@ class Facts:
         self.order = {x: k for k, x in enumerate(variables(self.f))}
         self.firsts = first_stores(self.f, self.versions, self.classes, self.memory)
         self.cotangents: dict[Var, Var] = {}
+        self.spent: dict[Call, frozenset[int]] = {}  # leaves of arguments whose old elements nobody needs after a call
         self.occurs: dict[Var, list[Region]] = {}  # where each active scalar occurs
         for s in statements(self.f.body):
             for x in {x for x in [*reads(s), *writes(s)] if isinstance(x, Var)}:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dualrev.compiler.analyses.memory import is_array, is_real_array
+from dualrev.compiler.analyses.memory import given, is_array, is_real_array
 from dualrev.compiler.analyses.versions import Reading, Value
 from dualrev.compiler.core.atoms import Global, Var
 from dualrev.compiler.core.terms import Block, Call, Copy, For, If, Make, Statement, Store, View, Whole
@@ -127,18 +127,26 @@ class Needs:
                 if of_array and v in self.shadows and x is base:
                     self.shadows.add(u)
 
+    def spent(self, s: Call) -> frozenset[int]:
+        """The leaves of the arguments that a call changes, and whose old elements need not come back."""
+        changed = self._facts.memory.changed(s)
+        arrays = {k: x for k, x in enumerate(given(s)) if isinstance(x, Var) and x in changed}
+        return frozenset(k for k, x in arrays.items() if not self._is_read_before(s, x))
+
     def _must_come_back(self, s: Store) -> bool:
         """Whether the old value of an element has to come back on the way back."""
-        key = self._facts.classes.find(s.array)
-        if self._facts.firsts.get(s):
-            return False
-        if key in self._parameter_classes and not self._subject.joint:
+        return not self._facts.firsts.get(s) and self._is_read_before(s, s.array)
+
+    def _is_read_before(self, s: Store | Call, x: Var) -> bool:
+        """Whether the reverse sweep reads elements of x, which a statement changes, as they were before it."""
+        key = self._facts.classes.find(x)
+        if key in self._parameter_classes and not self._subject.joint and key not in self._subject.spent:
             return True
         if key not in self.content:
             return False
         place = self._versions.extent[s][0]
         loops = self._versions.enclosing_loops(self._versions.region_of[s])
-        made = self._made_new(s)
+        made = self._made_new(s, x)
         if made is not None:
             # what is read of versions from before is another array; in a loop around the store, a read that follows
             # may precede in the next round
@@ -153,7 +161,7 @@ class Needs:
         for loop in loops:
             first, last = self._versions.extent[loop]
             headers = self._versions.headers[loop].items()
-            carried = any(v.used and is_array(x) and self._facts.classes.find(x) == key for x, v in headers)
+            carried = any(v.used and is_array(y) and self._facts.classes.find(y) == key for y, v in headers)
             if any(first <= p <= last for p in reads) and (
                 key in self._parameter_classes
                 or carried
@@ -163,9 +171,9 @@ class Needs:
                 return True
         return False
 
-    def _made_new(self, s: Store) -> Value | None:
-        """The new array that a store certainly writes into, in the round of all loops that has made it."""
-        v = self._versions.at(s, s.array)
+    def _made_new(self, s: Store | Call, x: Var) -> Value | None:
+        """The new array that x certainly is at a statement, in the round of all loops that has made it."""
+        v = self._versions.at(s, x)
         while v.kind == "op" and isinstance(v.statement, (Copy, View)):
             base = v.statement.source if isinstance(v.statement, Copy) else v.statement.base
             if not isinstance(base, Var):

@@ -59,6 +59,7 @@ class Subject:
     cost: Cost
     joint: bool  # both sweeps are one function
     given: frozenset[Value]  # arrays that the reverse sweep gets from its caller
+    spent: frozenset[Any] = frozenset()  # classes of parameters whose old elements its caller does not need
 
     def changes(self) -> dict[Any, list[int]]:
         """Where the elements of each class may change."""

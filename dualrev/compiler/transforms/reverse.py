@@ -29,7 +29,7 @@ from dualrev.compiler.analyses.versions import Value, Versions
 from dualrev.compiler.core.atoms import Applied, Atom, Constant, Node, Var
 from dualrev.compiler.core.program import Gradient, Program
 from dualrev.compiler.core.terms import Accumulate, Block, Call, Copy, Function, Make
-from dualrev.compiler.core.walks import leaves, mapped
+from dualrev.compiler.core.walks import leaves, mapped, statements
 from dualrev.compiler.transforms.adjoint import Adjoint
 from dualrev.compiler.transforms.called_gradient import CalledGradient
 from dualrev.compiler.transforms.checkpoint import Checkpoint
@@ -139,7 +139,7 @@ class Reverse:
             numbers.setdefault(caller.classes.find(x), len(numbers)) if isinstance(x, Var) and is_array(x) else None
             for x in inputs
         )
-        call = Signature(flags, wanted, pattern, caller.known_of(s))
+        call = Signature(flags, wanted, pattern, caller.known_of(s), caller.spent.get(s, frozenset()))
         f, key = self.program.function(s), (self.program.key(s), call)
 
         def recorded(unit: Unit) -> None:
@@ -192,15 +192,33 @@ class Reverse:
             self.unit,
         )
 
-    def _sweeps(self, facts: Facts, seeds: dict[int, Atom], joint: bool) -> Sweeps:
+    def _sweeps(self, facts: Facts, seeds: dict[int, Atom], joint: bool, spent: frozenset[Any] = frozenset()) -> Sweeps:
         result = {
             facts.versions.result[x] for k, x in enumerate(facts.results) if k in facts.wanted and facts.has_shadow(x)
         }
         given = frozenset[Value]() if joint else frozenset(v for v in result if v.kind != "param")
-        subject = Subject(facts.f, facts.versions, facts.classes, self.memory, self._cost, joint, given)
-        crossing = Crossing(facts, Adjoint(facts, seeds), subject)
+        subject = Subject(facts.f, facts.versions, facts.classes, self.memory, self._cost, joint, given, spent)
+        crossing = self._crossing(facts, seeds, subject)
         forward = ForwardSweep(crossing)
         return Sweeps(facts, crossing, forward, ReverseSweep(crossing, forward.saved))
+
+    def _crossing(self, facts: Facts, seeds: dict[int, Atom], subject: Subject) -> Crossing:
+        """What crosses, where the functions that are called bring back only what the reverse sweep reads."""
+        crossing = Crossing(facts, Adjoint(facts, seeds), subject)
+        calls = [s for s in statements(facts.f.body) if isinstance(s, Call) and self._may_spend(s, facts)]
+        facts.spent = {s: k for s in calls if (k := crossing.needs.spent(s))}
+        if not facts.spent:
+            return crossing
+        sparing = Crossing(facts, Adjoint(facts, seeds), subject)
+        if all(k <= sparing.needs.spent(s) for s, k in facts.spent.items()):
+            return sparing
+        facts.spent = {}
+        return Crossing(facts, Adjoint(facts, seeds), subject)
+
+    def _may_spend(self, s: Call, facts: Facts) -> bool:
+        """Whether a function that is called brings back what it has changed, and does not call itself."""
+        unit = self.unit(s, facts)
+        return isinstance(unit, Unit) and unit.restores and not unit.recursive
 
     def _called(self, f: Function, call: Signature) -> tuple[Sweeps, dict[int, Var]]:
         """The sweeps of a function for a call, and the cotangents of its results that are numbers."""
@@ -218,7 +236,8 @@ class Reverse:
         f = without_repetition(f, self.memory, groups)
         facts = self._facts(f, flagged, useful, groups, without, wanted, call.known)
         seeds = {k: Var(f"d_result_{k}", types.float64) for k in sorted(wanted) if not is_array(results[k])}
-        return self._sweeps(facts, dict(seeds), joint=False), seeds
+        spent = frozenset(facts.classes.find(inputs[k]) for k in call.spent)
+        return self._sweeps(facts, dict(seeds), joint=False, spent=spent), seeds
 
     def _gradient(self, g: Gradient, s: Call, flags: tuple[bool, ...], wanted: tuple[bool, ...]) -> Unit:
         """The derivative of the call of a gradient."""

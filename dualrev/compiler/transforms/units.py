@@ -41,6 +41,7 @@ class Unit:
     def __init__(self, name: str, leaf_count: int) -> None:
         self.forward, self.reverse = Symbol(f"{name}_forward"), Symbol(f"{name}_reverse")
         self.done, self.recursive = False, False
+        self.restores = False  # whether the reverse function brings back old elements of arguments
         self._tape, self._primal = True, False
         self._needs: frozenset[int] = frozenset(range(leaf_count))
         self._content: frozenset[int] = self._needs
@@ -126,6 +127,7 @@ class Signature:
     wanted: tuple[bool, ...]  # results that do
     pattern: tuple[int | None, ...]  # arrays with one number may share memory
     known: Known
+    spent: frozenset[int]  # arguments that need not come back as they were
 
 
 class Called:
@@ -157,6 +159,8 @@ class Called:
         def is_read(x: Any) -> bool:
             return is_array(x) and facts.classes.find(x) in content
 
+        arrays = {facts.classes.find(x) for x in self.inputs if is_array(x)}
+        self.unit.restores = not arrays.isdisjoint(sweeps.undone_classes)
         final = {k: facts.versions.result[x] for k, x in enumerate(self.results) if isinstance(x, Var)}
         self.unit.finish(
             sweeps.uses_tape,
