@@ -29,6 +29,7 @@ __all__ = [
     "OutputNumberError",
     "PrimitiveError",
     "ScalarError",
+    "SparsityError",
     "TangentError",
     "TreeError",
     "UnsupportedError",
@@ -268,6 +269,13 @@ class TreeError(DualrevError, ValueError):
             f"nested data has {_short(found)} (type {type(found).__name__}) where the first one has {expected}. Data"
             " that is taken together has one structure, with the same discrete values or None in their place."
         )
+
+
+class SparsityError(DualrevError, ValueError):
+    """A pattern is not that of the derivative, or there is none to be found."""
+
+    def __init__(self, what: str, why: str, instead: str) -> None:
+        super().__init__(f"{what}{where()}: {why}. Write {instead}.")
 
 
 class ConversionError(DualrevError, TypeError):
