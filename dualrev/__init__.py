@@ -40,10 +40,12 @@ from dualrev.errors import (
     OutputNumberError,
     PrimitiveError,
     ScalarError,
+    SparsityError,
     TangentError,
     TreeError,
     UnsupportedError,
 )
+from dualrev.sparse import sparse_hessian, sparse_jacobian
 from dualrev.tree import register_node
 
 learn(derivatives)  # they can be written in numba functions
@@ -70,6 +72,7 @@ __all__ = [
     "Real",
     "RealArray",
     "ScalarError",
+    "SparsityError",
     "TangentError",
     "TreeError",
     "UnsupportedError",
@@ -93,6 +96,8 @@ __all__ = [
     "numpy",
     "primitive",
     "register_node",
+    "sparse_hessian",
+    "sparse_jacobian",
     "stop_gradient",
     "tree",
     "value",

@@ -96,7 +96,8 @@ def _star(starts, neighbours, order):
 def _taken(v, starts, neighbours, colours, around):
     """As bits, the colours that v cannot have: those of its neighbours, and of vertices behind them.
 
-    Behind a neighbour w without a colour, or with a higher one than theirs, v would end a path whose middle is no lower.
+    Behind a neighbour w that has no colour, or a higher one than theirs, v would end a path whose middle is not lower
+    than its ends.
     """
     taken = np.zeros(around.shape[1], np.uint64)
     for a in range(starts[v], starts[v + 1]):

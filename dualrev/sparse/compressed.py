@@ -1,15 +1,16 @@
 """A sparse matrix from few products with it: what is computed together, and where each entry stands in that.
 
-    mode    directions                           entry (i, j) stands in
-    fwd     the sums of columns of one colour    the product with the colour of j, at i
-    rev     the sums of rows of one colour       the product with the colour of i, at j
-    star    as fwd, of a symmetric matrix        the product with the colour of j at i, if no other column of that
-                                                 colour has an entry in row i; otherwise with that of i, at j
+mode    directions                           entry (i, j) stands in
+fwd     the sums of columns of one colour    the product with the colour of j, at i
+rev     the sums of rows of one colour       the product with the colour of i, at j
+star    as fwd, of a symmetric matrix        the product with the colour of j at i, if no other column of that
+                                             colour has an entry in row i; otherwise with that of i, at j
 """
 
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,13 +49,22 @@ class Compression:
             made[-1] = self.trial
         return made
 
-    def matrix(self, products: np.ndarray, dtype: Any) -> Any:
-        """The sparse matrix, with a structure of its own, from the products."""
+    def matrix(self, products: np.ndarray, dtype: Any) -> tuple[Any, bool]:
+        """The sparse matrix, with a structure of its own; and whether it has the given product with the trial, if any.
+
+        Rows with infinities or NaN are not compared. The tolerance is that of sums of entries. Where a derivative is a
+        small difference of large numbers, these may differ by rounding: so a difference is a reason to look closer, and
+        not yet an error.
+        """
         from scipy import sparse
 
-        data = products.reshape(-1).take(self.places).astype(dtype, copy=False)
         of = self.pattern
-        return sparse.csr_array((data, of.indices.copy(), of.indptr.copy()), shape=of.shape)
+        data = np.empty(len(self.places), dtype)
+        tolerance = (1e-8 if data.itemsize == 8 else 1e-3) if len(products) > self.count else math.inf
+        holds = _gathered(of.indptr, of.indices, products, self.places, self.trial, self.transposed, tolerance, data)
+        made = sparse.csr_array((data, of.indices.copy(), of.indptr.copy()), shape=of.shape)
+        made.has_canonical_format = True  # so that nobody looks
+        return made, holds
 
 
 def compression(pattern: Any, mode: str | None, weight: float) -> Compression:
@@ -99,6 +109,27 @@ def _trial(n: int) -> np.ndarray:
     """Numbers of one size, which no sum of entries is likely to be orthogonal to; always the same."""
     generator = np.random.default_rng(n)
     return generator.uniform(0.5, 1.5, n) * generator.choice((-1.0, 1.0), n)
+
+
+@numba.njit(cache=True, nogil=True)
+def _gathered(starts, columns, products, places, trial, transposed, tolerance, data):
+    """Fill the data, and tell whether the last one of the products is that with the trial."""
+    numbers = products.reshape(-1)
+    expected, size = np.zeros(products.shape[1]), np.zeros(products.shape[1])
+    for row in range(len(starts) - 1):
+        for a in range(starts[row], starts[row + 1]):
+            number = numbers[places[a]]
+            data[a] = number
+            to, of = (columns[a], row) if transposed else (row, columns[a])
+            expected[to] += number * trial[of]
+            size[to] += abs(number * trial[of])
+    if tolerance == math.inf:
+        return True
+    for k in range(len(expected)):
+        found = numbers[len(numbers) - len(expected) + k]
+        if math.isfinite(size[k]) and not abs(found - expected[k]) <= tolerance * size[k]:
+            return False
+    return True
 
 
 @numba.njit(cache=True, nogil=True)

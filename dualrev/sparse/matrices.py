@@ -94,9 +94,7 @@ def _jacobian(
     )
 
 
-def _hessian(
-    f: Any, args: tuple[Any, ...], kwargs: Any, *, argnums: int, check: bool, patterns: Patterns
-) -> Any:
+def _hessian(f: Any, args: tuple[Any, ...], kwargs: Any, *, argnums: int, check: bool, patterns: Patterns) -> Any:
     """The Hessian."""
     passes = of_passes.made(f, args, kwargs, argnums, 2)
     return patterns.matrix(
@@ -110,6 +108,7 @@ class Patterns:
     def __init__(self, given: Any) -> None:
         self._given = given
         self._kept: dict[tuple[int, int], Compression] = {}
+        self._recent: dict[int, Compression] = {}  # by the number of columns: to ask for the other takes a run of f
 
     def matrix(
         self,
@@ -120,17 +119,27 @@ class Patterns:
         compress: Callable[[Any], Compression],
     ) -> Any:
         """The matrix; where the pattern has changed, that of a new one."""
-        found = self._compression(f, passes, find, compress)
-        matrix, wrong = _evaluated(passes, found, check)
-        if not wrong:
+        found = self._recent.get(passes.columns)
+        made = found and _evaluated(passes, found, check)
+        if not made:  # nothing is known, or the value has another size
+            found = self._compression(f, passes, find, compress)
+            made = _evaluated(passes, found, check)
+        assert found
+        assert made
+        matrix, holds = made
+        if holds:
             return matrix
         fresh = compress(_joined(found.pattern, _found(f, find)))
-        matrix, _ = _evaluated(passes, fresh, False)
+        larger = _evaluated(passes, fresh, False)
+        assert larger
         if self._given is not None:
-            _refuse_missing(f, matrix, found.pattern)
-            return _evaluated(passes, found, False)[0]  # it was rounding
-        self._kept[passes.shape] = fresh
-        return matrix
+            _refuse_missing(f, larger[0], found.pattern)
+            return matrix  # it was rounding
+        self._keep(passes, fresh)
+        return larger[0]
+
+    def _keep(self, passes: Any, found: Compression) -> None:
+        self._kept[passes.shape] = self._recent[passes.columns] = found
 
     def _compression(self, f: Any, passes: Any, find: Any, compress: Any) -> Compression:
         kept = self._kept.get(passes.shape)
@@ -144,7 +153,8 @@ class Patterns:
                     f"the derivative is of shape {passes.shape}",
                     "a pattern of this shape, or no sparsity",
                 )
-            self._kept[passes.shape] = kept = compress(pattern)
+            kept = compress(pattern)
+        self._keep(passes, kept)
         return kept
 
 
@@ -167,7 +177,9 @@ def _patterns(sparsity: Any) -> Patterns:
     coordinates = sparse.coo_array(sparsity)
     ones = np.ones(len(coordinates.row), np.int8)
     made = sparse.csr_array((ones, (coordinates.row, coordinates.col)), shape=sparsity.shape)
-    return Patterns(_joined(made, made))
+    made.sum_duplicates()
+    made.data[:] = 1
+    return Patterns(made)
 
 
 def _found(f: Any, find: Callable[[], Any]) -> Any:
@@ -194,18 +206,14 @@ def _joined(pattern: Any, other: Any) -> Any:
     return made
 
 
-def _evaluated(passes: Any, compression: Compression, check: bool) -> tuple[Any, bool]:
-    """The matrix, and whether a comparison says that it lacks something."""
-    run = passes.pull if compression.transposed else passes.push
-    products = run(compression.directions(check))
-    matrix = compression.matrix(products, passes.dtype)
-    if not check:
-        return matrix, False
-    sparse = matrix.T if compression.transposed else matrix
-    expected, size = sparse @ compression.trial, abs(sparse) @ np.abs(compression.trial)
-    tolerance = 1e-8 if np.dtype(passes.dtype).itemsize == 8 else 1e-3
-    known = np.isfinite(expected)
-    return matrix, not bool(np.all(np.abs(products[-1] - expected)[known] <= tolerance * size[known]))
+def _evaluated(passes: Any, compression: Compression, check: bool) -> tuple[Any, bool] | None:
+    """The matrix, and whether it is known to hold; None if it is of another shape."""
+    if compression.transposed and passes.shape != compression.pattern.shape:
+        return None
+    products = (passes.pull if compression.transposed else passes.push)(compression.directions(check))
+    if products.shape[1] != compression.pattern.shape[compression.transposed]:
+        return None
+    return compression.matrix(products, passes.dtype)
 
 
 def _refuse_missing(f: Any, matrix: Any, given: Any) -> None:

@@ -5,6 +5,7 @@ Rows and columns are the real scalars of the value and of the argument in the or
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -45,18 +46,18 @@ class Tape:
                 "dualrev.jacobian or dualrev.hvp there",
             )
         self._inputs, self._outputs = _Vectors(chosen), _Vectors(y)
-        self.shape = self._outputs.size, self._inputs.size
-        self.dtype = np.result_type(self._inputs.dtype, self._outputs.dtype)
+        self.shape, self.columns = (self._outputs.size, self._inputs.size), self._inputs.size
+        self.dtype = self._inputs.dtype
 
     def push(self, directions: np.ndarray) -> np.ndarray:
         """See patterns.py."""
         rows = [self._outputs.vector(self._derivative.push(*self._inputs.nested(t))) for t in directions]
-        return np.array(rows).reshape(-1, self.shape[0])
+        return np.array(rows, float).reshape(len(directions), self.shape[0])
 
     def pull(self, directions: np.ndarray) -> np.ndarray:
         """See patterns.py."""
         rows = [self._inputs.vector(self._derivative.pull(self._outputs.nested(ct))) for ct in directions]
-        return np.array(rows).reshape(-1, self.shape[1])
+        return np.array(rows, float).reshape(len(directions), self.shape[1])
 
 
 class Compiled:
@@ -77,16 +78,18 @@ class Compiled:
                 "a function of one array, or f.py_func, which takes the tape",
             )
         self._products = api.directional(f, "pushes" if order == 1 else "products", argnums)
-        count = sum(block.shape[1] for block in self._run(np.zeros((0, x.size))))
-        self.shape, self.dtype = (count, x.size), x.dtype
+        self.columns, self.dtype = x.size, x.dtype
 
-    def _run(self, directions: np.ndarray) -> Sequence[np.ndarray]:
-        found: Sequence[np.ndarray] = self._products(*copied(self._args), np.ascontiguousarray(directions))
-        return found
+    @functools.cached_property
+    def shape(self) -> tuple[int, int]:
+        """It takes a run of the function: what knows better does not ask."""
+        if self._order == 2:
+            return self.columns, self.columns
+        return _Vectors(self._f(*copied(self._args))).size, self.columns
 
     def push(self, directions: np.ndarray) -> np.ndarray:
         """See patterns.py."""
-        blocks = self._run(directions)
+        blocks: Sequence[np.ndarray] = self._products(*copied(self._args), np.ascontiguousarray(directions))
         return blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1)
 
     def pull(self, directions: np.ndarray) -> np.ndarray:
@@ -96,7 +99,7 @@ class Compiled:
         y, derivative = compiled().linearize(self._f, copied(self._args), {}, [self._number])
         outputs = _Vectors(y)
         rows = [np.ravel(derivative.pull(outputs.nested(ct))[0]) for ct in directions]
-        return np.array(rows, float).reshape(-1, self.shape[1])
+        return np.array(rows, float).reshape(len(directions), self.columns)
 
 
 class _Vectors:

@@ -12,9 +12,12 @@ What branches on values is followed as it goes at this point.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
+import numba
 import numpy as np
 
 from dualrev.sparse import colouring
@@ -32,7 +35,9 @@ _ROOM = 1 << 22  # numbers in the directions of one run
 class Passes(Protocol):
     """A derivative at a point: a matrix that is known by its products."""
 
-    shape: tuple[int, int]
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of the value and of the argument."""
 
     def push(self, directions: np.ndarray) -> np.ndarray:
         """The products with the matrix, from the left: a row of shape[0] numbers for each direction."""
@@ -42,10 +47,10 @@ class Passes(Protocol):
 
 
 def find(passes: Passes, mode: str | None) -> Any:
-    """The pattern of a derivative as a csr_array of ones: by columns, mode "fwd", by rows, "rev", or by either, None."""
+    """The pattern of a derivative as a csr_array of ones: by columns ("fwd"), by rows ("rev"), or by either (None)."""
     rows, columns = passes.shape
     if not rows or not columns:
-        return _array((np.zeros(0, np.int64),) * 2, passes.shape)
+        return _array(np.zeros(0, np.int64), np.zeros(rows + 1, np.int64), passes.shape)
     most = 8 * _BLOCKS
     while True:
         by_columns = None if mode == "rev" else _refined(rows, columns, passes.push, most)
@@ -66,61 +71,93 @@ def symmetric(pattern: Any) -> Any:
 
 def _refined(rows: int, columns: int, run: Run, most: int) -> Any:
     """The pattern; None if it takes more than so many passes at some size of the blocks, and less than all columns."""
-    edges = np.linspace(0, columns, min(columns, _BLOCKS) + 1).astype(np.int64)  # block k has those up to edges[k + 1]
-    labels = np.repeat(np.arange(len(edges) - 1), np.diff(edges))  # the pass of each column
-    found = _marked(run, labels, len(edges) - 1, rows)
-    while len(edges) <= columns:
-        pattern = _array(found, (rows, len(edges) - 1))
-        colours = colouring.columns(pattern)
-        counts = np.minimum(np.diff(edges), _SPLIT)
-        count = _SPLIT * (int(colours.max(initial=-1)) + 1)
-        if count > min(most, columns):
+    blocks = _Blocks(np.arange(rows + 1), np.zeros(rows, np.int64), np.array([0, columns]))  # one, which each row has
+    while True:
+        split = _BLOCKS if blocks.count == 1 else _SPLIT
+        colours = colouring.columns(blocks.pattern())
+        counts, passes = np.minimum(blocks.sizes, split), split * (int(colours.max(initial=-1)) + 1)
+        first = np.concatenate([[0], np.cumsum(counts)])  # the first part of each block
+        block = np.repeat(np.arange(blocks.count), counts)  # the block of each part
+        label = split * colours[block] + np.arange(len(block)) - first[block]  # the pass of each part
+        if passes > min(most, columns):
             if columns > most:
                 return None
-            return _array(_marked(run, np.arange(columns), columns, rows), (rows, columns))
-        first = np.concatenate([[0], np.cumsum(counts)])  # the first part of each block
-        block = np.repeat(np.arange(len(counts)), counts)  # the block of each part
-        slot = np.arange(len(block)) - first[block]
-        edges = np.append(edges[block] + np.diff(edges)[block] * slot // counts[block], columns)
-        part = _SPLIT * colours[block] + slot
-        hits = _marked(run, np.repeat(part, np.diff(edges)), count, rows)
-        found = _parts(pattern, hits, first, part)
-    return _array(found, (rows, columns))
+            first, label, passes = blocks.edges, np.arange(columns), columns
+        blocks = _divided(blocks, first, label, passes, run)
+        if blocks.count == columns:
+            return blocks.pattern()
 
 
-def _marked(run: Run, labels: np.ndarray, count: int, rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """The results that depend on the columns of a label, for each label: pairs of a row and a label."""
-    step = max(4, _ROOM // max(1, len(labels), rows))
-    found: list[tuple[np.ndarray, np.ndarray]] = []
-    for start in range(0, count, step):
-        directions = np.zeros((min(step, count - start), len(labels)))
-        here = np.flatnonzero((labels >= start) & (labels < start + step))
-        directions[labels[here] - start, here] = np.nan
-        label, row = np.nonzero(np.isnan(run(directions)))
-        found.append((row, label + start))
-    return np.concatenate([row for row, _ in found]), np.concatenate([label for _, label in found])
+@dataclass
+class _Blocks:
+    """Which rows have which blocks of columns: those of row i are in[starts[i]:starts[i + 1]]; the edges of blocks."""
+
+    starts: np.ndarray
+    found: np.ndarray
+    edges: np.ndarray
+
+    @property
+    def count(self) -> int:
+        return len(self.edges) - 1
+
+    @property
+    def sizes(self) -> np.ndarray:
+        return np.diff(self.edges)
+
+    def pattern(self) -> Any:
+        return _array(self.found, self.starts, (len(self.starts) - 1, self.count))
 
 
-def _parts(
-    pattern: Any, hits: tuple[np.ndarray, np.ndarray], first: np.ndarray, part: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of a row and a part of a block, of those of the pattern, that were hit in the pass of the part."""
-    pattern = pattern.tocoo()
-    counts = np.diff(first)[pattern.col]
-    row = np.repeat(pattern.row, counts)
-    start = np.repeat(np.cumsum(counts) - counts, counts)
-    piece = np.repeat(first[pattern.col], counts) + np.arange(len(row)) - start
-    passes = int(part.max(initial=0)) + 1
-    wanted = row.astype(np.int64) * passes + part[piece]
-    known = np.sort(hits[0] * passes + hits[1])
-    place = np.minimum(np.searchsorted(known, wanted), max(0, len(known) - 1))
-    hit = known[place] == wanted if len(known) else np.zeros(len(wanted), bool)
-    return row[hit], piece[hit]
+def _divided(blocks: _Blocks, first: np.ndarray, label: np.ndarray, passes: int, run: Run) -> _Blocks:
+    """The parts of blocks, from the passes of these labels; `first` is the first part of each block."""
+    counts = np.diff(first)
+    block = np.repeat(np.arange(blocks.count), counts)
+    slot = np.arange(len(block)) - first[block]
+    edges = np.append(blocks.edges[block] + blocks.sizes[block] * slot // counts[block], blocks.edges[-1])
+    of_column = np.repeat(label, np.diff(edges))
+    rows = len(blocks.starts) - 1
+    marks = np.zeros(int(counts[blocks.found].sum()), np.bool_)  # for each row, for the parts of its blocks
+    step = max(4, _ROOM // max(1, len(of_column), rows))
+    for start in range(0, passes, step):
+        directions = np.zeros((min(step, passes - start), len(of_column)))
+        here = np.flatnonzero((of_column >= start) & (of_column < start + step))
+        directions[of_column[here] - start, here] = np.nan
+        _mark(blocks.starts, blocks.found, first, label, run(directions), start, marks)
+    starts, found = _marked(blocks.starts, blocks.found, first, marks)
+    return _Blocks(starts, found, edges)
 
 
-def _array(found: tuple[np.ndarray, np.ndarray], shape: tuple[int, int]) -> Any:
+@numba.njit(cache=True, nogil=True)
+def _mark(starts, found, first, label, made, start, marks):  # type: ignore[no-untyped-def]
+    """Mark the parts with NaN in their pass, of which those from the label `start` on are made."""
+    k = 0
+    for row in range(len(starts) - 1):
+        for a in range(starts[row], starts[row + 1]):
+            for part in range(first[found[a]], first[found[a] + 1]):
+                place = label[part] - start
+                if 0 <= place < made.shape[0] and math.isnan(made[place, row]):
+                    marks[k] = True
+                k += 1
+
+
+@numba.njit(cache=True, nogil=True)
+def _marked(starts, found, first, marks):  # type: ignore[no-untyped-def]
+    """The parts that are marked: row by row, as the blocks were."""
+    ends = np.zeros(len(starts), np.int64)
+    kept = np.empty(marks.sum(), np.int64)
+    k = count = 0
+    for row in range(len(starts) - 1):
+        for a in range(starts[row], starts[row + 1]):
+            for part in range(first[found[a]], first[found[a] + 1]):
+                if marks[k]:
+                    kept[count] = part
+                    count += 1
+                k += 1
+        ends[row + 1] = count
+    return ends, kept
+
+
+def _array(found: np.ndarray, starts: np.ndarray, shape: tuple[int, int]) -> Any:
     from scipy import sparse
 
-    made = sparse.csr_array((np.ones(len(found[0]), np.int8), found), shape=shape)
-    made.sort_indices()
-    return made
+    return sparse.csr_array((np.ones(len(found), np.int8), found, starts), shape=shape)
