@@ -12,6 +12,7 @@
 
 from dualrev import derivatives, errors, math, numpy, tree
 from dualrev._version import __version__
+from dualrev.batching import vmap
 from dualrev.checking import check, check_grads
 from dualrev.checkpointing import checkpoint
 from dualrev.compiler.host.inside import learn
@@ -25,6 +26,7 @@ from dualrev.errors import (
     ArgumentError,
     ArgumentNumberError,
     AuxiliaryError,
+    BatchError,
     CheckError,
     ClosureError,
     ConversionError,
@@ -55,6 +57,7 @@ __all__ = [
     "ArgumentError",
     "ArgumentNumberError",
     "AuxiliaryError",
+    "BatchError",
     "CheckError",
     "ClosureError",
     "ConversionError",
@@ -103,6 +106,7 @@ __all__ = [
     "value",
     "value_and_grad",
     "vjp",
+    "vmap",
 ]
 
 
