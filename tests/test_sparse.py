@@ -307,6 +307,10 @@ def test_what_is_refused():
         dr.grad(lambda x: dr.sparse_jacobian(chain)(x).sum())(x)
     with pytest.raises(SparsityError, match="argument 0 of the numba function 'coupled' is of type float"):
         dr.sparse_hessian(coupled)(1.0, 0.5)
+    with pytest.raises(SparsityError, match="'coupled' is an array of int64"):
+        dr.sparse_hessian(coupled)(np.arange(3), 0.5)
+    with pytest.raises(TypeError, match="a sparse derivative is by one argument"):
+        dr.sparse_jacobian(chain, argnums=(0, 1))
     with pytest.raises(
         SparsityError, match=r"in the direction of NaN raises ValueError: no NaN, please\. Write the pat"
     ):
@@ -335,6 +339,8 @@ def test_a_derivative_that_is_not_finite_is_no_reason_to_look_for_another_patter
 
 def test_an_empty_argument_has_an_empty_jacobian():
     assert dr.sparse_jacobian(lambda x: 2.0 * x)(np.zeros(0)).shape == (0, 0)
+    assert dr.sparse_jacobian(lambda x: 2.0 * x[:0])(np.zeros(3)).shape == (0, 3)
+    assert dr.sparse_jacobian(lambda x: 2.0 * x[:0], mode="rev")(np.zeros(3)).shape == (0, 3)
 
 
 def test_the_structures_of_results_are_their_own():

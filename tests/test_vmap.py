@@ -153,6 +153,8 @@ def test_what_is_refused():
         dr.vmap(loss, in_axes=((0, 0, 0), None, None))(PARAMS, X[0], 1.0)
     with pytest.raises(BatchError, match=r"'first' of argument 0.*an axis is an int or None"):
         dr.vmap(curve, in_axes="first")(X)
+    with pytest.raises(BatchError, match="over an argument of type list"):
+        dr.vmap(curve)([X[:, 0], X[:, 1]])
     with pytest.raises(BatchError, match=r"out_axes=3 at .*a result with its samples has 2 axes"):
         dr.vmap(curve, out_axes=3)(X)
     with pytest.raises(BatchError, match="vmap over no samples"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec
 
 import numpy as np
@@ -60,7 +60,8 @@ def sparse_jacobian(
         raise ValueError(f"mode is 'fwd', 'rev' or None, and not {mode!r}")
     if outputs is not None:
         f = compiled().written(f, outputs) if isinstance(f, Dispatcher) else writing(f, outputs)
-    return Transformed(_jacobian, f, argnums=argnums, mode=mode, check=check, patterns=_patterns(sparsity))
+    patterns = _patterns(sparsity, argnums)
+    return Transformed(_jacobian, f, argnums=argnums, mode=mode, check=check, patterns=patterns)
 
 
 def sparse_hessian(
@@ -81,7 +82,7 @@ def sparse_hessian(
            [-4., 38., -8.],
            [ 0., -8.,  2.]])
     """
-    return Transformed(_hessian, f, argnums=argnums, check=check, patterns=_patterns(sparsity))
+    return Transformed(_hessian, f, argnums=argnums, check=check, patterns=_patterns(sparsity, argnums))
 
 
 def _jacobian(
@@ -158,8 +159,12 @@ class Patterns:
         return kept
 
 
-def _patterns(sparsity: Any) -> Patterns:
+def _patterns(sparsity: Any, argnums: Any) -> Patterns:
     """The pattern that is given as a csr_array of ones, or none yet."""
+    if isinstance(argnums, Sequence):
+        raise TypeError(
+            f"argnums={argnums!r}: a sparse derivative is by one argument, which may be nested data; an int"
+        )
     if importlib.util.find_spec("scipy") is None:
         raise ImportError(
             "sparse derivatives are SciPy's sparse arrays, and SciPy is not installed:"

@@ -72,8 +72,9 @@ class Compiled:
         (self._number,) = argument_numbers(argnums, len(self._args))
         x = self._args[self._number]
         if not isinstance(x, np.ndarray) or x.dtype.kind != "f":
+            kind = f"an array of {x.dtype}" if isinstance(x, np.ndarray) else f"of type {type(x).__name__}"
             raise SparsityError(
-                f"argument {argnums} of the numba function {f.__name__!r} is of type {type(x).__name__}",
+                f"argument {argnums} of the numba function {f.__name__!r} is {kind}",
                 "a sparse derivative of a numba function is that by one array of floats",
                 "a function of one array, or f.py_func, which takes the tape",
             )

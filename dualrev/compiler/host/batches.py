@@ -137,8 +137,11 @@ def _sample(x: Any, axis: Any, text: str, classes: dict[str, Any]) -> str:
     """The text of a sample of an argument."""
     if axis is None or x is None:
         return text
-    if not isinstance(x, tuple):
+    if isinstance(x, np.ndarray):
         return f"{text}[i]"
+    if not isinstance(x, tuple):
+        what = f"vmap of a numba function over an argument of type {type(x).__name__}"
+        raise BatchError(what, "samples are taken of arrays, and of tuples of them", "one of these")
     axes = [axis] * len(x) if isinstance(axis, int) else axis
     parts = [_sample(u, a, f"{text}[{k}]", classes) for k, (u, a) in enumerate(zip(x, axes, strict=True))]
     if hasattr(x, "_fields"):
