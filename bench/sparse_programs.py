@@ -65,7 +65,7 @@ def bundle(p, cameras, camera, point, seen):
     made = np.empty(2 * len(camera))
     for i in range(len(camera)):
         k, j = 9 * camera[i], 9 * cameras + 3 * point[i]
-        a, b, c = rotated(p[k : k + 3], p[j : j + 3])
+        a, b, c = rotated((p[k], p[k + 1], p[k + 2]), (p[j], p[j + 1], p[j + 2]))
         u, v = -(a + p[k + 3]) / (c + p[k + 5]), -(b + p[k + 4]) / (c + p[k + 5])
         r = u * u + v * v
         f = p[k + 6] * (1.0 + p[k + 7] * r + p[k + 8] * r * r)

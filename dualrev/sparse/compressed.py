@@ -78,7 +78,7 @@ def compression(pattern: Any, mode: str | None, weight: float) -> Compression:
     way, colours = min(found.items(), key=lambda item: _cost(item, weight))
     row, column = _coordinates(pattern)
     places = colours[column] * rows + row if way == "fwd" else colours[row] * columns + column
-    return Compression(pattern, way == "rev", colours, places, _trial(len(colours)))
+    return Compression(pattern, way == "rev", colours, _small(places), _trial(len(colours)))
 
 
 def star_compression(pattern: Any) -> Compression:
@@ -86,7 +86,12 @@ def star_compression(pattern: Any) -> Compression:
     colours = colouring.star(pattern)
     places = np.empty(len(pattern.indices), np.int64)
     _star_places(pattern.indptr, pattern.indices, colours, places)
-    return Compression(pattern, False, colours, places, _trial(len(colours)))
+    return Compression(pattern, False, colours, _small(places), _trial(len(colours)))
+
+
+def _small(places: np.ndarray) -> np.ndarray:
+    """The places in as little memory as they need."""
+    return places.astype(np.int32) if places.max(initial=0) < 2**31 else places
 
 
 def _cost(item: tuple[str, np.ndarray], weight: float) -> float:

@@ -160,4 +160,5 @@ def _marked(starts, found, first, marks):  # type: ignore[no-untyped-def]
 def _array(found: np.ndarray, starts: np.ndarray, shape: tuple[int, int]) -> Any:
     from scipy import sparse
 
-    return sparse.csr_array((np.ones(len(found), np.int8), found, starts), shape=shape)
+    kind = np.int32 if max(*shape, len(found)) < 2**31 else np.int64  # as SciPy's own are
+    return sparse.csr_array((np.ones(len(found), np.int8), found.astype(kind), starts.astype(kind)), shape=shape)
