@@ -16,12 +16,13 @@
 #   make peers                              installs the other AD libraries (6 GB), which `make bench` then takes in
 #   make compiled                           times of compiled gradients of numba functions
 #   make second                             times of Hessians and products with them, beside JAX and CasADi (make peers)
+#   make sparse                             times of sparse Jacobians and Hessians, and of vmap, beside CasADi and JAX
 #   make eager                              times and memory of array operations on the tape, beside autograd, JAX and
 #                                           PyTorch (make peers)
 #   make dist                               the wheel and the sdist, in dist/
 #   make figures                            paper_figures/, made anew; some of it by ARGS="fig2 fig10"
 
-.PHONY: compare test campaign bench bench-quick bench-publish bench-compare compiled second eager peers figures dist \
+.PHONY: compare test campaign bench bench-quick bench-publish bench-compare compiled second sparse eager peers figures dist \
     check format clean
 .DEFAULT_GOAL := compare
 
@@ -50,7 +51,7 @@ BENCH = $(RUN) pytest bench -q -p no:xdist --benchmark-disable-gc --benchmark-qu
 RUNS := bench/runs
 NOW := $(shell date -u +%Y%m%d-%H%M%S)
 
-bench bench-quick compiled second eager: export OMP_NUM_THREADS := 1
+bench bench-quick compiled second sparse eager: export OMP_NUM_THREADS := 1
 
 bench: $(SETUP)
 	@mkdir -p $(RUNS)
@@ -74,6 +75,9 @@ compiled: $(SETUP)
 
 second: $(SETUP)
 	$(RUN) bench.second $(ARGS)
+
+sparse: $(SETUP)
+	$(RUN) bench.sparse $(ARGS)
 
 eager: $(SETUP)
 	$(RUN) bench.eager $(ARGS)

@@ -12,6 +12,7 @@
 
 from dualrev import derivatives, errors, implicit, math, numpy, tree
 from dualrev._version import __version__
+from dualrev.batching import vmap
 from dualrev.checking import check, check_grads
 from dualrev.checkpointing import checkpoint
 from dualrev.compiler.host.inside import learn
@@ -25,6 +26,7 @@ from dualrev.errors import (
     ArgumentError,
     ArgumentNumberError,
     AuxiliaryError,
+    BatchError,
     CheckError,
     ClosureError,
     ConversionError,
@@ -41,10 +43,12 @@ from dualrev.errors import (
     PrimitiveError,
     ScalarError,
     SolutionError,
+    SparsityError,
     TangentError,
     TreeError,
     UnsupportedError,
 )
+from dualrev.sparse import sparse_hessian, sparse_jacobian
 from dualrev.tree import register_node
 
 learn(derivatives)  # they can be written in numba functions
@@ -54,6 +58,7 @@ __all__ = [
     "ArgumentError",
     "ArgumentNumberError",
     "AuxiliaryError",
+    "BatchError",
     "CheckError",
     "ClosureError",
     "ConversionError",
@@ -72,6 +77,7 @@ __all__ = [
     "RealArray",
     "ScalarError",
     "SolutionError",
+    "SparsityError",
     "TangentError",
     "TreeError",
     "UnsupportedError",
@@ -96,11 +102,14 @@ __all__ = [
     "numpy",
     "primitive",
     "register_node",
+    "sparse_hessian",
+    "sparse_jacobian",
     "stop_gradient",
     "tree",
     "value",
     "value_and_grad",
     "vjp",
+    "vmap",
 ]
 
 

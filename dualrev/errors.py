@@ -14,6 +14,7 @@ __all__ = [
     "ArgumentError",
     "ArgumentNumberError",
     "AuxiliaryError",
+    "BatchError",
     "CheckError",
     "ClosureError",
     "ConversionError",
@@ -30,6 +31,7 @@ __all__ = [
     "PrimitiveError",
     "ScalarError",
     "SolutionError",
+    "SparsityError",
     "TangentError",
     "TreeError",
     "UnsupportedError",
@@ -280,6 +282,20 @@ class TreeError(DualrevError, ValueError):
             f"nested data has {_short(found)} (type {type(found).__name__}) where the first one has {expected}. Data"
             " that is taken together has one structure, with the same discrete values or None in their place."
         )
+
+
+class BatchError(DualrevError, ValueError):
+    """vmap was given axes or arguments that do not fit, or a function whose results do not stack."""
+
+    def __init__(self, what: str, why: str, instead: str) -> None:
+        super().__init__(f"{what}{where()}: {why}. Write {instead}.")
+
+
+class SparsityError(DualrevError, ValueError):
+    """A pattern is not that of the derivative, or there is none to be found."""
+
+    def __init__(self, what: str, why: str, instead: str) -> None:
+        super().__init__(f"{what}{where()}: {why}. Write {instead}.")
 
 
 class ConversionError(DualrevError, TypeError):

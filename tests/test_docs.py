@@ -1,5 +1,5 @@
 """docs/numpy.md and docs/numba.md list what the table of functions has, and nothing else; the examples of the pages
-numba.md, second_order.md and calculus.md run.
+numba.md, second_order.md, sparse.md and calculus.md run.
 
 To write the lists anew: python tests/test_docs.py
 """
@@ -130,6 +130,12 @@ def test_the_examples_with_numba_run():
 
 def test_the_examples_of_second_derivatives_run():
     found = doctest.testfile(str(DOCS / "second_order.md"), module_relative=False)
+    assert found.failed == 0
+    assert found.attempted >= 25
+
+
+def test_the_examples_of_sparse_derivatives_run():
+    found = doctest.testfile(str(DOCS / "sparse.md"), module_relative=False, optionflags=doctest.ELLIPSIS)
     assert found.failed == 0
     assert found.attempted >= 25
 

@@ -139,6 +139,10 @@ class Module:
 
     def _root(self, transform: str, argnums: Any, argtypes: tuple[Any, ...], count: int) -> Emitted:
         if any(map(holds_structured, argtypes)):
+            if transform in ("pushes", "products"):
+                source = self.front.source(self.f)
+                why = "they are not taken apart for several directions"
+                source.refuse(source.tree, "records or instances as arguments", why, "arrays and numbers")
             self._opened = transform, argnums
         if any(map(holds_complex, argtypes)):
             if self._opened:
@@ -147,12 +151,12 @@ class Module:
                 source.refuse(source.tree, what, why, "real and imaginary parts")
             self._around = Around(self, transform, argnums, argtypes, count)
             argtypes = self._around.inner
-        if transform in ("vjp", "hessian", *jacobians.TRANSFORMS):
+        if transform in ("vjp", *hessians.TRANSFORMS, *jacobians.TRANSFORMS):
             self.front.check_draws(self.front.entered(self.f, argtypes[:count]), f"its {transform}", transform == "vjp")
         if transform in directions.TRANSFORMS:
             return directions.root(self, transform, argnums, argtypes, count)
-        if transform == "hessian":
-            return hessians.root(self, argnums, argtypes[:count])
+        if transform in hessians.TRANSFORMS:
+            return hessians.root(self, transform, argnums, argtypes[:count])
         if transform in jacobians.TRANSFORMS:
             return jacobians.root(self, transform, argnums, argtypes[:count])
         if transform == "keep":

@@ -1,6 +1,7 @@
 """The function that is called for a Hessian: the gradient of the slope in the directions of all unit vectors.
 
-    hessian_f(x, y)     several directions at a time, where transforms/lanes.py can do so
+    hessian_f(x, y)         several directions at a time, where transforms/lanes.py can do so
+    products_f(x, y, ts)    the same in the directions of the rows of a matrix, for an array x: the Hessian times each
 
 What does not depend on the direction is computed once for them: the function, and its gradient. The Hessians of all
 numbers that a function returns are the Jacobian of its Jacobian, which is a function of core.
@@ -28,21 +29,23 @@ if TYPE_CHECKING:
     from dualrev.compiler.frontend.source import Source
     from dualrev.compiler.pipeline import Emitted, Module
 
-__all__ = ["root"]
+__all__ = ["TRANSFORMS", "root"]
+
+TRANSFORMS = ("hessian", "products")
 
 #: So many statements are there for all lanes, at most: a long function would take long to compile, and its lanes have
 #: no room in the registers (measured: bench/second.py).
 _LENGTH = 500
 
 
-def root(module: Module, argnums: Any, primals: tuple[Any, ...]) -> Emitted:
-    """The module for these types of arguments."""
+def root(module: Module, transform: str, argnums: Any, primals: tuple[Any, ...]) -> Emitted:
+    """The module for one of the transforms, for these types of arguments."""
     front = module.front
     f = front.entered(module.f, primals)
-    if not any(map(carries, leaves(f.result))):
+    if transform == "products" or not any(map(carries, leaves(f.result))):
         front.check_scalar(f)
     if is_real(f.result) or isinstance(f.result, Constant):
-        return _Hessian(module, argnums, primals).emitted()
+        return _Hessian(module, argnums, primals).emitted(transform)
     source: Source = f.origin.source
     numbers = tuple(front.chosen_numbers(argnums, f, primals))
 
@@ -55,24 +58,27 @@ def root(module: Module, argnums: Any, primals: tuple[Any, ...]) -> Emitted:
 
 
 class _Hessian(Matrices):
-    def emitted(self) -> Emitted:
+    def emitted(self, transform: str) -> Emitted:
         """Write the function that is called."""
         self.found = []
         parts = [self.leaves_of(self.parameters[k], (n,)) for n, k in enumerate(self.chosen)]
         self.likes = [leaf.like for leaf in self.found]
+        if transform == "products":
+            self.take_directions()
         self.prepare(self.whole)
         self.differentiate()
         body: list[Any] = self.whole.take_apart(self.names, self.parameters)
         body += self.whole.check_arrays(self.parameters)
         body.append(Code(f"tape = runtime.new_tape({self.slots})", 0))
         body += [*self.directions(), *self.room, *self.copied(), *self.allocated()]
-        given = [*self.names, *(t for x in self.arrays for t in self.lane[x])]
+        given = [*self.names, *self.taken(), *(t for x in self.arrays for t in self.lane[x])]
         given += [*(d for some in self.shadows.values() for d in some), *self.finals.values()]
         given += [*self.blocks.values(), *self.kept.values(), *["tape"] * self.uses_tape]
         body.append(Code(f"runtime.attempt(tape, {self.filling(given)}, {', '.join(given)})", 0))
         body += self.shaped(Node(tuple(parts)) if self.several else parts[0])
-        doc = f"The Hessian of {self.called} with respect to argument {self.argnums}."
-        return self.finish("hessian", list(self.names), doc, body)
+        doc = f"The Hessian of {self.called} with respect to argument {self.argnums}"
+        doc += ", times the directions." if self.given else "."
+        return self.finish(transform, [*self.names, *self.taken()], doc, body)
 
     def leaves_of(self, x: Any, path: tuple[int, ...]) -> Any:
         """The structure of an argument, with numbers for its leaves, which are found on the way."""

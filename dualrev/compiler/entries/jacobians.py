@@ -2,6 +2,8 @@
 
 jacfwd_f(x, y)      the tangents in the directions of all unit vectors, several at a time (transforms/lanes.py)
 jacrev_f(x, y)      the cotangents of all unit vectors
+pushes_f(x, y, ts)  the tangents in the directions of the rows of a matrix, for an array x: for each leaf of the value
+                    a matrix, with a row for each direction
 jacobian_f(x, y)    the one or the other: where types do not tell, both are there, and the call counts. A row takes
                     both sweeps, 1.8 to 4.4 times what one of four columns takes (measured); it is weighed by the
                     operations in the two functions (analyses/cost.py)
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TRANSFORMS", "root"]
 
-TRANSFORMS = ("jacfwd", "jacrev", "jacobian")
+TRANSFORMS = ("jacfwd", "jacrev", "jacobian", "pushes")
 
 
 def root(module: Module, transform: str, argnums: Any, primals: tuple[Any, ...], of: Function | None = None) -> Emitted:
@@ -52,6 +54,8 @@ class _Jacobian(Matrices):
         self.result = self.outputs(self.plain.result, ())
         if not self.found:
             raise OutputError.of(str(type_of(self.f.result)))
+        if transform == "pushes":
+            self.take_directions()
         self.prepare(self.plain)
         body: list[Any] = self.plain.take_apart(self.names, self.plain.parameters)
         body += self.plain.check_arrays(self.plain.parameters)
@@ -65,8 +69,9 @@ class _Jacobian(Matrices):
         body += self.allocated()
         body += self.filled()
         body += self.shaped(self.result)
-        doc = f"The Jacobian of {self.called} with respect to argument {self.argnums}."
-        return self.finish(transform, list(self.names), doc, body)
+        doc = f"The Jacobian of {self.called} with respect to argument {self.argnums}"
+        doc += ", times the directions." if self.given else "."
+        return self.finish(transform, [*self.names, *self.taken()], doc, body)
 
     def outputs(self, x: Any, path: tuple[int, ...]) -> Any:
         """The structure of the result, with numbers for its leaves, which are found on the way."""
@@ -123,7 +128,7 @@ class _Jacobian(Matrices):
         some = [self.tangents[k : k + self.width] for k in range(0, len(self.tangents), self.width)]
         self.lane = dict(zip(self.ordered, some, strict=True))
         directions = [t for x in self.arrays for t in self.lane[x]]
-        given = [*self.names, *directions, *self.blocks.values(), *self.kept.values()]
+        given = [*self.names, *self.taken(), *directions, *self.blocks.values(), *self.kept.values()]
         self.tangent_of = self.slope()
         filling = self.filling(given)
         return [*self.directions(), Code(f"runtime.attempt(tape, {filling}, {', '.join(given)})", 0)]

@@ -1,7 +1,8 @@
 """The matrices of derivatives: one for each leaf of a result and each of the arguments, filled column by column.
 
 The function that is called has the matrices. What fills them is called by it, since an error must not lose them: see
-runtime/tape.py. It takes several unit vectors at a time, each in a lane (transforms/lanes.py).
+runtime/tape.py. It takes several unit vectors at a time, each in a lane (transforms/lanes.py); or, if it is given
+directions of one array, the rows of a matrix, it takes those in place of the unit vectors, and fills rows.
 """
 
 from __future__ import annotations
@@ -30,12 +31,26 @@ class Matrices(Chosen):
     blocks    the matrices: by the number of a leaf of the result, and a leaf of the arguments
     kept      copies of the arrays that a run writes, for the next run
     lane      the directions, by leaves of the arguments, then by lanes
+    given     the name of the matrix whose rows are the directions; empty for unit vectors
     """
 
     found: list[Leaf]
     likes: list[str]
     lane: dict[str, list[str]]
     width = 1
+    given = ""
+
+    def take_directions(self) -> None:
+        """Have the function that is called take the directions, after the arguments of f."""
+        if self.several or len(self.moving) != 1 or not self.is_array(self.moving[0]):
+            source = self.f.origin.source
+            why, instead = "they are directions of one array of floats", "an argument that is one array (np.array)"
+            source.refuse(source.tree, "the derivative in several given directions", why, instead)
+        self.given = self.module.names.fresh("directions")
+
+    def taken(self) -> list[str]:
+        """The parameters after those of f."""
+        return [self.given] if self.given else []
 
     def prepare(self, plain: Plain) -> None:
         """Name the matrices and the copies; `plain` is the function that is run."""
@@ -55,11 +70,14 @@ class Matrices(Chosen):
         for (j, x), block in self.blocks.items():
             rows = f"{self.likes[j]}.size" if self.found[j].is_array else "1"
             columns = f"{x}.size" if self.is_array(x) else "1"
-            body.append(Code(f"{block} = runtime.attempt(tape, runtime.block, {rows}, {columns})", 0))
+            size = f"{self.given}.shape[0], {rows}" if self.given else f"{rows}, {columns}"
+            body.append(Code(f"{block} = runtime.attempt(tape, runtime.block, {size})", 0))
         return body
 
     def shaped(self, result: Any) -> list[Any]:
         """What is returned, in the structure of the result, with numbers for its leaves."""
+        if self.given:
+            return self.returned(f"({', '.join(self.blocks.values())},)")
         shaped, fresh = {}, self.module.names.fresh
         body: list[Any] = []
         for (j, x), block in self.blocks.items():
@@ -68,10 +86,13 @@ class Matrices(Chosen):
             what = f"runtime.shaped_{len(like)}{'_single' if is_single(self.whole.types[x]) else ''}"
             shaped[j, x] = fresh("part_{k}")
             body.append(Code(f"{shaped[j, x]} = runtime.attempt(tape, {', '.join([what, block, *like])})", 0))
-        text = syntax.text(rebuilt(result, lambda j: self.inner(j, shaped)))
-        returned = fresh("returned")
-        body += [Code(f"{returned} = runtime.unless_failed(tape, {text})", 0), Code("runtime.close(tape)", 0)]
-        return [*body, Code(f"return {returned}", 0)]
+        return body + self.returned(syntax.text(rebuilt(result, lambda j: self.inner(j, shaped))))
+
+    def returned(self, text: str) -> list[Any]:
+        """Return this, unless something has failed."""
+        returned = self.module.names.fresh("returned")
+        body: list[Any] = [Code(f"{returned} = runtime.unless_failed(tape, {text})", 0)]
+        return [*body, Code("runtime.close(tape)", 0), Code(f"return {returned}", 0)]
 
     def inner(self, j: Any, shaped: dict[tuple[int, str], str]) -> ast.expr:
         """In place of a leaf of the result, its derivatives in the structure of the arguments."""
@@ -102,7 +123,8 @@ class Matrices(Chosen):
         for x in self.arrays:
             k = module.names.fresh("k")
             places = [(x, k if lane == 0 else f"{k} + {lane}") for lane in range(self.width)]
-            step = f"0, {x}.size, {self.width}" if self.width > 1 else f"{x}.size"
+            count = f"{self.given}.shape[0]" if self.given else f"{x}.size"
+            step = f"0, {count}, {self.width}" if self.width > 1 else count
             body.append(Suite(f"for {k} in range({step}):", self.some_columns(places), 0, loop=True))
         for n in range(0, len(scalars), self.width):
             body += self.some_columns([(x, "0") for x in scalars[n : n + self.width]])
@@ -114,22 +136,25 @@ class Matrices(Chosen):
     def some_columns(self, places: list[tuple[str, str]]) -> list[Any]:
         """The columns for these unit vectors, in a lane each; those behind the end of an array are none."""
         every = [t for x in self.arrays for t in self.lane[x]]
-        lines: list[Any] = [Code(f"runtime.clear({t})", 0) for t in every if self.kept]  # they may have been written
+        clear = self.kept and not self.given  # they may have been written
+        lines: list[Any] = [Code(f"runtime.clear({t})", 0) for t in every if clear]
         lines += [self.place(x, k, lane, "1.0") for lane, (x, k) in enumerate(places)]
         lines += [Code(f"runtime.store({y}, {copy})", 0) for y, copy in self.kept.items()]
         run, part = self.run()
         lines += run
         for lane, (x, k) in enumerate(places):
             lines += [self.entry(j, x, k, part(j, lane)) for j in range(len(self.found))]
-            lines.append(self.place(x, k, lane, "0.0"))
+            lines += [] if self.given else [self.place(x, k, lane, "0.0")]
         return lines
 
     def place(self, x: str, k: str, lane: int, value: str) -> Code:
         """A number in the direction of a lane."""
         t = self.lane[x][lane]
+        if self.given:
+            return Code(f"runtime.put_direction({t}, {self.given}, {k})", 0)
         return Code(f"runtime.put_number({t}, {k}, {value})" if self.is_array(x) else f"{t} = {value}", 0)
 
     def entry(self, j: int, x: str, k: str, text: str) -> Code:
-        """A column of a matrix."""
-        what = "put_column" if self.found[j].is_array else "put_number"
+        """A column of a matrix; for a given direction, a row."""
+        what = ("put_row" if self.given else "put_column") if self.found[j].is_array else "put_number"
         return Code(f"runtime.{what}({self.blocks[j, x]}, {k}, {text})", 0)

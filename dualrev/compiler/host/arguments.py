@@ -31,6 +31,10 @@ def real_leaves(f: Any, x: Any) -> tuple[list[Any], Structure]:
 
 def bound(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     """All arguments of f, those that have their default values too."""
+    code = f.py_func.__code__
+    plain = code.co_argcount == len(args) and not kwargs and not code.co_kwonlyargcount
+    if plain and not code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
+        return args  # nothing to bind, and inspect takes its time
     bound = inspect.signature(f.py_func).bind(*args, **kwargs)
     bound.apply_defaults()
     return tuple(bound.arguments.values())

@@ -55,6 +55,8 @@ _TAPES = {  # what the placeholders do: the same by the tape, for the curious wh
     "product": "gradient = lambda {chosen}: dualrev.grad(function, argnums)({primals})\n"
     "    return dualrev.jvp(gradient, ({chosen},), ({others},))[1]",
     "hessian": "return dualrev.hessian(function, argnums)({all})",
+    "pushes": "return {others} @ dualrev.jacobian(function, argnums)({primals}).reshape(-1, {others}.shape[1]).T,",
+    "products": "return {others} @ dualrev.hessian(function, argnums)({primals}).reshape(-1, {others}.shape[1]),",
     **{x: f"return dualrev.{x}(function, argnums)({{all}})" for x in ("jacfwd", "jacrev", "jacobian")},
 }
 
@@ -260,6 +262,8 @@ def _placeholder(f: Any, transform: str, argnums: Any) -> FunctionType:
     elif transform in ("hvp", "product"):
         chosen = [list(parameters)[k].name for k in (argnums if isinstance(argnums, tuple) else (argnums,))]
         others = [_new(f"tangent_{name}", primals) for name in chosen]
+    elif transform in ("pushes", "products"):
+        others = [_new("directions", primals)]
     if others:
         primals = [p.name for p in parameters]
     every = [primals[0], *others, *primals[1:]] if transform == "hvp" else primals + others

@@ -16,7 +16,8 @@ def derivative(f: Any, transform: str, argnums: Any = 0) -> Derivative:
 
     transform is "grad", "value_and_grad", "hessian", "jacfwd", "jacrev" or "jacobian", with the arguments of f; "keep",
     with those, for the value and copies of them; "vjp", with those and a cotangent; "jvp", with those and as many
-    tangents; "product", with those and a tangent for each chosen one; or "hvp", with a tangent after the first one.
+    tangents; "product", with those and a tangent for each chosen one; "hvp", with a tangent after the first one; or
+    "pushes" and "products", with those and a matrix, for the products of the Jacobian, or the Hessian, and its rows.
     argnums is an int or a tuple of ints. Nothing is compiled before the first call, and errors (dualrev.errors) come
     then. If the environment has DUALREV_CHECK=1, it compares.
     """

@@ -28,6 +28,7 @@ from dualrev.compiler.runtime.blocks import (  # noqa: F401 - emitted code has t
     block,
     clear,
     put_column,
+    put_direction,
     put_number,
     put_row,
     shaped_0,

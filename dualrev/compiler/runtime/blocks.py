@@ -10,6 +10,7 @@ __all__ = [
     "block",
     "clear",
     "put_column",
+    "put_direction",
     "put_number",
     "put_row",
     "shaped_0",
@@ -35,6 +36,16 @@ def put_number(x, k, number):
 
 
 @njit
+def put_direction(t, directions, k):
+    """The k-th row of a matrix in the shape of an array; zeros behind its end."""
+    if k < directions.shape[0]:
+        for i in range(t.size):
+            t.flat[i] = directions[k, i]
+    else:
+        t[...] = 0.0
+
+
+@njit
 def put_column(block, k, made):
     """The k-th column of a matrix; behind its end there is none."""
     if k < block.shape[1]:
@@ -44,9 +55,10 @@ def put_column(block, k, made):
 
 @njit
 def put_row(block, k, made):
-    """The k-th row of a matrix."""
-    for i in range(made.size):
-        block[k, i] = made.flat[i]
+    """The k-th row of a matrix; behind its end there is none."""
+    if k < block.shape[0]:
+        for i in range(made.size):
+            block[k, i] = made.flat[i]
 
 
 @njit

@@ -1,0 +1,242 @@
+"""`sparse_jacobian` and `sparse_hessian`: a pattern, its compression, a check of what came out."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec
+
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+
+from dualrev.derivatives import compiled
+from dualrev.errors import SparsityError
+from dualrev.outputs import Outputs, writing
+from dualrev.sparse import passes as of_passes
+from dualrev.sparse.compressed import Compression, compression, star_compression
+from dualrev.sparse.patterns import find, symmetric
+from dualrev.transformed import Transformed
+
+__all__ = ["sparse_hessian", "sparse_jacobian"]
+
+P = ParamSpec("P")
+
+
+def sparse_jacobian(
+    f: Callable[P, Any],
+    sparsity: Any = None,
+    argnums: int = 0,
+    *,
+    mode: str | None = None,
+    check: bool = True,
+    outputs: Outputs | None = None,
+) -> Callable[P, Any]:
+    """The Jacobian of f as a SciPy sparse array, at the cost of as many passes as its pattern has colours.
+
+    The function that is returned takes the arguments of f, and returns a scipy.sparse.csr_array of shape (m, n): m
+    numbers of the value by n numbers of the argument `argnums`, both in the order of `dr.tree.ravel`. All entries of
+    the pattern are stored, zeros too: J is a `sparsity` for another call. Columns without a row in common are computed
+    in one pass in forward mode, or rows without a column in common in one in reverse mode, whichever are fewer; `mode`
+    "fwd" or "rev" decides it. Of a numba function, which has the argument as one array of floats, passes are compiled,
+    and run four at a time.
+
+    `sparsity` is the pattern: a SciPy sparse array or matrix, of which the stored entries count, or an array with
+    nonzeros. It may be too large. Without it, the pattern is found in the first call, by passes that carry NaN, and is
+    kept for arguments and values of these sizes. Branches may change it: so each call compares the product of the
+    Jacobian and one more direction with that of the sparse array. A pattern that was found is then extended; one that
+    was given is a SparsityError. `check=False` leaves the comparison out. `outputs` is as in `vjp`.
+
+    Raises SparsityError (a ValueError) for a pattern of another shape, or that lacks an entry which is not zero here,
+    ImportError without SciPy, and what `jacobian` raises.
+
+    >>> import numpy as np
+    >>> J = sparse_jacobian(lambda x: x[1:] - x[:-1] ** 2)(np.array([1.0, 2.0, 3.0, 4.0]))
+    >>> J.toarray()
+    array([[-2.,  1.,  0.,  0.],
+           [ 0., -4.,  1.,  0.],
+           [ 0.,  0., -6.,  1.]])
+    """
+    if mode not in (None, "fwd", "rev"):
+        raise ValueError(f"mode is 'fwd', 'rev' or None, and not {mode!r}")
+    if outputs is not None:
+        f = compiled().written(f, outputs) if isinstance(f, Dispatcher) else writing(f, outputs)
+    patterns = _patterns(sparsity, argnums)
+    return Transformed(_jacobian, f, argnums=argnums, mode=mode, check=check, patterns=patterns)
+
+
+def sparse_hessian(
+    f: Callable[P, Any], sparsity: Any = None, argnums: int = 0, *, check: bool = True
+) -> Callable[P, Any]:
+    """The Hessian of f, which returns one real number, as a SciPy sparse array.
+
+    As `sparse_jacobian`, of the gradient. Since a Hessian is symmetric, it takes fewer passes: as many as a star
+    colouring of its graph has colours. Each is a product with the Hessian; of a numba function, two to four are made at
+    once. `sparsity` may have one half of the pattern only. The array is symmetric to the last bit.
+
+    Raises what `sparse_jacobian` raises, and ScalarError if f does not return one real number.
+
+    >>> import numpy as np
+    >>> H = sparse_hessian(lambda x: np.sum((x[1:] - x[:-1] ** 2) ** 2))(np.array([1.0, 2.0, 3.0]))
+    >>> H.toarray()
+    array([[ 4., -4.,  0.],
+           [-4., 38., -8.],
+           [ 0., -8.,  2.]])
+    """
+    return Transformed(_hessian, f, argnums=argnums, check=check, patterns=_patterns(sparsity, argnums))
+
+
+def _jacobian(
+    f: Any, args: tuple[Any, ...], kwargs: Any, *, argnums: int, mode: str | None, check: bool, patterns: Patterns
+) -> Any:
+    """The Jacobian; `_jacobian` in `repr`."""
+    passes = of_passes.made(f, args, kwargs, argnums, 1)
+    return patterns.matrix(
+        f, passes, check, lambda: find(passes, mode), lambda pattern: compression(pattern, mode, passes.weight)
+    )
+
+
+def _hessian(f: Any, args: tuple[Any, ...], kwargs: Any, *, argnums: int, check: bool, patterns: Patterns) -> Any:
+    """The Hessian."""
+    passes = of_passes.made(f, args, kwargs, argnums, 2)
+    return patterns.matrix(
+        f, passes, check, lambda: symmetric(find(passes, "fwd")), lambda p: star_compression(symmetric(p))
+    )
+
+
+class Patterns:
+    """The pattern that was given, or those that were found: compressions, by shape."""
+
+    def __init__(self, given: Any) -> None:
+        self._given = given
+        self._kept: dict[tuple[int, int], Compression] = {}
+        self._recent: dict[int, Compression] = {}  # by the number of columns: to ask for the other takes a run of f
+
+    def matrix(
+        self,
+        f: Any,
+        passes: Any,
+        check: bool,
+        find: Callable[[], Any],
+        compress: Callable[[Any], Compression],
+    ) -> Any:
+        """The matrix; where the pattern has changed, that of a new one."""
+        found = self._recent.get(passes.columns)
+        made = found and _evaluated(passes, found, check)
+        if not made:  # nothing is known, or the value has another size
+            found = self._compression(f, passes, find, compress)
+            made = _evaluated(passes, found, check)
+        assert found
+        assert made
+        matrix, holds = made
+        if holds:
+            return matrix
+        fresh = compress(_joined(found.pattern, _found(f, find)))
+        larger = _evaluated(passes, fresh, False)
+        assert larger
+        if self._given is not None:
+            _refuse_missing(f, larger[0], found.pattern)
+            return matrix  # it was rounding
+        self._keep(passes, fresh)
+        return larger[0]
+
+    def _keep(self, passes: Any, found: Compression) -> None:
+        self._kept[passes.shape] = self._recent[passes.columns] = found
+
+    def _compression(self, f: Any, passes: Any, find: Any, compress: Any) -> Compression:
+        kept = self._kept.get(passes.shape)
+        if kept is None:
+            pattern = self._given
+            if pattern is None:
+                pattern = _found(f, find)
+            elif pattern.shape != passes.shape:
+                raise SparsityError(
+                    f"the sparsity of {_name(f)} is of shape {pattern.shape}",
+                    f"the derivative is of shape {passes.shape}",
+                    "a pattern of this shape, or no sparsity",
+                )
+            kept = compress(pattern)
+        self._keep(passes, kept)
+        return kept
+
+
+def _patterns(sparsity: Any, argnums: Any) -> Patterns:
+    """The pattern that is given as a csr_array of ones, or none yet."""
+    if isinstance(argnums, Sequence):
+        raise TypeError(
+            f"argnums={argnums!r}: a sparse derivative is by one argument, which may be nested data; an int"
+        )
+    if importlib.util.find_spec("scipy") is None:
+        raise ImportError(
+            "sparse derivatives are SciPy's sparse arrays, and SciPy is not installed:"
+            ' write pip install "dualrev[linalg]", or use dualrev.jacobian or dualrev.hvp'
+        )
+    if sparsity is None:
+        return Patterns(None)
+    from scipy import sparse
+
+    if not sparse.issparse(sparsity):
+        sparsity = np.asarray(sparsity) != 0
+    if sparsity.ndim != 2:
+        what, why = f"a sparsity has {sparsity.ndim} axes", "it is the pattern of a matrix"
+        raise SparsityError(what, why, "an array with two, a row for each number of the value")
+    coordinates = sparse.coo_array(sparsity)
+    ones = np.ones(len(coordinates.row), np.int8)
+    made = sparse.csr_array((ones, (coordinates.row, coordinates.col)), shape=sparsity.shape)
+    made.sum_duplicates()
+    made.data[:] = 1
+    return Patterns(made)
+
+
+def _found(f: Any, find: Callable[[], Any]) -> Any:
+    """The pattern, unless NaN cannot find it."""
+    fast = getattr(f, "targetoptions", {}).get("fastmath", False)
+    if fast is True or (fast and {"fast", "nnan"} & set(fast)):
+        what, why = f"the sparsity of {_name(f)} cannot be found", "its fastmath says that there is no NaN"
+        raise SparsityError(what, why, "the pattern as `sparsity`, or njit without fastmath")
+    try:
+        return find()
+    except (np.linalg.LinAlgError, FloatingPointError, ValueError, ZeroDivisionError) as error:
+        if isinstance(error, SparsityError):
+            raise
+        what = f"the sparsity of {_name(f)} cannot be found"
+        why = f"its derivative in the direction of NaN raises {type(error).__name__}: {error}"
+        raise SparsityError(what, why, "the pattern as `sparsity`") from error
+
+
+def _joined(pattern: Any, other: Any) -> Any:
+    """Both patterns as one, in order, with ones."""
+    made = (pattern + other).tocsr()
+    made.sum_duplicates()
+    made.data[:] = 1
+    return made
+
+
+def _evaluated(passes: Any, compression: Compression, check: bool) -> tuple[Any, bool] | None:
+    """The matrix, and whether it is known to hold; None if it is of another shape."""
+    if compression.transposed and passes.shape != compression.pattern.shape:
+        return None
+    products = (passes.pull if compression.transposed else passes.push)(compression.directions(check))
+    if products.shape[1] != compression.pattern.shape[compression.transposed]:
+        return None
+    return compression.matrix(products, passes.dtype)
+
+
+def _refuse_missing(f: Any, matrix: Any, given: Any) -> None:
+    """SparsityError if the matrix has an entry, not zero, that is not in the pattern that was given."""
+    outside = matrix.tocoo(copy=True)
+    inside = given.tocoo()
+    columns = matrix.shape[1]
+    have = inside.row.astype(np.int64) * columns + inside.col
+    lacking = ~np.isin(outside.row.astype(np.int64) * columns + outside.col, have) & (outside.data != 0.0)
+    if lacking.any():
+        k = int(np.argmax(lacking))
+        place = int(outside.row[k]), int(outside.col[k])
+        raise SparsityError(
+            f"the sparsity of {_name(f)} lacks the entry {place}",
+            f"the derivative there is {outside.data[k]:.6g}, and {lacking.sum()} of such entries are not zero",
+            "a pattern with all of them, or no sparsity: it is found",
+        )
+
+
+def _name(f: Any) -> str:
+    return repr(getattr(f, "__name__", "the function"))
