@@ -24,6 +24,7 @@ from typing import Any
 import numpy as _np
 
 from dualrev.eager.answers import ANSWERS
+from dualrev.eager.arrays.complexes import ComplexArray, as_parts, holds_complex, is_complex, join, values
 from dualrev.eager.arrays.storage import RealArray, holds_duals, plain, real_array
 from dualrev.errors import UnsupportedError
 
@@ -82,6 +83,8 @@ def array(
     >>> array([[1, 2.5]])
     RealArray([[1. , 2.5]])
     """
+    if is_complex(x):
+        return _complex_array(x, dtype, order, ndmin)
     made = real_array(x)
     if not isinstance(made, RealArray):
         made = _holding(_np.array(made, dtype, order=order, **kwargs))
@@ -89,6 +92,15 @@ def array(
         made = made.astype(dtype)
     elif (copy and made is x) or (order in ("C", "F") and not made.x.flags[order]):
         made = made.copy(order)
+    return made.reshape((1,) * (ndmin - made.ndim) + made.shape) if made.ndim < ndmin else made
+
+
+def _complex_array(x: Any, dtype: Any, order: Any, ndmin: int) -> Any:
+    """A new array of complex numbers."""
+    if dtype is not None and _np.dtype(dtype).kind != "c":
+        raise TypeError(f"an array of complex numbers was asked for with dtype={dtype}")
+    made = as_parts(x) if holds_complex(x) or isinstance(x, ComplexArray) else _holding(_np.array(values(x)))
+    made = join(*(array(u, order=order) for u in (made.real, made.imag))) if _np.shape(made) else made
     return made.reshape((1,) * (ndmin - made.ndim) + made.shape) if made.ndim < ndmin else made
 
 
@@ -131,6 +143,10 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, **kwargs: Any) -> Any:
     >>> full(3, 0.5)
     RealArray([0.5, 0.5, 0.5])
     """
+    if is_complex(fill_value):
+        made = zeros(shape, dtype or complex)
+        made[...] = fill_value
+        return made
     value = real_array(fill_value)
     if not isinstance(value, RealArray):
         return _holding(_np.full(shape, value, dtype, **kwargs))
@@ -143,6 +159,8 @@ def _holding(made: Any) -> Any:
     """A float array of numpy's as one that can hold numbers under differentiation, with memory of its own."""
     if isinstance(made, _np.ndarray) and made.dtype.kind == "f":
         return RealArray(_np.array(made, dtype=float))
+    if isinstance(made, _np.ndarray) and made.dtype.kind == "c":
+        return join(RealArray(_np.array(made.real, dtype=float)), made.imag)
     return made
 
 

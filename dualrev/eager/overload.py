@@ -109,12 +109,16 @@ def _insert(template: str, place: str, text: str) -> str:
 def _operator(primitive: Primitive, u: Any, v: Any) -> Any:
     """As `apply`, but leaves what is no number to the other operand: arrays, or Python's TypeError.
 
-    With a list it is an array, as for numpy's floats, of which arrays are made, too; the product is an error for both.
+    With a complex number it is what numpy's function of both is. With a list it is an array, as for numpy's floats, of which arrays are made, too; the product is an error for both.
     Of a table of pandas it is what numpy makes of its values.
     """
     known = (numbers.Real, np.bool_)
     if isinstance(u, known) and isinstance(v, known):
         return apply(primitive, u, v)
+    if primitive.ufunc and _has_arrays(u, v) and all(isinstance(x, numbers.Complex) for x in (u, v)):
+        if primitive.name == "div" and v == 0:
+            raise ZeroDivisionError("division by zero")
+        return getattr(np, primitive.ufunc)(u, v)
     listed = primitive.name != "mul" and any(isinstance(x, (list, tuple)) for x in (u, v))
     tables = any(type(x).__module__.partition(".")[0] == "pandas" for x in (u, v))
     if primitive.ufunc and (listed or tables) and _has_arrays(u, v):
