@@ -6,6 +6,7 @@ All are subclasses of `DualrevError` and of the built-in class that Python would
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 from dualrev.places import is_assigned_to_an_element, library, where
@@ -113,6 +114,7 @@ class ScalarError(DualrevError, TypeError):
             f"a gradient is that of one real number, but the function returned {what}. Return one number, such as the"
             " sum; or use dualrev.jacobian, or dualrev.vjp with a cotangent of the value's structure"
             + ("." if y is not None else _WRITTEN)
+            + (" Of a complex number z, return z.real, z.imag or abs(z)." if isinstance(y, numbers.Complex) else "")
         )
 
     @classmethod

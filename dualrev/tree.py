@@ -149,9 +149,14 @@ class Structure:
         """Data of this structure with anything in place of the leaves, and None in place of discrete values."""
         return self.fold(leaves, node=lambda part, children: part.build(children), discrete=lambda x: None)
 
+    @property
+    def has_complex(self) -> bool:
+        """Whether there are complex numbers, each of which has two leaves."""
+        return any(part.__class__ is Node and part.cls is complex for part in self._parts)
+
     def conjugated(self, leaves: Sequence[Any]) -> Sequence[Any]:
         """The leaves with the other sign for imaginary parts: the cotangent of x + iy is df/dx - i df/dy."""
-        if self._flat is not None:
+        if self._flat is not None or not self.has_complex:
             return leaves
         made, k = list(leaves), 0
         for part in self._parts:

@@ -8,8 +8,9 @@ A module imports from those before it, never from those after it, also not insid
     leaves, dualrev.tree              nested data, in and out
     linear, engine                    a function's derivative at a point, as a linear map
     copies, comparison, diagnosis, plain_run      what the function computes by itself, beside that
+    ruled, py_funcs                   numba functions on the tape
     arguments, transforms             gradients, Jacobians, products with Hessians
-    ruled, custom, steps, primitive   what users say themselves: rules, loops in little memory, lines of the table
+    custom, steps, primitive          what users say themselves: rules, loops in little memory, lines of the table
 
 Above them are the compiler, and what users call: dualrev/derivatives.py, checkpointing.py, checking.py.
 

@@ -293,7 +293,7 @@ class _Rule:
 
 def _unchanged(x: Any, before: Any) -> bool:
     if not isinstance(before, (RealArray, np.ndarray)):
-        return x is before
+        return x is before or (x.__class__ is float and _equal(x, before))  # a part of a complex number is made anew
     return _equal(plain(x), plain(before))
 
 

@@ -120,6 +120,11 @@ def _recorded_part(run: Tape, y: Any, operands: Sequence[tuple[Any, Any]], domai
     return by_terms(run, y, terms, domain, reduced) if terms else y
 
 
+def _entry(u: Any) -> Any:
+    """The number of an array without axes."""
+    return u if isinstance(u, ComplexNumber) else u[()]
+
+
 def _number(u: Any) -> Any:
     u = u[()] if isinstance(u, (RealArray, np.ndarray)) else u
     return u if isinstance(u, DualNumber) else float(u)
@@ -159,7 +164,7 @@ def refused(name: str) -> UnsupportedError:
 def _but_zero(u: Any, instead: float) -> Any:
     """The same with another number in place of zeros: where 0**0 and log(0) are multiplied by 0."""
     zero = np.equal(u, 0)
-    return np.where(zero, instead, u)[()] if np.any(zero) else u
+    return _entry(np.where(zero, instead, u)) if np.any(zero) else u
 
 
 def _absolute(z: Any) -> Any:
@@ -175,7 +180,7 @@ def _absolute(z: Any) -> Any:
 def _sign(z: Any) -> Any:
     size = _absolute(z)
     zero = plain(size) == 0.0
-    return np.where(zero, 0.0, z / np.where(zero, 1.0, size))[()]
+    return _entry(np.where(zero, 0.0, z / np.where(zero, 1.0, size)))
 
 
 _DISCRETE = {f.name[3:] for f in TABLE.values() if f.discrete and isinstance(f.function, np.ufunc)}
