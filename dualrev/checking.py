@@ -68,8 +68,8 @@ def check_grads(
 
     In mode "fwd", jvp in a direction v against (f(x + eps v) - f(x - eps v)) / (2 eps); in mode "rev", the cotangent
     that vjp gives along v against the same. Then the derivatives are checked as functions of args themselves, up to
-    `order`; of a numba function, the gradient or the Jacobians. The directions are the same in every call. By default eps is 1e-5 and the tolerances are 1e-6 times the
-    size of the numbers.
+    `order`; of a numba function, the gradient or the Jacobians. The directions are the same in every call. By default
+    eps is 1e-5 and the tolerances are 1e-6 times the size of the numbers.
 
     args is a tuple or a list of all arguments of f; argnums says by which of them f is differentiated: by default, by
     all that hold real numbers. modes is a tuple or a list. CheckError (an AssertionError) if the derivatives differ;

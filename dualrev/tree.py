@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import optree
 
-from dualrev.eager.arrays.complexes import as_parts, is_complex, join
+from dualrev.eager.arrays.complexes import as_parts, is_complex, is_one_complex, join
 from dualrev.eager.arrays.storage import adopt, holds_duals, plain, real_array
 from dualrev.eager.dual import DualNumber, alive
 from dualrev.eager.labels import with_labels
@@ -248,9 +248,8 @@ class Structure:
                         raise error(x, f"a discrete value ({type(value).__name__})")
                 case Node(cls, size, rest):
                     node, children = unpack(x) or (None, [])
-                    if cls is complex and node is None and (is_numeric(x) if rest else is_number(x)):
-                        if np.shape(plain(x)) == rest:
-                            node, children = part, [x, np.zeros(rest) if rest else 0.0]
+                    if cls is complex and node is None and _is_real(x, rest):
+                        node, children = part, [x, np.zeros(rest) if rest else 0.0]
                     if node is None and cls is np.ndarray and is_numeric(x) and x.shape == rest:
                         node, children = part, scalars_of(x)
                     if node is None or (node.cls, node.size) != (cls, size) or not same(node.rest, rest):
@@ -306,7 +305,7 @@ def _walk(x: Any, adopting: bool) -> tuple[list[Any], Structure]:
             todo.append(adopt(x))
         elif adopting and isinstance(x, np.ndarray) and x.dtype == object and is_complex(x):
             todo.append(as_parts(x))
-        elif (unpacked := unpack(x) if adopting or not is_complex(x) else None) is not None:
+        elif (unpacked := unpack(x) if adopting or not is_one_complex(x) else None) is not None:
             if id(x) in above:
                 raise LeafError(x, "it contains itself", "Pass a tree, or register the class with the links left out")
             above[id(x)] = x
@@ -345,7 +344,7 @@ class _Leave(NamedTuple):
 
 def unpack(x: Any) -> tuple[Node, list[Any]] | None:
     """A node and its children; None for a leaf. A complex number, and an array of them, has two children."""
-    if x.__class__ not in _LISTED and is_complex(x) and as_parts(x) is x:
+    if is_one_complex(x):
         parts = [x.real, x.imag]
         if isinstance(x, np.ndarray):
             parts = [np.array(part, order="K") for part in parts]
@@ -373,7 +372,9 @@ def unpack(x: Any) -> tuple[Node, list[Any]] | None:
     return None
 
 
-_LISTED = frozenset((list, tuple))
+def _is_real(x: Any, shape: tuple[int, ...]) -> bool:
+    """Whether x is of real numbers of this shape, which are complex ones, too."""
+    return (is_numeric(x) if shape else is_number(x)) and np.shape(plain(x)) == shape
 
 
 def _joined(parts: list[Any]) -> Any:

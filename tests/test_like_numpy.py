@@ -120,11 +120,6 @@ def test_a_refusal_inside_of_a_library_names_both_lines(f, inside):
         dr.grad(f)(2.0)
 
 
-def test_complex_factors_are_refused_with_their_line():
-    with pytest.raises(dr.UnsupportedError, match=r"test_like_numpy\.py.*complex number.*real and the imaginary part"):
-        dr.grad(lambda x: abs(x * 1j))(2.0)
-
-
 # Functions of numpy that came later than the others
 
 

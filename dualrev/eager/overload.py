@@ -109,7 +109,8 @@ def _insert(template: str, place: str, text: str) -> str:
 def _operator(primitive: Primitive, u: Any, v: Any) -> Any:
     """As `apply`, but leaves what is no number to the other operand: arrays, or Python's TypeError.
 
-    With a complex number it is what numpy's function of both is. With a list it is an array, as for numpy's floats, of which arrays are made, too; the product is an error for both.
+    With a complex number it is what numpy's function of both is. With a list it is an array, as for numpy's floats, of
+    which arrays are made, too; the product is an error for both.
     Of a table of pandas it is what numpy makes of its values.
     """
     known = (numbers.Real, np.bool_)

@@ -1,6 +1,6 @@
 """numpy's elementwise functions of complex numbers and arrays under differentiation.
 
-A differentiable function of a complex number has one complex partial derivative p, which is two real ones for each part:
+The partial derivative p of a function that has one is a complex number, which is two real ones for each part:
 
     y = f(z)  ~>  dRe y = Re p dRe z - Im p dIm z,      dIm y = Im p dRe z + Re p dIm z
 
@@ -149,7 +149,9 @@ def multilinear(function: Callable[..., Any], args: Sequence[Any], where: Sequen
     """A function that is linear in each of its arguments at these places: of the parts, one by one."""
     for k, u in enumerate(args):
         if is_complex(u) and (where is None or k in where):
-            one, other = (multilinear(function, [*args[:k], f(u), *args[k + 1 :]], where) for f in (real_part, imag_part))
+            one, other = (
+                multilinear(function, [*args[:k], f(u), *args[k + 1 :]], where) for f in (real_part, imag_part)
+            )
             return join(real_part(one) - imag_part(other), imag_part(one) + real_part(other))
     return function(*args)
 
@@ -196,8 +198,8 @@ _WRITTEN: dict[str, Callable[..., Any]] = {
     "vecmat": lambda a, b: multilinear(np.matmul, (np.conj(a)[..., None, :], b))[..., 0, :],
     "vecdot": lambda a, b: np.sum(np.conj(a) * b, axis=-1),
 }
-#: The derivatives of the functions that have one, as functions of the arguments and of the value. They divide by numpy's
-#: functions, which have infinities where Python's numbers raise.
+#: The derivatives of the functions that have one, as functions of the arguments and of the value. They divide by
+#: numpy's functions, which have infinities where Python's numbers raise.
 _PARTIALS: dict[str, tuple[Callable[..., Any], ...]] = {
     "multiply": (lambda a, b, y: b, lambda a, b, y: a),
     "divide": (lambda a, b, y: np.reciprocal(b), lambda a, b, y: np.divide(-y, b)),

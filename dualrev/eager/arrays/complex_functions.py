@@ -18,8 +18,6 @@ import numpy as np
 from dualrev.eager.arrays import fourier
 from dualrev.eager.arrays.complex_elements import as_held, multilinear, recorded, refused
 from dualrev.eager.arrays.complexes import (
-    ComplexArray,
-    ComplexNumber,
     as_parts,
     holds_complex,
     imag_part,
@@ -225,12 +223,18 @@ def _polyval(p: Any, x: Any) -> Any:
     return made
 
 
+def _broadcast_arrays(*arrays: Any, subok: bool = False) -> Any:
+    shape = np.broadcast_shapes(*(np.shape(values(a)) for a in arrays))
+    return tuple(np.broadcast_to(as_parts(a) if is_complex(a) else a, shape) for a in arrays)
+
+
 _MAKING = (np.zeros_like, np.ones_like, np.empty_like, np.full_like)
 _MOVING = """reshape ravel transpose swapaxes moveaxis rollaxis expand_dims squeeze diagonal flip fliplr flipud rot90
 roll tile repeat broadcast_to take take_along_axis delete diag diagflat resize matrix_transpose triu tril atleast_1d
 atleast_2d atleast_3d split array_split hsplit vsplit dsplit unstack concatenate stack hstack vstack dstack column_stack
 block pad compress copy"""
-_LINEAR = "sum nansum mean cumsum trace linalg.trace linalg.diagonal linalg.matrix_transpose diff ediff1d gradient trapezoid nan_to_num round around fix"
+_LINEAR = "sum nansum mean cumsum trace diff ediff1d gradient trapezoid nan_to_num round around fix"
+_LINEAR += " linalg.trace linalg.diagonal linalg.matrix_transpose"
 _PRODUCTS = "dot inner outer kron tensordot cross convolve linalg.outer linalg.tensordot linalg.cross"
 
 
@@ -244,10 +248,7 @@ def _named(name: str) -> Any:
 _HANDLERS: dict[Any, Callable[..., Any]] = {
     **{_named(name): _partwise(_named(name), names="a m x v ary array arr") for name in f"{_MOVING} {_LINEAR}".split()},
     **{_named(name): _product(_named(name)) for name in _PRODUCTS.split()},
-    np.broadcast_arrays: lambda *arrays, subok=False: tuple(
-        np.broadcast_to(as_parts(a) if is_complex(a) else a, np.broadcast_shapes(*(np.shape(values(u)) for u in arrays)))
-        for a in arrays
-    ),
+    np.broadcast_arrays: _broadcast_arrays,
     np.compress: _partwise(np.compress, (1,), "a"),
     np.extract: _partwise(np.extract, (1,), "arr"),
     np.append: _partwise(np.append, (0, 1), "arr values"),

@@ -31,6 +31,7 @@ __all__ = [
     "holds_complex",
     "imag_part",
     "is_complex",
+    "is_one_complex",
     "join",
     "real_part",
     "stripped",
@@ -38,12 +39,23 @@ __all__ = [
 ]
 
 
+_divide: Any = np.divide
+
+
 class _Complex(NDArrayOperatorsMixin):
     """What numbers and arrays have in common: the parts, and numpy's functions on them."""
 
     __slots__ = ()
-    real: Any
-    imag: Any
+
+    @property
+    def real(self) -> Any:
+        """The real part."""
+        raise NotImplementedError
+
+    @property
+    def imag(self) -> Any:
+        """The imaginary part."""
+        raise NotImplementedError
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         return ANSWERS.ufunc(ufunc, method, inputs, kwargs)
@@ -81,22 +93,32 @@ class _Complex(NDArrayOperatorsMixin):
 class ComplexNumber(_Complex):
     """A complex number whose real or imaginary part is being differentiated: it behaves as Python's do."""
 
-    __slots__ = ("imag", "real")
+    __slots__ = ("_imag", "_real")
     shape, ndim, size = (), 0, 1
     dtype = np.dtype(complex)
 
     def __init__(self, real: Any, imag: Any) -> None:
-        self.real, self.imag = real, imag
+        self._real, self._imag = real, imag
+
+    @property
+    def real(self) -> Any:
+        """The real part."""
+        return self._real
+
+    @property
+    def imag(self) -> Any:
+        """The imaginary part."""
+        return self._imag
 
     def item(self) -> ComplexNumber:
         """The number itself."""
         return self
 
     def __truediv__(self, other: Any) -> Any:
-        return np.divide(self, _no_zero(other))
+        return _divide(self, _no_zero(other))
 
     def __rtruediv__(self, other: Any) -> Any:
-        return np.divide(other, _no_zero(self))
+        return _divide(other, _no_zero(self))
 
     def __eq__(self, other: object) -> Any:
         return values(self) == values(other)
@@ -128,12 +150,30 @@ numbers.Complex.register(ComplexNumber)
 class ComplexArray(_Complex):
     """An array that can hold complex numbers under differentiation: `real` and `imag` are RealArrays, its memory."""
 
-    __slots__ = ("imag", "real")
+    __slots__ = ("_imag", "_real")
     __hash__ = None  # type: ignore[assignment]  # as numpy's arrays
     dtype = np.dtype(complex)
 
     def __init__(self, real: RealArray, imag: RealArray) -> None:
-        self.real, self.imag = real, imag
+        self._real, self._imag = real, imag
+
+    @property
+    def real(self) -> RealArray:
+        """The real parts, a view."""
+        return self._real
+
+    @real.setter
+    def real(self, new: Any) -> None:
+        self._real[...] = new
+
+    @property
+    def imag(self) -> RealArray:
+        """The imaginary parts, a view."""
+        return self._imag
+
+    @imag.setter
+    def imag(self, new: Any) -> None:
+        self._imag[...] = new
 
     def __getitem__(self, key: Any) -> Any:
         return join(self.real[key], self.imag[key])
@@ -244,11 +284,14 @@ def is_complex(u: Any) -> bool:
     kind = u.__class__
     if kind is float or kind is RealArray or kind is int:
         return False
-    if isinstance(u, np.ndarray):
-        return u.dtype.kind == "c" or (u.dtype == object and any(map(is_complex, u.flat)))
-    if kind is list or kind is tuple:
-        return any(map(is_complex, u))
-    return isinstance(u, (_Complex, complex, np.complexfloating))
+    if isinstance(u, np.ndarray) and u.dtype == object:
+        return any(map(is_one_complex, u.flat))
+    return any(map(is_complex, u)) if kind is list or kind is tuple else is_one_complex(u)
+
+
+def is_one_complex(u: Any) -> bool:
+    """Whether this is a complex number, or an array whose type is complex: what has a real and an imaginary part."""
+    return u.dtype.kind == "c" if isinstance(u, np.ndarray) else isinstance(u, (_Complex, complex, np.complexfloating))
 
 
 def holds_complex(u: Any) -> bool:
@@ -295,9 +338,9 @@ def join(re: Any, im: Any) -> Any:
     if isinstance(re, np.ndarray) or isinstance(im, np.ndarray):
         if holds_duals(re) or holds_duals(im):
             return join(real_array(re), real_array(im))
-        made = np.empty(np.broadcast_shapes(np.shape(re), np.shape(im)), np.result_type(re, im, np.complex64))
-        made.real, made.imag = re, im
-        return made
+        whole: Any = np.empty(np.broadcast_shapes(np.shape(re), np.shape(im)), np.result_type(re, im, np.complex64))
+        whole.real, whole.imag = re, im
+        return whole
     if isinstance(re, DualNumber) or isinstance(im, DualNumber):
         return ComplexNumber(alive(re), alive(im))
     if isinstance(re, np.floating) and isinstance(im, np.floating):
@@ -310,8 +353,8 @@ def _part(x: Any, shape: tuple[int, ...]) -> RealArray:
     if isinstance(x, RealArray) and x.shape == shape:
         return x
     if holds_duals(x):
-        made: RealArray = np.broadcast_to(real_array(x), shape).copy()
-        return made
+        whole: Any = np.broadcast_to(real_array(x), shape)
+        return RealArray.copy(whole)
     return RealArray(np.array(np.broadcast_to(plain(x), shape), dtype=float))
 
 
@@ -321,7 +364,7 @@ def values(u: Any) -> Any:
 
 
 def stripped(u: Any, run: Run) -> Any:
-    """What a value is to the runs around this one; a plain number as numpy's, which has infinities where Python raises."""
+    """What a value is to the runs around this one; a plain number is numpy's, which does not raise."""
     if is_complex(u):
         made = join(strip(real_part(u), run), strip(imag_part(u), run))
         return np.complex128(made) if isinstance(made, complex) else made

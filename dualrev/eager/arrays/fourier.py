@@ -22,7 +22,7 @@ from dualrev.eager.arrays.storage import real_array
 __all__ = ["HANDLERS"]
 
 #: The norm by which the inverse of a transform is scaled as the transform is, and the other way round.
-_OTHER_WAY = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
+_OTHER_WAY: dict[Any, Any] = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
 
 
 def _array(a: Any) -> Any:
@@ -87,7 +87,7 @@ def _several(function: Callable[..., Any], default: Any = None) -> Callable[...,
         axes, lengths = _lengths(a, s, axes)
         for axis, n in zip(axes, lengths, strict=True):
             a = _resized(a, n, axis)
-        return _transform(function, a, axes, norm)
+        return _transform(function, a, axes, norm) if axes else a
 
     return handler
 
