@@ -64,18 +64,30 @@ def overload(
                 texts = _without_zeros(texts, primitive.partials)
             for place, text in texts.items():
                 source = _insert(source, place, text)
-            made = define(
-                source.format(value=primitive.value, **partials),
-                f"{dual.__name__}.{method}",
+            scope = {
                 **(names or {}),
-                Dual=dual,
-                constant=constant,
-                op=op,
-                primitive=primitive,
-                apply=_operator if method.startswith("__") and not unary else apply,
-            )
+                "Dual": dual,
+                "constant": constant,
+                "op": op,
+                "primitive": primitive,
+                "apply": _operator if method.startswith("__") and not unary else apply,
+            }
+            made = _later(dual, method, source.format(value=primitive.value, **partials), scope)
             made.__doc__ = f"{name}: {primitive.value}; partial derivatives {', '.join(primitive.partials)}."
             setattr(dual, method, made)
+
+
+def _later(dual: Any, method: str, source: str, scope: Mapping[str, Any]) -> Callable[..., Any]:
+    """A method that is compiled at its first call, and stands in its own place from then on: most are never called."""
+
+    def first(*args: Any) -> Any:
+        made = define(source, f"{dual.__name__}.{method}", **scope)
+        made.__doc__ = first.__doc__
+        setattr(dual, method, made)
+        return made(*args)
+
+    first.__name__, first.__qualname__ = method, f"{dual.__name__}.{method}"
+    return first
 
 
 def _array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
