@@ -358,8 +358,14 @@ _IN_A_LIBRARY = (
 _CONVERSIONS = {
     "float()": (
         "float() of a number that is being differentiated",
-        "The functions of Python's `math` do this: use the ones of the same name in dualrev.math, or numpy's. ",
+        "The functions of Python's `math` do this: write `from dualrev import math`, or numpy's functions. So do numpy's"
+        " arrays of floats: `from dualrev import numpy as np` makes others. ",
     ),
+    "complex()": (
+        "complex() of a number that is being differentiated",
+        "The functions of Python's `cmath` do this: write numpy's functions, and x + 1j * y for complex(x, y). ",
+    ),
+    "astype()": ("astype of complex numbers that are being differentiated", "Take z.real, z.imag or abs(z). "),
     "storing": (
         "storing a number that is being differentiated in an array of plain floats",
         "np.zeros and the like make such arrays: make the array with dualrev.numpy"

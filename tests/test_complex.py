@@ -107,6 +107,20 @@ def test_functions(name):
     correct(lambda x: parts(f(turned(x))), M)
 
 
+TURNING = np.array([[0.0, 1.0, 0.2], [-1.0, 0.3, 0.4], [0.1, 0.2, 0.5]])
+
+
+def test_eigenvalues():
+    """Complex ones of a real matrix, with vectors as LAPACK scales them; of a complex one; of several matrices."""
+    correct(lambda a: parts(np.linalg.eig(a)[0]), TURNING)
+    correct(lambda a: parts(np.linalg.eig(a)[1]), TURNING)
+    correct(lambda a: parts(np.linalg.eigvals(a + 1j * a.T)), TURNING)
+    correct(lambda a: parts(np.linalg.eig(a + 1j * a.T)[1]), TURNING)
+    correct(lambda a: parts(np.linalg.eigvals(np.stack([a, a.T + 0.1]))), TURNING)
+    quarter_turn = np.array([[0.0, 1.0], [-1.0, 0.0]])
+    assert_allclose(dr.grad(lambda a: np.abs(np.linalg.eigvals(a)[0]))(quarter_turn), 0.5 * quarter_turn, atol=1e-15)
+
+
 FFT = ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"]
 FFTN = ["fft2", "ifft2", "fftn", "ifftn", "rfft2", "irfft2", "rfftn", "irfftn"]
 
@@ -285,6 +299,7 @@ def test_rules_of_users_and_checkpoints():
         (lambda x: np.multiply.at(x * 1j, [0, 0], 2.0) or x[0], r"multiply\.at"),
         (lambda x: complex(x[0] * 1j).real, "complex"),
         (lambda x: __import__("cmath").exp(x[0] * 1j).real, "complex"),
+        (lambda x: np.linalg.slogdet(np.outer(x, x) * 1j)[1], "slogdet of complex"),
         (lambda x: np.linalg.eigvalsh(np.outer(x, x) * 1j)[0], "eigvalsh of complex"),
         (lambda x: np.linalg.cholesky(np.outer(x, x) * 1j)[0, 0], "cholesky of complex"),
         (lambda x: np.einsum(x * 1j, [0], [0])[0].real, "subscripts"),

@@ -1,5 +1,5 @@
 """docs/numpy.md and docs/numba.md list what the table of functions has, and nothing else; the examples of the pages
-numba.md, second_order.md and calculus.md run.
+numpy.md, numba.md, second_order.md and calculus.md run.
 
 To write the lists anew: python tests/test_docs.py
 """
@@ -127,6 +127,12 @@ def test_the_examples_with_numba_run():
     found = doctest.testfile(str(DOCS / "numba.md"), module_relative=False, optionflags=doctest.ELLIPSIS)
     assert found.failed == 0
     assert found.attempted >= 25
+
+
+def test_the_examples_with_complex_numbers_run():
+    found = doctest.testfile(str(DOCS / "numpy.md"), module_relative=False, optionflags=doctest.ELLIPSIS)
+    assert found.failed == 0
+    assert found.attempted >= 5
 
 
 def test_the_examples_of_second_derivatives_run():

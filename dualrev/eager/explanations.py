@@ -22,6 +22,7 @@ _OBJECTS = (
     re.compile(r"loop of ufunc does not support argument \d+ of type \w+ which has no callable (?P<name>\w+) method"),
     re.compile(r"ufunc '(?P<name>\w+)' not supported for the input types"),
     re.compile(r"Cannot cast ufunc '(?P<name>\w+?)1?(_lo|_up|_n|_n_s|_n_f)?' input.* from dtype\('O'\)"),
+    re.compile(r"(?P<name>input) type 'object' not supported"),
     re.compile(r"Cannot cast (?P<name>array data) from dtype\('O'\)"),
     re.compile(r"'(float|int)' object has no attribute '(?P<name>\w+)'"),
 )

@@ -10,13 +10,12 @@ What is in none of them, and looks at values only, is of the values; the others 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from dualrev.eager.arrays import fourier
-from dualrev.eager.arrays.complex_elements import as_held, multilinear, recorded, refused
+from dualrev.eager.arrays import complex_linalg, fourier
+from dualrev.eager.arrays.complex_elements import as_held, multilinear, refused
 from dualrev.eager.arrays.complexes import (
     as_parts,
     holds_complex,
@@ -24,11 +23,10 @@ from dualrev.eager.arrays.complexes import (
     is_complex,
     join,
     real_part,
-    stripped,
     values,
 )
 from dualrev.eager.arrays.places import copyto
-from dualrev.eager.arrays.storage import RealArray, holds_duals, innermost, plain, real_array
+from dualrev.eager.arrays.storage import RealArray, holds_duals, plain
 from dualrev.errors import UnsupportedError
 from dualrev.rules.functions import TABLE
 
@@ -139,55 +137,6 @@ def _var(a: Any, axis: Any = None, *, ddof: Any = 0, keepdims: Any = False) -> A
     return total / (np.size(plain(squares)) / max(np.size(plain(total)), 1) - ddof)
 
 
-def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:
-    matrix = np.ndim(values(x)) == 2 if axis is None else np.ndim(axis) == 1 and len(axis) == 2
-    if matrix and ord in (2, -2, "nuc"):
-        raise refused(f"numpy.linalg.norm with ord={ord!r}")
-    return np.linalg.norm(np.abs(as_parts(x)), ord, axis, keepdims)
-
-
-def _embedded(a: Any) -> Any:
-    """A complex matrix as a real one of twice the size: [[Re, -Im], [Im, Re]]."""
-    x, y = real_part(a), imag_part(a)
-    return np.concatenate([np.concatenate([x, -y], -1), np.concatenate([y, x], -1)], -2)
-
-
-def _halves(x: Any) -> Any:
-    """The rows of the real parts, and those of the imaginary ones."""
-    n = x.shape[-2] // 2
-    return join(x[..., :n, :], x[..., n:, :])
-
-
-def _inv(a: Any) -> Any:
-    n = np.shape(values(a))[-1]
-    return _halves(np.linalg.inv(_embedded(as_parts(a)))[..., :n])
-
-
-def _solve(a: Any, b: Any) -> Any:
-    a, b = as_parts(a), as_parts(b) if is_complex(b) else real_array(b)
-    if b.ndim == 1:
-        return _solve(a, b[:, None])[..., 0]
-    return _halves(np.linalg.solve(_embedded(a), np.concatenate([real_part(b), imag_part(b)], -2)))
-
-
-def _det(a: Any) -> Any:
-    """d(det a) = det(a) <inv(a)^T, da>; the matrix has to be regular."""
-    a = as_parts(a)
-    run = innermost([real_part(a), imag_part(a)])
-    if run is None:
-        return as_held(np.linalg.det(values(a)), [a])
-    x: Any = stripped(a, run)
-    y = np.linalg.det(x)
-    slopes = np.reshape(y, (*np.shape(values(y)), 1, 1)) * np.swapaxes(np.linalg.inv(x), -1, -2)
-    reduced = (*np.shape(values(y)), 1, 1)
-    return recorded(run, y, [(a, slopes)], np.shape(values(a)), reduced)  # type: ignore[arg-type]
-
-
-def _matrix_power(a: Any, n: int) -> Any:
-    a = as_parts(a) if n >= 0 else _inv(a)
-    return reduce(np.matmul, [a] * abs(n)) if n else np.linalg.matrix_power(plain(real_part(a)), 0) + 0j
-
-
 def _angle(z: Any, deg: bool = False) -> Any:
     made = np.arctan2(imag_part(z), real_part(z))
     return np.degrees(made) if deg else made
@@ -261,8 +210,6 @@ _HANDLERS: dict[Any, Callable[..., Any]] = {
     np.correlate: _product(np.correlate, 1),
     np.linalg.vecdot: lambda x1, x2, axis=-1: np.sum(np.conj(x1) * x2, axis=axis),
     np.linalg.matmul: np.matmul,
-    np.linalg.multi_dot: lambda arrays: reduce(np.matmul, arrays),
-    np.linalg.vector_norm: lambda x, **kwargs: np.linalg.vector_norm(np.abs(as_parts(x)), **kwargs),
     np.einsum: _einsum,
     np.prod: _prod,
     np.cumprod: _cumprod,
@@ -277,11 +224,7 @@ _HANDLERS: dict[Any, Callable[..., Any]] = {
     np.ones_like: _like(1.0),
     np.full_like: _full_like,
     np.copyto: copyto,
-    np.linalg.norm: _norm,
-    np.linalg.inv: _inv,
-    np.linalg.solve: _solve,
-    np.linalg.det: _det,
-    np.linalg.matrix_power: _matrix_power,
+    **complex_linalg.HANDLERS,
     **fourier.HANDLERS,
 }
 _OF_VALUES = {f.function for f in TABLE.values() if f.discrete} | {np.size}
