@@ -358,8 +358,8 @@ _IN_A_LIBRARY = (
 _CONVERSIONS = {
     "float()": (
         "float() of a number that is being differentiated",
-        "The functions of Python's `math` do this: write `from dualrev import math`, or numpy's functions. So do numpy's"
-        " arrays of floats: `from dualrev import numpy as np` makes others. ",
+        "The functions of Python's `math` do this: use the ones of the same name in dualrev.math, or numpy's"
+        " (`from dualrev import math`); so do arrays of plain floats (`from dualrev import numpy as np` makes others). ",
     ),
     "complex()": (
         "complex() of a number that is being differentiated",
