@@ -359,7 +359,7 @@ _CONVERSIONS = {
     "float()": (
         "float() of a number that is being differentiated",
         "The functions of Python's `math` do this: use the ones of the same name in dualrev.math, or numpy's"
-        " (`from dualrev import math`); so do arrays of plain floats (`from dualrev import numpy as np` makes others). ",
+        " (`from dualrev import math`); so do arrays of plain floats (`from dualrev import numpy as np` has others). ",
     ),
     "complex()": (
         "complex() of a number that is being differentiated",
