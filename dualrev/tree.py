@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import optree
 
-from dualrev.eager.arrays.complexes import as_parts, is_complex, is_one_complex, join
+from dualrev.eager.arrays.complexes import as_parts, is_complex, is_one_complex
 from dualrev.eager.arrays.storage import adopt, holds_duals, plain, real_array
 from dualrev.eager.dual import DualNumber, alive
 from dualrev.eager.labels import with_labels
@@ -36,10 +36,12 @@ from dualrev.eager.leaves import (
     Scalar,
     alone,
     array_of,
+    complex_node,
     is_exact,
     is_number,
     is_numeric,
     is_plain,
+    is_real_of,
     leaf_of,
     object_array,
     part_of,
@@ -248,7 +250,7 @@ class Structure:
                         raise error(x, f"a discrete value ({type(value).__name__})")
                 case Node(cls, size, rest):
                     node, children = unpack(x) or (None, [])
-                    if cls is complex and node is None and _is_real(x, rest):
+                    if cls is complex and node is None and is_real_of(x, rest):
                         node, children = part, [x, np.zeros(rest) if rest else 0.0]
                     if node is None and cls is np.ndarray and is_numeric(x) and x.shape == rest:
                         node, children = part, scalars_of(x)
@@ -345,10 +347,7 @@ class _Leave(NamedTuple):
 def unpack(x: Any) -> tuple[Node, list[Any]] | None:
     """A node and its children; None for a leaf. A complex number, and an array of them, has two children."""
     if is_one_complex(x):
-        parts = [x.real, x.imag]
-        if isinstance(x, np.ndarray):
-            parts = [np.array(part, order="K") for part in parts]
-        return Node(complex, 2, np.shape(parts[0]), _joined, _joined), parts
+        return complex_node(x)
     if isinstance(x, np.ndarray):
         if x.dtype != object or not is_plain(x):
             return None
@@ -370,15 +369,6 @@ def unpack(x: Any) -> tuple[Node, list[Any]] | None:
         values, of_fields, restore = take_apart(x, _same_numbers)
         return Node(type(x), len(values), None, of_fields, restore), values
     return None
-
-
-def _is_real(x: Any, shape: tuple[int, ...]) -> bool:
-    """Whether x is of real numbers of this shape, which are complex ones, too."""
-    return (is_numeric(x) if shape else is_number(x)) and np.shape(plain(x)) == shape
-
-
-def _joined(parts: list[Any]) -> Any:
-    return join(*parts)
 
 
 def _same_numbers(u: Any, v: Any) -> bool:

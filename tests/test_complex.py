@@ -241,6 +241,8 @@ def test_the_gradients_are_those_of_compiled_code():
     compiled = dr.grad(gain, (0, 1, 2))(z, w, v)
     for found, expected in zip(dr.grad(gain.py_func, (0, 1, 2))(z, w, v), compiled, strict=True):
         assert_allclose(found, expected, rtol=1e-12)
+    lifted, by_tape = (dr.grad(lambda z, g=g: g(z * 1.5j, w, v * z) * 2.0)(z) for g in (dr.lift(gain), gain.py_func))
+    assert_allclose(lifted, by_tape, rtol=1e-12)
 
 
 def test_complex_values():

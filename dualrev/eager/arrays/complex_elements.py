@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from dualrev.eager.arrays.complexes import (
-    ComplexArray,
     ComplexNumber,
     as_parts,
+    held,
     imag_part,
     is_complex,
     join,
@@ -139,10 +139,8 @@ def _own(p: Any) -> Any:
 
 def as_held(y: Any, args: Sequence[Any]) -> Any:
     """A plain result as one that can hold numbers under differentiation, if an argument could."""
-    held = any(isinstance(real_part(u), RealArray) or isinstance(u, ComplexArray) for u in args)
-    if not held or not isinstance(y, np.ndarray) or not y.ndim or y.dtype.kind not in "cf":
-        return y
-    return join(RealArray(np.array(y.real)), y.imag) if y.dtype.kind == "c" else RealArray(np.array(y, dtype=float))
+    could = any(isinstance(real_part(u), RealArray) for u in args)
+    return held(y) if could and np.ndim(y) else y
 
 
 def multilinear(function: Callable[..., Any], args: Sequence[Any], where: Sequence[int] | None = None) -> Any:

@@ -18,6 +18,7 @@ from dualrev.eager.arrays import complex_linalg, fourier
 from dualrev.eager.arrays.complex_elements import as_held, multilinear, refused
 from dualrev.eager.arrays.complexes import (
     as_parts,
+    held,
     holds_complex,
     imag_part,
     is_complex,
@@ -158,11 +159,11 @@ def _like(value: float) -> Callable[..., Any]:
 
 
 def _full_like(a: Any, fill_value: Any, dtype: Any = None, **kwargs: Any) -> Any:
-    complex_ = is_complex(a) if dtype is None else np.dtype(dtype).kind == "c"
-    made = np.full_like(values(a), 0, complex if complex_ else float, **kwargs)
-    held = join(RealArray(made.real.copy()), RealArray(made.imag.copy())) if complex_ else RealArray(made)
-    copyto(held, fill_value)
-    return held
+    if dtype is None:
+        dtype = complex if is_complex(a) else float
+    made = held(np.full_like(values(a), 0, dtype, **kwargs))
+    copyto(made, fill_value)
+    return made
 
 
 def _polyval(p: Any, x: Any) -> Any:

@@ -28,6 +28,7 @@ __all__ = [
     "ComplexArray",
     "ComplexNumber",
     "as_parts",
+    "held",
     "holds_complex",
     "imag_part",
     "is_complex",
@@ -356,6 +357,14 @@ def _part(x: Any, shape: tuple[int, ...]) -> RealArray:
         whole: Any = np.broadcast_to(real_array(x), shape)
         return RealArray.copy(whole)
     return RealArray(np.array(np.broadcast_to(plain(x), shape), dtype=float))
+
+
+def held(x: Any) -> Any:
+    """A plain array of real or complex numbers as one that can hold such under differentiation; all else unchanged."""
+    kind = x.dtype.kind if isinstance(x, np.ndarray) else ""
+    if kind == "c":
+        return join(RealArray(np.array(x.real, dtype=float)), x.imag)
+    return RealArray(np.array(x, dtype=float)) if kind == "f" else x
 
 
 def values(u: Any) -> Any:
