@@ -243,6 +243,8 @@ def test_the_gradients_are_those_of_compiled_code():
         assert_allclose(found, expected, rtol=1e-12)
     lifted, by_tape = (dr.grad(lambda z, g=g: g(z * 1.5j, w, v * z) * 2.0)(z) for g in (dr.lift(gain), gain.py_func))
     assert_allclose(lifted, by_tape, rtol=1e-12)
+    with pytest.raises(dr.UnsupportedError, match=r"dualrev\.lift\(gain\)"):
+        dr.grad(lambda z: gain(z * 1.5j, w, v))(z)
 
 
 def test_complex_values():

@@ -16,6 +16,7 @@ from numba.core.typing.templates import AbstractTemplate, infer_global
 from numba.extending import overload, typeof_impl
 
 from dualrev.compiler.frontend.transformations import AT_A_POINT, MAKING, TRANSFORMATIONS
+from dualrev.eager.arrays.complexes import ComplexArray, ComplexNumber
 from dualrev.eager.arrays.storage import RealArray
 from dualrev.eager.custom import stop_gradient
 from dualrev.eager.dual import DualNumber
@@ -35,8 +36,8 @@ def learn(public: Any) -> None:
     for name in AT_A_POINT:
         infer_global(getattr(public, name))(type(name, (_AtAPoint,), {}))
     overload(stop_gradient)(_stop_gradient)
-    typeof_impl.register(DualNumber, _refuse)
-    typeof_impl.register(RealArray, _refuse)
+    for kind in (DualNumber, RealArray, ComplexNumber, ComplexArray):
+        typeof_impl.register(kind, _refuse)
 
 
 def _inside() -> Any:

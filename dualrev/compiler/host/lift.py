@@ -20,6 +20,7 @@ from numba.extending import typeof_impl
 from dualrev.compiler.frontend.source import StandIn
 from dualrev.compiler.host.build import Derivative
 from dualrev.compiler.host.dispatchers import derivative
+from dualrev.eager.arrays.complexes import ComplexArray, ComplexNumber
 from dualrev.eager.arrays.storage import RealArray, holds_duals, innermost, own, plain, zero
 from dualrev.eager.custom import _Call, _positional, _Rule
 from dualrev.eager.overload import DualNumber
@@ -196,7 +197,7 @@ def _may_hold_duals(x: Any) -> bool:
         return x.dtype == object
     if isinstance(x, (tuple, list)):
         return any(map(_may_hold_duals, x))
-    return isinstance(x, (DualNumber, RealArray))
+    return isinstance(x, (DualNumber, RealArray, ComplexNumber, ComplexArray))
 
 
 def _arrays(x: Any) -> list[np.ndarray]:
