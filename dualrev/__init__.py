@@ -10,13 +10,14 @@
 12.0
 """
 
+from typing import TYPE_CHECKING, Any
+
 from dualrev import derivatives, errors, implicit, math, numpy, tree
 from dualrev._version import __version__
 from dualrev.batching import vmap
 from dualrev.checking import check, check_grads
 from dualrev.checkpointing import checkpoint
-from dualrev.compiler.host.inside import learn
-from dualrev.compiler.host.lift import derivative_source, lift
+from dualrev.compiler.host.learning import learn
 from dualrev.derivatives import grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad, vjp
 from dualrev.eager.arrays import RealArray
 from dualrev.eager.custom import custom_jvp, custom_vjp, stop_gradient, value
@@ -50,6 +51,9 @@ from dualrev.errors import (
 )
 from dualrev.sparse import sparse_hessian, sparse_jacobian
 from dualrev.tree import register_node
+
+if TYPE_CHECKING:
+    from dualrev.compiler.host.lift import derivative_source, lift
 
 learn(derivatives)  # they can be written in numba functions
 del learn
@@ -111,6 +115,15 @@ __all__ = [
     "vjp",
     "vmap",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ("derivative_source", "lift"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from dualrev.compiler.host import lift as module  # the compiler takes longer to import than all the rest
+
+    globals().update(derivative_source=module.derivative_source, lift=module.lift)
+    return globals()[name]
 
 
 def __dir__() -> list[str]:

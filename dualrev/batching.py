@@ -17,7 +17,6 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 from dualrev import numpy as dnp
-from dualrev.compiler.host.lift import lift
 from dualrev.derivatives import compiled
 from dualrev.eager.arrays.storage import RealArray
 from dualrev.eager.dual import DualNumber
@@ -88,8 +87,14 @@ def _vmap(
     if isinstance(f, Dispatcher) and not any(map(_holds_duals, moved)):
         stacked = _compiled_loop(f, moved, axes, count, parallel)
     else:
-        stacked = _loop(lift(f) if isinstance(f, Dispatcher) else f, moved, axes, by_name, count)
+        stacked = _loop(_lifted(f) if isinstance(f, Dispatcher) else f, moved, axes, by_name, count)
     return _placed(stacked, out_axes)
+
+
+def _lifted(f: Any) -> Any:
+    from dualrev.compiler.host.lift import lift  # it takes time to import
+
+    return lift(f)
 
 
 def _compiled_loop(f: Any, moved: tuple[Any, ...], axes: tuple[Axes, ...], count: int, parallel: bool) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.derivatives import compiled, is_compiled, jvp, vjp
+from dualrev.derivatives import compiled, grad, is_compiled, jacfwd, jacrev, jvp, vjp
 from dualrev.eager.arguments import Argnums, argument_numbers, choose
 from dualrev.eager.arrays.storage import RealArray, own, zero
 from dualrev.eager.transforms import linearize
@@ -68,8 +68,8 @@ def check_grads(
 
     In mode "fwd", jvp in a direction v against (f(x + eps v) - f(x - eps v)) / (2 eps); in mode "rev", the cotangent
     that vjp gives along v against the same. Then the derivatives are checked as functions of args themselves, up to
-    `order`. The directions are the same in every call. By default eps is 1e-5 and the tolerances are 1e-6 times the
-    size of the numbers.
+    `order`; of a numba function, the gradient or the Jacobians. The directions are the same in every call. By default
+    eps is 1e-5 and the tolerances are 1e-6 times the size of the numbers.
 
     args is a tuple or a list of all arguments of f; argnums says by which of them f is differentiated: by default, by
     all that hold real numbers. modes is a tuple or a list. CheckError (an AssertionError) if the derivatives differ;
@@ -118,8 +118,9 @@ def _check(
     y = f(*_copied(args))
     leaves, structure = flatten_leaves(y)
     ct = structure.cotangent_leaves([_random_leaf(x, rng) for x in leaves])
-    expected = _inner(ct, _difference(f, args, v, eps))
-    scale = _inner_of_sizes(ct, y)
+    pairing = _pairing(ct)
+    expected = _inner(pairing, _difference(f, args, v, eps))
+    scale = _inner_of_sizes(pairing, y)
 
     def check(what: str, found: float) -> None:
         allowed = atol * max(scale, 1.0) + rtol * abs(expected)
@@ -127,17 +128,21 @@ def _check(
             raise CheckError(f"{what} in a random direction, order {order}", found, expected, f"within {allowed:.2g}")
 
     if "fwd" in modes:
-        check("jvp", _inner(ct, jvp(f, args, v, engine=engine)[1]))
+        check("jvp", _inner(pairing, jvp(f, args, v, engine=engine)[1]))
     if "rev" in modes:
         cts = vjp(f, *args, engine=engine)[1](ct)
-        check("vjp", _inner([cts[k] for k in numbers], [v[k] for k in numbers]))
+        check("vjp", _inner(_pairing([cts[k] for k in numbers]), [v[k] for k in numbers]))
     if order < last:
-        for g in (
-            (lambda *xs: jvp(f, xs, v, engine=engine)[1]) if "fwd" in modes else None,
-            (lambda *xs: vjp(f, *xs, engine=engine)[1](ct)) if "rev" in modes else None,
-        ):
-            if g is not None:
-                _check(g, args, numbers, order + 1, last, modes, atol, rtol, eps, engine)
+        compiled_of = {"fwd": jacfwd, "rev": grad if isinstance(y, float) else jacrev}
+        python_of: dict[str, Callable[..., Any]] = {
+            "fwd": lambda *xs: jvp(f, xs, v, engine=engine)[1],
+            "rev": lambda *xs: vjp(f, *xs, engine=engine)[1](ct),
+        }
+        chosen = tuple(k for k in numbers if flatten_leaves(args[k])[0])
+        for mode in dict.fromkeys(modes):
+            # the derivative of a numba function is one itself, where a Python function would take the tape
+            g = compiled_of[mode](f, chosen) if is_compiled(f, False, engine) else python_of[mode]
+            _check(g, args, numbers, order + 1, last, modes, atol, rtol, eps, engine)
 
 
 def _copied(args: Any) -> Any:
@@ -175,10 +180,21 @@ def _difference(f: Callable[..., Any], args: tuple[Any, ...], v: Any, eps: float
     return [x.tolist() if not x.ndim else x for x in slopes]
 
 
+def _pairing(ct: Any) -> Any:
+    """The numbers by which those of a tangent are multiplied: of complex numbers, Re(ct z)."""
+    leaves, structure = flatten_leaves(ct)
+    return structure.conjugated(leaves)
+
+
 def _inner(ct: Any, v: Any) -> float:
-    return math.fsum(c * w for c, w in zip(flatten(ct)[0], flatten(v)[0], strict=True))
+    return math.fsum(c * w for c, w in zip(_numbers(ct), _numbers(v), strict=True))
 
 
 def _inner_of_sizes(ct: Any, y: Any) -> float:
     """The size of the numbers that differences were taken of."""
-    return math.fsum(abs(c * x) for c, x in zip(flatten(ct)[0], flatten(y)[0], strict=True))
+    return math.fsum(abs(c * x) for c, x in zip(_numbers(ct), _numbers(y), strict=True))
+
+
+def _numbers(x: Any) -> list[Any]:
+    """The real scalars of nested data."""
+    return flatten(flatten_leaves(x)[0])[0]

@@ -11,7 +11,6 @@ from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from numba.core.dispatcher import Dispatcher
 
-from dualrev.compiler.host.lift import lift
 from dualrev.eager import engine
 from dualrev.eager.arrays.storage import holds_duals, innermost, own, plain, strip
 from dualrev.eager.custom import _Call, _equal, _Rule
@@ -85,6 +84,8 @@ class _Checkpointed(Owner):
         run = innermost(leaves)
         if run is not None and any(holds_duals(strip(leaf, run)) for leaf in leaves):
             return _checkpoint(self.py_func, args, kwargs)  # lifted functions have first derivatives only
+        from dualrev.compiler.host.lift import lift  # it takes time to import
+
         return lift(self._f)(*args, **kwargs)
 
 

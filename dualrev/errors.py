@@ -6,6 +6,7 @@ All are subclasses of `DualrevError` and of the built-in class that Python would
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 from dualrev.places import is_assigned_to_an_element, library, where
@@ -116,6 +117,7 @@ class ScalarError(DualrevError, TypeError):
             f"a gradient is that of one real number, but the function returned {what}. Return one number, such as the"
             " sum; or use dualrev.jacobian, or dualrev.vjp with a cotangent of the value's structure"
             + ("." if y is not None else _WRITTEN)
+            + (" Of a complex number z, return z.real, z.imag or abs(z)." if isinstance(y, numbers.Complex) else "")
         )
 
     @classmethod
@@ -385,8 +387,14 @@ _IN_A_LIBRARY = (
 _CONVERSIONS = {
     "float()": (
         "float() of a number that is being differentiated",
-        "The functions of Python's `math` do this: use the ones of the same name in dualrev.math, or numpy's. ",
+        "The functions of Python's `math` do this: use the ones of the same name in dualrev.math, or numpy's"
+        " (`from dualrev import math`); so do arrays of plain floats (`from dualrev import numpy as np` has others). ",
     ),
+    "complex()": (
+        "complex() of a number that is being differentiated",
+        "The functions of Python's `cmath` do this: write numpy's functions, and x + 1j * y for complex(x, y). ",
+    ),
+    "astype()": ("astype of complex numbers that are being differentiated", "Take z.real, z.imag or abs(z). "),
     "storing": (
         "storing a number that is being differentiated in an array of plain floats",
         "np.zeros and the like make such arrays: make the array with dualrev.numpy"

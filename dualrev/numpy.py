@@ -24,6 +24,7 @@ from typing import Any
 import numpy as _np
 
 from dualrev.eager.answers import ANSWERS
+from dualrev.eager.arrays.complexes import ComplexArray, as_parts, held, holds_complex, is_complex, join, values
 from dualrev.eager.arrays.storage import RealArray, holds_duals, plain, real_array
 from dualrev.errors import UnsupportedError
 
@@ -82,13 +83,24 @@ def array(
     >>> array([[1, 2.5]])
     RealArray([[1. , 2.5]])
     """
+    if is_complex(x):
+        return _complex_array(x, dtype, order, ndmin)
     made = real_array(x)
     if not isinstance(made, RealArray):
-        made = _holding(_np.array(made, dtype, order=order, **kwargs))
+        made = held(_np.array(made, dtype, order=order, **kwargs))
     elif dtype is not None and _np.dtype(dtype).kind != "f":
         made = made.astype(dtype)
     elif (copy and made is x) or (order in ("C", "F") and not made.x.flags[order]):
         made = made.copy(order)
+    return made.reshape((1,) * (ndmin - made.ndim) + made.shape) if made.ndim < ndmin else made
+
+
+def _complex_array(x: Any, dtype: Any, order: Any, ndmin: int) -> Any:
+    """A new array of complex numbers."""
+    if dtype is not None and _np.dtype(dtype).kind != "c":
+        raise TypeError(f"an array of complex numbers was asked for with dtype={dtype}")
+    made = as_parts(x) if holds_complex(x) or isinstance(x, ComplexArray) else held(_np.array(values(x)))
+    made = join(*(array(u, order=order) for u in (made.real, made.imag))) if _np.shape(made) else made
     return made.reshape((1,) * (ndmin - made.ndim) + made.shape) if made.ndim < ndmin else made
 
 
@@ -131,19 +143,16 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, **kwargs: Any) -> Any:
     >>> full(3, 0.5)
     RealArray([0.5, 0.5, 0.5])
     """
+    if is_complex(fill_value):
+        made = zeros(shape, dtype or complex)
+        made[...] = fill_value
+        return made
     value = real_array(fill_value)
     if not isinstance(value, RealArray):
-        return _holding(_np.full(shape, value, dtype, **kwargs))
+        return held(_np.full(shape, value, dtype, **kwargs))
     made = RealArray(_np.zeros(shape))
     made[...] = value
     return made if dtype is None else made.astype(dtype)
-
-
-def _holding(made: Any) -> Any:
-    """A float array of numpy's as one that can hold numbers under differentiation, with memory of its own."""
-    if isinstance(made, _np.ndarray) and made.dtype.kind == "f":
-        return RealArray(_np.array(made, dtype=float))
-    return made
 
 
 def _constructor(name: str) -> Callable[..., Any]:
@@ -151,7 +160,7 @@ def _constructor(name: str) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def made(*args: Any, **kwargs: Any) -> Any:
-        return _holding(function(*args, **kwargs))
+        return held(function(*args, **kwargs))
 
     made.__doc__ = f"numpy.{name}, an array that can hold numbers under differentiation where it is of floats."
     return made
@@ -196,7 +205,7 @@ class vectorize:  # noqa: N801 - numpy's name
         """The function of all elements, which broadcast."""
         arrays = [real_array(x) for x in args]
         if not any(map(holds_duals, (*arrays, *kwargs.values()))):
-            return _holding(self._plain(*(plain(a) for a in arrays), **kwargs))
+            return held(self._plain(*(plain(a) for a in arrays), **kwargs))
         if kwargs or any(self._options):
             raise UnsupportedError("numpy.vectorize with options or keywords", "it without, or a loop")
         arrays = list(_np.broadcast_arrays(*arrays))
@@ -217,7 +226,7 @@ class _Together:
         items = key if isinstance(key, tuple) else (key,)
         if not any(map(holds_duals, items)):
             items = tuple(plain(x) if isinstance(x, RealArray) else x for x in items)
-            return _holding(self._plain[items])
+            return held(self._plain[items])
         if any(isinstance(x, str) for x in items):
             raise UnsupportedError("numpy.r_ with directions", "numpy.concatenate or numpy.stack")
         parts = [_np.r_[x] if isinstance(x, slice) else _np.atleast_1d(real_array(x)) for x in items]

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import optree
 
+from dualrev.eager.arrays.complexes import as_parts, is_complex, is_one_complex
 from dualrev.eager.arrays.storage import adopt, holds_duals, plain, real_array
 from dualrev.eager.dual import DualNumber, alive
 from dualrev.eager.labels import with_labels
@@ -35,10 +36,12 @@ from dualrev.eager.leaves import (
     Scalar,
     alone,
     array_of,
+    complex_node,
     is_exact,
     is_number,
     is_numeric,
     is_plain,
+    is_real_of,
     leaf_of,
     object_array,
     part_of,
@@ -148,6 +151,22 @@ class Structure:
         """Data of this structure with anything in place of the leaves, and None in place of discrete values."""
         return self.fold(leaves, node=lambda part, children: part.build(children), discrete=lambda x: None)
 
+    @property
+    def has_complex(self) -> bool:
+        """Whether there are complex numbers, each of which has two leaves."""
+        return any(part.__class__ is Node and part.cls is complex for part in self._parts)
+
+    def conjugated(self, leaves: Sequence[Any]) -> Sequence[Any]:
+        """The leaves with the other sign for imaginary parts: the cotangent of x + iy is df/dx - i df/dy."""
+        if self._flat is not None or not self.has_complex:
+            return leaves
+        made, k = list(leaves), 0
+        for part in self._parts:
+            if part.__class__ is Node and part.cls is complex:
+                made[k + 1] = 0.0 - made[k + 1]
+            k += part.__class__ is Scalar or part.__class__ is Array
+        return made
+
     def owned(self) -> Structure:
         """The same with copies of the discrete arrays, so that nobody else can change them."""
         return Structure([part.owned() if isinstance(part, Discrete) else part for part in self._parts])
@@ -231,6 +250,8 @@ class Structure:
                         raise error(x, f"a discrete value ({type(value).__name__})")
                 case Node(cls, size, rest):
                     node, children = unpack(x) or (None, [])
+                    if cls is complex and node is None and is_real_of(x, rest):
+                        node, children = part, [x, np.zeros(rest) if rest else 0.0]
                     if node is None and cls is np.ndarray and is_numeric(x) and x.shape == rest:
                         node, children = part, scalars_of(x)
                     if node is None or (node.cls, node.size) != (cls, size) or not same(node.rest, rest):
@@ -284,7 +305,9 @@ def _walk(x: Any, adopting: bool) -> tuple[list[Any], Structure]:
             del above[x.node]
         elif adopting and isinstance(x, np.ndarray) and x.dtype == object and is_plain(x) and holds_duals(x):
             todo.append(adopt(x))
-        elif (unpacked := unpack(x)) is not None:
+        elif adopting and isinstance(x, np.ndarray) and x.dtype == object and is_complex(x):
+            todo.append(as_parts(x))
+        elif (unpacked := unpack(x) if adopting or not is_one_complex(x) else None) is not None:
             if id(x) in above:
                 raise LeafError(x, "it contains itself", "Pass a tree, or register the class with the links left out")
             above[id(x)] = x
@@ -322,7 +345,9 @@ class _Leave(NamedTuple):
 
 
 def unpack(x: Any) -> tuple[Node, list[Any]] | None:
-    """A node and its children; None for a leaf."""
+    """A node and its children; None for a leaf. A complex number, and an array of them, has two children."""
+    if is_one_complex(x):
+        return complex_node(x)
     if isinstance(x, np.ndarray):
         if x.dtype != object or not is_plain(x):
             return None

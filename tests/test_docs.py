@@ -1,5 +1,5 @@
 """docs/numpy.md and docs/numba.md list what the table of functions has, and nothing else; the examples of the pages
-numba.md, second_order.md, sparse.md and calculus.md run.
+numpy.md, numba.md, second_order.md, sparse.md and calculus.md run.
 
 To write the lists anew: python tests/test_docs.py
 """
@@ -12,14 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from dualrev.eager.arrays import defined, functions, linalg, numerics, places, products, reductions, ufuncs
+from dualrev.eager.arrays import defined, fourier, functions, linalg, numerics, places, products, reductions, ufuncs
 from dualrev.rules.functions import TABLE
 from stages.calculus.__main__ import main as calculus
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = [DOCS / "numpy.md", DOCS / "numba.md"]
 BLOCK = re.compile(r"(?<=<!-- )(?P<mark>[a-z ]+)(?P<middle> -->\n)(?P<text>.*?\n)(?=\n)", re.DOTALL)
-TOPICS = ["elementwise", "scipy", "reductions", "products", "linalg", "numerics", "places", "moving", "values"]
+TOPICS = ["elementwise", "scipy", "reductions", "products", "linalg", "numerics", "fourier", "places", "moving"]
+TOPICS += ["values"]
 ELEMENTWISE = set(ufuncs.table_by_ufunc())  # now, before other tests add lines of their own
 
 #: What numba functions may call, by heading.
@@ -90,14 +91,14 @@ def test_the_elementwise_functions():
     assert {f.__name__ for f in of_this_numpy("elementwise")} <= known
 
 
-@pytest.mark.parametrize("module", [reductions, products, linalg, numerics, places])
+@pytest.mark.parametrize("module", [reductions, products, linalg, numerics, fourier, places])
 def test_the_functions_of_a_kind_are_below_its_heading(module):
     assert set(module.HANDLERS) == of_this_numpy(module.__name__.rpartition(".")[2])
 
 
 def test_the_tape_has_a_rule_for_all_others():
     """A handler, or a definition or a selection of the table."""
-    topics = ["reductions", "products", "linalg", "numerics", "places", "moving"]
+    topics = ["reductions", "products", "linalg", "numerics", "fourier", "places", "moving"]
     every = set().union(*map(of_this_numpy, topics))
     assert set(functions.HANDLERS) <= every
     assert all(map(defined.by_table, every - set(functions.HANDLERS)))
@@ -126,6 +127,12 @@ def test_the_examples_with_numba_run():
     found = doctest.testfile(str(DOCS / "numba.md"), module_relative=False, optionflags=doctest.ELLIPSIS)
     assert found.failed == 0
     assert found.attempted >= 25
+
+
+def test_the_examples_with_complex_numbers_run():
+    found = doctest.testfile(str(DOCS / "numpy.md"), module_relative=False, optionflags=doctest.ELLIPSIS)
+    assert found.failed == 0
+    assert found.attempted >= 5
 
 
 def test_the_examples_of_second_derivatives_run():

@@ -4,9 +4,11 @@ import collections
 import copy
 import inspect
 import itertools
+import math
 import pickle
 import subprocess
 import sys
+from math import sqrt
 
 import numba
 import numpy as np
@@ -439,3 +441,50 @@ def local(x):
     for i in range(len(y)):
         y[i] = 2.0 * y[i]
     return np.sum(y)
+
+
+# py_func, on the tape
+
+FACTOR = 0.5
+
+
+@numba.njit
+def power_of_sine(x, k):
+    return math.sin(x) ** k if k else root(x)
+
+
+@numba.njit
+def root(x, scale=FACTOR):
+    return sqrt(x) * scale
+
+
+@numba.njit
+def series(x, n):
+    out = np.zeros(n)
+    for k in range(n):
+        out[k] = power_of_sine(x, k) * math.sqrt(x)
+
+    def total(v):
+        return np.sum(v * v) + math.exp(-v[0])
+
+    return total(out) + FACTOR * max([x for _ in range(n)])
+
+
+def test_the_python_function_of_a_numba_function_takes_the_tape():
+    """Python's math and numpy's arrays in it, and in the numba functions that it calls, mean ours."""
+    f = series.py_func
+    assert dr.grad(f)(1.2, 4) == pytest.approx(dr.grad(series)(1.2, 4))
+    assert dr.jvp(f, (1.2, 4), (1.0, None))[1] == pytest.approx(dr.vjp(f, 1.2, 4)[1](1.0)[0]) == dr.grad(f)(1.2, 4)
+    assert dr.hvp(f)(1.2, 1.0, 4) == pytest.approx(dr.hessian(f)(1.2, 4))
+    dr.check(f, 1.2, 4)
+    dr.check_grads(f, (1.2, 4))
+    assert f(1.2, 4) == pytest.approx(series(1.2, 4))
+    assert series.py_func is f
+
+
+def test_others_keep_their_globals():
+    with pytest.raises(dr.ConversionError, match=r"dualrev\.math"):
+        dr.grad(lambda x: math.sin(x))(1.0)
+    inner = numba.njit(lambda x: math.sin(x))
+    with pytest.raises(dr.ConversionError, match=r"from dualrev import math"):
+        dr.grad(inner.py_func)(1.0)

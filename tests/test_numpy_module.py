@@ -80,13 +80,13 @@ SPECIAL = {
     "numpy.tensordot": "f(x, x, 1)",
     "numpy.vecmat": "f(x[:3], m)",
 }
-#: Of dates, of whole numbers and of complex numbers: they have nothing to do with derivatives.
+#: Of dates and of whole numbers: they have nothing to do with derivatives.
 ELSEWHERE = {"busday_count", "busday_offset", "is_busday", "datetime_as_string", "isnat", "packbits", "unpackbits"}
 ELSEWHERE |= {"bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_count", "invert", "left_shift", "right_shift"}
 ELSEWHERE |= {"bitwise_not", "bitwise_invert", "bitwise_left_shift", "bitwise_right_shift", "gcd", "lcm"}
 ELSEWHERE |= {"ravel_multi_index", "unravel_index", "can_cast"}
 #: What is refused whatever the arguments are.
-REFUSED = {f"fft.{name}" for name in dir(np.fft)} | {"histogram2d", "histogram_bin_edges", "histogramdd"}
+REFUSED = {"histogram2d", "histogram_bin_edges", "histogramdd"}
 REFUSED |= {"linalg.tensorinv", "linalg.tensorsolve"}
 REFUSED |= {"unique_all", "unique_counts", "unique_inverse", "unique_values", "intersect1d", "setdiff1d"}
 REFUSED |= {"setxor1d", "i0", "polydiv", "roots", "sort_complex", "ix_", "busday_offset", "is_busday"}

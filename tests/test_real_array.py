@@ -399,14 +399,24 @@ COMPLEX = np.array([1.0 + 2.0j, 3.0j])
     [
         lambda x: np.sum(np.abs(np.exp(1j * x) + x)),
         lambda x: np.sum((x * COMPLEX).real),
-        lambda x: np.sum((COMPLEX + x).real),
+        lambda x: np.sum((COMPLEX + x**2).real),
         lambda x: (x @ COMPLEX).real,
-        lambda x: np.sum(np.where(True, x, 1j)),
-        lambda x: np.sum(np.concatenate([x, COMPLEX])),
         lambda x: (np.complex128(2.0 + 1.0j) * x[0]).real,
         lambda x: np.sum(x.astype(complex).real),
-        lambda x: x.__setitem__(0, 1j) or np.sum(x),
         lambda x: np.sum(dnp.array(x, dtype=complex).real),
+    ],
+)
+def test_complex_numbers_keep_both_parts(f):
+    dr.check(f, np.array([0.3, 1.7]))
+    dr.check_grads(f, (np.array([0.3, 1.7]),))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.sum(np.where(True, x, 1j)),
+        lambda x: np.sum(np.concatenate([x, COMPLEX])),
+        lambda x: x.__setitem__(0, 1j) or np.sum(x),
         lambda x: np.sum(x * np.ma.array([1.0, 2.0], mask=[False, True])),
     ],
 )

@@ -4,12 +4,14 @@ A module imports from those before it, never from those after it, also not insid
 
     dual, lines, ufuncs, overload     dual numbers, the table's lines on them, numpy's functions, overloading
     loops, ids, flow, blocks, answers, tape       what is written, what flows through it, and what numpy is told
-    arrays                            arrays of such numbers, and numpy's functions on them
+    arrays                            arrays of such numbers, and numpy's functions on them; complex numbers, which
+                                      are pairs of real ones (complexes.py)
     leaves, dualrev.tree              nested data, in and out
     linear, engine                    a function's derivative at a point, as a linear map
     copies, comparison, diagnosis, plain_run      what the function computes by itself, beside that
+    ruled, py_funcs                   numba functions on the tape
     arguments, transforms             gradients, Jacobians, products with Hessians
-    ruled, custom, steps, primitive   what users say themselves: rules, loops in little memory, lines of the table
+    custom, steps, primitive          what users say themselves: rules, loops in little memory, lines of the table
 
 Above them are the compiler, and what users call: dualrev/derivatives.py, checkpointing.py, checking.py.
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dualrev.eager.py_funcs import as_python
 from dualrev.errors import ArgumentError, ArgumentNumberError
 from dualrev.tree import flatten_leaves
 
@@ -48,6 +49,7 @@ def choose(
     f: Callable[..., Any], argnums: Argnums, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """f as a function of the chosen arguments only, and those."""
+    f = as_python(f)
     if len(args) == 1 and argnums == 0 and argnums.__class__ is int and not kwargs:
         return f, args
     numbers = _numbers(argnums, args)

@@ -78,6 +78,8 @@ def _without_numbers(x: Any) -> Any:
 def _names(x: Any, node: Any, children: list[Any]) -> list[str]:
     """How to get at each child."""
     names = [f"[{k}]" for k in range(len(children))]
+    if node.cls is complex:
+        return [".real", ".imag"]
     if dataclasses.is_dataclass(x) and node.rest is None:
         names = [f".{f.name}" for f in dataclasses.fields(x) if hasattr(x, f.name)]
     elif type(x) is dict:  # optree has an order of its own for keys

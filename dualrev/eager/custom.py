@@ -14,6 +14,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, overload
 import numpy as np
 
 from dualrev.eager import engine
+from dualrev.eager.arrays.complexes import is_complex, values
 from dualrev.eager.arrays.record import attach, ids_of
 from dualrev.eager.arrays.storage import RealArray, holds_duals, innermost, own, plain, real_array, strip, zero
 from dualrev.eager.blocks import Rule
@@ -50,6 +51,8 @@ def value(x: Any) -> Any:
     """
     if isinstance(x, RealArray):
         return x.x.copy()
+    if is_complex(x):
+        return values(x)
     return plain(x) if isinstance(x, np.ndarray) and holds_duals(x) else value_of_number(x)
 
 
@@ -250,7 +253,7 @@ class _Rule:
         """Cotangents of the arguments' leaves; None where there is none."""
         gs = list(map(_shaped, gs, self._ys))
         if self._pull is not None:
-            return self._read(self._pull(self._output.cotangent_leaves(gs)))
+            return self._read(self._pull(self._output.cotangent_leaves(self._output.conjugated(gs))))
         return self._read(engine.vjp(self._pushed_leaves, *self._structure.map_leaves(self._xs))[1](gs))
 
     def pushed(self, ts: Sequence[Any]) -> list[Any]:
@@ -274,7 +277,10 @@ class _Rule:
         """The cotangents leaf by leaf; None for an argument stands for zeros."""
         made: list[Any] = []
         for (size, structure), ct in zip(self._parts, cts, strict=True):
-            made += [None] * size if ct is None else structure.read_leaves(ct, self._differs("argument"))
+            if ct is None:
+                made += [None] * size
+            else:
+                made += structure.conjugated(structure.read_leaves(ct, self._differs("argument")))
         return made
 
     def _differs(self, side: str) -> Any:
@@ -287,7 +293,7 @@ class _Rule:
 
 def _unchanged(x: Any, before: Any) -> bool:
     if not isinstance(before, (RealArray, np.ndarray)):
-        return x is before
+        return x is before or (x.__class__ is float and _equal(x, before))  # a part of a complex number is made anew
     return _equal(plain(x), plain(before))
 
 

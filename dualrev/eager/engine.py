@@ -48,14 +48,14 @@ class Linearized:
 
     def pull(self, ct: Any) -> tuple[Any, ...]:
         """A cotangent for every primal, from a cotangent of the value."""
-        cts = self._output.read_leaves(ct)
+        cts = self._output.conjugated(self._output.read_leaves(ct))
         flow = self._linear.flow(cts, self._inputs)
         for ids, leaf in zip(self._outputs, cts, strict=True):
             if ids is not None:
                 _seed(flow, ids, leaf)
         with np.errstate(all="ignore") if self._linear.warns else _NOTHING:  # partial derivatives never warn
             self._linear.pull(flow)
-        return self._structure.cotangent_leaves(_read(flow, self._inputs))
+        return self._structure.cotangent_leaves(self._structure.conjugated(_read(flow, self._inputs)))
 
     def push(self, *tangents: Any) -> Any:
         """A tangent of the value, from a tangent for every primal."""

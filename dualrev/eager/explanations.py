@@ -22,10 +22,10 @@ _OBJECTS = (
     re.compile(r"loop of ufunc does not support argument \d+ of type \w+ which has no callable (?P<name>\w+) method"),
     re.compile(r"ufunc '(?P<name>\w+)' not supported for the input types"),
     re.compile(r"Cannot cast ufunc '(?P<name>\w+?)1?(_lo|_up|_n|_n_s|_n_f)?' input.* from dtype\('O'\)"),
+    re.compile(r"(?P<name>input) type 'object' not supported"),
     re.compile(r"Cannot cast (?P<name>array data) from dtype\('O'\)"),
     re.compile(r"'(float|int)' object has no attribute '(?P<name>\w+)'"),
 )
-_COMPLEX = re.compile(r"unsupported operand type\(s\) for .*\b(Nested)?Real'.*'complex'|'complex'.*\b(Nested)?Real'")
 
 
 def explained(error: Exception) -> DualrevError | None:
@@ -44,13 +44,6 @@ def _refusal(text: str, traceback: TracebackType | None) -> UnsupportedError | N
     place = _place(traceback)
     if not place:
         return None
-    if _COMPLEX.search(text):
-        return UnsupportedError.at(
-            place,
-            "a complex number times one that is being differentiated",
-            "numbers under differentiation are real",
-            "the real and the imaginary part as two numbers",
-        )
     found = next(filter(None, (pattern.search(text) for pattern in _OBJECTS)), None)
     if found is None or (text.startswith("'") and not isinstance(getattr(np, found["name"], None), np.ufunc)):
         return None

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import optree
 
-from dualrev.eager.arrays.storage import RealArray, holds_duals, innermost
+from dualrev.eager.arrays.complexes import join
+from dualrev.eager.arrays.storage import RealArray, holds_duals, innermost, plain
 from dualrev.eager.dual import DualNumber, alive
 from dualrev.eager.ufuncs import DualArray
 from dualrev.errors import CotangentError, LeafError
@@ -27,10 +28,12 @@ __all__ = [
     "Scalar",
     "alone",
     "array_of",
+    "complex_node",
     "is_exact",
     "is_number",
     "is_numeric",
     "is_plain",
+    "is_real_of",
     "leaf_of",
     "object_array",
     "part_of",
@@ -122,6 +125,21 @@ def leaf_of(x: Any, leaves: list[Any], has_reals: Callable[[Any], bool]) -> Scal
             x, "a subclass does not come apart as its base class does", "Register it with dualrev.register_node"
         )
     return Discrete(x)
+
+
+def complex_node(x: Any) -> tuple[Node, list[Any]]:
+    """A complex number, or an array of them, as a node whose two children are its real and its imaginary part."""
+    parts = [np.array(u, order="K") for u in (x.real, x.imag)] if isinstance(x, np.ndarray) else [x.real, x.imag]
+    return Node(complex, 2, np.shape(parts[0]), _joined, _joined), parts
+
+
+def _joined(parts: list[Any]) -> Any:
+    return join(*parts)
+
+
+def is_real_of(x: Any, shape: tuple[int, ...]) -> bool:
+    """Whether x is of real numbers of this shape, which are complex ones, too."""
+    return (is_numeric(x) if shape else is_number(x)) and np.shape(plain(x)) == shape
 
 
 def same_part(a: Any, b: Any) -> bool:

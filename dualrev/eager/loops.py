@@ -5,6 +5,8 @@ count from the end of the buffer, as Python's indices do.
 """
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numba
 import numpy as np
@@ -23,7 +25,17 @@ __all__ = [
 ]
 
 
-@numba.njit(cache=True, nogil=True)
+def _compiled(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A loop that numba compiles, or reads from its cache. It is handed to numba at its first call: that takes time."""
+
+    def first(*args: Any) -> Any:
+        made = globals()[f.__name__] = numba.njit(cache=True, nogil=True)(f)
+        return made(*args)
+
+    return first
+
+
+@_compiled
 def pull_rows(rows, start, end, cts):  # type: ignore[no-untyped-def]
     """For each row, the last first: its cotangent times its partials, to its operands' cotangents."""
     for k in range(end - 1, start - 1, -1):
@@ -34,7 +46,7 @@ def pull_rows(rows, start, end, cts):  # type: ignore[no-untyped-def]
             cts[row.j] += g * row.q + 0.0
 
 
-@numba.njit(cache=True, nogil=True)
+@_compiled
 def push_rows(rows, start, end, tangents):  # type: ignore[no-untyped-def]
     """For each row, the first one first: its operands' tangents times its partials, to its tangent."""
     tangents[0] = -0.0
@@ -48,7 +60,7 @@ def push_rows(rows, start, end, tangents):  # type: ignore[no-untyped-def]
             tangents[row.id] += g * row.q + 0.0
 
 
-@numba.njit(cache=True, nogil=True)
+@_compiled
 def pull_terms(cts, results, p, operand):  # type: ignore[no-untyped-def]
     """The results' cotangents times the partials, to the operand's cotangents."""
     for k in range(len(operand)):
@@ -57,7 +69,7 @@ def pull_terms(cts, results, p, operand):  # type: ignore[no-untyped-def]
             cts[operand[k]] += g * (p[k] if p.size > 1 else p[0]) + 0.0
 
 
-@numba.njit(cache=True, nogil=True)
+@_compiled
 def push_terms(tangents, results, p, operand):  # type: ignore[no-untyped-def]
     """The operand's tangents times the partials, to the results' tangents."""
     tangents[0] = -0.0
@@ -67,7 +79,7 @@ def push_terms(tangents, results, p, operand):  # type: ignore[no-untyped-def]
             tangents[results[k]] += g * (p[k] if p.size > 1 else p[0]) + 0.0
 
 
-@numba.njit(cache=True, nogil=True)
+@_compiled
 def flow_on(numbers, source, target, p, n):  # type: ignore[no-untyped-def]
     """The numbers of n ids from `source` times the partials, to those from `target`."""
     for k in range(n):
@@ -76,7 +88,7 @@ def flow_on(numbers, source, target, p, n):  # type: ignore[no-untyped-def]
             numbers[target + k] += g * (p[k] if p.size > 1 else p[0]) + 0.0
 
 
-@numba.njit(cache=True, nogil=True)
+@_compiled
 def any_reached(numbers, start, n):  # type: ignore[no-untyped-def]
     """Whether something has contributed to one of n ids from `start`."""
     k = start
@@ -85,14 +97,14 @@ def any_reached(numbers, start, n):  # type: ignore[no-untyped-def]
     return k < start + n
 
 
-@numba.njit(cache=True, nogil=True)
+@_compiled
 def add(cts, ids, ct):  # type: ignore[no-untyped-def]
     """Add to these ids, one after the other."""
     for k in range(len(ids)):
         cts[ids[k]] += ct[k] + 0.0
 
 
-@numba.njit(cache=True, nogil=True)
+@_compiled
 def stretches(ids, most):  # type: ignore[no-untyped-def]
     """Where each stretch of consecutive ids, or of constants, ends; nothing if there are more than `most`."""
     ends = np.empty(most, np.int64)
@@ -106,7 +118,7 @@ def stretches(ids, most):  # type: ignore[no-untyped-def]
     return ends[:found]
 
 
-@numba.njit(cache=True, nogil=True)
+@_compiled
 def nodes_of(ids, ends):  # type: ignore[no-untyped-def]
     """Which nodes negative ids belong to: node k has those from -ends[k] to the one before the node before it."""
     found = np.zeros(len(ends), np.bool_)
@@ -119,7 +131,7 @@ def nodes_of(ids, ends):  # type: ignore[no-untyped-def]
     return found
 
 
-@numba.njit(cache=True, nogil=True)
+@_compiled
 def all_reached(cts):  # type: ignore[no-untyped-def]
     """Whether something has contributed to each of these."""
     reached = True

@@ -64,18 +64,30 @@ def overload(
                 texts = _without_zeros(texts, primitive.partials)
             for place, text in texts.items():
                 source = _insert(source, place, text)
-            made = define(
-                source.format(value=primitive.value, **partials),
-                f"{dual.__name__}.{method}",
+            scope = {
                 **(names or {}),
-                Dual=dual,
-                constant=constant,
-                op=op,
-                primitive=primitive,
-                apply=_operator if method.startswith("__") and not unary else apply,
-            )
+                "Dual": dual,
+                "constant": constant,
+                "op": op,
+                "primitive": primitive,
+                "apply": _operator if method.startswith("__") and not unary else apply,
+            }
+            made = _later(dual, method, source.format(value=primitive.value, **partials), scope)
             made.__doc__ = f"{name}: {primitive.value}; partial derivatives {', '.join(primitive.partials)}."
             setattr(dual, method, made)
+
+
+def _later(dual: Any, method: str, source: str, scope: Mapping[str, Any]) -> Callable[..., Any]:
+    """A method that is compiled at its first call, and stands in its own place from then on: most are never called."""
+
+    def first(*args: Any) -> Any:
+        made = define(source, f"{dual.__name__}.{method}", **scope)
+        made.__doc__ = first.__doc__
+        setattr(dual, method, made)
+        return made(*args)
+
+    first.__name__, first.__qualname__ = method, f"{dual.__name__}.{method}"
+    return first
 
 
 def _array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -109,12 +121,17 @@ def _insert(template: str, place: str, text: str) -> str:
 def _operator(primitive: Primitive, u: Any, v: Any) -> Any:
     """As `apply`, but leaves what is no number to the other operand: arrays, or Python's TypeError.
 
-    With a list it is an array, as for numpy's floats, of which arrays are made, too; the product is an error for both.
+    With a complex number it is what numpy's function of both is. With a list it is an array, as for numpy's floats, of
+    which arrays are made, too; the product is an error for both.
     Of a table of pandas it is what numpy makes of its values.
     """
     known = (numbers.Real, np.bool_)
     if isinstance(u, known) and isinstance(v, known):
         return apply(primitive, u, v)
+    if primitive.ufunc and _has_arrays(u, v) and all(isinstance(x, numbers.Complex) for x in (u, v)):
+        if primitive.name == "div" and v == 0:
+            raise ZeroDivisionError("division by zero")
+        return getattr(np, primitive.ufunc)(u, v)
     listed = primitive.name != "mul" and any(isinstance(x, (list, tuple)) for x in (u, v))
     tables = any(type(x).__module__.partition(".")[0] == "pandas" for x in (u, v))
     if primitive.ufunc and (listed or tables) and _has_arrays(u, v):

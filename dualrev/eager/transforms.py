@@ -18,7 +18,8 @@ from dualrev.eager.arrays.storage import RealArray, innermost, own, strip, zero
 from dualrev.eager.dual import DualNumber
 from dualrev.eager.explanations import explained
 from dualrev.eager.plain_run import PlainRun, wanted
-from dualrev.errors import AuxiliaryError, ScalarError, TangentError
+from dualrev.eager.py_funcs import as_python
+from dualrev.errors import AuxiliaryError, ScalarError, TangentError, UnsupportedError
 from dualrev.tree import flatten_leaves
 
 __all__ = ["grad", "hvp", "jacobian", "linearize", "value_and_grad"]
@@ -49,6 +50,7 @@ def linearize(
     if engine is not default_engine and not (hasattr(engine, "vjp") or hasattr(engine, "linearize")):
         raise TypeError(f"an engine has vjp(f, *primals) -> (y, pullback), and engine={engine!r} has none")
     aux: list[Any] = []
+    f = as_python(f)
     function = _without_aux(f, aux) if has_aux else f
     called, args, kwargs = call or (f, primals, {})
     plain = PlainRun(called, args, kwargs, has_aux) if check or wanted() else None
@@ -61,7 +63,7 @@ def linearize(
 
     try:
         y, derivative = run()
-    except (TypeError, AttributeError, SystemError) as error:
+    except (TypeError, AttributeError, SystemError, NotImplementedError) as error:
         if (ours := explained(error)) is None:
             raise
         raise ours from (None if ours is error.__cause__ else error)
@@ -144,6 +146,9 @@ def jacobian(
     y, derivative, aux = linearize(function, chosen, has_aux, engine, (f, args, kwargs))
     outputs, output = flatten_leaves(y)
     inputs, structure = flatten_leaves(chosen)
+    if output.has_complex or structure.has_complex:
+        what, why = "a Jacobian of complex numbers", "its entries are numbers"
+        raise UnsupportedError.call(what, why, "dualrev.vjp or dualrev.jvp, or the real and imaginary parts")
     if mode is None:
         mode = "rev" if sum(map(_size, outputs)) <= sum(map(_size, inputs)) else "fwd"
     if mode == "rev":

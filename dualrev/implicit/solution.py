@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
-from dualrev.compiler.host.lift import lift
 from dualrev.eager import engine
 from dualrev.eager.arrays.record import by_rule
 from dualrev.eager.arrays.storage import RealArray, holds_duals, innermost, plain, strip
@@ -98,6 +97,8 @@ def applied(f: Callable[..., Any]) -> Callable[..., Any]:
     made = hasattr(f, "derivative_of")
     lifted: Any = vars(f).get("_dualrev_lifted")
     if lifted is None or lifted.__wrapped__ is not f:  # functools.wraps copies the dictionary to another function
+        from dualrev.compiler.host.lift import lift  # it takes time to import
+
         lifted = vars(f)["_dualrev_lifted"] = lift(compiled)
 
     def call(*args: Any) -> Any:

@@ -1,7 +1,7 @@
 """dr.grad and the like, which numba functions may name: asked for here, known above.
 
 They stand in dualrev/derivatives.py, and what they make of a numba function is made by host/dispatchers.py; both are
-built on this package. `dualrev` hands them down when it is imported: see `learn` in host/inside.py.
+built on this package. `dualrev` hands them down when it is imported: see `learn` in host/learning.py.
 """
 
 from __future__ import annotations

@@ -5,10 +5,10 @@
     y, pull = dr.vjp(f, *x)        a call of the dispatcher "keep": the value, and copies of x for the pullback
     pull(ct)                       see pullbacks.py
 
-frontend/inside.py makes the same of them where the njit code is differentiated itself.
+frontend/inside.py makes the same of them where the njit code is differentiated itself. learning.py calls this when
+numba first asks.
 """
 
-# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 import inspect
@@ -17,29 +17,14 @@ from typing import Any
 from numba import types
 from numba.core.dispatcher import Dispatcher
 from numba.core.errors import TypingError
-from numba.core.typing.templates import AbstractTemplate, infer_global
-from numba.extending import overload
 
-from dualrev.compiler.frontend.transformations import AT_A_POINT, MAKING, TRANSFORMATIONS
 from dualrev.compiler.host.arguments import zeros
 from dualrev.compiler.host.dispatchers import derivative
 from dualrev.compiler.host.pullbacks import closed, holds_reals, refused, within
 from dualrev.eager.ruled import Ruled
 from dualrev.errors import ArgumentError, DualrevError, OutputError, TangentError
 
-__all__ = ["learn"]
-
-
-def learn(public: Any) -> None:
-    """Have numba and the compiler's front end know dr.grad and the like: `public` is the module that they stand in."""
-    TRANSFORMATIONS.names = {id(getattr(public, name)): name for name in (*MAKING, *AT_A_POINT)}
-    TRANSFORMATIONS.numbers, TRANSFORMATIONS.derivative = _numbers, derivative
-    for name in MAKING:
-        if name != "hvp":
-            _overload(getattr(public, name))
-    overload(public.hvp)(_hvp)
-    infer_global(public.jvp)(_Jvp)
-    infer_global(public.vjp)(_Vjp)
+__all__ = ["at_a_point", "derivative", "making", "numbers", "product"]
 
 
 def _api() -> Any:
@@ -48,7 +33,8 @@ def _api() -> Any:
     return api
 
 
-def _numbers(f: Any, argnums: Any) -> Any:
+def numbers(f: Any, argnums: Any) -> Any:
+    """Argnums in one form."""
     return _api().numbers(f, argnums)
 
 
@@ -90,85 +76,66 @@ def _number(argnums: Any) -> Any:
     return argnums.literal_value
 
 
-def _overload(transformation: Any) -> None:
-    name = transformation.__name__
-
-    @overload(transformation, prefer_literal=True)
-    def typed(f, argnums=0, has_aux=False, engine=None):
-        _check_options(name, has_aux, engine)
-        try:
-            made = _api().gradient(_function(f, name), name, _number(argnums))
-        except DualrevError as error:
-            raise refused(error) from error
-        return lambda f, argnums=0, has_aux=False, engine=None: made
+def making(name: str, f: Any, argnums: Any, has_aux: Any, engine: Any) -> Any:
+    """The derivative that dr.grad(f) and the like are, given the types of their arguments."""
+    _check_options(name, has_aux, engine)
+    try:
+        return _api().gradient(_function(f, name), name, _number(argnums))
+    except DualrevError as error:
+        raise refused(error) from error
 
 
-def _hvp(f, engine=None):
+def product(f: Any, engine: Any) -> Any:
+    """The derivative that dr.hvp(f) is."""
     _check_options("hvp", False, engine)
-    made = derivative(_function(f, "hvp"), "hvp")
-    return lambda f, engine=None: made
+    return derivative(_function(f, "hvp"), "hvp")
 
 
 # Derivatives at a point
 
 
-class _AtAPoint(AbstractTemplate):
-    """A call. Each function that has one is typed anew: what it calls may have been made anew after f.recompile()."""
-
-    called: Any
-
-    def generic(self, args: Any, kws: Any) -> Any:
-        """The type of a call: see numba."""
-        of: Any = type(self).key
-        try:
-            given = inspect.signature(of).bind(*args, **kws)
-        except TypeError as error:
-            raise TypingError(f"dr.{of.__name__}: {error}") from None
-        given.apply_defaults()
-        _check_options(of.__name__, given.arguments["has_aux"], given.arguments["engine"])
-        f = _function(given.arguments["f"], of.__name__)
-        primals = given.arguments["primals"]
-        kinds = tuple(map(types.unliteral, primals)) if isinstance(primals, (tuple, types.BaseTuple)) else ()
-        self.called = types.Dispatcher(self.written(f, kinds, given.arguments))
-        if not any(map(holds_reals, kinds)):
-            raise refused(ArgumentError.of(", ".join(map(str, kinds)) or "none"))
-        found = types.Dispatcher(f).get_call_type(self.context, kinds, {})
-        if found is None:
-            raise TypingError(f"{f.py_func.__name__} has no signature for {', '.join(map(str, kinds))}")
-        if not holds_reals(found.return_type):
-            raise refused(OutputError.of(str(found.return_type)))
-        return self.called.get_call_type(self.context, args, kws)
-
-    def get_impl_key(self, sig: Any) -> Any:
-        """What is called: see numba."""
-        return self.called.get_impl_key(sig)
-
-    def written(self, f: Any, kinds: tuple[Any, ...], given: dict[str, Any]) -> Any:
-        """The numba function that stands for the call."""
-        raise NotImplementedError
+def at_a_point(context: Any, of: Any, args: Any, kws: Any) -> types.Dispatcher:
+    """The numba function that stands for a call of dr.jvp or dr.vjp, given the types of its arguments."""
+    try:
+        given = inspect.signature(of).bind(*args, **kws)
+    except TypeError as error:
+        raise TypingError(f"dr.{of.__name__}: {error}") from None
+    given.apply_defaults()
+    _check_options(of.__name__, given.arguments["has_aux"], given.arguments["engine"])
+    f = _function(given.arguments["f"], of.__name__)
+    primals = given.arguments["primals"]
+    kinds = tuple(map(types.unliteral, primals)) if isinstance(primals, (tuple, types.BaseTuple)) else ()
+    called = types.Dispatcher(_jvp(f, kinds, given.arguments) if of.__name__ == "jvp" else _vjp(f, kinds))
+    if not any(map(holds_reals, kinds)):
+        raise refused(ArgumentError.of(", ".join(map(str, kinds)) or "none"))
+    found = types.Dispatcher(f).get_call_type(context, kinds, {})
+    if found is None:
+        raise TypingError(f"{f.py_func.__name__} has no signature for {', '.join(map(str, kinds))}")
+    if not holds_reals(found.return_type):
+        raise refused(OutputError.of(str(found.return_type)))
+    return called
 
 
-class _Jvp(_AtAPoint):
-    def written(self, f: Any, kinds: tuple[Any, ...], given: dict[str, Any]) -> Any:
-        for x in (given["primals"], given["tangents"]):
-            if not isinstance(x, types.BaseTuple):
-                raise TypingError(f"dr.jvp takes tuples inside of njit code, and not {x}: dr.jvp(f, (x,), (t,))")
-        count = len(kinds)
-        if len(given["tangents"]) != count:
-            raise refused(TangentError.of(str(given["tangents"]), f"a tuple with {count} entries"))
-        made = derivative(f, "jvp")
-        if count not in made.written:
-            space: dict[str, Any] = {"made": made}
-            primals = [f"primals[{k}]" for k in range(count)]
-            tangents = [f"tangents[{k}]" for k in range(count)]
-            for k, (default, zero) in enumerate(_defaults(f, count)):
-                space |= {f"default_{k}": default, f"zero_{k}": zero}
-                primals.append(f"default_{k}")
-                tangents.append(f"zero_{k}")
-            head = "def jvp(f, primals, tangents, has_aux=False, engine=None):"
-            exec(f"{head}\n    return made({', '.join(primals + tangents)})", space)
-            made.written[count] = within(space["jvp"])
-        return made.written[count]
+def _jvp(f: Any, kinds: tuple[Any, ...], given: dict[str, Any]) -> Any:
+    for x in (given["primals"], given["tangents"]):
+        if not isinstance(x, types.BaseTuple):
+            raise TypingError(f"dr.jvp takes tuples inside of njit code, and not {x}: dr.jvp(f, (x,), (t,))")
+    count = len(kinds)
+    if len(given["tangents"]) != count:
+        raise refused(TangentError.of(str(given["tangents"]), f"a tuple with {count} entries"))
+    made = derivative(f, "jvp")
+    if count not in made.written:
+        space: dict[str, Any] = {"made": made}
+        primals = [f"primals[{k}]" for k in range(count)]
+        tangents = [f"tangents[{k}]" for k in range(count)]
+        for k, (default, zero) in enumerate(_defaults(f, count)):
+            space |= {f"default_{k}": default, f"zero_{k}": zero}
+            primals.append(f"default_{k}")
+            tangents.append(f"zero_{k}")
+        head = "def jvp(f, primals, tangents, has_aux=False, engine=None):"
+        exec(f"{head}\n    return made({', '.join(primals + tangents)})", space)
+        made.written[count] = within(space["jvp"])
+    return made.written[count]
 
 
 def _defaults(f: Any, count: int) -> list[tuple[Any, Any]]:
@@ -180,13 +147,12 @@ def _defaults(f: Any, count: int) -> list[tuple[Any, Any]]:
     return list(zip(values, zeros(values), strict=True))
 
 
-class _Vjp(_AtAPoint):
-    def written(self, f: Any, kinds: tuple[Any, ...], given: dict[str, Any]) -> Any:
-        made, count = derivative(f, "keep"), len(kinds)
-        if count not in made.written:
-            names = ", ".join(f"x_{k}" for k in range(count))
-            space = {"keep": made, "closed": closed}
-            lines = [f"def vjp(f, {names}):", f"made = keep({names})"]
-            exec("\n    ".join([*lines, f"return made[0], closed(f, {count}, made[0], made[1])"]), space)
-            made.written[count] = within(space["vjp"])
-        return made.written[count]
+def _vjp(f: Any, kinds: tuple[Any, ...]) -> Any:
+    made, count = derivative(f, "keep"), len(kinds)
+    if count not in made.written:
+        names = ", ".join(f"x_{k}" for k in range(count))
+        space = {"keep": made, "closed": closed}
+        lines = [f"def vjp(f, {names}):", f"made = keep({names})"]
+        exec("\n    ".join([*lines, f"return made[0], closed(f, {count}, made[0], made[1])"]), space)
+        made.written[count] = within(space["vjp"])
+    return made.written[count]

@@ -20,14 +20,14 @@ from numba.extending import typeof_impl
 from dualrev.compiler.frontend.source import StandIn
 from dualrev.compiler.host.build import Derivative
 from dualrev.compiler.host.dispatchers import derivative
-from dualrev.compiler.runtime import constants  # noqa: F401 - numba learns of stop_gradient
+from dualrev.eager.arrays.complexes import ComplexArray, ComplexNumber
 from dualrev.eager.arrays.storage import RealArray, holds_duals, innermost, own, plain, zero
 from dualrev.eager.custom import _Call, _positional, _Rule
 from dualrev.eager.overload import DualNumber
 from dualrev.errors import ClosureError, LiftError, UnsupportedError
 from dualrev.tree import Structure, flatten_leaves
 
-__all__ = ["Lifted", "derivative_source", "lift"]
+__all__ = ["Lifted", "derivative_source", "lift", "refuse"]
 
 
 P = ParamSpec("P")
@@ -197,7 +197,7 @@ def _may_hold_duals(x: Any) -> bool:
         return x.dtype == object
     if isinstance(x, (tuple, list)):
         return any(map(_may_hold_duals, x))
-    return isinstance(x, (DualNumber, RealArray))
+    return isinstance(x, (DualNumber, RealArray, ComplexNumber, ComplexArray))
 
 
 def _arrays(x: Any) -> list[np.ndarray]:
@@ -244,7 +244,7 @@ def _second_derivative(f: Any) -> UnsupportedError:
 # Calls of a dispatcher itself
 
 
-def _refuse(x: Any, context: Any) -> None:
+def refuse(x: Any, context: Any) -> None:
     """What numba is told of the type of a number under differentiation."""
     f = _called()
     if isinstance(f, Derivative):
@@ -269,6 +269,4 @@ def _lifted_type(x: Lifted, context: Any) -> Any:
     return typeof_impl(x._f, context)
 
 
-typeof_impl.register(DualNumber, _refuse)
-typeof_impl.register(RealArray, _refuse)
 typeof_impl.register(Lifted, _lifted_type)

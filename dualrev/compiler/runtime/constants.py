@@ -6,17 +6,16 @@ from __future__ import annotations
 from typing import Any
 
 from numba import njit, types
-from numba.extending import overload
 
 from dualrev.eager.custom import stop_gradient
 
-__all__ = ["stopped"]
+__all__ = ["stopped", "typed"]
 
 _PLAIN = (types.Number, types.Boolean, types.NoneType, types.UnicodeType, types.Dispatcher)
 
 
-@overload(stop_gradient)
-def _overload(x):
+def typed(x):
+    """What it is of a numba type: see learning.py, which tells numba."""
     kind: Any = types.unliteral(x)
     if isinstance(kind, types.Array) and isinstance(kind.dtype, (types.Float, types.Complex)):
         return lambda x: x.copy()

@@ -35,7 +35,10 @@ def _as_array(name: str) -> Callable[..., Any]:
 
 
 def _astype(self: Real, dtype: Any, *args: Any, **kwargs: Any) -> Any:
-    """The number itself for a float type; for others its value, a constant."""
+    """The number itself for a float type, a complex number for a complex one; for others its value, a constant."""
+    if np.dtype(dtype).kind == "c":
+        made: Any = self
+        return made + 0j
     return self if np.dtype(dtype).kind == "f" else np.dtype(dtype).type(value(self))
 
 

@@ -17,7 +17,9 @@ from typing import Any
 import numpy as np
 
 from dualrev.eager.answers import ANSWERS
-from dualrev.eager.arrays import linalg, numerics, places, products, reductions
+from dualrev.eager.arrays import fourier, linalg, numerics, places, products, reductions
+from dualrev.eager.arrays.complex_functions import complex_function
+from dualrev.eager.arrays.complexes import held, is_complex
 from dualrev.eager.arrays.defined import by_table
 from dualrev.eager.arrays.storage import RealArray, holds_duals, innermost, plain, real_array, refuse_foreign
 from dualrev.eager.arrays.ufuncs import as_real_array, into
@@ -31,6 +33,8 @@ __all__ = ["HANDLERS", "apply_function", "assemble"]
 
 def apply_function(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What numpy calls when one of its functions meets an array or a number under differentiation."""
+    if any(map(is_complex, (*args, *kwargs.values()))):
+        return complex_function(func, _name(func), args, kwargs)
     handler = HANDLERS.get(func) or by_table(func) or ANSWERS.making.get(func)
     if handler is not None and not kwargs and len(args) <= _by_position(func, handler):
         return as_real_array(handler(*args))  # the common case, without what options need
@@ -197,7 +201,7 @@ def _like(value: Any) -> Callable[..., Any]:
         a: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, device: Any = None
     ) -> Any:
         made = np.full_like(plain(real_array(a)), value, dtype or float, order, shape=shape)
-        return RealArray(made.astype(float)) if made.dtype.kind == "f" else made
+        return held(made)
 
     return handler
 
@@ -394,6 +398,7 @@ HANDLERS: dict[Any, Callable[..., Any]] = {
     **reductions.HANDLERS,
     **products.HANDLERS,
     **linalg.HANDLERS,
+    **fourier.HANDLERS,
 }
 
 _OF_VALUES = {f.function for f in TABLE.values() if f.discrete}

@@ -216,7 +216,9 @@ def refuse_foreign(x: Any) -> None:
     if x.__class__ is float or isinstance(x, Layered):
         return
     if isinstance(x, complex) or getattr(getattr(x, "dtype", None), "kind", "") == "c":
-        raise UnsupportedError("complex arithmetic", "the real and the imaginary part as two numbers")
+        why = "an array of real numbers has no place for an imaginary part"
+        what = "a complex number among real ones"
+        raise UnsupportedError(what, "z.real or abs(z), or make the array with dtype=complex", why)
     if isinstance(x, (np.ma.MaskedArray, np.matrix)):
         raise UnsupportedError(
             f"a {type(x).__name__} in an operation", "np.where with the mask, or np.asarray of the matrix"

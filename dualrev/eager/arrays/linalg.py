@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from dualrev.eager.arrays import complex_linalg
 from dualrev.eager.arrays.defined import by_table
 from dualrev.eager.arrays.products import matmul, transposed, vecdot
 from dualrev.eager.arrays.record import by_rule
@@ -158,13 +159,8 @@ def _eigh(a: Any, UPLO: Any = "L") -> Any:  # noqa: N803 - numpy's name
 
 def _eig(a: Any) -> Any:
     """With p = inv(v) da v: dw = diag(p), dv = v (p / gaps), less what would change the columns' length, which is 1."""
-
-    def compute(x: Any) -> Any:
-        w, v = np.linalg.eig(x)
-        if np.iscomplexobj(plain(w)):
-            why = "it has complex eigenvalues here, and derivatives are of real numbers"
-            raise UnsupportedError("numpy.linalg.eig", "numpy.linalg.eigh, if the matrix is symmetric", why)
-        return w, v
+    if np.iscomplexobj(np.linalg.eigvals(plain(real_array(a)))):
+        return type(np.linalg.eig(np.eye(1)))(*complex_linalg.eig(real_array(a)))
 
     def pull(xs: Any, ys: Sequence[Any], gs: Sequence[Any]) -> list[Any]:
         (w, v), (gw, gv) = ys, gs
@@ -179,7 +175,7 @@ def _eig(a: Any) -> Any:
         dv = v @ _over_gaps(p * (1.0 - np.eye(w.shape[-1])), w)
         return [np.diagonal(p, axis1=-2, axis2=-1), dv - v * np.sum(v * dv, axis=-2, keepdims=True)]
 
-    return type(np.linalg.eig(np.eye(1)))(*_rule(compute, pull, push, a))
+    return type(np.linalg.eig(np.eye(1)))(*_rule(lambda x: tuple(np.linalg.eig(x)), pull, push, a))
 
 
 def _eigvalsh(a: Any, UPLO: str = "L") -> Any:  # noqa: N803 - numpy's name

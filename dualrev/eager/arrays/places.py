@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dualrev.eager.arrays.complexes import ComplexArray, as_parts, holds_complex, is_complex, values
 from dualrev.eager.arrays.storage import RealArray, holds_duals, plain, real_array
 from dualrev.errors import ConversionError
 
@@ -18,13 +19,13 @@ __all__ = ["HANDLERS", "assign", "copyto"]
 
 def assign(a: Any, key: Any, new: Any) -> None:
     """a[key] = new, where a is an array of either kind; ConversionError if it would lose a derivative."""
-    new = real_array(new)
-    if isinstance(a, RealArray):
+    new = as_parts(new) if is_complex(new) else real_array(new)
+    if isinstance(a, (RealArray, ComplexArray)):
         a[key] = new
-    elif holds_duals(new):
+    elif holds_duals(new) or holds_complex(new):
         raise ConversionError("storing")
     else:
-        a[key] = plain(new)
+        a[key] = values(new)
 
 
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:

@@ -237,7 +237,7 @@ class RealArray(Layered, Operators):
     def astype(
         self, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True
     ) -> Any:
-        """For a float type a copy, in double precision; for integers and the like the values, which are constants.
+        """For a float or complex type a copy, in double precision; for integers the values, which are constants.
 
         With copy=False, the array itself for float64, in any order, as in numpy.
         """
@@ -245,10 +245,10 @@ class RealArray(Layered, Operators):
         if kind == "f":
             same = not copy and np.dtype(dtype) == self.dtype and self.x.astype(float, order, copy=False) is self.x
             return self if same else self.copy(order)
-        if kind in "cO" and holds_duals(self):  # the values alone would lose their derivatives
-            if kind == "O":
-                return to_objects(self)
-            raise ConversionError("complex()")
+        if kind == "c":
+            return self + 0j
+        if kind == "O" and holds_duals(self):  # the values alone would lose their derivatives
+            return to_objects(self)
         return self.x.astype(dtype, order, casting, subok, copy)
 
     def reshape(self, *shape: Any, order: Any = "C", copy: bool | None = None) -> RealArray:

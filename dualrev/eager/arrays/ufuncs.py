@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from dualrev.eager.arrays import places, products, reductions
+from dualrev.eager.arrays.complex_elements import complex_ufunc, refused
+from dualrev.eager.arrays.complexes import as_parts, is_complex
 from dualrev.eager.arrays.elementwise import as_real_array, elementwise, on_arrays
 from dualrev.eager.arrays.record import sum_of_rows
 from dualrev.eager.arrays.storage import (
@@ -47,7 +49,7 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[s
             return getattr(products, name)(*inputs)
     if method == "at":
         return _at(ufunc, *inputs)
-    args = tuple(u if isinstance(u, DualNumber) else real_array(u) for u in inputs)
+    args = tuple(u if isinstance(u, DualNumber) or is_complex(u) else real_array(u) for u in inputs)
     out, where = kwargs.pop("out", (None,)), plain(kwargs.pop("where", True))
     if method == "__call__":
         made = _call(ufunc, name, args, kwargs, where)
@@ -57,9 +59,9 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[s
         made = _along(ufunc, method, *args, **{"axis": 0, **kwargs})
         return into(out[0], as_real_array(made), True)
     elif method == "outer":
-        a, b = (real_array(u) for u in args)
+        a, b = (as_parts(u) if is_complex(u) else real_array(u) for u in args)
         made = ufunc(a.reshape(a.shape + (1,) * b.ndim), b, **kwargs)
-    elif name in _OF_VALUES:
+    elif name in _OF_VALUES and not any(map(is_complex, args)):
         made = getattr(ufunc, method)(*map(plain, args), **kwargs, **({} if where is True else {"where": where}))
         where = True
     else:
@@ -77,6 +79,8 @@ def _is_usual(u: Any) -> bool:
 
 
 def _call(ufunc: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], where: Any) -> Any:
+    if any(map(is_complex, args)):
+        return complex_ufunc(ufunc, args, **kwargs)
     if name in _OF_VALUES:
         return ufunc(*map(plain, args), **kwargs)
     dtype = kwargs.pop("dtype", None)
@@ -138,6 +142,8 @@ def _along(ufunc: Any, method: str, a: Any, *at: Any, axis: Any, **kwargs: Any) 
     known = _METHODS.get(method, {}).get(name)
     if known is not None:
         return known(a, axis=axis, **{key: u for key, u in kwargs.items() if u is not None})
+    if is_complex(a):
+        raise refused(f"numpy.{name}.{method}")
     if not any(map(holds_duals, (a, *kwargs.values()))):
         return getattr(ufunc, method)(plain(a), *at, axis=axis, **kwargs)
     dtype = kwargs.pop("dtype", None)

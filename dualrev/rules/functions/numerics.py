@@ -140,5 +140,9 @@ NUMERICS = (
     _overlaps("convolve", "full"),
     _overlaps("correlate", "valid"),
     *rows("gradient meshgrid poly polyadd polyder polyfit polyint polymul polysub polyval unwrap", "", "numerics"),
+
+    # of the tape alone: Fourier transforms
+    *rows("fft.fft fft.ifft fft.rfft fft.irfft fft.hfft fft.ihfft fft.fft2 fft.ifft2 fft.fftn", "", "fourier"),
+    *rows("fft.ifftn fft.rfft2 fft.irfft2 fft.rfftn fft.irfftn fft.fftshift fft.ifftshift", "", "fourier"),
 )
 # fmt: on

@@ -1,0 +1,66 @@
+"""`f.py_func` of a numba function, on the tape: Python's `math`, and numpy's constructors, mean ours in it.
+
+Inside of numba code `math.sin` and `np.zeros` are whatever numba makes of them. Python runs the same text with Python's
+math, which computes with plain floats, and with arrays of plain floats. A numba function's globals are constants, so
+that a copy of the function may have its own: dualrev.math, dualrev.numpy, and such copies of the functions it calls.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Callable, Iterator
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType
+from typing import Any
+
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+
+from dualrev import math as our_math
+from dualrev import numpy as our_numpy
+from dualrev.eager.ruled import Ruled
+
+__all__ = ["as_python"]
+
+
+def as_python(f: Callable[..., Any]) -> Callable[..., Any]:
+    """The Python function of a numba function that stands under its name in its module, for the tape; f for others."""
+    if f.__class__ is not FunctionType:
+        return f
+    known = f.__globals__.get(f.__name__)
+    return _copied(f, {}) if isinstance(known, Dispatcher) and known.py_func is f else f
+
+
+def _copied(f: Any, made: dict[Any, Any]) -> Any:
+    """The function with our globals; `made` has the copies of those that it calls."""
+    if f in made:
+        return made[f]
+    scope: dict[str, Any] = {"__builtins__": builtins, "__name__": f.__module__}
+    cells = tuple(CellType() for _ in f.__closure__ or ())
+    made[f] = copy = FunctionType(f.__code__, scope, f.__name__, f.__defaults__, cells)
+    copy.__kwdefaults__, copy.__qualname__, copy.__module__ = f.__kwdefaults__, f.__qualname__, f.__module__
+    scope |= {name: _meant(f.__globals__[name], made) for name in _names(f.__code__) if name in f.__globals__}
+    for cell, mine in zip(f.__closure__ or (), cells, strict=True):
+        mine.cell_contents = _meant(cell.cell_contents, made)
+    return copy
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """The names of globals, in functions inside of the function, too."""
+    yield from code.co_names
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _names(inner)
+
+
+def _meant(x: Any, made: dict[Any, Any]) -> Any:
+    """What a global stands for on the tape."""
+    if x is math:
+        return our_math
+    if x is np:
+        return our_numpy
+    if isinstance(x, Dispatcher) and not isinstance(x, Ruled):
+        return _copied(x.py_func, made)
+    if isinstance(x, BuiltinFunctionType) and x.__module__ == "math":
+        return getattr(our_math, x.__name__)
+    return x
