@@ -26,7 +26,7 @@ from dualrev.compiler.expansion.numbers import Numbers
 from dualrev.compiler.expansion.tuples import Tuples
 from dualrev.compiler.expansion.windows import Windows
 from dualrev.compiler.expansion.writing import Writer
-from dualrev.compiler.frontend.jitted import STOPPED
+from dualrev.compiler.frontend.jitted import IN_ORDER, STOPPED
 from dualrev.rules.functions import known
 
 __all__ = ["Functions", "Rules", "Ways"]
@@ -83,6 +83,8 @@ class Functions:
             self.code.refuse(s.line, what, "it is not known here", instead)
         if text == STOPPED:
             ways.inactive.stopped(s)
+        elif text == IN_ORDER:
+            ways.windows.in_order(s)
         elif f.core and (f.makes or self._is_of_arrays(s)):
             self.rules.core[f.core](s, kind)
         elif not ((f.scalar and self.rules.scalar[f.scalar](s, kind)) or ways.numbers.takes(s, kind)):

@@ -1,6 +1,7 @@
 """A syntax tree -> one without what other statements can say; lower.py knows those.
 
 for i, j in np.ndindex(m.shape)       loops over ranges, one inside of the other; np.ndenumerate the same
+for v in np.nditer(a)                 a loop over its elements, see iterating.py
 match k: case 1 | 2: ...              if and elif
 def g(y): ...   g = lambda y: ...     the body of g in place of each call, with names of its own, as numba has it
 x or y                                x if x else y, where that may be a number; x is computed once
@@ -29,6 +30,7 @@ from dualrev.compiler.frontend.composing import Composing
 from dualrev.compiler.frontend.exits import exits_of
 from dualrev.compiler.frontend.generators import Generators
 from dualrev.compiler.frontend.inside import Inside
+from dualrev.compiler.frontend.iterating import over_memory
 from dualrev.compiler.frontend.list_names import lists_of
 from dualrev.compiler.frontend.matching import Matching
 from dualrev.compiler.frontend.nests import Nests, assigned, located, read
@@ -367,7 +369,9 @@ class _Desugaring(ast.NodeTransformer):
         if isinstance(call, ast.Call) and not call.keywords and isinstance(call.func, (ast.Name, ast.Attribute)):
             static = self.scope.static(call.func) if not self.is_closure(call.func) else None
         nested = None
-        if static is not None and ast.Break not in exits_of(node.body) and not node.orelse:
+        if static is not None and static.value is np.nditer:
+            nested = over_memory(node, self.local, self.scope.functions)
+        elif static is not None and ast.Break not in exits_of(node.body) and not node.orelse:
             assert isinstance(call, ast.Call)
             if static.value is np.ndindex or describe(static.value) == "numba.misc.special.pndindex":
                 nested = self.nests.over_indices(node, node.target, call.args)

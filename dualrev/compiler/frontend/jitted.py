@@ -26,12 +26,14 @@ from numba.extending import get_cython_function_address
 from numba.np.ufunc.dufunc import DUFunc
 from numba.np.ufunc.gufunc import GUFunc
 
+from dualrev.compiler.runtime.constants import in_order
 from dualrev.eager.custom import stop_gradient
 from dualrev.rules.library.special import SLOPES, with_slope
 from dualrev.rules.names import canonical
 
 __all__ = [
     *[
+        "IN_ORDER",
         "STOPPED",
         "callable_name",
         "frozen_in",
@@ -46,8 +48,8 @@ __all__ = [
 
 _CONSTANT = (math, np)  # modules whose numbers nobody changes
 
-#: What dualrev.stop_gradient is called in emitted code.
-STOPPED = "runtime.stopped"
+#: What dualrev.stop_gradient is called in emitted code, and what tells the order of np.nditer.
+STOPPED, IN_ORDER = "runtime.stopped", "runtime.in_order"
 
 
 def is_ufunc(x: Any) -> bool:
@@ -196,7 +198,7 @@ def _with_rule(x: Any, name: str) -> Any:
 
 
 def callable_name(f: Any) -> str | None:
-    """The name of a function in emitted code, if it is a function of the table or stop_gradient; else None."""
+    """The name of a function in emitted code, if it is one of the table or of the two above; else None."""
     if isinstance(f, (types.Float, types.Integer, types.Boolean)):  # numba.float64(x)
         return "np.bool_" if f is types.boolean else f"np.{f}"
-    return STOPPED if f is stop_gradient else canonical(f)
+    return STOPPED if f is stop_gradient else IN_ORDER if f is in_order else canonical(f)
