@@ -156,7 +156,7 @@ class Front:
         signature = declared(f, argtypes)
         converts = signature is not None and not alike(signature.return_type, known.result)
         returned = signature.return_type if converts else known.result
-        without_optionals(lowered, known)
+        without_optionals(lowered, known, paired=not (apart or converts))
         made = expand(lowered, known, argtypes, apart, returned if converts else None)
         simplify(made.body, old_leaves(made.result))
         origin = Origin(f, source, lowered.parameters, made.asks_for_layout, returned)

@@ -9,8 +9,6 @@ There, `v` is an array without axes that shares the memory of the element. So ea
 then; where `v` gets another name, or is passed on, the loop is not known.
 """
 
-# ruff: noqa: N802 - methods are named after the nodes of the syntax tree, as in ast.NodeTransformer
-
 from __future__ import annotations
 
 import ast
@@ -61,7 +59,7 @@ class _Elements(ast.NodeTransformer):
         made = renamed(self.element, {})
         made.ctx = ctx or ast.Load()
         located(made, node)
-        return made  # type: ignore[no-any-return]
+        return made
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         """v.item()"""
