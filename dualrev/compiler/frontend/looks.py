@@ -10,21 +10,15 @@ import ast
 from types import ModuleType
 from typing import Any
 
-from numba.stencils.stencil import StencilFunc
-
+from dualrev.compiler.frontend.jitted import is_stencil
 from dualrev.compiler.frontend.source import Source, is_numba_function, read
 from dualrev.errors import UnsupportedError
 from dualrev.rules.functions import canonical, known
 
-__all__ = ["Look", "gives_new_arrays", "is_stencil"]
+__all__ = ["Look", "gives_new_arrays"]
 
 _LAYOUT = {"flags", "strides", "ctypes", "data", "nbytes", "base"}  # what a copy of an array may have otherwise
 _MODULES = ("numpy", "math", "cmath", "builtins", "operator")
-
-
-def is_stencil(f: Any) -> bool:
-    """Whether f was made by numba.stencil."""
-    return isinstance(f, StencilFunc)
 
 
 def gives_new_arrays(f: Any) -> bool:

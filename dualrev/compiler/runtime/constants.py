@@ -1,6 +1,7 @@
 """Functions that stand in the place of others while a numba function is read: numba knows what types they give.
 
 stop_gradient   `dualrev.stop_gradient`: the same numbers, and a copy of arrays of real numbers, as on the tape
+double          a number: the compiler refuses any but a float64
 in_order        an array of which `.flat` goes in the order of np.nditer
 """
 
@@ -14,7 +15,7 @@ from numba.extending import overload
 
 from dualrev.eager.custom import stop_gradient
 
-__all__ = ["in_order", "stopped"]
+__all__ = ["double", "in_order", "stopped"]
 
 _PLAIN = (types.Number, types.Boolean, types.NoneType, types.UnicodeType, types.Dispatcher)
 
@@ -51,6 +52,16 @@ def _in_order(a):
     if not isinstance(a, types.Array):
         return None
     return (lambda a: a.T) if goes_back(a) else (lambda a: a)
+
+
+def double(x):
+    """A number, as it is."""
+    return x
+
+
+@overload(double)
+def _double(x):
+    return lambda x: x
 
 
 def goes_back(kind: Any) -> bool:
