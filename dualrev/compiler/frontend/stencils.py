@@ -144,7 +144,7 @@ class _Loops:
         place = ast.Tuple([read(i) for i in index], ast.Load())
         body = self._kernel(index)
         value = ast.Call(read(self.stencils.known(double)), [body.pop()], [])
-        body.append(ast.Assign([ast.Subscript(read(made), place, ast.Store())], value))  # type: ignore[arg-type]
+        body.append(ast.Assign([ast.Subscript(read(made), place, ast.Store())], value))
         for k, (i, (lo, hi)) in reversed(list(enumerate(zip(index, self.near, strict=True)))):
             stop = ast.BinOp(_shape(first, k), ast.Sub(), ast.Constant(hi))
             bounds = ast.Call(read("range"), [ast.Constant(-lo), stop], [])
