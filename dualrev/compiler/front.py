@@ -145,7 +145,7 @@ class Front:
         if (found := done_anew(f, self.program)) is not None:
             inside, s = found
             line = f"{s.refusal[0]} in {what}" if isinstance(s, Opaque) else f"this call in {what}"
-            why = "the function is run more than once, and here another run may do something else"
+            why = "the function is run more than once, and nobody knows whether this does the same each time"
             inside.origin.source.refuse(s.line, line, why, "dr.grad or dr.jvp, which run it once")
 
     def _read(

@@ -211,5 +211,5 @@ def callable_name(f: Any) -> str | None:
     """The name of a function in emitted code, if it is one of the table or of those above; else None."""
     if isinstance(f, (types.Float, types.Integer, types.Boolean)):  # numba.float64(x)
         return "np.bool_" if f is types.boolean else f"np.{f}"
-    own = {stop_gradient: STOPPED, in_order: IN_ORDER, double: DOUBLE} if isinstance(f, FunctionType) else {}
-    return own.get(f) or canonical(f)
+    own = ((stop_gradient, STOPPED), (in_order, IN_ORDER), (double, DOUBLE))
+    return next((name for g, name in own if f is g), None) or canonical(f)
