@@ -21,7 +21,8 @@ def smooth(u):
 
 @stencil(cval=1.5)
 def mixed(u, v, w):
-    """Two arrays and a number; the margin is not 0."""
+    """Two arrays, and a number that gets another value; the margin is not 0."""
+    w = 0.5 * w
     s = u[-1, 0] * w
     for k in range(2):
         s += v[0, 1] * math.sin(u[1, 1] * k)

@@ -1,5 +1,6 @@
 """Calls of numba functions that cannot be derived, and through which nothing that is differentiated goes: they stay."""
 
+import random
 from typing import NamedTuple
 
 import numpy as np
@@ -9,10 +10,13 @@ from numba.extending import overload, overload_method
 from test_compiled_wild import STEP, check
 
 import dualrev as dr
+from dualrev.compiler.frontend.looks import Look
+from dualrev.compiler.frontend.source import read
 
 A = np.array([0.5, 1.2, -0.8, 2.0])
 M = np.array([[2.0, 0.3], [0.4, 1.7]])
 K = np.array([2, 0, 1, 2])
+NUMBER = 2
 
 
 class Pair(NamedTuple):
@@ -190,3 +194,63 @@ def test_a_result_that_is_an_argument():
     """Nobody knows then that what is written to the one is read from the other."""
     with pytest.raises(ValueError, match="returns memory of an argument"):
         dr.grad(returns_itself)(0.7)
+
+
+@njit
+def folded(m):
+    s = 0.0
+    for u, v in np.nditer((m, m)):
+        s = 0.5 * s + u.item() * v.item()
+        m[0, 0] += s
+    return s
+
+
+@njit
+def of_an_order(x, m):
+    """Numba's order in m is that of its layout: the copy that the sweeps make has it, too."""
+    y = x
+    for _ in range(2):
+        y *= m[0, 0] * folded(m) * y
+    return y
+
+
+def test_the_order_of_copies():
+    m = np.asfortranarray([[0.5, 1.1, -0.4], [0.9, -0.7, 0.2]])
+    value, slope = dr.value_and_grad(of_an_order)(0.7, m.copy("K"))
+    ends = [of_an_order(x, m.copy("K")) for x in (0.7, 0.7 + STEP, 0.7 - STEP)]
+    assert value == ends[0] != of_an_order(0.7, m.copy("C"))
+    assert slope == pytest.approx((ends[1] - ends[2]) / (2.0 * STEP), rel=1e-7)
+
+
+@njit
+def draws_by_another_name(a):
+    f = random.random
+    for _ in np.nditer((a, a)):
+        pass
+    return f()
+
+
+@njit
+def reads(a, places, p):
+    k = places[0]
+    return a[k] + a[-1] + a[NUMBER] + len(a) + a.shape[0] + np.linalg.eig(p)[0][0]
+
+
+@njit
+def makes_views(a, places, p):
+    t = slice(0, 2)
+    b = a[t]
+    b[0] = p[None][0, 0]
+    return b
+
+
+def test_what_a_tree_tells():
+    look = Look(read(reads))
+    assert look.only_reads("a", 1)
+    assert look.only_reads("p", 2)
+    assert look.does_the_same()
+    assert not look.only_reads("a", 2)
+    for f in (makes_views, shrink, given_back):
+        assert not Look(read(f)).only_reads("a", 1)
+    assert not Look(read(draws)).does_the_same()
+    assert not Look(read(draws_by_another_name)).does_the_same()

@@ -64,10 +64,18 @@ def _only_reads(look: Look, name: str, x: Tree) -> bool:
 
 
 def _is_strange(tree: Tree) -> bool:
-    """Whether there are objects, functions or containers of arrays in an argument or a result."""
+    """Whether there are objects, functions, slices or containers of arrays in an argument or a result."""
     if isinstance(tree, Node):
         return tree.kind is not None or any(map(_is_strange, tree.parts))
-    return holds_memory(type_of(tree)) or isinstance(type_of(tree), types.Dispatcher)
+    return holds_memory(type_of(tree)) or isinstance(type_of(tree), (types.Dispatcher, types.SliceType))
+
+
+#: A copy in the layout of the array, on which the order of np.nditer depends.
+_COPY = {"C": "np.copy({})", "F": "np.copy({}.T).T"}
+
+
+def _copied(kind: types.Array) -> types.Array:
+    return types.Array(kind.dtype, kind.ndim, "F" if kind.layout == "F" and kind.ndim > 1 else "C")
 
 
 class _Writing(Writer):
@@ -82,9 +90,9 @@ class _Writing(Writer):
         """The call, and what stands around it."""
         given = [x for p in parameters for x in leaves(p)]
         arrays = [x for x in given if is_array(x) and x not in reads]
-        copies = {x: Var("_", types.Array(x.type.dtype, x.type.ndim, "C")) for x in arrays if x.type.mutable}
+        copies = {x: Var("_", _copied(x.type)) for x in arrays if x.type.mutable}
         made = {x: Var("_", x.type) for x in leaves(result) if isinstance(x, Var)}
-        code = [f"{self.name(c)} = np.copy({self.name(x)})" for x, c in copies.items()]
+        code = [f"{self.name(c)} = {_COPY[c.type.layout].format(self.name(x))}" for x, c in copies.items()]
         code += [f"runtime.check_apart({self.name(a)}, {self.name(b)})" for a, b in self.pairs(given, copies)]
         args = [self.tree(p, copies) for p in parameters]
         self.name(self.function)

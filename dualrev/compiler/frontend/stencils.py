@@ -156,7 +156,8 @@ class _Loops:
         body = [s for s in self.source.tree.body if not _is_text(s)]
         moved = _Moved(set(self.relative), index)
         bound = bound_in(body)
-        names: dict[str, Any] = {**self.given, **{x: self.local(x) for x in sorted(bound - {*self.given})}}
+        names: dict[str, Any] = {**self.given, **{x: self.local(x) for x in sorted(bound)}}
+        start = [assigned(names[x], read(self.given[x]), self.node) for x in sorted(bound & {*self.given})]
         for name in sorted({x.id for s in body for x in ast.walk(s) if isinstance(x, ast.Name)} - {*names}):
             static = self.source.lookup(name, self.path)
             if static is not None:
@@ -165,10 +166,10 @@ class _Loops:
         for x in (x for s in inner for x in ast.walk(s) if hasattr(x, "lineno")):
             ast.copy_location(x, self.node)  # the lines are of another function
         if isinstance(inner[0], ast.Return) and inner[0].value is not None:
-            return [inner[0].value]
+            return [*start, inner[0].value]
         result = self.local("result")
         refuse = lambda s: self.refuse("its kernel returns from the `else` of a loop", "loops")  # noqa: E731
-        return [*returning(inner, result, self.local, refuse), read(result)]
+        return [*start, *returning(inner, result, self.local, refuse), read(result)]
 
 
 class _Moved(ast.NodeTransformer):
