@@ -14,6 +14,7 @@ import dualrev as dr
 
 SQUARE = np.array([[2.5, -1.2, 0.8], [1.5, 3.3, -0.7], [0.2, 0.9, 2.1]])
 TALL = np.array([[0.5, -1.2, 0.8], [1.5, 0.3, -0.7], [0.2, 0.9, 2.1], [-0.4, 0.6, 1.3]])
+UNEVEN = np.array([[2.5, 0.4, 0.1], [0.3, 1.2, 0.2], [0.5, -0.1, -0.7]])
 SYMMETRIC = SQUARE @ SQUARE.T
 VT = np.linalg.svd(TALL, False)[2]
 B, C = np.array([0.7, -0.4, 1.1]), np.array([0.2, 1.4, -0.9, 0.5])
@@ -31,6 +32,12 @@ def systems(a, b):
 def symmetric(a):
     w, v = np.linalg.eigh(a)
     return np.sum(v**3 * w) + np.sum(np.linalg.eigvalsh(a) ** 3) + np.sum(np.linalg.cholesky(a) ** 3)
+
+
+@njit
+def not_symmetric(a, b):
+    w, v = np.linalg.eig(a)
+    return np.sum(v**3 * w) + np.sum(np.linalg.eigvals(a) ** 3 * b[0])
 
 
 @njit
@@ -70,7 +77,7 @@ def some(a, b):
 
 
 SLOW = [(systems, (SQUARE, B)), (symmetric, (SYMMETRIC,)), (singular, (TALL, C)), (orthogonal, (TALL, C))]
-SLOW += [(least, (TALL, B, C))]
+SLOW += [(least, (TALL, B, C)), (not_symmetric, (UNEVEN, B))]
 every = pytest.mark.parametrize(
     ("f", "args"),
     [

@@ -77,7 +77,7 @@ def test_pullbacks_tangents_and_sources_are_refused(case):
 
 
 @compiled
-@pytest.mark.parametrize("name", ["a_list_that_is_sorted_by_a_key", "an_eigenvalue", "an_index_array"])
+@pytest.mark.parametrize("name", ["a_list_that_is_sorted_by_a_key", "a_neighbour", "an_index_array"])
 def test_the_message_survives_a_call_from_numba(name):
     """Inside of njit numba may wrap the error in its own."""
     case = next(case for case in REFUSALS if case.function.__name__ == name)

@@ -2,9 +2,11 @@
 
 from collections import namedtuple
 
+import numba
 import numpy as np
 import pytest
 from numba import njit
+from numba.typed import Dict
 from oracle import assert_same
 
 import dualrev as dr
@@ -92,3 +94,121 @@ def test_the_class_of_an_argument():
     value, slope = dr.value_and_grad(of_its_own_class)(np.float32(1.3), 4, A)
     assert value == of_its_own_class(np.float32(1.3), 4, A)
     assert slope == pytest.approx(dr.grad(of_its_own_class)(1.3, 4, A), rel=1e-6)
+
+
+@njit
+def goes_over_memory(x, m):
+    """np.nditer: read as a number, written, and left early; the order is that of numba's type."""
+    s = 0.3
+    for v in np.nditer(m):
+        s = np.sin(s * v.item()) * x + v[()]
+        if s < -100.0:
+            break
+        v[()] = s * x
+        s += v * x
+    for v in np.nditer(m[:, 1:]):
+        s -= 0.5 * x if -v < s else v.item()
+    return s * m[0, 1]
+
+
+def test_loops_over_nditer():
+    m = np.array([[0.5, 1.1, -0.4], [0.9, -0.7, 0.2]])
+    for made in (m.copy(), np.asfortranarray(m)):
+        args = [(0.7 + step, made + step) for step in (0.0, STEP, -STEP)]
+        value, slope = dr.jvp(goes_over_memory, (0.7, made.copy("K")), (1.0, np.ones((2, 3))))
+        found = [goes_over_memory(x, a.copy("K")) for x, a in args]
+        assert value == found[0]
+        assert slope == pytest.approx((found[1] - found[2]) / (2.0 * STEP), rel=1e-7)
+        of_x, of_m = dr.grad(goes_over_memory, (0, 1))(0.7, made.copy("K"))
+        assert of_x + of_m.sum() == pytest.approx(slope, rel=1e-12)
+
+
+KEY = numba.types.UniTuple(numba.types.int64, 2)
+
+
+@njit
+def by_pairs(x, n):
+    d = {}
+    e = Dict.empty(KEY, numba.types.float64)
+    for i in range(n):
+        for j in range(n):
+            if (j, i) in d:
+                d[i, j] = x * d[j, i]
+            else:
+                d[(i, j)] = x * i + j * x * x
+            d[i, j] *= x
+            e[i % 2, j] = d[i, j]
+    total = 0.0
+    for (i, j), y in d.items():
+        total += y * (i + 1) * j
+    for k, y in e.items():
+        total += y * k[0]
+    return total * d.get((1, 1), 0.0) + e[0, 1]
+
+
+def test_dicts_by_pairs():
+    check(by_pairs, (0.7, 3), (0,))
+
+
+@njit
+def largest(a, y, n):
+    best = None
+    if n == 0:
+        return None
+    for i in range(n):
+        if best is None or a[i] * y > best:
+            best = a[i] * y
+    return best
+
+
+@njit
+def first_above(a, y):
+    for i in range(len(a)):
+        if a[i] > y:
+            return i
+    return None
+
+
+@njit
+def row_with(m, k):
+    for i in range(len(m)):
+        if m[i, 0] > k:
+            return m[i].copy()
+    return None
+
+
+@njit
+def halved(x, n):
+    if n == 0:
+        return None
+    y = halved(x * x, n - 1)
+    if y is None:
+        return x
+    return y * x
+
+
+@njit
+def may_be_none(x, a, n):
+    """Numbers, a place, an array, and what calls itself; used, and looked at before."""
+    s = x
+    m = np.array([[1.0, x], [2.0, x * a[0]]])
+    for j in range(n + 1):
+        y = largest(a, x, j)
+        s = s + x if y is None else s * y + y
+        r = row_with(m, j)
+        if r is not None:
+            s += r[1] * x
+    k = first_above(a, x)
+    if k is not None:
+        s += x * k
+    return s * halved(x, n)
+
+
+def test_functions_that_may_give_none():
+    """The one that is differentiated has to give a number; where one is missing, numba's own error is raised."""
+    check(may_be_none, (0.7, A, 3), (0, 1))
+    for f in (may_be_none, dr.grad(may_be_none)):
+        with pytest.raises(TypeError, match="expected float64, got None"):
+            f(0.7, A, 0)
+    with pytest.raises(dr.errors.UnsupportedError, match="None on some paths"):
+        dr.grad(halved)(0.7, 2)

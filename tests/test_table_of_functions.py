@@ -16,6 +16,7 @@ A = np.array([0.5, -1.2, 0.8, 2.0, -0.3])
 U, V = A[:3], np.array([1.1, 0.4, -0.7])
 M = np.array([[0.5, -1.2, 0.8], [1.5, 0.3, -0.7]])
 SQUARE = np.array([[2.5, -1.2, 0.8], [1.5, 3.3, -0.7], [0.2, 0.9, 2.1]])
+UNEVEN = np.array([[2.5, 0.4, 0.1], [0.3, 1.2, 0.2], [0.5, -0.1, -0.7]])
 SYMMETRIC = SQUARE @ SQUARE.T
 GRID = np.array([0.0, 0.3, 1.0])
 
@@ -37,6 +38,7 @@ CASES += [(f"np.{name}", (A, U, *mode)) for name in ("convolve", "correlate") fo
 CASES += [(f"np.{name}", (0.4, 1.3, *num)) for name in ("logspace", "geomspace") for num in ((), (4,))]
 CASES += [(f"np.linalg.{name}", (SQUARE,)) for name in ("inv", "det", "slogdet", "qr")]
 CASES += [("np.linalg.eigh", (SYMMETRIC,)), ("np.linalg.eigvalsh", (SYMMETRIC,)), ("np.linalg.svd", (M, False))]
+CASES += [("np.linalg.eig", (UNEVEN,)), ("np.linalg.eigvals", (UNEVEN,))]
 CASES += [("np.linalg.pinv", (M,)), ("np.linalg.pinv", (M.T, 1e-12)), ("np.linalg.matrix_power", (SQUARE, 3))]
 CASES += [("np.linalg.matrix_power", (SQUARE, -5)), ("np.linalg.matrix_power", (SQUARE, 6))]
 CASES += [("np.linalg.lstsq", (M.T, U, 1e-12)), ("np.linalg.lstsq", (M, A[:2], 1e-12)), ("np.linalg.cond", (M,))]

@@ -2,7 +2,8 @@
 
 In core a complex number is a tuple of its parts (expansion/complexes.py), and so is an array of them: a call cannot
 name the user's numba function, which takes complex numbers. It names a symbol, under which the callee's core is. The
-same holds for lists of numbers, which are arrays in core (expansion/lists.py).
+same holds for lists of numbers, which are arrays in core (expansion/lists.py), and for a value that may be None, which
+is a pair (frontend/optional.py).
 """
 
 from __future__ import annotations

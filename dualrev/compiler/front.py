@@ -17,7 +17,7 @@ from numba.core import types
 from dualrev.compiler import derived
 from dualrev.compiler.analyses.activity import carries
 from dualrev.compiler.analyses.draws import done_anew, draws_anew
-from dualrev.compiler.analyses.memory import Memory, is_real, type_of
+from dualrev.compiler.analyses.memory import Memory, given, is_array, is_real, type_of
 from dualrev.compiler.complex_calls import ComplexCalls
 from dualrev.compiler.core import walks
 from dualrev.compiler.core.atoms import Constant, Global, Var
@@ -46,6 +46,7 @@ from dualrev.compiler.frontend.source import Source, Static, describe, is_deriva
 from dualrev.compiler.runtime.structured import holds_structured
 from dualrev.compiler.transforms.forward import Forward
 from dualrev.compiler.transforms.reverse import Reverse
+from dualrev.compiler.underived import underived
 from dualrev.errors import ArgumentError, ArgumentNumberError, ScalarError, UnsupportedError
 
 __all__ = ["Front", "Origin"]
@@ -82,6 +83,7 @@ class Front:
         self.place: tuple[Source, int] | None = None  # the user's line that calls the derivative that is read
         self._sources: dict[int, Source] = {}
         self._cores: dict[Any, Function] = {}
+        self._refused: dict[Any, UnsupportedError] = {}  # why there are none, of what is called
         self._paths: dict[int, tuple[Any, ...]] = {}  # to functions that are arguments
         self.complexes = ComplexCalls(self)
 
@@ -143,7 +145,7 @@ class Front:
         if (found := done_anew(f, self.program)) is not None:
             inside, s = found
             line = f"{s.refusal[0]} in {what}" if isinstance(s, Opaque) else f"this call in {what}"
-            why = "the function is run more than once, and here another run may do something else"
+            why = "the function is run more than once, and nobody knows whether this does the same each time"
             inside.origin.source.refuse(s.line, line, why, "dr.grad or dr.jvp, which run it once")
 
     def _read(
@@ -154,7 +156,7 @@ class Front:
         signature = declared(f, argtypes)
         converts = signature is not None and not alike(signature.return_type, known.result)
         returned = signature.return_type if converts else known.result
-        without_optionals(lowered, known)
+        without_optionals(lowered, known, paired=not (apart or converts))
         made = expand(lowered, known, argtypes, apart, returned if converts else None)
         simplify(made.body, old_leaves(made.result))
         origin = Origin(f, source, lowered.parameters, made.asks_for_layout, returned)
@@ -237,7 +239,24 @@ class Front:
         if has_rule(f):
             return (id(f), argtypes), lambda: self.rules.stub(s)
         functions = self.functions_passed(f, s.args, argtypes)
-        return (id(f), argtypes), lambda: self.core(f, argtypes, path, functions, apart=False)
+        key, frozen = (id(f), argtypes), tuple(isinstance(x, Global) and is_array(x) for x in given(s))
+        make = lambda: self._derived(key, lambda: self.core(f, argtypes, path, functions, apart=False))  # noqa: E731
+        if any(frozen) and not isinstance(make(), Function):  # what is not derived cannot write to frozen arrays
+            return (*key, frozen), lambda: self._whole(s, make())
+        return key, lambda: self._whole(s, make())
+
+    def _derived(self, key: Any, make: Callable[[], Function]) -> Function | UnsupportedError:
+        """A function that is called in core, or why there is none."""
+        if key not in self._refused:
+            try:
+                return make()
+            except UnsupportedError as why:
+                self._refused[key] = why
+        return self._refused[key]
+
+    def _whole(self, s: Call, made: Function | UnsupportedError) -> Function:
+        """What a call calls; as a whole, if there is no core of it."""
+        return made if isinstance(made, Function) else underived(self, s, made)
 
     def functions_passed(self, f: Any, args: Sequence[Any], argtypes: tuple[Any, ...]) -> dict[str, Static]:
         """The arguments of a call that are functions."""

@@ -16,6 +16,7 @@ from typing import Any
 
 from dualrev.compiler.analyses.activity import carries
 from dualrev.compiler.analyses.borrowing import only_borrows
+from dualrev.compiler.analyses.memory import type_of
 from dualrev.compiler.core.atoms import Node, Symbol, Var
 from dualrev.compiler.core.naming import renamed, words_of
 from dualrev.compiler.core.program import Gradient, Program
@@ -120,7 +121,7 @@ class Module:
         self.names, self.program = self.front.names, self.front.program
         self.functions: list[_Function] = []
         self._made: dict[Symbol, str] = {}
-        self._leaves: dict[Any, Symbol] = {}  # numba functions that take objects, by their keys
+        self._leaves: dict[Any, Symbol] = {}  # numba functions that core stands for, by their keys
         self._opened: tuple[str, Any] | None = None  # the transform, and its arguments, if f itself takes objects
         self._around: Around | None = None  # of a derivative by complex numbers
         self._open: set[Symbol] = set()  # the functions that are being written, ...
@@ -188,9 +189,12 @@ class Module:
     def refer(self, of: Symbol | Call) -> str:
         """The name of a function that a transformation has made, which is written now if it has not been.
 
-        Of a call of a numba function that takes objects: the name of the same function of their leaves.
+        Of a call of a numba function that takes objects: the name of the same function of their leaves, and of one that
+        checks what the user's function does not, that of the former. Any other is called itself: no name.
         """
-        symbol = of if isinstance(of, Symbol) else self._of_leaves(of)
+        if isinstance(of, Call) and not self._is_of_core(of):
+            return ""
+        symbol = of if isinstance(of, Symbol) else self._of_core(of)
         if symbol not in self._made:
             made = self.program.made(symbol)
             self._made[symbol] = self.names.fresh(f"{made.name}{{n}}")
@@ -201,7 +205,11 @@ class Module:
             self._recursive.add(symbol)
         return self._made[symbol]
 
-    def _of_leaves(self, s: Call) -> Symbol:
+    def _is_of_core(self, s: Call) -> bool:
+        """Whether a function of core is called in place of the user's."""
+        return any(holds_structured(type_of(x)) for x in (*s.args, s.result)) or self.program.is_checking(s)
+
+    def _of_core(self, s: Call) -> Symbol:
         key = self.program.key(s)
         if key not in self._leaves:
             f = self.program.function(s)

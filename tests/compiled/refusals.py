@@ -217,6 +217,14 @@ def a_list_that_grows_while_it_is_gone_over(x):
     return ys[-1]
 
 
+@refused(0.7, words="list loop")
+@njit
+def a_list_that_shrinks_in_a_comprehension_over_it(x):
+    ys = [x, x * x, 2.0 * x]
+    zs = [y * ys.pop() for y in ys]  # refused
+    return zs[0] * len(zs)
+
+
 @refused(0.7, words="list name")
 @njit
 def a_list_that_grows_under_two_names(x):
@@ -388,18 +396,18 @@ def a_frozen_record_array(x):
 # Functions
 
 
-@refused(M, words="linalg.eigvals")
+@refused(0.7, words="nextafter")
 @njit
-def an_eigenvalue(m):
-    return np.linalg.eigvals(m)[1]  # refused
+def a_neighbour(x):
+    return np.nextafter(x, 2.0)  # refused
 
 
 @refused(A, words="nditer")
 @njit
 def an_iterator(a):
     s = 0.0
-    for x in np.nditer(a):  # refused
-        s += x.item() * x.item()
+    for x, y in np.nditer((a, a)):  # refused
+        s += x.item() * y.item()
     return s
 
 

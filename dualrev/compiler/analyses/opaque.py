@@ -87,4 +87,6 @@ def _gives(kind: Any) -> bool:
 
 
 def _refuse(f: Function, s: Statement, said: tuple[str, str, str]) -> None:
+    if isinstance(s, Opaque) and s.because is not None:
+        raise s.because
     f.origin.source.refuse(s.line, *said)

@@ -78,6 +78,11 @@ class Program:
         assert isinstance(found, Function)
         return found
 
+    def is_checking(self, s: Call) -> bool:
+        """Whether the core of what a call calls is known, and checks what the user's function does not."""
+        found = self._functions.get(self.key(s))
+        return isinstance(found, Function) and found.checking
+
     def run(self, f: Function, args: tuple[object, ...], tape: Tape | None = None) -> object:
         """The value of f, and of all that it calls, by the reference evaluator."""
         tape = tape or Tape()

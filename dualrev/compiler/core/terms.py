@@ -211,7 +211,8 @@ class Opaque:
 
     They are executed in the forward sweep, and never again in the reverse sweep. `inputs` and `outputs` are the names
     in `code` with what they stand for. `changes` says that inputs may change, and `unknown` that another run may do
-    something else. `refusal` is what is said if a derivative would have to go through.
+    something else. `refusal` is what is said if a derivative would have to go through, or `because`, what was raised
+    when the function that is called was read.
     """
 
     outputs: tuple[tuple[str, Var], ...]
@@ -221,6 +222,7 @@ class Opaque:
     unknown: bool
     refusal: tuple[str, str, str]
     line: int
+    because: Exception | None = None
 
     @property
     def targets(self) -> tuple[Var, ...]:
@@ -350,4 +352,5 @@ class Function:
     tape: bool = False  # whether it uses the tape of its caller
     again: bool = False  # whether its reverse sweep runs it again, in place of recording
     opaque: bool = False  # whether its body says nothing but types: what it computes is known to numba only
+    checking: bool = False  # whether it checks what the user's function does not, so that it is called in its place
     doc: str = ""  # what it computes, if a transformation has made it

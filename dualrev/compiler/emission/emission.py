@@ -10,14 +10,13 @@ import ast
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from dualrev.compiler.analyses.memory import is_array, is_real, type_of
+from dualrev.compiler.analyses.memory import is_array, is_real
 from dualrev.compiler.core import atoms, syntax, terms, walks
 from dualrev.compiler.core.atoms import SCALED, Constant, Expr, Global, Symbol, Var
 from dualrev.compiler.core.naming import Names
 from dualrev.compiler.core.terms import Block
 from dualrev.compiler.emission.code import Assign, Code, Pop, Suite
 from dualrev.compiler.emission.tape import TapeCode, from_word, held
-from dualrev.compiler.runtime.structured import holds_structured
 
 __all__ = ["Emission"]
 
@@ -31,8 +30,9 @@ _RUNTIMES = {"np.zeros_like", "np.empty_like"}
 class Emission:
     """The text of a function, or of several blocks of one.
 
-    `refer` tells the name of a function that a transformation has made, or that takes leaves of objects. `own_tape`
-    says that the function's own words are on the tape, so that it has `words` and `top`.
+    `refer` tells the name of a function that a transformation has made, and of a call of the user's function the name
+    of what stands for that one; an empty one where it is called itself. `own_tape` says that the function's own words
+    are on the tape, so that it has `words` and `top`.
     """
 
     def __init__(
@@ -240,10 +240,9 @@ class Emission:
         args = [self.tree(x) for x in s.args] + [ast.Name("tape")] * s.tape
         if isinstance(s.function, Symbol):
             call = syntax.call(self.refer(s.function), *args)
-        elif any(holds_structured(type_of(x)) for x in (*s.args, s.result)):  # what it takes are objects, not leaves
-            call = syntax.call(self.refer(s), *args)
         else:
-            call = syntax.applied(s.function, args)
+            name = self.refer(s)
+            call = syntax.call(name, *args) if name else syntax.applied(s.function, args)
         flat = isinstance(s.result, atoms.Node) and s.result.cls is None and len(s.result.parts) > 1
         if not s.targets:
             code: Any = Code(syntax.text(call), s.line)

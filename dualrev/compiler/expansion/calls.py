@@ -46,6 +46,7 @@ class Calls:
         result = code.tree(s.target)
         kinds = tuple(self.lists.kind(x, code.of[x]) if x in self.lists else joined(code.kind(x)) for x in s.args)
         others = any(map(holds_complex, (kind, *kinds))) or any(x in self.lists for x in s.args)
+        others |= s.target in code.lowered.paired
         args = [code.tree(x) for x in self._converted(s, kinds)]
         code.call(result, s.info, args, s.line, kinds if others else None)
 

@@ -32,6 +32,7 @@ _VIEWS = ("items", "keys", "values")
 
 def by_places(lowered: Lowered, of: dict[str, Any]) -> None:
     """Replace the dicts, in the body and in the types `of` its variables."""
+    _with_one_key(lowered.body, lowered, of)
     every = list(walk(lowered.body))
     found = {x for x, kind in of.items() if _is_of_floats(kind)} - {*lowered.parameters, lowered.result}
     found = {x for x in found if any(x in names_in(s) for s in every)}
@@ -44,6 +45,26 @@ def by_places(lowered: Lowered, of: dict[str, Any]) -> None:
         _Places(lowered, of, found, views).block(lowered.body)
         for x in found:
             del of[x]
+
+
+def _with_one_key(body: list[Any], lowered: Lowered, of: dict[str, Any]) -> None:
+    """d[i, j] as d[k], where k = (i, j)."""
+    made: list[Any] = []
+    for s in body:
+        for inner in blocks(s):
+            _with_one_key(inner, lowered, of)
+        d = s.array if isinstance(s, Store) else s.args[0] if isinstance(s, Let) and s.op == "getitem" else None
+        index = s.index if isinstance(s, Store) else s.info if isinstance(s, Let) else ()
+        if isinstance(d, str) and _is_of_floats(of.get(d)) and len(index) > 1:
+            key = lowered.names.temporary()
+            of[key] = of[d].key_type
+            made.append(Let(key, "tuple", index, None, s.line))
+            if isinstance(s, Store):
+                s.index = (key,)
+            else:
+                s.info = (key,)
+        made.append(s)
+    body[:] = made
 
 
 def _is_of_floats(kind: Any) -> bool:

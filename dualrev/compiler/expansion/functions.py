@@ -26,7 +26,7 @@ from dualrev.compiler.expansion.numbers import Numbers
 from dualrev.compiler.expansion.tuples import Tuples
 from dualrev.compiler.expansion.windows import Windows
 from dualrev.compiler.expansion.writing import Writer
-from dualrev.compiler.frontend.jitted import STOPPED
+from dualrev.compiler.frontend.jitted import DOUBLE, IN_ORDER, STOPPED
 from dualrev.rules.functions import known
 
 __all__ = ["Functions", "Rules", "Ways"]
@@ -83,10 +83,21 @@ class Functions:
             self.code.refuse(s.line, what, "it is not known here", instead)
         if text == STOPPED:
             ways.inactive.stopped(s)
+        elif text == IN_ORDER:
+            ways.windows.in_order(s)
+        elif text == DOUBLE:
+            self._double(s, kind)
         elif f.core and (f.makes or self._is_of_arrays(s)):
             self.rules.core[f.core](s, kind)
         elif not ((f.scalar and self.rules.scalar[f.scalar](s, kind)) or ways.numbers.takes(s, kind)):
             ways.inactive.without_rule(s, kind)
+
+    def _double(self, s: Let, kind: Any) -> None:
+        """The value of a stencil's kernel."""
+        if kind != types.float64:
+            what, why = "the call of a stencil", f"its kernel gives {kind}, and only arrays of float64 are made here"
+            self.code.refuse(s.line, what, why, "np.float64(...) of its value, or the call in a numba function of data")
+        self.code.copy(s.target, s.args[0], s.line)
 
     def _is_of_arrays(self, s: Let) -> bool:
         """Whether there is an array or a tuple among the arguments."""

@@ -1,4 +1,4 @@
-"""Views with strides of their own: sliding_window_view, as_strided, and view of the same elements.
+"""Views with strides of their own: sliding_window_view, as_strided, view of the same elements, and np.nditer's order.
 
 Takes the writer, what has been put off, and layouts. An element may stand in a view several times: then its cotangents
 add up, as the view of the shadow has the same strides.
@@ -15,7 +15,9 @@ from dualrev.compiler.core.lowered import Effect, If, Let
 from dualrev.compiler.expansion.kinds import is_array
 from dualrev.compiler.expansion.layouts import Layouts
 from dualrev.compiler.expansion.lazy import Lazy
-from dualrev.compiler.expansion.writing import Writer
+from dualrev.compiler.expansion.writing import Writer, named
+from dualrev.compiler.frontend.wording import FUNCTIONS
+from dualrev.compiler.runtime.constants import goes_back
 
 __all__ = ["Windows"]
 
@@ -53,6 +55,15 @@ class Windows:
         rest = [code.syntax_tree(code.tree(x)) for x in s.args[1:]]
         view = syntax.call("np.lib.stride_tricks.as_strided", syntax.name("BASE"), *rest)
         code.let("view", (s.args[0], *code.names_in(s.args[1:])), view, s.line, target=s.target)
+
+    def in_order(self, s: Let) -> None:
+        """A view whose `.flat` goes in the order of np.nditer."""
+        code, (a,) = self.code, s.args
+        self.lazy.materialise(a)
+        if not is_array(code.kind(a)):
+            code.refuse(s.line, "the call of numpy.nditer", *FUNCTIONS["numpy.nditer"])
+        view = "BASE.T" if goes_back(code.kind(a)) else "BASE"
+        code.let("view", (named(a),), syntax.name(view), s.line, target=s.target)
 
     def _base(self, a: Any) -> None:
         self.lazy.materialise(a)

@@ -1,12 +1,14 @@
 """A syntax tree -> one without what other statements can say; lower.py knows those.
 
 for i, j in np.ndindex(m.shape)       loops over ranges, one inside of the other; np.ndenumerate the same
+for v in np.nditer(a)                 a loop over its elements, see iterating.py
 match k: case 1 | 2: ...              if and elif
 def g(y): ...   g = lambda y: ...     the body of g in place of each call, with names of its own, as numba has it
 x or y                                x if x else y, where that may be a number; x is computed once
 [x] * n                               [x for _ in range(n)]
 [g(x) for x in a]                     a name of its own for x
 for x in literal_unroll(t)            for x in t, if its items have one type
+smooth(a), of numba.stencil           the loops that it stands for: see stencils.py
 for x in g(y), a generator            its statements, with the loop's body for each `yield`: see generators.py
 dr.jvp(f, ...), dr.vjp(f, ...)        calls of numba functions: see inside.py
 operator.mul(x, y), map and others    see spellings.py
@@ -29,23 +31,18 @@ from dualrev.compiler.frontend.composing import Composing
 from dualrev.compiler.frontend.exits import exits_of
 from dualrev.compiler.frontend.generators import Generators
 from dualrev.compiler.frontend.inside import Inside
+from dualrev.compiler.frontend.iterating import over_memory
+from dualrev.compiler.frontend.jitted import is_stencil
 from dualrev.compiler.frontend.list_names import lists_of
 from dualrev.compiler.frontend.matching import Matching
 from dualrev.compiler.frontend.nests import Nests, assigned, located, read
 from dualrev.compiler.frontend.scope import Scope
 from dualrev.compiler.frontend.source import describe
-from dualrev.compiler.frontend.spellings import Spellings
+from dualrev.compiler.frontend.spellings import Spellings, is_bool
+from dualrev.compiler.frontend.stencils import Stencils
 from dualrev.compiler.frontend.tables import Tables
 
 __all__ = ["desugar"]
-
-
-def is_bool(node: ast.expr) -> bool:
-    """Whether it can be seen that an expression is a bool."""
-    if isinstance(node, ast.BoolOp):
-        return all(map(is_bool, node.values))
-    negation = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
-    return negation or isinstance(node, ast.Compare) or (isinstance(node, ast.Constant) and type(node.value) is bool)
 
 
 def desugar(scope: Scope) -> None:
@@ -77,6 +74,7 @@ class _Desugaring(ast.NodeTransformer):
         self.spellings = Spellings(scope, self.local)
         self.composing = Composing(scope, self.local)
         self.matching = Matching(scope, self.local)
+        self.stencils = Stencils(scope, self.local)
         self.tables = Tables(tree, self.bindings, self.local)
         self.lists = set(lists_of(tree))
 
@@ -180,6 +178,9 @@ class _Desugaring(ast.NodeTransformer):
         f = self.spellings.value(node.func)
         if f is None or any(isinstance(x, ast.Starred) for x in node.args):
             return None
+        static = self.scope.static(node.func)
+        if static is not None and is_stencil(f):
+            return self.stencils.call(static, node)
         return self.composing.call(f, node)
 
     def visit_Expr(self, node: ast.Expr) -> Any:
@@ -367,7 +368,9 @@ class _Desugaring(ast.NodeTransformer):
         if isinstance(call, ast.Call) and not call.keywords and isinstance(call.func, (ast.Name, ast.Attribute)):
             static = self.scope.static(call.func) if not self.is_closure(call.func) else None
         nested = None
-        if static is not None and ast.Break not in exits_of(node.body) and not node.orelse:
+        if static is not None and static.value is np.nditer:
+            nested = over_memory(node, self.local, self.scope.functions)
+        elif static is not None and ast.Break not in exits_of(node.body) and not node.orelse:
             assert isinstance(call, ast.Call)
             if static.value is np.ndindex or describe(static.value) == "numba.misc.special.pndindex":
                 nested = self.nests.over_indices(node, node.target, call.args)

@@ -25,13 +25,17 @@ from numba.core.registry import cpu_target
 from numba.extending import get_cython_function_address
 from numba.np.ufunc.dufunc import DUFunc
 from numba.np.ufunc.gufunc import GUFunc
+from numba.stencils.stencil import StencilFunc
 
+from dualrev.compiler.runtime.constants import double, in_order
 from dualrev.eager.custom import stop_gradient
 from dualrev.rules.library.special import SLOPES, with_slope
 from dualrev.rules.names import canonical
 
 __all__ = [
     *[
+        "DOUBLE",
+        "IN_ORDER",
         "STOPPED",
         "callable_name",
         "frozen_in",
@@ -39,6 +43,7 @@ __all__ = [
         "is_callback",
         "is_generalized",
         "is_pointer",
+        "is_stencil",
         "is_ufunc",
     ],
     *["jitted", "registered", "special_name"],
@@ -46,8 +51,9 @@ __all__ = [
 
 _CONSTANT = (math, np)  # modules whose numbers nobody changes
 
-#: What dualrev.stop_gradient is called in emitted code.
-STOPPED = "runtime.stopped"
+#: What dualrev.stop_gradient is called in emitted code; and while a function is read, what tells the order of
+#: np.nditer, and that a number is a float64.
+STOPPED, IN_ORDER, DOUBLE = "runtime.stopped", "runtime.in_order", "runtime.double"
 
 
 def is_ufunc(x: Any) -> bool:
@@ -118,12 +124,18 @@ def _globals_of(function: FunctionType) -> dict[str, Any]:
     return found | {name: cell.cell_contents for name, cell in cells}
 
 
+def is_stencil(x: Any) -> bool:
+    """Whether x was made by numba.stencil."""
+    return isinstance(x, StencilFunc)
+
+
 def jitted(x: Any) -> Any:
-    """The numba function of one that is registered, of a cfunc, of SciPy's, or of a ufunc's kernel; always the same."""
+    """The numba function of one that is registered, of a cfunc, of SciPy's, or of a kernel; always the same."""
     if (special := special_name(x)) is not None:
         return _with_rule(x, special)
     kernel = is_ufunc(x) or is_generalized(x)
     function = x._dispatcher.py_func if kernel else x._pyfunc if is_callback(x) else x
+    function = x.kernel_ir.func_id.func if is_stencil(x) else function
     name = "_dualrev_kernel" if kernel else "_dualrev_callback" if is_callback(x) else "_dualrev_jitted"
     made = vars(function).get(name)
     if made is None or made.py_func is not function:  # functools.wraps copies what a function has
@@ -196,7 +208,8 @@ def _with_rule(x: Any, name: str) -> Any:
 
 
 def callable_name(f: Any) -> str | None:
-    """The name of a function in emitted code, if it is a function of the table or stop_gradient; else None."""
+    """The name of a function in emitted code, if it is one of the table or of those above; else None."""
     if isinstance(f, (types.Float, types.Integer, types.Boolean)):  # numba.float64(x)
         return "np.bool_" if f is types.boolean else f"np.{f}"
-    return STOPPED if f is stop_gradient else canonical(f)
+    own = ((stop_gradient, STOPPED), (in_order, IN_ORDER), (double, DOUBLE))
+    return next((name for g, name in own if f is g), None) or canonical(f)

@@ -352,7 +352,7 @@ class _Lowering(Sequences):
                 body = self.loop_body(loop, s.body, lambda: self.let(name, "copy", (k,), None, s.lineno))
                 self.out.append(For(k, start, stop, step, body, flags, s.lineno))
         else:
-            self.check_lists_in_loop(s)
+            self.check_lists(s.iter, s.body)
             changing |= {self.name(n) for n in self.assigned_in([ast.Expr(s.target)])}
             n, element = self.sequence(s.iter, changing)
             k = self.temp()
@@ -360,14 +360,6 @@ class _Lowering(Sequences):
             body = self.loop_body(loop, s.body, before)
             self.out.append(For(k, Const(0), n, Const(1), body, flags, s.lineno))
         self.otherwise(s, loop)
-
-    def check_lists_in_loop(self, s: ast.For) -> None:
-        """Refuse a loop over a list that its body makes longer or shorter: its end would move."""
-        over = {x.id for x in ast.walk(s.iter) if isinstance(x, ast.Name) and x.id in self.list_names}
-        for x in (x for t in s.body for x in ast.walk(t)):
-            if isinstance(x, ast.Attribute) and isinstance(x.value, ast.Name) and x.value.id in over:
-                what = "a method of a list in a loop over it"
-                self.refuse(x, what, "the end of the loop may move", "a loop over range(len(...)), or another list")
 
     def store_element(self, target: ast.expr, element: Any, s: ast.stmt) -> None:
         if isinstance(element, list):

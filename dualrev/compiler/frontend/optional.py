@@ -5,8 +5,12 @@
     if best is None: ...        if not best_given: ...
     y = best + 1.0              if not best_given: raise TypeError; y = best + 1.0
 
+    best = g(x)                 best, best_given = g(x)
+    return best                 return best, best_given
+
 This is between inference, which says that a variable is `Optional`, and expand.py, which knows no such type. Numba
-raises the error where it converts such a value to a number, at its use.
+raises the error where it converts such a value to a number, at its use. A function that is called gives such a pair in
+core; the one that is differentiated has to have a value.
 """
 
 from __future__ import annotations
@@ -21,6 +25,8 @@ from dualrev.compiler.core import syntax
 from dualrev.compiler.core.lowered import Const, Effect, If, Let, Ref, While, blocks, reads, walk
 from dualrev.compiler.frontend.inference import Typed
 from dualrev.compiler.frontend.lower import Lowered
+from dualrev.compiler.frontend.source import is_derivative
+from dualrev.eager.ruled import Ruled
 
 __all__ = ["without_optionals"]
 
@@ -28,18 +34,25 @@ _NEVER_NONE = {("get", (), 3), ("pop", (), 2), ("pop", (), 3)}
 _CALLS = ("call", "star", "tuple", "list", "ufunc")
 
 
-def without_optionals(lowered: Lowered, typed: Typed) -> None:
-    """Replace the optional variables of a function, in its body and in its types; but for its parameters and result."""
+def without_optionals(lowered: Lowered, typed: Typed, paired: bool) -> None:
+    """Replace the optional variables of a function, in its body and in its types; but for its parameters.
+
+    `paired` says that the function may give a pair, if its result is optional, too.
+    """
     _defaults(lowered, typed)
-    kept = {*lowered.parameters, lowered.result, lowered.exit_value}
+    paired = paired and isinstance(typed.result, types.Optional) and lowered.result not in lowered.parameters
+    kept = {*lowered.parameters} if paired else {*lowered.parameters, lowered.result, lowered.exit_value}
     found = {
         x for x, kind in typed.of.items() if isinstance(kind, types.Optional) and x not in kept and _is_plain(kind)
     }
     passed = {x for s in walk(lowered.body) if isinstance(s, Let) and s.op in _CALLS for x in s.args}
     made = {s.target for s in walk(lowered.body) if isinstance(s, Let) and _may_be_none(s, typed)}
     found -= passed | made  # these stay, and are refused
+    if paired and lowered.result not in found:
+        why = "it is None on some paths, which may be that a `return` is missing"
+        lowered.source.refuse(lowered.source.tree, "the value of this function", why, "a number on every path")
     if found:
-        _Optionals(lowered, typed, found).run()
+        _Optionals(lowered, typed, found).run(paired)
 
 
 def _defaults(lowered: Lowered, typed: Typed) -> None:
@@ -63,13 +76,29 @@ def _may_be_none(s: Let, typed: Typed) -> bool:
     """Whether an operation itself may give None: an item of a tuple, or a call of a function that returns it."""
     if any(isinstance(x, str) and x not in typed.of for x in s.args):
         return False  # numba has found that it is never reached
-    if s.op == "getitem":
+    if s.op in ("getitem", "method"):
         return not isinstance(typed(s.args[0]), types.Array)
     if s.op != "call":
-        return s.op in ("star", "list", "method", "written")
+        return s.op in ("star", "list", "written")
+    found = _returned(s, typed)
+    return (
+        found is None
+        or isinstance(found, types.NoneType)
+        or (isinstance(found, types.Optional) and not _pairs(s, found))
+    )
+
+
+def _returned(s: Let, typed: Typed) -> Any:
+    """The type of what a call gives; None if that is not known."""
     kinds = tuple(types.unliteral(typed(x)) for x in s.args)
-    found = [k.return_type for k in s.info.value.nopython_signatures if tuple(map(types.unliteral, k.args)) == kinds]
-    return not found or isinstance(found[0], (types.Optional, types.NoneType))
+    found = (k.return_type for k in s.info.value.nopython_signatures if tuple(map(types.unliteral, k.args)) == kinds)
+    return next(found, None)
+
+
+def _pairs(s: Let, kind: Any) -> bool:
+    """Whether the core of a function whose value has an optional type gives a pair."""
+    f = s.info.value
+    return _is_plain(kind) and not isinstance(f, Ruled) and not is_derivative(f) and f._can_compile
 
 
 def _is_plain(kind: Any) -> bool:
@@ -82,13 +111,37 @@ def _is_plain(kind: Any) -> bool:
 class _Optionals:
     def __init__(self, lowered: Lowered, typed: Typed, found: set[str]) -> None:
         self.lowered, self.of = lowered, typed.of
+        called = [s for s in walk(lowered.body) if isinstance(s, Let) and s.op == "call" and s.target in found]
+        self.calls = {s for s in called if isinstance(_returned(s, typed), types.Optional)}
         self.given = {x: lowered.names.fresh("{}_given", x) for x in sorted(found)}
         for x, flag in self.given.items():
             self.of[x], self.of[flag] = self.of[x].type, types.boolean
 
-    def run(self) -> None:
-        """The whole body."""
-        self.lowered.body[:] = self.block(self.lowered.body)
+    def run(self, paired: bool) -> None:
+        """The whole body, and the result if it is `paired`."""
+        lowered, line = self.lowered, self.lowered.source.tree.lineno
+        body, x = self.block(lowered.body), lowered.result
+        if paired:
+            assert isinstance(x, str)
+            lowered.result = self.pair(x)
+            both = Let(lowered.result, "tuple", (x, self.given[x]), None, line)
+            body = [self.say(self.given[x], Const(False), line), *self.nothing(x, line), *body, both]
+        lowered.body[:] = body
+
+    def pair(self, x: str) -> str:
+        """A variable for the value of an optional one, and whether there is one."""
+        made = self.lowered.names.temporary()
+        self.of[made] = types.Tuple((self.of[x], types.boolean))
+        return made
+
+    def called(self, s: Let) -> list[Any]:
+        """The call of a function that gives a pair."""
+        made = self.pair(s.target)
+        self.lowered.paired.add(made)
+        parts = [
+            Let(x, "getitem", (made,), (Const(k),), s.line) for k, x in enumerate((s.target, self.given[s.target]))
+        ]
+        return [Let(made, "call", s.args, s.info, s.line), *parts]
 
     def block(self, body: list[Any]) -> list[Any]:
         """The statements of a block."""
@@ -116,7 +169,8 @@ class _Optionals:
             return [self.say(flag, Const(False), s.line), *self.nothing(target, s.line)]
         if s.op == "copy" and s.args[0] in self.given:
             return [s, self.say(flag, self.given[s.args[0]], s.line)]
-        return [*(t for x in checked for t in self.check(x, s.line)), s, self.say(flag, Const(True), s.line)]
+        made = self.called(s) if s in self.calls else [s, self.say(flag, Const(True), s.line)]
+        return [*(t for x in checked for t in self.check(x, s.line)), *made]
 
     def is_none(self, x: Any) -> bool:
         return x == Const(None) or (isinstance(x, str) and isinstance(self.of.get(x), types.NoneType))

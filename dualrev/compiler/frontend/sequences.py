@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,8 @@ from dualrev.compiler.frontend.expressions import Expressions
 from dualrev.compiler.frontend.source import describe
 
 __all__ = ["Sequences"]
+
+_READING = ("copy", "count", "index")  # methods of lists that change nothing
 
 
 class Sequences(Expressions):
@@ -66,6 +68,7 @@ class Sequences(Expressions):
         if len(node.generators) > 1:
             self.refuse(node, "a list comprehension of several loops", "its length is not known", "loops")
         loop, line = node.generators[0], node.lineno
+        self.check_lists(loop.iter, [node.elt, *loop.ifs])
         n, element = self.sequence(loop.iter, {self.name(x) for x in self.assigned_in([ast.Expr(loop.target)])})
         made, k = self.let(self.temp(), "list", (n,), None, line), self.temp()
         count = self.let(self.temp(), "copy", (Const(0),), None, line) if loop.ifs else None
@@ -87,6 +90,15 @@ class Sequences(Expressions):
         if count is None:
             return self.let(target, "copy", (made,), None, line)
         return self.let(target, "getitem", (made,), (Slice(None, count, None),), line)
+
+    def check_lists(self, over: ast.expr, body: Sequence[ast.AST]) -> None:
+        """Refuse a loop over a list that its body makes longer or shorter: its end would move."""
+        lists = {x.id for x in ast.walk(over) if isinstance(x, ast.Name) and x.id in self.list_names}
+        for x in (x for t in body for x in ast.walk(t)):
+            of_list = isinstance(x, ast.Attribute) and isinstance(x.value, ast.Name) and x.value.id in lists
+            if of_list and x.attr not in _READING:  # type: ignore[attr-defined]
+                what = "a method of a list in a loop over it"
+                self.refuse(x, what, "the end of the loop may move", "a loop over range(len(...)), or another list")
 
     def store_element(self, target: ast.expr, element: Any, s: Any) -> None:
         """Assign an element: lower.py knows how."""

@@ -26,7 +26,7 @@ from numba.typed import List
 from dualrev.compiler.frontend.nests import located, read
 from dualrev.compiler.frontend.scope import Scope
 
-__all__ = ["Spellings"]
+__all__ = ["Spellings", "is_bool"]
 
 _BINARY: dict[Any, type[ast.operator]] = {
     operator.add: ast.Add,
@@ -47,6 +47,14 @@ _COMPARISONS: dict[Any, type[ast.cmpop]] = {
     operator.ne: ast.NotEq,
 }
 _UNARY: dict[Any, type[ast.unaryop]] = {operator.neg: ast.USub, operator.pos: ast.UAdd, operator.not_: ast.Not}
+
+
+def is_bool(node: ast.expr) -> bool:
+    """Whether it can be seen that an expression is a bool."""
+    if isinstance(node, ast.BoolOp):
+        return all(map(is_bool, node.values))
+    negation = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+    return negation or isinstance(node, ast.Compare) or (isinstance(node, ast.Constant) and type(node.value) is bool)
 
 
 class Spellings:

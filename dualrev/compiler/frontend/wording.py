@@ -51,7 +51,10 @@ FUNCTIONS = {
     "dict": (_DICT, "arrays or named tuples"),
     "set": (_SET, _NO_SET),
     **dict.fromkeys(("str", "repr", "chr"), _TEXT),
-    "numpy.nditer": ("the order in which it goes is that of memory", "a loop over np.ndindex(a.shape), or over a.flat"),
+    "numpy.nditer": (
+        "only a loop over that of one array of real numbers is known, which reads or writes v.item(), v[()]",
+        "such a loop, or one over np.ndindex(a.shape)",
+    ),
 }
 _MODULES = {
     "random": _RANDOM,

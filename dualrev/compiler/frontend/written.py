@@ -24,6 +24,7 @@ from dualrev.compiler.core.lowered import Atom, Opaque, Written
 from dualrev.compiler.frontend.closures import Comprehension, Inlined, renamed
 from dualrev.compiler.frontend.exits import exits_of
 from dualrev.compiler.frontend.jitted import callable_name, is_pointer
+from dualrev.compiler.frontend.looks import gives_new_arrays
 from dualrev.compiler.frontend.scope import Scope
 from dualrev.compiler.frontend.source import Static, describe
 from dualrev.compiler.frontend.wording import EXPRESSIONS, FUNCTIONS, STATEMENTS, Words, about_function
@@ -148,7 +149,8 @@ class WrittenAsTheyAre(Scope):
         never = f is complex or name.startswith(("cmath.", "random.", "numpy.nditer"))
         if (never and f != random.shuffle) or not is_known_to_numba(f):
             return self.refuse(node, *said)
-        pure = any(f is g for g in _PURE)
+        out = any(k.arg == "out" for k in node.keywords)
+        pure = any(f is g for g in _PURE) or (gives_new_arrays(f) and not out)
         return self.call_as_written(node, self.spelled(static, node.func), target, said, pure)
 
     def call_as_written(self, node: ast.Call, f: ast.expr, target: str, said: Words, pure: bool) -> Atom:

@@ -18,6 +18,7 @@ from numba.typed import List  # noqa: F401 - where types are inferred, it is cal
 
 from dualrev.compiler.runtime.arrays import (  # noqa: F401 - emitted code has them from here
     check_apart,
+    check_new,
     common_shape,
     divide,
     empty_like,
@@ -39,7 +40,7 @@ from dualrev.compiler.runtime.blocks import (  # noqa: F401 - emitted code has t
     shaped_2_single,
 )
 from dualrev.compiler.runtime.complexes import complex_array, conjugate  # noqa: F401 - emitted code has it from here
-from dualrev.compiler.runtime.constants import stopped  # noqa: F401 - emitted code has it from here
+from dualrev.compiler.runtime.constants import double, in_order, stopped  # noqa: F401 - emitted code has them from here
 from dualrev.compiler.runtime.dots import (  # noqa: F401 - emitted code has them from here
     dot_left_11,
     dot_left_12,

@@ -17,7 +17,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic, lower_builtin, type_callable
 from numba.np import arrayobj
 
-__all__ = ["check_apart", "common_shape", "divide", "empty_like", "spread", "zeros_like"]
+__all__ = ["check_apart", "check_new", "common_shape", "divide", "empty_like", "spread", "zeros_like"]
 
 _njit = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)  # they are called by emitted code only
 
@@ -132,6 +132,18 @@ def _raise_if(context: Any, builder: Any, test: Any, error: type[Exception], tex
 @intrinsic
 def check_apart(typingctx: Any, a: Any, b: Any) -> Any:
     """ValueError if two arrays, one of which is written, may share memory."""
+    return _checked(a, b, "two arguments share memory and one of them is written: pass a copy of one")
+
+
+@intrinsic
+def check_new(typingctx: Any, made: Any, given: Any) -> Any:
+    """ValueError if the result of a function that is not derived may share memory with another one, or an argument."""
+    text = "a function that is not differentiated returns memory of an argument, or twice the same: return a copy"
+    return _checked(made, given, text)
+
+
+def _checked(a: Any, b: Any, text: str) -> Any:
+    """The signature and the code of a check that two arrays share no memory."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         (low_a, high_a), (low_b, high_b) = (
@@ -139,7 +151,6 @@ def check_apart(typingctx: Any, a: Any, b: Any) -> Any:
             for kind, x in zip(signature.args, args, strict=True)
         )
         below, above = builder.icmp_unsigned("<", low_a, high_b), builder.icmp_unsigned("<", low_b, high_a)
-        text = "two arguments share memory and one of them is written: pass a copy of one"
         _raise_if(context, builder, builder.and_(below, above), ValueError, text)
         return context.get_dummy_value()
 

@@ -1,4 +1,9 @@
-"""`dualrev.stop_gradient` in numba code: the same numbers, and a copy of arrays of real numbers, as on the tape."""
+"""Functions that stand in the place of others while a numba function is read: numba knows what types they give.
+
+stop_gradient   `dualrev.stop_gradient`: the same numbers, and a copy of arrays of real numbers, as on the tape
+double          a number: the compiler refuses any but a float64
+in_order        an array of which `.flat` goes in the order of np.nditer
+"""
 
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
@@ -9,7 +14,7 @@ from numba import njit, types
 
 from dualrev.eager.custom import stop_gradient
 
-__all__ = ["stopped", "typed"]
+__all__ = ["double", "in_order", "stopped", "typed"]
 
 _PLAIN = (types.Number, types.Boolean, types.NoneType, types.UnicodeType, types.Dispatcher)
 
@@ -34,3 +39,30 @@ def typed(x):
 def stopped(x):
     """The same, under a name that emitted code has."""
     return stop_gradient(x)
+
+
+def in_order(a):
+    """`a`, or `a.T`: as an array whose `.flat` goes over elements in the order of numba's np.nditer."""
+    return a.T if a.flags.fnc else a
+
+
+@overload(in_order)
+def _in_order(a):
+    if not isinstance(a, types.Array):
+        return None
+    return (lambda a: a.T) if goes_back(a) else (lambda a: a)
+
+
+def double(x):
+    """A number, as it is."""
+    return x
+
+
+@overload(double)
+def _double(x):
+    return lambda x: x
+
+
+def goes_back(kind: Any) -> bool:
+    """Whether np.nditer of an array of this type begins with its first axis: by the layout that numba knows."""
+    return bool(kind.layout == "F" and kind.ndim > 1)

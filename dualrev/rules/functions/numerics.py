@@ -64,7 +64,7 @@ NUMERICS = (
 
     # linear algebra
     *(Function(f"np.linalg.{name}", "a", "linalg", definitions=(Definition("m", name),))
-      for name in ("inv", "det", "slogdet", "cholesky", "eigh", "eigvalsh", "qr")),
+      for name in ("inv", "det", "slogdet", "cholesky", "eig", "eigvals", "eigh", "eigvalsh", "qr")),
     Function("np.linalg.svd", "a full_matrices", "linalg", definitions=(
         Definition("m_", "svd_of_full"), Definition("m=", "svd_of_full", (True,)), Definition("m=", "svd", (False,)))),
     Function("np.linalg.pinv", "a rcond", "linalg",
@@ -101,7 +101,6 @@ NUMERICS = (
         Definition("m=", "norm_least", (-2,)),
     )),
     *rows("histogram", "", "numerics"),
-    *rows("linalg.eig linalg.eigvals", "", "linalg"),
     *rows("linalg.cross linalg.matmul linalg.matrix_norm linalg.multi_dot linalg.outer linalg.svdvals", "", "linalg"),
     *rows("linalg.tensordot linalg.trace linalg.vecdot linalg.vector_norm", "", "linalg"),
 

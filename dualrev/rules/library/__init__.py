@@ -15,7 +15,7 @@ from typing import Any
 
 __all__ = ["DEFINITIONS"]
 
-_NAMES = "complexes drawing factors lists making norms products quantiles samples standins statistics systems"
+_NAMES = "complexes drawing eigen factors lists making norms products quantiles samples standins statistics systems"
 
 
 class _Definitions(Mapping[str, Any]):

@@ -89,7 +89,7 @@ def eigh_bwd(residuals, ct):
     (w, v), (gw, gv) = residuals, ct
     t = turned(v)
     p = product(t, gv)
-    inner = _over_gaps(p - p.T, w, 0.5)
+    inner = over_gaps(p - p.T, w, 0.5)
     for k in range(len(w)):
         inner[k, k] = gw[k]
     return (of_both_triangles(product(product(v, inner), t)),)
@@ -100,11 +100,11 @@ def eigh_push(primals, y, tangents):
     """With p = v^T da v: dw = diag(p), dv = v (p / gaps), where gaps[i, j] = w[j] - w[i]."""
     w, v = y
     p = product(product(turned(v), both_triangles(tangents[0])), v)
-    return _diagonal(p), product(v, _over_gaps(p, w, 1.0))
+    return diagonal(p), product(v, over_gaps(p, w, 1.0))
 
 
 @njit(error_model="numpy")
-def _over_gaps(p, w, share):
+def over_gaps(p, w, share):
     """The vectors of a repeated eigenvalue have no derivative; what does not depend on them has."""
     made = np.zeros(p.shape, p.dtype)
     for i in range(len(w)):
@@ -115,7 +115,7 @@ def _over_gaps(p, w, share):
 
 
 @njit
-def _diagonal(p):
+def diagonal(p):
     made = np.empty(len(p), p.dtype)
     for k in range(len(p)):
         made[k] = p[k, k]
@@ -148,7 +148,7 @@ def eigvalsh_bwd(a, ct):
 def eigvalsh_push(primals, w, tangents):
     """dw = diag(v^T da v)"""
     _, v = eigh(primals[0])
-    return _diagonal(product(product(turned(v), both_triangles(tangents[0])), v))
+    return diagonal(product(product(turned(v), both_triangles(tangents[0])), v))
 
 
 define(eigvalsh, eigvalsh_fwd, eigvalsh_bwd, eigvalsh_push)
@@ -208,7 +208,7 @@ def svd_push(primals, y, tangents):
         du += _across(tv, product(u, p), s)
     if len(v) > len(s):
         dv += _across(tu, product(v, turned(p)), s)
-    return du, _diagonal(p), turned(dv)
+    return du, diagonal(p), turned(dv)
 
 
 @njit(error_model="numpy")

@@ -1,0 +1,93 @@
+"""np.linalg.eig and eigvals of matrices that need not be symmetric, with their rules (opaque.py).
+
+Source of the rules: M. Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
+differentiation", 2008; the vectors have the length 1. Numba raises ValueError where an eigenvalue is complex.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from dualrev.rules.library.factors import diagonal, over_gaps
+from dualrev.rules.library.matrices import inverse_turned, product, scaled_columns, turned
+from dualrev.rules.library.opaque import define
+
+__all__ = ["eig", "eigvals"]
+
+
+@njit
+def eig(a):
+    """np.linalg.eig."""
+    w, v = np.linalg.eig(a)
+    return w, turned(v.T)
+
+
+@njit
+def eig_fwd(a):
+    """Both, for the value and for the rule."""
+    w, v = eig(a)
+    return (w, v), (w, v)
+
+
+@njit
+def eig_bwd(residuals, ct):
+    """The transpose of push."""
+    (w, v), (gw, gv) = residuals, ct
+    t = turned(v)
+    inner = over_gaps(product(t, _without_length(v, gv)), w, 1.0)
+    for k in range(len(w)):
+        inner[k, k] = gw[k]
+    return (product(inverse_turned(v), product(inner, t)),)
+
+
+@njit
+def eig_push(primals, y, tangents):
+    """With p = inv(v) da v: dw = diag(p), dv = v (p / gaps), less what would change the columns' length, which is 1."""
+    w, v = y
+    p = product(product(turned(inverse_turned(v)), tangents[0]), v)
+    return diagonal(p), _without_length(v, product(v, over_gaps(p, w, 1.0)))
+
+
+@njit
+def _without_length(v, x):
+    """The columns of x without their part along those of v."""
+    made = np.empty(v.shape, v.dtype)
+    for j in range(v.shape[1]):
+        along = np.sum(v[:, j] * x[:, j])
+        for i in range(v.shape[0]):
+            made[i, j] = x[i, j] - along * v[i, j]
+    return made
+
+
+define(eig, eig_fwd, eig_bwd, eig_push)
+
+
+@njit
+def eigvals(a):
+    """np.linalg.eigvals."""
+    return np.linalg.eigvals(a)
+
+
+@njit
+def eigvals_fwd(a):
+    """The values; the vectors wait until they are asked for."""
+    return eigvals(a), a
+
+
+@njit
+def eigvals_bwd(a, ct):
+    """The transpose of push."""
+    _, v = eig(a)
+    return (product(inverse_turned(v), turned(scaled_columns(v, ct))),)
+
+
+@njit
+def eigvals_push(primals, w, tangents):
+    """dw = diag(inv(v) da v)"""
+    _, v = eig(primals[0])
+    return diagonal(product(product(turned(inverse_turned(v)), tangents[0]), v))
+
+
+define(eigvals, eigvals_fwd, eigvals_bwd, eigvals_push)

@@ -1,0 +1,256 @@
+"""Calls of numba functions that cannot be derived, and through which nothing that is differentiated goes: they stay."""
+
+import random
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from numba import njit, stencil, types
+from numba.extending import overload, overload_method
+from test_compiled_wild import STEP, check
+
+import dualrev as dr
+from dualrev.compiler.frontend.looks import Look
+from dualrev.compiler.frontend.source import read
+
+A = np.array([0.5, 1.2, -0.8, 2.0])
+M = np.array([[2.0, 0.3], [0.4, 1.7]])
+K = np.array([2, 0, 1, 2])
+NUMBER = 2
+
+
+class Pair(NamedTuple):
+    u: np.ndarray
+    v: float
+
+
+@stencil
+def smooth(a):
+    return 0.5 * a[-1] + 0.5 * a[1]
+
+
+@njit
+def total_of(a):
+    """What np.nditer of two arrays does is not known: this is what cannot be derived here."""
+    total = 0.0
+    for u, v in np.nditer((a, a)):
+        total += u.item() * v.item()
+    return total
+
+
+@njit
+def shrink(a, total):
+    for u, v in np.nditer((a, a)):
+        total += 0.1 * u.item() * v.item()
+    for i in range(len(a)):
+        a[i] = 0.5 * a[i] + 0.1 * total
+    return total
+
+
+@njit
+def count(places):
+    for _ in np.nditer((places, places)):
+        pass
+    places[0] += 1
+
+
+@njit
+def next_pair(p, n):
+    total = total_of(p.u)
+    for u, _ in np.nditer((p.u, p.u)):
+        total += u.item() * n
+    return Pair(p.u * total, p.v + total), n + 1
+
+
+@njit
+def below(a, x):
+    n = 0
+    for _ in np.nditer((K, K)):
+        n += 1
+    return n + int(a[0] < x) + int(np.linalg.eig(M)[0][0] > x)
+
+
+def of_overload(a):
+    raise NotImplementedError
+
+
+@overload(of_overload)
+def _of_overload(a):
+    def of_overload(a):
+        total = 0.0
+        for u, v in np.nditer((a, a)):
+            total += u.item() * v.item()
+        return total
+
+    return of_overload
+
+
+@overload_method(types.Array, "of_method")
+def _of_method(a):
+    return lambda a: of_overload(a) + smooth(a)[1]
+
+
+@njit
+def reads_data(x, a, m):
+    """Helpers, overloads, methods, stencils and functions of numpy; a tuple that goes in and comes out."""
+    y = x * total_of(a) + x * x * of_overload(a) + a.of_method() / x
+    p, n = next_pair(Pair(a, 0.5), 2)
+    values, vectors = np.linalg.eig(m)
+    y += x * smooth(a)[2] * values[0] * vectors[0, 0]
+    return y * p.u[1] * p.v * n
+
+
+def test_functions_of_data_stay_whole():
+    check(reads_data, (1.3, A, M), (0,))
+
+
+@njit
+def writes_data(x, w, n):
+    """What a call writes over is needed on the way back; so are the ints that it changes."""
+    b, k = A.copy(), K.copy()
+    y = x
+    for i in range(n):
+        y = y * b[1] * x + b[i] * w[k[i] % 2]
+        y *= shrink(b, 0.3) * k[0]
+        count(k)
+        y = np.sin(y * b[0]) * k[0]
+    return y * b[2]
+
+
+def test_what_such_functions_write_is_brought_back():
+    args = (0.7, np.array([0.4, 0.9]), 3)
+    check(writes_data, args, (0, 1))
+    value, slope = dr.jvp(writes_data, args, (1.0, np.array([0.5, -1.0]), None))
+    ends = [writes_data(0.7 + s, args[1] + s * np.array([0.5, -1.0]), 3) for s in (STEP, -STEP)]
+    assert value == writes_data(*args)
+    assert slope == pytest.approx((ends[0] - ends[1]) / (2.0 * STEP), rel=1e-7)
+    product = dr.hvp(writes_data)(0.7, 1.0, *args[1:])
+    slopes = [dr.grad(writes_data)(0.7 + s, *args[1:]) for s in (STEP, -STEP)]
+    assert product == pytest.approx((slopes[0] - slopes[1]) / (2.0 * STEP), rel=1e-6)
+    value, pull = dr.vjp(writes_data, *args)
+    assert pull(1.0)[0] == dr.grad(writes_data)(*args)
+
+
+@njit
+def looks_at_what_moves(x, a):
+    b = a * x
+    return b[1] * x * below(b, x)
+
+
+def test_a_discrete_value_of_what_is_differentiated():
+    check(looks_at_what_moves, (0.7, A), (0, 1))
+
+
+@njit
+def moves_on(x, a):
+    return total_of(a * x)
+
+
+@njit
+def moves_back(x, a):
+    b = np.empty(4)
+    b[:] = x * a
+    return shrink(b, 0.2) * x
+
+
+@njit
+def draws(a):
+    for _ in np.nditer((a, a)):
+        pass
+    return np.random.rand()
+
+
+@njit
+def of_draws(x):
+    return x * x * draws(A)
+
+
+def test_what_would_be_wrong_is_refused():
+    """What moves goes in: the reason is that of the line that cannot be derived. Another run may draw other numbers."""
+    for f in (moves_on, moves_back):
+        with pytest.raises(dr.errors.UnsupportedError, match=r"np.nditer\(\(a, a\)\):`: .*numpy.nditer"):
+            dr.grad(f)(0.7, A)
+    assert dr.grad(of_draws)(0.7) > 0.0
+    with pytest.raises(dr.errors.UnsupportedError, match=r"draws in its vjp cannot .* run more than once"):
+        dr.vjp(of_draws, 0.7)
+
+
+@njit
+def returns_itself(x):
+    b = A.copy()
+    c = given_back(b)
+    c[0] = x * x
+    return b[0] * x
+
+
+@njit
+def given_back(a):
+    for _ in np.nditer((a, a)):
+        pass
+    return a
+
+
+def test_a_result_that_is_an_argument():
+    """Nobody knows then that what is written to the one is read from the other."""
+    with pytest.raises(ValueError, match="returns memory of an argument"):
+        dr.grad(returns_itself)(0.7)
+
+
+@njit
+def folded(m):
+    s = 0.0
+    for u, v in np.nditer((m, m)):
+        s = 0.5 * s + u.item() * v.item()
+        m[0, 0] += s
+    return s
+
+
+@njit
+def of_an_order(x, m):
+    """Numba's order in m is that of its layout: the copy that the sweeps make has it, too."""
+    y = x
+    for _ in range(2):
+        y *= m[0, 0] * folded(m) * y
+    return y
+
+
+def test_the_order_of_copies():
+    m = np.asfortranarray([[0.5, 1.1, -0.4], [0.9, -0.7, 0.2]])
+    value, slope = dr.value_and_grad(of_an_order)(0.7, m.copy("K"))
+    ends = [of_an_order(x, m.copy("K")) for x in (0.7, 0.7 + STEP, 0.7 - STEP)]
+    assert value == ends[0] != of_an_order(0.7, m.copy("C"))
+    assert slope == pytest.approx((ends[1] - ends[2]) / (2.0 * STEP), rel=1e-7)
+
+
+@njit
+def draws_by_another_name(a):
+    f = random.random
+    for _ in np.nditer((a, a)):
+        pass
+    return f()
+
+
+@njit
+def reads(a, places, p):
+    k = places[0]
+    return a[k] + a[-1] + a[NUMBER] + len(a) + a.shape[0] + np.linalg.eig(p)[0][0]
+
+
+@njit
+def makes_views(a, places, p):
+    t = slice(0, 2)
+    b = a[t]
+    b[0] = p[None][0, 0]
+    return b
+
+
+def test_what_a_tree_tells():
+    look = Look(read(reads))
+    assert look.only_reads("a", 1)
+    assert look.only_reads("p", 2)
+    assert look.does_the_same()
+    assert not look.only_reads("a", 2)
+    for f in (makes_views, shrink, given_back):
+        assert not Look(read(f)).only_reads("a", 1)
+    assert not Look(read(draws)).does_the_same()
+    assert not Look(read(draws_by_another_name)).does_the_same()
