@@ -33,6 +33,9 @@ from dualrev.compiler.expansion.complex_types import holds_complex
 from dualrev.compiler.front import Front
 from dualrev.compiler.frontend.options import kept
 from dualrev.compiler.frontend.source import Source
+from dualrev.compiler.parallel.outlining import loop_of
+from dualrev.compiler.parallel.running import write_loop
+from dualrev.compiler.parallel.sharing import sharing
 from dualrev.compiler.runtime.structured import holds_structured
 from dualrev.compiler.transforms.units import has_words
 
@@ -209,6 +212,10 @@ class Module:
             entry = Entry(self, "grad", list(made.numbers), made.of, made.of.origin.dispatcher)
             entry.write(name, made.several, self.describe("grad", made.numbers, made.of.name))
             return
+        loop = loop_of(made)
+        if loop is not None and (shared := sharing(made, loop, self.front.memory)) is not None:
+            write_loop(self, name, made, loop, shared)
+            return
         origin = made.origin
         emission = Emission(self.names, self.refer, made.checked, has_words(made.body))
         emission.introduce(variables(made))
@@ -236,9 +243,18 @@ class Module:
 
     # Text
 
-    def function(self, name: str, parameters: list[str], doc: str, body: list[Any], source: Source, f: Any) -> None:
-        """Add a function with the options of a numba function."""
-        options = kept(f) | {"error_model": "numpy"}
+    def function(
+        self,
+        name: str,
+        parameters: list[str],
+        doc: str,
+        body: list[Any],
+        source: Source,
+        f: Any,
+        parallel: bool = False,
+    ) -> None:
+        """Add a function with the options of a numba function; numba runs its loops in several threads if asked to."""
+        options = kept(f) | {"error_model": "numpy"} | ({"parallel": True} if parallel else {})
         words = ", ".join(f"{k}={v!r}" for k, v in sorted(options.items()))
         rows = rows_of(tidy(body, self.names.is_temporary))
         self.functions.append(_Function(name, parameters, words, doc, rows, source))
@@ -260,7 +276,8 @@ class Module:
         words = {f.name: f.words() for f in self.functions}
         outer = [*words] + [x for found in words.values() for x in found if x in self.front.refs]
         printed = self.names.chosen(outer, {x for found in words.values() for x in found})
-        parts = ["import math", "", "import numpy as np", "from numba import njit", ""]
+        several = ", prange" if any("parallel=" in f.options for f in self.functions) else ""
+        parts = ["import math", "", "import numpy as np", f"from numba import njit{several}", ""]
         parts = [f'"""{doc}"""', "", *parts, "from dualrev.compiler import runtime", ""]
         for f in self.functions:
             taken = [*printed.values(), *words[f.name]]

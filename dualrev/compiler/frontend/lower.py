@@ -343,14 +343,14 @@ class _Lowering(Sequences):
         bounds = self.range_bounds(s.iter)
         if bounds is not None and isinstance(s.target, ast.Name):
             start, stop, step = (self.keep(x, {*changing, self.name(s.target.id)}, s.lineno) for x in bounds)
-            name = self.name(s.target.id)
+            name, together = self.name(s.target.id), self.is_parallel(s.iter)
             if self.is_own_counter(s):
                 body = self.loop_body(loop, s.body, lambda: None)
-                self.out.append(For(name, start, stop, step, body, flags, s.lineno))
+                self.out.append(For(name, start, stop, step, body, flags, s.lineno, together))
             else:
                 k = self.temp()
                 body = self.loop_body(loop, s.body, lambda: self.let(name, "copy", (k,), None, s.lineno))
-                self.out.append(For(k, start, stop, step, body, flags, s.lineno))
+                self.out.append(For(k, start, stop, step, body, flags, s.lineno, together))
         else:
             self.check_lists_in_loop(s)
             changing |= {self.name(n) for n in self.assigned_in([ast.Expr(s.target)])}

@@ -10,6 +10,7 @@ import numpy as np
 
 from dualrev.compiler.core.lowered import Atom, Const, For, If, Slice, Store
 from dualrev.compiler.frontend.expressions import Expressions
+from dualrev.compiler.frontend.options import is_parallel
 from dualrev.compiler.frontend.source import describe
 
 __all__ = ["Sequences"]
@@ -46,9 +47,15 @@ class Sequences(Expressions):
     def range_call(self, node: ast.expr) -> ast.Call | None:
         if isinstance(node, ast.Call) and not node.keywords:
             static = self.static(node.func)
-            if static is not None and (static.value is range or describe(static.value) == "numba.misc.special.prange"):
-                return node  # prange is range without parallel=True, which options.py refuses
+            if static is not None and (static.value is range or _is_prange(static.value)):
+                return node
         return None
+
+    def is_parallel(self, node: ast.expr) -> bool:
+        """Whether a loop over a range runs in parallel: prange is range without parallel=True."""
+        assert isinstance(node, ast.Call)
+        static = self.static(node.func)
+        return static is not None and _is_prange(static.value) and is_parallel(self.source.dispatcher)
 
     def range_bounds(self, node: ast.expr) -> list[Atom] | None:
         call = self.range_call(node)
@@ -161,3 +168,7 @@ class Sequences(Expressions):
             value = self.let(self.temp(), "listed", (value,), None, line)
         n = self.let(self.temp(), "func", (value,), ("len", ()), line)
         return n, lambda k, line: self.let(self.temp(), "getitem", (value,), (k,), line)
+
+
+def _is_prange(f: Any) -> bool:
+    return describe(f) == "numba.misc.special.prange"

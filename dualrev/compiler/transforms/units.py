@@ -20,7 +20,7 @@ from dualrev.compiler.transforms.recording import ForwardSweep
 from dualrev.compiler.transforms.replaying import ReverseSweep
 from dualrev.compiler.transforms.writing import ZERO, Writer
 
-__all__ = ["Called", "Signature", "Sweeps", "Unit", "has_words"]
+__all__ = ["Called", "Signature", "Sweeps", "Unit", "has_words", "uses_tape"]
 
 
 def uses_tape(body: Block) -> bool:
