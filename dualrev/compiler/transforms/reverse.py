@@ -30,6 +30,8 @@ from dualrev.compiler.core.atoms import Applied, Atom, Constant, Node, Var
 from dualrev.compiler.core.program import Gradient, Program
 from dualrev.compiler.core.terms import Accumulate, Block, Call, Copy, Function, Make
 from dualrev.compiler.core.walks import leaves, mapped
+from dualrev.compiler.parallel.outlining import loop_of
+from dualrev.compiler.parallel.reversing import Called as Parallel
 from dualrev.compiler.transforms.adjoint import Adjoint
 from dualrev.compiler.transforms.called_gradient import CalledGradient
 from dualrev.compiler.transforms.checkpoint import Checkpoint
@@ -143,7 +145,8 @@ class Reverse:
         f, key = self.program.function(s), (self.program.key(s), call)
 
         def recorded(unit: Unit) -> None:
-            Called(self.program, f, call, unit, *self._called(f, call)).define()
+            if loop_of(f) is None or not Parallel(self, s, f, call, unit).define():
+                Called(self.program, f, call, unit, *self._called(f, call)).define()
 
         if not f.again:
             return self._known(key, f.name, len(inputs), recorded)
@@ -163,6 +166,22 @@ class Reverse:
         unit = self._units[key] = Unit(name, count)
         define(unit)
         return unit
+
+    def round(
+        self,
+        f: Function,
+        varied: Iterable[Var],
+        useful: Iterable[Var],
+        together: Iterable[tuple[Var, ...]],
+        without: Iterable[Var],
+        seeds: dict[int, Atom],
+        known: Known,
+    ) -> Sweeps:
+        """Both sweeps of the round of a loop, as one: see parallel/reversing.py."""
+        together = [*together]
+        f = without_repetition(f, self.memory, together)
+        facts = self._facts(f, varied, useful, together, without, frozenset(seeds), known)
+        return self._sweeps(facts, seeds, joint=True)
 
     def _facts(
         self,
