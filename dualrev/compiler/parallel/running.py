@@ -109,7 +109,7 @@ class _Running:
         most = FEW if shared.private else MOST * (1 + near)
         bounds = f"{start}, {stop}, {shared.low}, {shared.spread}, {most}, {sizes}, {shared.works}"
         body: list[Any] = [Code(f"{count} = runtime.chunks({bounds})", 0)]
-        body.append(Code(f"{failed} = np.zeros(({count}, 2), np.int64)", 0))
+        body.append(Code(f"{failed} = runtime.nothing_failed({count})", 0))
         parts = {x: fresh("{}_parts", text(x)) for x in [*shared.totals, *shared.private]}
         for x, of in parts.items():
             made = f"runtime.private({count}, {text(x)})" if is_array(x) else f"np.empty({count}, {_dtype(x)})"
@@ -130,9 +130,9 @@ class _Running:
     def loops(self, chunk: str, call: str, count: str, k: str, near: bool) -> list[Any]:
         """The loop over all chunks; over every other one, if those that are next to one another share elements."""
         if not near:
-            return [Suite(f"for {k} in prange({count}):", [Code(f"{chunk}({call.replace('{}', k)})", 0)], 0)]
+            return [Suite(f"for {k} in prange({count}):", [Code(f"{chunk}({call.replace('{}', f'np.int64({k})')})", 0)], 0)]
         odd, at = self.names.fresh("odd"), self.names.fresh("at")
-        body = [Code(f"{at} = 2 * {k} + {odd}", 0), Code(f"{chunk}({call.replace('{}', at)})", 0)]
+        body = [Code(f"{at} = 2 * np.int64({k}) + {odd}", 0), Code(f"{chunk}({call.replace('{}', at)})", 0)]
         return [Suite(f"for {odd} in range(2):", [Suite(f"for {k} in prange(({count} + 1 - {odd}) // 2):", body, 0)], 0)]
 
     def together(self, total: str, part: str, x: Var) -> Code:

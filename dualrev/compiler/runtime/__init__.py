@@ -87,6 +87,7 @@ from dualrev.compiler.runtime.threads import (  # noqa: F401 - emitted code has 
     bound,
     chunks,
     first_failed,
+    nothing_failed,
     private,
     raise_failed,
     released,

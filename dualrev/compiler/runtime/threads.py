@@ -16,7 +16,7 @@ from numba.extending import intrinsic
 
 from dualrev.compiler.runtime.tape import CODE, ERROR, free, raise_noted
 
-__all__ = ["MOST_PRIVATE", "add_parts", "bound", "chunks", "first_failed", "private", "raise_failed", "released"]
+__all__ = ["MOST_PRIVATE", "add_parts", "bound", "chunks", "first_failed", "nothing_failed", "private", "raise_failed", "released"]
 
 MOST_PRIVATE = 2**24  # elements: of all the arrays that chunks have of their own
 _njit = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)
@@ -47,6 +47,12 @@ def bound(start, stop, count, k):
     """Where the k-th of so many chunks begins."""
     each, more = divmod(stop - start, count)
     return start + each * k + min(k, more)
+
+
+@_njit
+def nothing_failed(count):
+    """Room for the failures of so many chunks: numba's status, and its exception."""
+    return np.zeros((count, 2), np.int64)
 
 
 @_njit

@@ -30,6 +30,7 @@ from dualrev.compiler.core.atoms import Applied, Atom, Constant, Node, Var
 from dualrev.compiler.core.program import Gradient, Program
 from dualrev.compiler.core.terms import Accumulate, Block, Call, Copy, Function, Make
 from dualrev.compiler.core.walks import leaves, mapped
+from dualrev.compiler.parallel.fusing import fused_calls
 from dualrev.compiler.parallel.outlining import loop_of
 from dualrev.compiler.parallel.reversing import Called as Parallel
 from dualrev.compiler.transforms.adjoint import Adjoint
@@ -68,9 +69,11 @@ class Reverse:
         useful = [x for x in leaves(f.result) if isinstance(x, Var)]
         wanted, varied = frozenset(range(len(leaves(f.result)))), list(varied)
         facts = self._facts(f, varied, useful, (), (), wanted, known)
-        if found := fusable(facts, seeds):
-            shadows: dict[Var, Var] = {}
-            calls: dict[Any, Block] = {x.loop: x.call() for x in found if self._fuse(facts, x, shadows)}
+        shadows: dict[Var, Var] = {}
+        calls: dict[Any, Block] = {x.loop: x.call() for x in fusable(facts, seeds) if self._fuse(facts, x, shadows)}
+        for s, (code, symbol, made) in fused_calls(self, facts, seeds, shadows).items():
+            calls[s], self._fused[symbol] = code, made
+        if calls:
             f = replace(f, body=tuple(t for s in f.body for t in calls.get(s, (s,))))
             facts = self._facts(f, varied, useful, (), (), wanted, known)
             facts.cotangents |= shadows
