@@ -78,7 +78,7 @@ class _Fusing:
         flags = tuple(facts.activity.has(x) or facts.shares(x) for x in self.given)
         wanted = tuple(k in seeds for k in range(len(self.s.targets)))
         call = Signature(flags, wanted, pattern, facts.known_of(self.s))
-        return rounds_backwards(self.reverse, self.f, call, seeds, values=True)
+        return rounds_backwards(self.reverse, self.f, call, seeds)
 
     def _fused(self, rounds: Rounds, seeds: dict[int, Var]) -> Fused | None:
         """The call of the loop for both sweeps, in the forward sweep, and what it adds to cotangents of numbers."""

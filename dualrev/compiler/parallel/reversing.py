@@ -25,13 +25,14 @@ from numba.core import types
 from dualrev.compiler.analyses.memory import is_array, is_real
 from dualrev.compiler.analyses.reached import Known
 from dualrev.compiler.core.atoms import Applied, Atom, Constant, Symbol, Var
-from dualrev.compiler.core.terms import Block, Call, Copy, For, Function, Keep, Kept, Make, Real, Store
+from dualrev.compiler.core.terms import Block, Call, Copy, Discrete, For, Function, Keep, Kept, Make, Real, Store
 from dualrev.compiler.core.walks import leaves, reads, renewed, several, statements, writes
 from dualrev.compiler.parallel.outlining import loop_of
 from dualrev.compiler.parallel.sharing import sharing, uses_of
 from dualrev.compiler.parallel.totals import without
 from dualrev.compiler.transforms.checkpoint import copied
 from dualrev.compiler.transforms.facts import Facts
+from dualrev.compiler.transforms.plan import contents
 from dualrev.compiler.transforms.units import Signature, Unit
 from dualrev.compiler.transforms.writing import ZERO, Writer
 from dualrev.rules.primitives import PRIMITIVES
@@ -62,11 +63,11 @@ class Rounds:
 
 
 def rounds_backwards(
-    reverse: Reverse, f: Function, call: Signature, seeds: dict[int, Atom], values: bool
+    reverse: Reverse, f: Function, call: Signature, seeds: dict[int, Atom], unread: Iterable[Var] | None = None
 ) -> Rounds | None:
-    """The loop that f holds, with both sweeps of each round; `values` says that its results are asked for, too.
+    """The loop that f holds, with both sweeps of each round; None if derivatives go through something else than sums.
 
-    None if derivatives go through something else than sums.
+    Its results are not asked for, nor what it writes to arrays that are `unread`; unless that is None.
     """
     loop = loop_of(f)
     assert loop is not None
@@ -74,7 +75,7 @@ def rounds_backwards(
     shared = sharing(f, loop, reverse.memory)
     if shared is None or any(shared.totals.get(live[k]) != "add" for k in seeds):
         return None
-    if values and any(shared.totals.get(x) != "add" for x in live):
+    if unread is None and any(shared.totals.get(x) != "add" for x in live):
         return None
     groups: dict[int, list[Var]] = {}
     for x, number in zip(inputs, call.pattern, strict=True):
@@ -90,7 +91,9 @@ def rounds_backwards(
     sweeps = reverse.round(round_, flagged, useful, together, unmoved, seeds, known)
     facts = sweeps.facts
     totals = {x: Var("d_{}", types.float64, x) for x in flagged if facts.is_scalar(x)}
-    forward: Block = sweeps.forward.body if values else without(sweeps.forward.body, shared.totals)
+    forward: Block = sweeps.forward.body
+    if unread is not None:
+        forward = without(forward, {*shared.totals, *unread})
     body, wrote = [*forward], {x for t in statements(sweeps.reverse.body) for x in writes(t)}
     if wrote & {*live}:
         return None
@@ -107,6 +110,19 @@ def with_shadows(groups: Iterable[tuple[Var, ...]], shadows: dict[Var, Var]) -> 
     return (*groups, *(tuple(shadows[x] for x in some if x in shadows) for some in groups))
 
 
+def is_fresh(caller: Facts, s: Call, x: Any) -> bool:
+    """Whether an argument of a call is a new array that nobody has looked into or changed before the call."""
+    versions = caller.versions
+    if not is_array(x) or not isinstance(x, Var):
+        return False
+    v, key = versions.at(s, x), caller.classes.find(x)
+    if v.kind != "op" or not isinstance(v.statement, Make) or v.region is not versions.region_of[s]:
+        return False
+    between = [t for t, (start, _) in versions.extent.items() if v.position < start < versions.extent[s][0]]
+    touching = (y for t in between for y in (reads(t) if not isinstance(t, Discrete) else contents(t)))
+    return all(not is_array(y) or caller.classes.find(y) != key for y in touching)
+
+
 class Called:
     """The two functions for a call of a parallel loop."""
 
@@ -117,16 +133,17 @@ class Called:
         writing = self.memory.effects(s).writes
         uses = uses_of(s, self.memory)
         self.copies: dict[Var, Var] = {}
-        self.again: set[Var] = set()  # those of them whose elements are read
+        self.unread: set[Var] = set()  # arrays that it only writes to
+        fresh = {x for x, is_so in zip(self.inputs, call.fresh, strict=True) if is_so}
         for x, wrote, modes in zip(self.inputs, writing, uses, strict=True):
-            if wrote:
+            self.unread |= {x} if wrote and modes == {"set"} else set()
+            if wrote and not (x in self.unread and x in fresh):
                 self.copies[x] = Var("{}_given", copied(x.type), x)
-                self.again |= {x} if modes - {"set"} else set()
 
     def define(self) -> bool:
         """Define both functions, and say of the unit what turned out; False if the loop is reversed in one thread."""
         seeds = {k: Var(f"d_result_{k}", types.float64) for k, w in enumerate(self.call.wanted) if w}
-        made = rounds_backwards(self.reverse, self.f, self.call, dict(seeds), values=False)
+        made = rounds_backwards(self.reverse, self.f, self.call, dict(seeds), self.unread)
         if made is None:
             return False
         read = {x for t in statements((made.loop,)) for x in reads(t)} | {*self.copies}
@@ -161,8 +178,9 @@ class Called:
         w = Writer()
         for copy in reversed(self.copies.values()):
             w.write(Kept(copy, 0))
-        for x in self.again:
-            w.write(Store(x, (...,), self.copies[x], 0))
+        for x, copy in self.copies.items():
+            if x not in self.unread:
+                w.write(Store(x, (...,), copy, 0))
         w.out += made.cleared
         w.write(made.loop)
         for x, copy in self.copies.items():

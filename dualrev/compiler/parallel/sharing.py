@@ -269,7 +269,7 @@ def uses_of(s: Call, memory: Memory, seen: Iterable[Any] = ()) -> list[set[str]]
     if f.opaque or key in seen:
         writing = [True] * len(inputs) if key in seen else memory.effects(s).writes
         return [{"read", "set"} if wrote else {"read"} for wrote in writing]
-    classes = Classes(f, memory)
+    classes = Classes(f, memory, f.together)
     found = _Uses(memory, classes, f.body, None, {*seen, key}).found
     parameters = [x for p in f.parameters for x in leaves(p)]
     return [

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dualrev.compiler.core.atoms import Comparison, Operator, Var
-from dualrev.compiler.core.terms import Block, Copy, Discrete, If, Real, Statement
+from dualrev.compiler.core.terms import Block, Copy, Discrete, If, Real, Statement, Store
 from dualrev.compiler.core.walks import atoms_of, blocks, reads, statements, with_blocks, writes
 
 __all__ = ["total_of", "without"]
@@ -31,14 +31,14 @@ def total_of(x: Var, body: Block) -> str | None:
 
 
 def without(body: Block, dead: Iterable[Var]) -> Block:
-    """A body that does not add up what nobody asks for."""
+    """A body that puts nothing together, and stores nothing, where nobody asks for that."""
     dead = set(dead)
     made: list[Statement] = []
+    parts = {s for choice in _choices(body) if choice.target in dead for s in choice.parts}
     for s in body:
-        if isinstance(s, (Real, Discrete)) and s.target in dead:
-            continue
         inner = [without(b, dead) for b in blocks(s)]
-        if inner and not any(inner) and any(blocks(s)):
+        target = s.array if isinstance(s, Store) else s.target if isinstance(s, (Real, Discrete)) else None
+        if target in dead or s in parts or (any(blocks(s)) and not any(inner)):
             continue
         made.append(with_blocks(s, inner) if inner else s)
     return tuple(made)

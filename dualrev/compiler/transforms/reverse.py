@@ -33,6 +33,7 @@ from dualrev.compiler.core.walks import leaves, mapped
 from dualrev.compiler.parallel.fusing import fused_calls
 from dualrev.compiler.parallel.outlining import loop_of
 from dualrev.compiler.parallel.reversing import Called as Parallel
+from dualrev.compiler.parallel.reversing import is_fresh
 from dualrev.compiler.transforms.adjoint import Adjoint
 from dualrev.compiler.transforms.called_gradient import CalledGradient
 from dualrev.compiler.transforms.checkpoint import Checkpoint
@@ -144,8 +145,10 @@ class Reverse:
             numbers.setdefault(caller.classes.find(x), len(numbers)) if isinstance(x, Var) and is_array(x) else None
             for x in inputs
         )
-        call = Signature(flags, wanted, pattern, caller.known_of(s))
-        f, key = self.program.function(s), (self.program.key(s), call)
+        f = self.program.function(s)
+        fresh = tuple(is_fresh(caller, s, x) for x in inputs) if loop_of(f) is not None else ()
+        call = Signature(flags, wanted, pattern, caller.known_of(s), fresh)
+        key = self.program.key(s), call
 
         def recorded(unit: Unit) -> None:
             if loop_of(f) is None or not Parallel(self, s, f, call, unit).define():

@@ -126,6 +126,7 @@ class Signature:
     wanted: tuple[bool, ...]  # results that do
     pattern: tuple[int | None, ...]  # arrays with one number may share memory
     known: Known
+    fresh: tuple[bool, ...] = ()  # arrays that nobody has looked into before; for parallel loops
 
 
 class Called:
