@@ -25,6 +25,7 @@ from dualrev.compiler.core.atoms import Constant, Operator, Symbol, Var
 from dualrev.compiler.core.program import Program
 from dualrev.compiler.core.terms import Block, Call, Copy, Discrete, Effect, For, Function, Statement
 from dualrev.compiler.core.walks import blocks, parts, reads, several, statements, with_blocks, writes
+from dualrev.compiler.parallel.adding import with_additions
 from dualrev.compiler.parallel.sharing import sharing
 from dualrev.compiler.parallel.totals import total_of
 
@@ -60,19 +61,20 @@ class _Outlining:
     def loop(self, s: For) -> Statement:
         """A parallel loop: a call if it can be one."""
         serial = replace(s, body=_serial(s.body), parallel=False)
+        at_once = replace(serial, body=with_additions(serial.body, self.classes, self.memory), parallel=True)
         if s.exits or any(isinstance(t, Effect) and t.raises for t in statements(s.body)):
             return serial
         self.check(s)
         live = self.live(s)
         wrote = {x for t in statements(s.body) for x in writes(t)} | {s.target}
-        read = [x for t in (s, *statements(serial.body)) for x in reads(t) if isinstance(x, Var)]
+        read = [x for t in (s, *statements(at_once.body)) for x in reads(t) if isinstance(x, Var)]
         given = tuple(dict.fromkeys([*(x for x in read if x not in wrote), *live]))
         groups: dict[Any, list[Var]] = {}
         for x in filter(is_array, given):
             groups.setdefault(self.classes.find(x), []).append(x)
         together = tuple(tuple(some) for some in groups.values() if len(some) > 1)
         name, result = f"{self.f.name}_rounds", several(list(live))
-        body, doc = (replace(serial, parallel=True),), f"The rounds of a parallel loop of {self.f.name}."
+        body, doc = (at_once,), f"The rounds of a parallel loop of {self.f.name}."
         made = replace(self.f, name=name, parameters=given, body=body, result=result, doc=doc, together=together)
         made = replace(made, again=False)
         if not given or sharing(made, body[0], self.memory) is None:

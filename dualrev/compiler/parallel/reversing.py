@@ -136,7 +136,7 @@ class Called:
         self.unread: set[Var] = set()  # arrays that it only writes to
         fresh = {x for x, is_so in zip(self.inputs, call.fresh, strict=True) if is_so}
         for x, wrote, modes in zip(self.inputs, writing, uses, strict=True):
-            self.unread |= {x} if wrote and modes == {"set"} else set()
+            self.unread |= {x} if wrote and "read" not in modes else set()
             if wrote and not (x in self.unread and x in fresh):
                 self.copies[x] = Var("{}_given", copied(x.type), x)
 
