@@ -358,7 +358,7 @@ class _Lowering(Sequences):
             k = self.temp()
             before = lambda: self.store_element(s.target, element(k, s.lineno), s)  # noqa: E731
             body = self.loop_body(loop, s.body, before)
-            self.out.append(For(k, Const(0), n, Const(1), body, flags, s.lineno))
+            self.out.append(For(k, Const(0), n, Const(1), body, flags, s.lineno, self.is_parallel(s.iter)))
         self.otherwise(s, loop)
 
     def check_lists_in_loop(self, s: ast.For) -> None:

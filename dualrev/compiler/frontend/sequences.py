@@ -52,10 +52,11 @@ class Sequences(Expressions):
         return None
 
     def is_parallel(self, node: ast.expr) -> bool:
-        """Whether a loop over a range runs in parallel: prange is range without parallel=True."""
-        assert isinstance(node, ast.Call)
-        static = self.static(node.func)
-        return static is not None and _is_prange(static.value) and is_parallel(self.source.dispatcher)
+        """Whether a loop runs in parallel: prange is range without parallel=True, and pndindex is np.ndindex."""
+        static = self.static(node.func) if isinstance(node, ast.Call) else None
+        if static is None or not is_parallel(self.source.dispatcher):
+            return False
+        return _is_prange(static.value) or describe(static.value) == "numba.misc.special.pndindex"
 
     def range_bounds(self, node: ast.expr) -> list[Atom] | None:
         call = self.range_call(node)

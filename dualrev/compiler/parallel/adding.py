@@ -45,16 +45,17 @@ class _Adding:
         """Make one of the last statements, if they load an element, add to it, and store it."""
         if len(made) < 3 or self.uses[s.value] != 4:  # loaded, read and written by the addition, stored
             return
-        add = made[-2]
-        adds = isinstance(add, Real) and add.target is s.value and add.rule.name in ("add", "sub")
-        if not adds or add.args[0] is not s.value or add.args[1] is s.value:  # type: ignore[union-attr]
-            return
+        match made[-2]:
+            case Real(target, rule, _, (first, value)) if target is first is s.value is not value:
+                op = {"add": "+=", "sub": "-="}.get(rule.name)
+            case _:
+                return
         for k in range(len(made) - 3, -1, -1):
             t = made[k]
             if isinstance(t, Load) and t.target is s.value and (t.array, t.index) == (s.array, s.index):
-                op = "+=" if add.rule.name == "add" else "-="  # type: ignore[union-attr]
-                del made[-2:], made[k]
-                made.append(Store(s.array, s.index, add.args[1], s.line, op))  # type: ignore[union-attr]
+                if op is not None:
+                    del made[-2:], made[k]
+                    made.append(Store(s.array, s.index, value, s.line, op))
                 return
             if self.concerns(t, s):
                 return

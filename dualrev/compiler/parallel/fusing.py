@@ -1,6 +1,6 @@
 """Core -> core, in reverse mode: parallel loops that need no second loop, as transforms/fusing.py has them of others.
 
-    s = f_rounds(a, x, s)        s, d_x = f_rounds_fused(a, x, s, d_a)      if the cotangent of s is known before it
+s = f_rounds(a, x, s)        s, d_x = f_rounds_fused(a, x, s, d_a)      if the cotangent of s is known before it
 """
 
 from __future__ import annotations

@@ -18,6 +18,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from numba.core import types
+
 from dualrev.compiler.analyses.draws import draws_anew
 from dualrev.compiler.analyses.memory import Classes, Memory, is_array
 from dualrev.compiler.analyses.versions import Versions
@@ -26,6 +28,7 @@ from dualrev.compiler.core.program import Program
 from dualrev.compiler.core.terms import Block, Call, Copy, Discrete, Effect, For, Function, Statement
 from dualrev.compiler.core.walks import blocks, parts, reads, several, statements, with_blocks, writes
 from dualrev.compiler.parallel.adding import with_additions
+from dualrev.compiler.parallel.chunking import in_chunks
 from dualrev.compiler.parallel.sharing import sharing
 from dualrev.compiler.parallel.totals import total_of
 
@@ -50,20 +53,20 @@ class _Outlining:
         self.versions, self.classes = Versions(f), Classes(f, memory)
 
     def block(self, body: Block) -> Block:
-        return tuple(map(self.statement, body))
+        return tuple(made for s in body for made in self.statement(s))
 
-    def statement(self, s: Statement) -> Statement:
+    def statement(self, s: Statement) -> Block:
         if isinstance(s, For) and s.parallel:
             return self.loop(s)
         inner = blocks(s)
-        return with_blocks(s, map(self.block, inner)) if inner else s
+        return (with_blocks(s, map(self.block, inner)) if inner else s,)
 
-    def loop(self, s: For) -> Statement:
+    def loop(self, s: For) -> Block:
         """A parallel loop: a call if it can be one."""
         serial = replace(s, body=_serial(s.body), parallel=False)
         at_once = replace(serial, body=with_additions(serial.body, self.classes, self.memory), parallel=True)
         if s.exits or any(isinstance(t, Effect) and t.raises for t in statements(s.body)):
-            return serial
+            return (serial,)
         self.check(s)
         live = self.live(s)
         wrote = {x for t in statements(s.body) for x in writes(t)} | {s.target}
@@ -77,11 +80,21 @@ class _Outlining:
         body, doc = (at_once,), f"The rounds of a parallel loop of {self.f.name}."
         made = replace(self.f, name=name, parameters=given, body=body, result=result, doc=doc, together=together)
         made = replace(made, again=False)
-        if not given or sharing(made, body[0], self.memory) is None:
-            return serial
-        symbol = Symbol(name)
-        self.program.define(symbol, made)
-        return Call(live, symbol, given, result, s.line)
+        shared = sharing(made, at_once, self.memory)
+        if not given or shared is None:
+            return (serial,)
+        real = {kind for x, kind in shared.totals.items() if isinstance(x.type, types.Float)}
+        if real <= {"add"} or shared.private or shared.direct:
+            return (self.call(made, live, given, s.line),)
+        totals = {x: shared.totals[x] for x in live}
+        before, made, after = in_chunks(made, at_once, totals, self.program)
+        return (*before, self.call(made, (), made.parameters, s.line), *after)
+
+    def call(self, f: Function, targets: tuple[Var, ...], given: tuple[Any, ...], line: int) -> Call:
+        """The call of a function that holds a loop."""
+        symbol = Symbol(f.name)
+        self.program.define(symbol, f)
+        return Call(targets, symbol, given, several(list(targets)), line)
 
     def live(self, s: For) -> tuple[Var, ...]:
         """What a round takes over from the one before, or the loop hands on."""

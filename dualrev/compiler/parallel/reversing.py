@@ -24,7 +24,7 @@ from numba.core import types
 
 from dualrev.compiler.analyses.memory import is_array, is_real
 from dualrev.compiler.analyses.reached import Known
-from dualrev.compiler.core.atoms import Applied, Atom, Constant, Symbol, Var
+from dualrev.compiler.core.atoms import Applied, Atom, Var
 from dualrev.compiler.core.terms import Block, Call, Copy, Discrete, For, Function, Keep, Kept, Make, Real, Store
 from dualrev.compiler.core.walks import leaves, reads, renewed, several, statements, writes
 from dualrev.compiler.parallel.outlining import loop_of

@@ -1,38 +1,36 @@
 """Core -> text: a function that holds a parallel loop becomes four.
 
-    f_rounds          the function that is called; it raises what has failed in a thread
-    f_rounds_threads  the chunks of the loop, in several threads, and what they come to (the only one that numba
-                      compiles with parallel=True)
-    f_rounds_chunk    a chunk, with a tape of its own
-    f_rounds_some     the rounds of a chunk: core, as any function
+f_rounds          the function that is called; it raises what has failed in a thread
+f_rounds_threads  the chunks of the loop, in several threads, and what they come to (the only one that numba
+                  compiles with parallel=True)
+f_rounds_chunk    a chunk, with a tape of its own
+f_rounds_some     the rounds of a chunk: core, as any function
 """
 
 from __future__ import annotations
 
-import ast
-import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numba.core import types
 
 from dualrev.compiler.analyses.memory import is_array
 from dualrev.compiler.core import syntax
 from dualrev.compiler.core.atoms import Constant, Symbol, Var
-from dualrev.compiler.core.terms import Copy, For, Function, Hold, Keep, Kept
+from dualrev.compiler.core.terms import Block, Copy, For, Function, Hold
 from dualrev.compiler.core.walks import leaves, reads, several, statements, writes
 from dualrev.compiler.emission.code import Code, Suite
 from dualrev.compiler.emission.emission import Emission
+from dualrev.compiler.parallel.chunking import MOST, neutral
 from dualrev.compiler.parallel.sharing import Sharing
+from dualrev.compiler.parallel.totals import SYMBOLS
 from dualrev.compiler.transforms.units import uses_tape
 
 if TYPE_CHECKING:
     from dualrev.compiler.pipeline import Module
 
-__all__ = ["MOST", "write_loop"]
+__all__ = ["write_loop"]
 
-MOST = 64  # chunks; so many threads can take part
 FEW = 16  # chunks with arrays of their own
 
 
@@ -71,8 +69,8 @@ class _Running:
         """The rounds of a chunk; what they put together begins with what changes nothing."""
         loop = self.loop
         first, last = Var("first", types.int64), Var("last", types.int64)
-        before = tuple(Copy(x, _neutral(kind, x.type), loop.line) for x, kind in self.shared.totals.items())
-        body = (*before, replace(loop, start=first, stop=last, parallel=False))
+        before = tuple(Copy(x, neutral(kind, x.type), loop.line) for x, kind in self.shared.totals.items())
+        body: Block = (*before, replace(loop, start=first, stop=last, parallel=False))
         doc = f"The rounds of {self.f.name} from `first` to `last`."
         made = replace(self.f, name=f"{self.f.name}_some", parameters=(first, last, *self.given), body=body)
         made = replace(made, result=several(list(self.shared.totals)), tape=self.tape, doc=doc, together=())
@@ -130,16 +128,21 @@ class _Running:
     def loops(self, chunk: str, call: str, count: str, k: str, near: bool) -> list[Any]:
         """The loop over all chunks; over every other one, if those that are next to one another share elements."""
         if not near:
-            return [Suite(f"for {k} in prange({count}):", [Code(f"{chunk}({call.replace('{}', f'np.int64({k})')})", 0)], 0)]
+            return [
+                Suite(f"for {k} in prange({count}):", [Code(f"{chunk}({call.replace('{}', f'np.int64({k})')})", 0)], 0)
+            ]
         odd, at = self.names.fresh("odd"), self.names.fresh("at")
         body = [Code(f"{at} = 2 * np.int64({k}) + {odd}", 0), Code(f"{chunk}({call.replace('{}', at)})", 0)]
-        return [Suite(f"for {odd} in range(2):", [Suite(f"for {k} in prange(({count} + 1 - {odd}) // 2):", body, 0)], 0)]
+        return [
+            Suite(f"for {odd} in range(2):", [Suite(f"for {k} in prange(({count} + 1 - {odd}) // 2):", body, 0)], 0)
+        ]
 
     def together(self, total: str, part: str, x: Var) -> Code:
         """What a chunk comes to goes to the rest."""
         kind = self.shared.totals[x]
-        if kind in ("min", "max"):
-            return Code(f"{total} = {kind}({total}, {part})", 0)
+        if kind in SYMBOLS:
+            both = f"{part}, {total}" if kind.endswith(" of") else f"{total}, {part}"
+            return Code(f"{total} = {kind[:3]}({both})", 0)
         return Code(f"{total} {'+' if kind == 'add' else '*'}= {part}", 0)
 
     def doc(self, text: Any) -> str:
@@ -177,11 +180,3 @@ class _Running:
 
 def _dtype(x: Var) -> str:
     return "np.bool_" if isinstance(x.type, types.Boolean) else f"np.{x.type}"
-
-
-def _neutral(kind: str, of: Any) -> Constant:
-    """What changes nothing."""
-    if isinstance(of, types.Float):
-        return Constant({"add": 0.0, "mul": 1.0, "min": math.inf, "max": -math.inf}[kind], types.float64)
-    limits = np.iinfo(str(of))
-    return Constant({"add": 0, "mul": 1, "min": int(limits.max), "max": int(limits.min)}[kind], of)

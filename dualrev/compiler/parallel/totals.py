@@ -17,14 +17,17 @@ from dualrev.compiler.core.atoms import Comparison, Operator, Var
 from dualrev.compiler.core.terms import Block, Copy, Discrete, If, Real, Statement, Store
 from dualrev.compiler.core.walks import atoms_of, blocks, reads, statements, with_blocks, writes
 
-__all__ = ["total_of", "without"]
+__all__ = ["SYMBOLS", "total_of", "without"]
+
+#: How choices compare; "min of" is min(y, x), which takes y if they are equal.
+SYMBOLS = {"min": "<", "min of": "<", "max": ">", "max of": ">"}
 
 _KINDS = {"+": "add", "-": "add", "*": "mul", "/": "mul"}
 _REALS = {"add": "add", "sub": "add", "mul": "mul", "div": "mul"}
 
 
 def total_of(x: Var, body: Block) -> str | None:
-    """How the rounds put a variable together: add, mul, min or max; None if they do something else with it."""
+    """How the rounds put a variable together: add, mul, or one of SYMBOLS; None if they do something else with it."""
     found = {_kind(x, t) for t in _but_choices(body) if x in reads(t) or x in writes(t)}
     found |= {choice.kind if choice.target is x else None for choice in _choices(body) if x in choice.variables}
     return found.pop() if len(found) == 1 else None
@@ -79,7 +82,8 @@ def _choice(some: Block) -> _Choice | None:
             Copy(x, last),
         ) if test is c and t is right is chosen is last and left is second and x in (first, second):
             if symbol in ("<", ">") and first is not second:
-                return _Choice(x, "min" if symbol == "<" else "max", (first, second, x), some)
+                kind = ("min" if symbol == "<" else "max") + ("" if first is x else " of")
+                return _Choice(x, kind, (first, second, x), some)
     return None
 
 

@@ -16,7 +16,17 @@ from numba.extending import intrinsic
 
 from dualrev.compiler.runtime.tape import CODE, ERROR, free, raise_noted
 
-__all__ = ["MOST_PRIVATE", "add_parts", "bound", "chunks", "first_failed", "nothing_failed", "private", "raise_failed", "released"]
+__all__ = [
+    "MOST_PRIVATE",
+    "add_parts",
+    "bound",
+    "chunks",
+    "first_failed",
+    "nothing_failed",
+    "private",
+    "raise_failed",
+    "released",
+]
 
 MOST_PRIVATE = 2**24  # elements: of all the arrays that chunks have of their own
 _njit = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)
