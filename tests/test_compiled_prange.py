@@ -207,6 +207,46 @@ def test_loops_that_run_in_one_thread():
         dr.grad(serially)(-a, order)
 
 
+# What numba refuses, or computes otherwise in threads (more of it in compiled/refusals.py)
+
+
+@njit(parallel=True)
+def handed_on(a):
+    s = 0.0
+    for i in prange(len(a)):
+        s = 0.5 * s + a[i]
+    return s
+
+
+@njit(parallel=True)
+def of_the_last_round(a):
+    last = 0.0
+    for i in prange(len(a)):
+        last = a[i] * a[i]
+    return last
+
+
+@njit(parallel=True)
+def counter_afterwards(a):
+    s = 0.0
+    for i in prange(len(a)):
+        s += a[i]
+    return s * i
+
+
+@pytest.mark.parametrize(
+    ("f", "words"),
+    [
+        (handed_on, "`s = 0.5 .* the variable s in a loop over prange .* order of the rounds.*s \\+= "),
+        (of_the_last_round, "`last = a.* the variable last in a loop over prange"),
+        (counter_afterwards, "`for i in prange.* the variable i in a loop over prange"),
+    ],
+)
+def test_what_depends_on_the_order_of_rounds_is_refused(f, words):
+    with pytest.raises(dr.UnsupportedError, match=words):
+        dr.grad(f)(np.ones(3))
+
+
 # Other derivatives, and other callers
 
 

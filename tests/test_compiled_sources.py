@@ -311,7 +311,6 @@ KEPT = [
     {"forceinline": True},
     {"nogil": True, "boundscheck": True},
     {"looplift": True},
-    {"parallel": True},
 ]
 
 

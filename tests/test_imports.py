@@ -146,7 +146,7 @@ def test_so_do_the_rooms_of_the_compiler():
         ["__init__", "runtime"],
         ["core"],
         ["frontend", "analyses"],
-        ["expansion", "transforms"],
+        ["expansion", "parallel", "transforms"],
         ["custom", "complex_calls", "derived", "emission"],
         ["front", "entries"],
         ["pipeline"],

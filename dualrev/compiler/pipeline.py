@@ -23,6 +23,7 @@ from dualrev.compiler.core.terms import Call, Function
 from dualrev.compiler.core.walks import leaves, variables
 from dualrev.compiler.emission.code import Code, Row, Suite, lines_of, rows_of
 from dualrev.compiler.emission.emission import Emission
+from dualrev.compiler.emission.threads import write_loop
 from dualrev.compiler.emission.tidy import tidy
 from dualrev.compiler.entries import directions, hessians, jacobians, keeping
 from dualrev.compiler.entries.complexes import Around
@@ -34,7 +35,6 @@ from dualrev.compiler.front import Front
 from dualrev.compiler.frontend.options import kept
 from dualrev.compiler.frontend.source import Source
 from dualrev.compiler.parallel.outlining import loop_of
-from dualrev.compiler.parallel.running import write_loop
 from dualrev.compiler.parallel.sharing import sharing
 from dualrev.compiler.runtime.structured import holds_structured
 from dualrev.compiler.transforms.units import has_words

@@ -423,24 +423,6 @@ def a_count_with_an_active_parameter(x):
     return np.random.poisson(lam=x, size=2)[0] * x  # refused
 
 
-@refused(A, words="the variable s in a loop over prange|handed on")
-@njit(parallel=True)
-def a_parallel_loop_that_hands_a_number_on(a):
-    s = 0.0
-    for i in prange(len(a)):
-        s = 0.5 * s + a[i]  # refused
-    return s
-
-
-@refused(A, words="the variable last in a loop over prange")
-@njit(parallel=True)
-def a_parallel_loop_whose_last_round_counts(a):
-    last = 0.0
-    for i in prange(len(a)):
-        last = a[i] * a[i]  # refused
-    return last
-
-
 @refused(A, words="the variable most")
 @njit(parallel=True)
 def a_parallel_loop_that_looks_for_the_largest_itself(a):
@@ -449,15 +431,6 @@ def a_parallel_loop_that_looks_for_the_largest_itself(a):
         if a[i] > most:
             most = a[i]  # refused
     return most
-
-
-@refused(A, words="after the loop over prange")
-@njit(parallel=True)
-def a_parallel_loop_whose_counter_is_read_later(a):
-    s = 0.0
-    for i in prange(len(a)):  # refused
-        s += a[i]
-    return s * i
 
 
 @refused(A, words="random numbers in a loop over prange")

@@ -5,7 +5,7 @@
         s += a[i] * a[i]
 
 So every transformation sees a call, of a function that holds a loop: forward mode gives that loop tangents, reverse
-mode has two functions for the call (reversing.py), and emission runs it in threads (running.py).
+mode has two functions for the call (reversing.py), and emission runs it in threads (emission/threads.py).
 
 A loop stays where it is, and runs in one thread, if numba runs it so, too (it may end early: return, raise, assert), or
 if it is not certain that its rounds leave one another alone. What it means is what the rounds do one after another. If
@@ -113,9 +113,6 @@ class _Outlining:
                 what, line = f"the variable {x} in a loop over prange", _line_of(x, s)
                 why = "it is handed on, and its value would depend on the order of the rounds"
                 refuse(line, what, why, f"{x} += ..., *=, min({x}, ...) or max({x}, ...) and no other use, or range")
-        if self.versions.afters[s][s.target].used:
-            what, why = f"{s.target} after the loop over prange", "it is not known which round was the last"
-            refuse(s.line, what, why, "a number that is computed from the bounds")
         if draws_anew(replace(self.f, body=s.body), self.program):
             what, why = "random numbers in a loop over prange", "each thread has a generator, so they depend on threads"
             refuse(s.line, what, why, "np.random.seed(...) as the first line of the loop, an array of them, or range")
