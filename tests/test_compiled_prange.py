@@ -83,6 +83,17 @@ def chosen(a, x):
 
 
 @njit(parallel=True)
+def least_of_rows(a, m):
+    """A choice, and arrays that change: the function runs in threads, its derivative in one."""
+    grid, lo = m.copy(), 9.0
+    for i in prange(len(a)):
+        row = grid[i]
+        row[1] = 0.36 * row[1] + a[i]
+        lo = min(lo, a[i] * row[0])
+    return lo + np.sum(grid * grid)
+
+
+@njit(parallel=True)
 def discounted(a, m, r):
     """A mean with factors before and after it, and arrays that a round makes: one loop for both sweeps."""
     s = 0.0
@@ -101,6 +112,7 @@ CASES = {
     "scattered": (scattered, (RNG.random(30), RNG.integers(0, 30, (200, 2)), 0.7), (0, 2), ["force", "d_w", "d_x"]),
     "changed_rows": (changed_rows, (RNG.random((40, 3)), 0.9), (0, 1), ["total", "d_m", "d_x"]),
     "chosen": (chosen, (RNG.random(100), 1.3), (0, 1), ["p_parts", "d_lo_parts", "d_x", "d_a"]),
+    "least_of_rows": (least_of_rows, (RNG.random(30), RNG.random((30, 3))), (0, 1), []),
     "discounted": (discounted, (RNG.random(170), RNG.random((6, 4)), 0.4), (0, 1, 2), ["s", "d_r", "d_m", "d_a"]),
 }
 
