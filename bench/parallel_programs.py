@@ -15,7 +15,7 @@ __all__ = ["PROGRAMS", "Program"]
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """A function, by which arguments it is differentiated, its inputs at a size, and which sizes are timed and tried."""
+    """A function, the arguments by which it is differentiated, its inputs at a size, and sizes to time and to try."""
 
     function: Callable[..., float]
     argnums: tuple[int, ...]

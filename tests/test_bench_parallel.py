@@ -3,6 +3,7 @@
 import time
 
 import pytest
+
 from bench.parallel import COLUMNS, _compare, measured
 from bench.parallel_programs import PROGRAMS
 

@@ -184,7 +184,7 @@ class ForwardSweep(Writer):
         self._after(self.versions.afters[s], s.line)
 
     def _counted(self, s: For, body: Block) -> None:
-        """A loop over a range: its columns go before it, or room for all that it records, in the order of its rounds."""
+        """A loop over a range, in its order: its columns go before it, or room for all that it records."""
         if is_measured(s, body) and not any(map(self._uses_tape, statements(s.body))):
             columns, body, self.saved[s] = filled(s, body)
             self.write(columns)
