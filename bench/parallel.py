@@ -1,8 +1,8 @@
 """Gradients of parallel loops beside those of the same loops in one thread: `python -m bench.parallel`.
 
 For every program (bench/parallel_programs.py), of the function under `njit` and under `njit(parallel=True)`: the time
-of the function, and of its value and gradient, both compiled. The gradients are compared first: with one another, and the
-parallel one with itself in one thread, to the last bit.
+of the function, and of its value and gradient, both compiled. The gradients are compared first: with one another, and
+the parallel one with itself in one thread, to the last bit.
 
 Times are wall times, the best of several turns in one process, with as many threads as numba has (NUMBA_NUM_THREADS).
 They mean nothing while other processes have the cores: with --processor, all runs in one thread and the processor time
