@@ -15,6 +15,7 @@
 #   make bench-publish                      writes the last full one to bench/published/ and the README, to be checked in
 #   make peers                              installs the other AD libraries (6 GB), which `make bench` then takes in
 #   make compiled                           times of compiled gradients of numba functions
+#   make parallel                           times of those of parallel loops, beside one thread
 #   make second                             times of Hessians and products with them, beside JAX and CasADi (make peers)
 #   make sparse                             times of sparse Jacobians and Hessians, and of vmap, beside CasADi and JAX
 #   make eager                              times and memory of array operations on the tape, beside autograd, JAX and
@@ -22,8 +23,8 @@
 #   make dist                               the wheel and the sdist, in dist/
 #   make figures                            paper_figures/, made anew; some of it by ARGS="fig2 fig10"
 
-.PHONY: compare test campaign bench bench-quick bench-publish bench-compare compiled second sparse eager peers figures dist \
-    check format clean
+.PHONY: compare test campaign bench bench-quick bench-publish bench-compare compiled parallel second sparse eager peers \
+    figures dist check format clean
 .DEFAULT_GOAL := compare
 
 ARGS ?=
@@ -72,6 +73,9 @@ bench-compare: $(SETUP)
 
 compiled: $(SETUP)
 	$(RUN) bench.compiled --second $(ARGS)
+
+parallel: $(SETUP)
+	$(RUN) bench.parallel $(ARGS)
 
 second: $(SETUP)
 	$(RUN) bench.second $(ARGS)

@@ -246,11 +246,6 @@ def with_a_local_of_two_versions(x):
     return k * x
 
 
-@njit(parallel=True)
-def in_parallel(a):
-    return np.sum(a * a)
-
-
 class Pipeline(numba.core.compiler.Compiler):
     """Another compiler."""
 
@@ -267,7 +262,6 @@ def in_object_mode(x):
 
 REFUSED = {
     "locals": (with_a_local_of_two_versions, 2.5),
-    "parallel": (in_parallel, np.ones(2)),
     "pipeline_class": (otherwise_compiled, 2.5),
     "forceobj": (in_object_mode, 2.5),
 }

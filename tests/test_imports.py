@@ -154,7 +154,7 @@ def test_so_do_the_rooms_of_the_compiler():
         ["__init__", "runtime"],
         ["core"],
         ["frontend", "analyses"],
-        ["expansion", "transforms"],
+        ["expansion", "parallel", "transforms"],
         ["custom", "complex_calls", "derived", "underived", "emission"],
         ["front", "entries"],
         ["pipeline"],

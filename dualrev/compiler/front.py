@@ -43,6 +43,7 @@ from dualrev.compiler.frontend.optional import without_optionals
 from dualrev.compiler.frontend.options import alike, declared, is_checked
 from dualrev.compiler.frontend.prune import prune
 from dualrev.compiler.frontend.source import Source, Static, describe, is_derivative, read
+from dualrev.compiler.parallel.outlining import outlined
 from dualrev.compiler.runtime.structured import holds_structured
 from dualrev.compiler.transforms.forward import Forward
 from dualrev.compiler.transforms.reverse import Reverse
@@ -120,6 +121,7 @@ class Front:
                 self.check_draws(self.core(bottom, kinds, path, functions), f"the derivative of a {f.derivative_of[1]}")
             elif made.again:
                 self.check_draws(made, "a checkpoint", later=True)
+            self._cores[key] = outlined(made, self.program, self.memory)
         return self._cores[key]
 
     def _check_objects(self, s: Call, source: Source) -> None:

@@ -26,6 +26,7 @@ from dualrev.compiler.core.terms import Call, Function
 from dualrev.compiler.core.walks import leaves, variables
 from dualrev.compiler.emission.code import Code, Row, lines_of, rows_of
 from dualrev.compiler.emission.emission import Emission
+from dualrev.compiler.emission.threads import write_loop
 from dualrev.compiler.emission.tidy import tidy
 from dualrev.compiler.entries import directions, hessians, jacobians, keeping
 from dualrev.compiler.entries.complexes import Around
@@ -36,6 +37,8 @@ from dualrev.compiler.expansion.complex_types import holds_complex
 from dualrev.compiler.front import Front
 from dualrev.compiler.frontend.options import kept
 from dualrev.compiler.frontend.source import Source
+from dualrev.compiler.parallel.outlining import loop_of
+from dualrev.compiler.parallel.sharing import sharing
 from dualrev.compiler.runtime.structured import holds_structured
 from dualrev.compiler.transforms.units import has_words
 
@@ -223,6 +226,10 @@ class Module:
             entry = Entry(self, "grad", list(made.numbers), made.of, made.of.origin.dispatcher)
             entry.write(name, made.several, self.describe("grad", made.numbers, made.of.name))
             return
+        loop = loop_of(made)
+        if loop is not None and (shared := sharing(made, loop, self.front.memory)) is not None:
+            write_loop(self, name, made, loop, shared)
+            return
         origin = made.origin
         emission = Emission(self.names, self.refer, made.checked, has_words(made.body))
         emission.introduce(variables(made))
@@ -281,7 +288,8 @@ class Module:
         words = {f.name: f.words() for f in self.functions}
         outer = [*words] + [x for found in words.values() for x in found if x in self.front.refs]
         printed = self.names.chosen(outer, {x for found in words.values() for x in found})
-        parts = ["import math", "", "import numpy as np", "from numba import njit", ""]
+        several = ", prange" if any("parallel=" in f.options for f in self.functions) else ""
+        parts = ["import math", "", "import numpy as np", f"from numba import njit{several}", ""]
         parts = [f'"""{doc}"""', "", *parts, "from dualrev.compiler import runtime", ""]
         for f in self.functions:
             taken = [*printed.values(), *words[f.name]]

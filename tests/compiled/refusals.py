@@ -431,12 +431,31 @@ def a_count_with_an_active_parameter(x):
     return np.random.poisson(lam=x, size=2)[0] * x  # refused
 
 
-@refused(A, words="prange|parallel")
+@refused(A, words="the variable most")
 @njit(parallel=True)
-def a_parallel_loop(a):  # refused
+def a_parallel_loop_that_looks_for_the_largest_itself(a):
+    most = 0.0
+    for i in prange(len(a)):
+        if a[i] > most:
+            most = a[i]  # refused
+    return most
+
+
+@refused(A, words="random numbers in a loop over prange")
+@njit(parallel=True)
+def a_parallel_loop_that_draws(a):
     s = 0.0
     for i in prange(len(a)):  # refused
-        s += a[i] * a[i]
+        s += a[i] * np.random.normal()
+    return s
+
+
+@refused(A, words="has no sign")
+@njit(parallel=True)
+def a_parallel_loop_with_a_negated_counter(a):
+    s = 0.0
+    for i in prange(len(a)):
+        s += a[i] * (-i)  # refused
     return s
 
 

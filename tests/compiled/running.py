@@ -56,7 +56,7 @@ def plain(source: str, math: Any, numpy: Any) -> Callable[..., Any]:
     def njit(f: Any = None, **_: Any) -> Any:
         return (lambda g: g) if f is None else f
 
-    names = {"math": math, "np": numpy, "njit": njit, "Pair": Pair, "dr": dr}
+    names = {"math": math, "np": numpy, "njit": njit, "prange": range, "Pair": Pair, "dr": dr}
     exec(re.sub(r"(?m)^(import|from) .*$", "", source), names)
     return names["f"]
 

@@ -52,6 +52,7 @@ from compiled.exits import check_exits, with_exits
 from compiled.generator import Program, program
 from compiled.idioms import program as program_of_idioms
 from compiled.incore import check_core
+from compiled.parallel import program as program_of_parallel_loops
 from compiled.renaming import with_hostile_names
 from compiled.running import Discarded, Failed
 from compiled.second import (
@@ -107,7 +108,7 @@ def of_order(order: int) -> list[str]:
 
 
 #: What makes programs of a seed and a size.
-GENERATORS = {"grammar": program, "idioms": program_of_idioms}
+GENERATORS = {"grammar": program, "idioms": program_of_idioms, "parallel": program_of_parallel_loops}
 
 
 def numbered(seed: str, number: int, size: int, variants: Sequence[str], generator: str = "grammar") -> Program:

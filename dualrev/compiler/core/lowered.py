@@ -136,7 +136,10 @@ class If:
 
 @dataclass(eq=False)
 class For:
-    """A loop over range(start, stop, step), which ends early after an iteration that has set one of `exits`."""
+    """A loop over range(start, stop, step), which ends early after an iteration that has set one of `exits`.
+
+    A `parallel` one is over prange: the user says that its iterations may run at the same time.
+    """
 
     target: str
     start: Atom
@@ -145,6 +148,7 @@ class For:
     body: list[Any]
     exits: list[str]
     line: int
+    parallel: bool = False
 
 
 @dataclass(eq=False)

@@ -127,7 +127,8 @@ class _Showing:
                 return lines + ([f"{margin}else:", *self.block(s.orelse, depth + 1)] if s.orelse else [])
             case terms.For():
                 bounds = ", ".join(map(self.atom, (s.start, s.stop, s.step)))
-                head = f"{margin}for {self.declared(s.target)} in range({bounds}){self.exits(s)}:"
+                over = "prange" if s.parallel else "range"
+                head = f"{margin}for {self.declared(s.target)} in {over}({bounds}){self.exits(s)}:"
                 return [head, *self.block(s.body, depth + 1)]
             case terms.While():
                 before = [line for t in s.before for line in self.statement(t, depth + 1)]

@@ -173,7 +173,11 @@ class If:
 
 @dataclass(frozen=True, eq=False)
 class For:
-    """A loop over range(start, stop, step); it ends after a round that has set one of `exits`."""
+    """A loop over range(start, stop, step); it ends after a round that has set one of `exits`.
+
+    The rounds of a `parallel` one may run at the same time, but for what they add up (parallel/sharing.py). It means
+    the same as the loop that runs them one after the other.
+    """
 
     target: Var
     start: Atom
@@ -182,6 +186,7 @@ class For:
     body: tuple[Statement, ...]
     exits: tuple[Var, ...]
     line: int
+    parallel: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -354,3 +359,4 @@ class Function:
     opaque: bool = False  # whether its body says nothing but types: what it computes is known to numba only
     checking: bool = False  # whether it checks what the user's function does not, so that it is called in its place
     doc: str = ""  # what it computes, if a transformation has made it
+    together: tuple[tuple[Var, ...], ...] = ()  # parameters that may share memory, where that is known of all calls

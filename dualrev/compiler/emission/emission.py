@@ -214,6 +214,8 @@ class Emission:
                 return [self._assign(s.target, self.element(self.atom(s.array), s.index), s.line)]
             case terms.Whole():
                 return [self._assign(s.target, syntax.call(s.function, *map(self.atom, s.args)), s.line)]
+            case terms.Store(index=(place,)) if place is ... and is_array(s.value):
+                return [Code(syntax.text(syntax.call("runtime.store", self.atom(s.array), self.atom(s.value))), s.line)]
             case terms.Store():
                 return [Assign(self.element(self.atom(s.array), s.index), self.atom(s.value), s.line, s.op)]
             case terms.Call():

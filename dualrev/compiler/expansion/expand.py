@@ -322,7 +322,7 @@ class Expansion:
             case If():
                 return If(s.test, self._block(s.then), self._block(s.orelse), s.line)
             case For():
-                return For(s.target, s.start, s.stop, s.step, self._block(s.body), s.exits, s.line)
+                return For(s.target, s.start, s.stop, s.step, self._block(s.body), s.exits, s.line, s.parallel)
             case While():
                 tests: list[Any] = []
                 test_block = self._block(s.test_block)

@@ -343,14 +343,14 @@ class _Lowering(Sequences):
         bounds = self.range_bounds(s.iter)
         if bounds is not None and isinstance(s.target, ast.Name):
             start, stop, step = (self.keep(x, {*changing, self.name(s.target.id)}, s.lineno) for x in bounds)
-            name = self.name(s.target.id)
+            name, together = self.name(s.target.id), self.is_parallel(s.iter)
             if self.is_own_counter(s):
                 body = self.loop_body(loop, s.body, lambda: None)
-                self.out.append(For(name, start, stop, step, body, flags, s.lineno))
+                self.out.append(For(name, start, stop, step, body, flags, s.lineno, together))
             else:
                 k = self.temp()
                 body = self.loop_body(loop, s.body, lambda: self.let(name, "copy", (k,), None, s.lineno))
-                self.out.append(For(k, start, stop, step, body, flags, s.lineno))
+                self.out.append(For(k, start, stop, step, body, flags, s.lineno, together))
         else:
             self.check_lists(s.iter, s.body)
             changing |= {self.name(n) for n in self.assigned_in([ast.Expr(s.target)])}
@@ -358,7 +358,7 @@ class _Lowering(Sequences):
             k = self.temp()
             before = lambda: self.store_element(s.target, element(k, s.lineno), s)  # noqa: E731
             body = self.loop_body(loop, s.body, before)
-            self.out.append(For(k, Const(0), n, Const(1), body, flags, s.lineno))
+            self.out.append(For(k, Const(0), n, Const(1), body, flags, s.lineno, self.is_parallel(s.iter)))
         self.otherwise(s, loop)
 
     def store_element(self, target: ast.expr, element: Any, s: ast.stmt) -> None:

@@ -6,7 +6,8 @@ no matter  nopython, looplift and wrappers for Python or C: they change nothing 
            computes. inline: emitted code calls what it would have copied. (A callee that numba copies takes its
            caller's error model and the like, so it has to have the same.)
 written    locals: see conversions.py
-refused    all others: parallel, forceobj, pipeline_class, and what numba may invent
+parallel   loops over prange: see compiler/parallel. What else numba runs in parallel runs in one thread
+refused    all others: forceobj, pipeline_class, and what numba may invent
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ from numba.core.registry import CPUDispatcher
 if TYPE_CHECKING:
     from dualrev.compiler.frontend.source import Source
 
-__all__ = ["alike", "check_inlined", "check_options", "declared", "inherited", "is_checked", "kept", "outlined"]
+__all__ = [
+    *["alike", "check_inlined", "check_options", "declared", "inherited", "is_checked", "is_parallel"],
+    *["kept", "outlined"],
+]
 
 _KEPT = ("boundscheck", "debug", "fastmath", "forceinline", "no_rewrites", "nogil")
 _SEMANTIC = ("boundscheck", "error_model", "fastmath")  # an inlined function has its caller's
 _NO_MATTER = {"nopython", "looplift", "inline", "no_cpython_wrapper", "no_cfunc_wrapper", "_dbg_extend_lifetimes"}
-_KNOWN = {*_KEPT, "error_model", *_NO_MATTER, "_dbg_optnone"}
-_WHY = {
-    "parallel": "its loops would run in several threads, and their derivatives add to the same cotangents",
-    "forceobj": "it runs as Python does, with Python's numbers",
-}
+_KNOWN = {*_KEPT, "error_model", "parallel", *_NO_MATTER, "_dbg_optnone"}
+_WHY = {"forceobj": "it runs as Python does, with Python's numbers"}
 
 
 def kept(f: Any) -> dict[str, Any]:
@@ -59,6 +60,12 @@ def check_options(f: Any, source: Source) -> None:
 def is_checked(f: Any) -> bool:
     """Whether a division by zero raises in a numba function."""
     return bool(f.targetoptions.get("error_model", "python") == "python")
+
+
+def is_parallel(f: Any) -> bool:
+    """Whether a numba function runs its loops over prange in parallel."""
+    given = f.targetoptions.get("parallel")
+    return bool(given.get("prange", True) if isinstance(given, dict) else given)
 
 
 def declared(f: Any, argtypes: tuple[Any, ...]) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 
 from dualrev.compiler.core.lowered import Atom, Const, For, If, Slice, Store
 from dualrev.compiler.frontend.expressions import Expressions
+from dualrev.compiler.frontend.options import is_parallel
 from dualrev.compiler.frontend.source import describe
 
 __all__ = ["Sequences"]
@@ -48,9 +49,16 @@ class Sequences(Expressions):
     def range_call(self, node: ast.expr) -> ast.Call | None:
         if isinstance(node, ast.Call) and not node.keywords:
             static = self.static(node.func)
-            if static is not None and (static.value is range or describe(static.value) == "numba.misc.special.prange"):
-                return node  # prange is range without parallel=True, which options.py refuses
+            if static is not None and (static.value is range or _is_prange(static.value)):
+                return node
         return None
+
+    def is_parallel(self, node: ast.expr) -> bool:
+        """Whether a loop runs in parallel: prange is range without parallel=True, and pndindex is np.ndindex."""
+        static = self.static(node.func) if isinstance(node, ast.Call) else None
+        if static is None or not is_parallel(self.source.dispatcher):
+            return False
+        return _is_prange(static.value) or describe(static.value) == "numba.misc.special.pndindex"
 
     def range_bounds(self, node: ast.expr) -> list[Atom] | None:
         call = self.range_call(node)
@@ -173,3 +181,7 @@ class Sequences(Expressions):
             value = self.let(self.temp(), "listed", (value,), None, line)
         n = self.let(self.temp(), "func", (value,), ("len", ()), line)
         return n, lambda k, line: self.let(self.temp(), "getitem", (value,), (k,), line)
+
+
+def _is_prange(f: Any) -> bool:
+    return describe(f) == "numba.misc.special.prange"

@@ -84,6 +84,16 @@ from dualrev.compiler.runtime.tape import (  # noqa: F401 - emitted code has the
     unless_failed,
     words,
 )
+from dualrev.compiler.runtime.threads import (  # noqa: F401 - emitted code has them from here
+    add_parts,
+    bound,
+    chunks,
+    first_failed,
+    nothing_failed,
+    private,
+    raise_failed,
+    released,
+)
 from dualrev.rules.library.special import polygamma  # noqa: F401 - emitted code has it from here
 
 _INT = ir.IntType(64)

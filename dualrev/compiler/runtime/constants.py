@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from numba import njit, types
+from numba.extending import overload
 
 from dualrev.eager.custom import stop_gradient
 

@@ -45,11 +45,13 @@ __all__ = [
     "attempt",
     "close",
     "column",
+    "free",
     "grow",
     "hold",
     "keep",
     "kept",
     "new_tape",
+    "raise_noted",
     "room",
     "rounds",
     "unless_failed",
@@ -359,23 +361,31 @@ def close(typingctx: Any, tape: Any) -> Any:
     """Free what the tape has, and raise what has failed."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        (tape,) = args
-        _drop_recorded(context, builder, tape)
-        with cgutils.for_range(builder, builder.load(_at(builder, tape, HELD))) as loop:
-            _drop(context, builder, builder.load(builder.gep(tape, [builder.add(loop.index, _INT(SLOTS))])))
-        free = cgutils.get_or_insert_function(builder.module, ir.FunctionType(ir.VoidType(), [_INT]), "free")
-        for field, first in ((ADDRESS, WORDS), (ARRAYS, KEPT)):
-            address, inside = builder.load(_at(builder, tape, field)), builder.ptrtoint(_at(builder, tape, first), _INT)
-            with builder.if_then(builder.icmp_unsigned("!=", address, inside)):
-                builder.call(free, [address])
-        code = builder.trunc(builder.load(_at(builder, tape, CODE)), _SHORT)
-        error = builder.inttoptr(builder.load(_at(builder, tape, ERROR)), excinfo_ptr_t)
-        status = context.call_conv._get_return_status(builder, code, error)
-        with cgutils.if_unlikely(builder, status.is_error):
-            context.call_conv.return_status_propagate(builder, status)
+        free(context, builder, args[0])
+        raise_noted(context, builder, *(builder.load(_at(builder, args[0], k)) for k in (CODE, ERROR)))
         return context.get_dummy_value()
 
     return types.none(tape), codegen
+
+
+def free(context: Any, builder: Any, tape: Any) -> None:
+    """Free what a tape has."""
+    _drop_recorded(context, builder, tape)
+    with cgutils.for_range(builder, builder.load(_at(builder, tape, HELD))) as loop:
+        _drop(context, builder, builder.load(builder.gep(tape, [builder.add(loop.index, _INT(SLOTS))])))
+    release = cgutils.get_or_insert_function(builder.module, ir.FunctionType(ir.VoidType(), [_INT]), "free")
+    for field, first in ((ADDRESS, WORDS), (ARRAYS, KEPT)):
+        address, inside = builder.load(_at(builder, tape, field)), builder.ptrtoint(_at(builder, tape, first), _INT)
+        with builder.if_then(builder.icmp_unsigned("!=", address, inside)):
+            builder.call(release, [address])
+
+
+def raise_noted(context: Any, builder: Any, code: Any, error: Any) -> None:
+    """Raise what has failed, if something has: numba's status, and its exception, as they are noted."""
+    exception = builder.inttoptr(error, excinfo_ptr_t)
+    status = context.call_conv._get_return_status(builder, builder.trunc(code, _SHORT), exception)
+    with cgutils.if_unlikely(builder, status.is_error):
+        context.call_conv.return_status_propagate(builder, status)
 
 
 def _drop_recorded(context: Any, builder: Any, tape: Any) -> None:

@@ -24,7 +24,7 @@ from dualrev.compiler.transforms.facts import Facts
 from dualrev.compiler.transforms.units import Unit
 from dualrev.compiler.transforms.writing import Writer
 
-__all__ = ["Checkpoint"]
+__all__ = ["Checkpoint", "copied"]
 
 
 class Checkpoint:
@@ -38,7 +38,7 @@ class Checkpoint:
         self.inputs = [x for p in self.f.parameters for x in leaves(p)]
         self.effects = memory.effects(s)
         written = [x for x, wrote in zip(self.inputs, self.effects.writes, strict=True) if wrote]
-        self.copies = {x: Var("{}_given", _copied(x.type), x) for x in written}
+        self.copies = {x: Var("{}_given", copied(x.type), x) for x in written}
         self.moving = [x for x, flag in zip(self.inputs, flags, strict=True) if flag]
         self.shadows = [Var("d_{}", x.type, x) for x in self.moving if is_array(x)]
         self.results = leaves(s.result)
@@ -115,6 +115,6 @@ class Checkpoint:
         self.program.define(symbol, replace(made, tape=self.unit.uses_tape, again=False))
 
 
-def _copied(kind: Any) -> Any:
+def copied(kind: Any) -> Any:
     """The type of a copy."""
     return kind if kind.layout in ("C", "F") else kind.copy(layout="C")

@@ -51,7 +51,7 @@ from dualrev.rules.primitives import PRIMITIVES
 if TYPE_CHECKING:
     from dualrev.compiler.transforms.units import Sweeps
 
-__all__ = ["Fusable", "Fused", "fusable", "fused", "rounds_of"]
+__all__ = ["Fusable", "Fused", "cotangents_before", "fusable", "fused", "rounds_of"]
 
 
 @dataclass(eq=False)
@@ -92,8 +92,6 @@ class Fused:
 
 def fusable(facts: Facts, seeds: dict[int, Atom]) -> list[Fusable]:
     """The loops of a function, at its top, that can be fused; `seeds` are the cotangents of its results."""
-    if not all(isinstance(ct, Constant) for ct in seeds.values()):
-        return []
     found = (_candidate(facts, s, seeds) for s in facts.f.body if isinstance(s, For))
     return [x for x in found if x is not None]
 
@@ -118,8 +116,20 @@ def _candidate(facts: Facts, s: For, seeds: dict[int, Atom]) -> Fusable | None:
     if any(facts.classes.find(x) in shadows for t in statements(later) for x in facts.memory.changed(t)):
         return None
     writing = Writer()
-    found = _Linear(facts, s, seeds, writing).cotangents(sums, later)
+    found = cotangents_before(facts, s, seeds, sums, later, writing)
     return None if found is None else Fusable(s, given, tuple(live), found, tuple(writing.out), Symbol(facts.f.name))
+
+
+def cotangents_before(
+    facts: Facts, s: For | Call, seeds: dict[int, Atom], sums: list[Var], later: Block, writing: Writer
+) -> dict[Var, Atom] | None:
+    """The cotangents of sums that a statement hands on, if they are known before it; `writing` computes them there.
+
+    `seeds` are the cotangents of the results, `later` is what comes after the statement.
+    """
+    if not all(isinstance(ct, Constant) for ct in seeds.values()):
+        return None
+    return _Linear(facts, s, seeds, writing).cotangents(sums, later)
 
 
 def _is_sum(x: Var, body: Iterable[Statement]) -> bool:
@@ -135,8 +145,9 @@ def _is_sum(x: Var, body: Iterable[Statement]) -> bool:
 class _Linear:
     """The cotangents of the sums of a loop, from what follows it; `writing` gets their computation."""
 
-    def __init__(self, facts: Facts, loop: For, seeds: dict[int, Atom], writing: Writer) -> None:
+    def __init__(self, facts: Facts, loop: For | Call, seeds: dict[int, Atom], writing: Writer) -> None:
         self.facts, self.loop, self.writing = facts, loop, writing
+        self.before: dict[tuple[Statement, Var], Atom | None] = {}
         self.seeds = {x: seeds[k] for k, x in enumerate(facts.results) if k in seeds and isinstance(x, Var)}
 
     def cotangents(self, sums: list[Var], later: Block) -> dict[Var, Atom] | None:
@@ -161,20 +172,39 @@ class _Linear:
         if s.rule.name in ("add", "sub", "neg"):
             return True
         if s.rule.name == "mul":
-            return (a in tainted) != (b in tainted) and self._is_known(s, b if a in tainted else a)
-        return s.rule.name == "div" and b not in tainted and self._is_known(s, b)
+            return (a in tainted) != (b in tainted) and self._known(s, b if a in tainted else a) is not None
+        return s.rule.name == "div" and b not in tainted and self._known(s, b) is not None
 
-    def _is_known(self, s: Real, x: Any) -> bool:
-        """Whether a factor has its value before the loop, and no derivative."""
-        if isinstance(x, Constant):
-            return True
+    def _known(self, s: Statement, x: Any) -> Atom | None:
+        """What has the value of a factor before the loop; what is computed after it, of such values, is computed there.
+
+        The factor may have a derivative of its own: the sum that it goes by is known in the reverse sweep.
+        """
+        if not isinstance(x, Var):
+            return x if isinstance(x, Constant) else None
+        if (s, x) not in self.before:
+            self.before[s, x] = self._before(s, x)
+        return self.before[s, x]
+
+    def _before(self, s: Statement, x: Var) -> Atom | None:
         versions = self.facts.versions
-        if not isinstance(x, Var) or self.facts.is_scalar(x):
-            return False
         v = versions.at(s, x)
         start = versions.extent[self.loop][0]
-        same = all(u.position < start for u in versions.values if u.variable is x and u.position > v.position)
-        return v.position < start and same
+        if v.position < start:
+            others = (u for u in versions.values if u.variable is x and u.position > v.position)
+            return x if all(u.position < start for u in others) else None
+        made = v.statement
+        if v.kind != "op" or not isinstance(made, (Real, Copy)) or v.region is not versions.top or is_array(x):
+            return None
+        found = [self._known(made, y) for y in reads(made)]
+        if None in found:
+            return None
+        if isinstance(made, Copy):
+            return found[0]
+        target = Var("_", x.type)
+        args = tuple(y for y in found if y is not None)
+        self.writing.write(replace(made, target=target, args=args, checked=False))
+        return target
 
     def _backwards(self, sums: list[Var], chain: list[tuple[Real | Copy, set[Any]]]) -> dict[Var, Atom]:
         found: dict[Any, Atom] = dict(self.seeds)
@@ -186,18 +216,20 @@ class _Linear:
             name = "add" if isinstance(s, Copy) else s.rule.name
             for k, x in enumerate(args):
                 if x in read:
-                    part = self._part(name, k, args, ct, s.line)
+                    part = self._part(s, name, k, args, ct)
                     found[x] = self.writing.real("add", "+", found[x], part, line=s.line) if x in found else part
         return {x: found.get(x, ZERO) for x in sums}
 
-    def _part(self, name: str, k: int, args: tuple[Any, ...], ct: Atom, line: int) -> Atom:
+    def _part(self, s: Real | Copy, name: str, k: int, args: tuple[Any, ...], ct: Atom) -> Atom:
         """What the k-th argument of a linear operation gets of the cotangent of its result."""
         real = self.writing.real
         if name == "neg" or (name == "sub" and k == 1):
-            return real("neg", "-", ct, line=line)
-        if name == "mul":
-            return real("mul", "*", ct, args[1 - k], line=line)
-        return real("div", "/", ct, args[1], line=line) if name == "div" else ct
+            return real("neg", "-", ct, line=s.line)
+        if name not in ("mul", "div"):
+            return ct
+        factor = self._known(s, args[1 - k] if name == "mul" else args[1])
+        assert factor is not None
+        return real(name, "*" if name == "mul" else "/", ct, factor, line=s.line)
 
 
 def _passes(s: Statement, x: Var) -> bool:

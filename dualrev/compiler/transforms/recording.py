@@ -184,13 +184,13 @@ class ForwardSweep(Writer):
         self._after(self.versions.afters[s], s.line)
 
     def _counted(self, s: For, body: Block) -> None:
-        """A loop over a range: its columns go before it, or room for all that it records."""
+        """A loop over a range, in its order: its columns go before it, or room for all that it records."""
         if is_measured(s, body) and not any(map(self._uses_tape, statements(s.body))):
             columns, body, self.saved[s] = filled(s, body)
             self.write(columns)
         else:
             body = self._reserved(s, body)
-        self.write(replace(s, body=body))
+        self.write(replace(s, body=body, parallel=False))
 
     def _uses_tape(self, s: Statement) -> bool:
         """Whether one of the functions for a call uses the tape, such as the reverse one of a checkpoint."""

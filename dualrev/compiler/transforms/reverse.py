@@ -30,6 +30,10 @@ from dualrev.compiler.core.atoms import Applied, Atom, Constant, Node, Var
 from dualrev.compiler.core.program import Gradient, Program
 from dualrev.compiler.core.terms import Accumulate, Block, Call, Copy, Function, Make
 from dualrev.compiler.core.walks import leaves, mapped, statements
+from dualrev.compiler.parallel.fusing import fused_calls
+from dualrev.compiler.parallel.outlining import loop_of
+from dualrev.compiler.parallel.reversing import Called as Parallel
+from dualrev.compiler.parallel.reversing import is_fresh
 from dualrev.compiler.transforms.adjoint import Adjoint
 from dualrev.compiler.transforms.called_gradient import CalledGradient
 from dualrev.compiler.transforms.checkpoint import Checkpoint
@@ -66,9 +70,11 @@ class Reverse:
         useful = [x for x in leaves(f.result) if isinstance(x, Var)]
         wanted, varied = frozenset(range(len(leaves(f.result)))), list(varied)
         facts = self._facts(f, varied, useful, (), (), wanted, known)
-        if found := fusable(facts, seeds):
-            shadows: dict[Var, Var] = {}
-            calls: dict[Any, Block] = {x.loop: x.call() for x in found if self._fuse(facts, x, shadows)}
+        shadows: dict[Var, Var] = {}
+        calls: dict[Any, Block] = {x.loop: x.call() for x in fusable(facts, seeds) if self._fuse(facts, x, shadows)}
+        for s, (code, symbol, made) in fused_calls(self, facts, seeds, shadows).items():
+            calls[s], self._fused[symbol] = code, made
+        if calls:
             f = replace(f, body=tuple(t for s in f.body for t in calls.get(s, (s,))))
             facts = self._facts(f, varied, useful, (), (), wanted, known)
             facts.cotangents |= shadows
@@ -139,11 +145,15 @@ class Reverse:
             numbers.setdefault(caller.classes.find(x), len(numbers)) if isinstance(x, Var) and is_array(x) else None
             for x in inputs
         )
-        call = Signature(flags, wanted, pattern, caller.known_of(s), caller.spent.get(s, frozenset()))
-        f, key = self.program.function(s), (self.program.key(s), call)
+        f = self.program.function(s)
+        fresh = tuple(is_fresh(caller, s, x) for x in inputs) if loop_of(f) is not None else ()
+        spent = caller.spent.get(s, frozenset())
+        call = Signature(flags, wanted, pattern, caller.known_of(s), fresh, spent)
+        key = self.program.key(s), call
 
         def recorded(unit: Unit) -> None:
-            Called(self.program, f, call, unit, *self._called(f, call)).define()
+            if loop_of(f) is None or not Parallel(self, s, f, call, unit).define():
+                Called(self.program, f, call, unit, *self._called(f, call)).define()
 
         if not f.again:
             return self._known(key, f.name, len(inputs), recorded)
@@ -163,6 +173,22 @@ class Reverse:
         unit = self._units[key] = Unit(name, count)
         define(unit)
         return unit
+
+    def round(
+        self,
+        f: Function,
+        varied: Iterable[Var],
+        useful: Iterable[Var],
+        together: Iterable[tuple[Var, ...]],
+        without: Iterable[Var],
+        seeds: dict[int, Atom],
+        known: Known,
+    ) -> Sweeps:
+        """Both sweeps of the round of a loop, as one: see parallel/reversing.py."""
+        together = [*together]
+        f = without_repetition(f, self.memory, together)
+        facts = self._facts(f, varied, useful, together, without, frozenset(seeds), known)
+        return self._sweeps(facts, seeds, joint=True)
 
     def _facts(
         self,

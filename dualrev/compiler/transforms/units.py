@@ -20,7 +20,7 @@ from dualrev.compiler.transforms.recording import ForwardSweep
 from dualrev.compiler.transforms.replaying import ReverseSweep
 from dualrev.compiler.transforms.writing import ZERO, Writer
 
-__all__ = ["Called", "Signature", "Sweeps", "Unit", "has_words"]
+__all__ = ["Called", "Signature", "Sweeps", "Unit", "has_words", "uses_tape"]
 
 
 def uses_tape(body: Block) -> bool:
@@ -127,7 +127,8 @@ class Signature:
     wanted: tuple[bool, ...]  # results that do
     pattern: tuple[int | None, ...]  # arrays with one number may share memory
     known: Known
-    spent: frozenset[int]  # arguments that need not come back as they were
+    fresh: tuple[bool, ...] = ()  # arrays that nobody has looked into before; for parallel loops
+    spent: frozenset[int] = frozenset()  # arguments that need not come back as they were
 
 
 class Called:

@@ -1,0 +1,183 @@
+"""Core -> text: a function that holds a parallel loop becomes four.
+
+f_rounds          the function that is called; it raises what has failed in a thread
+f_rounds_threads  the chunks of the loop, in several threads, and what they come to (the only one that numba
+                  compiles with parallel=True)
+f_rounds_chunk    a chunk, with a tape of its own
+f_rounds_some     the rounds of a chunk: core, as any function
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from numba.core import types
+
+from dualrev.compiler.analyses.memory import is_array
+from dualrev.compiler.core import syntax
+from dualrev.compiler.core.atoms import Constant, Symbol, Var
+from dualrev.compiler.core.terms import Block, Copy, For, Function, Hold
+from dualrev.compiler.core.walks import leaves, reads, several, statements, writes
+from dualrev.compiler.emission.code import Code, Suite
+from dualrev.compiler.emission.emission import Emission
+from dualrev.compiler.parallel.chunking import MOST, neutral
+from dualrev.compiler.parallel.sharing import Sharing
+from dualrev.compiler.parallel.totals import SYMBOLS
+from dualrev.compiler.transforms.units import uses_tape
+
+if TYPE_CHECKING:
+    from dualrev.compiler.pipeline import Module
+
+__all__ = ["write_loop"]
+
+FEW = 16  # chunks with arrays of their own
+
+
+def write_loop(module: Module, name: str, f: Function, loop: For, shared: Sharing) -> None:
+    """Write the functions for f under this name, and others; f holds the loop."""
+    _Running(module, name, f, loop, shared).write()
+
+
+class _Running:
+    def __init__(self, module: Module, name: str, f: Function, loop: For, shared: Sharing) -> None:
+        self.module, self.name, self.f, self.loop, self.shared = module, name, f, loop, shared
+        self.names, self.origin = module.names, f.origin
+        wrote = {x for t in statements(loop.body) for x in writes(t)} | {loop.target}
+        read = [x for t in statements(loop.body) for x in reads(t) if isinstance(x, Var)]
+        self.given = tuple(dict.fromkeys(x for x in read if x not in wrote))
+        self.slots = 1 + max((t.slot for t in statements(loop.body) if isinstance(t, Hold)), default=-1)
+        self.tape = uses_tape(loop.body) or self.slots > 0
+        self.emission = self.emission_of(f)
+
+    def emission_of(self, f: Function) -> Emission:
+        """Names for one more function."""
+        made = Emission(self.names, self.module.refer, f.checked)
+        made.introduce([x for p in f.parameters for x in leaves(p) if isinstance(x, Var)])
+        return made
+
+    def write(self) -> None:
+        """Write all four."""
+        some = self.some()
+        chunk = self.chunk(some)
+        self.whole(self.threads(chunk))
+
+    def function(self, name: str, parameters: list[str], doc: str, body: list[Any], parallel: bool = False) -> None:
+        options = {"parallel": True} if parallel else {}
+        self.module.function(name, parameters, doc, body, self.origin.source, self.origin.dispatcher, options)
+
+    def some(self) -> str:
+        """The rounds of a chunk; what they put together begins with what changes nothing."""
+        loop = self.loop
+        first, last = Var("first", types.int64), Var("last", types.int64)
+        before = tuple(Copy(x, neutral(kind, x.type), loop.line) for x, kind in self.shared.totals.items())
+        body: Block = (*before, replace(loop, start=first, stop=last, parallel=False))
+        doc = f"The rounds of {self.f.name} from `first` to `last`."
+        made = replace(self.f, name=f"{self.f.name}_some", parameters=(first, last, *self.given), body=body)
+        made = replace(made, result=several(list(self.shared.totals)), tape=self.tape, doc=doc, together=())
+        symbol = Symbol(made.name)
+        self.module.program.define(symbol, made)
+        return self.module.refer(symbol)
+
+    def chunk(self, some: str) -> str:
+        """The k-th chunk, whose results and failure go to where they are given places."""
+        fresh, name = self.names.fresh, self.names.fresh(f"{self.f.name}_chunk{{n}}")
+        k, count, start, stop, failed, made = map(fresh, ("k", "count", "start", "stop", "failed", "made"))
+        emission = self.emission_of(self.f)
+        given = [emission.var(x) for x in self.given]
+        results = [fresh("{}_parts", emission.var(x)) for x in self.shared.totals]
+        first, last = (f"runtime.bound({start}, {stop}, {count}, {at})" for at in (k, f"{k} + 1"))
+        args = ", ".join(["tape", some, first, last, *given, *["tape"] * self.tape])
+        body: list[Any] = [Code(f"tape = runtime.new_tape({self.slots})", 0)]
+        body.append(Code(f"{made} = runtime.attempt({args})" if results else f"runtime.attempt({args})", 0))
+        places = [made] if len(results) == 1 else [f"{made}[{j}]" for j in range(len(results))]
+        body += [Code(f"{parts}[{k}] = {x}", 0) for parts, x in zip(results, places, strict=True)]
+        body.append(Code(f"{failed}[{k}, 0], {failed}[{k}, 1] = runtime.released(tape)", 0))
+        parameters = [k, count, start, stop, *given, *results, failed]
+        self.function(name, parameters, f"A chunk of {self.f.name}: the rounds from its bound to the next.", body)
+        return name
+
+    def threads(self, chunk: str) -> tuple[str, list[Var]]:
+        """All chunks, in several threads; the name of the function, and what it takes."""
+        fresh, shared, emission = self.names.fresh, self.shared, self.emission_of(self.f)
+        name = fresh(f"{self.f.name}_threads{{n}}")
+        count, start, stop, failed, k = map(fresh, ("count", "start", "stop", "failed", "k"))
+        text, near = emission.var, shared.spread > 0
+        given = list(dict.fromkeys([*self.given, *shared.totals]))
+        sizes = " + ".join(f"{text(x)}.size" for x in shared.private) or "0"
+        most = FEW if shared.private else MOST * (1 + near)
+        bounds = f"{start}, {stop}, {shared.low}, {shared.spread}, {most}, {sizes}, {shared.works}"
+        body: list[Any] = [Code(f"{count} = runtime.chunks({bounds})", 0)]
+        body.append(Code(f"{failed} = runtime.nothing_failed({count})", 0))
+        parts = {x: fresh("{}_parts", text(x)) for x in [*shared.totals, *shared.private]}
+        for x, of in parts.items():
+            made = f"runtime.private({count}, {text(x)})" if is_array(x) else f"np.empty({count}, {_dtype(x)})"
+            body.append(Code(f"{of} = {made}", 0))
+        mine = [f"{parts[x]}[{{}}]" if x in shared.private else text(x) for x in self.given]
+        call = ", ".join(["{}", count, start, stop, *mine, *(parts[x] for x in shared.totals), failed])
+        body += self.loops(chunk, call, count, k, near)
+        for x in shared.totals:
+            body.append(Suite(f"for {k} in range({count}):", [self.together(text(x), f"{parts[x]}[{k}]", x)], 0))
+        body += [Code(f"runtime.add_parts({text(x)}, {parts[x]})", 0) for x in shared.private]
+        returned = [f"runtime.first_failed({failed})", *(text(x) for x in shared.totals)]
+        body.append(Code(f"return {', '.join(returned)}", 0))
+        if not shared.totals:
+            body[-1] = Code(f"return {returned[0]}", 0)
+        self.function(name, [start, stop, *map(text, given)], self.doc(text), body, parallel=True)
+        return name, given
+
+    def loops(self, chunk: str, call: str, count: str, k: str, near: bool) -> list[Any]:
+        """The loop over all chunks; over every other one, if those that are next to one another share elements."""
+        if not near:
+            return [
+                Suite(f"for {k} in prange({count}):", [Code(f"{chunk}({call.replace('{}', f'np.int64({k})')})", 0)], 0)
+            ]
+        odd, at = self.names.fresh("odd"), self.names.fresh("at")
+        body = [Code(f"{at} = 2 * np.int64({k}) + {odd}", 0), Code(f"{chunk}({call.replace('{}', at)})", 0)]
+        return [
+            Suite(f"for {odd} in range(2):", [Suite(f"for {k} in prange(({count} + 1 - {odd}) // 2):", body, 0)], 0)
+        ]
+
+    def together(self, total: str, part: str, x: Var) -> Code:
+        """What a chunk comes to goes to the rest."""
+        kind = self.shared.totals[x]
+        if kind in SYMBOLS:
+            both = f"{part}, {total}" if kind.endswith(" of") else f"{total}, {part}"
+            return Code(f"{total} = {kind[:3]}({both})", 0)
+        return Code(f"{total} {'+' if kind == 'add' else '*'}= {part}", 0)
+
+    def doc(self, text: Any) -> str:
+        """What the threads share, and how."""
+        shared = self.shared
+        said = [f"The rounds of {self.f.name}, in several threads."]
+        if shared.totals:
+            said.append(f"Of each chunk, and put together in order: {', '.join(map(text, shared.totals))}.")
+        if shared.private:
+            said.append(f"With an array for each chunk: {', '.join(map(text, shared.private))}.")
+        if shared.direct:
+            how = "chunks that are not next to one another" if shared.spread else "each round writes its own elements"
+            said.append(f"Written directly, {how}: {', '.join(map(text, shared.direct))}.")
+        return "\n\n    ".join([said[0], *([" ".join(said[1:])] if said[1:] else [])])
+
+    def whole(self, made: tuple[str, list[Var]]) -> None:
+        """The function itself: what stands before the loop, the loop, and what stands after it."""
+        threads, given = made
+        f, loop, emission = self.f, self.loop, self.emission
+        at = f.body.index(loop)
+        parameters, body = [], []
+        for x in f.parameters:
+            assert isinstance(x, (Var, Constant)), "the function was made for the loop"
+            parameters.append(emission.var(x) if isinstance(x, Var) else self.names.fresh("arg_{k}"))
+        body += emission.block(f.body[:at])
+        args = [syntax.text(emission.atom(x)) for x in (loop.start, loop.stop, *given)]
+        results, failed = [emission.var(x) for x in self.shared.totals], self.names.fresh("failed")
+        body.append(Code(f"{', '.join([failed, *results])} = {threads}({', '.join(args)})", loop.line))
+        body.append(Code(f"runtime.raise_failed({failed})", 0))
+        body += emission.block(f.body[at + 1 :])
+        body.append(Code(f"return {emission.returned(f.result)}".strip(), 0))
+        doc = f.doc or f"{f.name}, as derivatives call it."
+        self.function(self.name, [*parameters, *["tape"] * f.tape], doc, body)
+
+
+def _dtype(x: Var) -> str:
+    return "np.bool_" if isinstance(x.type, types.Boolean) else f"np.{x.type}"

@@ -1,0 +1,115 @@
+"""Loops in several threads: where chunks of rounds begin, and what becomes of exceptions in them.
+
+An exception in a thread is noted, and raised when all chunks are done: that of the first chunk, however many threads
+there are.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from dualrev.compiler.runtime.tape import CODE, ERROR, free, raise_noted
+
+__all__ = [
+    "MOST_PRIVATE",
+    "add_parts",
+    "bound",
+    "chunks",
+    "first_failed",
+    "nothing_failed",
+    "private",
+    "raise_failed",
+    "released",
+]
+
+MOST_PRIVATE = 2**24  # elements: of all the arrays that chunks have of their own
+_njit = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
+@_njit
+def chunks(start, stop, low, spread, most, size, works):
+    """How many chunks a loop over range(start, stop) has: it does not depend on the number of threads.
+
+    start + low is the first element that is written, elements of a round lie `spread` apart. `size` is that of the
+    arrays that each chunk has of its own; `works` says whether a round may do a lot, so that these are worth it.
+    """
+    if stop <= start:
+        return 0
+    rounds = stop - start
+    if start + low < 0:
+        return 1  # a[-1] is another round's last element
+    count = min(most, rounds // max(spread, 1))
+    if size > 0:
+        count = min(count, MOST_PRIVATE // size)
+        if not works:
+            count = min(count, 4 * rounds // size)
+    return max(count, 1)
+
+
+@_njit
+def bound(start, stop, count, k):
+    """Where the k-th of so many chunks begins."""
+    each, more = divmod(stop - start, count)
+    return start + each * k + min(k, more)
+
+
+@_njit
+def nothing_failed(count):
+    """Room for the failures of so many chunks: numba's status, and its exception."""
+    return np.zeros((count, 2), np.int64)
+
+
+@_njit
+def private(count, x):
+    """Zeros like an array, for each chunk."""
+    return np.zeros((count, *x.shape), x.dtype)
+
+
+@_njit
+def add_parts(x, parts):
+    """Add what the chunks have to an array, in their order."""
+    for k in range(len(parts)):
+        part = parts[k]
+        for index in np.ndindex(x.shape):
+            x[index] += part[index]
+
+
+# Exceptions
+
+
+@intrinsic
+def released(typingctx: Any, tape: Any) -> Any:
+    """Free what a tape has; the failure that it has noted: numba's status and its exception."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        free(context, builder, args[0])
+        noted = [builder.load(cgutils.gep_inbounds(builder, args[0], k)) for k in (CODE, ERROR)]
+        return context.make_tuple(builder, signature.return_type, noted)
+
+    return types.UniTuple(types.int64, 2)(tape), codegen
+
+
+@intrinsic
+def raise_failed(typingctx: Any, failed: Any) -> Any:
+    """Raise a failure, if it is one."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        raise_noted(context, builder, *cgutils.unpack_tuple(builder, args[0]))
+        return context.get_dummy_value()
+
+    return types.none(failed), codegen
+
+
+@_njit
+def first_failed(failed):
+    """The failure of the first chunk that has one."""
+    for k in range(len(failed)):
+        if failed[k, 0] != 0:
+            return failed[k, 0], failed[k, 1]
+    return 0, 0
