@@ -141,7 +141,7 @@ def test_rooms_import_from_themselves_and_from_those_below():
     """Tables and tools that know no derivative; Python functions; numba functions; what users call."""
     rooms = [
         ["_version", "errors", "places", "reading", "transformed", "objects", "rules"],
-        ["eager", "tree", "math", "numpy", "outputs"],
+        ["eager", "structures", "tree", "math", "numpy", "outputs"],
         ["compiler"],
         ["derivatives", "checking", "checkpointing", "batching", "implicit", "scipy", "sparse", "dask", "__init__"],
     ]
