@@ -7,7 +7,7 @@ All are subclasses of `DualrevError` and of the built-in class that Python would
 from __future__ import annotations
 
 import numbers
-from typing import Any
+from typing import Any, Self
 
 from dualrev.places import is_assigned_to_an_element, library, where
 
@@ -43,7 +43,13 @@ class DualrevError(Exception):
     """The base of all exceptions of this library."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (type(self), str(self))  # pickle would pass the finished message to __init__
+        return type(self)._saying, (str(self),)  # pickle would pass the finished message to __init__
+
+    @classmethod
+    def _saying(cls, message: str) -> Self:
+        error = cls.__new__(cls)
+        error.args = (message,)
+        return error
 
 
 class ArgumentError(DualrevError, TypeError):
@@ -63,13 +69,10 @@ class ArgumentError(DualrevError, TypeError):
     @classmethod
     def of(cls, kind: str) -> ArgumentError:
         """The same for an argument of a numba type, such as int64."""
-        error = _again(
-            cls,
+        return cls._saying(
             f"there is nothing to differentiate with respect to: an argument of numba type {kind} holds no real"
             " scalar. Write 2.0 where you wrote 2, or choose other arguments by argnums.",
         )
-        assert isinstance(error, ArgumentError)
-        return error
 
 
 class LeafError(DualrevError, TypeError):
@@ -93,13 +96,10 @@ class OutputError(DualrevError, TypeError):
     @classmethod
     def of(cls, kind: str) -> OutputError:
         """The same for a numba function whose value has a numba type."""
-        error = _again(
-            cls,
+        return cls._saying(
             f"the function returned a value of numba type {kind}, which holds no real scalar, so it has no derivative."
             " Return a float, or tuples and arrays of floats.",
         )
-        assert isinstance(error, OutputError)
-        return error
 
 
 _WRITTEN = (
@@ -123,14 +123,11 @@ class ScalarError(DualrevError, TypeError):
     @classmethod
     def of(cls, kind: str, place: str) -> ScalarError:
         """The same for a numba function, at `file:line`, whose value has a numba type."""
-        error = _again(
-            cls,
+        return cls._saying(
             f"{place}: a gradient is that of one real number, but the function returns a value of numba type {kind}."
             " Return one number, such as the sum; or use dualrev.jacobian, or dualrev.vjp with a cotangent of the"
             " value's structure" + ("." if kind != "none" else _WRITTEN),
         )
-        assert isinstance(error, ScalarError)
-        return error
 
 
 class AuxiliaryError(DualrevError, TypeError):
@@ -174,9 +171,7 @@ class OutputNumberError(DualrevError, ValueError):
 
     @classmethod
     def _of(cls, k: int, which: str) -> OutputNumberError:
-        error = _again(cls, f"outputs names argument {k}, {which}, and no function can write to that. Name an array.")
-        assert isinstance(error, OutputNumberError)
-        return error
+        return cls._saying(f"outputs names argument {k}, {which}, and no function can write to that. Name an array.")
 
 
 class CustomRuleError(DualrevError, TypeError):
@@ -234,9 +229,7 @@ class CheckError(DualrevError, AssertionError):
         """The same for the value of f under differentiation, or what it leaves in its arguments."""
         name = getattr(f, "__qualname__", None) or _short(f)
         text = f"under differentiation {name!r} computes something else than it does by itself: {what}."
-        error = _again(cls, f"{text} {why}".strip())
-        assert isinstance(error, CheckError)
-        return error
+        return cls._saying(f"{text} {why}".strip())
 
 
 class CotangentError(DualrevError, ValueError):
@@ -253,9 +246,7 @@ class CotangentError(DualrevError, ValueError):
     def of(cls, kind: str, expected: str) -> CotangentError:
         """The same for a cotangent of a numba type."""
         text = f"a cotangent of numba type {kind} was given where the function's value has {expected}."
-        error = _again(cls, text)
-        assert isinstance(error, CotangentError)
-        return error
+        return cls._saying(text)
 
 
 class TangentError(DualrevError, ValueError):
@@ -271,9 +262,7 @@ class TangentError(DualrevError, ValueError):
     @classmethod
     def of(cls, kind: str, expected: str) -> TangentError:
         """The same for a tangent of a numba type."""
-        error = _again(cls, f"a tangent of numba type {kind} was given where the primals have {expected}.")
-        assert isinstance(error, TangentError)
-        return error
+        return cls._saying(f"a tangent of numba type {kind} was given where the primals have {expected}.")
 
 
 class TreeError(DualrevError, ValueError):
@@ -286,18 +275,17 @@ class TreeError(DualrevError, ValueError):
         )
 
 
-class BatchError(DualrevError, ValueError):
+class _MisfitError(DualrevError, ValueError):
+    def __init__(self, what: str, why: str, instead: str) -> None:
+        super().__init__(f"{what}{where()}: {why}. Write {instead}.")
+
+
+class BatchError(_MisfitError):
     """vmap was given axes or arguments that do not fit, or a function whose results do not stack."""
 
-    def __init__(self, what: str, why: str, instead: str) -> None:
-        super().__init__(f"{what}{where()}: {why}. Write {instead}.")
 
-
-class SparsityError(DualrevError, ValueError):
+class SparsityError(_MisfitError):
     """A pattern is not that of the derivative, or there is none to be found."""
-
-    def __init__(self, what: str, why: str, instead: str) -> None:
-        super().__init__(f"{what}{where()}: {why}. Write {instead}.")
 
 
 class ConversionError(DualrevError, TypeError):
@@ -367,16 +355,12 @@ class UnsupportedError(DualrevError, TypeError):
 Write the body alone.
         """
         reason = f"cannot be differentiated: {why}" if why else "is not supported here"
-        error = _again(cls, f"{place}: {what} {reason}. Write {instead}.")
-        assert isinstance(error, UnsupportedError)
-        return error
+        return cls._saying(f"{place}: {what} {reason}. Write {instead}.")
 
     @classmethod
     def call(cls, what: str, why: str, instead: str) -> UnsupportedError:
         """The refusal of a call in the user's code: `what` says which, and what of it."""
-        error = _again(cls, f"{what}{where()}: {why}. Write {instead}.")
-        assert isinstance(error, UnsupportedError)
-        return error
+        return cls._saying(f"{what}{where()}: {why}. Write {instead}.")
 
 
 _IN_A_LIBRARY = (
@@ -406,12 +390,6 @@ _CONVERSIONS = {
         " name in dualrev.numpy; for a list of arrays, write np.stack([a, b]). ",
     ),
 }
-
-
-def _again(cls: type[DualrevError], message: str) -> DualrevError:
-    error = cls.__new__(cls)
-    error.args = (message,)
-    return error
 
 
 def _short(x: Any) -> str:
