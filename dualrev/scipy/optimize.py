@@ -53,6 +53,14 @@ def __dir__() -> list[str]:
     return sorted({*__all__, *dir(_optimize)})
 
 
+#: These call f(x, *args) for any sequence args; the others take what is no tuple for one argument.
+_UNPACKED = (_optimize.newton, _optimize.fixed_point)
+
+
+def _is_true(option: Any) -> bool:
+    return not callable(option) and bool(option)
+
+
 def _solver(original: Callable[..., Any], equation: Callable[[Any, Any], Any] = lambda found, x: found) -> Any:
     """A solver of SciPy with the derivative of its solution; `equation` is 0, given what the function makes of x."""
     parameters = signature(original)
@@ -62,7 +70,8 @@ def _solver(original: Callable[..., Any], equation: Callable[[Any, Any], Any] = 
         bound = parameters.bind(*given, **options)
         function, *_ = bound.args
         args = bound.arguments.get("args", ())
-        args = args if isinstance(args, tuple) else (args,)
+        if original not in _UNPACKED and not isinstance(args, tuple):
+            args = (args,)
         watch = Watch()
         bound.arguments |= watch.options(dict(bound.arguments))
         made = original(*bound.args, **bound.kwargs)
@@ -70,10 +79,11 @@ def _solver(original: Callable[..., Any], equation: Callable[[Any, Any], Any] = 
         if not watch.seen:
             return made
         f = applied(function)
+        pairs = any(_is_true(bound.arguments.get(name)) for name in ("jac", "fprime", "fprime2"))
 
         def residual(x: Any) -> Any:
             found = f(x, *args)
-            return equation(found[0] if isinstance(found, tuple) else found, x)  # fprime=True, jac=True: others follow
+            return equation(found[0] if pairs else found, x)  # fprime=True, jac=True: derivatives follow
 
         residual.__qualname__ = getattr(function, "__qualname__", repr(function))
         return _attached(made, residual)
@@ -88,7 +98,7 @@ def _attached(made: Any, residual: Callable[..., Any]) -> Any:
         x = _solution(residual, x)
         if rest and isinstance(rest[0], _optimize.RootResults):
             rest[0].root = x
-        return (x, *rest)
+        return made._replace(root=x) if hasattr(made, "_replace") else (x, *rest)
     if isinstance(made, _optimize.RootResults):
         _check(residual, made.converged, made.flag)
         made.root = _solution(residual, made.root)
@@ -106,7 +116,7 @@ def _check(residual: Callable[..., Any], converged: bool, message: str) -> None:
 
 
 def _solution(residual: Callable[..., Any], x: Any) -> Any:
-    return attach(residual, x if np.ndim(x) else float(x), tol=_TOLERANCE)
+    return attach(residual, x if np.ndim(x) or np.iscomplexobj(x) else float(x), tol=_TOLERANCE)
 
 
 root = _solver(_optimize.root)
