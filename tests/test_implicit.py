@@ -485,6 +485,23 @@ def test_solvers_that_do_not_converge():
         dr.grad(lambda a: optimize.minimize(lambda x: (x[0] - a) ** 2, np.zeros(1)).x[0])(1.0)
 
 
+@pytest.mark.parametrize(
+    "search",
+    [
+        lambda f: optimize.minimize_scalar(f, method="golden").x,
+        lambda f: optimize.minimize_scalar(f, (0.0, 3.0)).x,
+        optimize.brent,
+        optimize.golden,
+        lambda f: optimize.fmin_powell(lambda x: np.sum(f(x)), 0.0, disp=0)[0],
+        lambda f: optimize.fminbound(f, 0.0, x2=3.0),
+    ],
+)
+def test_searches_for_a_minimum_are_refused(search):
+    assert abs(search(lambda x: (x - 1.3) ** 2) - 1.3) < 1e-4
+    with pytest.raises(UnsupportedError, match="it compares values"):
+        dr.grad(lambda a: search(lambda x: (x - a) ** 2))(1.3)
+
+
 # scipy.integrate
 
 
@@ -668,6 +685,9 @@ def test_sparse_arrays_of_every_form_and_operators():
     assert_same(found, np.linalg.solve(as_columns.toarray(), np.ones(3)), rtol=1e-9)
     operator = linalg.aslinearoperator(as_columns)
     found = dr.grad(lambda b: np.sum(linalg.minres(operator, b, rtol=1e-12)[0]))(b)
+    assert_same(found, np.linalg.solve(as_columns.toarray(), np.ones(3)), rtol=1e-9)
+    operator = linalg.LinearOperator((3, 3), matvec=lambda x: as_columns @ x)  # the method says that it is symmetric
+    found = dr.grad(lambda b: np.sum(linalg.cg(operator, b, rtol=1e-12)[0]))(b)
     assert_same(found, np.linalg.solve(as_columns.toarray(), np.ones(3)), rtol=1e-9)
     assert sparse.csr_array(np.eye(2)).nnz == 2
     with pytest.raises(SolutionError, match="info=1"):
