@@ -15,7 +15,7 @@ from scipy import sparse as sparse_of_scipy
 
 import dualrev as dr
 from dualrev import math as dm
-from dualrev.errors import ConversionError, CustomRuleError, SolutionError, UnsupportedError
+from dualrev.errors import ConversionError, CustomRuleError, LeafError, SolutionError, UnsupportedError
 from dualrev.implicit import attach, custom_fixed_point, custom_linear_solve, custom_root
 from dualrev.scipy import integrate, optimize, sparse
 from dualrev.scipy.sparse import linalg
@@ -160,6 +160,20 @@ def test_a_linear_solver_of_the_user_and_systems_without_a_matrix():
         dr.grad(lambda p: np.sum(attach(lambda x: x - p, dr.value(p) + 1e-9, solve=lambda f, b: b * np.nan)))(p)
 
 
+def test_a_linear_solver_of_scipy_which_tries_the_product_of_integers():
+    a = np.array([[3.0, 1.0], [0.5, 2.0]])
+
+    def solve(matvec, b):
+        return sparse_of_scipy.linalg.gmres(
+            sparse_of_scipy.linalg.LinearOperator((2, 2), matvec=matvec), b, rtol=1e-13, atol=0.0
+        )[0]
+
+    def solution(p):
+        return attach(lambda x, p: a @ x - p, np.linalg.solve(a, dr.value(p)), p, solve=solve)
+
+    assert_same(dr.jacrev(solution)(np.ones(2)), np.linalg.inv(a), rtol=1e-9)
+
+
 def test_fixed_points():
     @custom_fixed_point(lambda x, a: {"u": a * np.cos(x["v"]), "v": np.tanh(x["u"])}, has_aux=True)
     def settled(x, a, *, limit):
@@ -221,8 +235,8 @@ def test_linear_systems_by_a_product():
         (lambda a: lambda x: x * x - a, 1.5, "Newton's method would move it by 8.3e-02, and tol=1e-06 allows 2.5e-06"),
         (lambda a: lambda x: (x - a) ** 2, 2.0, "its Jacobian is singular there"),
         (lambda a: lambda x: [x, a], 2.0, "it has 1 unknowns and 2 equations"),
-        (lambda a: lambda x: x - a, 2, "it has 0 unknowns and 1 equations"),
         (lambda a: lambda x: a * np.inf - x, 2.0, "its value there is not finite"),
+        (lambda a: lambda x: x * x - a, 2, "x holds no unknown: floats are, ints are constants"),
     ],
 )
 def test_what_is_no_solution_is_an_error_that_names_the_line(residual, x, why):
@@ -230,6 +244,25 @@ def test_what_is_no_solution_is_an_error_that_names_the_line(residual, x, why):
         dr.grad(lambda a: attach(residual(a), x))(2.0)
     assert f"{why}. " in str(caught.value)
     assert f"{__file__}:" in str(caught.value)
+
+
+def test_a_residual_may_write_to_its_arguments():
+    def residual(x, p):
+        x[:] = x * x
+        p /= p.sum()
+        return x - p
+
+    def solution(p):
+        p = p * 1.0
+        return np.sum(attach(residual, np.sqrt(dr.value(p) / dr.value(p).sum()), p) * p)
+
+    def expected(p):
+        return np.sum(np.sqrt(p / np.sum(p)) * p)
+
+    p = np.array([1.0, 3.0])
+    assert_same(solution(p), expected(p), rtol=1e-14)
+    assert_same(dr.grad(solution)(p), dr.grad(expected)(p), rtol=1e-12)
+    assert_same(dr.hessian(solution)(p), dr.hessian(expected)(p), rtol=1e-12)
 
 
 def test_other_misuse_says_what_is_needed():
@@ -390,13 +423,17 @@ def test_numba_functions_of_numbers_and_what_is_refused():
         lambda f, a: optimize.ridder(f, 0.0, 5.0, (a,)),
         lambda f, a: optimize.toms748(f, 0.0, 5.0, (a,), full_output=True)[1].root,
         lambda f, a: optimize.newton(f, 1.0, args=(a,)),
+        lambda f, a: optimize.newton(f, 1.0, args=[a]),
+        lambda f, a: optimize.newton(lambda x: f(x, a), np.ones(2), full_output=True).root[1],
         lambda f, a: optimize.newton(lambda x: f(x, a), 1.0, fprime=lambda x: 3.0 * x * x + a),
         lambda f, a: optimize.newton(lambda x: f(x, a), np.array([1.0, 2.0]))[1],
         lambda f, a: optimize.root_scalar(f, (a,), bracket=(0.0, 5.0)).root,
         lambda f, a: optimize.root_scalar(lambda x: (f(x, a), 3.0 * x * x + a), x0=1.0, fprime=True).root,
         lambda f, a: optimize.fsolve(lambda x: f(x, a), 1.0)[0],
         lambda f, a: optimize.root(f, 1.0, args=a, method="broyden1", options={"fatol": 1e-10}).x.sum(),
+        lambda f, a: optimize.fsolve(lambda x: (f(x[0], a), x[1] - x[0]), (1, 1))[1],
         lambda f, a: optimize.fixed_point(lambda x: 6.0 / (a + x * x), 1.0),
+        lambda f, a: optimize.fixed_point(lambda x, six, a: six / (a + x * x), 1.0, args=[6.0, a]),
     ],
 )
 def test_roots_of_one_function(solve):
@@ -430,6 +467,11 @@ def test_systems_of_equations():
     assert type(optimize.root(f, np.ones(2), args=(p,)).x) is np.ndarray
 
 
+def test_complex_roots_are_refused():
+    with pytest.raises(LeafError, match="Pass the real and the imaginary part"):
+        dr.grad(lambda a: optimize.newton(lambda z: z * z + a, 1.0 + 1.0j).imag)(2.0)
+
+
 def test_solvers_that_do_not_converge():
     with pytest.raises(SolutionError, match="SciPy's solver says: The iteration is not making good progress"):
         dr.grad(lambda a: optimize.root(lambda x: x * x + a, np.ones(1)).x[0])(1.0)
@@ -441,6 +483,23 @@ def test_solvers_that_do_not_converge():
     assert optimize.minimize is __import__("scipy.optimize").optimize.minimize
     with pytest.raises(ConversionError, match=r"dualrev\.implicit gives a solver"):
         dr.grad(lambda a: optimize.minimize(lambda x: (x[0] - a) ** 2, np.zeros(1)).x[0])(1.0)
+
+
+@pytest.mark.parametrize(
+    "search",
+    [
+        lambda f: optimize.minimize_scalar(f, method="golden").x,
+        lambda f: optimize.minimize_scalar(f, (0.0, 3.0)).x,
+        optimize.brent,
+        optimize.golden,
+        lambda f: optimize.fmin_powell(lambda x: np.sum(f(x)), 0.0, disp=0)[0],
+        lambda f: optimize.fminbound(f, 0.0, x2=3.0),
+    ],
+)
+def test_searches_for_a_minimum_are_refused(search):
+    assert abs(search(lambda x: (x - 1.3) ** 2) - 1.3) < 1e-4
+    with pytest.raises(UnsupportedError, match="it compares values"):
+        dr.grad(lambda a: search(lambda x: (x - a) ** 2))(1.3)
 
 
 # scipy.integrate
@@ -499,6 +558,20 @@ def test_the_times_and_the_order_of_initial_value_problems():
     assert_same(dr.grad(decayed, (1, 2))(1.5, 0.8, 0.0), (-1.5 * expected, 1.5 * expected), rtol=1e-7)
     assert_same(dr.grad(lambda t: decayed(1.5, 3.0, 0.0, [0.1, t]))(0.8), -1.5 * expected, rtol=1e-5)
     assert_same(dr.grad(lambda rate: decayed(rate, -0.8))(-1.5), 0.8 * expected, rtol=1e-7)  # backwards
+
+
+def test_the_times_that_are_returned_have_derivatives():
+    def slope(t, y, rate):
+        assert not isinstance(t, int)
+        return -rate * y
+
+    def solved(p, t_eval=None):
+        return integrate.solve_ivp(slope, (0, p[1]), [2], t_eval=t_eval, args=(p[0],))
+
+    p = np.array([1.5, 0.8])
+    assert_same(dr.jacobian(lambda p: solved(p).t[[0, -1]])(p), np.array([[0.0, 0.0], [0.0, 1.0]]))
+    assert_same(dr.jacobian(lambda p: solved(p, [0.0, p[1] / 2.0]).t)(p), np.array([[0.0, 0.0], [0.0, 0.5]]))
+    assert len(integrate.solve_ivp(lambda t, y: -y, (0, 1), [1.0], t_eval=[]).t) == 0
 
 
 @pytest.mark.parametrize(
@@ -612,6 +685,9 @@ def test_sparse_arrays_of_every_form_and_operators():
     assert_same(found, np.linalg.solve(as_columns.toarray(), np.ones(3)), rtol=1e-9)
     operator = linalg.aslinearoperator(as_columns)
     found = dr.grad(lambda b: np.sum(linalg.minres(operator, b, rtol=1e-12)[0]))(b)
+    assert_same(found, np.linalg.solve(as_columns.toarray(), np.ones(3)), rtol=1e-9)
+    operator = linalg.LinearOperator((3, 3), matvec=lambda x: as_columns @ x)  # the method says that it is symmetric
+    found = dr.grad(lambda b: np.sum(linalg.cg(operator, b, rtol=1e-12)[0]))(b)
     assert_same(found, np.linalg.solve(as_columns.toarray(), np.ones(3)), rtol=1e-9)
     assert sparse.csr_array(np.eye(2)).nnz == 2
     with pytest.raises(SolutionError, match="info=1"):

@@ -70,7 +70,9 @@ def attached(
     function = applied(residual)
 
     def flat(vector: Any, *given: Any) -> Any:
-        found = ravel(function(unravel(vector), *given))[0]
+        found = ravel(function(*_copied((unravel(vector), *given))))[0]  # it may write to its arguments
+        if not start.size and found.size:
+            raise SolutionError(residual, "x holds no unknown: floats are, ints are constants")
         if found.shape != start.shape:
             raise SolutionError(residual, f"it has {start.size} unknowns and {found.size} equations")
         return found
@@ -120,6 +122,14 @@ def constant(x: Any) -> Any:
 def values(leaf: Any) -> Any:
     """A number without its derivatives, or a plain copy of an array."""
     return np.array(plain(leaf), order="K") if isinstance(leaf, (RealArray, np.ndarray)) else plain(leaf)
+
+
+def _copied(x: Any) -> Any:
+    """Nested data with copies of its arrays, numbers under differentiation included."""
+    found, structure = flatten_leaves(x)
+    return structure.rebuild_leaves(
+        [leaf.copy() if isinstance(leaf, (RealArray, np.ndarray)) else leaf for leaf in found]
+    )
 
 
 def name_of(f: Any) -> str:
@@ -203,7 +213,11 @@ class _Slope:
                 raise SolutionError(self._name, "its Jacobian is singular there") from None
         if not b.any():
             return np.zeros_like(b)
-        made: np.ndarray = ravel(solve(lambda u: self._unravel(times(ravel(u)[0])), self._unravel(b)))[0]
+
+        def matvec(u: Any) -> Any:  # a LinearOperator tries int8
+            return self._unravel(times(ravel(u.astype(float) if isinstance(u, np.ndarray) else u)[0]))
+
+        made: np.ndarray = ravel(solve(matvec, self._unravel(b)))[0]
         if made.shape != b.shape or not np.isfinite(made).all():
             raise SolutionError(self._name, "`solve` gave no solution of the linear system of its derivative")
         return made

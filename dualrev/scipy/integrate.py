@@ -55,7 +55,7 @@ def solve_ivp(*given: Any, **options: Any) -> Any:
     as_it_is = ("events", "method")  # functions with attributes, a class
     known = {**watch.options({k: v for k, v in of.items() if k not in as_it_is}), **{k: of[k] for k in as_it_is}}
     made = _integrate.solve_ivp(**known)
-    if not watch.seen or not made.t.size:
+    if not watch.seen or not len(made.t):
         return made
     method = _method(of)
     if not made.success:
@@ -66,8 +66,10 @@ def solve_ivp(*given: Any, **options: Any) -> Any:
     args = () if of["args"] is None else tuple(of["args"])
     f = _slope(of["fun"], of["vectorized"])
     kind: Any = Radau if method is _integrate.Radau else Explicit
-    y = kind(method, f, args, [first, *steps[1:-1], last], of["y0"]).at(of["t_eval"])
-    made.y = made.y + (y - plain(y))
+    times = real_array([first, *steps[1:-1], last])
+    y = kind(method, f, args, list(times), of["y0"]).at(of["t_eval"])
+    t = times if of["t_eval"] is None else real_array(of["t_eval"])
+    made.t, made.y = made.t + (t - plain(t)), made.y + (y - plain(y))
     return made
 
 

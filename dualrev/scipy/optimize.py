@@ -5,7 +5,8 @@
 SciPy finds the solution, on plain numbers. Its derivative is by `args`, and by all that the function reads under
 differentiation; the start, the bracket and the options are constants. Where the solver says that it did not converge,
 or Newton's method would move the solution by more than 1e-4 times 1 + |x|, the derivative is a SolutionError. Without
-numbers under differentiation these are SciPy's functions. Everything else in here is SciPy's own.
+numbers under differentiation these are SciPy's functions. `minimize_scalar` and the like are refused: they compare
+values. Everything else in here is SciPy's own.
 
 >>> import dualrev as dr
 >>> dr.grad(lambda a: brentq(lambda x: x**3 - a, 0.0, 3.0))(8.0)
@@ -24,17 +25,22 @@ from typing import Any
 import numpy as np
 from scipy import optimize as _optimize
 
-from dualrev.errors import SolutionError
+from dualrev.errors import SolutionError, UnsupportedError
 from dualrev.implicit.solution import applied, attach
 from dualrev.reading import signature
 from dualrev.scipy.watching import Watch
 
 __all__ = [
     "bisect",
+    "brent",
     "brenth",
     "brentq",
     "fixed_point",
+    "fmin_powell",
+    "fminbound",
     "fsolve",
+    "golden",
+    "minimize_scalar",
     "newton",
     "ridder",
     "root",
@@ -53,6 +59,14 @@ def __dir__() -> list[str]:
     return sorted({*__all__, *dir(_optimize)})
 
 
+#: These call f(x, *args) for any sequence args; the others take what is no tuple for one argument.
+_UNPACKED = (_optimize.newton, _optimize.fixed_point)
+
+
+def _is_true(option: Any) -> bool:
+    return not callable(option) and bool(option)
+
+
 def _solver(original: Callable[..., Any], equation: Callable[[Any, Any], Any] = lambda found, x: found) -> Any:
     """A solver of SciPy with the derivative of its solution; `equation` is 0, given what the function makes of x."""
     parameters = signature(original)
@@ -62,7 +76,8 @@ def _solver(original: Callable[..., Any], equation: Callable[[Any, Any], Any] = 
         bound = parameters.bind(*given, **options)
         function, *_ = bound.args
         args = bound.arguments.get("args", ())
-        args = args if isinstance(args, tuple) else (args,)
+        if original not in _UNPACKED and not isinstance(args, tuple):
+            args = (args,)
         watch = Watch()
         bound.arguments |= watch.options(dict(bound.arguments))
         made = original(*bound.args, **bound.kwargs)
@@ -70,10 +85,11 @@ def _solver(original: Callable[..., Any], equation: Callable[[Any, Any], Any] = 
         if not watch.seen:
             return made
         f = applied(function)
+        pairs = any(_is_true(bound.arguments.get(name)) for name in ("jac", "fprime", "fprime2"))
 
         def residual(x: Any) -> Any:
             found = f(x, *args)
-            return equation(found[0] if isinstance(found, tuple) else found, x)  # fprime=True, jac=True: others follow
+            return equation(found[0] if pairs else found, x)  # fprime=True, jac=True: derivatives follow
 
         residual.__qualname__ = getattr(function, "__qualname__", repr(function))
         return _attached(made, residual)
@@ -88,7 +104,7 @@ def _attached(made: Any, residual: Callable[..., Any]) -> Any:
         x = _solution(residual, x)
         if rest and isinstance(rest[0], _optimize.RootResults):
             rest[0].root = x
-        return (x, *rest)
+        return made._replace(root=x) if hasattr(made, "_replace") else (x, *rest)
     if isinstance(made, _optimize.RootResults):
         _check(residual, made.converged, made.flag)
         made.root = _solution(residual, made.root)
@@ -106,7 +122,29 @@ def _check(residual: Callable[..., Any], converged: bool, message: str) -> None:
 
 
 def _solution(residual: Callable[..., Any], x: Any) -> Any:
-    return attach(residual, x if np.ndim(x) else float(x), tol=_TOLERANCE)
+    return attach(residual, x if np.ndim(x) or np.iscomplexobj(x) else float(x), tol=_TOLERANCE)
+
+
+def _search(original: Callable[..., Any]) -> Any:
+    """A search for a minimum, which compares values: taken for a program, it would have a derivative of 0."""
+    parameters = signature(original)
+
+    @functools.wraps(original)
+    def call(*given: Any, **options: Any) -> Any:
+        bound = parameters.bind(*given, **options)
+        watch, function = Watch(), next(iter(bound.arguments))
+        bound.arguments |= watch.options({k: v for k, v in bound.arguments.items() if k == function or not callable(v)})
+        made = original(*bound.args, **bound.kwargs)
+        watch.forget()
+        if watch.seen:
+            raise UnsupportedError.call(
+                f"scipy.optimize.{original.__name__} of numbers that are being differentiated",
+                "it compares values",
+                "dualrev.implicit.attach(dualrev.grad(f), x), for the minimum x that it finds with plain numbers",
+            )
+        return made
+
+    return call
 
 
 root = _solver(_optimize.root)
@@ -119,3 +157,8 @@ brentq = _solver(_optimize.brentq)
 brenth = _solver(_optimize.brenth)
 ridder = _solver(_optimize.ridder)
 toms748 = _solver(_optimize.toms748)
+brent = _search(_optimize.brent)
+fmin_powell = _search(_optimize.fmin_powell)
+fminbound = _search(_optimize.fminbound)
+golden = _search(_optimize.golden)
+minimize_scalar = _search(_optimize.minimize_scalar)

@@ -3,8 +3,9 @@
     A x = b        pull(g) = (-w x^T at A's entries, w),  A^T w = g            push(dA, db) = A^-1 (db - dA x)
 
 The same solver, with the same tolerances, solves the systems of the derivative. A is a sparse array of SciPy, a dense
-one, a LinearOperator (which is a constant, and has rmatvec), or a `Sparse`, whose entries are under differentiation.
-Where an iteration did not converge, the derivative is a SolutionError. Everything else in here is SciPy's own.
+one, a LinearOperator (which is a constant, and has rmatvec where the solver is not for symmetric matrices), or a
+`Sparse`, whose entries are under differentiation. Where an iteration did not converge, the derivative is a
+SolutionError. Everything else in here is SciPy's own.
 
 >>> import dualrev as dr
 >>> from scipy import sparse
@@ -47,9 +48,9 @@ Solver = Callable[[Any, Any, bool], Any]
 class _System:
     """A x = b, with a solver of SciPy's; of a matrix, the entries come and go."""
 
-    def __init__(self, solver: Solver, a: Any, transposed: _System | None = None) -> None:
+    def __init__(self, solver: Solver, a: Any, transposed: _System | None = None, symmetric: bool = False) -> None:
         self._solver, self._a = solver, a
-        self._turned, self._other = transposed is not None, transposed
+        self._turned, self._other = transposed is not None, self if symmetric else transposed
 
     @property
     def transposed(self) -> _System:
@@ -97,8 +98,9 @@ def _entries(a: Any) -> Any:
     return Sparse(np.ravel(dense), rows, columns, dense.shape)
 
 
-def _solved(name: str, solver: Solver, a: Any, b: Any) -> Any:
+def _solved(original: Callable[..., Any], solver: Solver, a: Any, b: Any) -> Any:
     """The solution, with its derivative."""
+    name = original.__name__
     b = real_array(b)
     if b.dtype.kind == "c":
         raise UnsupportedError("a complex right-hand side", "the real and the imaginary part as one system")
@@ -107,7 +109,8 @@ def _solved(name: str, solver: Solver, a: Any, b: Any) -> Any:
             f"scipy.sparse.linalg.{name} of several right-hand sides", "a call for each: b is a vector"
         )
     a = _entries(a)
-    return _System(solver, a).solve(a.data if isinstance(a, Sparse) else np.zeros(0), b)
+    symmetric = original in _SYMMETRIC and isinstance(a, _linalg.LinearOperator)  # which may lack rmatvec then
+    return _System(solver, a, symmetric=symmetric).solve(a.data if isinstance(a, Sparse) else np.zeros(0), b)
 
 
 def _is_constant(a: Any, b: Any) -> bool:
@@ -131,12 +134,10 @@ def spsolve(A: Any, b: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N803 - S
             raise SolutionError(_linalg.spsolve, "the matrix is singular, or not finite")
         return x
 
-    return _solved("spsolve", solver, A, b)
+    return _solved(_linalg.spsolve, solver, A, b)
 
 
 def _iteration(original: Callable[..., Any]) -> Callable[..., Any]:
-    name = original.__name__
-
     @functools.wraps(original)
     def call(A: Any, b: Any, x0: Any = None, **options: Any) -> tuple[Any, Any]:  # noqa: N803 - SciPy's name
         options = without_duals(options)
@@ -157,7 +158,7 @@ def _iteration(original: Callable[..., Any]) -> Callable[..., Any]:
                 raise SolutionError(original, f"SciPy's solver returns info={info}: it has not converged")
             return x
 
-        return _solved(name, solver, whole, b), 0
+        return _solved(original, solver, whole, b), 0
 
     return call
 
