@@ -244,6 +244,19 @@ def makes_views(a, places, p):
     return b
 
 
+def test_a_number_and_an_array_that_the_call_changes():
+    """There is no tape and no shadow: what the array holds at the end still has its place."""
+
+    @njit
+    def f(x, places):
+        count(places)
+        return x * x * places[0]
+
+    places = np.array([2, 7])
+    assert dr.value_and_grad(f)(1.5, places) == (6.75, 9.0)
+    assert places.tolist() == [3, 7]
+
+
 def test_what_a_tree_tells():
     look = Look(read(reads))
     assert look.only_reads("a", 1)

@@ -41,7 +41,7 @@ def owner(
     """
     shadows = {x: d for x in owned.inputs if (d := owned.shadows.get(x) or owned.zeros.get(x)) is not None}
     tape = owned.uses_tape or owned.slots > 0
-    if not tape and not shadows:
+    if not tape and not shadows and not owned.finals:
         return None
     made = names.fresh("_made{k}")
     text = ast.parse(syntax.text(returned), mode="eval")
