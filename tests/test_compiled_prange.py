@@ -362,3 +362,43 @@ def test_calls_from_several_python_threads():
         worker.join()
     for k in range(3):
         assert_same(found[k], expected, rtol=0.0)
+
+
+# Divisions by zero
+
+
+@njit(parallel=True)
+def reciprocals(x):
+    s = 0.0
+    for i in prange(len(x)):
+        s += 1.0 / x[i] + i % int(x[i])
+    return s
+
+
+@njit
+def turned_over(x):
+    return 1.0 / x
+
+
+@njit(parallel=True)
+def reciprocals_by_a_call(x):
+    s = 0.0
+    for i in prange(len(x)):
+        s += turned_over(x[i])
+    return s
+
+
+def test_a_division_by_zero_in_a_round_does_not_raise_as_numba_s_does_not():
+    """Numba compiles the round with error_model="numpy", whatever the function has."""
+    x = np.array([1.0, 2.0, 0.0, 4.0])
+    assert reciprocals(x) == np.inf
+    value, gradient = dr.value_and_grad(reciprocals)(x)
+    assert value == np.inf
+    assert_same(gradient, np.array([-1.0, -0.25, -np.inf, -0.0625]))
+    assert dr.jvp(reciprocals, (x,), (np.array([1.0, 0.0, 0.0, 0.0]),))[0] == np.inf
+
+
+def test_a_division_by_zero_in_a_call_of_a_round_raises():
+    """There numba loses the error, and the value with it."""
+    with pytest.raises(ZeroDivisionError):
+        dr.grad(reciprocals_by_a_call)(np.array([1.0, 2.0, 0.0, 4.0]))

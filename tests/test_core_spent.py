@@ -182,6 +182,28 @@ def returns(x, w):
     return a * b * c + z[1]
 
 
+@njit
+def halved(z, u):
+    for i in range(3):
+        z[i] = 0.5 * u[i] + z[i]
+        u[i] = 0.3 * u[i]
+
+
+@njit
+def one_of_two(x, w):
+    """The array that is made in the round is needed by nobody, the other one of its class is."""
+    u, total = x.copy(), 0.0
+    for k in range(4):
+        z = np.ones(3)
+        for i in range(3):
+            total += u[i] * u[i] * w[i]
+        halved(z, u)
+        total += z[0]
+        if k % 2 == 1:
+            u = z
+    return total
+
+
 CALLERS = [
     rk,
     nonlinear_in_k,
@@ -196,6 +218,7 @@ CALLERS = [
     whiled,
     made_in_loop,
     returns,
+    one_of_two,
 ]
 
 

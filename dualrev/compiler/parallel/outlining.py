@@ -25,7 +25,7 @@ from dualrev.compiler.analyses.memory import Classes, Memory, is_array
 from dualrev.compiler.analyses.versions import Versions
 from dualrev.compiler.core.atoms import Constant, Operator, Symbol, Var
 from dualrev.compiler.core.program import Program
-from dualrev.compiler.core.terms import Block, Call, Copy, Discrete, Effect, For, Function, Statement
+from dualrev.compiler.core.terms import Block, Call, Copy, Discrete, Effect, For, Function, Real, Statement
 from dualrev.compiler.core.walks import blocks, parts, reads, several, statements, with_blocks, writes
 from dualrev.compiler.parallel.adding import with_additions
 from dualrev.compiler.parallel.chunking import in_chunks
@@ -64,10 +64,11 @@ class _Outlining:
     def loop(self, s: For) -> Block:
         """A parallel loop: a call if it can be one."""
         serial = replace(s, body=_serial(s.body), parallel=False)
-        at_once = replace(serial, body=with_additions(serial.body, self.classes, self.memory), parallel=True)
         if s.exits or any(isinstance(t, Effect) and t.raises for t in statements(s.body)):
             return (serial,)
         self.check(s)
+        serial = replace(serial, body=_unchecked(serial.body))
+        at_once = replace(serial, body=with_additions(serial.body, self.classes, self.memory), parallel=True)
         live = self.live(s)
         wrote = {x for t in statements(s.body) for x in writes(t)} | {s.target}
         read = [x for t in (s, *statements(at_once.body)) for x in reads(t) if isinstance(x, Var)]
@@ -79,7 +80,7 @@ class _Outlining:
         name, result = f"{self.f.name}_rounds", several(list(live))
         body, doc = (at_once,), f"The rounds of a parallel loop of {self.f.name}."
         made = replace(self.f, name=name, parameters=given, body=body, result=result, doc=doc, together=together)
-        made = replace(made, again=False)
+        made = replace(made, again=False, checked=False)
         shared = sharing(made, at_once, self.memory)
         if not given or shared is None:
             return (serial,)
@@ -154,4 +155,14 @@ def _serial(body: Block) -> Block:
         inner = blocks(s)
         s = with_blocks(s, map(_serial, inner)) if inner else s
         made.append(replace(s, parallel=False) if isinstance(s, For) else s)
+    return tuple(made)
+
+
+def _unchecked(body: Block) -> Block:
+    """What stands in a parallel loop has numba's error_model='numpy': a division by zero does not raise."""
+    made: list[Statement] = []
+    for s in body:
+        inner = blocks(s)
+        s = with_blocks(s, map(_unchecked, inner)) if inner else s
+        made.append(replace(s, checked=False) if isinstance(s, Real) else s)
     return tuple(made)

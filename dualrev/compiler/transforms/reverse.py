@@ -262,7 +262,9 @@ class Reverse:
         f = without_repetition(f, self.memory, groups)
         facts = self._facts(f, flagged, useful, groups, without, wanted, call.known)
         seeds = {k: Var(f"d_result_{k}", types.float64) for k in sorted(wanted) if not is_array(results[k])}
-        spent = frozenset(facts.classes.find(inputs[k]) for k in call.spent)
+        # arrays of one class come back together: where one has to, all do
+        back = {facts.classes.find(x) for k, x in enumerate(inputs) if is_array(x) and k not in call.spent}
+        spent = frozenset(facts.classes.find(inputs[k]) for k in call.spent) - back
         return self._sweeps(facts, dict(seeds), joint=False, spent=spent), seeds
 
     def _gradient(self, g: Gradient, s: Call, flags: tuple[bool, ...], wanted: tuple[bool, ...]) -> Unit:
