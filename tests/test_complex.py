@@ -97,6 +97,13 @@ FUNCTIONS = {
     "inv": lambda z: np.linalg.inv(K * z[0]) + np.linalg.matrix_power(K + z[0], 2) + np.linalg.matrix_power(K, -1),
     "det": lambda z: np.linalg.det(K * z[0] + z[1]) + np.linalg.det(np.stack([K + z[0], K - 2j])),
     "multi_dot": lambda z: np.linalg.multi_dot([z, K, z.T]),
+    "initial": lambda z: np.sum(z, initial=2.0) + z.sum(initial=1j) + np.add.reduce(z[0], initial=2.0),
+    "pad with numbers": lambda z: np.pad(z, 1, constant_values=2.0) * np.pad(z, 1, constant_values=1j),
+    "prepend": lambda z: np.diff(z, prepend=1.0) + np.diff(z, append=2j) + np.diff(z, 1, 1, z[:, :1] * z[:, :1]),
+    "ediff1d": lambda z: np.ediff1d(z[0], 1.0, to_begin=1j) + np.ediff1d(z[1], to_end=z[0, 0], to_begin=2.0),
+    "contours": lambda z: np.trapezoid(z, x=X) + np.trapezoid(X, z) * np.trapezoid(y=z**2, x=z),
+    "places": lambda z: np.where(z, z, 1.0) + np.stack(arrays=[z[0], z[1]]),
+    "norms": lambda z: np.linalg.norm(z * [[0], [1]]) * np.linalg.vector_norm(z * [0, 1, 1], axis=0)[1:],
     "interp": lambda z: np.interp([0.3, 1.5], [0.0, 1.0, 2.0], z[0]) + np.append(z[0, :1], z[1, 1]),
 }
 
@@ -178,6 +185,72 @@ def test_arrays_that_are_written_to():
     assert_array_equal(np.asarray(z), [[1j, 2.0], [0.0, 3.0]])
     assert repr(z[0]) == "ComplexArray([0.+1.j, 2.+0.j])"
     assert z[0, 0] == 1j
+
+
+def test_ufuncs_that_write():
+    def f(x):
+        z = turned(x)
+        np.add.at(z, [0, 0, 1], 1j * x)
+        np.subtract.at(z, [2, 2], x[0])
+        np.multiply.at(z, [1, 2], 1j * x[1:])
+        np.copyto(z, z * z, where=[True, False, False])
+        return parts(z + np.exp(z, out=np.zeros_like(z), where=[True, False, True]))
+
+    correct(f, X)
+
+
+def test_a_number_that_is_assigned_to_in_place():
+    def f(x):
+        z = w = 1j * x + 1.0
+        z += x
+        z -= 1j
+        z *= z
+        z /= w
+        z **= 2
+        return parts(w) + parts(z)
+
+    correct(f, 0.7)
+    assert dr.grad(lambda z: abs(_newton(z)))(0.5 + 0.8j) == pytest.approx(
+        by_differences(lambda z: abs(_newton(z)), NEAR)
+    )
+
+
+NEAR = np.array(0.5 + 0.8j)
+
+
+def _newton(z):
+    for _ in range(3):
+        z -= (z**3 - 1) / (3 * z**2)
+    return z
+
+
+def test_abs_has_no_second_derivative_at_zero():
+    """That of |z|**2 has one there, which is lost with abs: NaN, not 0. Without abs, it is right."""
+    bins = np.ones(3)  # the transform is zero but for the first one
+    assert np.all(np.isnan(dr.hessian(lambda x: np.sum(np.abs(np.fft.fft(x)) ** 2))(bins)))
+    assert np.isnan(dr.hvp(lambda x: abs(1j * x) ** 2)(0.0, 1.0))
+    assert not np.isfinite(dr.hessian(lambda x: abs(1j * x))(0.0))
+    assert dr.grad(lambda x: abs(1j * x) ** 2)(0.0) == 0
+
+    def power(x):
+        z = np.fft.fft(x)
+        return np.sum(z.real**2 + z.imag**2)
+
+    assert_allclose(dr.hessian(power)(bins), 6.0 * np.eye(3), atol=1e-12)
+    squares = dr.hessian(lambda x: np.sum(np.fft.fft(x) * np.fft.fft(x).conj()).real)(bins)
+    assert_allclose(squares, 6.0 * np.eye(3), atol=1e-12)
+
+
+def test_abs_in_compiled_code_has_no_second_derivative_at_zero():
+    from numba import njit
+
+    @njit
+    def square(x):
+        return abs(x * (1.0 + 2.0j)) ** 2
+
+    assert dr.grad(square)(0.0) == 0
+    assert np.isnan(dr.hessian(square)(0.0))
+    assert_allclose(dr.hessian(square)(0.3), 10.0)
 
 
 def test_scalars_behave_as_pythons():
@@ -301,6 +374,10 @@ def test_rules_of_users_and_checkpoints():
         (lambda x: x.__setitem__(0, x[1] * 1j) or x[0], "complex number among real ones.*dtype=complex"),
         (lambda x: x.__setitem__(0, 1j) or x[0], "complex number among real ones"),
         (lambda x: np.multiply.at(x * 1j, [0, 0], 2.0) or x[0], r"multiply\.at"),
+        (lambda x: np.sum(np.var(x * 1j, where=x > 0)), "numpy.var with where of complex"),
+        (lambda x: np.sum(np.std(x * 1j, correction=1)), "numpy.std with correction of complex"),
+        (lambda x: np.prod(x * 1j, initial=2.0).real, "numpy.prod with initial of complex"),
+        (lambda x: np.gradient(x, 1j * x[0])[0].real, "numpy.gradient with the argument 1 of complex"),
         (lambda x: complex(x[0] * 1j).real, "complex"),
         (lambda x: __import__("cmath").exp(x[0] * 1j).real, "complex"),
         (lambda x: np.linalg.slogdet(np.outer(x, x) * 1j)[1], "slogdet of complex"),

@@ -136,7 +136,7 @@ class ComplexNumbers:
     # Functions
 
     def modulus(self, z: Pair, kind: Any, line: int) -> Atom:
-        """abs(z), of which the derivative at 0 is 0."""
+        """abs(z), of which the derivative at 0 is 0, and the second one infinite."""
         code, made = self.code, self.code.temp(kind)
         zero = code.plain("a == 0.0 and b == 0.0", line, types.boolean, a=z[0], b=z[1])
 
@@ -144,8 +144,11 @@ class ComplexNumbers:
             args = tuple(self.number(x, kind, line) for x in z)
             code.copy(made, self.function("math.hypot", args, kind, line), line)
 
-        nothing = code.collect(lambda: code.let("copy", (self.number(ZERO, kind, line),), None, line, target=made))
-        code.out.append(If(zero, nothing, code.collect(elsewhere), line))
+        def at_zero() -> None:  # 0, as u**1.5: its second derivative is infinite, so that of abs(z)**2 is NaN and not 0
+            a, b = (self.operate("**", self.number(x, kind, line), Const(1.5), kind, line) for x in z)
+            code.copy(made, self.operate("+", a, b, kind, line), line)
+
+        code.out.append(If(zero, code.collect(at_zero), code.collect(elsewhere), line))
         return made
 
     def polar(self, size: Atom, angle: Atom, kind: Any, line: int) -> Pair:

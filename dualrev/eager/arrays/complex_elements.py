@@ -168,13 +168,16 @@ def _but_zero(u: Any, instead: float) -> Any:
 
 
 def _absolute(z: Any) -> Any:
-    """The modulus, whose derivative is 0 at 0."""
+    """The modulus, whose derivative is 0 at 0, and whose second one is infinite there, as that of u**1.5."""
     x, y = real_part(z), imag_part(z)
     size = np.hypot(plain(x), plain(y))
     zero = size == 0.0
     if not np.any(zero):
         return np.hypot(x, y)
-    return np.where(zero, 0.0, np.hypot(np.where(zero, 1.0, x), np.where(zero, 0.0, y)))[()]
+    away = np.hypot(np.where(zero, 1.0, x), np.where(zero, 0.0, y))
+    at_zero = np.where(zero, x, 0.0) ** 1.5 + np.where(zero, y, 0.0) ** 1.5
+    made = np.where(zero, at_zero, away)
+    return made if isinstance(made, DualNumber) else made[()]
 
 
 def _sign(z: Any) -> Any:

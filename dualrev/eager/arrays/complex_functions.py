@@ -9,6 +9,8 @@ What is in none of them, and looks at values only, is of the values; the others 
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -44,6 +46,9 @@ def complex_function(func: Any, name: str, args: tuple[Any, ...], kwargs: dict[s
             if np.dtype(dtype).kind != "c":
                 raise refused(f"{name} with dtype={dtype}")
             kwargs.pop("dtype")
+        known = _taken(handler)
+        if known is not None and (unknown := kwargs.keys() - known):
+            raise refused(f"{name} with {', '.join(sorted(unknown))}")
         made = handler(*args, **kwargs)
         if out is None:
             return made
@@ -68,22 +73,49 @@ def _plain(u: Any) -> Any:
     return values(u) if is_complex(u) or isinstance(u, RealArray) or holds_duals(u) else u
 
 
-def _partwise(func: Any, where: Sequence[int] = (0,), names: str = "a") -> Callable[..., Any]:
-    """A function that is linear in what it is given at these places, or under these names, all together."""
+def _partwise(func: Any, where: Sequence[int] = (0,)) -> Callable[..., Any]:
+    """A function that is linear in what it is given at these places and in what it adds, all together.
+
+    UnsupportedError if something else that it is given is complex.
+    """
+    names = _parameters(func)
+    linear = {*where, *(names[k] for k in where if k < len(names)), *_ADDED}
 
     def part(take: Callable[[Any], Any], u: Any) -> Any:
+        if u is None:
+            return None
         listed = isinstance(u, (list, tuple)) and any(np.ndim(values(x)) for x in u)
         return [part(take, x) for x in u] if listed else take(u)
 
     def handler(*args: Any, **kwargs: Any) -> Any:
+        for key, u in (*enumerate(args), *kwargs.items()):
+            if key not in linear and is_complex(u):
+                raise refused(f"numpy.{func.__name__} with the argument {key!r}")
         made = []
         for take in (real_part, imag_part):
-            given = [part(take, u) if k in where else u for k, u in enumerate(args)]
-            named = {key: part(take, u) if key in names.split() else u for key, u in kwargs.items()}
+            given = [part(take, u) if k in linear else u for k, u in enumerate(args)]
+            named = {key: part(take, u) if key in linear else u for key, u in kwargs.items()}
             made.append(func(*given, **named))
         return join(*made)
 
     return handler
+
+
+@functools.cache
+def _taken(handler: Any) -> frozenset[str] | None:
+    """The names that a handler knows; None if it hands on whatever it is given."""
+    parameters = inspect.signature(handler).parameters
+    hands_on = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    return None if hands_on else frozenset(parameters)
+
+
+@functools.cache
+def _parameters(func: Any) -> list[str]:
+    """The names of a function's parameters, none of one that does not tell."""
+    try:
+        return list(inspect.signature(func).parameters)
+    except (TypeError, ValueError):
+        return []
 
 
 def _product(func: Any, conjugated: int | None = None) -> Callable[..., Any]:
@@ -138,13 +170,17 @@ def _var(a: Any, axis: Any = None, *, ddof: Any = 0, keepdims: Any = False) -> A
     return total / (np.size(plain(squares)) / max(np.size(plain(total)), 1) - ddof)
 
 
+def _std(a: Any, axis: Any = None, *, ddof: Any = 0, keepdims: Any = False) -> Any:
+    return np.sqrt(_var(a, axis, ddof=ddof, keepdims=keepdims))
+
+
 def _angle(z: Any, deg: bool = False) -> Any:
     made = np.arctan2(imag_part(z), real_part(z))
     return np.degrees(made) if deg else made
 
 
 def _where(condition: Any, *choices: Any) -> Any:
-    condition = values(condition) if is_complex(condition) else condition
+    condition = values(condition) != 0 if is_complex(condition) else condition
     return _partwise(np.where, (1, 2))(condition, *choices) if choices else np.where(condition)
 
 
@@ -173,17 +209,25 @@ def _polyval(p: Any, x: Any) -> Any:
     return made
 
 
+def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    if x is None:
+        return _partwise(np.trapezoid)(y, dx=dx, axis=axis)
+    return multilinear(lambda u, v: np.trapezoid(u, v, axis=axis), (y, x))
+
+
 def _broadcast_arrays(*arrays: Any, subok: bool = False) -> Any:
     shape = np.broadcast_shapes(*(np.shape(values(a)) for a in arrays))
     return tuple(np.broadcast_to(as_parts(a) if is_complex(a) else a, shape) for a in arrays)
 
 
+#: What is added to the numbers, or put beside them, by its name: it has an imaginary part, which may be zero.
+_ADDED = ("initial", "constant_values", "prepend", "append", "to_begin", "to_end")
 _MAKING = (np.zeros_like, np.ones_like, np.empty_like, np.full_like)
 _MOVING = """reshape ravel transpose swapaxes moveaxis rollaxis expand_dims squeeze diagonal flip fliplr flipud rot90
 roll tile repeat broadcast_to take take_along_axis delete diag diagflat resize matrix_transpose triu tril atleast_1d
 atleast_2d atleast_3d split array_split hsplit vsplit dsplit unstack concatenate stack hstack vstack dstack column_stack
 block pad compress copy"""
-_LINEAR = "sum nansum mean cumsum trace diff ediff1d gradient trapezoid nan_to_num round around fix"
+_LINEAR = "sum nansum mean cumsum trace gradient nan_to_num round around fix"
 _LINEAR += " linalg.trace linalg.diagonal linalg.matrix_transpose"
 _PRODUCTS = "dot inner outer kron tensordot cross convolve linalg.outer linalg.tensordot linalg.cross"
 
@@ -196,16 +240,19 @@ def _named(name: str) -> Any:
 
 
 _HANDLERS: dict[Any, Callable[..., Any]] = {
-    **{_named(name): _partwise(_named(name), names="a m x v ary array arr") for name in f"{_MOVING} {_LINEAR}".split()},
+    **{_named(name): _partwise(_named(name)) for name in f"{_MOVING} {_LINEAR}".split()},
     **{_named(name): _product(_named(name)) for name in _PRODUCTS.split()},
     np.broadcast_arrays: _broadcast_arrays,
-    np.compress: _partwise(np.compress, (1,), "a"),
-    np.extract: _partwise(np.extract, (1,), "arr"),
-    np.append: _partwise(np.append, (0, 1), "arr values"),
-    np.insert: _partwise(np.insert, (0, 2), "arr values"),
-    np.interp: _partwise(np.interp, (2, 3, 4), "fp left right"),
-    np.select: _partwise(np.select, (1, 2), "choicelist default"),
-    np.choose: _partwise(np.choose, (1,), "choices"),
+    np.compress: _partwise(np.compress, (1,)),
+    np.extract: _partwise(np.extract, (1,)),
+    np.diff: _partwise(np.diff, (0, 3, 4)),
+    np.ediff1d: _partwise(np.ediff1d, (0, 1, 2)),
+    np.trapezoid: _trapezoid,
+    np.append: _partwise(np.append, (0, 1)),
+    np.insert: _partwise(np.insert, (0, 2)),
+    np.interp: _partwise(np.interp, (2, 3, 4)),
+    np.select: _partwise(np.select, (1, 2)),
+    np.choose: _partwise(np.choose, (1,)),
     np.where: _where,
     np.vdot: lambda a, b: np.dot(np.conj(np.ravel(a)), np.ravel(b)),
     np.correlate: _product(np.correlate, 1),
@@ -215,7 +262,7 @@ _HANDLERS: dict[Any, Callable[..., Any]] = {
     np.prod: _prod,
     np.cumprod: _cumprod,
     np.var: _var,
-    np.std: lambda *args, **kwargs: np.sqrt(_var(*args, **kwargs)),
+    np.std: _std,
     np.polyval: _polyval,
     np.real: real_part,
     np.imag: imag_part,

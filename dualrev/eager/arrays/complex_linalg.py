@@ -27,7 +27,16 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> A
     matrix = np.ndim(values(x)) == 2 if axis is None else np.ndim(axis) == 1 and len(axis) == 2
     if matrix and ord in (2, -2, "nuc"):
         raise refused(f"numpy.linalg.norm with ord={ord!r}")
+    if ord is None or ord == "fro" or (ord == 2 and not matrix):  # exact where an element is 0, as abs is not
+        x, y = real_part(x), imag_part(x)
+        return np.sqrt(np.sum(x**2 + y**2, axis=axis, keepdims=keepdims))
     return np.linalg.norm(np.abs(as_parts(x)), ord, axis, keepdims)
+
+
+def _vector_norm(x: Any, /, *, axis: Any = None, keepdims: Any = False, ord: Any = 2) -> Any:
+    if ord == 2:
+        return _norm(x, None, axis, keepdims)
+    return np.linalg.vector_norm(np.abs(as_parts(x)), axis=axis, keepdims=keepdims, ord=ord)
 
 
 def _embedded(a: Any) -> Any:
@@ -125,7 +134,7 @@ def _over_gaps(p: Any, w: Any) -> Any:
 
 HANDLERS: dict[Any, Callable[..., Any]] = {
     np.linalg.norm: _norm,
-    np.linalg.vector_norm: lambda x, **kwargs: np.linalg.vector_norm(np.abs(as_parts(x)), **kwargs),
+    np.linalg.vector_norm: _vector_norm,
     np.linalg.inv: _inv,
     np.linalg.solve: _solve,
     np.linalg.det: _det,

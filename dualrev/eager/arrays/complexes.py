@@ -121,6 +121,11 @@ class ComplexNumber(_Complex):
     def __rtruediv__(self, other: Any) -> Any:
         return _divide(other, _no_zero(self))
 
+    def _other_number(self, other: Any) -> Any:
+        return NotImplemented  # z += w is z = z + w: a number is not changed, as an array is
+
+    __iadd__ = __isub__ = __imul__ = __itruediv__ = __ipow__ = _other_number  # type: ignore[assignment]
+
     def __eq__(self, other: object) -> Any:
         return values(self) == values(other)
 

@@ -34,7 +34,8 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
         assign(dst, ..., src)
     else:
         chosen = np.broadcast_to(where, np.shape(dst))
-        assign(dst, chosen, np.broadcast_to(real_array(src), np.shape(dst))[chosen])
+        src = as_parts(src) if is_complex(src) else real_array(src)
+        assign(dst, chosen, np.broadcast_to(src, np.shape(dst))[chosen])
 
 
 def _put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:

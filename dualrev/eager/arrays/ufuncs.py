@@ -15,7 +15,7 @@ import numpy as np
 
 from dualrev.eager.arrays import places, products, reductions
 from dualrev.eager.arrays.complex_elements import complex_ufunc, refused
-from dualrev.eager.arrays.complexes import as_parts, is_complex
+from dualrev.eager.arrays.complexes import ComplexArray, as_parts, imag_part, is_complex, real_part
 from dualrev.eager.arrays.elementwise import as_real_array, elementwise, on_arrays
 from dualrev.eager.arrays.record import sum_of_rows
 from dualrev.eager.arrays.storage import (
@@ -182,6 +182,11 @@ def _at(ufunc: Any, a: Any, key: Any, b: Any = None) -> None:
     chosen = np.arange(a.size).reshape(a.shape)[key]
     if np.unique(chosen).size == chosen.size:
         places.assign(a, key, ufunc(a[key]) if ufunc.nin == 1 else ufunc(a[key], b))
+    elif name in ("add", "subtract") and isinstance(a, ComplexArray):
+        for part, of in ((a.real, real_part), (a.imag, imag_part)):
+            _at(ufunc, part, key, of(b))
+    elif is_complex(a) or is_complex(b):
+        raise refused(f"numpy.{name}.at")
     elif name in ("add", "subtract"):
         b = np.broadcast_to(real_array(b), chosen.shape).reshape(-1)
         total = sum_of_rows(b, chosen.reshape(-1), a.size)
