@@ -124,7 +124,7 @@ class ComplexNumber(_Complex):
     def _other_number(self, other: Any) -> Any:
         return NotImplemented  # z += w is z = z + w: a number is not changed, as an array is
 
-    __iadd__ = __isub__ = __imul__ = __itruediv__ = __ipow__ = _other_number  # type: ignore[assignment]
+    __iadd__ = __isub__ = __imul__ = __itruediv__ = __ipow__ = _other_number
 
     def __eq__(self, other: object) -> Any:
         return values(self) == values(other)
