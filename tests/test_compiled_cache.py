@@ -109,7 +109,7 @@ def refused(x):
 
 @njit
 def uses_refused(x):
-    return np.linalg.eigvals(np.full((2, 2), refused(x)))[0]
+    return np.nextafter(refused(x), 2.0)
 
 
 # A numba function

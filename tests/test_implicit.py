@@ -15,7 +15,7 @@ from scipy import sparse as sparse_of_scipy
 
 import dualrev as dr
 from dualrev import math as dm
-from dualrev.errors import ConversionError, CustomRuleError, LeafError, SolutionError, UnsupportedError
+from dualrev.errors import ConversionError, CustomRuleError, SolutionError, UnsupportedError
 from dualrev.implicit import attach, custom_fixed_point, custom_linear_solve, custom_root
 from dualrev.scipy import integrate, optimize, sparse
 from dualrev.scipy.sparse import linalg
@@ -467,9 +467,12 @@ def test_systems_of_equations():
     assert type(optimize.root(f, np.ones(2), args=(p,)).x) is np.ndarray
 
 
-def test_complex_roots_are_refused():
-    with pytest.raises(LeafError, match="Pass the real and the imaginary part"):
-        dr.grad(lambda a: optimize.newton(lambda z: z * z + a, 1.0 + 1.0j).imag)(2.0)
+def test_complex_roots():
+    def root(a):
+        return optimize.newton(lambda z: z * z + a, 1.0 + 1.0j).imag
+
+    assert_same(dr.grad(root)(2.0), 0.5 / math.sqrt(2.0), rtol=1e-12)
+    assert_same(dr.grad(dr.grad(root))(2.0), -0.25 / 2.0**1.5, rtol=1e-9)
 
 
 def test_solvers_that_do_not_converge():
