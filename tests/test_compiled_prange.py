@@ -288,6 +288,7 @@ def mapped(x, q):
     return out
 
 
+@pytest.mark.slow
 def test_derivatives_of_other_kinds():
     x, q = RNG.random(9), 0.7
     check_vjp(dr.vjp, mapped, x, q)

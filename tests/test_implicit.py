@@ -325,6 +325,7 @@ def test_numba_functions_in_numba_functions_in_forward_mode_and_twice():
     assert_same(dr.hvp(of_circle)(CIRCLE[0], d, *CIRCLE[1:]), dr.hvp(closed)(CIRCLE[0], d, *CIRCLE[1:]), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_numba_functions_on_the_tape():
     """There, second derivatives are those of the Python function."""
 
