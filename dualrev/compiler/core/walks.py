@@ -62,6 +62,7 @@ __all__ = [
     "reads",
     "renewed",
     "replaced",
+    "rewritten",
     "several",
     "statements",
     "substituted",
@@ -116,6 +117,11 @@ def with_blocks(s: Statement, inner: Iterable[tuple[Statement, ...]]) -> Stateme
         case While(), (before, body):
             return replace(s, before=before, body=body)
     return s
+
+
+def rewritten(block: tuple[Statement, ...], change: Callable[[Statement], Statement]) -> tuple[Statement, ...]:
+    """A block with what `change` makes of each statement, of those inside of others first."""
+    return tuple(change(with_blocks(s, [rewritten(inner, change) for inner in blocks(s)])) for s in block)
 
 
 def statements(block: tuple[Statement, ...]) -> Iterator[Statement]:

@@ -26,7 +26,7 @@ from dualrev.compiler.analyses.versions import Versions
 from dualrev.compiler.core.atoms import Constant, Operator, Symbol, Var
 from dualrev.compiler.core.program import Program
 from dualrev.compiler.core.terms import Block, Call, Copy, Discrete, Effect, For, Function, Real, Statement
-from dualrev.compiler.core.walks import blocks, parts, reads, several, statements, with_blocks, writes
+from dualrev.compiler.core.walks import blocks, parts, reads, rewritten, several, statements, with_blocks, writes
 from dualrev.compiler.parallel.adding import with_additions
 from dualrev.compiler.parallel.chunking import in_chunks
 from dualrev.compiler.parallel.sharing import sharing
@@ -63,11 +63,11 @@ class _Outlining:
 
     def loop(self, s: For) -> Block:
         """A parallel loop: a call if it can be one."""
-        serial = replace(s, body=_serial(s.body), parallel=False)
+        serial = replace(s, body=rewritten(s.body, _serial), parallel=False)
         if s.exits or any(isinstance(t, Effect) and t.raises for t in statements(s.body)):
             return (serial,)
         self.check(s)
-        serial = replace(serial, body=_unchecked(serial.body))
+        serial = replace(serial, body=rewritten(serial.body, _unchecked))
         at_once = replace(serial, body=with_additions(serial.body, self.classes, self.memory), parallel=True)
         live = self.live(s)
         wrote = {x for t in statements(s.body) for x in writes(t)} | {s.target}
@@ -148,21 +148,11 @@ def _inside(e: Any) -> Iterable[Any]:
         yield from _inside(part)
 
 
-def _serial(body: Block) -> Block:
+def _serial(s: Statement) -> Statement:
     """The loops in a parallel one run in one thread."""
-    made: list[Statement] = []
-    for s in body:
-        inner = blocks(s)
-        s = with_blocks(s, map(_serial, inner)) if inner else s
-        made.append(replace(s, parallel=False) if isinstance(s, For) else s)
-    return tuple(made)
+    return replace(s, parallel=False) if isinstance(s, For) else s
 
 
-def _unchecked(body: Block) -> Block:
+def _unchecked(s: Statement) -> Statement:
     """What stands in a parallel loop has numba's error_model='numpy': a division by zero does not raise."""
-    made: list[Statement] = []
-    for s in body:
-        inner = blocks(s)
-        s = with_blocks(s, map(_unchecked, inner)) if inner else s
-        made.append(replace(s, checked=False) if isinstance(s, Real) else s)
-    return tuple(made)
+    return replace(s, checked=False) if isinstance(s, Real) else s

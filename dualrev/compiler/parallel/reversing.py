@@ -24,13 +24,13 @@ from numba.core import types
 
 from dualrev.compiler.analyses.memory import is_array, is_real
 from dualrev.compiler.analyses.reached import Known
-from dualrev.compiler.core.atoms import Applied, Atom, Var
-from dualrev.compiler.core.terms import Block, Call, Copy, Discrete, For, Function, Keep, Kept, Make, Real, Store
-from dualrev.compiler.core.walks import leaves, reads, renewed, several, statements, writes
+from dualrev.compiler.core.atoms import Atom, Var
+from dualrev.compiler.core.terms import Block, Call, Copy, Discrete, For, Function, Kept, Make, Real, Store
+from dualrev.compiler.core.walks import leaves, reads, several, statements, writes
 from dualrev.compiler.parallel.outlining import loop_of
 from dualrev.compiler.parallel.sharing import sharing, uses_of
 from dualrev.compiler.parallel.totals import without
-from dualrev.compiler.transforms.checkpoint import copied
+from dualrev.compiler.transforms.checkpoint import call_and_keep, copied
 from dualrev.compiler.transforms.facts import Facts
 from dualrev.compiler.transforms.plan import contents
 from dualrev.compiler.transforms.units import Signature, Unit
@@ -189,12 +189,7 @@ class Called:
 
     def _define_forward(self) -> None:
         w = Writer()
-        for x, copy in self.copies.items():
-            w.write(Make(copy, Applied("np.copy", (x,)), 0))
-            w.write(Keep(copy, 0))
-        y = renewed(self.s.result)
-        targets = tuple(x for x in leaves(y) if isinstance(x, Var))
-        w.write(Call(targets, self.s.function, self.f.parameters, y, 0))
+        y = call_and_keep(w, self.s, self.f, self.copies)
         flags = zip(self.inputs, self.call.flags, strict=True)
         shadows = [Var("d_{}", x.type, x) for x, flag in flags if flag and is_array(x)]
         doc = f"{self.f.name}, which changes arrays: a copy of these goes to the tape."

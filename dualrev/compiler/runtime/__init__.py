@@ -69,6 +69,7 @@ from dualrev.compiler.runtime.lists import (  # noqa: F401 - emitted code has th
     sorting_order,
     windows,
 )
+from dualrev.compiler.runtime.rooms import room, rounds  # noqa: F401 - emitted code has them from here
 from dualrev.compiler.runtime.stack import need_stack  # noqa: F401 - emitted code has it from here
 from dualrev.compiler.runtime.tape import (  # noqa: F401 - emitted code has them from here
     attempt,
@@ -79,8 +80,6 @@ from dualrev.compiler.runtime.tape import (  # noqa: F401 - emitted code has the
     keep,
     kept,
     new_tape,
-    room,
-    rounds,
     unless_failed,
     words,
 )

@@ -33,9 +33,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.core.callconv import excinfo_ptr_t
 from numba.extending import intrinsic
@@ -52,17 +51,13 @@ __all__ = [
     "kept",
     "new_tape",
     "raise_noted",
-    "room",
-    "rounds",
     "unless_failed",
     "words",
 ]
 
 ADDRESS, TOP, ROOM, ARRAYS, COUNT, SPACE, CODE, ERROR, HELD = range(9)
 WORDS, KEPT, SLOTS = 9, 64, 128  # where the first words begin, the first arrays, and those that are held
-MOST = 2**40  # words: more than any memory has; multiples of it do not overflow
 
-_njit = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)  # they are called by emitted code only
 _INT, _SHORT = ir.IntType(64), ir.IntType(32)
 _TAPE = types.CPointer(types.int64)
 _MEMORY = types.MemInfoPointer(types.voidptr)
@@ -176,20 +171,6 @@ def grow(typingctx: Any, tape: Any, needed: Any) -> Any:
     return _FLOATS(tape, types.int64), codegen
 
 
-@intrinsic
-def room(typingctx: Any, top: Any, each: Any, rounds: Any) -> Any:
-    """How many words there have to be for `each` in every one of so many rounds. No number of rounds overflows."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        top, each, rounds = args
-        less = builder.icmp_signed if signature.args[2].signed else builder.icmp_unsigned
-        many = builder.select(less("<", rounds, _INT(MOST)), rounds, _INT(MOST))
-        return builder.add(top, builder.mul(each, many))
-
-    whole = types.uint64 if types.unliteral(rounds) == types.uint64 else types.int64
-    return types.int64(types.int64, types.int64, whole), codegen
-
-
 @intrinsic(prefer_literal=True)
 def column(typingctx: Any, words: Any, first: Any, count: Any, dtype: Any) -> Any:
     """So many words from the first one on, as an array: `column(words, top, n, "float64")`."""
@@ -208,18 +189,6 @@ def column(typingctx: Any, words: Any, first: Any, count: Any, dtype: Any) -> An
 
 def _element(dtype: Any) -> Any:
     return types.boolean if dtype.literal_value == "bool" else getattr(types, dtype.literal_value)
-
-
-@_njit
-def rounds(start, stop, step):
-    """How many rounds a loop over range(start, stop, step) has, or MOST if there are more."""
-    if step > 0 and start < stop:
-        many = (np.uint64(stop) - np.uint64(start) - np.uint64(1)) // np.uint64(step)
-    elif step < 0 and stop < start:
-        many = (np.uint64(start) - np.uint64(stop) - np.uint64(1)) // (np.uint64(0) - np.uint64(step))
-    else:
-        return 0
-    return np.int64(many) + 1 if many < np.uint64(MOST) else MOST
 
 
 # Arrays

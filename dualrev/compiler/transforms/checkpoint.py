@@ -24,7 +24,7 @@ from dualrev.compiler.transforms.facts import Facts
 from dualrev.compiler.transforms.units import Unit
 from dualrev.compiler.transforms.writing import Writer
 
-__all__ = ["Checkpoint", "copied"]
+__all__ = ["Checkpoint", "call_and_keep", "copied"]
 
 
 class Checkpoint:
@@ -70,12 +70,7 @@ class Checkpoint:
 
     def _define_forward(self) -> None:
         w = Writer()
-        for x, copy in self.copies.items():
-            w.write(Make(copy, Applied("np.copy", (x,)), 0))
-            w.write(Keep(copy, 0))
-        y = renewed(self.s.result)
-        targets = tuple(x for x in leaves(y) if isinstance(x, Var))
-        w.write(Call(targets, self.s.function, self.f.parameters, y, 0))
+        y = call_and_keep(w, self.s, self.f, self.copies)
         shadows = [zeros_like(w, leaves(y)[k], 0) for k in self.arrays]
         result = several([*leaves(y), *shadows])
         doc = f"{self.f.name}, and nothing on the tape."
@@ -113,6 +108,16 @@ class Checkpoint:
     def _define(self, symbol: Symbol, given: tuple[Any, ...], body: Block, result: Tree, doc: str) -> None:
         made = replace(self.f, name=symbol.name, parameters=given, body=body, result=result, doc=doc)
         self.program.define(symbol, replace(made, tape=self.unit.uses_tape, again=False))
+
+
+def call_and_keep(w: Writer, s: Call, f: Function, copies: dict[Var, Var]) -> Tree:
+    """The call of f itself, and what it returns; copies of arrays that it changes go to the tape."""
+    for x, copy in copies.items():
+        w.write(Make(copy, Applied("np.copy", (x,)), 0))
+        w.write(Keep(copy, 0))
+    y = renewed(s.result)
+    w.write(Call(tuple(x for x in leaves(y) if isinstance(x, Var)), s.function, f.parameters, y, 0))
+    return y
 
 
 def copied(kind: Any) -> Any:

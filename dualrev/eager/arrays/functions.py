@@ -307,23 +307,6 @@ def _unique(ar: Any) -> Any:
     return a[np.unique(plain(a), return_index=True)[1]]
 
 
-def _apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
-    lines = np.moveaxis(real_array(arr), axis, -1)
-    axis = axis % lines.ndim
-    made = [real_array(func1d(line, *args, **kwargs)) for line in lines.reshape(-1, lines.shape[-1])]
-    new = made[0].shape
-    whole = np.stack(made).reshape(lines.shape[:-1] + new)
-    return np.moveaxis(whole, range(-len(new), 0), range(axis, axis + len(new)))
-
-
-def _apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
-    a = real_array(a)
-    for axis in np.atleast_1d(axes).tolist():
-        made = func(a, axis)
-        a = made if np.ndim(made) == a.ndim else np.expand_dims(made, axis)
-    return a
-
-
 def _astype(x: Any, dtype: Any, copy: bool = True) -> Any:
     return real_array(x).astype(dtype, copy=copy)
 
@@ -375,8 +358,6 @@ HANDLERS: dict[Any, Callable[..., Any]] = {
     np.piecewise: _piecewise,
     np.compress: lambda condition, a, axis=None: _moved(lambda x: np.compress(condition, x, axis))(a),
     np.extract: lambda condition, arr: np.ravel(real_array(arr))[np.flatnonzero(condition)],
-    np.apply_along_axis: _apply_along_axis,
-    np.apply_over_axes: _apply_over_axes,
     np.pad: _pad,
     np.triu: _triangle(np.triu),
     np.tril: _triangle(np.tril),

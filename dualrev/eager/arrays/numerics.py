@@ -325,7 +325,26 @@ def _vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # n
     return real_array(x)[:, None] ** (powers if increasing else powers[::-1])
 
 
+def _apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
+    lines = np.moveaxis(real_array(arr), axis, -1)
+    axis = axis % lines.ndim
+    made = [real_array(func1d(line, *args, **kwargs)) for line in lines.reshape(-1, lines.shape[-1])]
+    new = made[0].shape
+    whole = np.stack(made).reshape(lines.shape[:-1] + new)
+    return np.moveaxis(whole, range(-len(new), 0), range(axis, axis + len(new)))
+
+
+def _apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
+    a = real_array(a)
+    for axis in np.atleast_1d(axes).tolist():
+        made = func(a, axis)
+        a = made if np.ndim(made) == a.ndim else np.expand_dims(made, axis)
+    return a
+
+
 HANDLERS: dict[Any, Callable[..., Any]] = {
+    np.apply_along_axis: _apply_along_axis,
+    np.apply_over_axes: _apply_over_axes,
     np.diff: _diff,
     np.ediff1d: _ediff1d,
     np.gradient: _gradient,

@@ -1,0 +1,42 @@
+"""How many rounds a loop has, and how many words it needs on the tape: without overflow, whatever its range is."""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+__all__ = ["room", "rounds"]
+
+_MOST = 2**40  # words: more than any memory has; multiples of it do not overflow
+_INT = ir.IntType(64)
+
+
+@intrinsic
+def room(typingctx: Any, top: Any, each: Any, rounds: Any) -> Any:
+    """How many words there have to be for `each` in every one of so many rounds. No number of rounds overflows."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        top, each, rounds = args
+        less = builder.icmp_signed if signature.args[2].signed else builder.icmp_unsigned
+        many = builder.select(less("<", rounds, _INT(_MOST)), rounds, _INT(_MOST))
+        return builder.add(top, builder.mul(each, many))
+
+    whole = types.uint64 if types.unliteral(rounds) == types.uint64 else types.int64
+    return types.int64(types.int64, types.int64, whole), codegen
+
+
+@njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)  # emitted code calls it, and nobody else
+def rounds(start, stop, step):
+    """How many rounds a loop over range(start, stop, step) has, or _MOST if there are more."""
+    if step > 0 and start < stop:
+        many = (np.uint64(stop) - np.uint64(start) - np.uint64(1)) // np.uint64(step)
+    elif step < 0 and stop < start:
+        many = (np.uint64(start) - np.uint64(stop) - np.uint64(1)) // (np.uint64(0) - np.uint64(step))
+    else:
+        return 0
+    return np.int64(many) + 1 if many < np.uint64(_MOST) else _MOST
