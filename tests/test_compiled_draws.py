@@ -71,6 +71,59 @@ def seeded(x):
     return np.random.normal(x) * np.random.standard_normal()
 
 
+@njit
+def of_generator(x, y, a, rng):
+    """Samples of a generator that is an argument: alone, in arrays, in branches, in a call, with ints between them."""
+    s = 0.0
+    for _ in range(4):
+        s += rng.normal(x, y) * rng.random() + rng.uniform(x, high=3.0) * rng.exponential(y)
+        if rng.integers(0, 3) == 1:
+            s += half_of_them(x * s, rng)
+    s += rng.lognormal(x, y) + rng.rayleigh(y) + rng.weibull(2.0 * y) * rng.pareto(3.0 * y) + rng.gamma(2.0) * x
+    a += rng.normal(x, y, 4) * rng.exponential(y, size=4) + rng.standard_normal(4) * y
+    return s * a.sum() + rng.normal()
+
+
+@njit
+def half_of_them(x, rng):
+    return x * rng.standard_normal() if rng.random() < 0.5 else x
+
+
+def test_samples_of_a_generator_are_functions_of_their_parameters():
+    def value(x, y, a):
+        return of_generator(x, y, a.copy(), np.random.default_rng(3))
+
+    rng, plain = np.random.default_rng(3), np.random.default_rng(3)
+    y, (by_x, by_y, by_a) = dr.value_and_grad(of_generator, (0, 1, 2))(0.7, 0.4, A.copy(), rng)
+    assert y == of_generator(0.7, 0.4, A.copy(), plain)
+    assert rng.random() == plain.random()  # both have given as many numbers
+    d = np.array([1.0, -0.5, 0.3, 2.0])
+    slope = float(differences(value, (0.7, 0.4, A), (1.0, 2.0, d))[0])
+    assert_same(by_x + 2.0 * by_y + float(by_a @ d), slope, rtol=1e-7)
+
+
+@njit
+def of_shape(a, rng):
+    return a * rng.gamma(a, 2.0)
+
+
+def test_a_tangent_is_of_the_same_samples():
+    value, tangent = dr.jvp(half_of_them, (0.7, np.random.default_rng(5)), (2.0, None))
+    assert_same((value, tangent), (half_of_them(0.7, np.random.default_rng(5)), 2.0 * value / 0.7), rtol=1e-14)
+
+
+def test_other_samples_of_a_generator_are_of_parameters_without_derivatives():
+    with pytest.raises(
+        UnsupportedError, match=r"rng\.gamma.*a sample of the generator rng.*stop_gradient\(parameter\)"
+    ):
+        dr.grad(of_shape)(2.0, np.random.default_rng(3))
+
+
+def test_a_generator_goes_on_and_is_not_run_again():
+    with pytest.raises(UnsupportedError, match=r"generator rng.*run more than once.*Write dr\.grad"):
+        dr.hessian(of_generator, (0, 1))(0.7, 0.4, A.copy(), np.random.default_rng(3))
+
+
 def test_what_sets_its_seed_may_run_again():
     y, pullback = dr.vjp(seeded, 0.7)
     assert_same((pullback(1.0)[0], pullback(1.0)[0]), 2 * ((seeded(1.2) - y) / 0.5,), rtol=1e-12)

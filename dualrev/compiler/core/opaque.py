@@ -30,6 +30,8 @@ _OPAQUE = (
     types.NPTimedelta,
     types.ArrayFlags,
     types.ArrayCTypes,
+    types.NumPyRandomGeneratorType,
+    types.NumPyRandomBitGeneratorType,
 )
 
 

@@ -59,6 +59,7 @@ from dualrev.compiler.expansion.fixed_lists import as_tuples
 from dualrev.compiler.expansion.float_dicts import by_places
 from dualrev.compiler.expansion.functions import Functions, Rules, Ways
 from dualrev.compiler.expansion.gathering import Gathering
+from dualrev.compiler.expansion.generator_draws import GeneratorDraws
 from dualrev.compiler.expansion.growing import Growing
 from dualrev.compiler.expansion.in_place import InPlace
 from dualrev.compiler.expansion.inactive import Inactive
@@ -129,6 +130,7 @@ class Expansion:
         self.lazy = lazy = Lazy(code)
         self.tuples = Tuples(code, tuples)
         self.opaques = Opaques(code, lazy, self.lists)
+        self.draws = GeneratorDraws(code, self.opaques)
         self.gathering = Gathering(code, lazy)
         self.layouts = layouts = Layouts(code, lazy)
         self.assignments = Assignments(code, self.lists, lazy, self.gathering)
@@ -284,7 +286,9 @@ class Expansion:
         check_places(self.code, self.lists, s)
         if isinstance(s, (Let, Store)):
             self.opaques.without_slices(s)
-        if (isinstance(s, Let) and self.overloads.takes(s)) or self.opaques.takes(s):
+        if isinstance(s, Let) and (self.overloads.takes(s) or self.draws.takes(s)):
+            return
+        if self.opaques.takes(s):
             return
         self.complexes.check(s)
         match s:

@@ -29,5 +29,8 @@ def about(x: str, kind: Any) -> tuple[str, str, str]:
         return what, "of lists, only those of numbers are known", instead
     if isinstance(kind, types.NPDatetime | types.NPTimedelta):
         return f"the time{called}", "it is no number", "a float, in units of your choice"
+    if isinstance(kind, types.NumPyRandomGeneratorType):
+        why = "its parameters are differentiated, and the compiler knows no smooth function of them that gives it"
+        return f"a sample of the generator{called}", why, "dualrev.stop_gradient(parameter), or a sample drawn outside"
     what = f"the variable {name}" if called else "a value"
     return f"{what} (numba type {kind})", "it is no number, array or tuple", "one of these"

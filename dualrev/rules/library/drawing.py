@@ -195,55 +195,97 @@ def py_standard_expovariate():
     return random.expovariate(1.0)
 
 
-# Samples
+# Samples, of one standard sample or an array of them
+
+
+@njit
+def sample_normal(z, loc, scale):
+    """Normal numbers of standard normal ones."""
+    return loc + scale * z
+
+
+@njit
+def sample_lognormal(z, mean, sigma):
+    """Numbers with normal logarithms, of standard normal ones."""
+    return np.exp(mean + sigma * z)
+
+
+@njit
+def sample_uniform(u, low, high):
+    """Numbers from [low, high), of those from [0, 1)."""
+    return low + (high - low) * u
+
+
+@njit
+def sample_scaled(e, scale):
+    """Exponential numbers of standard ones."""
+    return scale * e
+
+
+@njit
+def sample_rayleigh(e, scale):
+    """Rayleigh's distribution, of standard exponential numbers."""
+    return scale * np.sqrt(2.0 * e)
+
+
+@njit
+def sample_weibull(e, a):
+    """Weibull's distribution, of standard exponential numbers."""
+    return e ** (1.0 / a)
+
+
+@njit
+def sample_pareto(e, a):
+    """Lomax's distribution (numpy's pareto), of standard exponential numbers."""
+    return np.expm1(e / a)
 
 
 @njit
 def np_normal(loc, scale):
     """np.random.normal."""
-    return loc + scale * np_standard_normal()
+    return sample_normal(np_standard_normal(), loc, scale)
 
 
 @njit
 def np_normal_of(loc, scale, size):
     """Several of them."""
-    return loc + scale * np_standard_normal_of(size)
+    return sample_normal(np_standard_normal_of(size), loc, scale)
 
 
 @njit
 def np_lognormal(mean, sigma):
     """np.random.lognormal."""
-    return np.exp(mean + sigma * np_standard_normal())
+    return sample_lognormal(np_standard_normal(), mean, sigma)
 
 
 @njit
 def np_lognormal_of(mean, sigma, size):
     """Several of them."""
-    return np.exp(mean + sigma * np_standard_normal_of(size))
+    return sample_lognormal(np_standard_normal_of(size), mean, sigma)
 
 
 @njit
 def np_uniform(low, high):
     """np.random.uniform."""
-    return low + (high - low) * np_random()
+    return sample_uniform(np_random(), low, high)
 
 
 @njit
 def np_uniform_of(low, high, size):
     """Several of them."""
-    return low + (high - low) * np_random_of(size)
+    return sample_uniform(np_random_of(size), low, high)
 
 
 @njit
 def np_exponential(scale):
     """np.random.exponential."""
-    return scale * np_standard_exponential()
+    return sample_scaled(np_standard_exponential(), scale)
 
 
 @njit
 def np_exponential_of(scale, size):
     """Several of them."""
-    return scale * np_standard_exponential_of(size)
+    return sample_scaled(np_standard_exponential_of(size), scale)
 
 
 @njit
@@ -299,4 +341,4 @@ def np_shuffle(x):
 
 
 #: The definitions; what tells of them is imported by its name.
-__all__ = [name for name in list(globals()) if name.startswith(("np_", "py_"))]
+__all__ = [name for name in list(globals()) if name.startswith(("np_", "py_", "sample_"))]
