@@ -173,6 +173,8 @@ def _check_one(of: Program, f: Any, on_tape: Any, engine: Engine) -> None:
         raise Discarded("numba differs from the tape") from error
     if engine.value_and_grad is None:
         return
+    if math.isnan(value) and "np.median(" in of.source:
+        raise Discarded("to numba's median, NaN is the largest number: its value, NaN too, is of other elements")
     given = arguments(of)
     found = engine.value_and_grad(f, argnums)(*given)
     same("special value", float(found[0]), value, coarse(of) * 1e-13, 1.0)
