@@ -10,11 +10,11 @@
 12.0
 """
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
-from dualrev import derivatives, errors, implicit, math, numpy, tree
+from dualrev import derivatives, errors, math, numpy, tree
 from dualrev._version import __version__
-from dualrev.batching import vmap
 from dualrev.checking import check, check_grads
 from dualrev.checkpointing import checkpoint
 from dualrev.compiler.host.learning import learn
@@ -49,11 +49,13 @@ from dualrev.errors import (
     TreeError,
     UnsupportedError,
 )
-from dualrev.sparse import sparse_hessian, sparse_jacobian
 from dualrev.tree import register_node
 
 if TYPE_CHECKING:
+    from dualrev import implicit
+    from dualrev.batching import vmap
     from dualrev.compiler.host.lift import derivative_source, lift
+    from dualrev.sparse import sparse_hessian, sparse_jacobian
 
 learn(derivatives)  # they can be written in numba functions
 del learn
@@ -117,13 +119,23 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in ("derivative_source", "lift"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from dualrev.compiler.host import lift as module  # the compiler takes longer to import than all the rest
+#: What is imported when somebody asks for it, and from where: the compiler takes longer to import than all the rest.
+_LATE = {
+    "derivative_source": "dualrev.compiler.host.lift",
+    "implicit": "dualrev.implicit",
+    "lift": "dualrev.compiler.host.lift",
+    "sparse_hessian": "dualrev.sparse",
+    "sparse_jacobian": "dualrev.sparse",
+    "vmap": "dualrev.batching",
+}
 
-    globals().update(derivative_source=module.derivative_source, lift=module.lift)
-    return globals()[name]
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = importlib.import_module(_LATE[name])
+    found = globals()[name] = module if module.__name__ == f"{__name__}.{name}" else getattr(module, name)
+    return found
 
 
 def __dir__() -> list[str]:

@@ -18,7 +18,6 @@ import numpy as np
 
 from dualrev.eager.answers import ANSWERS
 from dualrev.eager.arrays import fourier, linalg, numerics, places, products, reductions
-from dualrev.eager.arrays.complex_functions import complex_function
 from dualrev.eager.arrays.complexes import held, is_complex
 from dualrev.eager.arrays.defined import by_table
 from dualrev.eager.arrays.storage import RealArray, holds_duals, innermost, plain, real_array, refuse_foreign
@@ -34,6 +33,8 @@ __all__ = ["HANDLERS", "apply_function", "assemble"]
 def apply_function(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What numpy calls when one of its functions meets an array or a number under differentiation."""
     if any(map(is_complex, (*args, *kwargs.values()))):
+        from dualrev.eager.arrays.complex_functions import complex_function  # real code has no need of it
+
         return complex_function(func, _name(func), args, kwargs)
     handler = HANDLERS.get(func) or by_table(func) or ANSWERS.making.get(func)
     if handler is not None and not kwargs and len(args) <= _by_position(func, handler):
