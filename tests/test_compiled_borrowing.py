@@ -45,6 +45,31 @@ def last(x):
     return filled(x, len(x) - 1)[-1]
 
 
+@njit
+def largest(x):
+    """Makes an array inside, and returns a number."""
+    y = np.ones(3) * x
+    return y.max()
+
+
+@njit
+def with_help(x, k, w):
+    """Borrows, but for what it calls."""
+    if k >= len(x):
+        return w
+    return largest(x[k]) * with_help(x, k + 1, w) + largest(k * 1.0)
+
+
+@njit
+def even(x, k):
+    return 1.0 if k < 0 else x[k] * odd(x, k - 1)
+
+
+@njit
+def odd(x, k):
+    return 0.5 if k < 0 else x[k] + even(x, k - 1) * largest(x[k])
+
+
 def counted(f, x, *args):
     """The derivative's functions that count no references; the gradient is that of the tape, and no array is lost."""
     before = sys.getrefcount(x)
@@ -68,3 +93,9 @@ def test_what_only_borrows_memory_counts_no_references():
 def test_what_makes_memory_or_returns_it_counts():
     assert counted(halves, np.array([1.5, -0.5, 0.75, 2.0, 0.3]), 1.2) == []
     assert counted(last, np.array([1.5, -0.5, 0.75, 2.0, 0.3])) == []
+
+
+def test_what_calls_others_that_make_memory_counts():
+    """numba compiles a function without counting if it first meets it in one that is so compiled."""
+    assert counted(with_help, np.array([1.5, 0.5, 0.75]), 0, 1.2) == []
+    assert counted(even, np.array([1.5, 0.5, 0.75]), 2) == []

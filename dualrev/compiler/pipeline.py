@@ -246,7 +246,7 @@ class Module:
         guard, options = [], {}
         if symbol in self._recursive:  # its frames are larger than those of the user's function
             guard = [Code(f"runtime.need_stack({origin.source.tree.name!r})", 0)]
-            options = {"_nrt": False} if only_borrows(made) else {}
+            options = {"_nrt": False} if only_borrows(made, self.program) else {}
         returned = Code(f"return {emission.returned(made.result)}".strip(), 0)
         body = [*guard, *enter, *before, *code, *leave, returned]
         doc = made.doc or f"{made.name}, as derivatives call it."

@@ -4,7 +4,8 @@ numba counts the references to every array among the arguments at every call, an
 cannot raise. A function that makes no memory and hands none on counts for nothing: its caller holds the arrays. In a
 recursive function that is half of the time of a call.
 
-What is not known to make no memory may make some: only statements and expressions that are listed here are taken.
+What is not known to make no memory may make some: only statements and expressions that are listed here are taken. And
+numba compiles what such a function calls without counting, too: so its calls are of others that only borrow.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.core.atoms import Applied, Constant, Global, Method, Pack, Var
+from dualrev.compiler.core.atoms import Applied, Constant, Global, Method, Pack, Symbol, Var
+from dualrev.compiler.core.program import Program
 from dualrev.compiler.core.terms import (
     Call,
     Copy,
@@ -39,11 +41,26 @@ _SCALAR = (types.Number, types.Boolean)
 _FUNCTIONS = {"abs", "bool", "float", "int", "len", "max", "min", "runtime.bits", "runtime.whole"}
 
 
-def only_borrows(f: Function) -> bool:
-    """Whether a function makes no memory, and returns numbers."""
+def only_borrows(f: Function, program: Program) -> bool:
+    """Whether a function makes no memory, and returns numbers; and so do all that it calls."""
+    return _all_borrow(f, program, set())
+
+
+def _all_borrow(f: Function, program: Program, seen: set[Symbol]) -> bool:
     known = all(_is_number(x.type) or _is_array(x.type) for x in variables(f))
     numbers = all(_is_number(x.type) for x in leaves(f.result) if isinstance(x, Var))
-    return known and numbers and all(map(_borrows, statements(f.body)))
+    if not (known and numbers and all(map(_borrows, statements(f.body)))):
+        return False
+    for s in statements(f.body):
+        if isinstance(s, Call) and s.function not in seen:
+            made = program.made(s.function) if isinstance(s.function, Symbol) else None
+            if not isinstance(made, Function):
+                return False
+            assert isinstance(s.function, Symbol)
+            seen.add(s.function)
+            if not _all_borrow(made, program, seen):
+                return False
+    return True
 
 
 def _is_number(t: Any) -> bool:
