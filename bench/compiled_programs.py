@@ -574,8 +574,8 @@ def plain(function: Any) -> Callable[..., Any]:
     >>> dualrev.grad(plain(cube_root))(8.0)  # 1 / (3 a**(2/3))
     0.08333333333333334
     """
-    environment = {**globals(), "math": dualrev.math, "np": dualrev.numpy}
-    for name, value in globals().items():
+    environment = {**function.py_func.__globals__, "math": dualrev.math, "np": dualrev.numpy}
+    for name, value in function.py_func.__globals__.items():
         if isinstance(value, CPUDispatcher):
             environment[name] = types.FunctionType(value.py_func.__code__, environment)
     return environment[function.py_func.__name__]

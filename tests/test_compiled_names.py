@@ -96,6 +96,12 @@ def underscores(_, __, _1, d_x):
     return _result
 
 
+@njit
+def digits(_71, _2):
+    _3 = [_4 * _71 for _4 in _2]
+    return sum([_4 * _4 for _4 in _3 if _4 > 0.0])
+
+
 @pytest.mark.parametrize(
     ("f", "primals"),
     [
@@ -103,6 +109,7 @@ def underscores(_, __, _1, d_x):
         (parameter_called_result, ((1.3, 0.7), Pair((0.4, 0.2), 1.1))),
         (locals_beside_callees, (0.6,)),
         (underscores, (0.1, 0.2, 0.3, 0.4)),
+        (digits, (0.7, np.array([1.0, -2.0]))),
         (arrays_called_result_and_final, (np.array([1.0, 2.0]), np.array([3.0, 4.0]))),
         (rebound_beside_given, (np.array([1.0, 2.0]), np.array([3.0, 4.0]))),
         (locals_beside_a_tape, (0.7, np.array([1.0, 2.0, 3.0]), 0.3)),
@@ -227,6 +234,7 @@ def test_generated_names_differ_from_all_others():
     assert names.user("x") == "x"
     assert names.user("tape") == names.user("tape") != "tape"
     assert names.user(f"a{MARK}3") not in (f"a{MARK}3", "a3", *made)
+    assert names.user(f"_{MARK}3").isidentifier()
 
 
 def test_printed_names_are_the_next_that_are_free():

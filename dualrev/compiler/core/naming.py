@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-__all__ = ["FIXED", "MARK", "Names", "is_generated", "readable", "renamed", "words_of"]
+__all__ = ["FIXED", "MARK", "Names", "bare", "is_generated", "readable", "renamed", "words_of"]
 
 #: A letter (of Khoisan languages) that NFKC, Python's normal form of names, leaves as it is.
 MARK = "\u01c0"
@@ -42,6 +42,12 @@ def is_generated(name: str) -> bool:
 def readable(text: str) -> str:
     """A text for people, which may have generated names in it."""
     return _SERIAL.sub("", text)
+
+
+def bare(name: str) -> str:
+    """A name without what a generated one has around it, which another can be made of: u71 of _71."""
+    found = readable(name).replace(MARK, "").strip("_")
+    return found if found.isidentifier() else f"u{found}"
 
 
 def words_of(text: str) -> list[str]:
@@ -94,7 +100,7 @@ class Names:
         if name not in FIXED and MARK not in name:
             return name
         if name not in self._users:
-            self._users[name] = self.fresh(f"{name.replace(MARK, '').strip('_') or 'u'}_")
+            self._users[name] = self.fresh(f"{bare(name)}_")
         return self._users[name]
 
     def is_temporary(self, name: str) -> bool:
@@ -113,14 +119,14 @@ class Names:
                 return found.get(name, name)
             made = self._made[name]
             of = choose(made.of) if made.of is not None else ""
-            bare = of if made.template.startswith("{}") else of.lstrip("_")
+            inner = of if made.template.startswith("{}") else of.lstrip("_")
             numbered = "{k}" in made.template or "{n}" in made.template
-            k = last.get((made.template, bare), 0) + 1
-            text = made.template.format(bare, k=k, n=f"_{k}" if k > 1 else "")
+            k = last.get((made.template, inner), 0) + 1
+            text = made.template.format(inner, k=k, n=f"_{k}" if k > 1 else "")
             while text in used:
                 k += 1
-                text = made.template.format(bare, k=k, n=f"_{k}") if numbered else text + "_"
-            last[made.template, bare] = k
+                text = made.template.format(inner, k=k, n=f"_{k}") if numbered else text + "_"
+            last[made.template, inner] = k
             used.add(text)
             found[name] = text
             return text

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dualrev.compiler.core.lowered import Atom, Const, Let, Ref
-from dualrev.compiler.core.naming import Names, readable
+from dualrev.compiler.core.naming import Names, bare
 from dualrev.compiler.frontend.closures import parameters
 from dualrev.compiler.frontend.source import Source, Static, describe, is_numba_function, name_of, unlifted
 from dualrev.compiler.frontend.transformations import MAKING, TRANSFORMATIONS
@@ -48,7 +48,7 @@ class Scope:
 
     def own_name(self, name: str) -> str:
         """A new local variable, with a name like this one."""
-        made = self.names.fresh(f"{readable(name).strip('_') or 'u'}_{{k}}")
+        made = self.names.fresh(f"{bare(name)}_{{k}}")
         self.own.add(made)
         self.locals.add(made)
         return made
