@@ -1,7 +1,7 @@
 """Programs of `bench/compiled.py --arrays`: numba functions in array style, whose statements are about whole arrays.
 
-Each gives one float. Some have an adjoint, the gradient in numba by hand, in bench/array_adjoints.py. There are also two
-in scalar style that numba vectorises, so that a derivative has to be vectorised, too: a stencil and Horner's rule.
+Each gives one float. Some have an adjoint, the gradient in numba by hand, in bench/array_adjoints.py. Two are in scalar
+style, a stencil and Horner's rule: numba vectorises them, so that a derivative has to be vectorised, too.
 """
 
 from __future__ import annotations

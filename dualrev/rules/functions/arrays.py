@@ -85,7 +85,7 @@ ARRAYS = (
     *rows("copyto insert place put put_along_axis putmask", "", "places"),
 
     # of the tape alone
-    *rows("apply_along_axis apply_over_axes astype block choose compress", "",
+    *rows("astype block choose compress", "",
           "moving"),
     *rows("diagonal fix matrix_transpose pad piecewise real_if_close rollaxis select", "",
           "moving"),

@@ -138,7 +138,8 @@ NUMERICS = (
         Definition("v__", "vander_square", more=(False,)), Definition("v_c", "vander_square"))),
     _overlaps("convolve", "full"),
     _overlaps("correlate", "valid"),
-    *rows("gradient meshgrid poly polyadd polyder polyfit polyint polymul polysub polyval unwrap", "", "numerics"),
+    *rows("apply_along_axis apply_over_axes gradient meshgrid poly polyadd polyder polyfit", "", "numerics"),
+    *rows("polyint polymul polysub polyval unwrap", "", "numerics"),
 
     # of the tape alone: Fourier transforms
     *rows("fft.fft fft.ifft fft.rfft fft.irfft fft.hfft fft.ihfft fft.fft2 fft.ifft2 fft.fftn", "", "fourier"),
