@@ -1,9 +1,10 @@
 """Compiled gradients of numba functions beside gradients written by hand, in one run: `python -m bench.compiled`.
 
-For every program (bench/compiled_programs.py): the time of the numba function itself, the primal; of its value and
-gradient by all real inputs, compiled by dualrev; and of the adjoint written by hand in numba, where there is one. Each
-gradient is first compared with the eager tape on small inputs, and with the adjoint on those that are timed. With
---second, so is the product of the Hessian by all real inputs and a vector.
+For every program (bench/compiled_programs.py; with --arrays those in array style, bench/array_programs.py): the time of
+the numba function itself, the primal; of its value and gradient by all real inputs, compiled by dualrev; and of the
+adjoint written by hand in numba, where there is one. Each gradient is first compared with the eager tape on small
+inputs, and with the adjoint on those that are timed. With --second, so is the product of the Hessian by all real inputs
+and a vector.
 
 Times are from Python to Python, of single-threaded code, taken in turns in one process with Python's garbage collector
 off; ratios are of the best times. Compare within one run only. Gradients are new arrays in every call. So that their
@@ -48,11 +49,13 @@ from rich.table import Table
 
 import dualrev
 from bench.agreement import convert, disagreement
+from bench.array_programs import ARRAYS
 from bench.compiled_programs import PROGRAMS, Program, plain
 from bench.machine import processor, versions
 from bench.memory import ChildError, elsewhere, memory
 from dualrev.compiler.host.dispatchers import derivative
 
+EVERY = PROGRAMS | ARRAYS
 TURN = 0.004  # seconds
 LONG = 10_000_000  # steps of the pendulum, so that what is saved is larger than what the compiler needed
 GOALS = {"primal": (2.5, 6.0), "adjoint": (1.2, 2.0), "first call": (5.0, 0.5)}  # ratios; seconds, from the cache
@@ -222,7 +225,7 @@ def keep_pages() -> bool:
 
 def first_call(name: str) -> float:
     """Seconds of everything that a first gradient needs, if this process has not compiled anything yet."""
-    program = PROGRAMS[name]
+    program = EVERY[name]
     args = program.make(program.small)
     start = time.perf_counter()
     dualrev.value_and_grad(program.function, program.argnums)(*args)
@@ -420,7 +423,8 @@ def data(results: dict[str, Result], measured: Extras, about: dict[str, str], bu
 
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(description="Time compiled gradients of numba functions beside those by hand.")
-    made.add_argument("--program", action="append", choices=PROGRAMS, help="only this program (may be repeated)")
+    made.add_argument("--program", action="append", choices=EVERY, help="only this program (may be repeated)")
+    made.add_argument("--arrays", action="store_true", help="the programs in array style (bench/array_programs.py)")
     made.add_argument("--budget", type=float, default=1.0, metavar="SECONDS", help="of each time in the table (1)")
     made.add_argument("--second", action="store_true", help="time products with the Hessian, too")
     made.add_argument("--times-only", action="store_true", help="start no new processes for first calls and memory")
@@ -437,8 +441,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         made.error(f"--json {options.json}: the folder is not there")
     kept = not options.fresh_pages and keep_pages()
     results = {}
-    for name in [name for name in PROGRAMS if name in (options.program or PROGRAMS)]:
-        program = PROGRAMS[name]
+    for name in [name for name in EVERY if name in (options.program or (ARRAYS if options.arrays else PROGRAMS))]:
+        program = EVERY[name]
         progress(f"{name}: compiling and checking")
         result, runs = prepare(program, program.size)
         if options.second and "gradient" in runs:

@@ -532,9 +532,10 @@ class Program:
     @property
     def adjoint(self) -> Any:
         """The gradient by hand, if there is one: it gives the value and the cotangents of the real arguments."""
-        from bench import compiled_adjoints  # which is made of functions of this module
+        from bench import array_adjoints, compiled_adjoints  # which are made of functions of this module
 
-        return getattr(compiled_adjoints, f"{self.name}_adjoint", None)
+        name = f"{self.function.py_func.__name__}_adjoint"
+        return getattr(compiled_adjoints, name, getattr(array_adjoints, name, None))
 
     @property
     def lines(self) -> int:

@@ -16,10 +16,14 @@ from numba.core.registry import CPUDispatcher
 import bench.compiled
 import dualrev as dr
 from bench import compiled_adjoints, compiled_programs
+from bench.array_programs import ARRAYS
+from bench.compiled import EVERY
 from bench.compiled_programs import PROGRAMS, plain
 from tests import oracle
 
-ADJOINTS = [name for name, program in PROGRAMS.items() if program.adjoint]
+QUICK = ("rk4", "stencil", "horner")  # of those in array style; numba takes seconds for each of the others
+ALL = [*PROGRAMS, *(name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in ARRAYS)]
+ADJOINTS = [x for x in ALL if EVERY[x if isinstance(x, str) else x.values[0]].adjoint]
 SAME = 1e-10  # of an entry: the same sums in another order
 
 compiler = importlib.util.find_spec("dualrev.compiler")
@@ -39,9 +43,9 @@ def assert_agrees(found, expected):
 # The programs
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", ALL)
 def test_the_tape_against_differences_of_the_numba_function(name):
-    program = PROGRAMS[name]
+    program = EVERY[name]
 
     def vjp(_, *args):
         return dr.vjp(plain(program.function), *args)
@@ -51,7 +55,7 @@ def test_the_tape_against_differences_of_the_numba_function(name):
 
 @pytest.mark.parametrize("name", ADJOINTS)
 def test_an_adjoint_by_hand_against_the_tape(name):
-    program = PROGRAMS[name]
+    program = EVERY[name]
     args, fresh = program.make(program.small), program.make(program.small)
     value, *cts = program.adjoint(*args)
     assert_agrees((value, tuple(cts)), on_the_tape(program, fresh))
@@ -59,9 +63,9 @@ def test_an_adjoint_by_hand_against_the_tape(name):
 
 
 @needs_compiler
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", ALL)
 def test_the_compiled_gradient_against_the_tape_and_the_adjoint(name):
-    program = PROGRAMS[name]
+    program = EVERY[name]
     args = program.make(program.small)
     found = dr.value_and_grad(program.function, program.argnums)(*args)
     assert_agrees(found, on_the_tape(program, args))
@@ -71,9 +75,9 @@ def test_the_compiled_gradient_against_the_tape_and_the_adjoint(name):
     oracle.assert_same(args, program.make(program.small))
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", ALL)
 def test_the_arguments_to_differentiate_by_are_the_real_ones(name):
-    program = PROGRAMS[name]
+    program = EVERY[name]
     args = program.make(program.small)
     assert program.argnums == tuple(k for k, x in enumerate(args) if oracle.flat(x))
 

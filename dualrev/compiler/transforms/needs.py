@@ -16,6 +16,7 @@ from dualrev.compiler.core.terms import Block, Call, Copy, For, If, Make, Statem
 from dualrev.compiler.core.walks import blocks, reads, statements
 from dualrev.compiler.transforms.adjoint import Adjoint
 from dualrev.compiler.transforms.facts import Facts
+from dualrev.compiler.transforms.late import can_be_made_again, late_arrays
 from dualrev.compiler.transforms.plan import Plan, Subject, contents
 
 __all__ = ["Needs"]
@@ -30,6 +31,7 @@ class Needs:
     shadows    ... those whose shadows it needs
     content    where it needs the elements of arrays as they were: by classes
     undone     the stores that are undone
+    late       the arrays whose shadows it makes itself (late.py): by classes
     """
 
     plan: Plan
@@ -45,6 +47,7 @@ class Needs:
                 for x in s.targets if isinstance(s, Call) else (s.target,):
                     if is_array(x):
                         self._made.setdefault(facts.classes.find(x), []).append(self._versions.extent[s])
+        self.late = late_arrays(facts, subject.joint)
         self._choose()
 
     def _choose(self) -> None:
@@ -66,7 +69,11 @@ class Needs:
             self.refs: set[Value] = set()
             self.shadows: set[Value] = set()
             self._read(self._adjoint.body)
-            self.plan = Plan(self._subject, self.needs, forbidden)
+            unread = {v for key, v in self.late.items() if key not in self.content and can_be_made_again(v)}
+            self.plan = Plan(self._subject, self.needs, forbidden, unread)
+            if early := self._views_on_the_tape():
+                self.late = {key: v for key, v in self.late.items() if key not in early}
+                continue
             self._spread()
             touched = {key: set(places) for key, places in self._adjoint.touched.items()}
             for v in self.plan.again:
@@ -79,6 +86,15 @@ class Needs:
                 self.content.setdefault(key, set()).update(places)
         cost = sum(self.plan.price(v) * 30.0**v.region.depth for v in self.plan.recorded)
         return cost + sum(10.0 * 30.0 ** self._versions.region_of[s].depth for s in self.undone)
+
+    def _views_on_the_tape(self) -> set[Any]:
+        """The classes of such arrays of which the plan records a view: that has to have its shadow."""
+        views = (v for v in self.plan.recorded if is_array(v.variable) and isinstance(v.statement, View))
+        return {self._facts.classes.find(v.variable) for v in views} & self.late.keys()
+
+    def is_late(self, x: Any) -> bool:
+        """Whether the reverse sweep makes the shadow of an array."""
+        return self._facts.classes.find(x) in self.late
 
     def is_live(self, s: Statement) -> bool:
         """Whether a statement of the adjoint is there: it does not only undo what need not be undone."""
@@ -184,4 +200,5 @@ class Needs:
     def kept(self, v: Value) -> tuple[bool, bool]:
         """Of an array that is recorded: whether it goes to the tape itself, and whether its shadow does."""
         has_shadow = is_real_array(v.variable) and self._facts.has_shadow(v.variable)
-        return v in self.refs or not has_shadow, has_shadow and v in self.shadows
+        late = has_shadow and self.is_late(v.variable)
+        return v in self.refs or late or not has_shadow, has_shadow and v in self.shadows and not late

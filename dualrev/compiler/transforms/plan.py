@@ -74,11 +74,11 @@ class Plan:
     """Which values are recorded, and which computed again.
 
     `needs`: the values that are needed, each with the last position where it is. `forbidden`: classes of arrays whose
-    elements are not read again.
+    elements are not read again. `unread`: new arrays that may be made again, since no elements of them are read.
     """
 
-    def __init__(self, subject: Subject, needs: dict[Value, int], forbidden: set[Any]) -> None:
-        self.subject, self.versions, self._forbidden = subject, subject.versions, forbidden
+    def __init__(self, subject: Subject, needs: dict[Value, int], forbidden: set[Any], unread: set[Value]) -> None:
+        self.subject, self.versions, self._forbidden, self._unread = subject, subject.versions, forbidden, unread
         self.recorded: set[Value] = set()
         self.again: set[Value] = set()
         self.alive: set[Value] = set()
@@ -182,7 +182,7 @@ class Plan:
                 return self._is_there(s, v, last)
             case Load() | View():
                 return self._is_there(s, v, last)
-        return False
+        return v in self._unread
 
     def _reads_opaque(self, v: Value) -> bool:
         """Whether v is made of opaque values, but for those that the reverse sweep has anyway: arguments."""

@@ -130,7 +130,7 @@ class ForwardSweep(Writer):
         v = self.versions.made[s][s.target]
         lent = isinstance(s, (Copy, View)) and self.facts.classes.find(s.target) in self._parameter_classes
         self._made(v, s, lent)
-        if self.facts.has_shadow(s.target):
+        if self.facts.has_shadow(s.target) and not self.crossing.needs.is_late(s.target):
             shadow = self.facts.cotangent(s.target)
             self._made(v, shadow_of(s, shadow, self.facts.cotangent, lambda x: x), lent)
 

@@ -22,6 +22,7 @@ from dualrev.compiler.core.terms import (
     For,
     If,
     Kept,
+    Make,
     Pop,
     Real,
     Statement,
@@ -166,6 +167,9 @@ class ReverseSweep(Writer):
             if is_array(v.variable):
                 for x in reversed(self.crossing.kept(v)):
                     self.write(Kept(x, line))
+                if self.needs.is_late(v.variable) and v in self.needs.shadows:
+                    zeros = Applied("np.zeros_like", (self.crossing.names[v],))
+                    self.write(Make(self.crossing.shadow(v), zeros, line))
         if words := self.crossing.words(recorded):
             self.write(Pop(words, line))
         self._available[-1] |= set(recorded)

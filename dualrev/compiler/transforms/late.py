@@ -1,0 +1,64 @@
+"""New arrays whose shadows the reverse sweep makes, where it needs them: the forward sweep has neither to make nor to
+keep them. If nobody reads their elements on the way back, it does not keep the arrays, either.
+
+    for k in range(n):                         for k in range(n - 1, -1, -1):
+        y = np.empty(x.shape)                      y = np.empty(x.shape)       made again, for its shape
+        for i in ...: y[i] = c * x[i]              d_y = np.zeros_like(y)
+        for i in ...: x[i] += y[i]                 ...
+
+A round's temporary arrays are so: one statement makes the memory, and only views of it are other names. It is handed to
+no function, and no other round, branch or loop has a value of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dualrev.compiler.analyses.memory import given, is_array
+from dualrev.compiler.analyses.versions import Region, Value
+from dualrev.compiler.core.atoms import Applied, Var
+from dualrev.compiler.core.terms import Call, Make, View, While
+from dualrev.compiler.core.walks import leaves, statements
+from dualrev.compiler.transforms.facts import Facts
+
+__all__ = ["can_be_made_again", "late_arrays"]
+
+
+def late_arrays(facts: Facts, joint: bool) -> dict[Any, Value]:
+    """Such arrays, by the class of their memory; those that live as long as the call are none."""
+    versions, find = facts.versions, facts.classes.find
+    out = {find(x) for x in [*facts.parameters, *facts.results] if is_array(x)}
+    for s in statements(facts.f.body):
+        if isinstance(s, Call):
+            out |= {find(x) for x in [*given(s), *leaves(s.result)] if is_array(x)}
+    made: dict[Any, list[Value]] = {}
+    counts: dict[Var, int] = {}
+    for v in versions.values:
+        if not is_array(v.variable):
+            continue
+        key = find(v.variable)
+        if v.kind == "op" and isinstance(v.statement, (Make, View)):
+            counts[v.variable] = counts.get(v.variable, 0) + 1
+            if isinstance(v.statement, Make):
+                made.setdefault(key, []).append(v)
+            if counts[v.variable] > 1 or _is_before(v.region):
+                out.add(key)
+        elif v.kind == "op" or v.used:
+            out.add(key)
+    found = {key: values[0] for key, values in made.items() if len(values) == 1 and key not in out}
+    return {key: v for key, v in found.items() if v.domain is not None or not joint}
+
+
+def _is_before(region: Region | None) -> bool:
+    """Whether a block is, or is a part of, what a `while` does before it looks at its condition."""
+    while region is not None:
+        if isinstance(region.owner, While) and region.block is region.owner.before:
+            return True
+        region = region.parent
+    return False
+
+
+def can_be_made_again(v: Value) -> bool:
+    """Whether its statement only asks for memory: that costs nothing, and reads no elements."""
+    value = v.statement.value
+    return isinstance(value, Applied) and value.function == "np.empty"
