@@ -326,6 +326,16 @@ def test_a_copy_is_arranged_as_the_original():
     assert np.array_equal(made["back"], x[::-1, ::2])
 
 
+def test_a_copy_of_complex_arrays_has_their_parts():
+    """They come apart into new arrays, one of which might get the id of another."""
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(1, 4, 60)
+    arrays = [rng.normal(size=n) + 1j * rng.normal(size=n) for n in sizes]
+    for z, made in zip(arrays, copied(arrays), strict=True):
+        assert made is not z
+        assert_same(made, z)
+
+
 def test_a_copy_of_data_that_is_deep_or_contains_itself():
     chain, loop = None, [1.0]
     for k in range(100_000):

@@ -28,7 +28,8 @@ def copied(x: Any, change: Callable[[Any], Any] = lambda u: u) -> Any:
 
     `change` is what real numbers, and arrays of them, become: each once, however often it occurs.
     """
-    made, kept = _copied_arrays(_arrays(x), change), []
+    opened = _Opened()
+    made = _copied_arrays(_arrays(x, opened), change)
     inside: set[int] = set()
     todo: list[tuple[Any, Any]] = [(x, None)]
     while todo:
@@ -37,8 +38,7 @@ def copied(x: Any, change: Callable[[Any], Any] = lambda u: u) -> Any:
             made[id(u)] = node[0].restore([made[id(child)] for child in node[1]])
             inside.discard(id(u))
         elif id(u) not in made:
-            node = unpack(u)
-            kept.append((u, node))  # no other object may get the id of a child that was made on the fly
+            node = opened(u)
             if node is None or id(u) in inside:
                 made[id(u)] = u if node is not None else _copied_leaf(u, change)
             else:
@@ -46,6 +46,20 @@ def copied(x: Any, change: Callable[[Any], Any] = lambda u: u) -> Any:
                 todo.append((u, node))
                 todo += [(child, None) for child in node[1]]
     return made[id(x)]
+
+
+class _Opened:
+    """What nested data comes apart into, once each: a child that is made on the fly (the real part of a complex array)
+    keeps its id, which no other object gets."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Any, Any]] = {}
+
+    def __call__(self, u: Any) -> Any:
+        """What `unpack` gives."""
+        if id(u) not in self._known:
+            self._known[id(u)] = u, unpack(u)
+        return self._known[id(u)][1]
 
 
 def _copied_leaf(x: Any, change: Callable[[Any], Any]) -> Any:
@@ -56,18 +70,17 @@ def _copied_leaf(x: Any, change: Callable[[Any], Any]) -> Any:
     return copy.copy(x) if isinstance(x, (np.ndarray, set, bytearray)) else x
 
 
-def _arrays(x: Any) -> dict[int, np.ndarray | RealArray]:
+def _arrays(x: Any, opened: _Opened) -> dict[int, np.ndarray | RealArray]:
     """All arrays in nested data, by their ids."""
     found: dict[int, Any] = {}
     seen: set[int] = set()
-    kept, todo = [], [x]
+    todo = [x]
     while todo:
         u = todo.pop()
         if id(u) in seen:
             continue
         seen.add(id(u))
-        node = unpack(u)
-        kept.append((u, node))
+        node = opened(u)
         if node is not None:
             todo += node[1]
         elif isinstance(u, RealArray) or type(u) in (np.ndarray, np.memmap):
