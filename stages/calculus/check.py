@@ -326,7 +326,7 @@ class Checker(Formation):
         if self.language.name in ("D2", "D3") and name in ARRAYS:
             raise IllTyped(term, f"{self.spoken()} has no arrays")
         found, used = self.split(arguments, env, held, operator.resources)
-        result = operator.type([unfold(kind, self.declarations) for kind in found])
+        result = operator.type([unfold(self.declarations.expose(kind), self.declarations) for kind in found])
         if result is None:
             given = ", ".join(map(show_type, found))
             raise IllTyped(term, f"{name} has type {operator.signature}, and its arguments are {given}")

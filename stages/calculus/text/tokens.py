@@ -52,7 +52,7 @@ PRECEDENCE: Mapping[str, int] = {
 
 #: Operations on maps and arrays (terms.Primitive).
 CALLS = frozenset(("empty", "highest", "lookup", "delete", "alloc", "allocBeside", "get", "set", "size", "dealloc"))
-CALLS |= {"freeze", "at", "modify"}
+CALLS |= {"freeze", "at", "modify", "push"}
 
 #: Words that are no names.
 KEYWORDS = frozenset(("let", "letrec", "letR", "in", "and", "if", "then", "else", "case", "of", "data", "type"))
