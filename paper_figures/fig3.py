@@ -31,7 +31,8 @@ ARROWS = {
     "sparse": "Use a Map as collector",
     "arrays": "Use mutable arrays",
     "collectorless": "Drop the cotangent collector",
-    "contrib": "Defunctionalise backpropagators",
+    "lists": "Defunctionalise backpropagators",
+    "contrib": "Lay the lists out flat, and compile",
     "tape": "Write contributions in the forward pass",
 }
 PROBLEMS = {"doublings": "sharing", "wide": "many inputs", "deep": "nested input"}

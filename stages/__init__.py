@@ -3,7 +3,7 @@
 Smeding and Vákár, "Efficient dual-numbers reverse AD via well-known program transformations", POPL 2023. Every stage is
 a module with `vjp(f, *primals) -> (y, pullback)`, and differs from the one before in what the paper changes there.
 
-    STAGES              the eight stages by name, in the paper's order
+    STAGES              the nine stages by name, in the paper's order
     count, trace        what a stage does: exact counts, and the calls of backpropagators in their order
     sharing             which backpropagators refer to which (Fig. 10)
     compare             all stages on a function of yours: a table, in a notebook with drawings; a page

@@ -1,8 +1,8 @@
 """Exact counts of what a stage does, without a line of counting in the stage.
 
 `count` and `trace` load a copy of the stage's module of their own, in which the names of the common skeleton are
-wrapped: the constructor of dual numbers, `call`, `alloc`, `flat`, the tape's `array`, and the functions of pairs.py and
-ordered_map.py. The copy of a compiled loop is the Python function that numba was given. So the counts are those of the
+wrapped: the constructor of dual numbers, `call`, `interpret`, `alloc`, `flat`, the tape's `array`, and the functions of
+pairs.py and ordered_map.py. The copy of a compiled loop is the Python function that numba was given. So the counts are those of the
 code that runs in earnest, and counting in one thread disturbs nothing elsewhere.
 """
 
@@ -54,6 +54,7 @@ class Recorder:
         self.calls: list[tuple[int, float]] = []
         self.limit = limit
         self.work = 0
+        self._lists: dict[int, tuple[int, list[Any]]] = {}  # id(contributions) -> the id that has them
 
     def add(self, field: str, n: int = 1) -> None:
         """Count n more. LimitReached if that is too much."""
@@ -83,6 +84,8 @@ class Recorder:
             copy.array = functools.partial(_Tape, self)
         if hasattr(copy, "visit"):
             copy.visit = self._visited(copy.visit)
+        if hasattr(copy, "interpret"):
+            copy.interpret = self._interpreted(copy.interpret)
         if hasattr(copy, "resolve") and hasattr(copy.resolve, "py_func"):
             copy.call = self._row(copy.call)
             copy.resolve = copy.resolve.py_func
@@ -95,6 +98,8 @@ class Recorder:
             plain(u, run, x, d)
             i = getattr(u, "i", self.counts.created)
             self.add("created")
+            if isinstance(d, list):
+                self._lists[id(d)] = i, d
             if callable(d):
 
                 def counted(z: Any) -> Any:
@@ -104,6 +109,14 @@ class Recorder:
                 u.d = counted
 
         dual.__init__ = __init__
+
+    def _interpreted(self, interpret: Callable[..., None]) -> Callable[..., None]:
+        def counted(contributions: list[Any], z: Any, *more: Any) -> None:
+            if id(contributions) in self._lists:  # those of an id that was called
+                self.called(self._lists[id(contributions)][0], z)
+            interpret(contributions, z, *more)
+
+        return counted
 
     def _visited(self, visit: Callable[..., Any]) -> Callable[..., Any]:
         def counted(*args: Any) -> Any:

@@ -28,7 +28,8 @@ AS_PROGRAM: Mapping[str, str] = {
     "sparse": "sparse",
     "arrays": "D4",
     "collectorless": "collectorless",
-    "contrib": "contrib",
+    "lists": "contrib",
+    "contrib": "contrib",  # how SResolve is compiled is not for the calculus
     "tape": "tape",
 }
 

@@ -128,7 +128,7 @@ def growth(family: Family, results: Sequence[Growth]) -> RenderableType:
 def _fig_10(program: Program, result: Comparison) -> RenderableType:
     """The sharing structures of Fig. 10, before and after defunctionalisation."""
     table = _table("Fig. 10, at x = 3 and y = 2: value = (id, backpropagator); d0 is the one with the id 0")
-    names = ("collectorless", "contrib")
+    names = ("collectorless", "lists")
     for name in names:
         table.add_column(name)
     for row in zip(*(sharing(name, program.function, 3.0, 2.0) for name in names), strict=True):

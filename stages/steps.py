@@ -213,7 +213,7 @@ class _Walker(Recorder):
         kind: Literal["input", "constant", "operation"]
         if self._interleaving:
             kind, text = "input", self.inputs[i]
-        elif callable(d) and "args" not in captured:
+        elif (callable(d) and "args" not in captured) or d == []:
             kind, text = "constant", f"{value:.6g}"
         else:
             kind, text = "operation", operation(frame, run, self._number)
@@ -222,7 +222,7 @@ class _Walker(Recorder):
 
     def _number(self, u: Any) -> int:
         """The id of a dual number, or else the number of its creation."""
-        i = getattr(u, "i", None)
+        i = u[0] if isinstance(u, tuple) else getattr(u, "i", None)  # (id, contributions)
         return self._numbers.setdefault(id(u), (len(self._numbers), u))[0] if i is None else int(i)
 
     def _line(self, frame: FrameType | None) -> int | None:

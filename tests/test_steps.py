@@ -124,7 +124,9 @@ def test_sparse_has_no_cotangent_before_one_is_written():
     assert areas(walk("cayley", fig1, 3.0, 2.0))[0]["c"] == {0: 0.0, 1: 0.0}
 
 
-@pytest.mark.parametrize(("stage", "name"), [("arrays", "m"), ("collectorless", "m"), ("contrib", "arguments")])
+@pytest.mark.parametrize(
+    ("stage", "name"), [("arrays", "m"), ("collectorless", "m"), ("lists", "m"), ("contrib", "arguments")]
+)
 def test_the_array_of_arguments(stage, name):
     run = walk(stage, fig1, 3.0, 2.0)
     assert [tuple(area[name].values()) for area in areas(run, "seed") + areas(run)] == [

@@ -24,8 +24,10 @@ LEFT = {
     "of steps that grows with the logarithm of its size. The paper calls this (C).",
     "collectorless": "arrays is as fast as it should be, but keeps two arrays, and all that the backpropagator of an "
     "input does is to copy its own argument from the one into the other.",
-    "contrib": "collectorless still holds a Python function for every operation. No compiler can look into them, and "
-    "each has to be called.",
+    "lists": "collectorless still holds a Python function for every operation, though there are only three forms of "
+    "them.",
+    "contrib": "lists follows references from list to list, in Python, and keeps one for every constant. No compiler "
+    "can make a loop of that.",
     "tape": "contrib finds the lists of contributions by following references from the output. They have to be "
     "gathered and laid out flat before a compiled loop can run over them.",
 }
@@ -39,14 +41,15 @@ IN_SHORT = {
     "sparse": "The input's numbers are counted through, and their cotangents kept in a map.",
     "arrays": "Both maps become arrays that are written in place.",
     "collectorless": "The arguments of the inputs' backpropagators are the cotangent already; one array is enough.",
-    "contrib": "A backpropagator becomes a list of factors and ids, which a compiled loop reads.",
+    "lists": "A backpropagator becomes a list of factors and ids, which is interpreted.",
+    "contrib": "The lists are laid out flat, so that a compiled loop reads them.",
     "tape": "The lists are written down in the forward pass, one after the other: the tape.",
 }
 
 #: The fields of `stages.Counts`: heading, meaning.
 COUNTS = {
     "created": ("created", "backpropagators created"),
-    "calls": ("calls", "calls of backpropagators; from contrib on, ids resolved"),
+    "calls": ("calls", "calls of backpropagators; from lists on, ids resolved"),
     "scalars": ("scalars", "real numbers touched by 0, + and one-hots on whole cotangents of the input"),
     "pairs": ("pairs", "pairs built on the way to a scalar of the input"),
     "map_steps": ("map nodes", "nodes of maps visited"),
@@ -81,7 +84,7 @@ def backpropagator(stage: str, scalar: Scalar) -> str:
     '\\z. SCall d0 (5*z) + SCall d2 (3*z)'
     """
     if stage not in _CLOSURES:
-        mark = "d" if stage == "contrib" else ""
+        mark = "d" if stage in ("lists", "contrib") else ""
         return f"[{', '.join(f'({number(p)}, {mark}{i})' for p, i in scalar.refers)}]"
     call, plus = ("", " + ") if stage == "naive" else ("SCall ", " + " if stage == "staged" else " . ")
     if scalar.kind == "operation":
@@ -115,7 +118,7 @@ def _make(walk: Walk, step: Step, times: int) -> str:
         entries = text if scalar.refers else "nothing"
         return f"Forward: {what}, {origin}, takes id {scalar.id}. Written to the tape for it: {entries}."
     draws = f"gets the backpropagator d{scalar.id}" if walk.stage == "naive" else f"draws the id {scalar.id}"
-    carried = "the contributions" if walk.stage == "contrib" else f"d{scalar.id} ="
+    carried = "the contributions" if walk.stage in ("lists", "contrib") else f"d{scalar.id} ="
     return f"Forward: {what}, {origin}, {draws}; {carried} {text}."
 
 
@@ -164,6 +167,7 @@ _AT_AN_INPUT = {
     "sparse": "It adds {z} to what the map of cotangents has at {i}.",
     "arrays": "It adds {z} to the element {i} of the array of cotangents.",
     "collectorless": "It does nothing: its argument is the cotangent of {name}.",
+    "lists": "It has no contributions: its argument is the cotangent of {name}.",
     "contrib": "It has no contributions: its argument is the cotangent of {name}.",
     "tape": "Its row of the tape is empty: its argument is the cotangent of {name}.",
 }
