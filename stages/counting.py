@@ -2,8 +2,8 @@
 
 `count` and `trace` load a copy of the stage's module of their own, in which the names of the common skeleton are
 wrapped: the constructor of dual numbers, `call`, `interpret`, `alloc`, `flat`, the tape's `array`, and the functions of
-pairs.py and ordered_map.py. The copy of a compiled loop is the Python function that numba was given. So the counts are those of the
-code that runs in earnest, and counting in one thread disturbs nothing elsewhere.
+pairs.py and ordered_map.py. The copy of a compiled loop is the Python function that numba was given. So the counts are
+those of the code that runs in earnest, and counting in one thread disturbs nothing elsewhere.
 """
 
 from __future__ import annotations
