@@ -38,6 +38,7 @@ FIGURES = {
     "lists": "Section 8.2",
     "contrib": "Section 8.2, compiled",
     "tape": "Section 8.3",
+    "parallel": "The sequel: fork and join",
 }
 PROGRAM = r"\(x : R, y : R). let z = x + y in x * z"
 

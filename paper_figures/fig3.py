@@ -34,6 +34,7 @@ ARROWS = {
     "lists": "Defunctionalise backpropagators",
     "contrib": "Lay the lists out flat, and compile",
     "tape": "Write contributions in the forward pass",
+    "parallel": "Give every job of a fork a tape",
 }
 PROBLEMS = {"doublings": "sharing", "wide": "many inputs", "deep": "nested input"}
 

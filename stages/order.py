@@ -11,6 +11,7 @@ from stages import (
     d4_collectorless,
     d4_contrib,
     d4_lists,
+    d4_parallel,
     d4_tape,
 )
 
@@ -26,6 +27,7 @@ STAGES: dict[str, ModuleType] = {
     "lists": d4_lists,
     "contrib": d4_contrib,
     "tape": d4_tape,
+    "parallel": d4_parallel,
 }
 
 

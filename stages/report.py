@@ -55,13 +55,14 @@ def comparison(result: Comparison) -> RenderableType:
     size = f", {result.size:,} {result.unit}" if result.size and result.unit else ""
     table = _table(f"{result.program} ({result.paper}{size})")
     table.add_column("stage", style="bold", no_wrap=True)
-    for heading in ("created", "calls", "scalars", "pairs", "map", "writes"):
+    spans = any(stage.counts is not None and stage.counts.span for stage in result.stages)
+    for heading in ("created", "calls", *["span"] * spans, "scalars", "pairs", "map", "writes"):
         table.add_column(heading, justify="right")
     for heading in ("time", "x plain", "value", "grad", "diffs"):
         table.add_column(heading, justify="right")
     ran = [stage.stage for stage in result.stages if stage.counts is not None]
     for stage in result.stages:
-        table.add_row(stage.stage, *_cells(stage, reference=stage.stage in ran[-1:]))
+        table.add_row(stage.stage, *_cells(stage, stage.stage in ran[-1:], spans))
     cut_off = "".join(
         f"{stage.stage}: {'' if stage.refused else 'cut off, '}{stage.cut_off}\n"
         for stage in result.stages
@@ -84,11 +85,20 @@ def agree(result: Comparison) -> bool:
     return all(d <= AGREES for d in deviations)
 
 
-def _cells(stage: StageResult, reference: bool) -> list[Any]:
+def _cells(stage: StageResult, reference: bool, spans: bool) -> list[Any]:
     if stage.counts is None:
-        return [Text("refused" if stage.refused else "cut off", style="yellow"), *[""] * 10]
+        return [Text("refused" if stage.refused else "cut off", style="yellow"), *[""] * (10 + spans)]
     counts = stage.counts
-    numbers = (counts.created, counts.calls, counts.scalars, counts.pairs, counts.map_steps, counts.array_writes)
+    spanned = [counts.span] * spans
+    numbers = (
+        counts.created,
+        counts.calls,
+        *spanned,
+        counts.scalars,
+        counts.pairs,
+        counts.map_steps,
+        counts.array_writes,
+    )
     assert stage.seconds is not None
     assert stage.ratio is not None
     return [
@@ -183,6 +193,7 @@ def legend() -> RenderableType:
 _COLUMNS = {
     "created": "backpropagators",
     "calls": "of backpropagators; ids resolved, where backpropagators are data",
+    "span": "the longest chain of ids that wait for each other, without inputs: for programs with stages.fork",
     "scalars": "touched by 0, + and one-hots on whole cotangents of the input",
     "pairs": "built by one-hots and setters on the way to a scalar of the input",
     "map": "nodes of maps visited",

@@ -93,7 +93,7 @@ def test_cayley_touches_the_whole_input_once():
     assert wide_counts("cayley", n, t).pairs <= 2 * t * math.ceil(math.log2(2 * n))
 
 
-@pytest.mark.parametrize("stage", ["sparse", "arrays", "collectorless", "lists", "contrib", "tape"])
+@pytest.mark.parametrize("stage", ["sparse", "arrays", "collectorless", "lists", "contrib", "tape", "parallel"])
 def test_from_sparse_on_no_whole_cotangent_is_touched(stage):
     counts = wide_counts(stage, 1000, 100)
     assert (counts.scalars, counts.pairs) == (0, 0)
@@ -118,7 +118,7 @@ def test_sparse_takes_n_log_n_for_a_deep_input():
         assert counts.pairs == 0
 
 
-@pytest.mark.parametrize("stage", ["arrays", "collectorless", "lists", "contrib", "tape"])
+@pytest.mark.parametrize("stage", ["arrays", "collectorless", "lists", "contrib", "tape", "parallel"])
 def test_arrays_take_constant_time_for_each_operation(stage):
     works = [deep_counts(stage, n).work for n in (100, 200, 400, 800)]
     per_cell = [(b - a) / n for a, b, n in zip(works, works[1:], (100, 200, 400), strict=False)]
@@ -217,7 +217,7 @@ def test_an_output_of_100_000_scalars(stage):
     assert pullback([1.0] * LARGE) == (2.0 * LARGE,)
 
 
-@pytest.mark.parametrize("stage", ["sparse", "arrays", "collectorless", "lists", "contrib", "tape"])
+@pytest.mark.parametrize("stage", ["sparse", "arrays", "collectorless", "lists", "contrib", "tape", "parallel"])
 def test_a_linked_list_of_20_000_cells(stage):
     program = PROGRAMS["deep"]
     cells, *rest = program.make(20_000, 0)

@@ -28,6 +28,8 @@ LEFT = {
     "them.",
     "contrib": "lists follows references from list to list, in Python, and keeps one for every constant. No compiler "
     "can make a loop of that.",
+    "parallel": "tape resolves one id after the other, also where the program has parts that need nothing of each "
+    "other.",
     "tape": "contrib finds the lists of contributions by following references from the output. They have to be "
     "gathered and laid out flat before a compiled loop can run over them.",
 }
@@ -43,6 +45,8 @@ IN_SHORT = {
     "collectorless": "The arguments of the inputs' backpropagators are the cotangent already; one array is enough.",
     "lists": "A backpropagator becomes a list of factors and ids, which is interpreted.",
     "contrib": "The lists are laid out flat, so that a compiled loop reads them.",
+    "parallel": "Every job of a program that forks writes a tape of its own; jobs beside each other resolve on "
+    "threads.",
     "tape": "The lists are written down in the forward pass, one after the other: the tape.",
 }
 
@@ -114,7 +118,7 @@ def _make(walk: Walk, step: Step, times: int) -> str:
     what = f"v{scalar.id} = {scalar.text} = {number(scalar.value)}"
     origin = {"input": "of the input", "constant": "a constant", "operation": "the result of an operation"}[scalar.kind]
     text = backpropagator(walk.stage, scalar)
-    if walk.stage == "tape":
+    if walk.stage in ("tape", "parallel"):
         entries = text if scalar.refers else "nothing"
         return f"Forward: {what}, {origin}, takes id {scalar.id}. Written to the tape for it: {entries}."
     draws = f"gets the backpropagator d{scalar.id}" if walk.stage == "naive" else f"draws the id {scalar.id}"
@@ -131,6 +135,7 @@ def _seed(walk: Walk, step: Step, times: int) -> str:
         "contrib": "Written to the arguments: " + _list([f"{number(z)} at id {i}" for i, z in step.passed]) + ".",
         "tape": "Written to the arguments: " + _list([f"{number(z)} at id {i}" for i, z in step.passed]) + ".",
     }
+    means["parallel"] = means["tape"]
     return f"Reverse: the pullback gets the cotangent 1. {means.get(walk.stage, f'Not called yet, but noted: {to}.')}"
 
 
@@ -144,13 +149,13 @@ def _call(walk: Walk, step: Step, times: int) -> str:
     if stage == "naive":
         again = f", for the {times}{_ordinal(times)} time" if times > 1 else ""
         start = f"Reverse: d{step.id} is called with {z}{again}."
-    elif stage in ("contrib", "tape"):
+    elif stage in ("contrib", "tape", "parallel"):
         start = f"Reverse: id {step.id} is next; its argument is {z}, and nothing can be added to it any more."
     else:
         start = f"Reverse: {step.id} is the highest id left, so all calls of d{step.id} are in. It is called with {z}."
     if step.passed:
         parts = [f"d{i} with {number(x)}" for i, x in step.passed]
-        if stage in ("contrib", "tape"):
+        if stage in ("contrib", "tape", "parallel"):
             parts = [f"{number(x)} at id {i}" for i, x in step.passed]
             return f"{start} Its contributions, {z} times each partial derivative, are added: now {_list(parts)}."
         return f"{start} {'It calls' if stage == 'naive' else 'Its own calls are delayed:'} {_list(parts)}."
@@ -169,6 +174,7 @@ _AT_AN_INPUT = {
     "collectorless": "It does nothing: its argument is the cotangent of {name}.",
     "lists": "It has no contributions: its argument is the cotangent of {name}.",
     "contrib": "It has no contributions: its argument is the cotangent of {name}.",
+    "parallel": "Its row of the tape is empty: its argument is the cotangent of {name}.",
     "tape": "Its row of the tape is empty: its argument is the cotangent of {name}.",
 }
 
