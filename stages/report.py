@@ -55,24 +55,29 @@ def comparison(result: Comparison) -> RenderableType:
     size = f", {result.size:,} {result.unit}" if result.size and result.unit else ""
     table = _table(f"{result.program} ({result.paper}{size})")
     table.add_column("stage", style="bold", no_wrap=True)
-    spans = any(stage.counts is not None and stage.counts.span for stage in result.stages)
-    for heading in ("created", "calls", *["span"] * spans, "scalars", "pairs", "map", "writes"):
+    for heading in ("created", "calls", "scalars", "pairs", "map", "writes"):
         table.add_column(heading, justify="right")
     for heading in ("time", "x plain", "value", "grad", "diffs"):
         table.add_column(heading, justify="right")
     ran = [stage.stage for stage in result.stages if stage.counts is not None]
     for stage in result.stages:
-        table.add_row(stage.stage, *_cells(stage, stage.stage in ran[-1:], spans))
+        table.add_row(stage.stage, *_cells(stage, reference=stage.stage in ran[-1:]))
     cut_off = "".join(
         f"{stage.stage}: {'' if stage.refused else 'cut off, '}{stage.cut_off}\n"
         for stage in result.stages
         if stage.cut_off
+    )
+    spans = "".join(
+        f"span of {stage.stage} {stage.counts.span:,}: the longest chain of calls that wait for each other\n"
+        for stage in result.stages
+        if stage.counts is not None and stage.counts.span
     )
     more = ", ..." if result.scalars > len(result.gradient) else ""
     entries = ", ".join(f"{g:.6g}" for g in result.gradient) + more
     gradient = f"gradient ({entries}), of norm {result.norm:.6g}" if result.gradient else "no gradient: all cut off"
     caption = Text.assemble(
         (cut_off, "yellow"),
+        spans,
         (f"{result.about}\n" if result.about else "", "italic"),
         f"sum of the value {result.value:.10g}   its {gradient}   plain Python {_seconds(result.plain_seconds)}",
     )
@@ -85,20 +90,11 @@ def agree(result: Comparison) -> bool:
     return all(d <= AGREES for d in deviations)
 
 
-def _cells(stage: StageResult, reference: bool, spans: bool) -> list[Any]:
+def _cells(stage: StageResult, reference: bool) -> list[Any]:
     if stage.counts is None:
-        return [Text("refused" if stage.refused else "cut off", style="yellow"), *[""] * (10 + spans)]
+        return [Text("refused" if stage.refused else "cut off", style="yellow"), *[""] * 10]
     counts = stage.counts
-    spanned = [counts.span] * spans
-    numbers = (
-        counts.created,
-        counts.calls,
-        *spanned,
-        counts.scalars,
-        counts.pairs,
-        counts.map_steps,
-        counts.array_writes,
-    )
+    numbers = (counts.created, counts.calls, counts.scalars, counts.pairs, counts.map_steps, counts.array_writes)
     assert stage.seconds is not None
     assert stage.ratio is not None
     return [
@@ -193,7 +189,6 @@ def legend() -> RenderableType:
 _COLUMNS = {
     "created": "backpropagators",
     "calls": "of backpropagators; ids resolved, where backpropagators are data",
-    "span": "the longest chain of ids that wait for each other, without inputs: for programs with stages.fork",
     "scalars": "touched by 0, + and one-hots on whole cotangents of the input",
     "pairs": "built by one-hots and setters on the way to a scalar of the input",
     "map": "nodes of maps visited",
