@@ -119,7 +119,7 @@ class Machine:
         if self.steps > self.limit:
             raise StepLimit(f"more than {self.limit:,.0f} steps")
 
-    def undefined(self, term: t.Operation | t.Partial, xs: list[Any], why: str) -> str:
+    def undefined(self, term: t.Operation | t.Partial | t.Discrete, xs: list[Any], why: str) -> str:
         """The message for an operation that has no value at its arguments, with its place in the program."""
         given = ", ".join(map(repr, xs))
         wholes = (self.program.term, *(definition.term for definition in self.program.definitions))
@@ -264,7 +264,10 @@ def _discrete(machine: Machine, term: t.Discrete, environment: Environment) -> R
     for argument in term.arguments:
         xs.append((yield argument, environment))
     line = DISCRETE[term.name]
-    found = line.compute(*xs)
+    try:
+        found = line.compute(*xs)
+    except ZeroDivisionError as error:
+        raise ZeroDivisionError(machine.undefined(term, xs, str(error))) from None
     return (TRUE if found else FALSE) if line.result == BOOL else found
 
 

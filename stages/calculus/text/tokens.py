@@ -45,7 +45,7 @@ COMPARISON, SUM, PRODUCT, PREFIX, POWER, COMPOSE, APPLY, ATOM = range(1, 9)
 PRECEDENCE: Mapping[str, int] = {
     **dict.fromkeys(("<", "<=", "<#", "<=#", "==#"), COMPARISON),
     **dict.fromkeys(("+", "-", "+#", "-#", "++"), SUM),
-    **dict.fromkeys(("*", "/", "*#"), PRODUCT),
+    **dict.fromkeys(("*", "/", "*#", "//#", "%#"), PRODUCT),
     "**": POWER,
     ".": COMPOSE,
 }
