@@ -163,7 +163,7 @@ def test_each_stage_says_which_problem_it_finds_what_it_changes_and_its_type(fig
 
 def test_the_sharing_structures_are_those_of_fig_10(fig1):
     text = "".join(Elements(fig1).texts)
-    for stage in ("collectorless", "contrib", "tape"):
+    for stage in ("collectorless", "lists", "contrib", "tape"):
         assert "\n".join(map(str, sharing(stage, PROGRAMS["fig1"].function, 3.0, 2.0))) in text
 
 

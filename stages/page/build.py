@@ -185,7 +185,7 @@ def _walked(key: str, result: StageResult, one: Shown, limit: float, steps: int)
     counts = dataclasses.asdict(result.counts) if result.counts else None
     small = 0 < run.counts.created <= DRAWN and len(run.scalars) == run.counts.created and not result.cut_off
     drawn = drawing(run.scalars, run.times_called(), key) if small else None
-    shared = small and result.stage in ("collectorless", "contrib", "tape")
+    shared = small and result.stage in ("collectorless", "lists", "contrib", "tape")
     return {
         "key": key,
         "stage": result.stage,

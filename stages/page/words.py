@@ -24,8 +24,12 @@ LEFT = {
     "of steps that grows with the logarithm of its size. The paper calls this (C).",
     "collectorless": "arrays is as fast as it should be, but keeps two arrays, and all that the backpropagator of an "
     "input does is to copy its own argument from the one into the other.",
-    "contrib": "collectorless still holds a Python function for every operation. No compiler can look into them, and "
-    "each has to be called.",
+    "lists": "collectorless still holds a Python function for every operation, though there are only three forms of "
+    "them.",
+    "contrib": "lists follows references from list to list, in Python, and keeps one for every constant. No compiler "
+    "can make a loop of that.",
+    "parallel": "tape resolves one id after the other, also where the program has parts that need nothing of each "
+    "other.",
     "tape": "contrib finds the lists of contributions by following references from the output. They have to be "
     "gathered and laid out flat before a compiled loop can run over them.",
 }
@@ -39,14 +43,17 @@ IN_SHORT = {
     "sparse": "The input's numbers are counted through, and their cotangents kept in a map.",
     "arrays": "Both maps become arrays that are written in place.",
     "collectorless": "The arguments of the inputs' backpropagators are the cotangent already; one array is enough.",
-    "contrib": "A backpropagator becomes a list of factors and ids, which a compiled loop reads.",
+    "lists": "A backpropagator becomes a list of factors and ids, which is interpreted.",
+    "contrib": "The lists are laid out flat, so that a compiled loop reads them.",
+    "parallel": "Every job of a program that forks writes a tape of its own; jobs beside each other resolve on "
+    "threads.",
     "tape": "The lists are written down in the forward pass, one after the other: the tape.",
 }
 
 #: The fields of `stages.Counts`: heading, meaning.
 COUNTS = {
     "created": ("created", "backpropagators created"),
-    "calls": ("calls", "calls of backpropagators; from contrib on, ids resolved"),
+    "calls": ("calls", "calls of backpropagators; from lists on, ids resolved"),
     "scalars": ("scalars", "real numbers touched by 0, + and one-hots on whole cotangents of the input"),
     "pairs": ("pairs", "pairs built on the way to a scalar of the input"),
     "map_steps": ("map nodes", "nodes of maps visited"),
@@ -81,7 +88,7 @@ def backpropagator(stage: str, scalar: Scalar) -> str:
     '\\z. SCall d0 (5*z) + SCall d2 (3*z)'
     """
     if stage not in _CLOSURES:
-        mark = "d" if stage == "contrib" else ""
+        mark = "d" if stage in ("lists", "contrib") else ""
         return f"[{', '.join(f'({number(p)}, {mark}{i})' for p, i in scalar.refers)}]"
     call, plus = ("", " + ") if stage == "naive" else ("SCall ", " + " if stage == "staged" else " . ")
     if scalar.kind == "operation":
@@ -111,11 +118,11 @@ def _make(walk: Walk, step: Step, times: int) -> str:
     what = f"v{scalar.id} = {scalar.text} = {number(scalar.value)}"
     origin = {"input": "of the input", "constant": "a constant", "operation": "the result of an operation"}[scalar.kind]
     text = backpropagator(walk.stage, scalar)
-    if walk.stage == "tape":
+    if walk.stage in ("tape", "parallel"):
         entries = text if scalar.refers else "nothing"
         return f"Forward: {what}, {origin}, takes id {scalar.id}. Written to the tape for it: {entries}."
     draws = f"gets the backpropagator d{scalar.id}" if walk.stage == "naive" else f"draws the id {scalar.id}"
-    carried = "the contributions" if walk.stage == "contrib" else f"d{scalar.id} ="
+    carried = "the contributions" if walk.stage in ("lists", "contrib") else f"d{scalar.id} ="
     return f"Forward: {what}, {origin}, {draws}; {carried} {text}."
 
 
@@ -128,6 +135,7 @@ def _seed(walk: Walk, step: Step, times: int) -> str:
         "contrib": "Written to the arguments: " + _list([f"{number(z)} at id {i}" for i, z in step.passed]) + ".",
         "tape": "Written to the arguments: " + _list([f"{number(z)} at id {i}" for i, z in step.passed]) + ".",
     }
+    means["parallel"] = means["tape"]
     return f"Reverse: the pullback gets the cotangent 1. {means.get(walk.stage, f'Not called yet, but noted: {to}.')}"
 
 
@@ -141,13 +149,13 @@ def _call(walk: Walk, step: Step, times: int) -> str:
     if stage == "naive":
         again = f", for the {times}{_ordinal(times)} time" if times > 1 else ""
         start = f"Reverse: d{step.id} is called with {z}{again}."
-    elif stage in ("contrib", "tape"):
+    elif stage in ("contrib", "tape", "parallel"):
         start = f"Reverse: id {step.id} is next; its argument is {z}, and nothing can be added to it any more."
     else:
         start = f"Reverse: {step.id} is the highest id left, so all calls of d{step.id} are in. It is called with {z}."
     if step.passed:
         parts = [f"d{i} with {number(x)}" for i, x in step.passed]
-        if stage in ("contrib", "tape"):
+        if stage in ("contrib", "tape", "parallel"):
             parts = [f"{number(x)} at id {i}" for i, x in step.passed]
             return f"{start} Its contributions, {z} times each partial derivative, are added: now {_list(parts)}."
         return f"{start} {'It calls' if stage == 'naive' else 'Its own calls are delayed:'} {_list(parts)}."
@@ -164,7 +172,9 @@ _AT_AN_INPUT = {
     "sparse": "It adds {z} to what the map of cotangents has at {i}.",
     "arrays": "It adds {z} to the element {i} of the array of cotangents.",
     "collectorless": "It does nothing: its argument is the cotangent of {name}.",
+    "lists": "It has no contributions: its argument is the cotangent of {name}.",
     "contrib": "It has no contributions: its argument is the cotangent of {name}.",
+    "parallel": "Its row of the tape is empty: its argument is the cotangent of {name}.",
     "tape": "Its row of the tape is empty: its argument is the cotangent of {name}.",
 }
 
