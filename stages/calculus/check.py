@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from stages.calculus import terms as t
 from stages.calculus import types as ty
 from stages.calculus.arrays import ARRAYS
+from stages.calculus.continuations.checking import RULES as CONTINUATIONS
 from stages.calculus.declarations import Declarations, Program
 from stages.calculus.discrete import DISCRETE
 from stages.calculus.errors import IllTyped
@@ -106,6 +107,8 @@ class Checker(Formation):
         """The type of a term, and the resources that it uses."""
         if type(term) not in self.language.terms:
             raise IllTyped(term, f"{self.spoken()} has no such term")
+        if (of_cells := CONTINUATIONS.get(type(term))) is not None:
+            return of_cells(self, term, env, held), NONE
         match term:
             case t.Var(name):
                 return self._var(term, name, env, held)
