@@ -8,7 +8,8 @@ untyped; here a continuation says what it takes, so the types of calls and of `c
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from stages.calculus import terms as t
 from stages.calculus.check import Checker
@@ -78,7 +79,7 @@ def replaced(term: Term, at: Mapping[str, Term]) -> Term:
     return renamed(term, Names(set()), at)
 
 
-def _with_parts(term: Term, change) -> Term:  # type: ignore[no-untyped-def]
+def _with_parts(term: Term, change: Callable[[Term], Term]) -> Term:
     """The term, with all of its parts changed; for one that binds nothing."""
     match term:
         case t.Tuple(first, second):
@@ -97,24 +98,26 @@ def _with_parts(term: Term, change) -> Term:  # type: ignore[no-untyped-def]
     return term
 
 
+@dataclass
 class Types(Checker):
     """The type checker, which remembers the type of every term that it has seen, by identity."""
+
+    found: dict[int, Type] = field(default_factory=dict)
 
     @classmethod
     def of(cls, term: Term, environment: Environment, declarations: Declarations, language: str) -> Mapping[int, Type]:
         """The types of the parts of a term, in which no object stands twice but those without parts."""
         checker = cls(declarations, LANGUAGES[language])
-        checker.found = {}  # type: ignore[attr-defined]
         try:
             checker.infer(term, environment)
         except RecursionError:
             raise IllTyped(term, "the term is nested too deeply to transform: name its parts by let") from None
-        return checker.found  # type: ignore[attr-defined,no-any-return]
+        return checker.found
 
     def rule(self, term: Term, env: Environment, held: Environment) -> tuple[Type, frozenset[str]]:
         """The type of a term, remembered."""
         kind, used = super().rule(term, env, held)
-        self.found[id(term)] = kind  # type: ignore[attr-defined]
+        self.found[id(term)] = kind
         return kind, used
 
 

@@ -47,7 +47,7 @@ class Fig9(WithCells, Reverse):
             whole = Reset(t.Let(y, inner(), self.seed(target, Var(y), ct)))
             return t.Let(x, self.interleave_cells(source, v), sequence([whole], self.collect(source, Var(x))))
 
-        return self.halves(Var(x), body)
+        return self.given(x, body)
 
 
 def there_and_back(op: str, xs: Sequence[Term], ds: Sequence[Term], names: tuple[str, str], call: Term) -> Term:

@@ -18,7 +18,7 @@ from stages.calculus.check import check
 from stages.calculus.continuations.terms import Read, Ref, add_to, sequence
 from stages.calculus.d1 import D1
 from stages.calculus.declarations import Program
-from stages.calculus.sugar import lambda_
+from stages.calculus.sugar import lambda_, let
 from stages.calculus.terms import Term, Var
 from stages.calculus.types import Type
 
@@ -130,6 +130,11 @@ class Reverse(D1):
             lambda c, ys: self.each(type_, z, lambda other, zs: parts(c.fields, c.name == other.name, ys, zs)),
             image=True,
         )
+
+    def given(self, x: str, use: Callable[[Var, Var], Term]) -> Term:
+        """let (x1, ct) = x in use(x1, ct)"""
+        v, ct = self.fresh("x"), self.fresh("ct")
+        return let((v, ct), Var(x), use(Var(v), Var(ct)))
 
     # How cotangents are kept: functional.py has maps instead
 
