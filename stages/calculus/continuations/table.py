@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from stages.calculus.continuations.cps import Cps
 from stages.calculus.continuations.forward import Fig4
 from stages.calculus.continuations.functional import Functional
+from stages.calculus.continuations.meta import Meta
 from stages.calculus.continuations.shift_reset import Fig9
 from stages.calculus.transform import Transformation
 
 __all__ = ["CONTINUATIONS"]
 
-CONTINUATIONS: Mapping[str, type[Transformation]] = {D.name: D for D in (Fig4, Fig9, Cps, Functional)}
+CONTINUATIONS: Mapping[str, type[Transformation]] = {D.name: D for D in (Fig4, Fig9, Meta, Cps, Functional)}
