@@ -10,7 +10,7 @@ Those of Wang et al. 2019 (continuations/), each with the source language in it:
 
 cells     Fig. 3 without shift and reset: mutable cells
 nested    section 2.5: and grad
-control   Fig. 3: cells, shift and reset
+control   Fig. 3, all of it, and grad: what may be written and evaluated
 maps      section 3.6: cells, for programs that have some, and maps of numbers
 """
 
@@ -54,7 +54,7 @@ _ARRAYS = _CAYLEY.more(
 )
 _CELLS = _SOURCE.more("cells", {Ref, Read, Assign}, {ty.Cell}, False)
 _NESTED = _CELLS.more("nested", {Gradient}, set(), False)
-_CONTROL = _CELLS.more("control", {Shift, Reset}, set(), False)
+_CONTROL = _NESTED.more("control", {Shift, Reset}, set(), False)
 _MAPS = _CELLS.more("maps", {t.Plus, t.Zero, t.Singleton, t.Primitive}, {ty.Map}, False)
 
 LANGUAGES: Mapping[str, Language] = {

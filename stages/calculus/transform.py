@@ -92,6 +92,10 @@ class Transformation(ABC):
         """The functions that the transformed program calls."""
         return ()
 
+    def around(self, made: Term) -> Term:
+        """D[t], with what the transformation binds around it: nothing."""
+        return made
+
     # Types
 
     def type(self, t: Type) -> Type:
@@ -187,7 +191,7 @@ class Transformation(ABC):
         program = _one_term(program, cls.reads)
         c = kind.argument if isinstance(kind, ty.Arrow) else ty.UNIT
         self = cls(c, program.declarations, frozenset(_names(program.term)))
-        return Program(self.term(program.term), self.declarations(), self.interface())
+        return Program(self.around(self.term(program.term)), self.declarations(), self.interface())
 
     def on(self, t: Term, *state: Term) -> Term:
         """D[t], in the state where there is one."""
