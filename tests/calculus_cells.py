@@ -61,7 +61,9 @@ def program_with_cells(choices: bytes, size: int = 14) -> Closed:
     x, c = writer.name(), writer.own("c")
     body = writer.written(target, {x: source, c: ty.Cell(REAL)}, writer.size(size))
     first: Term = t.Fst(Var(x))
-    return Closed(Program(t.Lambda(x, source, t.Let(c, Ref(first), body)), DATA), source, target, writer.value(source, 3))
+    return Closed(
+        Program(t.Lambda(x, source, t.Let(c, Ref(first), body)), DATA), source, target, writer.value(source, 3)
+    )
 
 
 def closed_programs_with_cells() -> st.SearchStrategy[Closed]:

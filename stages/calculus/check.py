@@ -106,7 +106,9 @@ class Checker(Formation):
     def rule(self, term: Term, env: Environment, held: Environment) -> tuple[Type, Used]:
         """The type of a term, and the resources that it uses."""
         if type(term) not in self.language.terms:
-            hint = ": cells are for --to fig4, tagged, shift-reset, meta, cps, functional" * (type(term) in CONTINUATIONS)
+            hint = ": cells are for --to fig4, tagged, shift-reset, meta, cps, functional" * (
+                type(term) in CONTINUATIONS
+            )
             raise IllTyped(term, f"{self.spoken()} has no such term{hint}")
         if (of_cells := CONTINUATIONS.get(type(term))) is not None:
             return of_cells(self, term, env, held), NONE

@@ -84,7 +84,7 @@ class Transformation(ABC):
     def wrapped(self, x: str, source: Type, target: Type, inner: Callable[..., Term]) -> Term:
         r"""The body of Wrap[\(x : source). t]; `inner` makes D[t]."""
 
-    def synonyms(self) -> Mapping[str, Synonym]:
+    def synonyms(self) -> Mapping[str, Synonym | DataType]:
         """The types that the transformed program declares."""
         return {}
 

@@ -71,9 +71,7 @@ class Cps(WithCells, Reverse):
             assert isinstance(kind, ty.Arrow)
             x = self.fresh("x")
             inner = self.called(term, Var(x))
-            return self.function(
-                x, kind.argument, kind.result, lambda k, s: inner(x, kind.argument, s, self.applied(k))
-            )
+            return self.with_k(x, kind.argument, kind.result, lambda k, s: inner(x, kind.argument, s, self.applied(k)))
         return self.cps(term, (), lambda m, s: m)
 
     def prepared(self, term: Term, environment: dict[str, Type]) -> Term:
@@ -99,7 +97,7 @@ class Cps(WithCells, Reverse):
                 return self.all(arguments, s, lambda ps, s: self.operated(op, ps, s, then))
             case t.Lambda(y, kind, body):
                 result = self.types[id(body)]
-                return then(self.function(y, kind, result, lambda k, s: self.cps(body, s, self.applied(k))), s)
+                return then(self.with_k(y, kind, result, lambda k, s: self.cps(body, s, self.applied(k))), s)
             case t.Apply(e1, e2):
                 k = lambda: self.reified(then, self.typed(term))  # noqa: E731
                 return self.all((e1, e2), s, lambda mn, s: t.Apply(t.Apply(mn[0], self.packed(mn[1], s)), k()))
@@ -167,14 +165,14 @@ class Cps(WithCells, Reverse):
         """f = \\x. \\k1. D[e1]_ (\\m. k1 m)"""
         kind = self.type(f.type)
         assert isinstance(kind, ty.Arrow)
-        function = self.function(
+        function = self.with_k(
             f.parameter, f.type.argument, f.type.result, lambda k, s: self.cps(f.body, s, self.applied(k))
         )
         return t.Function(f.name, kind, function.name, function.body)
 
     # Functions of the target language, and continuations
 
-    def function(self, y: str, argument: Type, result: Type, body: Callable[[Var, State], Term]) -> t.Lambda:
+    def with_k(self, y: str, argument: Type, result: Type, body: Callable[[Var, State], Term]) -> t.Lambda:
         """\\y. \\k. body"""
         k = self.fresh("k")
         continuation = self.continuation(self.type(result))
@@ -239,4 +237,3 @@ def lets(patterns: Sequence[Pattern], values: Sequence[Term], body: Term) -> Ter
     for pattern, value in reversed(list(zip(patterns, values, strict=True))):
         body = let(pattern, value, body)
     return body
-

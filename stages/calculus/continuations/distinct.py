@@ -31,7 +31,7 @@ class Names:
         self.taken = taken
 
     def new(self, name: str) -> str:
-        """This name, or the first of x', x'2, x'3, .. that is free; `_` has no uses, and stays."""
+        """The name itself, or the first of x', x'2, x'3, .. that is free; `_` has no uses, and stays."""
         if name == "_":
             return name
         tries = itertools.chain([name], (f"{name}'{k}" if k > 1 else f"{name}'" for k in itertools.count(1)))
@@ -119,5 +119,3 @@ class Types(Checker):
         kind, used = super().rule(term, env, held)
         self.found[id(term)] = kind
         return kind, used
-
-

@@ -3,7 +3,7 @@ r"""The values of cells and of delimited control.
 What is left to do inside of reset is, in this evaluator, the rules that wait above reset's own rule. So
 
     reset(e)            e is evaluated with reset's rule waiting
-    shift k : t in e    takes all that waits above that rule off the list; e is evaluated there, and k has what was taken
+    shift k : t in e    takes all that waits above that rule off the list; e is evaluated there, k has what was taken
     k v                 a new reset's rule waits, above it what k has, and the uppermost goes on with v
 
 A rule that waits can go on once, so continuations are one-shot: a second call is refused. The transformations of the
@@ -27,7 +27,7 @@ __all__ = ["RULES", "Continuation", "ControlError"]
 Rule = Generator[Any, Any, Any]
 
 
-class ControlError(CalculusError):  # noqa: N818 - ends in Error
+class ControlError(CalculusError):
     """A shift outside of reset, or a continuation that is called twice."""
 
 
@@ -60,7 +60,7 @@ def _delimiter() -> Rule:
 
 
 def _is_reset(rule: Rule) -> bool:
-    return rule.gi_code in (_delimiter.__code__, _reset.__code__)
+    return getattr(rule, "gi_code", None) in (_delimiter.__code__, _reset.__code__)
 
 
 def _ref(machine: Machine, term: Ref, environment: Mapping[str, Any]) -> Rule:

@@ -4,7 +4,7 @@ r"""Forward AD: Wang et al. 2019, Fig. 4.
     D[c] = c if c is no real            D[c] = (c, 0) if it is               D[y] = y
     D[e1 + e2] = let (y1, y1') = D[e1] in let (y2, y2') = D[e2] in (y1 + y2, y1' + y2')
     D[e1 * e2] = let (y1, y1') = D[e1] in let (y2, y2') = D[e2] in (y1 * y2, y1 * y2' + y1' * y2)
-    D[\y. e] = \y. D[e]                 D[e1 e2] = D[e1] D[e2]               D[let y = e1 in e2] = let y = D[e1] in D[e2]
+    D[\y. e] = \y. D[e]                 D[e1 e2] = D[e1] D[e2]              D[let y = e1 in e2] = let y = D[e1] in D[e2]
     D[ref e] = ref D[e]                 D[!e] = !D[e]                        D[e1 := e2] = D[e1] := D[e2]
     D[(e1, e2)] = (D[e1], D[e2])        D[fst e] = fst D[e]                  and snd, inl, inr, case likewise
     Transform(f) = \x. let (y, y') = D[f] (x, 1) in y'

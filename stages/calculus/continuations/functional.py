@@ -83,6 +83,7 @@ class Functional(Cps):
 
     def numbered(self, type_: Type, x: Term, i: Term, use: Callable[[Term, Term], Term]) -> Term:
         """let (x', j) = Interleave (x, i) in use(x', j)"""
+        call: Term
         match self.source.expose(type_):
             case ty.Real():
                 j = self.fresh("i")

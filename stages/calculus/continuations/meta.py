@@ -50,9 +50,9 @@ class Meta(Cps):
             case t.Operation(op, arguments):
                 return self.shift(lambda k: self.operated(op, self.each_of(arguments), (), lambda y, s: k(y)))
             case t.Lambda(y, kind, body):
-                return self.function(y, kind, self.types[id(body)], lambda k1, s: self.cps(body, s, self.applied(k1)))
+                return self.with_k(y, kind, self.types[id(body)], lambda k1, s: self.cps(body, s, self.applied(k1)))
             case t.Apply(e1, e2):
-                return self.shift(lambda k: self.call(*self.each_of((e1, e2)), self.reified(_only(k), self.typed(term))))
+                return self.shift(lambda k: self.call(self.each_of((e1, e2)), self.reified(_only(k), self.typed(term))))
             case t.Let(y, e1, e2):
                 return self.shift(lambda k: t.Let(y, self.d(e1), self.cps(e2, (), _only(k))))
             case t.Fst(e) | t.Snd(e):
@@ -83,9 +83,9 @@ class Meta(Cps):
         made: Term = shift(body)
         return made
 
-    def call(self, m: Term, n: Term, k: Term) -> Term:
+    def call(self, mn: list[Term], k: Term) -> Term:
         """(m n) k"""
-        return t.Apply(t.Apply(m, n), k)
+        return t.Apply(t.Apply(*mn), k)
 
     def kept(self, name: str, value: Term) -> Term:
         """shift_ k in let r = value in k_ r"""

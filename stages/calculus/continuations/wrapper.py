@@ -159,11 +159,11 @@ class Reverse(D1):
         """Transform[P] : (s, t) -> s for a program P : s -> t without functions in s and t; IllTyped for others."""
         made = super().wrap(program)
         assert isinstance(made.term, t.Lambda)
-        both = ty.Pair(made.term.type, cls.output(program))
+        both = ty.Pair(made.term.type, cls.result(program))
         return Program(t.Lambda(made.term.name, both, made.term.body), made.declarations, made.definitions)
 
     @classmethod
-    def output(cls, program: Program) -> Type:
+    def result(cls, program: Program) -> Type:
         """t, of a program s -> t."""
         kind = program.declarations.expose(check(program, cls.reads))
         assert isinstance(kind, ty.Arrow)

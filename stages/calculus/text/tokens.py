@@ -41,7 +41,7 @@ INFIX = {"+": "add", "-": "sub", "*": "mul", "/": "div", "**": "pow"}
 
 ASSIGN, COMPARISON, SUM, PRODUCT, PREFIX, POWER, COMPOSE, APPLY, ATOM = range(1, 10)
 
-#: Symbols between terms: the higher binds tighter. Comparisons and := do not chain, POWER and COMPOSE associate to the right.
+#: Symbols between terms: the higher binds tighter. Comparisons and := do not chain, POWER and COMPOSE go to the right.
 PRECEDENCE: Mapping[str, int] = {
     ":=": ASSIGN,
     **dict.fromkeys(("<", "<=", "<#", "<=#", "==#"), COMPARISON),
@@ -56,7 +56,9 @@ CALLS = frozenset(("empty", "highest", "lookup", "delete", "alloc", "allocBeside
 CALLS |= {"freeze", "at", "modify"}
 
 #: Words that are no names.
-KEYWORDS = frozenset(("let", "letrec", "letR", "in", "and", "if", "then", "else", "case", "of", "data", "type", "shift"))
+KEYWORDS = frozenset(
+    ("let", "letrec", "letR", "in", "and", "if", "then", "else", "case", "of", "data", "type", "shift")
+)
 RESERVED = CALLS | KEYWORDS | frozenset(PRIMITIVES)
 RESERVED |= {"true", "false", "inf", "nan", "fst", "snd", "id", "linear", "partial", "inl", "inr", "real"}
 RESERVED |= {"ref", "reset", "grad"}
