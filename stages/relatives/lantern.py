@@ -21,6 +21,7 @@ Cost:    O(1) for an operation, in lines; the code is run for each call of the p
 from __future__ import annotations
 
 import itertools
+import numbers
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -30,15 +31,11 @@ from dualrev.places import where
 from dualrev.rules.primitives import PRIMITIVES
 from dualrev.tree import inputs, outputs
 from stages.relatives.control import reset, shift
-from stages.relatives.staging.code import Add, Atom, Block, Call, Cell, Fun, If, Item, Let, Name, Scaled
+from stages.relatives.staging.code import Add, Atom, Block, Call, Cell, Fun, If, Item, Let, Name, Scaled, StagingError
 from stages.relatives.staging.running import in_python
 from stages.relatives.staging.texts import python
 
 __all__ = ["FUN", "IF", "TREE", "WHILE", "Condition", "Dual", "Node", "StagingError", "vjp"]
-
-
-class StagingError(TypeError):
-    """The program asks for something that is known only when the generated code runs."""
 
 
 #: What a condition in the program's own Python raises here.
@@ -51,7 +48,7 @@ class Code:
     def __init__(self) -> None:
         self.block = Block()
         self.numbers = {kind: itertools.count() for kind in ("v", "d", "k", "f", "t")}
-        self.level, self.over = 0, False
+        self.level, self.over, self.plain = 0, False, False
 
     def name(self, letter: str, kind: str) -> Name:
         """v0, v1, ..; d0, d1, ..; and so on"""
@@ -75,6 +72,14 @@ class Code:
             return self.block
         finally:
             self.block = outer
+
+    def without_cells(self, make: Callable[[], Any]) -> Any:
+        """What `make` gives, with no way back: for a condition, which is evaluated where no continuation is."""
+        outer, self.plain = self.plain, True
+        try:
+            return make()
+        finally:
+            self.plain = outer
 
     def fun(self, letter: str, parameters: tuple[Name, ...], make: Callable[[Name], Any]) -> Name:
         """f = (parameters) => {what `make` writes}"""
@@ -132,10 +137,7 @@ class Dual(DualNumber):
 
     def unknown(self, *_: Any) -> Any:
         """The error that the number is not known yet."""
-        raise StagingError(
-            f"the value of a number{where()} is not known while code is generated: make what depends on it an argument"
-            " that is no real number, or take shift_reset, which runs the program anew for each derivative"
-        )
+        return Name.unknown(self.x)
 
     __bool__ = __float__ = __int__ = __trunc__ = __floor__ = __ceil__ = __round__ = __index__ = unknown
     __repr__ = __str__ = lambda self: f"the generated number {self.x}"
@@ -162,7 +164,7 @@ def op(code: Code, name: str, arguments: tuple[Any, ...]) -> Dual:
     y = code.name("v", "float")
     code.write(Let(y, name, atoms))
     moving = [k for k, p in enumerate(PRIMITIVES[name].partials) if is_active(arguments[k]) and p != "0.0"]
-    if not moving:
+    if not moving or code.plain:
         return Dual(code, y, zero)
 
     def body(k: Any) -> Any:
@@ -201,7 +203,7 @@ def _methods() -> None:
 
 
 def _is_number(u: Any) -> bool:
-    return isinstance(u, (Dual, float, int))
+    return isinstance(u, numbers.Real)
 
 
 _methods()
@@ -310,7 +312,7 @@ def WHILE(init: Any, condition: Callable[[Any], Condition], step: Callable[[Any]
         x, names = fresh(code, init)
 
         def turn(loop: Name) -> None:
-            c = _checked(condition(x))
+            c = code.without_cells(lambda: _checked(condition(x)))
             again = lambda: code.write(Call(loop, tuple(flat(code, step(x)))))  # noqa: E731
             yes, no = code.within(lambda: reset(again, code)), code.within(lambda: reset(lambda: k(x), code))
             code.write(If(c.left, c.symbol, c.right, yes, no))

@@ -13,10 +13,18 @@ An atom a is a name or a number. A name's first letter is its kind's: see `Kind`
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
-__all__ = ["Add", "Atom", "Block", "Call", "Cell", "Fun", "If", "Item", "Let", "Name", "Scaled", "free", "inner"]
+from dualrev.places import where
+
+__all__ = ["Add", "Atom", "Block", "Call", "Cell", "Fun", "If", "Item", "Let", "Name", "Scaled", "StagingError", "free", "inner"]
+
+
+class StagingError(TypeError):
+    """The program asks for something that is known only when the generated code runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +34,18 @@ class Name:
     text: str
     kind: str
 
+    def unknown(self, *_: object) -> Any:
+        """What Python gets that asks for the value, or for a comparison of values."""
+        raise StagingError(
+            f"the value of a number{where()} is not known while code is generated: make what depends on it an argument"
+            " that is no real number, or take shift_reset, which runs the program anew for each derivative"
+        )
 
+    __bool__ = __float__ = __int__ = __index__ = __trunc__ = __floor__ = __ceil__ = __round__ = unknown
+    __lt__ = __le__ = __gt__ = __ge__ = unknown
+
+
+numbers.Real.register(Name)  # so that what wants a number asks for its value, and is told
 Atom = Name | float | int
 
 

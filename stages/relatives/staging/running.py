@@ -30,10 +30,21 @@ def numba_compiles(op: str) -> bool:
 
 
 def in_python(source: str, name: str) -> Callable[..., Any]:
-    """The function that a text defines."""
+    """The function that a text defines. RecursionError, with what to do, where Python has too many calls that wait."""
     scope: dict[str, Any] = {**FUNCTIONS, "nan": math.nan, "inf": math.inf}
     exec(compile(source, f"<{name}, generated>", "exec"), scope)
-    return scope[name]  # type: ignore[no-any-return]
+    made = scope[name]
+
+    def run(*arguments: Any) -> Any:
+        try:
+            return made(*arguments)
+        except RecursionError:
+            raise RecursionError(
+                "too many calls of generated code wait for each other: a turn of WHILE and a call of FUN wait for the way"
+                " back. Compile it (stages.relatives.staging.staged.stage), or set sys.setrecursionlimit higher"
+            ) from None
+
+    return run
 
 
 class Memory:
@@ -45,7 +56,7 @@ class Memory:
     def run(self, f: Callable[..., Any], arguments: Sequence[Any]) -> Any:
         """f's value."""
         while True:
-            top = np.zeros(4, np.int64)  # of ints, floats and cells; calls that wait
+            top = np.zeros(3, np.int64)  # the first free place of ints, floats and cells
             try:
                 return f(*arguments, np.empty(4 * self.size, np.int64), np.empty(self.size), np.empty(self.size), top)
             except Full:
@@ -56,10 +67,12 @@ def in_numba(source: str, name: str) -> Callable[..., Any]:
     """The function that a text defines, compiled."""
     from numba import njit
 
+    from dualrev.compiler.runtime.stack import need_stack
+
     scope: dict[str, Any] = {f: getattr(math, f) for f in _MATH}
-    scope |= {"njit": njit, "abs": abs, "nan": math.nan, "inf": math.inf}
+    scope |= {"njit": njit, "need_stack": need_stack, "abs": abs, "nan": math.nan, "inf": math.inf}
     scope |= {f: njit(FUNCTIONS[f]) for f in ("maximum", "minimum")} | {"power": njit(_power)}
-    scope |= {f.__name__: njit(f) for f in (new_cell, new_record, room)}
+    scope |= {f.__name__: njit(f) for f in (new_cell, new_record)}
     exec(compile(source, f"<{name}, generated>", "exec"), scope)
     return scope[name]  # type: ignore[no-any-return]
 
@@ -68,7 +81,7 @@ def _power(a: float, b: float) -> float:
     return a**b
 
 
-# The functions that compiled code calls. `top` has the first free place of ints, floats and cells, and the depth.
+# The functions that compiled code calls. `top` has the first free place of ints, floats and cells.
 
 
 def new_cell(cells: Any, top: Any) -> int:
@@ -91,13 +104,3 @@ def new_record(ints: Any, floats: Any, top: Any, number: int, n: int, m: int) ->
     top[0] = this + n + 2
     top[1] += m
     return this  # type: ignore[no-any-return]
-
-
-def room(top: Any) -> None:
-    """Count a call. RecursionError where too many wait."""
-    top[3] += 1
-    if top[3] > 8_000:
-        raise RecursionError(
-            "8,000 calls of generated code wait for each other: a loop's turns and a recursion's calls do, until the"
-            " way back. Use dualrev.value_and_grad of a numba function, which keeps them in an array"
-        )

@@ -214,10 +214,10 @@ class _Compiled(Writer):
     def apply(self) -> list[str]:
         """The function that all calls are calls of."""
         parameters = [*(f"a{j}" for j in range(self.floats)), *(f"i{j}" for j in range(self.ints)), *self.state]
-        lines = ["room(top)"]
+        lines = ["need_stack('apply')"]
         for k, f in enumerate(self.functions):
             lines += self.branch(k, f)
-        return [f"def apply({', '.join(['this', *parameters])}):", *_indented([*lines, "top[3] -= 1"])]
+        return [f"def apply({', '.join(['this', *parameters])}):", *_indented(lines)]
 
     def signature(self, arrays: Mapping[str, str]) -> str:
         """The types of apply, since numba infers none for a function that only calls itself."""
