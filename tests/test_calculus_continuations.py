@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from pathlib import Path
 
 import pytest
 from calculus_cells import closed_programs_with_cells, program_with_cells
@@ -280,6 +282,15 @@ def test_what_is_printed_can_be_read_back_and_has_the_type_that_is_printed(capsy
     from stages.calculus import show_type
 
     assert printed.strip() == show_type(check(program, CONTINUATIONS[name].language), ascii=True)
+
+
+def test_the_page_shows_what_the_command_prints(capsys):
+    page = (Path(__file__).parent.parent / "docs" / "calculus.md").read_text(encoding="utf-8")
+    ((program, shown),) = re.findall(r'calculus "([^\n]*)" --to cps --wrap\n```\n\n```\n(.*?)```', page, re.DOTALL)
+    assert main([program, "--to", "cps", "--wrap"]) == 0
+    assert capsys.readouterr().out == shown
+    rows = re.findall(r"^\| `([\w-]+)` \| ", page, re.MULTILINE)
+    assert rows == list(CONTINUATIONS)
 
 
 def test_what_the_command_prints(capsys):

@@ -20,18 +20,30 @@ Cost:    O(1) for an operation, in lines; the code is run for each call of the p
 
 from __future__ import annotations
 
-import itertools
 import numbers
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from dualrev.eager.lines import method_name
-from dualrev.eager.overload import DualNumber
+from dualrev.eager.overload import DualNumber, method_name
 from dualrev.places import where
 from dualrev.rules.primitives import PRIMITIVES
 from dualrev.tree import inputs, outputs
 from stages.relatives.control import reset, shift
-from stages.relatives.staging.code import Add, Atom, Block, Call, Cell, Fun, If, Item, Let, Name, Scaled, StagingError
+from stages.relatives.staging.code import (
+    Add,
+    Atom,
+    Block,
+    Call,
+    Cell,
+    Code,
+    Fun,
+    If,
+    Item,
+    Let,
+    Name,
+    Scaled,
+    StagingError,
+)
 from stages.relatives.staging.running import in_python
 from stages.relatives.staging.texts import python
 
@@ -40,52 +52,6 @@ __all__ = ["FUN", "IF", "TREE", "WHILE", "Condition", "Dual", "Node", "StagingEr
 
 #: What a condition in the program's own Python raises here.
 REFUSALS = (StagingError,)
-
-
-class Code:
-    """Where code is written: the block that grows now, and fresh names."""
-
-    def __init__(self) -> None:
-        self.block = Block()
-        self.numbers = {kind: itertools.count() for kind in ("v", "d", "k", "f", "t")}
-        self.level, self.over, self.plain = 0, False, False
-
-    def name(self, letter: str, kind: str) -> Name:
-        """v0, v1, ..; d0, d1, ..; and so on"""
-        return Name(f"{letter}{next(self.numbers[letter])}", kind)
-
-    def write(self, *statements: Any) -> None:
-        """Add statements to the block."""
-        self.block.statements += statements
-
-    def cell(self) -> Name:
-        """d = ref 0"""
-        d = self.name("d", "cell")
-        self.write(Cell(d))
-        return d
-
-    def within(self, make: Callable[[], Any]) -> Block:
-        """The block that is written while `make` runs."""
-        outer, self.block = self.block, Block()
-        try:
-            make()
-            return self.block
-        finally:
-            self.block = outer
-
-    def without_cells(self, make: Callable[[], Any]) -> Any:
-        """What `make` gives, with no way back: for a condition, which is evaluated where no continuation is."""
-        outer, self.plain = self.plain, True
-        try:
-            return make()
-        finally:
-            self.plain = outer
-
-    def fun(self, letter: str, parameters: tuple[Name, ...], make: Callable[[Name], Any]) -> Name:
-        """f = (parameters) => {what `make` writes}"""
-        f = self.name(letter, "function")
-        self.write(Fun(f, parameters, self.within(lambda: make(f))))
-        return f
 
 
 class Condition(NamedTuple):
@@ -107,6 +73,7 @@ class Dual(DualNumber):
     """D[R]: the name x of a number, and of its cell d; None where it is a constant to the program."""
 
     __slots__ = ("d", "run", "x")
+    run: Any
 
     def __init__(self, run: Any, x: Any, d: Any) -> None:
         self.run, self.x, self.d = run, x, d
@@ -139,9 +106,16 @@ class Dual(DualNumber):
         """The error that the number is not known yet."""
         return Name.unknown(self.x)
 
-    __bool__ = __float__ = __int__ = __trunc__ = __floor__ = __ceil__ = __round__ = __index__ = unknown
-    __repr__ = __str__ = lambda self: f"the generated number {self.x}"
-    __format__ = lambda self, spec: str(self)  # noqa: E731
+    __bool__ = __float__ = __int__ = __trunc__ = __floor__ = __ceil__ = __index__ = unknown
+    __round__ = unknown  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"the generated number {self.x.text}"
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return repr(self)
 
 
 zero = None  # a constant has no cell
@@ -153,7 +127,7 @@ def atom(code: Code, u: Any) -> Atom:
         return float(u)
     if u.run is not code:
         raise StagingError(f"a number of another program that is being generated{where()}: stage one after the other")
-    return u.x  # type: ignore[no-any-return]
+    return u.x
 
 
 def op(code: Code, name: str, arguments: tuple[Any, ...]) -> Dual:
@@ -173,7 +147,7 @@ def op(code: Code, name: str, arguments: tuple[Any, ...]) -> Dual:
         for i in moving:
             visit(z, name, i, atoms, arguments[i])
 
-    return shift(body, code)  # type: ignore[no-any-return]
+    return shift(body, code)
 
 
 def visit(z: Dual, name: str, i: int, atoms: tuple[Atom, ...], u: Dual) -> None:
@@ -367,7 +341,7 @@ def _code(u: Any) -> Code:
         if isinstance(part, Node):
             return part.code
         if isinstance(part, Dual):
-            return part.run  # type: ignore[no-any-return]
+            return part.run
     raise StagingError(
         f"WHILE and FUN{where()} start from a number of the program, and {u!r} is none: multiply the program's input by"
         " 0.0 and add it, or use Python's own loop"

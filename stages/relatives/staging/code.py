@@ -3,7 +3,7 @@ r"""Generated code, before it is text: what Wang et al. 2019 call pseudo LMS-IR 
     statements ::= v = op(a1, .., an)                a line of the table of primitives
                  | v = array[i]                      of a constant array: a number or an integer
                  | d = ref 0                         a cell for a cotangent
-                 | d += p * !d'   | d += a           on the way back; p is the k-th partial derivative of op at a1, .., an
+                 | d += p * !d'   | d += a           on the way back; p: a partial derivative of op at a1, .., an
                  | f = (x, d, ..) => statements      a function, which may call itself
                  | f(a1, .., an)                     a call; what stands after it waits for it to return
                  | if (a < b) statements else statements
@@ -13,14 +13,30 @@ An atom a is a name or a number. A name's first letter is its kind's: see `Kind`
 
 from __future__ import annotations
 
+import itertools
 import numbers
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from dualrev.places import where
 
-__all__ = ["Add", "Atom", "Block", "Call", "Cell", "Fun", "If", "Item", "Let", "Name", "Scaled", "StagingError", "free", "inner"]
+__all__ = [
+    "Add",
+    "Atom",
+    "Block",
+    "Call",
+    "Cell",
+    "Fun",
+    "If",
+    "Item",
+    "Let",
+    "Name",
+    "Scaled",
+    "StagingError",
+    "free",
+    "inner",
+]
 
 
 class StagingError(TypeError):
@@ -76,7 +92,7 @@ class Cell:
 
 @dataclass(slots=True)
 class Scaled:
-    """d += p * !source, where p is the partial derivative of op with respect to argument k; y is the operation's value."""
+    """d += p * !source, where p is the partial derivative of op with respect to argument k, and y the value."""
 
     cell: Name
     op: str
@@ -128,6 +144,52 @@ class Block:
     """Statements, one after the other."""
 
     statements: list[Let | Item | Cell | Scaled | Add | Fun | Call | If] = field(default_factory=list)
+
+
+class Code:
+    """Where code is written: the block that grows now, and fresh names."""
+
+    def __init__(self) -> None:
+        self.block = Block()
+        self.numbers = {kind: itertools.count() for kind in ("v", "d", "k", "f", "t")}
+        self.level, self.over, self.plain = 0, False, False
+
+    def name(self, letter: str, kind: str) -> Name:
+        """v0, v1, ..; d0, d1, ..; and so on"""
+        return Name(f"{letter}{next(self.numbers[letter])}", kind)
+
+    def write(self, *statements: Any) -> None:
+        """Add statements to the block."""
+        self.block.statements += statements
+
+    def cell(self) -> Name:
+        """d = ref 0"""
+        d = self.name("d", "cell")
+        self.write(Cell(d))
+        return d
+
+    def within(self, make: Callable[[], Any]) -> Block:
+        """The block that is written while `make` runs."""
+        outer, self.block = self.block, Block()
+        try:
+            make()
+            return self.block
+        finally:
+            self.block = outer
+
+    def without_cells(self, make: Callable[[], Any]) -> Any:
+        """What `make` gives, with no way back: for a condition, which is evaluated where no continuation is."""
+        outer, self.plain = self.plain, True
+        try:
+            return make()
+        finally:
+            self.plain = outer
+
+    def fun(self, letter: str, parameters: tuple[Name, ...], make: Callable[[Name], Any]) -> Name:
+        """f = (parameters) => {what `make` writes}"""
+        f = self.name(letter, "function")
+        self.write(Fun(f, parameters, self.within(lambda: make(f))))
+        return f
 
 
 def inner(statement: object) -> tuple[Block, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ def in_python(source: str, name: str) -> Callable[..., Any]:
             return made(*arguments)
         except RecursionError:
             raise RecursionError(
-                "too many calls of generated code wait for each other: a turn of WHILE and a call of FUN wait for the way"
+                "too many calls of generated code wait for each other: turns of WHILE and calls of FUN wait for the way"
                 " back. Compile it (stages.relatives.staging.staged.stage), or set sys.setrecursionlimit higher"
             ) from None
 
@@ -56,7 +56,7 @@ class Memory:
     def run(self, f: Callable[..., Any], arguments: Sequence[Any]) -> Any:
         """f's value."""
         while True:
-            top = np.zeros(3, np.int64)  # the first free place of ints, floats and cells
+            top = np.zeros(4, np.int64)  # the first free place of ints, floats and cells; calls that wait
             try:
                 return f(*arguments, np.empty(4 * self.size, np.int64), np.empty(self.size), np.empty(self.size), top)
             except Full:
@@ -67,21 +67,19 @@ def in_numba(source: str, name: str) -> Callable[..., Any]:
     """The function that a text defines, compiled."""
     from numba import njit
 
-    from dualrev.compiler.runtime.stack import need_stack
-
     scope: dict[str, Any] = {f: getattr(math, f) for f in _MATH}
-    scope |= {"njit": njit, "need_stack": need_stack, "abs": abs, "nan": math.nan, "inf": math.inf}
+    scope |= {"njit": njit, "abs": abs, "nan": math.nan, "inf": math.inf}
     scope |= {f: njit(FUNCTIONS[f]) for f in ("maximum", "minimum")} | {"power": njit(_power)}
-    scope |= {f.__name__: njit(f) for f in (new_cell, new_record)}
+    scope |= {f.__name__: njit(f) for f in (new_cell, new_record, enter)}
     exec(compile(source, f"<{name}, generated>", "exec"), scope)
-    return scope[name]  # type: ignore[no-any-return]
+    return scope[name]
 
 
 def _power(a: float, b: float) -> float:
     return a**b
 
 
-# The functions that compiled code calls. `top` has the first free place of ints, floats and cells.
+# The functions that compiled code calls. `top` has the first free place of ints, floats and cells, and the depth.
 
 
 def new_cell(cells: Any, top: Any) -> int:
@@ -91,7 +89,7 @@ def new_cell(cells: Any, top: Any) -> int:
         raise Full
     cells[d] = 0.0
     top[2] = d + 1
-    return d  # type: ignore[no-any-return]
+    return d
 
 
 def new_record(ints: Any, floats: Any, top: Any, number: int, n: int, m: int) -> int:
@@ -103,4 +101,14 @@ def new_record(ints: Any, floats: Any, top: Any, number: int, n: int, m: int) ->
     ints[this + 1] = top[1]
     top[0] = this + n + 2
     top[1] += m
-    return this  # type: ignore[no-any-return]
+    return this
+
+
+def enter(top: Any) -> None:
+    """Count a call that waits. RecursionError where there are too many for a stack of 8 megabytes."""
+    top[3] += 1
+    if top[3] > 4000:
+        raise RecursionError(
+            "4,000 calls of generated code wait for each other: turns of WHILE and calls of FUN wait for the way back."
+            " Take dualrev.value_and_grad of a numba function, which keeps what waits in an array"
+        )

@@ -1,4 +1,4 @@
-r"""A program staged: the paper's `snippet`, with its code in three texts, compiled by numba (Wang et al. 2019, section 4).
+r"""A program staged: the `snippet` of Wang et al. 2019, section 4, with its code in three texts, compiled by numba.
 
 >>> snippet = stage(lambda x: x * x, REAL)
 >>> snippet(3.0)                                            # the value, and the derivative
@@ -60,7 +60,7 @@ class Staged:
     @property
     def arrays(self) -> dict[str, str]:
         """The arrays among them, with the type of their elements."""
-        found = {}
+        found: dict[str, str] = {}
         for i, kind in enumerate(self.kinds):
             if kind == TREE_OF_REALS:
                 found |= dict(zip(_arrays(i, kind), ("int64", "int64", "float64"), strict=True))
@@ -81,7 +81,9 @@ class Staged:
         """The program after closure conversion and defunctionalisation."""
         for op in sorted(_operations(self.block)):
             if not numba_compiles(op):
-                raise StagingError(f"numba compiles no {op}: run the code in Python, by in_python(), or write it otherwise")
+                raise StagingError(
+                    f"numba compiles no {op}: run the code in Python, by in_python(), or write it otherwise"
+                )
         return texts.compiled("snippet", self.parameters, self.arrays, self.block, self.results)
 
     @functools.cached_property
@@ -99,7 +101,9 @@ class Staged:
 
     def _flat(self, arguments: Sequence[Any]) -> list[Any]:
         if len(arguments) != len(self.kinds) + len(self.moves):
-            raise TypeError(f"the program takes {len(self.kinds) + len(self.moves)} arguments, and got {len(arguments)}")
+            raise TypeError(
+                f"the program takes {len(self.kinds) + len(self.moves)} arguments, and got {len(arguments)}"
+            )
         flat: list[Any] = []
         for argument, kind in zip(arguments, [*self.kinds, *[REAL] * len(self.moves)], strict=True):
             flat += [float(argument)] if kind == REAL else checked(*argument)
@@ -147,7 +151,7 @@ def stage(f: Callable[..., Any], *kinds: str) -> Staged:
         if not isinstance(found, (Dual, float, int)):
             raise StagingError(f"the program{where()} gives a number, and not {found!r}: sum what it should give up")
         code.write(Add(y, atom(code, found)))
-        if is_active(found):
+        if isinstance(found, Dual) and is_active(found):
             code.write(Add(found.d, 1.0))
 
     try:
@@ -205,5 +209,7 @@ def checked(left: Any, right: Any, value: Any) -> list[np.ndarray]:
         wrong = np.flatnonzero((array >= n) | (array < -1) | ((array >= 0) & (array <= np.arange(n))))
         if wrong.size:
             k = wrong[0]
-            raise ValueError(f"node {k} has the child {array[k]}: children are later nodes, up to {n - 1}, or -1 for none")
+            raise ValueError(
+                f"node {k} has the child {array[k]}: children are later nodes, up to {n - 1}, or -1 for none"
+            )
     return [*arrays, numbers]

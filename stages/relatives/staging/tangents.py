@@ -15,7 +15,7 @@ from __future__ import annotations
 import ast
 import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from dualrev.rules.primitives import PRIMITIVES
 from stages.relatives.staging.code import Add, Atom, Block, Call, Cell, Fun, If, Item, Let, Name, Scaled
@@ -25,7 +25,7 @@ __all__ = ["Tangents", "Unwritable"]
 _SYMBOLS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow"}
 
 
-class Unwritable(Exception):
+class Unwritable(Exception):  # noqa: N818 - what an expression is
     """A partial derivative that is a choice between expressions: its op."""
 
 
@@ -58,9 +58,9 @@ class Tangents:
         match s:
             case Let(name, op, arguments):
                 into.statements.append(s)
-                moving = self.total(op, arguments, name, into)
-                if moving != 0.0:
-                    self.tangent[name] = moving
+                tangent = self.total(op, arguments, name, into)
+                if tangent != 0.0:
+                    self.tangent[name] = tangent
             case Item():
                 into.statements.append(s)
             case Cell(name):
@@ -110,21 +110,12 @@ class Tangents:
 
     def total(self, op: str, arguments: tuple[Atom, ...], y: Name, into: Block) -> Atom:
         """a1' * p1 + .. + an' * pn"""
+        moving = [(k, tangent) for k, a in enumerate(arguments) if (tangent := self.of(a)) != 0.0]
+        held, self.tangent = self.tangent, {}  # what is written here has no tangents: second ones are not asked for
         made: Atom = 0.0
-        for k, a in enumerate(arguments):
-            if (moving := self.of(a)) != 0.0:
-                p = self.constant(lambda k=k: self.partial(op, k, arguments, y, into))
-                made = self.constant(
-                    lambda p=p, moving=moving, made=made: self.let(
-                        "add", made, self.let("mul", moving, p, into=into), into=into
-                    )
-                )
-        return made
-
-    def constant(self, make: Callable[[], Atom]) -> Atom:
-        """What is made, without tangents: second ones are not asked for."""
-        held, self.tangent = self.tangent, {}
-        made = make()
+        for k, tangent in moving:
+            p = self.partial(op, k, arguments, y, into)
+            made = self.let("add", made, self.let("mul", tangent, p, into=into), into=into)
         self.tangent = held
         return made
 

@@ -6,8 +6,8 @@ has captured something, so that a third text has the same program after two tran
     closure conversion       a function is a record: which one it is, and what it has captured
     defunctionalisation      a call is a call of `apply`, with the record; it looks which function that is
 
-Records are in the arrays `ints` and `floats`, cells in `cells`; an integer says where. `apply` calls itself, and the way
-back is the way through its returns.
+Records are in the arrays `ints` and `floats`, cells in `cells`; an integer says where. `apply` calls itself, and the
+way back is the way through its returns.
 """
 
 from __future__ import annotations
@@ -214,10 +214,10 @@ class _Compiled(Writer):
     def apply(self) -> list[str]:
         """The function that all calls are calls of."""
         parameters = [*(f"a{j}" for j in range(self.floats)), *(f"i{j}" for j in range(self.ints)), *self.state]
-        lines = ["need_stack('apply')"]
+        lines = ["enter(top)"]
         for k, f in enumerate(self.functions):
             lines += self.branch(k, f)
-        return [f"def apply({', '.join(['this', *parameters])}):", *_indented(lines)]
+        return [f"def apply({', '.join(['this', *parameters])}):", *_indented([*lines, "top[3] -= 1"])]
 
     def signature(self, arrays: Mapping[str, str]) -> str:
         """The types of apply, since numba infers none for a function that only calls itself."""
