@@ -18,6 +18,7 @@ from stages.calculus.check import check
 from stages.calculus.continuations.terms import Read, Ref, add_to, sequence
 from stages.calculus.d1 import D1
 from stages.calculus.declarations import Program
+from stages.calculus.errors import IllTyped
 from stages.calculus.sugar import lambda_, let
 from stages.calculus.terms import Term, Var
 from stages.calculus.types import Type
@@ -157,7 +158,10 @@ class Reverse(D1):
     @classmethod
     def wrap(cls, program: Program) -> Program:
         """Transform[P] : (s, t) -> s for a program P : s -> t without functions in s and t; IllTyped for others."""
-        made = super().wrap(program)
+        try:
+            made = super().wrap(program)
+        except RecursionError:
+            raise IllTyped(program.term, "the term is nested too deeply to transform: put parts in functions") from None
         assert isinstance(made.term, t.Lambda)
         both = ty.Pair(made.term.type, cls.result(program))
         return Program(t.Lambda(made.term.name, both, made.term.body), made.declarations, made.definitions)

@@ -107,8 +107,8 @@ def new_record(ints: Any, floats: Any, top: Any, number: int, n: int, m: int) ->
 def enter(top: Any) -> None:
     """Count a call that waits. RecursionError where there are too many for a stack of 8 megabytes."""
     top[3] += 1
-    if top[3] > 4000:
+    if top[3] > 8000:
         raise RecursionError(
-            "4,000 calls of generated code wait for each other: turns of WHILE and calls of FUN wait for the way back."
+            "8,000 calls of generated code wait for each other: turns of WHILE and calls of FUN wait for the way back."
             " Take dualrev.value_and_grad of a numba function, which keeps what waits in an array"
         )
