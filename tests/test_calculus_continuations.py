@@ -29,7 +29,7 @@ FORWARD = ["fig4", "tagged"]
 UNSHRUNK = [phase for phase in Phase if phase != Phase.shrink]  # shrinking takes minutes: the seed is printed
 REVERSE = [name for name in CONTINUATIONS if name not in FORWARD]
 few = settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck), phases=UNSHRUNK)
-many = settings(few, max_examples=1_000)
+many = settings(few, max_examples=300)
 
 
 class Cells(Run):
