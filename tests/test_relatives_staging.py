@@ -1,6 +1,6 @@
-"""Wang et al. 2019, section 4: docs/shift_reset.md shows what the compiler writes for the paper's examples.
+"""Wang et al. 2019, section 4: docs/shift_reset.md shows what staging and the compiler write for the paper's examples.
 
-To write the derivatives on the page anew: PYTHONPATH=. python tests/test_relatives_staging.py
+To write the code on the page anew: PYTHONPATH=. python tests/test_relatives_staging.py
 """
 
 import importlib.util
@@ -14,7 +14,8 @@ import pytest
 from oracle import assert_same
 
 import dualrev as dr
-from stages.relatives import shift_reset
+from stages.relatives import lantern, shift_reset
+from stages.relatives.staging.staged import REAL, TREE_OF_REALS, stage
 
 PAGE = Path(__file__).parent.parent / "docs" / "shift_reset.md"
 TREE = (np.array([1, -1, -1]), np.array([2, -1, -1]), np.array([5.0, 3.0, 2.0]))  # a root with two children
@@ -38,10 +39,24 @@ def loaded(source, folder, name):
     return module
 
 
+def staged(source):
+    """The program of a block of the page that is staged."""
+    scope = {name: getattr(lantern, name) for name in ("FUN", "IF", "TREE", "WHILE")}
+    scope |= {"stage": stage, "REAL": REAL, "TREE_OF_REALS": TREE_OF_REALS}
+    exec(source, scope)
+    return scope["snippet"]
+
+
+def staged_blocks():
+    """The staged programs of the page with the code that they write, as it stands there."""
+    text = PAGE.read_text(encoding="utf-8")
+    return re.findall(r"```python staged\n(.*?)```\n\n```text generated\n(.*?)```", text, re.DOTALL)
+
+
 def blocks():
     """The page's functions with their derivatives, as they stand there."""
     return re.findall(
-        r"```python\n(.*?)```\n\n```python derivative\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL
+        r"```python\n((?:(?!```).)*)```\n\n```python derivative\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL
     )
 
 
@@ -89,6 +104,25 @@ def test_the_examples_have_the_derivatives_of_the_paper(snippets):
     assert tree(0.5, *TREE) == pytest.approx(4 * 0.5**3 * 5.0 * 3.0 * 2.0)  # x^4 times the values
 
 
+@pytest.mark.parametrize("i", range(len(SNIPPETS)))
+def test_the_generated_code_on_the_page_is_the_one_that_is_written(i):
+    source, code = staged_blocks()[i]
+    assert staged(source).paper == code
+
+
+def test_the_compiled_text_on_the_page_is_the_one_that_is_written():
+    (text,) = re.findall(r"```text compiled\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert staged(staged_blocks()[-1][0]).numba == text
+
+
+@pytest.mark.parametrize("i", range(len(SNIPPETS)))
+def test_staged_compiled_and_derived_programs_agree(snippets, i):
+    program = staged(staged_blocks()[i][0])
+    for args in SNIPPETS[i][1]:
+        given = (args[0], args[1:]) if len(args) > 1 else args
+        assert_same(program.in_python(*given), dr.value_and_grad(snippets[i].snippet)(*args), rtol=1e-15)
+
+
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         text = PAGE.read_text(encoding="utf-8")
@@ -97,4 +131,9 @@ if __name__ == "__main__":
             new = generated(module.snippet, SNIPPETS[i][1][0])
             before = f"```python\n{source}```\n\n```python derivative\n"
             text = text.replace(f"{before}{old}```", f"{before}{new}```")
+        for source, old in staged_blocks():
+            before = f"```python staged\n{source}```\n\n```text generated\n"
+            text = text.replace(f"{before}{old}```", f"{before}{staged(source).paper}```")
+        last = staged(staged_blocks()[-1][0]).numba
+        text = re.sub(r"```text compiled\n.*?```", lambda _: f"```text compiled\n{last}```", text, flags=re.DOTALL)
         PAGE.write_text(text, encoding="utf-8")

@@ -10,6 +10,7 @@ In the other stages D is overloading; here it takes a term and gives a term, of 
     text: parser, printer, latex                              programs as text
     python                                                    Python functions as programs
     readable, complexity                                      shorter text, and section 4.1's criterion, measured
+    continuations                                             Wang et al. 2019: cells, shift and reset
     python -m stages.calculus                                 prints programs and their derivatives
 
 >>> program = parse_program(r"\(x : R, y : R). let z = x + y in x * z")

@@ -3,6 +3,7 @@ r"""`python -m stages.calculus`: a program, its type, its derivative as a progra
 python -m stages.calculus "\(x : R, y : R). let z = x + y in x * z" --to D1      Fig. 1 (c)
 python -m stages.calculus --program doublings --to D4 --wrap                       with its wrapper and interface
 python -m stages.calculus --file model.py:f --to D2 --run 3,4                      a Python function
+python -m stages.calculus "\(x : R). let c = ref(x) in let _ = c := !c * x in !c" --to cps --wrap      Wang et al.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any, NoReturn
 from stages.calculus import TRANSFORMATIONS
 from stages.calculus.check import check, check_term
 from stages.calculus.complexity import FAMILIES
+from stages.calculus.continuations.table import CONTINUATIONS
 from stages.calculus.declarations import Program
 from stages.calculus.errors import CalculusError
 from stages.calculus.evaluate import Machine
@@ -29,6 +31,8 @@ from stages.calculus.text.printer import show_program, show_type
 from stages.calculus.types import Arrow, Type
 from stages.calculus.values import read_value, show_value
 
+#: Those of our paper, and those of Wang et al. 2019 (continuations/).
+ALL = {**TRANSFORMATIONS, **CONTINUATIONS}
 FIG1 = r"\(x : R, y : R). let z = x + y in x * z"
 
 
@@ -42,7 +46,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("term", nargs="?", help=f"a program as text; without one, Fig. 1's: {FIG1}")
     made.add_argument("--program", choices=tuple(FAMILIES), help="one of the programs of complexity.py")
     made.add_argument("--file", metavar="FILE.py:FUNCTION", help="a Python function with annotations")
-    made.add_argument("--to", choices=tuple(TRANSFORMATIONS), help="transform it: print D[t]")
+    made.add_argument("--to", choices=tuple(ALL), help="transform it: print D[t]")
     made.add_argument("--wrap", action="store_true", help="with --to: print Wrap[t], with the definitions that it uses")
     made.add_argument("--type", action="store_true", help="print the type")
     made.add_argument("--run", metavar="ARGUMENT", help="evaluate at 3,4 and the like; with --to, the gradient too")
@@ -63,9 +67,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         _usage("--wrap goes with --to")
     try:
         program = _program(options)
-        kind = check(program, "source")
+        kind = check(program, ALL[options.to].reads if options.to else "control")
         if options.type:
-            _print_type(check(_transformed(program, kind, options), "D4") if options.to else kind, options)
+            _print_type(check(_transformed(program, kind, options), _target(options)) if options.to else kind, options)
         elif options.run is not None:
             _run(program, kind, options)
         else:
@@ -83,7 +87,7 @@ def _program(options: argparse.Namespace) -> Program:
     if options.program:
         return FAMILIES[options.program].make(4)[0]
     if not options.file:
-        return parse_program(options.term or FIG1)
+        return parse_program(options.term or FIG1, cells=True)
     path, _, name = options.file.rpartition(":")
     if not Path(path).is_file():
         _usage(f"--file {options.file}: there is no file {path!r}; write FILE.py:FUNCTION")
@@ -95,9 +99,14 @@ def _program(options: argparse.Namespace) -> Program:
 
 def _transformed(program: Program, kind: Type, options: argparse.Namespace) -> Program:
     """Wrap[t], or D[t] with the program's argument as the type of cotangents."""
-    D = TRANSFORMATIONS[options.to]  # noqa: N806 - the paper's letter
+    D = ALL[options.to]  # noqa: N806 - the paper's letter
     made = D.wrap(program) if options.wrap else D.of(program, kind)
     return made if options.exact else readable(made)
+
+
+def _target(options: argparse.Namespace) -> str:
+    """The language of what a transformation gives; D4's has those of D1 to D3 in it."""
+    return ALL[options.to].language if options.to in CONTINUATIONS else "D4"
 
 
 def _print(program: Program, options: argparse.Namespace) -> None:
@@ -116,15 +125,19 @@ def _run(program: Program, kind: Type, options: argparse.Namespace) -> None:
     print(f"value      {show_value(machine.apply(machine.value(), x))}   ({machine.steps:,} steps)")
     if not options.to:
         return
-    machine = Machine(TRANSFORMATIONS[options.to].wrap(program), options.limit)
-    if options.to == "forward":
+    machine = Machine(ALL[options.to].wrap(program), options.limit)
+    if options.to in ("forward", "fig4", "tagged"):
         dx = _value(options.cotangent if options.cotangent != "1" else options.run, kind.argument, program)
         _, tangent = machine.apply(machine.value(), (x, dx))
         print(f"tangent    {show_value(tangent)}   ({machine.steps:,} steps, in the direction {show_value(dx)})")
         return
-    _, pullback = machine.apply(machine.value(), x)
     cotangent = _value(options.cotangent, kind.result, program)
-    print(f"cotangent  {show_value(machine.apply(pullback, cotangent))}   ({machine.steps:,} steps)")
+    if options.to in CONTINUATIONS:
+        found = machine.apply(machine.value(), (x, cotangent))
+    else:
+        _, pullback = machine.apply(machine.value(), x)
+        found = machine.apply(pullback, cotangent)
+    print(f"cotangent  {show_value(found)}   ({machine.steps:,} steps)")
 
 
 def _value(text: str, kind: Type, program: Program) -> Any:

@@ -19,6 +19,7 @@ from stages.calculus import terms as t
 from stages.calculus import types as ty
 from stages.calculus.arrays import ARRAYS
 from stages.calculus.claims import is_claim, resolves
+from stages.calculus.continuations.checking import RULES as CONTINUATIONS
 from stages.calculus.declarations import Declarations, Definition, Program
 from stages.calculus.discrete import DISCRETE
 from stages.calculus.errors import IllTyped
@@ -111,7 +112,12 @@ class Checker(Formation):
     def rule(self, term: Term, env: Environment, held: Environment) -> tuple[Type, Used]:
         """The type of a term, and the resources that it uses."""
         if type(term) not in self.language.terms:
-            raise IllTyped(term, f"{self.spoken()} has no such term")
+            hint = ": cells are for --to fig4, tagged, shift-reset, meta, cps, functional" * (
+                type(term) in CONTINUATIONS
+            )
+            raise IllTyped(term, f"{self.spoken()} has no such term{hint}")
+        if (of_cells := CONTINUATIONS.get(type(term))) is not None:
+            return of_cells(self, term, env, held), NONE
         match term:
             case t.Var(name):
                 return self._var(term, name, env, held)

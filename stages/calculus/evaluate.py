@@ -9,39 +9,47 @@ partial derivatives. What costs more adds to the count:
 
 Rules are written as generators, in direct style: `value = yield term, environment` evaluates a part. The driver keeps
 the generators that wait in a list, not on Python's stack, so that depth is limited by memory alone; a rule that ends
-with `return Tail(term, environment)` does not wait.
+with `return Tail(term, environment)` does not wait. One that ends with a Jump changes the list (continuations/).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from dualrev.eager.overload import function, linearize
 from dualrev.rules.primitives import PRIMITIVES
 from stages import ordered_map
 from stages.calculus import terms as t
 from stages.calculus.arrays import ARRAYS
+from stages.calculus.continuations.evaluating import RULES as CONTINUATIONS
+from stages.calculus.continuations.evaluating import Continuation
 from stages.calculus.declarations import Declarations, Program
 from stages.calculus.discrete import DISCRETE
 from stages.calculus.errors import StepLimit
 from stages.calculus.staged import MAPS
 from stages.calculus.text.printer import mark
 from stages.calculus.types import BOOL, Arrow, Int, Map, Pair, Real, Resource, Type, Unit
-from stages.calculus.values import EMPTY, FALSE, IDENTITY, TRUE, Closure, Composed, Formal, Made, Tree, is_function
+from stages.calculus.values import (
+    EMPTY,
+    FALSE,
+    IDENTITY,
+    TRUE,
+    Closure,
+    Composed,
+    Formal,
+    Jump,
+    Made,
+    Tail,
+    Tree,
+    is_function,
+)
 
 __all__ = ["Machine", "Tail", "evaluate", "log2"]
 
 Environment = Mapping[str, Any]
 Rule = Generator[Any, Any, Any]
-
-
-class Tail(NamedTuple):
-    """What a rule's value is the value of."""
-
-    term: t.Term
-    environment: Environment
 
 
 @dataclass
@@ -97,6 +105,8 @@ class Machine:
             except StopIteration as done:
                 waiting.pop()
                 asked = done.value
+                if type(asked) is Jump:
+                    asked = asked.go(waiting)
                 if type(asked) is not Tail:
                     answer = asked
                     continue
@@ -138,6 +148,8 @@ class Machine:
         """f x, for a function that is no composition: the value, or what is left to evaluate."""
         if f is IDENTITY:
             return x
+        if isinstance(f, Continuation):
+            return f.entered(x)
         if f.made_by and self.called is not None:
             self.called(f, x)
         return Tail(f.body, {**f.environment, f.parameter: x})
@@ -369,4 +381,5 @@ _RULES: dict[type, Callable[[Machine, Any, Environment], Rule]] = {
     t.ResourceLet: _resource_let,
     t.Of: _of,
     t.Claim: _claim,
+    **CONTINUATIONS,
 }

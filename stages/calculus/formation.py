@@ -101,9 +101,10 @@ class Formation:
 
     def spoken(self) -> str:
         """What messages call the language."""
-        return (
-            "the source language" if self.language.name == "source" else f"the target language of {self.language.name}"
-        )
+        name = self.language.name
+        if name in ("cells", "nested", "control", "maps"):
+            return f"the language {name}"
+        return "the source language" if name == "source" else f"the target language of {name}"
 
     def identity(self, term: Term, type_: Type) -> Type:
         """The type of id."""

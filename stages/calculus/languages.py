@@ -5,6 +5,13 @@ D1        Fig. 5: and linear functions, whose types have no function arrows in t
 D2        section 4: and maps
 D3        section 5: and functions t -> t under linear arrows, with id and composition for 0 and +; section 6
 D4        Fig. 11: and arrays, with resource-linear functions
+
+Those of Wang et al. 2019 (continuations/), each with the source language in it:
+
+cells     Fig. 3 without shift and reset: mutable cells
+nested    section 2.5: and grad
+control   Fig. 3, all of it, and grad: what may be written and evaluated
+maps      section 3.6: cells, for programs that have some, and maps of numbers
 """
 
 from __future__ import annotations
@@ -14,6 +21,7 @@ from dataclasses import dataclass
 
 from stages.calculus import terms as t
 from stages.calculus import types as ty
+from stages.calculus.continuations.terms import Assign, Gradient, Read, Ref, Reset, Shift
 
 __all__ = ["LANGUAGES", "Language"]
 
@@ -44,7 +52,12 @@ _CAYLEY = _STAGED.more("D3", {t.Identity, t.Compose}, set(), True)
 _ARRAYS = _CAYLEY.more(
     "D4", {t.ResourceLambda, t.ResourceLet, t.Of}, {ty.Array, ty.FrozenArray, ty.Resource, ty.Bang}, True
 )
+_CELLS = _SOURCE.more("cells", {Ref, Read, Assign}, {ty.Cell}, False)
+_NESTED = _CELLS.more("nested", {Gradient}, set(), False)
+_CONTROL = _NESTED.more("control", {Shift, Reset}, set(), False)
+_MAPS = _CELLS.more("maps", {t.Plus, t.Zero, t.Singleton, t.Primitive}, {ty.Map}, False)
 
 LANGUAGES: Mapping[str, Language] = {
-    language.name: language for language in (_SOURCE, _FIG5, _STAGED, _CAYLEY, _ARRAYS)
+    language.name: language
+    for language in (_SOURCE, _FIG5, _STAGED, _CAYLEY, _ARRAYS, _CELLS, _NESTED, _CONTROL, _MAPS)
 }

@@ -17,6 +17,7 @@ import dataclasses
 from collections.abc import Callable, Iterator
 
 from stages.calculus import terms as t
+from stages.calculus.continuations.terms import Shift
 from stages.calculus.declarations import Declarations, Definition, Program
 from stages.calculus.sugar import Pattern, bind, hidden, lambda_, let
 from stages.calculus.terms import Term, Var, subterms
@@ -224,6 +225,8 @@ def _inside(term: Term) -> Iterator[tuple[Term, frozenset[str]]]:
     """The parts of a term, each with the names that are bound there."""
     match term:
         case t.Lambda(x, _, body) | t.LinearLambda(x, _, body) | t.ResourceLambda(x, _, body):
+            yield body, frozenset({x})
+        case Shift(x, _, body):
             yield body, frozenset({x})
         case t.Let(x, value, body):
             yield value, frozenset()

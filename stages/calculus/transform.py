@@ -50,11 +50,13 @@ class Transformation(ABC):
 
     name        "D1", ...
     language    of check.check
+    reads       the language of its programs
     c           the type of the program's cotangents
     """
 
     name: ClassVar[str]
     language: ClassVar[str]
+    reads: ClassVar[str] = "source"
 
     def __init__(self, c: Type, declarations: Declarations | None = None, taken: frozenset[str] = frozenset()) -> None:
         self.c, self.source = c, declarations or Declarations()
@@ -89,6 +91,10 @@ class Transformation(ABC):
     def interface(self) -> tuple[Definition, ...]:
         """The functions that the transformed program calls."""
         return ()
+
+    def around(self, made: Term) -> Term:
+        """D[t], with what the transformation binds around it: nothing."""
+        return made
 
     # Types
 
@@ -159,8 +165,8 @@ class Transformation(ABC):
     @classmethod
     def wrap(cls, program: Program) -> Program:
         """Wrap[P] for a program P : s -> t without functions in s and t; IllTyped for others."""
-        program = _one_term(program)
-        kind = program.declarations.expose(check(program, "source"))
+        program = _one_term(program, cls.reads)
+        kind = program.declarations.expose(check(program, cls.reads))
         if not isinstance(kind, ty.Arrow):
             raise IllTyped(program.term, f"Wrap takes a function, and this has type {show_type(kind)}")
         for side, what in ((kind.argument, "argument"), (kind.result, "result")):
@@ -185,11 +191,11 @@ class Transformation(ABC):
 
         With c = () of another program, and where a function is in s: it has no cotangents.
         """
-        program = _one_term(program)
+        program = _one_term(program, cls.reads)
         is_data = isinstance(kind, ty.Arrow) and first_order(kind.argument, program.declarations)
         c = kind.argument if isinstance(kind, ty.Arrow) and is_data else ty.UNIT
         self = cls(c, program.declarations, frozenset(_names(program.term)))
-        return Program(self.term(program.term), self.declarations(), self.interface())
+        return Program(self.around(self.term(program.term)), self.declarations(), self.interface())
 
     def on(self, t: Term, *state: Term) -> Term:
         """D[t], in the state where there is one."""
@@ -259,11 +265,11 @@ class Transformation(ABC):
         return let((x, y), pair, use(Var(x), Var(y)))
 
 
-def _one_term(program: Program) -> Program:
+def _one_term(program: Program, language: str) -> Program:
     """The program with its definitions as a letrec around its term, if it has any."""
     if not program.definitions:
         return program
-    check(program, "source")
+    check(program, language)
     functions = []
     for d in program.definitions:
         kind = program.declarations.expose(d.type)

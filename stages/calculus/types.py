@@ -5,6 +5,7 @@ r"""Types of the source language (Fig. 4, section 9) and of the target languages
     target             | s -o t           a monoid-linear function            Fig. 5
                        | Map Int t        a persistent tree map               sections 4 to 6
                        | Array t | IArray t | s ->R t | !t                    Fig. 11: arrays, and resource linearity
+                       | Ref t                                                mutable cells: continuations/
 
 `T t1 .. tn` is a data type or a synonym of a program's declarations (declarations.py). Synonyms may be recursive, as
 Staged c = (c, Map Int (R -o Staged c, R)) is.
@@ -22,6 +23,7 @@ __all__ = [
     "Array",
     "Arrow",
     "Bang",
+    "Cell",
     "FrozenArray",
     "Int",
     "Linear",
@@ -141,6 +143,13 @@ class Bang(Type):
     content: Type
 
 
+@dataclass(frozen=True, slots=True)
+class Cell(Type):
+    """Ref t, a mutable cell, which may be used any number of times."""
+
+    content: Type
+
+
 REAL, UNIT, INT = Real(), Unit(), Int()
 BOOL = Sum(UNIT, UNIT)  # inl is true, inr is false
 
@@ -150,7 +159,7 @@ def parts(type_: Type) -> tuple[Type, ...]:
     match type_:
         case Pair(s, t) | Arrow(s, t) | Sum(s, t) | Linear(s, t) | Resource(s, t):
             return s, t
-        case Map(t) | Array(t) | FrozenArray(t) | Bang(t):
+        case Map(t) | Array(t) | FrozenArray(t) | Bang(t) | Cell(t):
             return (t,)
         case Named(_, arguments):
             return arguments

@@ -4,12 +4,12 @@ R          float (or what computes like one: a dual number of another stage)    
 ()         ()                                                                     (s, t)  (s, t)
 s + t, T   Made(constructor, fields); Formal(type), its formal zero               !t      the value itself
 s -> t, s -o t, s ->R t                 Closure, Composed, IDENTITY
-Map Int t  Tree, a persistent tree      Array t, IArray t  Cells, a list
+Map Int t  Tree, a persistent tree      Array t, IArray t  Cells, a list      Ref t  Cells, a list of one
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -28,7 +28,9 @@ __all__ = [
     "Closure",
     "Composed",
     "Formal",
+    "Jump",
     "Made",
+    "Tail",
     "Tree",
     "is_function",
     "read_value",
@@ -86,6 +88,19 @@ class Cells:
     """An array."""
 
     cells: list[Any]
+
+
+class Tail(NamedTuple):
+    """What a rule of the evaluator may end with: its value is that of this term."""
+
+    term: Term
+    environment: Mapping[str, Any]
+
+
+class Jump(NamedTuple):
+    """Another such end: `go` changes the list of rules that wait, and gives a value, or a Tail."""
+
+    go: Callable[[list[Any]], Any]
 
 
 class _Constant:

@@ -20,6 +20,7 @@ from stages.relatives import (
     delta_map,
     functional,
     global_tape,
+    lantern,
     shift_reset,
     tagged_forward,
     vectorised,
@@ -40,4 +41,5 @@ RELATIVES: dict[str, ModuleType] = {
     "global_tape": global_tape,
     "functional": functional,
     "delcont": delcont,
+    "lantern": lantern,
 }

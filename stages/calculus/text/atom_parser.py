@@ -7,6 +7,7 @@ from typing import Any
 
 from dualrev.rules.primitives import PRIMITIVES
 from stages.calculus import sugar
+from stages.calculus.continuations.terms import Gradient, Read, Ref, Reset
 from stages.calculus.discrete import DISCRETE
 from stages.calculus.terms import (
     Branch,
@@ -37,9 +38,10 @@ __all__ = ["AtomParser", "number"]
 
 
 class AtomParser(TypeParser):
-    """A method for each atom. `body` says whether we are in a linear function's body."""
+    """A method for each atom. `body` says whether we are in a linear function's body, `cells` what !t is."""
 
     body = False
+    cells = False
 
     def term(self) -> Term:
         """A term: parser.py."""
@@ -155,6 +157,12 @@ class AtomParser(TypeParser):
                 return Fst(self.argument())
             case "snd":
                 return Snd(self.argument())
+            case "ref":
+                return Ref(self.argument())
+            case "reset":
+                return Reset(self.argument())
+            case "grad":
+                return self.gradient()
             case "linear":
                 return Claim(self.argument())
             case "id":
@@ -163,6 +171,15 @@ class AtomParser(TypeParser):
                 return Discrete(name, self.arguments())
             case _:
                 return Operation(name, self.arguments())
+
+    def gradient(self) -> Term:
+        """(f, x), of grad"""
+        self.expect("(")
+        function = self.term()
+        self.expect(",")
+        argument = self.term()
+        self.expect(")")
+        return Gradient(function, argument)
 
     def primitive(self) -> Term:
         """An operation on maps or arrays."""
@@ -188,7 +205,7 @@ class AtomParser(TypeParser):
     def of(self) -> Term:
         """!t"""
         self.advance()
-        return Of(self.atom())
+        return (Read if self.cells else Of)(self.atom())
 
     def partial(self) -> Term:
         """partial i op(t1, .., tn)(b)"""
@@ -237,7 +254,7 @@ def _constant(term: Term) -> Callable[[AtomParser], Term]:
 
 
 _ATOMS: Mapping[str, Callable[[AtomParser], Term]] = {
-    **dict.fromkeys(["fst", "snd", "linear", "id", "real", *PRIMITIVES], AtomParser.call),
+    **dict.fromkeys(["fst", "snd", "linear", "id", "real", "ref", "reset", "grad", *PRIMITIVES], AtomParser.call),
     **dict.fromkeys(CALLS, AtomParser.primitive),
     "inl": AtomParser.constructor,
     "inr": AtomParser.constructor,

@@ -1,15 +1,17 @@
 r"""Reading types, terms and programs: ASCII or unicode (tokens.SPELLINGS), also mixed.
 
     s, t ::= R | Int | () | (s, t, ..) | a | T | !t                      types: T begins with a capital
-           | T t1 .. tn | Map Int t | Array t | IArray t                 of the types above
+           | T t1 .. tn | Map Int t | Array t | IArray t | Ref t         of the types above
            | s + t                                                       to the left
            | s -> t | s -o t | s ->R t                                   to the right; no space in ->R and -o
 
     s, t ::= \(x : s, ..). t | \_(z : s). t | \R(x : s). t               terms: these extend to the right
            | let x = s in t | let (x, (y, z), ..) = s in t               as far as possible
            | letrec f : s -> s' = \(x : s, ..). u and .. in t
+           | shift k : t in e                                            continuations/
            | letR !x = s in t | letR (!x, y) = s in t
            | if s then t else u
+           | s := t                                                      does not chain
            | s < t | s <= t | s <# t | s <=# t | s ==# t                 do not chain
            | s + t | s - t | s +# t | s -# t | s ++ t                    to the left; ++ is the plus of monoids
            | s * t | s / t | s *# t | s //# t | s %# t                   to the left
@@ -18,6 +20,7 @@ r"""Reading types, terms and programs: ASCII or unicode (tokens.SPELLINGS), also
            | s . t                                                       to the right
            | s t                                                         to the left, of the terms below
            | x | 1.0 | 3 | true | false | inf | nan | () | (s, t, ..) | !t
+           | ref(t) | reset(t) | grad(s, t)
            | fst(t) | snd(t) | linear(t) | op(t, ..) | C[t](t, ..) | C[t] | 0[t] | id[t] | {s |-> t}
            | partial i op(t, ..)(b) | case s of {C(x, ..) -> t; D -> u; ..}
 
@@ -31,6 +34,8 @@ difference. A discrete operation that has not got its two arguments is (+#)(t).
 In the body of \_(z : s). b, `+` is the plus of monoids; the operation is add(s, t) there. The function part of an
 application, the arguments of `partial`, the key of {s |-> t} and the first argument of an operation on maps or arrays
 are not of the body.
+
+!t is what a cell holds where a text is read with `cells=True`, and the !t of resources otherwise.
 """
 
 from __future__ import annotations
@@ -39,6 +44,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from stages.calculus import sugar
+from stages.calculus.continuations.terms import Assign, Shift
 from stages.calculus.declarations import DataType, Declarations, Definition, Program, Synonym
 from stages.calculus.errors import Unreadable
 from stages.calculus.terms import (
@@ -55,7 +61,7 @@ from stages.calculus.terms import (
     Term,
 )
 from stages.calculus.text.atom_parser import AtomParser, number
-from stages.calculus.text.tokens import COMPARISON, COMPOSE, INFIX, POWER, PRECEDENCE, PREFIX, unreadable
+from stages.calculus.text.tokens import ASSIGN, COMPARISON, COMPOSE, INFIX, POWER, PRECEDENCE, PREFIX, unreadable
 from stages.calculus.types import Arrow, Type
 
 __all__ = ["parse_program", "parse_term", "parse_type"]
@@ -66,24 +72,25 @@ def parse_type(text: str) -> Type:
     return _read(text, _Parser.type)
 
 
-def parse_term(text: str) -> Term:
+def parse_term(text: str, cells: bool = False) -> Term:
     """The term that a text denotes. Raises Unreadable.
 
     >>> parse_term("fst(x) * 2.0")
     Operation(name='mul', arguments=(Fst(pair=Var(name='x')), Literal(value=2.0)))
     """
-    return _read(text, _Parser.term)
+    return _read(text, _Parser.term, cells)
 
 
-def parse_program(text: str) -> Program:
+def parse_program(text: str, cells: bool = False) -> Program:
     """The program that a text denotes. Raises Unreadable."""
-    return _read(text, _Parser.program)
+    return _read(text, _Parser.program, cells)
 
 
-def _read(text: str, parse: Callable[[_Parser], Any]) -> Any:
+def _read(text: str, parse: Callable[[_Parser], Any], cells: bool = False) -> Any:
     """What this text is, all of it."""
     try:
         parser = _Parser(text)
+        parser.cells = cells
         result = parse(parser)
         if parser.token.kind != "end":
             raise parser.failure("an operator or the end of the text")
@@ -186,6 +193,14 @@ class _Parser(AtomParser):
         """x or !x"""
         return "!" * self.accept("!") + self.name("a name")
 
+    def shift(self) -> _Link:
+        self.advance()
+        name = self.name("a name")
+        self.expect(":", f" and the type of what {name} takes")
+        type_ = self.type()
+        self.expect("in")
+        return lambda rest: Shift(name, type_, rest)
+
     def if_(self) -> _Link:
         self.advance()
         condition = self.term()
@@ -207,8 +222,9 @@ class _Parser(AtomParser):
             level = PRECEDENCE.get(symbol, 0)
             to_the_right = level in (POWER, COMPOSE)
             while operators and (operators[-1][0] > level or (operators[-1][0] == level and not to_the_right)):
-                if level == COMPARISON == operators[-1][0]:
-                    reason = "comparisons do not chain: put one of them in parentheses"
+                if level in (ASSIGN, COMPARISON) and level == operators[-1][0]:
+                    what = "comparisons do" if level == COMPARISON else ":= does"
+                    reason = f"{what} not chain: put one of them in parentheses"
                     raise unreadable(self.text, self.token.start, reason)
                 self.reduce(operands, *operators.pop())
             if not level:
@@ -223,6 +239,8 @@ class _Parser(AtomParser):
             operands.append(Operation("neg", (right,)))
         elif symbol == "++" or (symbol == "+" and self.body):
             operands.append(Plus(operands.pop(), right))
+        elif symbol == ":=":
+            operands.append(Assign(operands.pop(), right))
         elif symbol == ".":
             operands.append(Compose(operands.pop(), right))
         elif symbol in INFIX:
@@ -284,5 +302,6 @@ _BINDERS: Mapping[str, Callable[[_Parser], _Link]] = {
     "\\R": _Parser.resource_lambda,
     "letrec": _Parser.letrec,
     "letR": _Parser.resource_let,
+    "shift": _Parser.shift,
     "if": _Parser.if_,
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from stages.calculus.continuations.terms import Assign, Gradient, Read, Ref, Reset, Shift
 from stages.calculus.sugar import FALSE, TRUE, Pattern, hidden
 from stages.calculus.terms import (
     Apply,
@@ -41,6 +42,7 @@ from stages.calculus.terms import (
 from stages.calculus.text.layout import EDGE, END, LINE, START, Document, Group, Nest, first_text
 from stages.calculus.text.tokens import (
     APPLY,
+    ASSIGN,
     ATOM,
     COMPARISON,
     COMPOSE,
@@ -56,6 +58,8 @@ from stages.calculus.text.type_printer import TypePrinter, show_pattern
 __all__ = ["TermPrinter", "taken_apart"]
 
 _SYMBOLS = {name: symbol for symbol, name in INFIX.items()}  # of operations
+
+_CALLED: dict[type[Term], str] = {Fst: "fst", Snd: "snd", Claim: "linear", Ref: "ref", Reset: "reset"}
 
 
 class TermPrinter(TypePrinter):
@@ -132,6 +136,8 @@ class TermPrinter(TypePrinter):
                 for function in functions:
                     heads += [self.function("and" if heads else "letrec", function, body), LINE]
                 return "let", [heads, "in"], rest, body
+            case Shift(name, type_, rest):
+                return "lambda", f"shift {name} : {self.type(type_)} in", rest, body
             case Lambda(name, type_, rest):
                 pattern, rest = next(taken_apart(name, rest))
                 return "lambda", self.spell("\\") + self.parameters(pattern, type_) + ".", rest, body
@@ -177,11 +183,11 @@ class TermPrinter(TypePrinter):
         """Operands of one precedence, in a line or below each other."""
         chain: list[tuple[Term, Term, str]] = []
         to_the_right = own in (POWER, COMPOSE)
-        while precedence(term, body) == own and not (chain and own == COMPARISON):
+        while precedence(term, body) == own and not (chain and own in (ASSIGN, COMPARISON)):
             left, symbol, right = _sides(term, body)
             chain.append((term, left if to_the_right else right, self.spell(symbol)))
             term = right if to_the_right else left
-        document = self.term(term, own + (own == COMPARISON), body)
+        document = self.term(term, own + (own in (ASSIGN, COMPARISON)), body)
         for node, operand, symbol in reversed(chain):
             other = self.term(operand, own + 1, body)
             first, second = (other, document) if to_the_right else (document, other)
@@ -221,15 +227,17 @@ class TermPrinter(TypePrinter):
                 return repr(float(value)) if isinstance(term, Literal) else repr(value)
             case Tuple():
                 return self.tuple(term, body)
-            case Of(content):
+            case Of(content) | Read(content):
                 return ["!", self.term(content, ATOM, body)]
             case Zero(type_) | Identity(type_):
                 return f"{'0' if isinstance(term, Zero) else 'id'}[{self.type(type_)}]"
             case Singleton(key, value):
                 arrow = self.spell("|->")
                 return Group(["{", self.term(key), f" {arrow}", Nest([LINE, self.term(value, 0, body)]), "}"])
-            case Fst(content) | Snd(content) | Claim(content):
-                return self.call({Fst: "fst", Snd: "snd", Claim: "linear"}[type(term)], (content,), body)
+            case Fst(content) | Snd(content) | Claim(content) | Ref(content) | Reset(content):
+                return self.call(_CALLED[type(term)], (content,), body)
+            case Gradient(function, argument):
+                return self.call("grad", (function, argument), body)
             case Operation(name, arguments) | Primitive(name, arguments):
                 return self.call(name, arguments, body, isinstance(term, Primitive))
             case Discrete(name, arguments):
@@ -277,13 +285,13 @@ def _is_call(term: Term) -> bool:
     """Whether a term is written f(..): as an argument, it is easier to read in parentheses of its own."""
     if isinstance(term, (Con, Operation, Discrete, Primitive)):
         return bool(term.arguments) and term not in (TRUE, FALSE)
-    return isinstance(term, (Fst, Snd, Claim, Partial))
+    return isinstance(term, (Fst, Snd, Claim, Partial, Ref, Reset, Gradient))
 
 
 def precedence(term: Term, body: bool) -> int:
     """How tightly a term's text binds: 0 where it extends to the right."""
     match term:
-        case Lambda() | Let() | Letrec() | LinearLambda() | ResourceLambda() | ResourceLet() | Case():
+        case Lambda() | Let() | Letrec() | LinearLambda() | ResourceLambda() | ResourceLet() | Shift() | Case():
             return 0
         case Operation("neg", (_,)):
             return PREFIX
@@ -297,6 +305,8 @@ def precedence(term: Term, body: bool) -> int:
             return PRECEDENCE.get(name, ATOM)
         case Plus():
             return SUM
+        case Assign():
+            return ASSIGN
         case Compose():
             return COMPOSE
         case Apply():
@@ -315,13 +325,15 @@ def _sides(term: Term, body: bool) -> tuple[Term, str, Term]:
             return left, "+" if body else "++", right
         case Compose(left, right):
             return left, ".", right
+        case Assign(left, right):
+            return left, ":=", right
     raise AssertionError(term)
 
 
 def _is_open(term: Term) -> bool:
     """Whether parentheses that follow would be read as a constructor's arguments."""
-    while isinstance(term, Of):
-        term = term.content
+    while isinstance(term, (Of, Read)):
+        term = term.content if isinstance(term, Of) else term.cell
     return isinstance(term, Con) and not term.arguments
 
 

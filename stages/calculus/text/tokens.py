@@ -39,10 +39,11 @@ SPELLINGS = {
 #: The operations of dualrev.rules.primitives that are written between their arguments.
 INFIX = {"+": "add", "-": "sub", "*": "mul", "/": "div", "**": "pow"}
 
-COMPARISON, SUM, PRODUCT, PREFIX, POWER, COMPOSE, APPLY, ATOM = range(1, 9)
+ASSIGN, COMPARISON, SUM, PRODUCT, PREFIX, POWER, COMPOSE, APPLY, ATOM = range(1, 10)
 
-#: Symbols between terms: the higher binds tighter. Comparisons do not chain, POWER and COMPOSE associate to the right.
+#: Symbols between terms: the higher binds tighter. Comparisons and := do not chain, POWER and COMPOSE go to the right.
 PRECEDENCE: Mapping[str, int] = {
+    ":=": ASSIGN,
     **dict.fromkeys(("<", "<=", "<#", "<=#", "==#"), COMPARISON),
     **dict.fromkeys(("+", "-", "+#", "-#", "++"), SUM),
     **dict.fromkeys(("*", "/", "*#", "//#", "%#"), PRODUCT),
@@ -55,9 +56,12 @@ CALLS = frozenset(("empty", "highest", "lookup", "delete", "alloc", "allocBeside
 CALLS |= {"freeze", "at", "modify", "push"}
 
 #: Words that are no names.
-KEYWORDS = frozenset(("let", "letrec", "letR", "in", "and", "if", "then", "else", "case", "of", "data", "type"))
+KEYWORDS = frozenset(
+    ("let", "letrec", "letR", "in", "and", "if", "then", "else", "case", "of", "data", "type", "shift")
+)
 RESERVED = CALLS | KEYWORDS | frozenset(PRIMITIVES)
 RESERVED |= {"true", "false", "inf", "nan", "fst", "snd", "id", "linear", "partial", "inl", "inr", "real"}
+RESERVED |= {"ref", "reset", "grad"}
 
 _DIGITS = 4300  # what Python reads and writes, by default
 _NO_LETTERS = SPELLINGS["R"] + SPELLINGS["\\R"]

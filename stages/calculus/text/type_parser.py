@@ -16,6 +16,7 @@ from stages.calculus.types import (
     Array,
     Arrow,
     Bang,
+    Cell,
     FrozenArray,
     Linear,
     Map,
@@ -30,7 +31,7 @@ from stages.calculus.types import (
 __all__ = ["TypeParser"]
 
 _Item = TypeVar("_Item")
-_BUILT_IN = ("R", "Int", "Map", "Array", "IArray")
+_BUILT_IN = ("R", "Int", "Map", "Array", "IArray", "Ref")
 
 
 class TypeParser(Cursor):
@@ -97,6 +98,8 @@ class TypeParser(Cursor):
                 return Array(self.atomic_type())
             case "IArray":
                 return FrozenArray(self.atomic_type())
+            case "Ref":
+                return Cell(self.atomic_type())
         arguments = []
         while _starts_type(self.token):
             arguments.append(self.atomic_type())
@@ -110,7 +113,7 @@ class TypeParser(Cursor):
             types = self.separated(self.type, ")")
             return reduce(lambda right, left: Pair(left, right), reversed(types)) if types else UNIT
         name = self.token.text
-        if self.token.kind != "name" or name in ("Map", "Array", "IArray"):
+        if self.token.kind != "name" or name in ("Map", "Array", "IArray", "Ref"):
             raise self.failure("a type")
         self.advance()
         return {"R": REAL, "Int": INT}.get(name) or (Named(name) if _is_capital(name) else Parameter(name))

@@ -10,6 +10,7 @@ from stages.calculus.types import (
     Array,
     Arrow,
     Bang,
+    Cell,
     FrozenArray,
     Int,
     Linear,
@@ -57,8 +58,8 @@ class TypePrinter:
                 own, text = 0, f"{self.type(s, 1)} {self.spell(arrow)} {self.type(t)}"
             case Named(name, arguments):
                 own, text = 2, " ".join([name, *(self.type(argument, 3) for argument in arguments)])
-            case Map(t) | Array(t) | FrozenArray(t):
-                name = {Map: "Map Int", Array: "Array", FrozenArray: "IArray"}[type(type_)]
+            case Map(t) | Array(t) | FrozenArray(t) | Cell(t):
+                name = {Map: "Map Int", Array: "Array", FrozenArray: "IArray", Cell: "Ref"}[type(type_)]
                 own, text = 2, f"{name} {self.type(t, 3)}"
             case _:
                 return repr(type_)

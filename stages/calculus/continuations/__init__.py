@@ -1,0 +1,15 @@
+r"""Wang et al. 2019, "Shift/reset the penultimate backpropagator", as transformations of terms: Figs. 1, 3, 4, 9 to 11.
+
+    terms, checking, evaluating      cells, shift and reset: Fig. 3
+    partials                         partial derivatives as terms of the source language
+    symbolic                         d/dx of expressions in A-normal form: Fig. 1
+    forward, tagged                  forward AD: Fig. 4, and with tags, section 2.5
+    shift_reset                      reverse AD by shift and reset: Fig. 9
+    meta, cps                        the same in continuation-passing style: Figs. 10 and 11
+    functional                       without cells: section 3.6
+    wrapper, distinct                Transform; different names for different variables
+    table                            all of them by name
+
+Transform takes a program f : s -> t to (s, t) -> s: the cotangent of the input from the input and a cotangent of the
+output. With s = t = R and 1.0 for the latter, it is the paper's.
+"""

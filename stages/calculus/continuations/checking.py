@@ -1,0 +1,98 @@
+r"""The types of cells and of delimited control.
+
+    G |- e : t               G |- e : Ref t           G |- e : Ref t   G |- e' : t
+    -----------------        ---------------          -----------------------------
+    G |- ref(e) : Ref t      G |- !e : t              G |- e := e' : ()
+
+    G, k : t -> () |- e : ()                  G |- e : ()                 G |- e : R -> R   G |- e' : R
+    ---------------------------------         ------------------          -----------------------------
+    G |- shift k : t in e : t                 G |- reset(e) : ()          G |- grad(e, e') : R
+
+A restricted discipline: there is one answer type, (), which is all that reverse AD needs (the paper's continuations are
+of type NumR => Unit). Types do not say whether a term shifts: a shift without a reset is an error of evaluation.
+A cell holds no resource.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from stages.calculus import types as ty
+from stages.calculus.continuations.terms import Assign, Gradient, Read, Ref, Reset, Shift
+from stages.calculus.errors import IllTyped
+from stages.calculus.formation import Environment, Hidden
+from stages.calculus.text.printer import show_type
+from stages.calculus.types import Type
+
+if TYPE_CHECKING:
+    from stages.calculus.check import Checker
+
+__all__ = ["RULES"]
+
+ANSWER = ty.UNIT
+_WHY = "what is read and written later uses no resource"
+
+
+def _ref(checker: Checker, term: Ref, env: Environment) -> Type:
+    found = checker.infer(term.content, env)
+    checker.unrestricted(term, "a cell's content", found)
+    return ty.Cell(found)
+
+
+def _content(checker: Checker, cell: Any, env: Environment) -> Type:
+    found = checker.declarations.expose(checker.infer(cell, env))
+    if not isinstance(found, ty.Cell):
+        raise IllTyped(cell, f"only cells are read and written, and this is {show_type(found)}: make one by ref(..)")
+    return found.content
+
+
+def _read(checker: Checker, term: Read, env: Environment) -> Type:
+    return _content(checker, term.cell, env)
+
+
+def _assign(checker: Checker, term: Assign, env: Environment) -> Type:
+    wanted = _content(checker, term.cell, env)
+    checker.expect(term.content, checker.infer(term.content, env), wanted, "the content of this cell")
+    return ty.UNIT
+
+
+def _shift(checker: Checker, term: Shift, env: Environment) -> Type:
+    kind = checker.form(term, term.type)
+    found = checker.infer(term.body, {**env, term.name: ty.Arrow(kind, ANSWER)})
+    checker.expect(term.body, found, ANSWER, "the body of a shift (there is one type of answers)")
+    return kind
+
+
+def _reset(checker: Checker, term: Reset, env: Environment) -> Type:
+    checker.expect(term.body, checker.infer(term.body, env), ANSWER, "what stands in reset (its answer)")
+    return ANSWER
+
+
+def _gradient(checker: Checker, term: Gradient, env: Environment) -> Type:
+    checker.expect(term.function, checker.infer(term.function, env), ty.Arrow(ty.REAL, ty.REAL), "grad's function")
+    checker.expect(term.argument, checker.infer(term.argument, env), ty.REAL, "the place of a derivative")
+    return ty.REAL
+
+
+_TYPES: dict[type, Callable[..., Type]] = {
+    Ref: _ref,
+    Read: _read,
+    Assign: _assign,
+    Shift: _shift,
+    Reset: _reset,
+    Gradient: _gradient,
+}
+
+
+def _rule(kind: Callable[..., Type]) -> Callable[..., Type]:
+    """The rule, with all resources that are around hidden."""
+
+    def rule(checker: Checker, term: Any, env: Environment, held: Environment) -> Type:
+        return kind(checker, term, {**env, **{x: Hidden(_WHY) for x in held}})
+
+    return rule
+
+
+#: The rules by class of terms, for check.py: of checker, term, variables, and resources.
+RULES: Mapping[type, Callable[..., Type]] = {kind: _rule(rule) for kind, rule in _TYPES.items()}

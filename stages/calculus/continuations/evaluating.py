@@ -1,0 +1,111 @@
+r"""The values of cells and of delimited control.
+
+What is left to do inside of reset is, in this evaluator, the rules that wait above reset's own rule. So
+
+    reset(e)            e is evaluated with reset's rule waiting
+    shift k : t in e    takes all that waits above that rule off the list; e is evaluated there, k has what was taken
+    k v                 a new reset's rule waits, above it what k has, and the uppermost goes on with v
+
+A rule that waits can go on once, so continuations are one-shot: a second call is refused. The transformations of the
+paper call each of theirs once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from stages.calculus.continuations.terms import Assign, Gradient, Read, Ref, Reset, Shift
+from stages.calculus.errors import CalculusError
+from stages.calculus.values import Cells, Jump, Tail
+
+if TYPE_CHECKING:
+    from stages.calculus.evaluate import Machine
+
+__all__ = ["RULES", "Continuation", "ControlError"]
+
+Rule = Generator[Any, Any, Any]
+
+
+class ControlError(CalculusError):
+    """A shift outside of reset, or a continuation that is called twice."""
+
+
+class Continuation:
+    """What is left to do inside of a reset: `machine.enter` calls it."""
+
+    made_by = ""
+
+    def __init__(self, rules: list[Rule]) -> None:
+        self.rules: list[Rule] | None = rules
+
+    def entered(self, value: Any) -> Jump:
+        """k value"""
+
+        def go(waiting: list[Rule]) -> Any:
+            if self.rules is None:
+                raise ControlError("a continuation is called a second time, and it is one-shot: reset the whole anew")
+            delimiter = _delimiter()
+            next(delimiter)
+            waiting += [delimiter, *self.rules]
+            self.rules = None
+            return value
+
+        return Jump(go)
+
+
+def _delimiter() -> Rule:
+    """The rule of a reset whose term is being evaluated."""
+    return (yield)
+
+
+def _is_reset(rule: Rule) -> bool:
+    return getattr(rule, "gi_code", None) in (_delimiter.__code__, _reset.__code__)
+
+
+def _ref(machine: Machine, term: Ref, environment: Mapping[str, Any]) -> Rule:
+    return Cells([(yield term.content, environment)])
+
+
+def _read(machine: Machine, term: Read, environment: Mapping[str, Any]) -> Rule:
+    return (yield term.cell, environment).cells[0]
+
+
+def _assign(machine: Machine, term: Assign, environment: Mapping[str, Any]) -> Rule:
+    cell = yield term.cell, environment
+    cell.cells[0] = yield term.content, environment
+    return ()
+
+
+def _shift(machine: Machine, term: Shift, environment: Mapping[str, Any]) -> Rule:
+    yield from ()
+
+    def go(waiting: list[Rule]) -> Any:
+        at = next((k for k in range(len(waiting) - 1, -1, -1) if _is_reset(waiting[k])), None)
+        if at is None:
+            raise ControlError("a shift outside of reset: write reset(..) around what its continuation should be")
+        taken = waiting[at + 1 :]
+        del waiting[at + 1 :]
+        return Tail(term.body, {**environment, term.name: Continuation(taken)})
+
+    return Jump(go)
+
+
+def _reset(machine: Machine, term: Reset, environment: Mapping[str, Any]) -> Rule:
+    return (yield term.body, environment)
+
+
+def _gradient(machine: Machine, term: Gradient, environment: Mapping[str, Any]) -> Rule:
+    yield from ()
+    raise CalculusError("grad(f, x) has a value in a transformed program only: transform it (--to tagged)")
+
+
+#: The rules by class of terms, for evaluate.py.
+RULES: Mapping[type, Callable[..., Rule]] = {
+    Ref: _ref,
+    Read: _read,
+    Assign: _assign,
+    Shift: _shift,
+    Reset: _reset,
+    Gradient: _gradient,
+}

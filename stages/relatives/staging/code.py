@@ -1,0 +1,241 @@
+r"""Generated code, before it is text: what Wang et al. 2019 call pseudo LMS-IR (Fig. 14).
+
+    statements ::= v = op(a1, .., an)                a line of the table of primitives
+                 | v = array[i]                      of a constant array: a number or an integer
+                 | d = ref 0                         a cell for a cotangent
+                 | d += p * !d'   | d += a           on the way back; p: a partial derivative of op at a1, .., an
+                 | f = (x, d, ..) => statements      a function, which may call itself
+                 | f(a1, .., an)                     a call; what stands after it waits for it to return
+                 | if (a < b) statements else statements
+
+An atom a is a name or a number. A name's first letter is its kind's: see `Kind`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import numbers
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from dualrev.places import where
+
+__all__ = [
+    "Add",
+    "Atom",
+    "Block",
+    "Call",
+    "Cell",
+    "Fun",
+    "If",
+    "Item",
+    "Let",
+    "Name",
+    "Scaled",
+    "StagingError",
+    "free",
+    "inner",
+]
+
+
+class StagingError(TypeError):
+    """The program asks for something that is known only when the generated code runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A variable: its text, and its kind: "float", "int", "cell", or "function"."""
+
+    text: str
+    kind: str
+
+    def unknown(self, *_: object) -> Any:
+        """What Python gets that asks for the value, or for a comparison of values."""
+        raise StagingError(
+            f"the value of a number{where()} is not known while code is generated: make what depends on it an argument"
+            " that is no real number, or take shift_reset, which runs the program anew for each derivative"
+        )
+
+    __bool__ = __float__ = __int__ = __index__ = __trunc__ = __floor__ = __ceil__ = __round__ = unknown
+    __lt__ = __le__ = __gt__ = __ge__ = unknown
+
+
+numbers.Real.register(Name)  # so that what wants a number asks for its value, and is told
+Atom = Name | float | int
+
+
+@dataclass(slots=True)
+class Let:
+    """name = op(arguments), of the table."""
+
+    name: Name
+    op: str
+    arguments: tuple[Atom, ...]
+
+
+@dataclass(slots=True)
+class Item:
+    """name = array[index], of an array that the whole program is given."""
+
+    name: Name
+    array: str
+    index: Atom
+
+
+@dataclass(slots=True)
+class Cell:
+    """name = ref 0"""
+
+    name: Name
+
+
+@dataclass(slots=True)
+class Scaled:
+    """d += p * !source, where p is the partial derivative of op with respect to argument k, and y the value."""
+
+    cell: Name
+    op: str
+    k: int
+    arguments: tuple[Atom, ...]
+    y: Name
+    source: Name
+
+
+@dataclass(slots=True)
+class Add:
+    """d += atom; d += !cell where the atom is a cell, and d += atom * !cell with both."""
+
+    cell: Name
+    atom: Atom
+    times: Name | None = None
+
+
+@dataclass(slots=True)
+class Fun:
+    """name = (parameters) => body"""
+
+    name: Name
+    parameters: tuple[Name, ...]
+    body: Block
+
+
+@dataclass(slots=True)
+class Call:
+    """function(arguments)"""
+
+    function: Name
+    arguments: tuple[Atom, ...]
+
+
+@dataclass(slots=True)
+class If:
+    """if (left symbol right) yes else no"""
+
+    left: Atom
+    symbol: str
+    right: Atom
+    yes: Block
+    no: Block
+
+
+@dataclass(slots=True)
+class Block:
+    """Statements, one after the other."""
+
+    statements: list[Let | Item | Cell | Scaled | Add | Fun | Call | If] = field(default_factory=list)
+
+
+class Code:
+    """Where code is written: the block that grows now, and fresh names."""
+
+    def __init__(self) -> None:
+        self.block = Block()
+        self.numbers = {kind: itertools.count() for kind in ("v", "d", "k", "f", "t")}
+        self.level, self.over, self.plain = 0, False, False
+
+    def name(self, letter: str, kind: str) -> Name:
+        """v0, v1, ..; d0, d1, ..; and so on"""
+        return Name(f"{letter}{next(self.numbers[letter])}", kind)
+
+    def write(self, *statements: Any) -> None:
+        """Add statements to the block."""
+        self.block.statements += statements
+
+    def cell(self) -> Name:
+        """d = ref 0"""
+        d = self.name("d", "cell")
+        self.write(Cell(d))
+        return d
+
+    def within(self, make: Callable[[], Any]) -> Block:
+        """The block that is written while `make` runs."""
+        outer, self.block = self.block, Block()
+        try:
+            make()
+            return self.block
+        finally:
+            self.block = outer
+
+    def without_cells(self, make: Callable[[], Any]) -> Any:
+        """What `make` gives, with no way back: for a condition, which is evaluated where no continuation is."""
+        outer, self.plain = self.plain, True
+        try:
+            return make()
+        finally:
+            self.plain = outer
+
+    def fun(self, letter: str, parameters: tuple[Name, ...], make: Callable[[Name], Any]) -> Name:
+        """f = (parameters) => {what `make` writes}"""
+        f = self.name(letter, "function")
+        self.write(Fun(f, parameters, self.within(lambda: make(f))))
+        return f
+
+
+def inner(statement: object) -> tuple[Block, ...]:
+    """The blocks in a statement."""
+    match statement:
+        case Fun(_, _, body):
+            return (body,)
+        case If(_, _, _, yes, no):
+            return yes, no
+    return ()
+
+
+def free(block: Block) -> list[Name]:
+    """The variables of a block that it does not bind, in the order of their first use."""
+    bound: set[Name] = set()
+    found: dict[Name, None] = {}
+    for statement in block.statements:
+        if isinstance(statement, Fun):
+            bound.add(statement.name)
+        for name in _used(statement):
+            if name not in bound:
+                found.setdefault(name)
+        if isinstance(statement, (Let, Item, Cell)):
+            bound.add(statement.name)
+    return list(found)
+
+
+def _used(statement: object) -> Iterator[Name]:
+    match statement:
+        case Let(_, _, arguments):
+            yield from _names(*arguments)
+        case Item(_, _, index):
+            yield from _names(index)
+        case Scaled(cell, _, _, arguments, y, source):
+            yield from _names(cell, *arguments, y, source)
+        case Add(cell, atom, times):
+            yield from _names(cell, atom, times)
+        case Fun(_, parameters, body):
+            yield from (name for name in free(body) if name not in parameters)
+        case Call(function, arguments):
+            yield from _names(function, *arguments)
+        case If(left, _, right, yes, no):
+            yield from _names(left, right)
+            yield from free(yes)
+            yield from free(no)
+
+
+def _names(*atoms: object) -> Iterator[Name]:
+    yield from (atom for atom in atoms if isinstance(atom, Name))

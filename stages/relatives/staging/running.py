@@ -1,0 +1,114 @@
+"""Generated code, run: by Python, or compiled by numba, with memory that grows when it does not do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES
+
+__all__ = ["Full", "Memory", "in_numba", "in_python", "numba_compiles"]
+
+#: Functions of Python's math that numba compiles.
+_MATH = {"sqrt", "exp", "expm1", "log", "log1p", "log10", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "hypot"}
+_MATH |= {"sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "copysign", "erf", "erfc", "gamma", "lgamma", "fmod"}
+_OTHERS = {"abs", "power", "maximum", "minimum"}
+
+
+class Full(Exception):  # noqa: N818 - what happened
+    """The memory is used up."""
+
+
+def numba_compiles(op: str) -> bool:
+    """Whether an operation's texts call only what numba compiles."""
+    known = _MATH | _OTHERS | {"nan", "inf", "y", *PRIMITIVES[op].parameters}
+    texts = (PRIMITIVES[op].value, *PRIMITIVES[op].partials)
+    return all(name in known for text in texts for name in compile(text, op, "eval").co_names)
+
+
+def in_python(source: str, name: str) -> Callable[..., Any]:
+    """The function that a text defines. RecursionError, with what to do, where Python has too many calls that wait."""
+    scope: dict[str, Any] = {**FUNCTIONS, "nan": math.nan, "inf": math.inf}
+    exec(compile(source, f"<{name}, generated>", "exec"), scope)
+    made = scope[name]
+
+    def run(*arguments: Any) -> Any:
+        try:
+            return made(*arguments)
+        except RecursionError:
+            raise RecursionError(
+                "too many calls of generated code wait for each other: turns of WHILE and calls of FUN wait for the way"
+                " back. Compile it (stages.relatives.staging.staged.stage), or set sys.setrecursionlimit higher"
+            ) from None
+
+    return run
+
+
+class Memory:
+    """Records and cells of a program that numba has compiled; twice as much whenever it is full."""
+
+    def __init__(self) -> None:
+        self.size = 1024
+
+    def run(self, f: Callable[..., Any], arguments: Sequence[Any]) -> Any:
+        """f's value."""
+        while True:
+            top = np.zeros(4, np.int64)  # the first free place of ints, floats and cells; calls that wait
+            try:
+                return f(*arguments, np.empty(4 * self.size, np.int64), np.empty(self.size), np.empty(self.size), top)
+            except Full:
+                self.size *= 2
+
+
+def in_numba(source: str, name: str) -> Callable[..., Any]:
+    """The function that a text defines, compiled."""
+    from numba import njit
+
+    scope: dict[str, Any] = {f: getattr(math, f) for f in _MATH}
+    scope |= {"njit": njit, "abs": abs, "nan": math.nan, "inf": math.inf}
+    scope |= {f: njit(FUNCTIONS[f]) for f in ("maximum", "minimum")} | {"power": njit(_power)}
+    scope |= {f.__name__: njit(f) for f in (new_cell, new_record, enter)}
+    exec(compile(source, f"<{name}, generated>", "exec"), scope)
+    return scope[name]
+
+
+def _power(a: float, b: float) -> float:
+    return a**b
+
+
+# The functions that compiled code calls. `top` has the first free place of ints, floats and cells, and the depth.
+
+
+def new_cell(cells: Any, top: Any) -> int:
+    """A cell, with 0 in it."""
+    d = top[2]
+    if d >= cells.size:
+        raise Full
+    cells[d] = 0.0
+    top[2] = d + 1
+    return d
+
+
+def new_record(ints: Any, floats: Any, top: Any, number: int, n: int, m: int) -> int:
+    """A record for a function of this number, with room for n integers and m floats."""
+    this = top[0]
+    if this + n + 2 > ints.size or top[1] + m > floats.size:
+        raise Full
+    ints[this] = number
+    ints[this + 1] = top[1]
+    top[0] = this + n + 2
+    top[1] += m
+    return this
+
+
+def enter(top: Any) -> None:
+    """Count a call that waits. RecursionError where there are too many for a stack of 8 megabytes."""
+    top[3] += 1
+    if top[3] > 8000:
+        raise RecursionError(
+            "8,000 calls of generated code wait for each other: turns of WHILE and calls of FUN wait for the way back."
+            " Take dualrev.value_and_grad of a numba function, which keeps what waits in an array"
+        )

@@ -1,0 +1,152 @@
+r"""The derivative of generated code: Fig. 4 of Wang et al. 2019 on its statements, for second derivatives.
+
+    v = op(a1, .., an)       and v' = a1' * p1 + .. + an' * pn
+    d = ref 0                and d' = ref 0
+    d += p * !e              and d' += p' * !e; d' += p * !e'
+    f = (x, d, ..) => s      f = (x, d, .., x', d', ..) => s and its tangents
+
+A program that is gradients of first order becomes one that also gives their derivative along a direction: forward over
+reverse, which section 3.7 says is the practical way to second derivatives. Partial derivatives are written as
+statements of the table, so that they have derivatives, too.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import math
+from collections.abc import Mapping
+
+from dualrev.rules.primitives import PRIMITIVES
+from stages.relatives.staging.code import Add, Atom, Block, Call, Cell, Fun, If, Item, Let, Name, Scaled
+
+__all__ = ["Tangents", "Unwritable"]
+
+_SYMBOLS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow"}
+
+
+class Unwritable(Exception):  # noqa: N818 - what an expression is
+    """A partial derivative that is a choice between expressions: its op."""
+
+
+class Tangents:
+    """Makes the tangents of one program; `moves` are the inputs that have one, with its name."""
+
+    def __init__(self, moves: Mapping[Name, Name]) -> None:
+        self.tangent: dict[Name, Atom] = dict(moves)
+        self.numbers = itertools.count()
+
+    def block(self, block: Block) -> Block:
+        """The statements with their tangents."""
+        made = Block()
+        for s in block.statements:
+            self.statement(s, made)
+        return made
+
+    def of(self, atom: Atom | None) -> Atom:
+        """a'"""
+        return self.tangent.get(atom, 0.0) if isinstance(atom, Name) else 0.0
+
+    def twin(self, name: Name) -> Name:
+        """The name of a tangent."""
+        made = Name(f"{name.text}_t", name.kind)
+        self.tangent[name] = made
+        return made
+
+    def statement(self, s: object, into: Block) -> None:
+        """Add a statement and its tangent."""
+        match s:
+            case Let(name, op, arguments):
+                into.statements.append(s)
+                tangent = self.total(op, arguments, name, into)
+                if tangent != 0.0:
+                    self.tangent[name] = tangent
+            case Item():
+                into.statements.append(s)
+            case Cell(name):
+                into.statements += [s, Cell(self.twin(name))]
+            case Scaled(cell, op, k, arguments, y, source):
+                p = self.partial(op, k, arguments, y, into)
+                self.add(Add(cell, p, source), into)
+            case Add():
+                self.add(s, into)
+            case Fun(name, parameters, body):
+                moving = [self.twin(p) for p in parameters if p.kind in ("float", "cell")]
+                into.statements.append(Fun(name, (*parameters, *moving), self.block(body)))
+            case Call(function, arguments):
+                into.statements.append(Call(function, (*arguments, *(self.of(a) for a in arguments if _moves(a)))))
+            case If(left, symbol, right, yes, no):
+                into.statements.append(If(left, symbol, right, self.block(yes), self.block(no)))
+
+    def add(self, s: Add, into: Block) -> None:
+        """d += a * !e and d' += a' * !e; d' += a * !e'"""
+        into.statements.append(s)
+        moved = self.of(s.cell)
+        assert isinstance(moved, Name)
+        if s.times is not None:
+            after = self.of(s.times)
+            assert isinstance(after, Name)
+            into.statements.append(Add(moved, s.atom, after))
+        if (tangent := self.of(s.atom)) != 0.0:
+            into.statements.append(Add(moved, tangent, s.times))
+
+    # Partial derivatives as statements
+
+    def fresh(self) -> Name:
+        """A name for an intermediate number."""
+        return Name(f"p{next(self.numbers)}", "float")
+
+    def let(self, op: str, *arguments: Atom, into: Block) -> Atom:
+        """A number with its tangent; products with 0 and 1 are not written."""
+        if op == "mul" and 0.0 in arguments:
+            return 0.0
+        if op == "mul" and 1.0 in arguments:
+            return arguments[arguments[0] == 1.0]
+        if op == "add" and 0.0 in arguments:
+            return arguments[arguments[0] == 0.0]
+        name = self.fresh()
+        self.statement(Let(name, op, arguments), into)
+        return name
+
+    def total(self, op: str, arguments: tuple[Atom, ...], y: Name, into: Block) -> Atom:
+        """a1' * p1 + .. + an' * pn"""
+        moving = [(k, tangent) for k, a in enumerate(arguments) if (tangent := self.of(a)) != 0.0]
+        held, self.tangent = self.tangent, {}  # what is written here has no tangents: second ones are not asked for
+        made: Atom = 0.0
+        for k, tangent in moving:
+            p = self.partial(op, k, arguments, y, into)
+            made = self.let("add", made, self.let("mul", tangent, p, into=into), into=into)
+        self.tangent = held
+        return made
+
+    def partial(self, op: str, k: int, arguments: tuple[Atom, ...], y: Name, into: Block) -> Atom:
+        """The partial derivative of op with respect to argument k, from 0."""
+        line = PRIMITIVES[op]
+        at: dict[str, Atom] = {**dict(zip(line.parameters, arguments, strict=True)), "y": y}
+        return self.expression(ast.parse(line.partials[k], mode="eval").body, at, op, into)
+
+    def expression(self, node: ast.expr, at: Mapping[str, Atom], op: str, into: Block) -> Atom:
+        """An expression of the table, as statements."""
+        part = lambda n: self.expression(n, at, op, into)  # noqa: E731
+        match node:
+            case ast.Constant(value):
+                assert isinstance(value, (int, float))
+                return float(value)
+            case ast.Name("inf" | "nan" as name):
+                return float(getattr(math, name))
+            case ast.Name(name):
+                return at[name]
+            case ast.UnaryOp(ast.USub(), ast.Constant(value)):
+                assert isinstance(value, (int, float))
+                return -float(value)
+            case ast.UnaryOp(ast.USub(), operand):
+                return self.let("neg", part(operand), into=into)
+            case ast.BinOp(left, symbol, right) if type(symbol) in _SYMBOLS:
+                return self.let(_SYMBOLS[type(symbol)], part(left), part(right), into=into)
+            case ast.Call(ast.Name(name), arguments) if name in PRIMITIVES:
+                return self.let(name, *map(part, arguments), into=into)
+        raise Unwritable(op)
+
+
+def _moves(atom: Atom) -> bool:
+    return isinstance(atom, float) or (isinstance(atom, Name) and atom.kind in ("float", "cell"))

@@ -1,0 +1,254 @@
+"""Generated code as text: the paper's notation, Python, and Python that numba compiles.
+
+Python has nested functions, and a cell is a list of one number. numba compiles no function that takes another one that
+has captured something, so that a third text has the same program after two transformations that the paper cites:
+
+    closure conversion       a function is a record: which one it is, and what it has captured
+    defunctionalisation      a call is a call of `apply`, with the record; it looks which function that is
+
+Records are in the arrays `ints` and `floats`, cells in `cells`; an integer says where. `apply` calls itself, and the
+way back is the way through its returns.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+
+from dualrev.rules.primitives import PRIMITIVES
+from stages.relatives.staging.code import Add, Atom, Block, Call, Cell, Fun, If, Item, Let, Name, Scaled, free, inner
+
+__all__ = ["compiled", "expression", "paper", "python"]
+
+
+def expression(text: str, at: Mapping[str, str]) -> str:
+    """A text of the table of primitives, with these for its variables.
+
+    >>> expression("cos(x) * y", {"x": "x0", "y": "v1"})
+    'cos(x0) * v1'
+    """
+
+    class Named(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.expr:
+            return ast.parse(at[node.id], mode="eval").body if node.id in at else node
+
+    return ast.unparse(Named().visit(ast.parse(text, mode="eval")))
+
+
+class Writer:
+    """Statements as lines; a subclass says how cells, functions and calls are written."""
+
+    def atom(self, atom: Atom) -> str:
+        """A name or a number."""
+        return atom.text if isinstance(atom, Name) else repr(atom)
+
+    def operation(self, op: str, arguments: Sequence[Atom], text: str, y: str = "") -> str:
+        """A text of a line of the table, at arguments."""
+        at = dict(zip(PRIMITIVES[op].parameters, map(self.atom, arguments), strict=True))
+        return expression(text, {**at, "y": y} if y else at)
+
+    def block(self, block: Block) -> list[str]:
+        """The lines of a block."""
+        return [line for statement in block.statements for line in self.statement(statement)] or [self.nothing]
+
+    nothing = "pass"
+
+    def statement(self, s: object) -> list[str]:
+        """The lines of a statement."""
+        match s:
+            case Let(name, op, arguments):
+                return [f"{name.text} = {self.operation(op, arguments, PRIMITIVES[op].value)}"]
+            case Item(name, array, index):
+                return [f"{name.text} = {array}[{self.atom(index)}]"]
+            case Scaled(cell, op, k, arguments, y, source):
+                p = self.operation(op, arguments, PRIMITIVES[op].partials[k], y.text)
+                return [self.added(cell, self.product(p, self.read(source)))]
+            case Add(cell, atom, times):
+                added = self.read(atom) if isinstance(atom, Name) and atom.kind == "cell" else self.atom(atom)
+                return [self.added(cell, added if times is None else self.product(added, self.read(times)))]
+        raise AssertionError(s)
+
+    def product(self, p: str, z: str) -> str:
+        """p * z, or z where p is 1."""
+        if p == "1.0":
+            return z
+        simple = isinstance(ast.parse(p, mode="eval").body, (ast.Name, ast.Constant, ast.Call, ast.Subscript))
+        return f"{p} * {z}" if simple else f"({p}) * {z}"
+
+    def read(self, cell: Name) -> str:
+        """What a cell holds."""
+        raise NotImplementedError
+
+    def added(self, cell: Name, text: str) -> str:
+        """cell += text"""
+        return f"{self.read(cell)} += {text}"
+
+
+def _indented(lines: list[str]) -> list[str]:
+    return [f"    {line}" for line in lines]
+
+
+class _Python(Writer):
+    def read(self, cell: Name) -> str:
+        return f"{cell.text}[0]"
+
+    def statement(self, s: object) -> list[str]:
+        match s:
+            case Cell(name):
+                return [f"{name.text} = [0.0]"]
+            case Fun(name, parameters, body):
+                return [f"def {name.text}({', '.join(p.text for p in parameters)}):", *_indented(self.block(body))]
+            case Call(function, arguments):
+                return [f"{function.text}({', '.join(map(self.atom, arguments))})"]
+            case If(left, symbol, right, yes, no):
+                test = f"if {self.atom(left)} {symbol} {self.atom(right)}:"
+                return [test, *_indented(self.block(yes)), "else:", *_indented(self.block(no))]
+        return super().statement(s)
+
+
+class _Paper(Writer):
+    nothing = "()"
+
+    def read(self, cell: Name) -> str:
+        return f"! {cell.text}"
+
+    def added(self, cell: Name, text: str) -> str:
+        return f"{cell.text} += {text}"
+
+    def statement(self, s: object) -> list[str]:
+        match s:
+            case Cell(name):
+                return [f"{name.text} = ref 0"]
+            case Fun(name, parameters, body):
+                head = f"{name.text} = ({', '.join(p.text for p in parameters)}) => {{"
+                return [head, *_indented(self.block(body)), "}"]
+            case Call(function, arguments):
+                return [f"{function.text}({', '.join(map(self.atom, arguments))})"]
+            case If(left, symbol, right, yes, no):
+                test = f"if ({self.atom(left)} {symbol} {self.atom(right)}) {{"
+                return [test, *_indented(self.block(yes)), "} else {", *_indented(self.block(no)), "}"]
+        return super().statement(s)
+
+
+def paper(name: str, parameters: Sequence[str], block: Block, results: Sequence[Name]) -> str:
+    """The program in the notation of Fig. 14."""
+    writer = _Paper()
+    last = ", ".join(map(writer.read, results))
+    lines = [f"def {name}({', '.join(parameters)}) = {{", *_indented([*writer.block(block), last]), "}"]
+    return "\n".join(lines) + "\n"
+
+
+def python(name: str, parameters: Sequence[str], block: Block, results: Sequence[Name]) -> str:
+    """The program in Python."""
+    writer = _Python()
+    last = f"return ({', '.join(map(writer.read, results))},)"
+    return "\n".join([f"def {name}({', '.join(parameters)}):", *_indented([*writer.block(block), last])]) + "\n"
+
+
+# ---- for numba -------------------------------------------------------------------------------------------------------
+
+
+class _Compiled(Writer):
+    """`captured` has the record of each function: its number, and what it has captured."""
+
+    def __init__(self, block: Block, arrays: Sequence[str]) -> None:
+        self.arrays, self.functions = arrays, _functions(block)
+        self.captured = {f.name: [n for n in free(f.body) if n not in (*f.parameters, f.name)] for f in self.functions}
+        self.parameters = {f.name: f.parameters for f in self.functions}
+        most = [sum(map(_is_float, f.parameters)) for f in self.functions]
+        self.floats = max(most, default=0)
+        self.ints = max((len(f.parameters) - n for f, n in zip(self.functions, most, strict=True)), default=0)
+
+    def read(self, cell: Name) -> str:
+        return f"cells[{cell.text}]"
+
+    def statement(self, s: object) -> list[str]:
+        match s:
+            case Cell(name):
+                return [f"{name.text} = new_cell(cells, top)"]
+            case Fun(name):
+                return self.record(name)
+            case Call(function, arguments):
+                return [self.call(function, arguments)]
+            case If(left, symbol, right, yes, no):
+                test = f"if {self.atom(left)} {symbol} {self.atom(right)}:"
+                return [test, *_indented(self.block(yes)), "else:", *_indented(self.block(no))]
+        return super().statement(s)
+
+    def record(self, f: Name) -> list[str]:
+        """A record for a function, with what it captures; it says where itself is to calls of it in its body."""
+        number = [g.name for g in self.functions].index(f)
+        ints = [n for n in self.captured[f] if not _is_float(n)]
+        floats = [n for n in self.captured[f] if _is_float(n)]
+        lines = [f"{f.text} = new_record(ints, floats, top, {number}, {len(ints)}, {len(floats)})  # {f.text}"]
+        lines += [f"ints[{f.text} + {2 + k}] = {n.text}" for k, n in enumerate(ints)]
+        lines += [f"floats[ints[{f.text} + 1] + {k}] = {n.text}" for k, n in enumerate(floats)]
+        return lines
+
+    def call(self, function: Name, arguments: Sequence[Atom]) -> str:
+        """apply(record, arguments), with 0 for those that this function does not have."""
+        is_float = [isinstance(a, float) or (isinstance(a, Name) and _is_float(a)) for a in arguments]
+        floats = [self.atom(a) for a, real in zip(arguments, is_float, strict=True) if real]
+        ints = [self.atom(a) for a, real in zip(arguments, is_float, strict=True) if not real]
+        floats += ["0.0"] * (self.floats - len(floats))
+        ints += ["0"] * (self.ints - len(ints))
+        return f"apply({', '.join([function.text, *floats, *ints, *self.state])})"
+
+    @property
+    def state(self) -> list[str]:
+        return ["ints", "floats", "cells", "top", *self.arrays]
+
+    def branch(self, k: int, f: Fun) -> list[str]:
+        """What apply does for a function."""
+        floats = [p for p in f.parameters if _is_float(p)]
+        ints = [p for p in f.parameters if not _is_float(p)]
+        lines = [f"{p.text} = a{j}" for j, p in enumerate(floats)] + [f"{p.text} = i{j}" for j, p in enumerate(ints)]
+        held = self.captured[f.name]
+        lines += [f"{n.text} = ints[this + {2 + j}]" for j, n in enumerate(n for n in held if not _is_float(n))]
+        lines += [f"{n.text} = floats[ints[this + 1] + {j}]" for j, n in enumerate(n for n in held if _is_float(n))]
+        if f.name in free(f.body):
+            lines.append(f"{f.name.text} = this")
+        test = f"{'el' * (k > 0)}if ints[this] == {k}:  # {f.name.text}({', '.join(p.text for p in f.parameters)})"
+        return [test, *_indented([*lines, *self.block(f.body)])]
+
+    def apply(self) -> list[str]:
+        """The function that all calls are calls of."""
+        parameters = [*(f"a{j}" for j in range(self.floats)), *(f"i{j}" for j in range(self.ints)), *self.state]
+        lines = ["enter(top)"]
+        for k, f in enumerate(self.functions):
+            lines += self.branch(k, f)
+        return [f"def apply({', '.join(['this', *parameters])}):", *_indented([*lines, "top[3] -= 1"])]
+
+    def signature(self, arrays: Mapping[str, str]) -> str:
+        """The types of apply, since numba infers none for a function that only calls itself."""
+        kinds = ["int64", *["float64"] * self.floats, *["int64"] * self.ints]
+        kinds += ["int64[::1]", "float64[::1]", "float64[::1]", "int64[::1]"]
+        kinds += [f"{arrays[name]}[::1]" for name in self.arrays]
+        return f"void({', '.join(kinds)})"
+
+
+def compiled(
+    name: str, parameters: Sequence[str], arrays: Mapping[str, str], block: Block, results: Sequence[Name]
+) -> str:
+    """The program for numba; it takes the memory for records and cells, too."""
+    writer = _Compiled(block, list(arrays))
+    lines = []
+    if writer.functions:
+        lines += [f"@njit({writer.signature(arrays)!r})", *writer.apply(), "", ""]
+    last = f"return ({', '.join(map(writer.read, results))},)"
+    head = f"def {name}({', '.join([*parameters, 'ints', 'floats', 'cells', 'top'])}):"
+    return "\n".join([*lines, "@njit", head, *_indented([*writer.block(block), last])]) + "\n"
+
+
+def _functions(block: Block) -> list[Fun]:
+    found = []
+    for statement in block.statements:
+        if isinstance(statement, Fun):
+            found.append(statement)
+        for body in inner(statement):
+            found += _functions(body)
+    return found
+
+
+def _is_float(name: Name) -> bool:
+    return name.kind == "float"

@@ -1,0 +1,215 @@
+"""Wang et al. 2019, section 4: shift and reset that generate code; docs/shift_reset.md has the paper's own examples."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from oracle import assert_same
+
+from dualrev import math as dm
+from stages import count
+from stages.programs import PROGRAMS
+from stages.relatives import lantern, shift_reset
+from stages.relatives.lantern import FUN, IF, TREE, WHILE
+from stages.relatives.staging.staged import REAL, TREE_OF_REALS, StagingError, flatten, stage
+
+TREES = [
+    None,
+    (None, None, 1.5),
+    (((None, None, 0.7), (None, None, -0.4), 1.1), ((None, (None, None, 2.0), 0.3), None, -0.9), 0.5),
+]
+
+
+def slope(f, x, h=1e-5):
+    """The derivative by central differences, extrapolated."""
+    wide, narrow = ((f(x + step) - f(x - step)) / (2 * step) for step in (h, h / 2))
+    return (4 * narrow - wide) / 3
+
+
+# ---- a program with all of it ----------------------------------------------------------------------------------------
+
+
+def whole(x, tree):
+    """A recursion over a tree, with a branch and a loop in each node."""
+
+    def at(left, right, value):
+        y = IF(value > 0.0, lambda: left * value + right, lambda: dm.sin(left) - value * right)
+        return WHILE(y, lambda t: t * t > 2.0, lambda t: t * 0.5)
+
+    return TREE(x, tree, at) * x
+
+
+def in_python(x, tree):
+    """The same, as Python."""
+
+    def at(node):
+        if node is None:
+            return x
+        left, right, value = at(node[0]), at(node[1]), node[2]
+        y = left * value + right if value > 0.0 else dm.sin(left) - value * right
+        while y * y > 2.0:
+            y = y * 0.5
+        return y
+
+    return at(tree) * x
+
+
+@pytest.fixture(scope="module")
+def program():
+    return stage(whole, REAL, TREE_OF_REALS)
+
+
+def arrays(tree):
+    return ([-1], [-1], [0.0]) if tree is None else flatten(tree)
+
+
+@pytest.mark.parametrize("tree", TREES[1:], ids=["leaf", "tree"])
+def test_a_branch_and_a_loop_in_a_recursion_over_a_tree(program, tree):
+    for x in (0.8, -1.3):
+        y, pullback = shift_reset.vjp(lambda x: in_python(x, tree), x)
+        found = program.in_python(x, arrays(tree))
+        assert_same(found, (y, pullback(1.0)[0]), rtol=1e-14)
+        assert found[1] == pytest.approx(slope(lambda x: in_python(x, tree), x), rel=1e-7)
+
+
+def test_compiled_it_gives_the_same(program):
+    for tree in TREES[1:]:
+        assert_same(program(0.8, arrays(tree)), program.in_python(0.8, arrays(tree)), rtol=1e-15)
+    assert program.compiled is program.compiled  # compiled once
+
+
+def test_a_tree_of_any_depth_takes_memory_that_grows(program):
+    tree = None
+    for _ in range(700):
+        tree = (tree, None, 0.9)
+    y, dy = program(0.8, flatten(tree))
+    expected, pullback = shift_reset.vjp(lambda x: in_python(x, tree), 0.8)
+    assert_same((y, dy), (expected, pullback(1.0)[0]), rtol=1e-12)
+
+
+def test_second_derivatives(program):
+    """Forward over reverse: Fig. 4 on generated code; second differences agree."""
+    twice = program.tangent()
+    for tree in TREES[1:]:
+        y, dy, moved, second = twice.in_python(0.8, arrays(tree), 2.0)
+        assert (y, dy) == program.in_python(0.8, arrays(tree))
+        assert moved == pytest.approx(2.0 * dy, rel=1e-13)
+        assert second == pytest.approx(2.0 * slope(lambda x: program.in_python(x, arrays(tree))[1], 0.8), rel=1e-6)  # noqa: B023
+    x = 0.6
+    nested = stage(lambda x: dm.exp(x) / (1.0 + x * x), REAL).tangent()
+    *_, found = nested.in_python(x, 1.0)
+    q = 1.0 + x * x
+    assert found == pytest.approx(math.exp(x) * ((q - 2 * x) ** 2 / q**3 + (2 * x * x - 2) / q**3), rel=1e-12)
+
+
+# ---- operators -------------------------------------------------------------------------------------------------------
+
+
+def test_a_branch_writes_what_follows_once():
+    def chain(n):
+        def f(x):
+            for _ in range(n):
+                x = IF(x > 1.0, lambda: x * 0.5, lambda: x * 1.5)  # noqa: B023
+            return x
+
+        return stage(f, REAL).python
+
+    lines = [len(chain(n).splitlines()) for n in (2, 4, 8)]
+    assert lines[2] - lines[1] == 2 * (lines[1] - lines[0])  # not twice as many for each branch
+    y, pullback = lantern.vjp(lambda x: IF(x > 1.0, lambda: x * x, lambda: 3.0 * x) + x, 2.0)
+    assert (y, pullback(1.0)) == (6.0, (5.0,))
+
+
+def test_loops_over_tuples_and_functions_with_results_that_are_constants():
+    power = stage(lambda x: WHILE((x, x * 0.0), lambda t: t[1] < 2.5, lambda t: (t[0] * x, t[1] + 1.0))[0], REAL)
+    assert power.in_python(2.0) == (16.0, 32.0)
+
+    def f(x):
+        double = FUN(x, lambda self, t: IF(t > 10.0, lambda: 7.0, lambda: self(t * 2.0) + t))
+        return double(x) * 1.0
+
+    assert stage(f, REAL).in_python(3.0) == (7.0 + 6.0 + 3.0, 3.0)  # 3 + 6 + 7, where 7 is a constant
+
+
+def test_gradients_of_ordinary_programs_and_what_is_counted():
+    program = PROGRAMS["dot"]
+    primals = program.make(5, 0)
+    y, pullback = lantern.vjp(program.function, *primals)
+    expected, again = shift_reset.vjp(program.function, *primals)
+    assert_same(y, expected)
+    assert_same(pullback(y), again(y), rtol=1e-14)
+    doublings = PROGRAMS["doublings"]
+    assert count("lantern", doublings.function, *doublings.make(10, 0)).created == 11
+
+
+# ---- refusals --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("f", "said"),
+    [
+        (lambda x: x if x > 0.0 else -x, r"a condition on numbers at .*test_relatives_lantern.py:\d+.* write IF\("),
+        (lambda x: max(x, 1.0), r"WHILE\(x, condition, body\) for a loop"),
+        (lambda x: [1.0, 2.0][int(x)] * x, r"the value of a number at .* make what depends on it an argument"),
+        (lambda x: math.sin(x), "the value of a number at .* take shift_reset"),
+        (
+            lambda x: IF(True, lambda: x, lambda: x),
+            "take a comparison of generated numbers.* can be decided by Python's",
+        ),
+        (lambda x: WHILE(1.0, lambda t: t < x, lambda t: t * 2.0), "start from a number of the program"),
+    ],
+)
+def test_what_depends_on_numbers_in_python_is_refused_with_place_and_cure(f, said):
+    with pytest.raises(StagingError, match=said):
+        lantern.vjp(f, 2.0)
+
+
+def test_other_refusals(program):
+    with pytest.raises(StagingError, match=r"gives a number, and not .*: sum what it should give up"):
+        stage(lambda x: (x, x), REAL)
+    with pytest.raises(StagingError, match="REAL or TREE_OF_REALS, and not 'array'"):
+        stage(lambda x: x, "array")
+    with pytest.raises(StagingError, match=r"derivative of tanh is a choice.* take dualrev.hvp"):
+        stage(dm.tanh, REAL).tangent()
+    with pytest.raises(StagingError, match="numba compiles no logaddexp: run the code in Python"):
+        stage(lambda x: dm.logaddexp(x, 1.0), REAL)(1.0)
+    kept = []
+    lantern.vjp(lambda x: kept.append(x) or x * x, 2.0)
+    with pytest.raises(StagingError, match="kept after its program had been generated"):
+        kept[0] * 2.0
+    tree = None
+    for _ in range(8000):
+        tree = (tree, None, 1.0)
+    with pytest.raises(RecursionError, match=r"8,000 calls of generated code wait .* Take dualrev.value_and_grad"):
+        program(1.0, flatten(tree))
+    with pytest.raises(RecursionError, match=r"wait for the way back\. Compile it"):
+        lantern.vjp(lambda x: WHILE(x, lambda t: t < 1e300, lambda t: t * 1.01), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("tree", "said"),
+    [
+        (([1, -1], [-1, -1], [1.0]), "three arrays of one length"),
+        (([2, -1], [-1, -1], [1.0, 2.0]), "node 0 has the child 2: children are later nodes, up to 1"),
+        (([0], [-1], [1.0]), "node 0 has the child 0"),
+        (([], [], []), "at least 1"),
+    ],
+)
+def test_a_tree_that_is_none_is_an_error(program, tree, said):
+    with pytest.raises(ValueError, match=said):
+        program.in_python(1.0, tree)
+
+
+def test_wrong_numbers_of_arguments(program):
+    with pytest.raises(TypeError, match="takes 2 arguments, and got 1"):
+        program(1.0)
+
+
+def test_flatten():
+    left, right, value = flatten(TREES[2])
+    assert value.tolist() == [0.5, 1.1, 0.7, -0.4, -0.9, 0.3, 2.0]
+    assert left.tolist() == [1, 2, -1, -1, 5, -1, -1]
+    assert right.tolist() == [4, 3, -1, -1, -1, 6, -1]
+    assert all(isinstance(a, np.ndarray) for a in (left, right, value))
