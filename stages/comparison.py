@@ -46,6 +46,8 @@ class Comparison:
     size: int | None
     unit: str
     value: float  #: the sum of the real scalars of the program's value
+    values: list[float]  #: the first of these
+    outputs: int  #: how many there are
     gradient: list[float]  #: the first entries of that sum's gradient
     norm: float  #: its Euclidean norm
     scalars: int  #: how many entries it has
@@ -109,6 +111,8 @@ def compare(
         size=size,
         unit=program.unit,
         value=float(sum(values)),
+        values=values[:5].tolist(),
+        outputs=len(values),
         gradient=reference[:5].tolist(),
         norm=float(np.linalg.norm(reference)),
         scalars=len(scalars),
@@ -235,9 +239,13 @@ def grow(
     stages: Sequence[str],
     limit: float = 1.5e6,
     progress: Callable[[str], None] = lambda stage: None,
+    program: Program | None = None,
 ) -> Iterator[Growth]:
-    """The growth of each stage on a family, one at a time. A stage that was cut off is not tried at larger sizes."""
-    program = PROGRAMS[family.program]
+    """The growth of each stage on a family, one at a time. A stage that was cut off is not tried at larger sizes.
+
+    The family's program is one of ours, unless another one is given.
+    """
+    program = program or PROGRAMS[family.program]
     for stage in stages:
         progress(stage)
         ends: tuple[type[Exception], ...] = (LimitReached, *refusals(stage))

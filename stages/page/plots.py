@@ -8,13 +8,13 @@ from html import escape
 
 from stages.comparison import Family, Growth
 
-__all__ = ["marker", "plot"]
+__all__ = ["MARKS", "marker", "plot"]
 
 WIDTH, HEIGHT = 420.0, 300.0
 LEFT, RIGHT, TOP, BOTTOM = 52.0, 14.0, 12.0, 40.0
 
 #: Marks for those who see no colours, as paths around 0, 0.
-_MARKS = (
+MARKS = (
     "M-4 0A4 4 0 1 0 4 0A4 4 0 1 0-4 0Z",
     "M-3.6-3.6H3.6V3.6H-3.6Z",
     "M0-4.8L4.6 3.6H-4.6Z",
@@ -28,7 +28,7 @@ _MARKS = (
 
 def marker(k: int) -> str:
     """The mark of the k-th stage, for a legend."""
-    shape = f'<path class="mark" d="{_MARKS[k % len(_MARKS)]}"/>'
+    shape = f'<path class="mark" d="{MARKS[k % len(MARKS)]}"/>'
     return (
         f'<svg class="line stage{k}" width="26" height="12" viewBox="-13 -6 26 12" aria-hidden="true">'
         f'<path class="curve" d="M-13 0H13"/>{shape}</svg>'
@@ -67,7 +67,7 @@ def plot(family: Family, growths: Sequence[Growth], stages: Sequence[str]) -> st
         k = list(stages).index(stage)
         path = "M" + "L".join(f"{across(n):.1f} {up(w):.1f}" for n, w in line)
         marks = "".join(
-            f'<path class="mark" transform="translate({across(n):.1f} {up(w):.1f})" d="{_MARKS[k % len(_MARKS)]}"/>'
+            f'<path class="mark" transform="translate({across(n):.1f} {up(w):.1f})" d="{MARKS[k % len(MARKS)]}"/>'
             for n, w in line
         )
         curve = f'<path class="curve" d="{path}"/>'

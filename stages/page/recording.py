@@ -32,11 +32,12 @@ from dualrev.tree import inputs, outputs
 from stages import pairs
 from stages.naming import named_inputs, operation, primitive_of
 
-__all__ = ["Recorded", "Recording", "record"]
+__all__ = ["MOST", "UNKNOWN", "Recorded", "Recording", "record"]
 
 MOST = 600  # operations: a longer program is not stepped through
 
 LOOKS = "The program compares its numbers, so that other inputs may take another way: it is shown for these inputs only."
+UNKNOWN = "The script of this page lacks a function that the program uses: it is shown for these inputs only."
 KEEPS = "The program computes with numbers that it does not show: it is shown for these inputs only."
 
 

@@ -15,17 +15,17 @@ const runStage = (name, recording, inputs, choices = [], most = MOST_STEPS) => {
   const bare = WITHOUT_CONSTANTS.includes(name);
   const scalars = bare ? withoutConstants(every) : every;
   const n = every.filter(({ kind }) => kind === "input").length;
-  const outputs = bare ? scalars.length && outputsOf(recording, scalars) : recording.outputs;
+  const outputs = bare ? outputsOf(recording, scalars) : recording.outputs;
   const counts = zeroCounts();
   const stage = new STAGES[name]({ scalars, n, depths: depthsOf(recording.shape) }, counts);
-  const run = { name, recording, scalars, steps: [], calls: [], counts, cut: "" };
+  const run = { name, recording, every, scalars, steps: [], calls: [], counts, cut: "" };
   const times = new Map();
-  const keep = (kind, id = null, argument = null, passed = []) => {
+  const keep = (kind, id = null, argument = null, passed = [], early = []) => {
     if (run.steps.length < most) {
       const waiting = FREE_ORDER.includes(name) && stage.c !== undefined ? stage.pending() : [];
       const made = kind === "make" ? id + 1 : scalars.length;
       const seen = { areas: stage.areas(), waiting, made, calls: run.calls.length, times: times.get(id) || 0 };
-      run.steps.push({ kind, id, argument, passed, counts: { ...counts }, ...seen });
+      run.steps.push({ kind, id, argument, passed, early, counts: { ...counts }, ...seen });
     } else run.cut = `only the first ${most} steps are shown`;
     stage.fresh();
   };
@@ -42,7 +42,8 @@ const runStage = (name, recording, inputs, choices = [], most = MOST_STEPS) => {
     const [id, z, passed] = stage.call(Math.max(k, 0));
     run.calls.push([id, z]);
     times.set(id, (times.get(id) || 0) + 1);
-    keep("call", id, z, passed);
+    const early = name === "naive" ? [] : waiting.map(([i]) => i).filter((i) => i > id);
+    keep("call", id, z, passed, early);
     if (COUNTS.reduce((sum, count) => sum + counts[count], 0) > MOST_WORK) {
       run.cut = `cut off after ${MOST_WORK.toLocaleString("en")} units of work`;
       return run;
