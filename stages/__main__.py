@@ -115,8 +115,6 @@ def _check(options: argparse.Namespace) -> None:
     for name, path in (("json", options.json), ("html", options.html)):
         if path and (path.is_dir() or not path.parent.is_dir()):
             _usage(f"--{name} {path}: not a file in a folder that is there")
-    if options.html and options.relatives:
-        _usage("--html is a page of the stages: leave out --relatives")
     if options.html and not importlib.util.find_spec("jinja2"):
         _usage("--html needs jinja2: pip install 'dualrev[plots]'")
 
@@ -199,7 +197,8 @@ def _run(
                 console.print(report.derivatives(_derivatives(program, primals, stages)))
             if family is not None:
                 progressing = functools.partial(step, f"growth of {name}")
-                found = list(grow(family, stages, options.limit, progressing, program))
+                limit = _growth_limit(options) if options.html else options.limit
+                found = list(grow(family, stages, limit, progressing, program))
                 console.print(report.growth(family, found))
                 growths += found
     return comparisons, growths
@@ -213,10 +212,11 @@ def _page(
     options: argparse.Namespace,
 ) -> None:
     """The page, with the growth of all families."""
-    from stages.page import Shown, write
+    from stages.page import Shown, write, write_relatives
 
     measured = {growth.program for growth in growths}
     missing = [family for family in FAMILIES if family.program not in measured]
+    limit = _growth_limit(options)
     with _progress(len(missing) * len(stages)) as progress:
         done = itertools.count()
         for family in missing:
@@ -224,16 +224,21 @@ def _page(
             def step(stage: str, name: str = family.program) -> None:
                 progress.update(progress.task_ids[0], completed=next(done), description=f"growth of {name}: {stage}")
 
-            growths = growths + list(grow(family, stages, min(options.limit, GROWTH_LIMIT), step))
+            growths = growths + list(grow(family, stages, limit, step))
     shown = [
         Shown(program.function, primals, result, _sample(program, options))
         for (program, primals, *_), result in zip(chosen, comparisons, strict=True)
     ]
     try:
-        written = write(options.html, shown, growths, options.limit)
+        written = (write_relatives if options.relatives else write)(options.html, shown, growths)
     except OSError as error:
         _usage(f"--html {options.html}: {error.strerror}")
     print(f"wrote {options.html} ({written / 1000:,.0f} kB)")
+
+
+def _growth_limit(options: argparse.Namespace) -> float:
+    """Where a stage is cut off on a page's plots; some of the neighbours are slow to count."""
+    return min(options.limit, GROWTH_LIMIT / 4 if options.relatives else GROWTH_LIMIT)
 
 
 def _derivatives(program: Program, primals: tuple[Any, ...], stages: tuple[str, ...]) -> dict[str, str]:
@@ -293,7 +298,8 @@ def _own(options: argparse.Namespace) -> list[_Chosen]:
     program = Program(name=name, paper=file, about=about, function=function, make=made, size=0, unit="in size")
     if not options.sizes:
         return [(program, primals, None, None)]
-    return [(program, made(options.sizes[0], 0), options.sizes[0], Family(name, about or "own function", options.sizes))]
+    family = Family(name, about or "own function", options.sizes)
+    return [(program, made(options.sizes[0], 0), options.sizes[0], family)]
 
 
 def _sample(program: Program, options: argparse.Namespace) -> Sample:

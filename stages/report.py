@@ -25,13 +25,13 @@ DIFFERENCES = 1e-5  # what central differences can resolve
 
 
 def fields(stage: str) -> dict[str, str]:
-    """The four fields of a stage's docstring: Paper, D[R], Changed, Cost.
+    """The four fields of a stage's docstring: Paper, D[R], Changed, Cost; a neighbour's has Needs, too.
 
     >>> fields("sparse")["Paper"]
     'section 6'
     """
     text = inspect.cleandoc(algorithm(stage).__doc__ or "")
-    pattern = re.compile(r"^(Paper:|D\[R\] =|Changed:|Cost:)(.*?)(?=^\S|^\s*$)", re.MULTILINE | re.DOTALL)
+    pattern = re.compile(r"^(Paper:|D\[R\] =|Changed:|Needs:|Cost:)(.*?)(?=^\S|^\s*$)", re.MULTILINE | re.DOTALL)
     return {name.rstrip(":= "): re.sub(r"\s*\n\s*", " ", body).strip() for name, body in pattern.findall(text)}
 
 

@@ -18,6 +18,18 @@ relatives.py  the page of the neighbouring algorithms
 """
 
 from stages.page.build import Shown, page, short, write
+from stages.page.relatives import relatives_page, write_relatives
 from stages.page.samples import DEFAULTS, Sample, of_sizes, sample
 
-__all__ = ["DEFAULTS", "Sample", "Shown", "of_sizes", "page", "sample", "short", "write"]
+__all__ = [
+    "DEFAULTS",
+    "Sample",
+    "Shown",
+    "of_sizes",
+    "page",
+    "relatives_page",
+    "sample",
+    "short",
+    "write",
+    "write_relatives",
+]

@@ -20,7 +20,7 @@ from stages.page.samples import Sample, only
 from stages.sharing import sharing
 from stages.steps import walk
 
-__all__ = ["Shown", "page", "short", "write"]
+__all__ = ["Shown", "growths", "page", "program", "sentence", "short", "style", "template", "write"]
 
 _FOLDER = Path(__file__).parent
 _COUNTS = tuple(words.COUNTS)
@@ -35,17 +35,17 @@ class Shown(NamedTuple):
     sample: Sample | None = None
 
 
-def write(path: Path | str, shown: Sequence[Shown], growths: Sequence[Growth] = (), limit: float = 1.5e6) -> int:
+def write(path: Path | str, shown: Sequence[Shown], measured: Sequence[Growth] = ()) -> int:
     """Write the page; the number of its bytes."""
-    return Path(path).write_bytes(page(shown, growths, limit).encode())
+    return Path(path).write_bytes(page(shown, measured).encode())
 
 
-def page(shown: Sequence[Shown], growths: Sequence[Growth] = (), limit: float = 1.5e6) -> str:
+def page(shown: Sequence[Shown], measured: Sequence[Growth] = ()) -> str:
     """The page, as one string of HTML without references to anything outside of it."""
     rules: dict[str, str] = {}
-    programs = [_program(k, one) for k, one in enumerate(shown)]
-    found = [_data(one, program, rules) for one, program in zip(shown, programs, strict=True)]
-    names = [name for name in STAGES if any(name in program["stages"] for program in programs)]
+    programs = [program(k, one) for k, one in enumerate(shown)]
+    found = [_data(one, made, rules) for one, made in zip(shown, programs, strict=True)]
+    names = [name for name in STAGES if any(name in made["stages"] for made in programs)]
     there = {one.result.program for one in shown}
     return template("template.html").render(
         style=style(),
@@ -54,19 +54,19 @@ def page(shown: Sequence[Shown], growths: Sequence[Growth] = (), limit: float = 
         data=found,
         stages=[_stage(name, there, names) for name in names],
         counts=words.COUNTS,
-        growths=_growths(growths),
+        growths=growths(measured),
     )
 
 
 def short(one: Shown, limit: float = 1.5e6) -> str:
     """A program on all stages, as a piece of HTML for a notebook: no script, and colours of the notebook's."""
     key = f"p{uuid.uuid4().hex[:8]}"  # a notebook may have more than one
-    program = _program(0, one)
-    for row in program["stages"].values():
+    made = program(0, one)
+    for row in made["stages"].values():
         row |= _drawn(f"{key}-{row['stage']}", row["stage"], one, limit)
     return template("short.html").render(
         style=(_FOLDER / "short.css").read_text(encoding="utf-8"),
-        program=program,
+        program=made,
         stages={name: _stage(name) for name in STAGES},
         counts=words.COUNTS,
     )
@@ -89,7 +89,7 @@ def template(name: str) -> Any:
         lstrip_blocks=True,
     )
     made.filters["script_data"] = data.script_data
-    made.filters["notation"] = notation
+    made.globals["zipped"] = lambda counts: zip(words.COUNTS.values(), counts, strict=True)
     return made.get_template(name)
 
 
@@ -110,8 +110,8 @@ def _stage(name: str, programs: Sequence[str] | set[str] = (), stages: Sequence[
         "before_file": f"stages/{Path(str(STAGES[before].__file__)).name}" if before else "",
         "paper": fields["Paper"],
         "type": [notation(part.strip()) for part in fields["D[R]"].split("  ") if part.strip()],
-        "changed": notation(_sentence(fields["Changed"])),
-        "cost": notation(_sentence(fields["Cost"])),
+        "changed": notation(sentence(fields["Changed"])),
+        "cost": notation(sentence(fields["Cost"])),
         "left": words.LEFT.get(name, ""),
         "in_short": words.IN_SHORT.get(name, ""),
         "idea": words.IDEA.get(name, ""),
@@ -128,7 +128,7 @@ def _stage(name: str, programs: Sequence[str] | set[str] = (), stages: Sequence[
     }
 
 
-def _sentence(text: str) -> str:
+def sentence(text: str) -> str:
     """With a capital letter, unless it begins with a formula."""
     return text if re.match(r"[b-z] |O\(", text) else text[:1].upper() + text[1:]
 
@@ -136,7 +136,7 @@ def _sentence(text: str) -> str:
 # ---- a program -------------------------------------------------------------------------------------------------------
 
 
-def _program(k: int, one: Shown) -> dict[str, Any]:
+def program(k: int, one: Shown) -> dict[str, Any]:
     """A program, and what each stage did with it."""
     result = one.result
     size = f", {result.size:,} {result.unit}" if result.size and result.unit else ""
@@ -161,10 +161,10 @@ def _several(numbers: Sequence[float], of: int, form: str) -> str:
     return ", ".join([f"{x:{form}}" for x in numbers] + (["..."] if numbers and of > len(numbers) else []))
 
 
-def _data(one: Shown, program: dict[str, Any], rules: dict[str, str]) -> dict[str, Any]:
+def _data(one: Shown, made: dict[str, Any], rules: dict[str, str]) -> dict[str, Any]:
     """What the script is given of it."""
     found = data.program_data(one.function, one.sample or only(one.primals), rules)
-    return {"name": program["name"], "unit": one.result.unit, "source": bool(program["source"]), **found}
+    return {"name": made["name"], "unit": one.result.unit, "source": bool(made["source"]), **found}
 
 
 def _row(result: StageResult, one: Shown) -> dict[str, Any]:
@@ -174,6 +174,7 @@ def _row(result: StageResult, one: Shown) -> dict[str, Any]:
     return {
         "stage": result.stage,
         "cut_off": result.cut_off,
+        "refused": result.refused,
         "counts": [counts[name] for name in _COUNTS] if counts else None,
         "time": report._seconds(result.seconds) if result.seconds is not None else "",
         "ratio": f"{result.ratio:,.0f}" if result.ratio is not None else "",
@@ -202,18 +203,17 @@ def _agreement(result: StageResult) -> str:
 # ---- growth ----------------------------------------------------------------------------------------------------------
 
 
-def _growths(growths: Sequence[Growth]) -> list[dict[str, Any]]:
+def growths(measured: Sequence[Growth], names: Sequence[str] = tuple(STAGES)) -> list[dict[str, Any]]:
     """A plot and a table of laws for each program that was measured, the reader's own first."""
-    names = list(STAGES)
     known = {family.program: family for family in FAMILIES}
-    measured = dict.fromkeys(g.program for g in growths)
+    programs = dict.fromkeys(g.program for g in measured)
     made = []
-    for name in sorted(measured, key=lambda name: list(known).index(name) if name in known else -1):
-        found = [g for g in growths if g.program == name]
+    for name in sorted(programs, key=lambda name: list(known).index(name) if name in known else -1):
+        found = [g for g in measured if g.program == name]
         family = Family(name, known[name].problem if name in known else "", tuple(found[0].work))
         laws, before = [], None
         for g in found:
-            changed = before not in (None, g.law)
+            changed = before not in (None, g.law) and names[0] in STAGES
             laws.append((g.stage, marker(names.index(g.stage)), notation(g.law or "too few sizes"), changed))
             before = g.law
         made.append({"name": name, "about": family.problem, "plot": plot(family, found, names), "laws": laws})

@@ -25,8 +25,10 @@ DRAWN = 26  # scalars: with more of them there is no drawing
 STEPPED = ("naive", "staged", "cayley", "sparse", "arrays", "collectorless", "contrib", "tape")
 
 #: The parts of the script, in the order in which each needs the ones before.
-PARTS = ("map", "program", "stages", "run", "words", "elements", "graph", "store", "machine", "reader", "stepper")
-PARTS += ("growth", "page")
+PARTS = (
+    *("map", "program", "stages", "run", "words"),
+    *("elements", "graph", "store", "machine", "reader", "stepper", "growth", "page"),
+)
 
 _FOLDER = Path(__file__).parent / "script"
 

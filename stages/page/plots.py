@@ -28,11 +28,15 @@ MARKS = (
 
 def marker(k: int) -> str:
     """The mark of the k-th stage, for a legend."""
-    shape = f'<path class="mark" d="{MARKS[k % len(MARKS)]}"/>'
+    shape = f'<path class="mark" d="{_mark(k)}"/>'
     return (
         f'<svg class="line stage{k}" width="26" height="12" viewBox="-13 -6 26 12" aria-hidden="true">'
         f'<path class="curve" d="M-13 0H13"/>{shape}</svg>'
     )
+
+
+def _mark(k: int) -> str:
+    return MARKS[(k + k // len(MARKS)) % len(MARKS)]  # after the last mark, the second comes first
 
 
 def plot(family: Family, growths: Sequence[Growth], stages: Sequence[str]) -> str:
@@ -65,10 +69,10 @@ def plot(family: Family, growths: Sequence[Growth], stages: Sequence[str]) -> st
                 last = x
     for stage, line in points.items():
         k = list(stages).index(stage)
+        shape = _mark(k)
         path = "M" + "L".join(f"{across(n):.1f} {up(w):.1f}" for n, w in line)
         marks = "".join(
-            f'<path class="mark" transform="translate({across(n):.1f} {up(w):.1f})" d="{MARKS[k % len(MARKS)]}"/>'
-            for n, w in line
+            f'<path class="mark" transform="translate({across(n):.1f} {up(w):.1f})" d="{shape}"/>' for n, w in line
         )
         curve = f'<path class="curve" d="{path}"/>'
         parts.append(f'<g class="line stage{k}"><title>{escape(stage)}</title>{curve}{marks}</g>')

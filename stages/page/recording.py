@@ -36,7 +36,7 @@ __all__ = ["MOST", "UNKNOWN", "Recorded", "Recording", "record"]
 
 MOST = 600  # operations: a longer program is not stepped through
 
-LOOKS = "The program compares its numbers, so that other inputs may take another way: it is shown for these inputs only."
+LOOKS = "The program compares its numbers, and may take another way for others: it is shown for these inputs only."
 UNKNOWN = "The script of this page lacks a function that the program uses: it is shown for these inputs only."
 KEEPS = "The program computes with numbers that it does not show: it is shown for these inputs only."
 

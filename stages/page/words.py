@@ -197,7 +197,7 @@ class Growing(NamedTuple):
 
     program: str
     stages: tuple[str, ...]
-    count: str
+    counted: str
     laws: dict[str, str]
     says: str
 
