@@ -295,7 +295,7 @@ def _own(options: argparse.Namespace) -> list[_Chosen]:
             _usage(f"--inputs {options.inputs}: {options.inputs}({n}) gave {found!r}; expected a tuple of arguments")
         return found
 
-    program = Program(name=name, paper=file, about=about, function=function, make=made, size=0, unit="in size")
+    program = Program(name=name, paper=file, about=about, function=function, make=made, size=0, unit="size")
     if not options.sizes:
         return [(program, primals, None, None)]
     family = Family(name, about or "own function", options.sizes)

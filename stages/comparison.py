@@ -54,6 +54,13 @@ class Comparison:
     plain_seconds: float
     stages: list[StageResult]
 
+    @property
+    def sized(self) -> str:
+        """The size as text; nothing where it counts nothing."""
+        if not self.size or not self.unit:
+            return ""
+        return f"size {self.size:,}" if self.unit == "size" else f"{self.size:,} {self.unit}"
+
 
 def compare(
     program: Program,

@@ -51,7 +51,7 @@ def overview(stages: Sequence[str]) -> RenderableType:
 
 def comparison(result: Comparison) -> RenderableType:
     """One program: a line for every stage."""
-    size = f", {result.size:,} {result.unit}" if result.size and result.unit else ""
+    size = f", {result.sized}" if result.sized else ""
     table = _table(f"{result.program} ({result.paper}{size})")
     table.add_column("stage", style="bold", no_wrap=True)
     for heading in ("created", "calls", "scalars", "pairs", "map", "writes"):

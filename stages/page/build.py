@@ -50,6 +50,7 @@ def page(shown: Sequence[Shown], measured: Sequence[Growth] = ()) -> str:
     return template("template.html").render(
         style=style(),
         script=data.script(rules, names),
+        kind="stage",
         programs=programs,
         data=found,
         stages=[_stage(name, there, names) for name in names],
@@ -139,7 +140,7 @@ def sentence(text: str) -> str:
 def program(k: int, one: Shown) -> dict[str, Any]:
     """A program, and what each stage did with it."""
     result = one.result
-    size = f", {result.size:,} {result.unit}" if result.size and result.unit else ""
+    size = f", {result.sized}" if result.sized else ""
     return {
         "id": k,
         "name": result.program,
@@ -185,7 +186,7 @@ def _row(result: StageResult, one: Shown) -> dict[str, Any]:
 
 def _drawn(key: str, stage: str, one: Shown, limit: float) -> dict[str, Any]:
     """The drawing of who calls whom in a stage, if it can be read."""
-    run = walk(stage, one.function, *one.primals, most=0, limit=limit)
+    run = walk(stage, one.function, *one.primals, most=data.DRAWN, limit=limit)
     small = 0 < run.counts.created <= data.DRAWN and len(run.scalars) == run.counts.created
     return {
         "drawing": drawing(run.scalars, run.times_called(), key).svg if small else "",

@@ -70,6 +70,8 @@ def plot(family: Family, growths: Sequence[Growth], stages: Sequence[str]) -> st
     for stage, line in points.items():
         k = list(stages).index(stage)
         shape = _mark(k)
+        if not line:
+            continue
         path = "M" + "L".join(f"{across(n):.1f} {up(w):.1f}" for n, w in line)
         marks = "".join(
             f'<path class="mark" transform="translate({across(n):.1f} {up(w):.1f})" d="{shape}"/>' for n, w in line

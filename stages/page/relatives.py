@@ -88,6 +88,7 @@ def relatives_page(shown: Sequence[build.Shown], growths: Sequence[Growth] = ())
     return build.template("relatives.html").render(
         style=build.style(),
         script=(Path(__file__).parent / "script" / "choose.js").read_text(encoding="utf-8"),
+        kind="algorithm",
         programs=[build.program(k, one) for k, one in enumerate(shown)],
         stages=[_algorithm(name, groups) for name in names],
         counts=words.COUNTS,

@@ -60,12 +60,13 @@ class Reader {
 }
 
 // The numbers in a text; an error in words if it does not have as many as are needed.
-const parsed = (text, names) => {
+// A number that still stands as it was shown keeps all its digits.
+const parsed = (text, names, before) => {
   const parts = text.split(/[\s,;]+/).filter(Boolean);
   const wrong = parts.find((part) => !/^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(part));
   if (wrong !== undefined) return { error: `“${wrong}” is not a number: write 0.5 or -2` };
   if (parts.length !== names.length) return { error: `${plural(names.length, "number")} needed, and ${parts.length} there` };
-  return { numbers: parts.map(Number) };
+  return { numbers: parts.map((part, k) => (part === number(before[k], 6) ? before[k] : Number(part))) };
 };
 
 let forms = 0;
@@ -88,7 +89,7 @@ class Inputs {
     let at = 0;
     for (const { field, names, error } of this.fields) {
       const own = inputs.slice(at, (at += names.length));
-      if (document.activeElement !== field || !field.hasAttribute("aria-invalid")) field.value = own.map((x) => number(x, 12)).join(", ");
+      if (document.activeElement !== field || !field.hasAttribute("aria-invalid")) field.value = own.map((x) => number(x, 6)).join(", ");
       field.removeAttribute("aria-invalid");
       error.textContent = "";
     }
@@ -104,7 +105,17 @@ class Inputs {
 
   sizeText() {
     const { data, place } = this.reader;
-    return `${data.recordings[place].size} ${data.unit}`.trim();
+    return `${data.recordings[place].size} ${data.unit === "size" ? "" : data.unit}`.trim();
+  }
+
+  own(name) {
+    let at = 0;
+    const { inputs, recording } = this.reader;
+    for (const [other, names] of recording.parameters) {
+      if (other === name) return inputs.slice(at, at + names.length);
+      at += names.length;
+    }
+    return [];
   }
 
   build(fixed) {
@@ -149,7 +160,7 @@ class Inputs {
   }
 
   typed(name, names, field, error) {
-    const { numbers, error: wrong } = parsed(field.value, names);
+    const { numbers, error: wrong } = parsed(field.value, names, this.own(name));
     if (wrong) {
       field.setAttribute("aria-invalid", true);
       error.textContent = wrong;

@@ -19,7 +19,8 @@ class Stepper {
       made.run(this.reader.recording, this.reader.inputs, choices);
       this.frames = null;
       this.go(this.at + 1);
-      this.board.querySelector(".store button, .say").focus(); // what was pressed is gone
+      const { store, say } = made;
+      (store.box.querySelector("button") || say).focus(); // what was pressed is gone
     });
     return made;
   }
