@@ -204,7 +204,11 @@ def test_programs_above_a_size_have_no_drawing_and_those_above_a_larger_one_no_s
     counts = count("arrays", PROGRAMS["dot"].function, *PROGRAMS["dot"].make(40, 0))
     assert dict(rows(html))["arrays"][:2] == [str(counts.created), str(counts.calls)]
     html = page([shown("dot", PROGRAMS["dot"].make(400, 0), limit=10)])
-    assert recording(html) == {"size": 1, "fixed": "No steps: the program does more than 600 operations."}
+    assert recording(html) == {
+        "size": 1,
+        "parameters": [],
+        "fixed": "No steps: the program does more than 600 operations.",
+    }
 
 
 def test_a_stage_that_was_cut_off_says_so():

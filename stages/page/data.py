@@ -58,7 +58,7 @@ def program_data(f: Callable[..., Any], sample: Sample, rules: dict[str, str]) -
 def _at_size(f: Callable[..., Any], n: int, primals: tuple[Any, ...], rules: dict[str, str]) -> dict[str, Any]:
     recording = record(f, primals)
     if recording is None:
-        return {"size": n, "fixed": f"No steps: the program does more than {MOST} operations."}
+        return {"size": n, "parameters": [], "fixed": f"No steps: the program does more than {MOST} operations."}
     texts = [text for _, text in arguments(f, primals)]
     parameters = [
         [name, names, "" if names else text] for (name, names), text in zip(recording.parameters, texts, strict=True)

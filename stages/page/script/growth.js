@@ -7,13 +7,14 @@ class Growth {
     this.stages = root.dataset.stages.split(" ");
     this.count = root.dataset.count;
     this.law = JSON.parse(root.dataset.laws || "{}");
-    this.points = this.data.recordings.map((recording) => {
+    const recordings = this.data.recordings.filter(({ scalars }) => scalars);
+    this.points = recordings.map((recording) => {
       const inputs = recording.scalars.filter(({ kind }) => kind === "input").map(({ value }) => value);
       const counted = this.stages.map((name) => runStage(name, recording, inputs, [], 1).counts[this.count]);
       return { n: recording.size, counted };
     });
     this.build();
-    this.slide.value = this.data.start;
+    this.slide.value = Math.min(this.data.start, this.points.length - 1);
     this.show();
   }
 

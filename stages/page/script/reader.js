@@ -83,9 +83,11 @@ class Inputs {
     const { reader } = this;
     const fixed = reader.recording.fixed;
     const shape = JSON.stringify([reader.program, reader.recording.parameters.map(([name, names]) => [name, names.length]), fixed]);
+    if (reader.program !== this.program) this.frame();
+    this.program = reader.program;
     if (shape !== this.shape) this.build(fixed);
     this.shape = shape;
-    const inputs = reader.inputs;
+    const inputs = reader.recording.scalars ? reader.inputs : [];
     let at = 0;
     for (const { field, names, error } of this.fields) {
       const own = inputs.slice(at, (at += names.length));
@@ -93,7 +95,7 @@ class Inputs {
       field.removeAttribute("aria-invalid");
       error.textContent = "";
     }
-    const recorded = reader.recordedInputs();
+    const recorded = reader.recording.scalars ? reader.recordedInputs() : [];
     this.reset.hidden = inputs.every((x, i) => x === recorded[i]);
     if (this.slide) {
       this.slide.value = reader.place;
@@ -121,7 +123,6 @@ class Inputs {
   build(fixed) {
     const { reader } = this;
     this.fields = [];
-    this.slide = null;
     const rows = reader.recording.parameters.map(([name, names, constant], k) => {
       const row = make("div", "input");
       const label = make("label", "", name);
@@ -151,12 +152,21 @@ class Inputs {
       this.fields.push({ field, names, error });
       return row;
     });
-    this.reset = button("first inputs again", "", () => reader.forget());
+    this.rows.replaceChildren(...rows);
+    this.note.textContent = fixed;
+  }
+
+  // What stays when the size changes: the slider itself, which may be held at that moment.
+  frame() {
+    this.rows = make("div");
+    this.note = make("p", "note");
+    this.reset = button("first inputs again", "", () => this.reader.forget());
     this.reset.className = "small";
-    const parts = [...rows, this.reset];
-    if (reader.data.recordings.length > 1) parts.unshift(this.size());
-    if (fixed) parts.push(make("p", "note", fixed));
+    this.slide = null;
+    const parts = [this.rows, this.reset, this.note];
+    if (this.reader.data.recordings.length > 1) parts.unshift(this.size());
     this.root.replaceChildren(...parts);
+    this.shape = "";
   }
 
   typed(name, names, field, error) {

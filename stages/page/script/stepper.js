@@ -59,6 +59,7 @@ class Stepper {
     this.tables = make("div", "tables");
     this.details.append(this.tables);
     this.details.addEventListener("toggle", () => this.show());
+    this.controls = controls;
     this.root.replaceChildren(controls, this.board, this.details);
     this.arrange();
   }
@@ -121,19 +122,18 @@ class Stepper {
 
   // Another program, size or input: the stage's own order, and the same step if there is one.
   refresh() {
-    const { recording, inputs, data, program } = this.reader;
-    this.root.classList.toggle("none", !recording.scalars);
-    if (!recording.scalars) return this.root.replaceChildren(make("p", "note", recording.fixed));
-    if (!this.board.isConnected) this.build();
-    for (const machine of this.machines) machine.run(recording, inputs);
+    const { recording, data, program } = this.reader;
     if (this.drawnProgram !== program) {
       this.source.replaceChildren(...(data.source ? [sourceOf(program)] : []));
       this.source.hidden = !data.source;
       this.at = 0;
     }
     this.drawnProgram = program;
-    this.frames = null;
     this.inputs.refresh();
+    for (const part of [this.controls, this.details, ...this.machines.map(({ root }) => root)]) part.hidden = !recording.scalars;
+    if (!recording.scalars) return; // too long: what there is to see is the program, and why
+    for (const machine of this.machines) machine.run(recording, this.reader.inputs);
+    this.frames = null;
     this.root.setAttribute("aria-label", `${this.name} on ${data.name}, step by step`);
     this.go(this.at);
   }
