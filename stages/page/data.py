@@ -19,7 +19,7 @@ from stages.page.samples import Sample
 
 __all__ = ["DRAWN", "STEPPED", "arguments", "program_data", "script", "script_data"]
 
-DRAWN = 26  # scalars: with more of them there is no drawing
+DRAWN = 30  # scalars: with more of them there is no drawing
 
 #: The stages that the script can do.
 STEPPED = ("naive", "staged", "cayley", "sparse", "arrays", "collectorless", "contrib", "tape")

@@ -102,7 +102,7 @@ class Graph {
     const madeById = new Map(this.nodes.map(({ drawn: d, id }) => [d, id]));
     for (const { group, id, times: text } of this.nodes) {
       const [n, all] = [times.get(id) || 0, this.total.get(id) || 0];
-      text.textContent = `${n} of ${plural(all, "call")}`;
+      text.textContent = all < 10 ? `${n} of ${plural(all, "call")}` : `${grouped(n)} of ${grouped(all)}`; // as there is room
       group.classList.toggle("now", id === step.id);
       group.classList.toggle("later", id >= step.made);
       group.classList.toggle("waits", waits.has(id));

@@ -1,6 +1,6 @@
 // A stage's run on a program, as a list of steps; a pure function of program, inputs, and the reader's choices.
 
-const MOST_STEPS = 400; // that are kept
+const MOST_STEPS = 600; // that are kept
 const MOST_WORK = 400000; // all counts together; a stage that takes more is cut off
 
 const depthsOf = (shape, depth = 0, depths = []) => {

@@ -32,6 +32,7 @@ class Stepper {
       return made;
     };
     const controls = make("div", "controls");
+    const options = make("div", "options");
     this.slide = make("input");
     this.slide.type = "range";
     this.slide.min = 0;
@@ -47,9 +48,9 @@ class Stepper {
       go("last", "›|", "last step (End)"),
       slide,
       this.where,
-      this.beside(),
     );
-    if (FREE_ORDER.includes(this.name) && this.name !== "naive") controls.append(this.order());
+    options.append(this.beside());
+    if (FREE_ORDER.includes(this.name) && this.name !== "naive") options.append(this.order());
     this.board = make("div", "board");
     this.pane = make("div", "program");
     this.source = scrolling("source", "the program");
@@ -59,8 +60,8 @@ class Stepper {
     this.tables = make("div", "tables");
     this.details.append(this.tables);
     this.details.addEventListener("toggle", () => this.show());
-    this.controls = controls;
-    this.root.replaceChildren(controls, this.board, this.details);
+    this.chosen = [controls, options, this.details];
+    this.root.replaceChildren(controls, options, this.board, this.details);
     this.arrange();
   }
 
@@ -130,7 +131,7 @@ class Stepper {
     }
     this.drawnProgram = program;
     this.inputs.refresh();
-    for (const part of [this.controls, this.details, ...this.machines.map(({ root }) => root)]) part.hidden = !recording.scalars;
+    for (const part of [...this.chosen, ...this.machines.map(({ root }) => root)]) part.hidden = !recording.scalars;
     if (!recording.scalars) return; // too long: what there is to see is the program, and why
     for (const machine of this.machines) machine.run(recording, this.reader.inputs);
     this.frames = null;

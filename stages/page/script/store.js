@@ -1,7 +1,7 @@
 // The state of a stage, drawn as what it is: a map as its search tree, a cotangent as its pairs, an array as cells.
 // What a step touches has a frame, and what it changes a ground of its own.
 
-const CELL = { height: 38, room: 8 };
+const CELL = { height: 38, room: 6, gap: 2 };
 
 // Where the nodes of a search tree stand: by their order from left to right, and by their depth.
 const placedMap = (root) => {
@@ -111,16 +111,16 @@ class Store {
     const pairs = area.kind === "pairs";
     const { placed, lines, knots } = pairs ? placedPairs(run.recording.shape, area.touched) : placedMap(area.root);
     const longest = Math.max(...[...list.children].flatMap((cell) => [...cell.querySelectorAll("span:not(.unseen)")].map((part) => part.textContent.length)));
-    const width = Math.max(pairs ? 24 : 34, 8.3 * longest + CELL.room);
+    const width = Math.max(pairs ? 22 : 34, 8.3 * longest + CELL.room);
     const step = pairs ? 15 : CELL.height + 12;
-    const middle = ([x, depth]) => [x * (width + 3) + width / 2 + 1, depth * step + (pairs ? 6 : 1)];
+    const middle = ([x, depth]) => [x * (width + CELL.gap) + width / 2 + 1, depth * step + (pairs ? 6 : 1)];
     let bottom = 0;
     for (const cell of list.children) {
       const [x, y] = middle(placed.get(Number(cell.dataset.key)));
       Object.assign(cell.style, { left: `${x - width / 2}px`, top: `${y}px`, width: `${width}px` });
       bottom = Math.max(bottom, y + CELL.height);
     }
-    const svg = drawn("svg", { class: "lines", width: placed.size * (width + 3), height: bottom, "aria-hidden": true });
+    const svg = drawn("svg", { class: "lines", width: placed.size * (width + CELL.gap), height: bottom, "aria-hidden": true });
     for (const [from, to, hot] of lines) {
       const [[x, y], [x2, y2]] = pairs ? [middle(from), middle(to)] : [middle(placed.get(from)), middle(placed.get(to))];
       const start = pairs ? y : y + CELL.height / 2;
@@ -132,7 +132,7 @@ class Store {
     }
     const box = make("div", "tree");
     box.append(svg, list);
-    Object.assign(box.style, { width: `${placed.size * (width + 3) + 2}px`, height: `${bottom + 3}px` });
+    Object.assign(box.style, { width: `${placed.size * (width + CELL.gap) + 2}px`, height: `${bottom + 3}px` });
     const outer = make("div", "sideways");
     outer.append(box);
     return outer;
