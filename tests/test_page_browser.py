@@ -14,7 +14,7 @@ pytest.importorskip("jinja2")
 from dualrev import math as dmath
 from stages import STAGES, comparison, count
 from stages.page import DEFAULTS, Shown, sample, words, write, write_relatives
-from stages.page.data import program_data, script
+from stages.page.data import STEPPED, program_data, script
 from stages.page.samples import only
 from stages.programs import PROGRAMS
 from stages.steps import walk
@@ -180,7 +180,7 @@ def test_every_stage_does_in_the_page_what_it_does_in_python(driver, name):
     f, primals = PROGRAMS[name].function, PROGRAMS[name].make(SIZES[name], 0)
     rules: dict[str, str] = {}
     (recording,) = program_data(f, only(primals), rules)["recordings"]
-    parts, _, _ = script(rules, list(STAGES)).partition("// Helpers to make parts of the page.")
+    parts, _, _ = script(rules, STEPPED).partition("// Helpers to make parts of the page.")
     compared = """
         for (const one of recording.scalars) { one.args ??= []; one.zeros ??= one.args.map(() => false); }
         const inputs = recording.scalars.slice(0, recording.parameters.flatMap(([, names]) => names).length);
@@ -193,9 +193,9 @@ def test_every_stage_does_in_the_page_what_it_does_in_python(driver, name):
                    texts: run.scalars.map(({ text }) => text) };
         });"""
     found = driver.execute_script(
-        f"const [recording, stages, most] = arguments; {parts} {compared}", recording, list(STAGES), MOST
+        f"const [recording, stages, most] = arguments; {parts} {compared}", recording, STEPPED, MOST
     )
-    for stage, run in zip(STAGES, found, strict=True):
+    for stage, run in zip(STEPPED, found, strict=True):
         python = walk(stage, f, *primals, most=MOST)
         assert run["counts"] == vars(python.counts) == counted(stage, f, *primals), stage
         assert run["texts"] == [scalar.text for scalar in python.scalars]
@@ -458,7 +458,7 @@ def test_the_counts_shown_at_the_end_are_those_of_count(open_page, name):
     driver = open_page()
     choose_program(driver, name)
     f, primals = PROGRAMS[name].function, sample(name).make(sample(name).start)
-    for stage in STAGES:
+    for stage in STEPPED:
         root = stepper(driver, stage)
         driver.execute_script("arguments[0].querySelector('[data-go=last]').click()", root)
         expected = counted(stage, f, *primals)

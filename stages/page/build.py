@@ -49,7 +49,7 @@ def page(shown: Sequence[Shown], measured: Sequence[Growth] = ()) -> str:
     there = {one.result.program for one in shown}
     return template("template.html").render(
         style=style(),
-        script=data.script(rules, names),
+        script=data.script(rules, [name for name in names if name in data.STEPPED]),
         kind="stage",
         programs=programs,
         data=found,

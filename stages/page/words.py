@@ -224,6 +224,7 @@ GROWING = {
         ("cayley", "sparse"),
         "pairs",
         {},
-        "A linked list of n cells. Pairs built on the way to its numbers:",
+        "A linked list of n cells. Pairs built on the way to its numbers, up to n for each; sparse builds none, and "
+        "visits some log n nodes of a map for each:",
     ),
 }

@@ -20,6 +20,10 @@ for (const choice of document.querySelectorAll("input[name=program]")) {
   choice.addEventListener("change", () => reader.choose(Number(choice.value)));
 }
 
+// What is scrolled to stands below the bar, however many rows that has.
+const bar = document.querySelector("nav.bar");
+new ResizeObserver(() => document.documentElement.style.setProperty("--bar", `${bar.offsetHeight}px`)).observe(bar);
+
 // A button in the text sets a scene: the program, its size, a stage beside, who chooses, and the step.
 const play = (stage, scene) => {
   const stepper = steppers.get(stage);

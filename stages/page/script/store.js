@@ -85,7 +85,7 @@ class Store {
   cell(run, area, key, value, { changed, touched, act, next }) {
     const cell = make("li", [changed && "new", touched && "touched", next && "next"].filter(Boolean).join(" "));
     cell.dataset.key = key;
-    const parts = [make("span", "key", this.label(run, area, key)), make("span", "value", number(value))];
+    const parts = [make("span", "key", this.label(run, area, key)), make("span", "value", number(value, area.kind === "pairs" ? 3 : 5))];
     cell.title = `${this.name(run, area, key)}: ${number(value)}`;
     if (!act) cell.append(...parts);
     else {
