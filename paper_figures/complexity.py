@@ -1,20 +1,21 @@
-"""Section 4.1, measured: what the gradient costs beside the program, for growing programs and each transformation.
+"""Section 4.1, measured: what the gradient costs beside the program, in steps and in space, for growing programs.
 
 The paper demands there one constant c with cost (snd (Wrap[P] x) dy) <= c (cost (P x) + size x) for all programs P, and
-says where D2 breaks that (A, B, C); sections 5 to 7 mend it, and D4 keeps it.
+says where D2 breaks that (A, B, C); sections 5 to 7 mend it, and D4 keeps it. Section 8 changes the constant.
 
-The costs are steps of the calculus' evaluator, not times, and so the same everywhere: complexity.json. The test
-measures the small sizes again.
+The costs are steps of the calculus' evaluator, not times, and words that the forward pass keeps for the reverse pass;
+so they are the same everywhere: complexity.json. The test measures the small sizes again.
 """
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from paper_figures.figure import FOLDER, Figure, table, write
 from stages.calculus import TRANSFORMATIONS
-from stages.calculus.complexity import FAMILIES, measure
+from stages.calculus.complexity import FAMILIES, kept, measure
 from stages.calculus.errors import StepLimit
 
 SIZES = (4, 8, 16, 32, 64, 128, 256, 512)
@@ -31,74 +32,92 @@ STYLES = {
     "D3": ("#CC79A7", "^", "D3, Cayley"),
     "sparse": ("#0072B2", "D", "D3, sparse maps"),
     "D4": ("#000000", "v", "D4, arrays"),
+    "collectorless": ("#56B4E9", "P", "8.1, no collector"),
+    "contrib": ("#009E73", "X", "8.2, contributions"),
+    "tape": ("#7F7F7F", "*", "8.3, tape"),
 }
 
 
 Ratios = dict[str, dict[str, dict[str, float]]]  # family -> transformation -> size -> ratio
+MEASURES = {"steps": "cost of the gradient / (cost of P + size of x)", "words": "words kept / (cost of P + size of x)"}
 
 
-def ratios(sizes: tuple[int, ...] = SIZES) -> Ratios:
-    """cost (snd (Wrap[P] x) dy) / (cost (P x) + size x), by family, transformation and size."""
-    found: Ratios = {}
+def ratios(sizes: tuple[int, ...] = SIZES) -> dict[str, Ratios]:
+    """cost (snd (Wrap[P] x) dy) / (cost (P x) + size x), and the words kept over the same.
+
+    By measure, family, transformation and size.
+    """
+    found: dict[str, Ratios] = {"steps": {}, "words": {}}
     for family in FAMILIES.values():
         for name in STYLES:
-            line = found.setdefault(family.name, {}).setdefault(name, {})
+            steps, words = (found[what].setdefault(family.name, {}).setdefault(name, {}) for what in MEASURES)
             for n in sorted({*sizes, *(MORE.get(family.name, ()) if sizes == SIZES else ())}):
                 program, x = family.make(n)
                 try:
-                    line[str(n)] = round(measure(TRANSFORMATIONS[name], program, x, 1.0, LIMIT).ratio, 2)
+                    measured = measure(TRANSFORMATIONS[name], program, x, 1.0, LIMIT)
                 except StepLimit:
                     break
+                steps[str(n)] = round(measured.ratio, 2)
+                held = kept(TRANSFORMATIONS[name], program, x)
+                words[str(n)] = round(held / (measured.primal + measured.size), 2)
     return found
 
 
-def draw(found: Ratios, path: Path) -> None:
-    """The picture: a panel for each family, a line for each transformation."""
+def draw(found: dict[str, Ratios], path: Path) -> None:
+    """The picture: a row for each measure, a panel for each family, a line for each transformation."""
     import matplotlib
 
     matplotlib.use("svg")
     matplotlib.rcParams["svg.hashsalt"] = "dualrev"
     from matplotlib import pyplot
 
-    figure, panels = pyplot.subplots(1, len(found), figsize=(11, 4.2), sharey=True, layout="constrained")
-    for panel, (name, lines) in zip(panels, found.items(), strict=True):
-        for transformation, line in lines.items():
-            colour, marker, label = STYLES[transformation]
-            ns, values = [int(n) for n in line], list(line.values())
-            panel.plot(ns, values, color=colour, marker=marker, markersize=5, label=label)
-            if ns[-1] < SIZES[-1]:
-                panel.annotate(
-                    "cut off", (ns[-1], values[-1]), (4, 4), textcoords="offset points", color=colour, size=8
-                )
-        panel.set(xscale="log", yscale="log", xlabel="n")
-        panel.set_title(f"{name}\n{FAMILIES[name].about}", fontsize=10)
-        panel.set_xticks(SIZES, [str(n) for n in SIZES], minor=False)
-        panel.minorticks_off()
-        panel.grid(alpha=0.3)
-    panels[0].set_ylabel("cost of the gradient / (cost of P + size of x)")
-    panels[0].set_yticks([5, 10, 20, 50, 100, 200, 500], ["5", "10", "20", "50", "100", "200", "500"])
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(STYLES), frameon=False)
+    figure, rows = pyplot.subplots(2, len(FAMILIES), figsize=(11, 7.4), sharey="row", layout="constrained")
+    for row, (what, families) in zip(rows, found.items(), strict=True):
+        for panel, (name, lines) in zip(row, families.items(), strict=True):
+            _panel(panel, name, lines)
+        row[0].set_ylabel(MEASURES[what])
+    for row, ticks in zip(rows, ((5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0), (0.5, 1.0, 2.0, 5.0)), strict=True):
+        row[0].set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    figure.legend(*rows[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
     figure.savefig(path, metadata={"Date": None})
     pyplot.close(figure)
 
 
-def figure(found: Ratios | None = None) -> Figure:
+def _panel(panel: Any, name: str, lines: dict[str, dict[str, float]]) -> None:
+    """One family."""
+    for transformation, line in lines.items():
+        colour, marker, label = STYLES[transformation]
+        ns, values = [int(n) for n in line], list(line.values())
+        panel.plot(ns, values, color=colour, marker=marker, markersize=5, label=label)
+        if ns[-1] < SIZES[-1]:
+            panel.annotate("cut off", (ns[-1], values[-1]), (4, 4), textcoords="offset points", color=colour, size=8)
+    panel.set(xscale="log", yscale="log", xlabel="n")
+    panel.set_title(f"{name}\n{FAMILIES[name].about}", fontsize=10)
+    panel.set_xticks(SIZES, [str(n) for n in SIZES], minor=False)
+    panel.minorticks_off()
+    panel.grid(alpha=0.3)
+
+
+def figure(found: dict[str, Ratios] | None = None) -> Figure:
     """The page, with the ratios as tables. Without an argument: of what was measured last."""
     found = saved() if found is None else found
     body = ["![Cost of the gradient over that of the program, for three families of programs.](complexity.svg)"]
-    for name, lines in found.items():
+    for (what, name), lines in {(m, name): lines for m in found for name, lines in found[m].items()}.items():
         sizes = sorted({int(n) for line in lines.values() for n in line})
         rows = [
             [STYLES[transformation][2], *(f"{line[str(n)]:.1f}" if str(n) in line else "-" for n in sizes)]
             for transformation, line in lines.items()
         ]
         heading = ["", *(f"n = {n}" for n in sizes)]
-        body += [f"`{name}`, {FAMILIES[name].about}:", table(heading, rows, range(1, len(heading)))]
+        body += [f"`{name}`, {FAMILIES[name].about}; {what}:", table(heading, rows, range(1, len(heading)))]
     broken = {t: [name for name, family in FAMILIES.items() if t in family.broken] for t in ("D1", "D2", "D3")}
-    highest = max(ratio for lines in found.values() for ratio in lines["D4"].values())
+    highest = max(ratio for lines in found["steps"].values() for ratio in lines["D4"].values())
+    words = max(ratio for lines in found["words"].values() for line in lines.values() for ratio in line.values())
     body.append(
-        "A number is cost (snd (Wrap[P] x) dy) / (cost (P x) + size x); - where it was not measured, or took more than "
-        f"{LIMIT:,.0f} steps. The programs are in [stages/calculus/complexity.py](../stages/calculus/complexity.py)."
+        "A number is cost (snd (Wrap[P] x) dy) / (cost (P x) + size x), or the words that Wrap[P] x keeps for the "
+        "pullback over the same ([stages/calculus/space.py](../stages/calculus/space.py)); - where it was not "
+        f"measured, or took more than {LIMIT:,.0f} steps. The programs are in "
+        "[stages/calculus/complexity.py](../stages/calculus/complexity.py)."
     )
     said = "; ".join(f"{t} on {', '.join(f'`{name}`' for name in names)}" for t, names in broken.items())
     return Figure(
@@ -107,12 +126,13 @@ def figure(found: Ratios | None = None) -> Figure:
         "the cost of the gradient beside that of the program",
         "the gradient has to cost at most a constant times the program and the size of its input, for all programs. "
         "D1 and D2 break that; after Cayley a scalar's depth is left, then logarithms; with arrays it holds.",
-        f"broken by {said}; sparse maps leave a logarithm; D4 stays at {highest:.1f} or below on all three.",
+        f"broken by {said}; sparse maps leave a logarithm; D4 stays at {highest:.1f} or below on all three, "
+        f"and section 8 near it. No transformation keeps more than {words:.1f} words for a step.",
         "\n\n".join(body),
     )
 
 
-def saved() -> Ratios:
+def saved() -> dict[str, Ratios]:
     """What was measured last."""
     return json.loads(TABLE.read_text(encoding="utf-8"))
 

@@ -35,8 +35,10 @@ FIGURES = {
     "sparse": "Section 6: D3 with sparse maps",
     "arrays": "Fig. 12: D4",
     "collectorless": "Section 8.1",
-    "contrib": "Section 8.2",
+    "lists": "Section 8.2",
+    "contrib": "Section 8.2, compiled",
     "tape": "Section 8.3",
+    "parallel": "The sequel: fork and join",
 }
 PROGRAM = r"\(x : R, y : R). let z = x + y in x * z"
 

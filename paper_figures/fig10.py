@@ -4,7 +4,7 @@ The paper shows there (section 8.2) the scalars of \(x, y). let z = x + y in x *
 (a) with backpropagators as functions, whose closures refer to earlier ones, and (b) with lists of contributions in
 their place. The references, and so the sharing, are the same.
 
-Both are read off the dual numbers of our stages: off the closures of `collectorless`, off the lists of `contrib`; and
+Both are read off the dual numbers of our stages: off the closures of `collectorless`, off the lists of `lists`; and
 the tape off `tape`. Our ids start at 0, the paper's at 1.
 """
 
@@ -27,7 +27,7 @@ LETTER = 7.83  # the width of one of 13 pixels' height
 
 def nodes() -> dict[str, list[Shared]]:
     """The scalars by stage, in the order of creation."""
-    return {stage: sharing(stage, FUNCTION, *PRIMALS) for stage in ("collectorless", "contrib", "tape")}
+    return {stage: sharing(stage, FUNCTION, *PRIMALS) for stage in ("collectorless", "lists", "tape")}
 
 
 def _pieces(node: Shared) -> list[str | int]:
@@ -48,7 +48,7 @@ def _pieces(node: Shared) -> list[str | int]:
 def draw(found: dict[str, list[Shared]]) -> str:
     """Both structures, one above the other; an arrow from each box to the scalar whose backpropagator it is."""
     references = "; ".join(
-        f"{NAMES[n.id]} to {' and '.join(NAMES[i] for _, i in n.refers)}" for n in found["contrib"] if n.refers
+        f"{NAMES[n.id]} to {' and '.join(NAMES[i] for _, i in n.refers)}" for n in found["lists"] if n.refers
     )
     picture = Drawing(
         520,
@@ -58,7 +58,7 @@ def draw(found: dict[str, list[Shared]]) -> str:
     )
     for top, heading, stage in (
         (28, "(a) Before defunctionalisation", "collectorless"),
-        (268, "(b) After defunctionalisation", "contrib"),
+        (268, "(b) After defunctionalisation", "lists"),
     ):
         picture.text(20, top, heading, "strong")
         picture.text(500, top, stage, "code small soft", "end")
@@ -89,8 +89,8 @@ def figure() -> Figure:
     """The drawing, the structures as text, and the tape."""
     found = nodes()
     references = {stage: [node.refers for node in made] for stage, made in found.items()}
-    assert references["collectorless"] == references["contrib"] == references["tape"]
-    shared = [NAMES[i] for i in range(4) if sum(i == j for node in found["contrib"] for _, j in node.refers) > 1]
+    assert references["collectorless"] == references["lists"] == references["tape"]
+    shared = [NAMES[i] for i in range(4) if sum(i == j for node in found["lists"] for _, j in node.refers) > 1]
     assert shared == ["x"]
     resolved = trace("tape", FUNCTION, *PRIMALS)
     gradient = dict(resolved)
@@ -101,8 +101,8 @@ def figure() -> Figure:
         "(a), as it is there. As `stages.sharing` prints them, the value, its id, and its backpropagator, first of "
         "`collectorless`:",
         fence("\n".join(map(str, found["collectorless"]))),
-        "Then of `contrib`, where a backpropagator is a list of partial derivatives and whom they go to:",
-        fence("\n".join(map(str, found["contrib"]))),
+        "Then of `lists`, where a backpropagator is a list of partial derivatives and whom they go to:",
+        fence("\n".join(map(str, found["lists"]))),
         "Section 8.3 then writes these lists down in the forward pass. That is the tape of `tape`, a line for each id:",
         fence("\n".join(f"{node.id}: {[(float(p), i) for p, i in node.refers]}" for node in found["tape"])),
         f"Resolved from the highest id, as (id, cotangent): {', '.join(f'({i}, {z:g})' for i, z in resolved)}. So the "
@@ -114,7 +114,7 @@ def figure() -> Figure:
         "sharing before and after defunctionalisation",
         "backpropagators become lists of contributions; what refers to what, and so what is shared, stays as it was. "
         "Written to an array in the forward pass (section 8.3), they are a tape.",
-        "the references in the closures of `collectorless`, in the lists of `contrib` and on the tape of `tape` are "
+        "the references in the closures of `collectorless`, in the lists of `lists` and on the tape of `tape` are "
         "the same. x is the backpropagator that is shared.",
         "\n\n".join(body),
         {"fig10.svg": draw(found)},

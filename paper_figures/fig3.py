@@ -31,8 +31,10 @@ ARROWS = {
     "sparse": "Use a Map as collector",
     "arrays": "Use mutable arrays",
     "collectorless": "Drop the cotangent collector",
-    "contrib": "Defunctionalise backpropagators",
+    "lists": "Defunctionalise backpropagators",
+    "contrib": "Lay the lists out flat, and compile",
     "tape": "Write contributions in the forward pass",
+    "parallel": "Give every job of a fork a tape",
 }
 PROBLEMS = {"doublings": "sharing", "wide": "many inputs", "deep": "nested input"}
 

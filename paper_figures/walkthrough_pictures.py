@@ -44,7 +44,7 @@ def pictures() -> dict[str, str]:
 
 def graph() -> str:
     """The scalars of Fig. 1's program at (3, 2), with an arrow for each call that a backpropagator makes."""
-    shared = sharing("contrib", PROGRAMS["fig1"].function, 3.0, 2.0)
+    shared = sharing("lists", PROGRAMS["fig1"].function, 3.0, 2.0)
     body = []
     for u in shared:
         body += [arrow(SCALARS[u.id][0], SCALARS[i][0], f"z * {p:g}", 0) for p, i in u.refers]
@@ -68,7 +68,7 @@ class Call(NamedTuple):
 def calls() -> str:
     """Section 4: the calls of plain evaluation, as a tree, beside the calls of the staged version."""
     program = PROGRAMS["section4"].function
-    shared = sharing("contrib", program, 1.0)
+    shared = sharing("lists", program, 1.0)
     plain, staged = trace("naive", program, 1.0), trace("staged", program, 1.0)
     body = [text(Point(175, 28), f"called at once: {len(plain)} calls")]
     body += _tree(_called(iter(plain), shared), iter(range(len(plain))), 0)[1]

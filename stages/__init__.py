@@ -3,8 +3,9 @@
 Smeding and Vákár, "Efficient dual-numbers reverse AD via well-known program transformations", POPL 2023. Every stage is
 a module with `vjp(f, *primals) -> (y, pullback)`, and differs from the one before in what the paper changes there.
 
-    STAGES              the eight stages by name, in the paper's order
+    STAGES              the ten stages by name, in the paper's order
     count, trace        what a stage does: exact counts, and the calls of backpropagators in their order
+    fork                two parts of a program, of which `parallel` runs the reverse passes beside each other
     sharing             which backpropagators refer to which (Fig. 10)
     compare             all stages on a function of yours: a table, in a notebook with drawings; a page
     python -m stages    compares them, step by step
@@ -16,7 +17,8 @@ a module with `vjp(f, *primals) -> (y, pullback)`, and differs from the one befo
 
 from stages.compared import Compared, compare
 from stages.counting import Counts, LimitReached, count, trace
+from stages.forks import fork
 from stages.order import STAGES
 from stages.sharing import Shared, sharing
 
-__all__ = ["STAGES", "Compared", "Counts", "LimitReached", "Shared", "compare", "count", "sharing", "trace"]
+__all__ = ["STAGES", "Compared", "Counts", "LimitReached", "Shared", "compare", "count", "fork", "sharing", "trace"]

@@ -88,7 +88,7 @@ def compare(
 
     >>> found = compare(lambda x, y: x * (x + y), 3.0, 2.0)
     >>> [stage["counts"]["calls"] for stage in found.to_dict()["stages"]]
-    [5, 4, 4, 4, 4, 4, 4, 4]
+    [5, 4, 4, 4, 4, 4, 4, 4, 4, 4]
     """
     for name in stages:
         if name not in STAGES:

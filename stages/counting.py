@@ -1,9 +1,9 @@
 """Exact counts of what a stage does, without a line of counting in the stage.
 
 `count` and `trace` load a copy of the stage's module of their own, in which the names of the common skeleton are
-wrapped: the constructor of dual numbers, `call`, `alloc`, `flat`, the tape's `array`, and the functions of pairs.py and
-ordered_map.py. The copy of a compiled loop is the Python function that numba was given. So the counts are those of the
-code that runs in earnest, and counting in one thread disturbs nothing elsewhere.
+wrapped: the constructor of dual numbers, `call`, `interpret`, `alloc`, `flat`, the tape's `array`, and the functions of
+pairs.py and ordered_map.py. The copy of a compiled loop is the Python function that numba was given. So the counts are
+those of the code that runs in earnest, and counting in one thread disturbs nothing elsewhere.
 """
 
 from __future__ import annotations
@@ -35,11 +35,14 @@ class Counts:
     pairs: int = 0  #: pairs on the way to a scalar that one-hots and setters built
     map_steps: int = 0  #: map nodes visited
     array_writes: int = 0  #: elements written to mutable arrays, the tape included, allocation not
+    span: int = (
+        0  #: the longest chain of ids that wait for each other, where a stage knows of jobs; inputs wait for none
+    )
 
     @property
     def work(self) -> int:
-        """All of them together: what the growth of a stage is fitted to."""
-        return sum(dataclasses.astuple(self))
+        """All of them together but the span: what the growth of a stage is fitted to."""
+        return sum(dataclasses.astuple(self)) - self.span
 
 
 class LimitReached(Exception):  # noqa: N818 - not an error: the answer of a count that was told when to stop
@@ -54,6 +57,8 @@ class Recorder:
         self.calls: list[tuple[int, float]] = []
         self.limit = limit
         self.work = 0
+        self.knows_jobs = False
+        self._lists: dict[int, tuple[int, list[Any]]] = {}  # id(contributions) -> the id that has them
 
     def add(self, field: str, n: int = 1) -> None:
         """Count n more. LimitReached if that is too much."""
@@ -83,6 +88,12 @@ class Recorder:
             copy.array = functools.partial(_Tape, self)
         if hasattr(copy, "visit"):
             copy.visit = self._visited(copy.visit)
+        if hasattr(copy, "laid_out"):
+            copy.laid_out = self._flat(copy.laid_out)
+        if hasattr(copy, "beside"):
+            self.knows_jobs, copy.beside = True, self._beside
+        if hasattr(copy, "interpret"):
+            copy.interpret = self._interpreted(copy.interpret)
         if hasattr(copy, "resolve") and hasattr(copy.resolve, "py_func"):
             copy.call = self._row(copy.call)
             copy.resolve = copy.resolve.py_func
@@ -95,6 +106,8 @@ class Recorder:
             plain(u, run, x, d)
             i = getattr(u, "i", self.counts.created)
             self.add("created")
+            if isinstance(d, list):
+                self._lists[id(d)] = i, d
             if callable(d):
 
                 def counted(z: Any) -> Any:
@@ -104,6 +117,14 @@ class Recorder:
                 u.d = counted
 
         dual.__init__ = __init__
+
+    def _interpreted(self, interpret: Callable[..., None]) -> Callable[..., None]:
+        def counted(contributions: list[Any], z: Any, *more: Any) -> None:
+            if id(contributions) in self._lists:  # those of an id that was called
+                self.called(self._lists[id(contributions)][0], z)
+            interpret(contributions, z, *more)
+
+        return counted
 
     def _visited(self, visit: Callable[..., Any]) -> Callable[..., Any]:
         def counted(*args: Any) -> Any:
@@ -115,9 +136,18 @@ class Recorder:
     def _row(self, call: Callable[..., None]) -> Callable[..., None]:
         def counted(i: int, start: int, end: int, partials: Any, ids: Any, arguments: Any, *more: Any) -> None:
             self.called(int(i), arguments[i])
+            self.counts.span += int(self.knows_jobs and end > start)
             call(i, start, end, partials, ids, arguments, *more)
 
         return counted
+
+    def _beside(self, first: Callable[[], None], second: Callable[[], None], free: Any) -> None:
+        """One after the other, with the span of the longer one: the loops of Python add one at a time."""
+        before = self.counts.span
+        first()
+        longer, self.counts.span = self.counts.span, before
+        second()
+        self.counts.span = max(longer, self.counts.span)
 
     def _pairs(self) -> ModuleType:
         copy: Any = fresh(pairs)

@@ -1,14 +1,12 @@
-r"""D4 defunctionalised: a backpropagator is the list of its contributions.
+r"""D4 defunctionalised and compiled: the lists of contributions are laid out flat.
 
-Paper:   section 8.2, Fig. 10
+Paper:   section 8.2
 D[R] =   (R, (Int, Contrib))                        Contrib = [(R, (Int, Contrib))]
-Changed: backpropagators come in three forms only (inputs, constants, operations), and an operation's is linear in z, so
-         data describes them: [] for inputs, [(p1, d1), ..., (pn, dn)] for operations, the partial derivatives computed
-         in the forward pass. SResolve interprets them: it lays the lists that the output reaches out flat, from the
-         highest id down, and loops over them. No Python function is left to call, so numba compiles the loop.
+Changed: SResolve has no Python function to call any more, so that numba can compile its loop: the lists that the output
+         reaches are laid out flat once, from the highest id down. An array of arguments is left of Staged.
          From here on a constant is not represented: it has no contribution to make and none to receive, so D[op]
          leaves it out of the list, and it draws no id.
-Cost:    as before, and no call of a closure is left.
+Cost:    as before, with a compiled loop.
 
     D[op(t1..tn)] = let (xi, (ii, ci)) = D[ti] in fresh i: (op(x1..xn), (i, [(p1, (i1, c1)), ..., (pn, (in, cn))]))
     Interleave_R x = fresh i: ((x, (i, [])), \g. g i)

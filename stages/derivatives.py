@@ -1,4 +1,4 @@
-"""The derivative as a program: what the first five stages do at run time, done to the text of a function.
+"""The derivative as a program: what each stage does at run time, done to the text of a function.
 
 >>> from stages.programs import PROGRAMS
 >>> print(as_programs(PROGRAMS["fig1"].function, (3.0, 2.0), ("naive",))["naive"])
@@ -21,7 +21,17 @@ from stages.calculus.types import BOOL, INT, REAL, UNIT, Pair, Type
 __all__ = ["AS_PROGRAM", "as_programs"]
 
 #: The transformation of programs that each stage is by overloading.
-AS_PROGRAM: Mapping[str, str] = {"naive": "D1", "staged": "D2", "cayley": "D3", "sparse": "sparse", "arrays": "D4"}
+AS_PROGRAM: Mapping[str, str] = {
+    "naive": "D1",
+    "staged": "D2",
+    "cayley": "D3",
+    "sparse": "sparse",
+    "arrays": "D4",
+    "collectorless": "collectorless",
+    "lists": "contrib",
+    "contrib": "contrib",  # how SResolve is compiled is not for the calculus
+    "tape": "tape",
+}
 
 
 def as_programs(f: Callable[..., Any], primals: Sequence[Any], stages: Sequence[str]) -> dict[str, str]:

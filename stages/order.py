@@ -2,7 +2,18 @@
 
 from types import ModuleType
 
-from stages import d1_naive, d2_staged, d3_cayley, d3_sparse, d4_arrays, d4_collectorless, d4_contrib, d4_tape
+from stages import (
+    d1_naive,
+    d2_staged,
+    d3_cayley,
+    d3_sparse,
+    d4_arrays,
+    d4_collectorless,
+    d4_contrib,
+    d4_lists,
+    d4_parallel,
+    d4_tape,
+)
 
 __all__ = ["STAGES", "algorithm"]
 
@@ -13,8 +24,10 @@ STAGES: dict[str, ModuleType] = {
     "sparse": d3_sparse,
     "arrays": d4_arrays,
     "collectorless": d4_collectorless,
+    "lists": d4_lists,
     "contrib": d4_contrib,
     "tape": d4_tape,
+    "parallel": d4_parallel,
 }
 
 

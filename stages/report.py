@@ -36,16 +36,17 @@ def fields(stage: str) -> dict[str, str]:
 
 
 def overview(stages: Sequence[str]) -> RenderableType:
-    """What each stage changes."""
-    table = _table("The stages, in the paper's order" if set(stages) <= set(STAGES) else "The neighbours, by paper")
+    """What each stage changes; of a neighbour the whole account, which may begin with the algorithm before."""
+    ours = set(stages) <= set(STAGES)
+    table = _table("The stages, in the paper's order" if ours else "The neighbours, by paper")
     table.add_column("stage", style="bold", no_wrap=True)
-    table.add_column("paper")
-    table.add_column("D[R]")
-    table.add_column("what changes, and why", min_width=56 if set(stages) <= set(STAGES) else 30)
+    table.add_column("D[R] (where); what changes, and why")
     for stage in stages:
         about = fields(stage)
         carried = about["D[R]"].partition("  ")[0]
-        table.add_row(stage, about["Paper"], carried, re.split(r"(?<=\.) (?=[A-Z])", about["Changed"])[0])
+        changed = re.split(r"(?<=\.) (?=[A-Z])", about["Changed"])
+        head = Text.assemble((carried, "bold"), (f"   {about['Paper']}", "dim"))
+        table.add_row(stage, Group(head, Text(changed[0] if stage in STAGES else " ".join(changed)), Text()))
     return table
 
 
@@ -66,11 +67,17 @@ def comparison(result: Comparison) -> RenderableType:
         for stage in result.stages
         if stage.cut_off
     )
+    spans = "".join(
+        f"span of {stage.stage} {stage.counts.span:,}: the longest chain of calls that wait for each other\n"
+        for stage in result.stages
+        if stage.counts is not None and stage.counts.span
+    )
     more = ", ..." if result.scalars > len(result.gradient) else ""
     entries = ", ".join(f"{g:.6g}" for g in result.gradient) + more
     gradient = f"gradient ({entries}), of norm {result.norm:.6g}" if result.gradient else "no gradient: all cut off"
     caption = Text.assemble(
         (cut_off, "yellow"),
+        spans,
         (f"{result.about}\n" if result.about else "", "italic"),
         f"sum of the value {result.value:.10g}   its {gradient}   plain Python {_seconds(result.plain_seconds)}",
     )
@@ -106,16 +113,20 @@ def growth(family: Family, results: Sequence[Growth]) -> RenderableType:
     table.add_column("stage", style="bold", no_wrap=True)
     for n in family.sizes:
         table.add_column(f"n={n}", justify="right")
+    table.add_column("misfit", justify="right")
     table.add_column("work grows as", style="bold")
     before = None
     for result in results:
         law = result.law or "too few sizes"
+        within = "" if result.misfit is None else f"{result.misfit:.0%}"
         changed = before is not None and law != before
         cells = ["cut off" if w is None else f"{w:,}" for w in result.work.values()]
-        table.add_row(result.stage, *cells, Text(f"{law}  <" if changed else law, style="green" if changed else ""))
+        table.add_row(result.stage, *cells, within, Text(f"{law}  <" if changed else law, style="green" * changed))
         before = law
     caption = Text(
-        "work: all counts together; the law is fitted to the larger sizes.  <: this stage changed it", style="italic"
+        "work: all counts together; the law is fitted to the larger sizes, and misses none of them by more than misfit."
+        "  <: this stage changed it",
+        style="italic",
     )
     return Group(table, caption, Text())
 
@@ -123,7 +134,7 @@ def growth(family: Family, results: Sequence[Growth]) -> RenderableType:
 def _fig_10(program: Program, result: Comparison) -> RenderableType:
     """The sharing structures of Fig. 10, before and after defunctionalisation."""
     table = _table("Fig. 10, at x = 3 and y = 2: value = (id, backpropagator); d0 is the one with the id 0")
-    names = ("collectorless", "contrib")
+    names = ("collectorless", "lists")
     for name in names:
         table.add_column(name)
     for row in zip(*(sharing(name, program.function, 3.0, 2.0) for name in names), strict=True):

@@ -1,7 +1,7 @@
 """Fig. 10: which backpropagators refer to which, before and after defunctionalisation.
 
 The references are read off the real dual numbers: off the closures of a stage whose backpropagators are functions, off
-the lists of `contrib`, off the tape of `tape`.
+the lists of `lists` and `contrib`, off the tape of `tape`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from stages.order import STAGES
 __all__ = ["Shared", "sharing"]
 
 
-_STAGES = ("collectorless", "contrib", "tape")
+_STAGES = ("collectorless", "lists", "contrib", "tape")
 
 
 class Shared(NamedTuple):
@@ -39,7 +39,7 @@ def sharing(name: str, f: Callable[..., Any], *primals: Any) -> list[Shared]:
 
     ValueError for stages whose input backpropagators do more than nothing: all before `collectorless`.
 
-    >>> for backpropagator in sharing("contrib", lambda x, y: x * (x + y), 3.0, 2.0):
+    >>> for backpropagator in sharing("lists", lambda x, y: x * (x + y), 3.0, 2.0):
     ...     print(backpropagator)
     3 = (0, [])
     2 = (1, [])

@@ -146,6 +146,7 @@ class _Walker(Recorder):
         self._passed: list[tuple[int, float]] = []
         self._interleaving = False
         self._numbers: dict[int, tuple[int, Any]] = {}  # of dual numbers without ids; they are kept: addresses stay
+        self._of_jobs: dict[tuple[int, int], int] = {}  # ids of jobs, by their order
         self._counts: Counts | None = None  # from before the loop took the next call out of a map
         self._taking = False
 
@@ -207,13 +208,17 @@ class _Walker(Recorder):
             refers = [(p, self._number(v)) for p, v in zip(partials, args, strict=True)]
         elif isinstance(d, list):
             refers = [(p, j) for p, (j, _) in d]
-        else:  # an id: what it refers to is on the tape
+        elif isinstance(d, tuple):  # an id: what it refers to is on the tape of its job
+            job = run.jobs[d[0]]
+            entries = range(job.ends[d[1]], job.ends[d[1] + 1])
+            refers = [(job.partials[k], self._of_jobs[job.jobs[k], job.ids[k]]) for k in entries]
+        else:  # on the tape
             refers = [(run.partials[k], run.ids[k]) for k in range(run.ends[i], run.ends[i + 1])]
         value = float(overload.value(u.x))
         kind: Literal["input", "constant", "operation"]
         if self._interleaving:
             kind, text = "input", self.inputs[i]
-        elif callable(d) and "args" not in captured:
+        elif (callable(d) and "args" not in captured) or d == []:
             kind, text = "constant", f"{value:.6g}"
         else:
             kind, text = "operation", operation(frame, run, self._number)
@@ -222,7 +227,9 @@ class _Walker(Recorder):
 
     def _number(self, u: Any) -> int:
         """The id of a dual number, or else the number of its creation."""
-        i = getattr(u, "i", None)
+        i = u[0] if isinstance(u, tuple) else getattr(u, "i", None)  # (id, contributions)
+        if isinstance(i, tuple):  # a job and a number in it
+            return self._of_jobs.setdefault(i, len(self._of_jobs))
         return self._numbers.setdefault(id(u), (len(self._numbers), u))[0] if i is None else int(i)
 
     def _line(self, frame: FrameType | None) -> int | None:

@@ -162,7 +162,10 @@ class Writer(Choices):
             case ty.Real():
                 return self.number(env, size)
             case ty.Int():
-                return t.Discrete(self.pick(("+#", "-#", "*#")), self.several((INT, INT), env, size))
+                op = self.pick(("+#", "-#", "*#", "//#", "%#"))
+                if op in ("//#", "%#"):
+                    return t.Discrete(op, (self.term(INT, env, size), t.Integer(self.pick((2, 3, -2)))))
+                return t.Discrete(op, self.several((INT, INT), env, size))
             case ty.Pair(first, second):
                 return t.Tuple(*self.several((first, second), env, size))
             case ty.Arrow(argument, result):

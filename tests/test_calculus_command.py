@@ -108,6 +108,9 @@ def test_programs_and_python_functions(printed, tmp_path):
         ([FIG1, "--run", "1, 2", "--to", "D4", "--cotangent", "(1, 2)"], "(1, 2) is no value of the type ℝ"),
         ([r"letrec f : R -> R = \(x : R). f x in f", "--run", "1", "--limit", "1e4"], "more than 10,000 steps"),
         ([r"\(f : R -> R). f 1.0", "--to", "D1", "--wrap"], "with a function in it"),
+        (["data F = FN | FC R F; FC(1.0, FN)"], "FC is a constructor of F, so write FC[F](.., ..)"),
+        (["data L a = Nil | Cons a (L a); Nil[R]"], "Nil is a constructor of L, so write Nil[L a], as Nil[L R]"),
+        (["data L a = Nil | Cons a (L a); Nil[R + R]"], "ℝ + ℝ has no constructor Nil; it has inl, inr: Nil is a"),
     ],
 )
 def test_what_is_refused_says_why(printed, words, said):
@@ -116,13 +119,56 @@ def test_what_is_refused_says_why(printed, words, said):
     assert said in text
 
 
+@pytest.mark.parametrize("to", list(TRANSFORMATIONS))
+def test_the_derivative_of_a_function_of_functions_has_a_type(to, printed):
+    """With c = (), as a program has that is no function of data."""
+    code, text = printed(r"\(f : R -> R). f 3.0", "--to", to, "--type", "--ascii")
+    assert code == 0
+    cotangents = {"forward": "(R, R)", "D1": "(R, R -o ())", "contrib": "(R, Int, Contrib)", "tape": "(R, Int)"}
+    assert cotangents.get(to, "(R, Int, R -o Staged") in text
+
+
+def test_a_union_of_a_file_given_by_its_path(tmp_path, printed):
+    file = tmp_path / "uni.py"
+    file.write_text(UNION)
+    assert "case v of {" in printed("--file", f"{file}:f", "--to", "D1")[1]
+    code, text = printed("--file", f"{file}:g")
+    assert code == 1
+    assert "A | B is no type of the calculus; make the classes dataclasses, write T = union('T', A, B)" in text
+
+
+UNION = """
+from dataclasses import dataclass
+from stages.calculus.python import union
+
+@dataclass
+class A:
+    x: float
+
+@dataclass
+class B:
+    left: "AB"
+
+AB = union("AB", A, B)
+
+def f(v: AB) -> float:
+    match v:
+        case A(x): return x * x
+        case B(l): return f(l)
+
+def g(v: A | B) -> float:
+    return 1.0
+"""
+
+
 def test_an_error_of_python_s_keeps_its_words(printed):
     """They differ between versions."""
     with pytest.raises(ValueError, match=r"domain error|positive input") as plain:
         math.log(-1.0)
     code, text = printed(r"\(x : R). log(x)", "--run", "-1")
     assert code == 1
-    assert text.endswith(f": {plain.value}\n")
+    assert f": {plain.value}: log(-1.0)\n" in text
+    assert text.endswith("λ(x : ℝ). log(x)\n          ^^^^^^\n")  # and its place
 
 
 @pytest.mark.parametrize(

@@ -444,6 +444,68 @@ def forest_labels(trees: Forest) -> float:
             return labels(first) + forest_labels(rest)
 
 
+def first_above(x: float, n: int) -> float:
+    for i in range(n):
+        x = x * 1.5
+        if x > 10.0:
+            return x * i
+    return x
+
+
+def endless_newton(a: float) -> float:
+    x = a
+    while True:
+        y = 0.5 * (x + a / x)
+        if abs(y - x) < 1e-9:
+            return y
+        x = y
+
+
+def skips(x: float, n: int) -> float:
+    total = 0.0
+    for i in range(n):
+        if i == 2:
+            continue
+        if total > 5.0:
+            break
+        total += x * i
+    return total
+
+
+def leaves_two_loops(x: float, n: int) -> float:
+    total = x
+    for i in range(n):
+        for j in range(i):
+            if total > 20.0:
+                return total * j
+            if j == 3:
+                break
+            total = total + x * j
+        if i == 4:
+            continue
+        total = total * 1.1
+    return total
+
+
+def only_returns(x: float, n: int) -> float:
+    for i in range(n):
+        if i * x > 3.0:
+            return i * x
+    return x
+
+
+def breaks_out(x: float) -> float:
+    while True:
+        x = x * 1.25
+        if x > 4.0:
+            break
+    return x * x
+
+
+def divided(m: int, n: int) -> int:
+    return m // n * 100 + m % n
+
+
 TREE = Node(Node(Leaf(1.0), Leaf(2.5)), Leaf(-3.0))
 EXPR = Add(Mul(X(), Num(3.0)), Mul(X(), X()))
 LIST = Cons(1.5, Cons(-2.0, Cons(4.0, Nil())))
@@ -483,6 +545,13 @@ CASES = [
     (stepped, (1, 8), (3, 3)),
     (newton, (2.0,)),
     (nested_loops, (5,), (0,)),
+    (first_above, (1.0, 3), (2.0, 9), (11.0, 2)),
+    (endless_newton, (2.0,), (9.0,)),
+    (skips, (1.0, 2), (1.0, 7), (2.0, 9)),
+    (leaves_two_loops, (1.0, 3), (1.0, 7), (3.0, 9), (30.0, 4)),
+    (only_returns, (1.0, 9), (0.1, 3)),
+    (breaks_out, (3.0,), (0.5,)),
+    (divided, (17, 5), (-17, 5), (17, -5)),
     (names_of_the_translation, (1.5, 4, 2.5, 0.5, 1, 7), (-1.5, 2, 0.5, 3.5, 0, 1)),
     (loop_with_lambda, (1.5, 3)),
     (total, (TREE,)),
@@ -554,10 +623,9 @@ def default(x: float = 1.0) -> float:
     return x
 
 
-def broken(x: float) -> float:
-    while x < 1:
-        break
-    return x
+def endless(x: float) -> float:
+    while True:
+        x = x * x
 
 
 def no_state(x: float) -> float:
@@ -566,10 +634,19 @@ def no_state(x: float) -> float:
     return x
 
 
-def returns_in_loop(x: float) -> float:  # noqa: RET503
+def returns_in_loop(x: float):
     for i in range(3):
         x += i
-        return x
+        if x > 2.0:
+            return x
+    return x
+
+
+def falls_out(x: float) -> float:  # noqa: RET503
+    for i in range(3):
+        x += i
+        if x > 2.0:
+            return x
 
 
 def int_becomes_real(x: float) -> float:
@@ -693,9 +770,10 @@ REFUSED = [
     (listed, 1, "`[x]`: a list is no value of the calculus; write a tuple, or register a union List"),
     (keyword, 1, "an argument with a keyword or *; pass every argument by its position"),
     (default, 0, "a parameter with *, ** or a default; write plain parameters, and pass them all"),
-    (broken, 2, "`break`: a loop ends by its condition only; write a while loop with this condition"),
+    (endless, 1, "a loop that nothing ends; write break or return"),
     (no_state, 1, "the loop assigns no variable that has a value before it; assign it before the loop"),
-    (returns_in_loop, 3, "return inside of a loop; assign the result, and let the loop's condition end it"),
+    (returns_in_loop, 4, "return inside of a loop, of a type that is not known; annotate: -> float"),
+    (falls_out, 1, "falls_out may end here without a value; end with return"),
     (int_becomes_real, 2, "total is int before the loop and float after its body; begin with a float"),
     (equality, 1, "reals are not compared for equality; write a <= b and b <= a, or abs(a - b) < 1e-9"),
     (truth, 1, "`n`: a condition that is int, not bool; write a comparison, as n != 0"),
@@ -707,7 +785,7 @@ REFUSED = [
     (unknown_nil, 1, "its parameter A is not known here; annotate: x: List[float] = Nil(..)"),
     (no_result_type, 0, "a recursive function without the type of its result; annotate: -> float"),
     (printed, 1, "its value is not used, and it has no other effect; assign it or return it"),
-    (int_power, 1, "of the operations on ints there are + - *; write float(n), or a loop"),
+    (int_power, 1, "of the operations on ints there are + - * // %; write float(n), or a loop"),
     (variable_index, 1, "an index that is no literal int; write t[0], t[1], .."),
     (too_far, 1, "the tuple has 2 elements; write an index within"),
     (wrong_branches, 1, "its branches are float and tuple[float, float]; make the types equal"),

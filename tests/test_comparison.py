@@ -1,6 +1,7 @@
 """`python -m stages`: what it prints and saves, and how it answers to a wrong command line."""
 
 import dataclasses
+import io
 import json
 import math
 import subprocess
@@ -14,6 +15,7 @@ from dualrev import value
 from stages import STAGES, comparison, report
 from stages.__main__ import main
 from stages.programs import PROGRAMS
+from stages.relatives import RELATIVES
 
 # ---- the command line ------------------------------------------------------------------------------------------------
 
@@ -55,6 +57,28 @@ def test_the_paper_s_figures_are_shown_beside_their_programs(capsys):
     assert "15 = (3, [(5, d0), (3, d2)])" in out
 
 
+@pytest.mark.parametrize("width", [60, 80, 100, 120])
+@pytest.mark.parametrize("names", [tuple(STAGES), (*RELATIVES, "tape")])
+def test_no_word_of_the_overview_is_cut(width, names):
+    text = io.StringIO()
+    report.Console(file=text, width=width).print(report.overview(names))
+    lines = text.getvalue().splitlines()
+    assert all(len(line) <= width for line in lines)
+    shown = text.getvalue().split()
+    for name in names:
+        about = report.fields(name)
+        first = about["Changed"].partition(". ")[0]
+        for word in f"{name} {about['Paper']} {about['D[R]'].partition('  ')[0]} {first}".split():
+            assert any(word.rstrip(".") in one for one in shown), (name, word)
+
+
+def test_the_overview_has_all_of_what_a_neighbour_changes(capsys):
+    assert main(["--relatives", "--program", "fig1", "--stage", "cps", "--stage", "shift_reset"]) == 0
+    words = " ".join(capsys.readouterr().out.split())
+    for name in ("cps", "shift_reset"):  # the first sentences are about the algorithm before
+        assert report.fields(name)["Changed"] in words
+
+
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
@@ -88,6 +112,29 @@ def test_json_has_all_numbers(tmp_path, capsys):
     assert [stage["stage"] for stage in comparison["stages"]] == ["cayley", "arrays"]
     assert all(stage["counts"]["calls"] > 0 and stage["seconds"] > 0 for stage in comparison["stages"])
     assert [growth["law"] for growth in data["growth"]] == ["n log n", "n"]
+
+
+UNION = """
+from __future__ import annotations
+from dataclasses import dataclass
+from stages.calculus.python import union
+
+@dataclass
+class A:
+    x: float
+
+@dataclass
+class B:
+    left: AB
+    right: "AB"
+
+AB = union("AB", A, B)
+
+def of_float(x: float) -> float:
+    match A(x):
+        case A(y): return y * y
+        case B(l, r): return 0.0
+"""
 
 
 # ---- the user's own function -----------------------------------------------------------------------------------------
@@ -154,6 +201,14 @@ def test_what_is_wrong_with_the_user_s_function_is_said(own, function, arguments
     assert "comparison.py" not in error  # the user's lines, not ours
 
 
+def test_the_derivative_of_a_function_in_a_file_with_a_union(tmp_path, capsys):
+    file = tmp_path / "uni.py"
+    file.write_text(UNION)
+    argv = ["--file", f"{file}:of_float", "--args", "3.0", "--stage", "naive", "--derivative"]
+    assert main(argv) == 0
+    assert "DB(l, r) → (0.0, " in capsys.readouterr().out
+
+
 def test_a_file_that_does_not_parse_is_said(tmp_path, capsys):
     file = tmp_path / "broken.py"
     file.write_text("def f(x)\n    return x\n")
@@ -206,12 +261,32 @@ def test_an_interrupt_ends_the_comparison_without_a_traceback(monkeypatch, capsy
     ],
 )
 def test_the_fitted_law(law, work):
-    assert comparison.fit({n: work(n) for n in (25, 50, 100, 200, 400, 800, 1600)}) == law
+    assert comparison.fit({n: work(n) for n in (25, 50, 100, 200, 400, 800, 1600)}).law == law
 
 
 def test_the_fitted_law_of_an_exponential_and_of_too_few_sizes():
-    assert comparison.fit({n: 5 * 2**n for n in (4, 6, 8, 10)}) == "2^n"
-    assert comparison.fit({10: 20, 20: 40}) is None
+    assert comparison.fit({n: 5 * 2**n for n in (4, 6, 8, 10)}) == ("2^n", pytest.approx(0.0, abs=1e-9))
+    assert comparison.fit({10: 20, 20: 40}) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("law", "work", "sizes"),
+    [
+        ("n^3", lambda n: n**3, range(4, 21, 2)),
+        ("1.62^n", lambda n: 1e4 * 1.618034**n, range(4, 21, 2)),
+        ("n^1.5", lambda n: 1e4 * n**1.5, (10, 100, 1_000, 10_000)),
+    ],
+)
+def test_a_law_that_is_not_among_the_common_ones_is_no_other_one(law, work, sizes):
+    found = comparison.fit({n: round(work(n)) for n in sizes})
+    assert found.law == law
+    assert found.misfit < 1e-3
+
+
+def test_the_misfit_is_the_largest_factor_between_work_and_law():
+    found = comparison.fit({100: 100, 200: 200, 400: 400, 800: 880})
+    assert found.law == "n"
+    assert 1.05 < 1 + found.misfit < 1.1  # 880 is 1.1 times what n says, of which the constant takes a part
 
 
 def test_growth_says_which_problem_each_stage_solves():

@@ -193,7 +193,7 @@ def test_an_output_of_several_numbers_is_shown_with_its_sum():
 
 def test_the_sharing_structures_are_those_of_fig_10(fig1):
     text = "".join(Elements(fig1).texts)
-    for stage in ("collectorless", "contrib", "tape"):
+    for stage in ("collectorless", "lists", "contrib", "tape"):
         assert notation("\n".join(map(str, sharing(stage, PROGRAMS["fig1"].function, 3.0, 2.0)))) in text
 
 

@@ -93,7 +93,7 @@ def test_cayley_touches_the_whole_input_once():
     assert wide_counts("cayley", n, t).pairs <= 2 * t * math.ceil(math.log2(2 * n))
 
 
-@pytest.mark.parametrize("stage", ["sparse", "arrays", "collectorless", "contrib", "tape"])
+@pytest.mark.parametrize("stage", ["sparse", "arrays", "collectorless", "lists", "contrib", "tape", "parallel"])
 def test_from_sparse_on_no_whole_cotangent_is_touched(stage):
     counts = wide_counts(stage, 1000, 100)
     assert (counts.scalars, counts.pairs) == (0, 0)
@@ -118,7 +118,7 @@ def test_sparse_takes_n_log_n_for_a_deep_input():
         assert counts.pairs == 0
 
 
-@pytest.mark.parametrize("stage", ["arrays", "collectorless", "contrib", "tape"])
+@pytest.mark.parametrize("stage", ["arrays", "collectorless", "lists", "contrib", "tape", "parallel"])
 def test_arrays_take_constant_time_for_each_operation(stage):
     works = [deep_counts(stage, n).work for n in (100, 200, 400, 800)]
     per_cell = [(b - a) / n for a, b, n in zip(works, works[1:], (100, 200, 400), strict=False)]
@@ -140,7 +140,7 @@ def test_fig_10_a_closures_refer_to_shared_closures():
     ]
 
 
-@pytest.mark.parametrize("stage", ["contrib", "tape"])
+@pytest.mark.parametrize("stage", ["lists", "contrib", "tape"])
 def test_fig_10_b_contributions_refer_by_id(stage):
     found = sharing(stage, lambda x, y: x * (x + y), 3.0, 2.0)
     assert not any(s.closure for s in found)
@@ -152,7 +152,8 @@ def test_fig_10_b_contributions_refer_by_id(stage):
     ]
 
 
-def test_fig_10_b_the_contributions_are_the_same_lists_in_memory():
+@pytest.mark.parametrize("stage", ["lists", "contrib"])
+def test_fig_10_b_the_contributions_are_the_same_lists_in_memory(stage):
     seen = {}
 
     def f(x, y):
@@ -160,7 +161,7 @@ def test_fig_10_b_the_contributions_are_the_same_lists_in_memory():
         seen.update(x=x, z=z, w=x * z)
         return seen["w"]
 
-    STAGES["contrib"].vjp(f, 3.0, 2.0)
+    STAGES[stage].vjp(f, 3.0, 2.0)
     (_, (_, x_list)), (_, (_, z_list)) = seen["w"].d
     assert x_list is seen["x"].d
     assert z_list is seen["z"].d
@@ -216,7 +217,7 @@ def test_an_output_of_100_000_scalars(stage):
     assert pullback([1.0] * LARGE) == (2.0 * LARGE,)
 
 
-@pytest.mark.parametrize("stage", ["sparse", "arrays", "collectorless", "contrib", "tape"])
+@pytest.mark.parametrize("stage", ["sparse", "arrays", "collectorless", "lists", "contrib", "tape", "parallel"])
 def test_a_linked_list_of_20_000_cells(stage):
     program = PROGRAMS["deep"]
     cells, *rest = program.make(20_000, 0)
@@ -254,7 +255,7 @@ def test_counts_of_one_operation_are_those_of_the_rules():
     assert counts["naive"].scalars == 2 + 2 * (2 + 2)
     # arrays: 1 call of the output, 2 calls of the operation, 2 one-hots
     assert counts["arrays"].array_writes == 5
-    assert counts["collectorless"].array_writes == 3
+    assert counts["collectorless"].array_writes == counts["lists"].array_writes == 3
     # tape: 2 empty rows, 1 row of 2 partials, 2 ids and its end; seed and 2 contributions, each with its mark
     assert counts["tape"].array_writes == 2 + 5 + 2 * 3
 

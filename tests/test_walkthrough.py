@@ -51,7 +51,9 @@ def straight_line(seed):
 @pytest.mark.parametrize("seed", range(10))
 def test_what_the_reader_types_gives_the_derivatives_of_the_stages(session, seed):
     f, x = straight_line(seed), np.random.default_rng(seed).uniform(-1.0, 1.0, 3).tolist()
-    assert list(session["ours"]) == list(STAGES)
+    assert list(session["ours"]) == [
+        name for name in STAGES if name not in ("contrib", "parallel")
+    ]  # variants of the step before
     for name, version in session["ours"].items():
         y, pullback = session["vjp"](version, f, *x)
         expected, expected_pullback = STAGES[name].vjp(f, *x)
@@ -62,7 +64,7 @@ def test_what_the_reader_types_gives_the_derivatives_of_the_stages(session, seed
 def test_what_the_reader_types_makes_as_many_calls_as_the_stages(session):
     f = session["fibonacci"](9)
     assert session["total_calls"](f, 1.0, 1.0) == count("naive", f, 1.0, 1.0).calls
-    for name in list(STAGES)[1:]:
+    for name in list(session["ours"])[1:]:
         assert session["agrees"](name, session["ours"][name], f, 1.0, 1.0)
 
 
@@ -84,7 +86,8 @@ def test_every_step_has_a_problem_and_names_its_places():
         assert "*Paper: section" in text
         assert text.count("**The problem.**") == text.count("**What is still wrong.**") == 1
     files = re.findall(r"In the repository: `stages/(\w+)\.py`", TEXT)
-    assert files == [module.__name__.rpartition(".")[2] for module in STAGES.values()]
+    followed = {name: module for name, module in STAGES.items() if name not in ("contrib", "parallel")}
+    assert files == [module.__name__.rpartition(".")[2] for module in followed.values()]
 
 
 def test_the_three_questions_are_answered_where_the_top_of_the_page_says():

@@ -1,10 +1,11 @@
-r"""The paper's languages, and D1 to D4 as typed transformations of programs: Figs. 4 to 9, 11 and 12, executable.
+r"""The paper's languages, and D1 to the tape as typed transformations of programs: Figs. 4 to 12, section 8.
 
 In the other stages D is overloading; here it takes a term and gives a term, of the type that the paper says.
 
     types, terms, declarations, sugar, discrete, languages    the languages: Fig. 4, section 9, Fig. 5, Fig. 11
     kinds, well_formed, formation, check, linear              the type checker, with its two kinds of linearity
     transform, d1, d2, d3, sparse, d4, forward                the transformations, each under its figure
+    collectorless, contrib, tape                              and those of sections 8.1 to 8.3
     values, evaluate, staged, arrays                          call-by-value evaluation, counting steps
     text: parser, printer, latex                              programs as text
     python                                                    Python functions as programs
@@ -26,6 +27,8 @@ In the other stages D is overloading; here it takes a term and gives a term, of 
 from collections.abc import Mapping
 
 from stages.calculus.check import check, check_term
+from stages.calculus.collectorless import Collectorless
+from stages.calculus.contrib import Contrib
 from stages.calculus.d1 import D1
 from stages.calculus.d2 import D2
 from stages.calculus.d3 import D3
@@ -34,6 +37,7 @@ from stages.calculus.declarations import Program
 from stages.calculus.evaluate import Machine, evaluate
 from stages.calculus.forward import Forward
 from stages.calculus.sparse import Sparse
+from stages.calculus.tape import Tape
 from stages.calculus.text.parser import parse_program, parse_term, parse_type
 from stages.calculus.text.printer import show, show_program, show_type
 from stages.calculus.transform import Transformation
@@ -54,4 +58,6 @@ __all__ = [
 ]
 
 #: The transformations by name: those of reverse AD in the paper's order, and forward AD.
-TRANSFORMATIONS: Mapping[str, type[Transformation]] = {D.name: D for D in (D1, D2, D3, Sparse, D4, Forward)}
+TRANSFORMATIONS: Mapping[str, type[Transformation]] = {
+    D.name: D for D in (D1, D2, D3, Sparse, D4, Collectorless, Contrib, Tape, Forward)
+}

@@ -5,12 +5,14 @@ r"""Fig. 11: mutable arrays, which the type checker allows to be used exactly on
     get         : Int -> Array t ->R (!t, Array t)
     set         : Int -> t -> Array t ->R Array t
     modify      : Int -> (t -> t) -> Array t ->R Array t        \R a. letR (!x, a') = get i a in set i (f x) a'
+    push        : t -> Array t ->R (!Int, Array t)              one element more, and its index
     size        : Array t ->R (!Int, Array t)
     dealloc     : Array t ->R Array s ->R Array s               the second one
     freeze      : Array t ->R !(IArray t)
     at          : IArray t -> Int -> t                          the paper's a @ i
 
-Here they take all their arguments at once. alloc and allocBeside count a step for every element, the others one.
+Here they take all their arguments at once. alloc and allocBeside count a step for every element, the others one;
+an array that grows is copied at every power of two, which makes one more for each element.
 """
 
 from __future__ import annotations
@@ -50,6 +52,13 @@ def _set(machine: Any, i: int, x: Any, a: Cells) -> Any:
 def _modify(machine: Any, i: int, f: Any, a: Cells) -> Any:
     a.cells[i] = yield machine.call(f, a.cells[_index(i, a)])
     return a
+
+
+def _push(machine: Any, x: Any, a: Cells) -> Any:
+    machine.step(1)
+    yield from ()
+    a.cells.append(x)
+    return len(a.cells) - 1, a
 
 
 def _size(machine: Any, a: Cells) -> Any:
@@ -97,6 +106,8 @@ def _type(name: str, types: Sequence[Type]) -> Type | None:
             return a
         case "modify", [i, Arrow(s, r), Array(t) as a] if i == INT and s == t and r == t:
             return a
+        case "push", [s, Array(t) as a] if s == t:
+            return Pair(Bang(INT), a)
         case "size", [Array() as a]:
             return Pair(Bang(INT), a)
         case "dealloc", [Array(), Array() as b]:
@@ -120,6 +131,7 @@ ARRAYS: Mapping[str, Operator] = {
         _line("get", "(Int, Array t) ->R (!t, Array t)", _get, 1),
         _line("set", "(Int, t, Array t) ->R Array t", _set, 2),
         _line("modify", "(Int, t -> t, Array t) ->R Array t", _modify, 2),
+        _line("push", "(t, Array t) ->R (!Int, Array t)", _push, 1),
         _line("size", "Array t ->R (!Int, Array t)", _size, 0),
         _line("dealloc", "(Array s, Array t) ->R Array t", _dealloc, 0, 1),
         _line("freeze", "Array t ->R !(IArray t)", _freeze, 0),

@@ -12,13 +12,14 @@ uses x exactly once, however it does. All other constructs have their usual rule
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from stages.calculus import terms as t
 from stages.calculus import types as ty
 from stages.calculus.arrays import ARRAYS
-from stages.calculus.declarations import Declarations, Program
+from stages.calculus.claims import is_claim, resolves
+from stages.calculus.declarations import Declarations, Definition, Program
 from stages.calculus.discrete import DISCRETE
 from stages.calculus.errors import IllTyped
 from stages.calculus.formation import Environment, Formation, Hidden
@@ -46,7 +47,8 @@ def check(program: Program, language: str = "D4") -> Type:
     `language` is one of languages.LANGUAGES: "source" refuses what Fig. 4 and section 9 do not have. IllTyped says what
     is wrong and marks it in the term.
     """
-    checker = Checker(program.declarations, LANGUAGES[language])
+    definitions = {definition.name: definition for definition in program.definitions}
+    checker = Checker(program.declarations, LANGUAGES[language], definitions=definitions)
     checker.declared(program.term)
     known = {definition.name: definition.type for definition in program.definitions}
     if name := twice(definition.name for definition in program.definitions):
@@ -56,6 +58,7 @@ def check(program: Program, language: str = "D4") -> Type:
         if wrong := wrong_definition(definition):
             raise IllTyped(definition.term, wrong, whole)
         checker.form(definition.term, definition.type)
+        checker.resolver = definition.term if resolves(definition, checker.declarations) else None
         found = _placed(checker, definition.term, known)
         if not same(found, definition.type, program.declarations):
             declared = f"{definition.name} is declared {show_type(definition.type)}"
@@ -87,7 +90,10 @@ def _placed(checker: Checker, term: Term, environment: Environment) -> Type:
 
 @dataclass
 class Checker(Formation):
-    """The rules, for one set of declarations and one language."""
+    """The rules, for one set of declarations and one language; `definitions` are those of a program."""
+
+    definitions: Mapping[str, Definition] = field(default_factory=dict)
+    resolver: Term | None = None  #: the claim that is a definition of SResolve
 
     # What rules share
 
@@ -185,6 +191,8 @@ class Checker(Formation):
                 found = self.declarations.expose(self.closed(function, env, held, "a function holds no resource"))
                 if not isinstance(found, ty.Arrow):
                     raise IllTyped(function, f"linear(..) takes a function s -> t, and this is {show_type(found)}")
+                if term is not self.resolver:
+                    is_claim(self, term, env)
                 return self.form(term, ty.Linear(found.argument, found.result)), NONE
         raise AssertionError(term)
 
@@ -215,7 +223,7 @@ class Checker(Formation):
             return held[name], frozenset({name})
         found = env.get(name)
         if found is None:
-            raise IllTyped(term, f"there is no variable {name} here")
+            raise IllTyped(term, f"there is no variable {name} here{self.constructing(name)}")
         if isinstance(found, Hidden):
             raise IllTyped(term, found.why)
         return found, NONE
@@ -318,7 +326,7 @@ class Checker(Formation):
         if self.language.name in ("D2", "D3") and name in ARRAYS:
             raise IllTyped(term, f"{self.spoken()} has no arrays")
         found, used = self.split(arguments, env, held, operator.resources)
-        result = operator.type([unfold(kind, self.declarations) for kind in found])
+        result = operator.type([unfold(self.declarations.expose(kind), self.declarations) for kind in found])
         if result is None:
             given = ", ".join(map(show_type, found))
             raise IllTyped(term, f"{name} has type {operator.signature}, and its arguments are {given}")

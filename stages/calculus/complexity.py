@@ -5,7 +5,7 @@ r"""The complexity criterion of section 4.1, measured.
 
 Costs are the evaluator's steps, size x the number of constructors and scalars of x. `measure` gives both sides. D1, D2
 and D3 break the criterion, each on the family that shows its problem; the sparse version keeps it up to a logarithm; D4
-keeps it.
+and the versions of section 8 keep it. `kept` measures space: what the forward pass keeps (space.py).
 
     doublings   x1 = x0 + x0, .., xn = x(n-1) + x(n-1): every backpropagator is called twice (Fig. 2): D1
     wide        n scalars in a balanced tree of pairs: 0 and + of whole cotangents (section 4.1, A): D1, D2
@@ -22,13 +22,14 @@ from stages.calculus import terms as t
 from stages.calculus import types as ty
 from stages.calculus.declarations import Program
 from stages.calculus.evaluate import Machine
+from stages.calculus.space import reachable
 from stages.calculus.sugar import let
 from stages.calculus.text.parser import parse_program
 from stages.calculus.transform import Transformation
 from stages.calculus.types import Type
 from stages.calculus.values import Made
 
-__all__ = ["FAMILIES", "Family", "Measured", "measure", "size"]
+__all__ = ["FAMILIES", "Family", "Measured", "kept", "measure", "size"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,13 @@ def measure(D: type[Transformation], program: Program, x: Any, dy: Any, limit: f
     _, pullback = derivative.apply(derivative.value(), x)
     derivative.apply(pullback, dy)
     return Measured(derivative.steps, source.steps, size(x))
+
+
+def kept(D: type[Transformation], program: Program, x: Any) -> int:  # noqa: N803
+    """The words that Wrap[P] x keeps for the pullback."""
+    derivative = Machine(D.wrap(program))
+    _, pullback = derivative.apply(derivative.value(), x)
+    return reachable(pullback)
 
 
 def size(x: Any) -> int:

@@ -33,9 +33,9 @@ from collections.abc import Callable, Mapping
 from stages.calculus import terms as t
 from stages.calculus import types as ty
 from stages.calculus.d1 import D1
-from stages.calculus.declarations import Constructor, Definition, Synonym
+from stages.calculus.declarations import Constructor, DataType, Definition, Synonym
 from stages.calculus.discrete import DISCRETE
-from stages.calculus.sugar import if_, lambda_, let
+from stages.calculus.sugar import Pattern, if_, lambda_, let
 from stages.calculus.terms import Term, Var
 from stages.calculus.types import Type
 
@@ -76,9 +76,9 @@ class D2(D1):
 
     def arrow(self, argument: Type, result: Type) -> Type:
         """D[s -> t] = D[s] -> Int -> (D[t], Int)"""
-        return ty.Arrow(argument, ty.Arrow(ty.INT, ty.Pair(result, ty.INT)))
+        return ty.Arrow(argument, self.computing(result))
 
-    def synonyms(self) -> Mapping[str, Synonym]:
+    def synonyms(self) -> Mapping[str, DataType | Synonym]:
         """Staged"""
         return {self.staged.name: Synonym(self.staged.name, ty.Pair(self.c, self.calls()))}
 
@@ -86,16 +86,34 @@ class D2(D1):
         """Map Int (R -o Staged, R)"""
         return ty.Map(ty.Pair(self.linear(), ty.REAL))
 
+    # The monad: a computation of a t is a function of the next id
+
+    def computing(self, type_: Type) -> Type:
+        """Int -> (t, Int)"""
+        return ty.Arrow(ty.INT, ty.Pair(type_, ty.INT))
+
+    def computation(self, make: Callable[[Term], Term]) -> Term:
+        r"""\(i : Int). make(i)"""
+        i = self.fresh("i")
+        return t.Lambda(i, ty.INT, make(Var(i)))
+
+    def pure(self, x: Term, i: Term) -> Term:
+        """(x, i)"""
+        return t.Tuple(x, i)
+
+    def take(self, x: Pattern, i: str, computation: Term, body: Term) -> Term:
+        """let (x, i) = computation in body"""
+        return let((x, i), computation, body)
+
     # On terms
 
     def term(self, term: Term) -> Term:
         r"""D[t] = \(i : Int). D[t] i"""
-        i = self.fresh("i")
-        return t.Lambda(i, ty.INT, self.on(term, Var(i)))
+        return self.computation(lambda i: self.on(term, i))
 
     def on(self, term: Term, *state: Term) -> Term:
         """D[t] i, a term of type (D[t], Int)."""
-        return self.run(term, state[0], t.Tuple)
+        return self.run(term, state[0], self.pure)
 
     def run(self, term: Term, i: Term, use: Use) -> Term:
         """let (x, i') = D[t] i in use(x, i')"""
@@ -119,7 +137,7 @@ class D2(D1):
             case t.Let():
                 return self.lets_in(term, i, use)
             case t.Literal():
-                return self.bind(t.Tuple(self.constant_at(term, i), self.next(i)), use)
+                return self.bind(self.constant_at(term, i), use)
             case t.Operation(op, arguments):
                 return self.bind(self.run_scalars(arguments, i, lambda *made: self.operation_at(op, *made)), use)
             case t.Discrete():
@@ -140,7 +158,7 @@ class D2(D1):
 
     def bind(self, computation: Term, use: Use) -> Term:
         """let (x, i) = computation in use(x, i)"""
-        return computation if use is t.Tuple else self.named(computation, use)
+        return computation if use == self.pure else self.named(computation, use)
 
     def next(self, i: Term) -> Term:
         """i + 1"""
@@ -155,7 +173,7 @@ class D2(D1):
             term, i = term.body, Var(j)
         made = self.on(term, i)
         for x, j, computation in reversed(chain):
-            made = let((x, j), computation, made)
+            made = self.take(x, j, computation, made)
         return self.bind(made, use)
 
     def run_all(self, arguments: tuple[Term, ...], i: Term, use: Callable[[list[Term], Term], Term]) -> Term:
@@ -179,18 +197,19 @@ class D2(D1):
         if isinstance(first, (t.Var, t.Fst, t.Snd)):
             return self.run(first, i, lambda v, j: let((x, d), v, after(j)))
         j = self.fresh("i")
-        return let(((x, d), j), self.on(first, i), after(Var(j)))
+        return self.take((x, d), j, self.on(first, i), after(Var(j)))
 
     def constant_at(self, r: Term, i: Term) -> Term:
-        r"""(r, (i, \_(z : R). 0))"""
-        return t.Tuple(r, t.Tuple(i, t.LinearLambda(self.fresh("z"), ty.REAL, self.zero(), "D[r]")))
+        r"""((r, (i, \_(z : R). 0)), i + 1)"""
+        back = t.LinearLambda(self.fresh("z"), ty.REAL, self.zero(), "D[r]")
+        return self.pure(t.Tuple(r, t.Tuple(i, back)), self.next(i))
 
     def operation_at(self, op: str, xs: list[Var], ds: list[Var], i: Term) -> Term:
         """((op(x1, .., xn), (i, the backpropagator)), i + 1)"""
         z, args = self.fresh("z"), tuple(xs)
         sums = [self.call(d, t.Partial(op, k, args, Var(z))) for k, d in enumerate(ds, 1)]
         back = t.LinearLambda(z, ty.REAL, self.total(sums), "D[op]")
-        return t.Tuple(t.Tuple(t.Operation(op, args), t.Tuple(i, back)), self.next(i))
+        return self.pure(t.Tuple(t.Operation(op, args), t.Tuple(i, back)), self.next(i))
 
     def call(self, d: Term, z: Term) -> Term:
         """SCall d z"""
@@ -204,7 +223,7 @@ class D2(D1):
         def made(xs: list[Term], j: Term) -> Term:
             result = t.Discrete(term.name, tuple(xs))
             real = DISCRETE[term.name].result == ty.REAL
-            return self.bind(t.Tuple(self.constant_at(result, j), self.next(j)), use) if real else use(result, j)
+            return self.bind(self.constant_at(result, j), use) if real else use(result, j)
 
         return self.run_all(term.arguments, i, made)
 
@@ -262,7 +281,7 @@ class D2(D1):
         """let (x', i') = Interleave (x, d) i in use(x', i')"""
         match self.source.expose(type_):
             case ty.Real():
-                return self.bind(t.Tuple(t.Tuple(x, t.Tuple(i, self.injector(d))), self.next(i)), use)
+                return self.bind(self.pure(t.Tuple(x, t.Tuple(i, self.injector(d))), self.next(i)), use)
             case ty.Unit() | ty.Int():
                 return use(x, i)
             case ty.Pair(first, second):
@@ -271,10 +290,10 @@ class D2(D1):
 
                 def both(v: Var, w: Var) -> Term:
                     def then(y: Term, j: Term) -> Term:
-                        last = right(lambda e: self.place(w, e, j, t.Tuple, second))
-                        return self.named(last, lambda u, k: t.Tuple(t.Tuple(y, u), k))
+                        last = right(lambda e: self.place(w, e, j, self.pure, second))
+                        return self.named(last, lambda u, k: self.pure(t.Tuple(y, u), k))
 
-                    return left(lambda e: self.named(self.place(v, e, i, t.Tuple, first), then))
+                    return left(lambda e: self.named(self.place(v, e, i, self.pure, first), then))
 
                 return self.bind(self.halves(x, both), use)
             case ty.Named() as data:
@@ -286,7 +305,7 @@ class D2(D1):
     def named(self, computation: Term, use: Use) -> Term:
         """let (x, i) = computation in use(x, i)"""
         x, i = self.fresh("y"), self.fresh("i")
-        return let((x, i), computation, use(Var(x), Var(i)))
+        return self.take(x, i, computation, use(Var(x), Var(i)))
 
     def injector(self, d: Term) -> Term:
         """The backpropagator of an input scalar: in D2, d itself."""
@@ -333,11 +352,11 @@ class D2(D1):
         def branch(c: Constructor, ys: list[Var]) -> Term:
             def fields(k: int, j: Term, done: list[Term]) -> Term:
                 if k == len(ys):
-                    return t.Tuple(self.constructor(type_, c.name, tuple(done)), j)
+                    return self.pure(self.constructor(type_, c.name, tuple(done)), j)
                 into = self.into(c.fields[k], d, lambda z: self.at_field(z, type_, c, k))
 
                 def placed(e: Var) -> Term:
-                    made = self.place(ys[k], e, j, t.Tuple, c.fields[k])
+                    made = self.place(ys[k], e, j, self.pure, c.fields[k])
                     return self.named(made, lambda v, n: fields(k + 1, n, [*done, v]))
 
                 return into(placed)
@@ -358,7 +377,7 @@ class D2(D1):
         result = self.resolved(Var(d), target, source, Var(given))
         made: Term = let((y, d), self.deinterleave(target, Var(e)), t.Tuple(Var(y), result))
         made = t.Let(e, t.Fst(inner(Var(i))), made)
-        start = self.place(Var(x), self.own("SCotan"), t.Integer(0), t.Tuple, source)
+        start = self.place(Var(x), self.own("SCotan"), t.Integer(0), self.pure, source)
         made = let((x, i), start, made)
         return t.Let(given, Var(x), made) if self.has_choice(source) else made
 

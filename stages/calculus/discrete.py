@@ -4,6 +4,7 @@ The paper's source language has Int as an example of such a type, and none of it
 a few. Their names end in # where the operands are of type Int, as those of GHC's unboxed integers.
 
     +#, -#, *#            (Int, Int) -> Int        integers without bound
+    //#, %#               (Int, Int) -> Int        quotient, rounded down, and remainder, of the divisor's sign
     <#, <=#, ==#          (Int, Int) -> ()+()
     <, <=                 (R, R) -> ()+()          of the values; false if one is NaN, as IEEE says
     real                  Int -> R                 its derivative is 0: nothing depends on an Int smoothly
@@ -39,6 +40,8 @@ DISCRETE: Mapping[str, DiscreteOperation] = {
         DiscreteOperation("+#", (INT, INT), INT, operator.add),
         DiscreteOperation("-#", (INT, INT), INT, operator.sub),
         DiscreteOperation("*#", (INT, INT), INT, operator.mul),
+        DiscreteOperation("//#", (INT, INT), INT, operator.floordiv),
+        DiscreteOperation("%#", (INT, INT), INT, operator.mod),
         DiscreteOperation("<#", (INT, INT), BOOL, operator.lt),
         DiscreteOperation("<=#", (INT, INT), BOOL, operator.le),
         DiscreteOperation("==#", (INT, INT), BOOL, operator.eq),

@@ -27,6 +27,7 @@ from stages.calculus.declarations import Declarations, Program
 from stages.calculus.discrete import DISCRETE
 from stages.calculus.errors import StepLimit
 from stages.calculus.staged import MAPS
+from stages.calculus.text.printer import mark
 from stages.calculus.types import BOOL, Arrow, Int, Map, Pair, Real, Resource, Type, Unit
 from stages.calculus.values import EMPTY, FALSE, IDENTITY, TRUE, Closure, Composed, Formal, Made, Tree, is_function
 
@@ -117,6 +118,13 @@ class Machine:
         self.steps += cost
         if self.steps > self.limit:
             raise StepLimit(f"more than {self.limit:,.0f} steps")
+
+    def undefined(self, term: t.Operation | t.Partial | t.Discrete, xs: list[Any], why: str) -> str:
+        """The message for an operation that has no value at its arguments, with its place in the program."""
+        given = ", ".join(map(repr, xs))
+        wholes = (self.program.term, *(definition.term for definition in self.program.definitions))
+        place = next((found for whole in wholes if (found := mark(whole, term))), "")
+        return f"{why}: {term.name}({given})" + (f"\n{place}" if place else "")
 
     def call(self, f: Any, x: Any) -> Rule:
         """f x"""
@@ -245,7 +253,10 @@ def _operation(machine: Machine, term: t.Operation, environment: Environment) ->
     xs = []
     for argument in term.arguments:
         xs.append((yield argument, environment))
-    return function(PRIMITIVES[term.name])(*xs)
+    try:
+        return function(PRIMITIVES[term.name])(*xs)
+    except (ValueError, ArithmeticError) as error:
+        raise type(error)(machine.undefined(term, xs, str(error))) from None
 
 
 def _discrete(machine: Machine, term: t.Discrete, environment: Environment) -> Rule:
@@ -253,7 +264,10 @@ def _discrete(machine: Machine, term: t.Discrete, environment: Environment) -> R
     for argument in term.arguments:
         xs.append((yield argument, environment))
     line = DISCRETE[term.name]
-    found = line.compute(*xs)
+    try:
+        found = line.compute(*xs)
+    except ZeroDivisionError as error:
+        raise ZeroDivisionError(machine.undefined(term, xs, str(error))) from None
     return (TRUE if found else FALSE) if line.result == BOOL else found
 
 
@@ -286,7 +300,10 @@ def _partial(machine: Machine, term: t.Partial, environment: Environment) -> Rul
     for argument in term.arguments:
         xs.append((yield argument, environment))
     z = yield term.body, environment
-    return z * linearize(PRIMITIVES[term.name], xs)[1][term.index - 1]
+    try:
+        return z * linearize(PRIMITIVES[term.name], xs)[1][term.index - 1]
+    except (ValueError, ArithmeticError) as error:
+        raise type(error)(machine.undefined(term, xs, str(error))) from None
 
 
 def _plus(machine: Machine, term: t.Plus, environment: Environment) -> Rule:

@@ -145,14 +145,27 @@ class Formation:
         self.form(term, term.type)
         constructors = self.declarations.constructors(term.type)
         if constructors is None:
-            raise IllTyped(term, f"{show_type(term.type)} has no constructors")
+            raise IllTyped(term, f"{show_type(term.type)} has no constructors{self.constructing(term.name)}")
         fields = next((c.fields for c in constructors if c.name == term.name), None)
         if fields is None:
             names = ", ".join(c.name for c in constructors)
-            raise IllTyped(term, f"{show_type(term.type)} has no constructor {term.name}; it has {names}")
+            has = f"{show_type(term.type)} has no constructor {term.name}; it has {names}"
+            raise IllTyped(term, f"{has}{self.constructing(term.name)}")
         if len(fields) != len(term.arguments):
             raise IllTyped(term, f"{term.name} takes {len(fields)} arguments, not {len(term.arguments)}")
         return fields
+
+    def constructing(self, name: str) -> str:
+        """How to write a constructor of this name, for messages; nothing if there is none."""
+        for data in (item for item in self.declarations if isinstance(item, DataType)):
+            for c in data.constructors:
+                if c.name == name:
+                    whole = " ".join([data.name, *data.parameters])
+                    at = " ".join([data.name, *("R" for _ in data.parameters)])
+                    fields = f"({', '.join('..' for _ in c.fields)})" if c.fields else ""
+                    example = f", as {name}[{at}]{fields}" if data.parameters else ""
+                    return f": {name} is a constructor of {data.name}, so write {name}[{whole}]{fields}{example}"
+        return ""
 
     def branches(self, term: t.Case, kind: Type) -> list[tuple[t.Branch, dict[str, Type]]]:
         """Each branch with the types of its variables; refuses a missing case, and one too many."""

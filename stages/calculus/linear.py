@@ -14,7 +14,8 @@ r"""The type checker of linear bodies: what may stand in \_(z : s). b (Fig. 5).
     e(p) ::= p                       acting on the part p of a: not at all,
            | b + p | b p             by adding to it, by a function b : u -> u,
            | (e(fst p), snd p) | (fst p, e(snd p)) | case p of {C(x1, .., xn) -> C(x1, .., e(xk), .., xn); ..}
-           | (t', b + snd p)         by delaying a call of t' : s -o u in a place for such calls
+           | (t', b + snd p)         by delaying a call of t' : s -o u in a place for such calls; t' may be data
+                                     that stands for one (contributions.py)
            | modify t (\(x : u). e(x)) p                                           by acting on one element of an array
 
 The last two lines of b are sums of the monoid t -> t by the Cayley isomorphism: m is represented by the function that
@@ -28,6 +29,7 @@ from typing import TYPE_CHECKING
 
 from stages.calculus import terms as t
 from stages.calculus import types as ty
+from stages.calculus.contributions import is_contributions
 from stages.calculus.errors import IllTyped
 from stages.calculus.formation import Environment, Hidden
 from stages.calculus.terms import Term
@@ -209,7 +211,8 @@ class Bodies:
         if self.path(right, parts) == second:
             return self.act(left, first, exposed.first, parts, env, zs)
         names = {x: found for x, found in env.items() if x not in parts}
-        if isinstance(exposed.first, ty.Linear) and self.path(left, parts) != first:
+        delays = isinstance(exposed.first, ty.Linear) or is_contributions(exposed.first, self.ordinary.declarations)
+        if delays and self.path(left, parts) != first:
             self.ordinary.expect(left, self.outside(left, names, zs), exposed.first, "the function of a delayed call")
         elif self.path(left, parts) != first:
             raise IllTyped(e, "only one half of a pair may change")

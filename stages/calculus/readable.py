@@ -2,7 +2,8 @@ r"""A transformed program as one would write it: the same meaning, fewer names.
 
     let x = y in t, let x = fst(y) in t          t with y, fst(y) in place of x; the name x is remembered
     let x = (y, z) in t                          the same, where t has x only in fst(x) and snd(x)
-    let x = (let y = s in t) in u                let y = s in let x = t in u
+    let x = (let y = s in t) in u                let y = s in let x = t in u; so with letR
+    letR (!x, w) = (!s, v) in t                  let x = s in t with v in place of w
     \(x : (s, t)). u, let x = s in u             \(x : s, dx : t). u, let (x, dx) = s in u, letrec likewise,
                                                  where u has x only in fst(x) and snd(x); and so on for their parts
 
@@ -21,7 +22,7 @@ from stages.calculus.sugar import Pattern, bind, hidden, lambda_, let
 from stages.calculus.terms import Term, Var, subterms
 from stages.calculus.types import Pair, Type
 
-__all__ = ["readable"]
+__all__ = ["free", "readable"]
 
 #: fst and snd, from the variable outwards.
 Path = tuple[str, ...]
@@ -49,10 +50,12 @@ def _without_aliases(term: Term, known: dict[str, Term], names: dict[tuple[str, 
     """The term without lets of variables and projections; `names` learns what parts of variables were called."""
     if isinstance(term, Var):
         return known.get(term.name, term)
+    if isinstance(term, t.ResourceLet):
+        return _without_returns(term, known, names)
     if isinstance(term, t.Let):
         value = _without_aliases(term.value, known, names)
         floated = []
-        while isinstance(value, t.Let) and value.name not in _free(term.body):
+        while isinstance(value, t.Let) and value.name not in free(term.body):
             floated.append((value.name, value.value))
             value = value.body
         part = _part(value)
@@ -72,6 +75,25 @@ def _without_aliases(term: Term, known: dict[str, Term], names: dict[tuple[str, 
             return first
         case t.Snd(t.Tuple(_, second)):
             return second
+    return made
+
+
+def _without_returns(term: t.ResourceLet, known: dict[str, Term], names: dict[tuple[str, Path], str]) -> Term:
+    """letR (!x, w) = (!s, v) in t as let x = s in t, with v in place of w; what the value binds is bound before."""
+    value = _without_aliases(term.value, known, names)
+    floated: list[t.Let | t.ResourceLet] = []
+    while isinstance(value, (t.Let, t.ResourceLet)) and not _bound(value) & free(term.body):
+        floated.append(value)
+        value = value.body
+    inner = {x: v for x, v in known.items() if x not in _bound(term)}
+    made: Term
+    match term.names, value:
+        case (x, w), t.Tuple(t.Of(s), Var(v)) if x.startswith("!") and not _rebinds(term.body, v):
+            made = _without_aliases(t.Let(x[1:], s, term.body), {**inner, w: value.second}, names)
+        case _:
+            made = t.ResourceLet(term.names, value, _without_aliases(term.body, inner, names))
+    for outer in reversed(floated):
+        made = dataclasses.replace(outer, body=made)
     return made
 
 
@@ -103,6 +125,10 @@ def _patterns(term: Term, names: dict[tuple[str, Path], str], known: Declaration
             return lambda_(found[0], type_, found[1])
         case t.Let(x, value, body) if found := _pattern(x, body, names):
             return let(found[0], value, found[1])
+        case t.ResourceLet(xs, value, body):
+            for x in (x[1:] for x in xs if x.startswith("!")):
+                body = let(found[0], Var(x), found[1]) if (found := _pattern(x, body, names)) else body
+            return t.ResourceLet(xs, value, body)
         case t.Letrec(functions, body):
             return t.Letrec(tuple([_parameter(f, names, known) for f in functions]), body)
     return term
@@ -123,7 +149,7 @@ def _pattern(x: str, body: Term, names: dict[tuple[str, Path], str]) -> tuple[Pa
     paths = set(_uses(x, body))
     if not paths or () in paths:
         return None
-    taken = (_free(body) - {x}) | {v for s in _all(body) for v in _bound(s)}
+    taken = (free(body) - {x}) | {v for s in _all(body) for v in _bound(s)}
     called: dict[Path, str] = {}
 
     def pattern(path: Path, base: str | None) -> Pattern:
@@ -243,10 +269,11 @@ def _all(term: Term) -> Iterator[Term]:
         yield from _all(s)
 
 
-def _free(term: Term) -> set[str]:
+def free(term: Term) -> set[str]:
+    """The free variables of a term."""
     if isinstance(term, Var):
         return {term.name}
-    return {x for s, bound in _inside(term) for x in _free(s) - bound}
+    return {x for s, bound in _inside(term) for x in free(s) - bound}
 
 
 def _rebinds(term: Term, x: str) -> bool:

@@ -22,7 +22,7 @@ from stages.calculus import terms as t
 from stages.calculus import types as ty
 from stages.calculus.d2 import Use
 from stages.calculus.d3 import D3
-from stages.calculus.declarations import Constructor, Definition, Synonym
+from stages.calculus.declarations import Constructor, DataType, Definition, Synonym
 from stages.calculus.sugar import lambda_, let
 from stages.calculus.terms import Term, Var
 from stages.calculus.types import Type
@@ -36,7 +36,7 @@ class Sparse(D3):
     name = "sparse"
     language = "D3"
 
-    def synonyms(self) -> Mapping[str, Synonym]:
+    def synonyms(self) -> Mapping[str, DataType | Synonym]:
         """Staged"""
         return {self.staged.name: Synonym(self.staged.name, ty.Pair(self.collector(), self.calls()))}
 
@@ -78,8 +78,7 @@ class Sparse(D3):
 
         match self.source.expose(type_):
             case ty.Real():
-                dual = t.Tuple(x, t.Tuple(i, t.Apply(self.own("SOneHot"), i)))
-                return self.bind(t.Tuple(t.Tuple(dual, rebuild(self.lookup(i, Var(a)))), self.next(i)), use)
+                return self.bind(self.entry(x, i, lambda j: rebuild(self.lookup(j, Var(a)))), use)
             case ty.Unit() | ty.Int():
                 return use(t.Tuple(x, rebuild(x)), i)
             case ty.Pair(first, second):
@@ -87,23 +86,28 @@ class Sparse(D3):
                 def whole(parts: list[tuple[Term, Term]], j: Term) -> Term:
                     (y, f), (w, g) = parts
                     both = t.Tuple(t.Apply(f, Var(a)), t.Apply(g, Var(a)))
-                    return t.Tuple(t.Tuple(t.Tuple(y, w), rebuild(both)), j)
+                    return self.pure(t.Tuple(t.Tuple(y, w), rebuild(both)), j)
 
                 def halves(v: Var, w: Var) -> Term:
                     return self.numbers([(v, first), (w, second)], i, [], whole)
 
                 return self.bind(self.halves(x, halves), use)
             case ty.Named() as data:
-                result = ty.Pair(ty.Pair(self.type(data), ty.Arrow(self.collected(), data)), ty.INT)
-                kind = ty.Arrow(data, ty.Arrow(ty.INT, result))
+                result = ty.Pair(self.type(data), ty.Arrow(self.collected(), data))
+                kind = ty.Arrow(data, self.computing(result))
 
                 def make() -> Term:
-                    v, j = self.fresh("v"), self.fresh("i")
-                    return t.Lambda(v, data, t.Lambda(j, ty.INT, self.branches(data, Var(v), Var(j))))
+                    v = self.fresh("v")
+                    return t.Lambda(v, data, self.computation(lambda j: self.branches(data, Var(v), j)))
 
                 return self.bind(t.Apply(t.Apply(self.recursive("Interleave", data, kind, make), x), i), use)
             case other:
                 return self.bind(self.branches(other, x, i), use)
+
+    def entry(self, x: Term, i: Term, rebuild: Callable[[Term], Term]) -> Term:
+        """(((x, (i, SOneHot i)), rebuild i), i + 1)"""
+        dual = t.Tuple(x, t.Tuple(i, t.Apply(self.own("SOneHot"), i)))
+        return self.pure(t.Tuple(dual, rebuild(i)), self.next(i))
 
     def numbers(
         self,
@@ -118,7 +122,7 @@ class Sparse(D3):
         (x, kind), rest = parts[0], parts[1:]
         y, f, j = self.fresh("x"), self.fresh("f"), self.fresh("i")
         after = self.numbers(rest, Var(j), [*done, (Var(y), Var(f))], use)
-        return let(((y, f), j), self.number(x, i, t.Tuple, kind), after)
+        return self.take((y, f), j, self.number(x, i, self.pure, kind), after)
 
     def branches(self, type_: Type, x: Term, i: Term) -> Term:
         r"""case x of {C(y1, .., yn) -> .. ((DC(x1, .., xn), \a. C(f1 a, .., fn a)), in); ..}"""
@@ -129,7 +133,7 @@ class Sparse(D3):
             def whole(parts: list[tuple[Term, Term]], j: Term) -> Term:
                 dual = self.constructor(type_, c.name, tuple([y for y, _ in parts]))
                 again = t.Con(type_, c.name, tuple([t.Apply(f, Var(a)) for _, f in parts]))
-                return t.Tuple(t.Tuple(dual, t.Lambda(a, self.collected(), again)), j)
+                return self.pure(t.Tuple(dual, t.Lambda(a, self.collected(), again)), j)
 
             return self.numbers(list(zip(ys, c.fields, strict=True)), i, [], whole)
 
@@ -142,7 +146,7 @@ class Sparse(D3):
         result = self.rebuilt(Var(rebuild), Var(d), target, Var(i), Var(j))
         made: Term = let((y, d), self.deinterleave(target, Var(w)), t.Tuple(Var(y), result))
         made = let((w, j), inner(Var(i)), made)
-        return let(((x, rebuild), i), self.number(Var(x), t.Integer(0), t.Tuple, source), made)
+        return let(((x, rebuild), i), self.number(Var(x), t.Integer(0), self.pure, source), made)
 
     def rebuilt(self, rebuild: Term, d: Term, target: Type, inputs: Term, ids: Term) -> Term:
         r"""linear(\(z : t). rebuild (SResolve (d z)))"""

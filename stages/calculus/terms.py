@@ -293,7 +293,8 @@ class Of(Term):
 class Claim(Term):
     """linear(t): the function t, of type s -> t, as one of type s -o t. That it is linear does not follow by typing.
 
-    There is one in each of D2, D3, sparse and D4: the function that resolves delayed calls (sections 4 and 5).
+    There is one in each transformation from D2 on: the function that resolves delayed calls (sections 4 and 5).
+    Where it may stand: claims.py.
     """
 
     function: Term

@@ -82,7 +82,7 @@ class Transformation(ABC):
     def wrapped(self, x: str, source: Type, target: Type, inner: Callable[..., Term]) -> Term:
         r"""The body of Wrap[\(x : source). t]; `inner` makes D[t]."""
 
-    def synonyms(self) -> Mapping[str, Synonym]:
+    def synonyms(self) -> Mapping[str, DataType | Synonym]:
         """The types that the transformed program declares."""
         return {}
 
@@ -181,9 +181,13 @@ class Transformation(ABC):
 
     @classmethod
     def of(cls, program: Program, kind: Type) -> Program:
-        """D[t] of a program of type s -> t with c = s (of another program, with c = ()), and what it refers to."""
+        """D[t] of a program of type s -> t with c = s, and what it refers to.
+
+        With c = () of another program, and where a function is in s: it has no cotangents.
+        """
         program = _one_term(program)
-        c = kind.argument if isinstance(kind, ty.Arrow) else ty.UNIT
+        is_data = isinstance(kind, ty.Arrow) and first_order(kind.argument, program.declarations)
+        c = kind.argument if isinstance(kind, ty.Arrow) and is_data else ty.UNIT
         self = cls(c, program.declarations, frozenset(_names(program.term)))
         return Program(self.term(program.term), self.declarations(), self.interface())
 

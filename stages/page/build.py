@@ -171,7 +171,9 @@ def _data(one: Shown, made: dict[str, Any], rules: dict[str, str]) -> dict[str, 
 def _row(result: StageResult, one: Shown) -> dict[str, Any]:
     """What a stage did: counts, time, agreement, and the sharing structures."""
     counts = dataclasses.asdict(result.counts) if result.counts else None
-    shared = counts and counts["created"] <= data.DRAWN and result.stage in ("collectorless", "contrib", "tape")
+    shared = (
+        counts and counts["created"] <= data.DRAWN and result.stage in ("collectorless", "lists", "contrib", "tape")
+    )
     return {
         "stage": result.stage,
         "cut_off": result.cut_off,

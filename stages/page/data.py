@@ -22,7 +22,7 @@ __all__ = ["DRAWN", "STEPPED", "arguments", "program_data", "script", "script_da
 DRAWN = 30  # scalars: with more of them there is no drawing
 
 #: The stages that the script can do.
-STEPPED = ("naive", "staged", "cayley", "sparse", "arrays", "collectorless", "contrib", "tape")
+STEPPED = ("naive", "staged", "cayley", "sparse", "arrays", "collectorless", "lists", "contrib", "tape")
 
 #: The parts of the script, in the order in which each needs the ones before.
 PARTS = (

@@ -25,8 +25,12 @@ LEFT = {
     "of steps that grows with the logarithm of its size. The paper calls this (C).",
     "collectorless": "arrays is as fast as it should be, but keeps two arrays, and all that the backpropagator of an "
     "input does is to copy its own argument from the one into the other.",
-    "contrib": "collectorless still holds a Python function for every operation. No compiler can look into them, and "
-    "each has to be called.",
+    "lists": "collectorless still holds a Python function for every operation, though there are only three forms of "
+    "them.",
+    "contrib": "lists follows references from list to list, in Python, and keeps one for every constant. No compiler "
+    "can make a loop of that.",
+    "parallel": "tape resolves one id after the other, also where the program has parts that need nothing of each "
+    "other.",
     "tape": "contrib finds the lists of contributions by following references from the output. They have to be "
     "gathered and laid out flat before a compiled loop can run over them.",
 }
@@ -40,14 +44,17 @@ IN_SHORT = {
     "sparse": "The input's numbers are counted through, and their cotangents kept in a map.",
     "arrays": "Both maps become arrays that are written in place.",
     "collectorless": "The arguments of the inputs' backpropagators are the cotangent already; one array is enough.",
-    "contrib": "A backpropagator becomes a list of factors and ids, which a compiled loop reads.",
+    "lists": "A backpropagator becomes a list of factors and ids, which is interpreted.",
+    "contrib": "The lists are laid out flat, so that a compiled loop reads them.",
+    "parallel": "Every job of a program that forks writes a tape of its own; jobs beside each other resolve on "
+    "threads.",
     "tape": "The lists are written down in the forward pass, one after the other: the tape.",
 }
 
 #: The fields of `stages.Counts`: heading, meaning.
 COUNTS = {
     "created": ("created", "backpropagators created"),
-    "calls": ("calls", "calls of backpropagators; from contrib on, ids resolved"),
+    "calls": ("calls", "calls of backpropagators; from lists on, ids resolved"),
     "scalars": ("scalars", "real numbers touched by 0, + and one-hots on whole cotangents of the input"),
     "pairs": ("pairs", "pairs built on the way to a scalar of the input"),
     "map_steps": ("map nodes", "nodes of maps visited"),
@@ -92,9 +99,12 @@ IDEA = {
     "to be: an element for each input, and one for each id.",
     "collectorless": "Look at the last calls: the backpropagators of the inputs are called with the derivatives, and "
     "all that they do is to write these down a second time.",
-    "contrib": "There may be a million backpropagators, but there are only three kinds: an input's does nothing, a "
+    "lists": "There may be a million backpropagators, but there are only three kinds: an input's does nothing, a "
     "constant's does nothing, and an operation's multiplies its argument by known numbers and adds the products at "
     "known ids. So the numbers and the ids say it all: data in place of functions. It is called defunctionalisation.",
+    "contrib": "The lists refer to each other, all over memory. But which of them the output reaches is known before "
+    "the first number is passed on. So they are laid out once, in a row, the highest id first, as arrays of "
+    "numbers; and a loop that only reads and writes arrays is one that a compiler can take.",
     "tape": "Where a list of contributions belongs is known as soon as it is made: at its id. So it is written there, "
     "at the end of what has been written so far. What comes out is called a tape, or a Wengert list, and here it came "
     "from closures, step by step.",
@@ -173,12 +183,20 @@ SCENES = {
             {"program": "fig1", "beside": "arrays", "go": "last"},
         ),
     ],
+    "lists": [
+        Scene(
+            "See",
+            "lists beside collectorless",
+            "with the backpropagators opened below the steps: the same numbers and ids, without functions.",
+            {"program": "section4", "beside": "collectorless", "go": "seed"},
+        ),
+    ],
     "contrib": [
         Scene(
             "See",
-            "contrib beside collectorless",
-            "with the backpropagators opened below the steps: the same numbers and ids, without functions.",
-            {"program": "section4", "beside": "collectorless", "go": "seed"},
+            "contrib beside lists",
+            "on a linked list: the constant has no id any more, and the lists are laid out before the loop begins.",
+            {"program": "deep", "size": 4, "beside": "lists", "go": "seed"},
         ),
     ],
     "tape": [

@@ -1,7 +1,7 @@
 r"""Expressions of Python as terms, each with its type.
 
     x, 1.5, 2                  x, 1.5, 2;  an int where a real is needed: 2.0, real(n)
-    a + b, a ** b, -a          add(a, b), pow(a, b), neg(a);  on ints  a +# b
+    a + b, a ** b, -a          add(a, b), pow(a, b), neg(a);  on ints  a +# b, a //# b
     a < b, a >= b, m != n      a < b, b <= a, if m ==# n then false else true
     a < b < c                  let middle = b in if a < middle then middle < c else false
     a and b, a or b, not a     if a then b else false, ..
@@ -48,7 +48,7 @@ class Global(Protocol):
 
 _REAL = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow", ast.Mod: "mod",
          ast.FloorDiv: "floordiv"}  # fmt: skip
-_INT = {ast.Add: "+#", ast.Sub: "-#", ast.Mult: "*#"}
+_INT = {ast.Add: "+#", ast.Sub: "-#", ast.Mult: "*#", ast.FloorDiv: "//#", ast.Mod: "%#"}
 _COMPARED = {ast.Lt: ("<", False), ast.LtE: ("<=", False), ast.Gt: ("<", True), ast.GtE: ("<=", True),
              ast.Eq: ("==", False), ast.NotEq: ("==", False)}  # fmt: skip
 
@@ -74,6 +74,7 @@ class Expressions:
         self.refuse = source.refuse
         self.bindings = assigned(body)
         self.reads = list(loaded(body))
+        self.result: Type | None = None  # of the function
         self.loops: list[set[str]] = []  # the names that the loops around this place assign
 
     # Names
@@ -208,7 +209,7 @@ class Expressions:
             return self.refuse(node, f"an operation on {types}", "operate on the numbers inside")
         if left.type == right.type == INT and not isinstance(operator, ast.Div):
             if (name := _INT.get(type(operator))) is None:
-                self.refuse(node, "of the operations on ints there are + - *", "write float(n), or a loop")
+                self.refuse(node, "of the operations on ints there are + - * // %", "write float(n), or a loop")
             return Typed(t.Discrete(name, (left.term, right.term)), INT)
         if (name := _REAL.get(type(operator))) is None:
             self.refuse(node, "no operation of the calculus", "write it with + - * / ** % //")

@@ -3,6 +3,11 @@ r"""Loops of Python as recursive functions; x stands for the variables that the 
 while c: body              letrec loop : s -> s = \x. if c then (body in loop x) else x in let x = loop x in rest
 for i in range(a, b):      let start = a in let stop = b in letrec loop : (Int, s) -> s = \(i, x).
     body                       if i <# stop then (body in loop (i +# 1, x)) else x in let x = loop (start, x) in rest
+continue                   loop x, or loop (i +# 1, x), in place of what would follow
+break                      x, in place of what would follow
+return t                   loop : s -> t + s. It gives inl(t); where it ends otherwise, inr(x), and
+                           case loop x of {inl(t) -> t; inr(x) -> rest}
+while True: body           letrec loop : s -> t = \x. (body in loop x) in loop x, where only a return ends it
 
 A variable that has no value before the loop lives in the body only.
 """
@@ -11,23 +16,37 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from stages.calculus import sugar
 from stages.calculus import terms as t
 from stages.calculus.python.calls import Calls
-from stages.calculus.python.source import assigned, nodes
+from stages.calculus.python.source import assigned, is_endless, nodes
 from stages.calculus.python.terms import Scope, Typed, Variable, pattern_of, tuple_of
 from stages.calculus.python.types import Tuples, lower, spoken
-from stages.calculus.types import INT, Arrow
+from stages.calculus.types import INT, Arrow, Sum, Type
 
 __all__ = ["Finish", "Loops"]
 
 Finish = Callable[[Scope], Typed]
 
 
+class Leaving(NamedTuple):
+    """What continue, break and return do in a loop's body."""
+
+    again: Finish
+    stop: Finish
+    give: Callable[[Typed], Typed]
+
+
 class Loops(Calls):
-    """The translation of loops, on top of that of expressions."""
+    """The translation of loops, on top of that of expressions. `leaving` has the loops around this place."""
+
+    leaving: list[Leaving]
+
+    def give(self, made: Typed) -> Typed:
+        """A return of this value."""
+        return self.leaving[-1].give(made) if self.leaving else made
 
     def block(self, body: Sequence[ast.stmt], scope: Scope, finish: Finish) -> Typed:
         """The statements, and what comes after them."""
@@ -35,14 +54,15 @@ class Loops(Calls):
 
     def loop(self, node: ast.For | ast.While, scope: Scope, go_on: Finish) -> Typed:
         """A loop, and what comes after it."""
-        self._check_loop(node)
+        returns = self._check_loop(node)
         changed = assigned(ast.iter_child_nodes(node))
         own = node.target.id if isinstance(node, ast.For) and isinstance(node.target, ast.Name) else None
         state = {name: one for name in changed if isinstance(one := scope.get(name), Variable) and name != own}
-        if not state:
+        if not state and not returns:
             self.refuse(node, "the loop assigns no variable that has a value before it", "assign it before the loop")
         inner, name = self.fresh(scope, "loop", INT)
         self.loops.append(set(changed))
+        depth = len(self.leaving)
         try:
             if isinstance(node, ast.For):
                 run = self._for(node, inner, name, state)
@@ -50,9 +70,32 @@ class Loops(Calls):
                 run = self._run(node, self.condition(node.test, inner), inner, name, state)
         finally:
             self.loops.pop()
+            del self.leaving[depth:]
+        if is_endless(node):
+            return self._given(inner, run)
         after: Scope = {**scope, **dict.fromkeys(changed.keys() - state.keys(), "it is assigned in the loop only")}
         rest = go_on(after)
-        return Typed(sugar.let(_pattern(state), run, rest.term), rest.type)
+        if not returns:
+            return Typed(sugar.let(_pattern(state), run, rest.term), rest.type)
+        inner, left = self.fresh(inner, "left", INT)
+        inner, given = self.fresh(inner, "given", self._result())
+        branches = (
+            t.Branch("inl", (given,), self.give(Typed(t.Var(given), self._result())).term),
+            t.Branch("inr", (left,), sugar.let(_pattern(state), t.Var(left), rest.term)),
+        )
+        return Typed(t.Case(run, branches), rest.type)
+
+    def _result(self) -> Type:
+        assert self.result is not None
+        return self.result
+
+    def _given(self, scope: Scope, run: t.Term) -> Typed:
+        """let given = run in return given"""
+        if not self.leaving:
+            return Typed(run, self._result())
+        _, name = self.fresh(scope, "given", self._result())
+        made = self.give(Typed(t.Var(name), self._result()))
+        return Typed(t.Let(name, run, made.term), made.type)
 
     def _for(self, node: ast.For, scope: Scope, loop: str, state: dict[str, Variable]) -> t.Term:
         begin, end, step = self._range(node, scope)
@@ -79,19 +122,32 @@ class Loops(Calls):
         types = [one.type for one in state.values()]
         whole = types[0] if len(types) == 1 else Tuples(tuple(types))
         now = tuple_of([t.Var(one.name) for one in state.values()])
+        kind: Type = whole
+        if returns := any(isinstance(one, ast.Return) for one in nodes(node.body)):
+            kind = self._result() if is_endless(node) else Sum(lower(self._result()), lower(whole))
+
+        def values(end: Scope) -> t.Term:
+            return tuple_of([self._kept(node, name, one, end[name]) for name, one in state.items()])
 
         def again(end: Scope) -> Typed:
-            following = tuple_of([self._kept(node, name, one, end[name]) for name, one in state.items()])
-            return Typed(t.Apply(t.Var(loop), t.Tuple(count[3], following) if count else following), whole)
+            following = values(end)
+            return Typed(t.Apply(t.Var(loop), t.Tuple(count[3], following) if count else following), kind)
 
+        def ended(term: t.Term) -> t.Term:
+            return t.Con(kind, "inr", (term,)) if isinstance(kind, Sum) and returns else term
+
+        def give(made: Typed) -> Typed:
+            return made if is_endless(node) else Typed(t.Con(kind, "inl", (made.term,)), kind)
+
+        self.leaving.append(Leaving(again, lambda end: Typed(ended(values(end)), kind), give))
         body = self.block(node.body, scope, again).term
         pattern, argument, first = _pattern(state), lower(whole), now
         if count is not None:
             counter, seen, start, _ = count
             body = t.Let(seen, t.Var(counter), body) if seen else body
             pattern, argument, first = (counter, pattern), lower(Tuples((INT, whole))), t.Tuple(start, now)
-        term = sugar.bind(pattern, sugar.if_(test, body, now))
-        function = t.Function(loop, Arrow(argument, lower(whole)), sugar.hidden(pattern), term)
+        term = sugar.bind(pattern, body if is_endless(node) else sugar.if_(test, body, ended(now)))
+        function = t.Function(loop, Arrow(argument, lower(kind)), sugar.hidden(pattern), term)
         return t.Letrec((function,), t.Apply(t.Var(loop), first))
 
     def _kept(self, node: ast.AST, name: str, before: Variable, after: Variable | str) -> t.Term:
@@ -125,16 +181,16 @@ class Loops(Calls):
                 self.refuse(bound, f"a bound that is {spoken(one.type)}", "pass an int")
         return (t.Integer(0) if len(made) == 1 else made[0].term), made[-1].term, step
 
-    def _check_loop(self, node: ast.For | ast.While) -> None:
+    def _check_loop(self, node: ast.For | ast.While) -> bool:
+        """Whether a return may end the loop; refuses what a loop cannot have."""
         if node.orelse:
             self.refuse(node, "else after a loop", "write the statements after it")
-        for one in nodes(node.body):
-            if isinstance(one, ast.Return):
-                self.refuse(one, "return inside of a loop", "assign the result, and let the loop's condition end it")
-            if isinstance(one, ast.Break):
-                self.refuse(one, "a loop ends by its condition only", "write a while loop with this condition")
-            if isinstance(one, ast.Continue):
-                self.refuse(one, "a loop's body runs to its end", "write an if")
+        returns = [one for one in nodes(node.body) if isinstance(one, ast.Return)]
+        if returns and self.result is None:
+            self.refuse(returns[0], "return inside of a loop, of a type that is not known", "annotate: -> float")
+        if is_endless(node) and not returns:
+            self.refuse(node, "a loop that nothing ends", "write break or return")
+        return bool(returns)
 
 
 def _pattern(state: dict[str, Variable]) -> sugar.Pattern:

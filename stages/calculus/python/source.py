@@ -16,7 +16,7 @@ from dualrev.reading import unwarned
 from stages.calculus.errors import NotTranslated
 from stages.calculus.text.tokens import RESERVED
 
-__all__ = ["Source", "Untyped", "assigned", "clean", "leaves", "loaded", "locate", "nodes"]
+__all__ = ["Source", "Untyped", "assigned", "clean", "is_endless", "leaves", "loaded", "locate", "nodes"]
 
 FunctionNode = ast.FunctionDef | ast.Lambda
 
@@ -132,12 +132,15 @@ def loaded(body: Iterable[ast.AST]) -> Iterator[ast.Name]:
 
 
 def leaves(body: list[ast.stmt]) -> str:
-    """Whether a block returns: "always", "sometimes" or "never"."""
+    """Whether a block returns, or leaves the loop that it is in: "always", "sometimes" or "never"."""
     found = "never"
     for statement in body:
         match statement:
-            case ast.Return():
+            case ast.Return() | ast.Break() | ast.Continue():
                 return "always"
+            case ast.For() | ast.While():
+                returns = any(isinstance(node, ast.Return) for node in nodes([statement]))
+                arms = {"always" if is_endless(statement) else "sometimes" if returns else "never"}
             case ast.If(_, yes, no):
                 arms = {leaves(yes), leaves(no)}
             case ast.Match(_, cases):
@@ -148,6 +151,17 @@ def leaves(body: list[ast.stmt]) -> str:
             return "always"
         found = found if arms == {"never"} else "sometimes"
     return found
+
+
+def is_endless(loop: ast.For | ast.While) -> bool:
+    """Whether a loop is `while True` without a break of its own: only a return ends it."""
+
+    def breaks(body: Iterable[ast.AST]) -> bool:
+        inner = (one for one in body if not isinstance(one, ast.For | ast.While | ast.FunctionDef | ast.Lambda))
+        return any(isinstance(one, ast.Break) or breaks(ast.iter_child_nodes(one)) for one in inner)
+
+    constant = isinstance(loop, ast.While) and isinstance(loop.test, ast.Constant) and loop.test.value is True
+    return constant and not breaks(loop.body)
 
 
 def clean(name: str) -> str:

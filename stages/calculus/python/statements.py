@@ -5,7 +5,7 @@ def f(x: float): ..; rest      let f = \(x : R). .. in rest;  letrec where it is
 if c: return s                 if c then s else rest
 if c: x = s                    let x = if c then s else x in rest, for the variables that rest reads
 match t: case Leaf(v): ..      case t of {Leaf(v) -> ..; ..}, as with if
-for, while                     a recursive function: loops.py
+for, while                     a recursive function: loops.py; break, continue and return in them
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Statements(Loops):
     def __init__(self, source: Source, shared: Any, node: ast.FunctionDef | ast.Lambda, result: Type | None) -> None:
         self.statements = node.body if isinstance(node, ast.FunctionDef) else []
         super().__init__(source, shared, self.statements)
-        self.node, self.result = node, result
+        self.node, self.result, self.leaving = node, result, []
 
     def function(self, parameters: Sequence[Type], scope: Scope) -> tuple[sugar.Pattern, Typed]:
         """The pattern that the function's parameter has, and its body."""
@@ -75,7 +75,11 @@ class Statements(Loops):
 
         match first:
             case ast.Return(ast.expr() as value):
-                return self.expression(value, scope, self.result)
+                return self.give(self.expression(value, scope, self.result))
+            case ast.Break():
+                return self.leaving[-1].stop(scope)
+            case ast.Continue():
+                return self.leaving[-1].again(scope)
             case ast.Return():
                 return self.refuse(first, "it returns None", "return a value; () is the empty one")
             case ast.Pass() | ast.Expr(ast.Constant(str())):
@@ -284,7 +288,7 @@ class Statements(Loops):
             return self.block(body, inner, lambda end: self.block(rest, end, finish))
 
         makers = [lambda _, arm=arm: whole(arm) for arm in arms]
-        terms, type_ = self.agree(node, makers, self.result)
+        terms, type_ = self.agree(node, makers, None if self.leaving else self.result)
         return Typed(build(terms), type_)
 
     def _joined(

@@ -19,6 +19,7 @@ from __future__ import annotations
 import collections.abc
 import dataclasses
 import sys
+import types
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -42,6 +43,7 @@ class Union:
     name: str
     constructors: tuple[type, ...]
     parameters: tuple[typing.TypeVar, ...] = ()
+    modules: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)  #: of the classes, by name
 
     def __getitem__(self, arguments: Any) -> Applied:
         return Applied(self, arguments if isinstance(arguments, tuple) else (arguments,))
@@ -85,7 +87,9 @@ def union(name: str, *constructors: type, parameters: tuple[typing.Any, ...] = (
         if not word[:1].isupper() or word in _BUILT_IN:
             raise NotTranslated(f"union {name}: {word} is no name for a type or constructor; begin with a capital, and"
                                 f" avoid {', '.join(sorted(_BUILT_IN))}")  # fmt: skip
-    made = Union(name, constructors, parameters)
+    # runpy takes a module out of sys.modules when it has run
+    modules = {c.__module__: vars(sys.modules[c.__module__]) for c in constructors if c.__module__ in sys.modules}
+    made = Union(name, constructors, parameters, modules)
     for cls in constructors:
         cls.__union__ = made  # type: ignore[attr-defined]
     return made
@@ -143,7 +147,7 @@ class Unions:
                 raise TypeError(f"two constructors are called {cls.__name__}")
             if cls.__name__ not in self.fields:
                 self.fields[cls.__name__] = ()  # until they are known: a field may be of the union itself
-                names = {**vars(sys.modules[cls.__module__]), given.name: given}
+                names = {**given.modules.get(cls.__module__, {}), given.name: given}
                 names |= {parameter.__name__: parameter for parameter in given.parameters}
                 fields = dataclasses.fields(typing.cast(Any, cls))
                 self.fields[cls.__name__] = tuple([self.meaning(field.type, names) for field in fields])
@@ -168,6 +172,12 @@ class Unions:
 def _why(annotation: Any) -> str:
     if "__union__" in getattr(annotation, "__dict__", {}):
         return f"{annotation.__name__} is a constructor of {_of(annotation)}, not a type; write {_of(annotation)}"
+    if isinstance(annotation, types.UnionType):
+        classes = [getattr(one, "__name__", str(one)) for one in typing.get_args(annotation)]
+        return (
+            f"{' | '.join(classes)} is no type of the calculus; make the classes dataclasses, write"
+            f" T = union('T', {', '.join(classes)}) with stages.calculus.python.union, and annotate with T"
+        )
     shown = getattr(annotation, "__name__", None) if isinstance(annotation, type) else None
     return f"{shown or annotation} is no type of the calculus; write float, int, bool, tuple[..], Callable or a union"
 

@@ -12,7 +12,7 @@ r"""Reading types, terms and programs: ASCII or unicode (tokens.SPELLINGS), also
            | if s then t else u
            | s < t | s <= t | s <# t | s <=# t | s ==# t                 do not chain
            | s + t | s - t | s +# t | s -# t | s ++ t                    to the left; ++ is the plus of monoids
-           | s * t | s / t | s *# t                                      to the left
+           | s * t | s / t | s *# t | s //# t | s %# t                   to the left
            | -t                                                          neg(t)
            | s ** t                                                      to the right, as in Python
            | s . t                                                       to the right

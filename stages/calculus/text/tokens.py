@@ -45,14 +45,14 @@ COMPARISON, SUM, PRODUCT, PREFIX, POWER, COMPOSE, APPLY, ATOM = range(1, 9)
 PRECEDENCE: Mapping[str, int] = {
     **dict.fromkeys(("<", "<=", "<#", "<=#", "==#"), COMPARISON),
     **dict.fromkeys(("+", "-", "+#", "-#", "++"), SUM),
-    **dict.fromkeys(("*", "/", "*#"), PRODUCT),
+    **dict.fromkeys(("*", "/", "*#", "//#", "%#"), PRODUCT),
     "**": POWER,
     ".": COMPOSE,
 }
 
 #: Operations on maps and arrays (terms.Primitive).
 CALLS = frozenset(("empty", "highest", "lookup", "delete", "alloc", "allocBeside", "get", "set", "size", "dealloc"))
-CALLS |= {"freeze", "at", "modify"}
+CALLS |= {"freeze", "at", "modify", "push"}
 
 #: Words that are no names.
 KEYWORDS = frozenset(("let", "letrec", "letR", "in", "and", "if", "then", "else", "case", "of", "data", "type"))

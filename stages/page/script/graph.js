@@ -18,7 +18,7 @@ class Graph {
     tip.append(drawn("path", { class: "tip", d: "M0 0L10 5L0 10z" }));
     this.svg.append(tip);
     this.byDrawn = new Map(run.scalars.map((one) => [one.drawn ?? one.id, one]));
-    const there = arrows.filter(([from, to, at]) => this.byDrawn.has(to) && !(isData(run.name) && scalars[from].zeros[at]));
+    const there = arrows.filter(([from, to, at]) => this.byDrawn.has(to) && !(isFlat(run.name) && scalars[from].zeros[at]));
     for (const [from, to, , d] of there) {
       const call = this.call(from, to);
       call.append(drawn("path", { class: "arrow", d, "marker-end": `url(#${name}-tip)` }));

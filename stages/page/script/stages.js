@@ -1,4 +1,4 @@
-// The eight stages, as the files stages/d1_naive.py to d4_tape.py do it: what waits to be called, and what a call does.
+// The stages, as the files stages/d1_naive.py to d4_tape.py do it: what waits to be called, and what a call does.
 // Counts and states are those of the Python code, step by step (a test compares them on every program).
 //
 //   areas()      the state: [{ name, kind, cells: [[key, value]], touched, ... }]
@@ -231,6 +231,13 @@ class Collectorless extends Arrays {
   }
 }
 
+// Data in place of functions, interpreted: from the first contribution to the last.
+class Lists extends Collectorless {
+  calls(terms) {
+    super.calls([...terms].reverse());
+  }
+}
+
 class Contrib extends Stage {
   seed(ids) {
     this.arguments = new Array(this.scalars.length).fill(0);
@@ -333,6 +340,7 @@ const STAGES = {
   sparse: Sparse,
   arrays: Arrays,
   collectorless: Collectorless,
+  lists: Lists,
   contrib: Contrib,
   tape: Tape,
 };

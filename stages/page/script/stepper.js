@@ -205,7 +205,7 @@ class Stepper {
       const box = scrolling("numbers", `the numbers of ${machine.name} made so far`);
       const table = make("table", "made");
       const head = make("tr");
-      const last = { tape: "its entries on the tape", contrib: "its contributions" }[machine.name] || "its backpropagator";
+      const last = { tape: "its entries on the tape", lists: "its contributions", contrib: "its contributions" }[machine.name] || "its backpropagator";
       for (const text of ["id", "number", last]) {
         const cell = make("th", "", text);
         cell.scope = "col";

@@ -17,7 +17,8 @@ const ordinal = (n) => {
   return `${n}${end}`;
 };
 
-const isData = (stage) => WITHOUT_CONSTANTS.includes(stage);
+const isData = (stage) => stage === "lists" || isFlat(stage);
+const isFlat = (stage) => WITHOUT_CONSTANTS.includes(stage); // its loop writes to arrays of numbers
 const shownText = (text) => text.replace(/ \* /g, " · ");
 const nameOf = (stage, id) => (stage === "tape" ? String(id) : `d${id}`);
 
@@ -42,6 +43,7 @@ const AT_AN_INPUT = {
   sparse: (i, name, z) => `It adds ${z} to what the map of cotangents has at ${i}.`,
   arrays: (i, name, z) => `It adds ${z} to the element ${i} of the array of cotangents.`,
   collectorless: (i, name) => `It does nothing: its argument is the cotangent of ${name}.`,
+  lists: (i, name) => `It has no contributions: its argument is the cotangent of ${name}.`,
   contrib: (i, name) => `It has no contributions: its argument is the cotangent of ${name}.`,
   tape: (i, name) => `Its row of the tape is empty: its argument is the cotangent of ${name}.`,
 };
@@ -60,14 +62,14 @@ const sayMake = (run, { id }) => {
     return `Forward: ${what}, ${origin}, takes id ${id}. Written to the tape for it: ${entries}.`;
   }
   const draws = name === "naive" ? `gets the backpropagator d${id}` : `draws the id ${id}`;
-  return `Forward: ${what}, ${origin}, ${draws}; ${name === "contrib" ? "the contributions" : `d${id} =`} ${made}.`;
+  return `Forward: ${what}, ${origin}, ${draws}; ${isData(name) ? "the contributions" : `d${id} =`} ${made}.`;
 };
 
 const saySeed = ({ name, recording }, { passed }) => {
   const n = recording.outputs.length;
   const one = n === 1 ? "the cotangent 1" : `the cotangent 1 for each of the ${n} numbers of the output`;
   if (!passed.length) return `Reverse: the pullback gets ${one}, and the output depends on no input.`;
-  if (isData(name)) {
+  if (isFlat(name)) {
     return `Reverse: the pullback gets ${one}. Written to the arguments: ${listed(passed.map(([i, z]) => `${number(z)} at id ${i}`))}.`;
   }
   const to = listed(passed.map(([i, z]) => `d${i} with ${number(z)}`));
@@ -83,8 +85,8 @@ const sayCall = ({ name, scalars }, { id, argument, passed, times, early }) => {
     const higher = listed(early.map((i) => `d${i}`));
     start = `Reverse: d${id} is called with ${z}${again}, although ${higher} still ${early.length > 1 ? "wait" : "waits"}. If more comes for d${id}, it has to be called again.`;
   } else if (times > 1) start = `Reverse: d${id} is called with ${z}${again}. The call before came too early: this came after it.`;
-  else if (isData(name)) start = `Reverse: id ${id} is next; its argument is ${z}, and nothing can be added to it any more.`;
-  if (passed.length && isData(name)) {
+  else if (isFlat(name)) start = `Reverse: id ${id} is next; its argument is ${z}, and nothing can be added to it any more.`;
+  if (passed.length && isFlat(name)) {
     const parts = listed(passed.map(([i, x]) => `${number(x)} at id ${i}`));
     return `${start} Its contributions, ${z} times each partial derivative, are added: now ${parts}.`;
   }

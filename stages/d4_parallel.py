@@ -1,0 +1,126 @@
+r"""Taping of programs that fork and join: the reverse pass runs on threads.
+
+Paper:   Smeding and Vákár, "Parallel dual-numbers reverse AD", the sequel of section 8.3
+D[R] =   (R, (Int, Int))                            the id: a job, and a number in it; every job has a tape
+Changed: fork(f, g) makes a job of f, one of g, and one of what comes after; jobs draw ids without asking each other.
+         In the reverse pass a job resolves when those after it have: what stands between a fork and its join runs
+         beside each other, in compiled code that holds no lock, and adds to the arguments atomically.
+Cost:    work as before. The span, the longest chain of ids that wait for each other, is that of the program.
+
+    Block              = a list of jobs and forks (Block, Block), in the order of the program
+    fork f g           = let (x, b1) = f in a new block, (y, b2) = g in another in add (b1, b2), and a new job; (x, y)
+    D[op(t1..tn)]      = let (xi, ii) = D[ti] in write [(p1, i1), ..., (pn, in)] for a fresh i of the job
+                         in (op(x1..xn), i)
+    Interleave_R x     = as in tape, by the first job
+    SResolve block     = for its parts, the last first: of a job as in tape; of a fork SResolve b1 beside SResolve b2
+    Deinterleave, Wrap: as before
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from functools import partial
+
+import numba
+import numpy as np
+from numba.extending import register_jitable
+
+from dualrev.eager.overload import DualNumber, overload
+from dualrev.tree import inputs, outputs
+from stages.atomic import add
+from stages.forks import joining
+from stages.jobs import Job, Jobs, beside, laid_out
+
+WORTH = 10_000  # ids that a thread must have to do
+
+
+class Dual(DualNumber):
+    """D[R]: a number x and an id i, a job's number and a number in it."""
+
+    __slots__ = ("i", "run", "x")
+
+    def __init__(self, run, x, i):
+        self.run, self.x, self.i = run, x, i
+
+
+def alloc(i_out, dtype):
+    """SAlloc: the arguments, and which ids have been called: 0 times a partial that is infinite would be NaN."""
+    return np.full(i_out, 0.0, dtype), np.zeros(i_out, np.bool_)
+
+
+@register_jitable
+def call(i, start, end, partials, ids, arguments, called):
+    """The contributions of id i: for (p, j) in them, arguments[j] + arguments[i]*p"""
+    for k in range(start, end):
+        add(arguments, ids[k], arguments[i] * partials[k])
+        called[ids[k]] = True
+
+
+@numba.njit(cache=True, nogil=True)
+def resolve(first, last, ends, partials, ids, arguments, called):
+    """SResolve of a job: its highest id first"""
+    for i in range(last - 1, first - 1, -1):
+        if called[i]:
+            call(i, ends[i], ends[i + 1], partials, ids, arguments, called)
+
+
+constant = None  # not represented
+
+
+def op(run, y, args, partials):
+    """D[op(t1..tn)] = write [(p1, i1), ..., (pn, in)] for a fresh i of the job: (op(x1..xn), i)"""
+    return Dual(run, y, run.write(args, partials))
+
+
+overload(Dual, constant, op)
+
+
+def interleave(run, scalars, structure):
+    """The input with a dual number for every scalar, and the rebuild function."""
+    (job,) = run.begin()
+    duals = [Dual(run, x, job.write([], [])) for x in scalars]
+    return structure.rebuild(duals), lambda arguments: structure.cotangent(arguments[: len(duals)].tolist())
+
+
+def deinterleave(run, y):
+    """The output's value; the dual numbers in it, with their places; the structure of its cotangents."""
+    leaves, structure = outputs(y)
+    duals = [(k, u) for k, u in enumerate(leaves) if isinstance(u, Dual) and u.run is run]
+    for k, u in duals:
+        leaves[k] = u.x
+    return structure.rebuild(leaves), duals, structure
+
+
+def vjp(f, *primals):
+    """Wrap[f] primals: f's value, and the map from a cotangent of it to a tuple of cotangents, one for every primal."""
+    scalars, structure = inputs(primals)
+    with Jobs() as run, joining(run):
+        dual_primals, rebuild = interleave(run, scalars, structure)
+        y, duals, output = deinterleave(run, f(*dual_primals))
+    starts, ends, partials, ids = laid_out(run.jobs)
+
+    def pullback(ct):
+        zs = output.read(ct)
+        nested = partials.dtype == object or any(isinstance(z, DualNumber) for z in zs)
+        arguments, called = alloc(starts[-1], object if nested else float)
+        for k, u in duals:
+            i = starts[u.i[0]] + u.i[1]
+            arguments[i] += zs[k]
+            called[i] = True
+        loop = resolve.py_func if nested else resolve
+        free, none = threading.Semaphore(0 if nested else (os.cpu_count() or 1) - 1), threading.Semaphore(0)
+
+        def reverse(block):
+            for part in reversed(block):
+                if isinstance(part, Job):
+                    loop(starts[part.number], starts[part.number + 1], ends, partials, ids, arguments, called)
+                else:
+                    first, second = part
+                    enough = starts[second[-1].number + 1] - starts[first[0].number] >= WORTH
+                    beside(partial(reverse, first), partial(reverse, second), free if enough else none)
+
+        reverse(run.block)
+        return rebuild(arguments)
+
+    return y, pullback
