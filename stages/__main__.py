@@ -16,7 +16,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -30,6 +30,9 @@ from stages.derivatives import as_programs
 from stages.order import STAGES
 from stages.programs import PROGRAMS, Program
 
+if TYPE_CHECKING:
+    from stages.page import Sample
+
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
@@ -42,6 +45,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--stage", action="append", metavar="NAME", help="only this stage (may be repeated)")
     made.add_argument("--relatives", action="store_true", help="the algorithms of neighbouring papers, beside tape")
     made.add_argument("--size", type=int, metavar="N", help="the size of the programs, instead of their own")
+    made.add_argument("--sizes", metavar="N,N,...", help="how the work grows with the size: at these, at least three")
     made.add_argument("--seed", type=int, default=0, metavar="N", help="the seed of the programs' inputs (0)")
     made.add_argument("--limit", type=float, default=1.5e6, metavar="STEPS", help="cut a stage off there (1,500,000)")
     made.add_argument(
@@ -52,6 +56,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--file", metavar="FILE.py:FUNCTION", help="compare on a function of your own")
     made.add_argument(
         "--args", default="", metavar="LITERALS", help="its arguments: '3.0, [1.0, 2.0]'; --args='-1.0' if negative"
+    )
+    made.add_argument(
+        "--inputs", metavar="FUNCTION", help="a function of FILE.py that makes its arguments, a tuple, from a size"
     )
     return made
 
@@ -94,16 +101,33 @@ def _check(options: argparse.Namespace) -> None:
     if not options.limit > 0:
         _usage(f"--limit {options.limit}: a limit is above 0")
     if options.file and (options.program or options.size is not None):
-        _usage("--file takes --args, not --program or --size")
-    if options.args and not options.file:
-        _usage("--args goes with --file")
+        _usage("--file takes --args, or --inputs and --sizes, not --program or --size")
+    for name in ("args", "inputs"):
+        if getattr(options, name) and not options.file:
+            _usage(f"--{name} goes with --file")
+    options.sizes = _sizes(options.sizes) if options.sizes is not None else ()
+    if options.sizes and options.size is not None:
+        _usage("--sizes are those at which growth is measured, --size is that of one comparison: give one of them")
+    if options.file and bool(options.inputs) != bool(options.sizes):
+        _usage("--inputs FUNCTION makes the arguments for each of --sizes N,N,...: give both")
+    if options.inputs and options.args:
+        _usage("--args are arguments of one size: leave them out where --inputs makes arguments")
     for name, path in (("json", options.json), ("html", options.html)):
         if path and (path.is_dir() or not path.parent.is_dir()):
             _usage(f"--{name} {path}: not a file in a folder that is there")
-    if options.html and options.relatives:
-        _usage("--html is a page of the stages: leave out --relatives")
     if options.html and not importlib.util.find_spec("jinja2"):
         _usage("--html needs jinja2: pip install 'dualrev[plots]'")
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    """The sizes in their order, without those that are there twice."""
+    try:
+        sizes = sorted({int(part) for part in text.split(",")})
+    except ValueError:
+        _usage(f"--sizes {text}: expected whole numbers with commas between, for example 10,20,40,80")
+    if len(sizes) < 3 or sizes[0] < 1:
+        _usage(f"--sizes {text}: at least three sizes are needed to tell a law, and each is at least 1")
+    return tuple(sizes)
 
 
 def _candidates(options: argparse.Namespace) -> tuple[str, ...]:
@@ -122,19 +146,27 @@ _Chosen = tuple[Program, tuple[Any, ...], int | None, Family | None]
 def _programs(options: argparse.Namespace) -> list[_Chosen]:
     """The paper's programs, or those asked for. Growth is shown where no size was asked for."""
     families = {family.program: family for family in FAMILIES} if options.size is None else {}
+    if options.sizes:
+        problems = {family.program: family.problem for family in FAMILIES}
+        families = {
+            name: Family(name, problems.get(name, program.about), options.sizes) for name, program in PROGRAMS.items()
+        }
     chosen: list[_Chosen] = []
-    names, sizes, primals = options.program, {}, {}
-    if options.html:  # what can be gone through step by step
-        from stages.page import DEFAULTS, PRIMALS, SIZES
+    names = options.program
+    if options.html:
+        from stages.page import DEFAULTS, sample
 
-        names, sizes = names or list(DEFAULTS), SIZES
-        primals = PRIMALS if options.size is None and options.seed == 0 else {}
+        names = names or list(DEFAULTS)
     for name in _known("program", names, tuple(PROGRAMS)):
         program = PROGRAMS[name]
-        size = sizes.get(name, program.size) if options.size is None else options.size
+        size = program.size if options.size is None else options.size
         try:
-            made = primals.get(name) or program.make(size, options.seed)
-            chosen.append((program, made, size, families.get(name)))
+            if options.html:  # what can be gone through step by step
+                shown = sample(name, options.size, options.seed)
+                size, primals = shown.start, shown.make(shown.start)
+            else:
+                primals = program.make(size, options.seed)
+            chosen.append((program, primals, size, families.get(name)))
         except (ValueError, MemoryError, OverflowError) as error:
             _usage(f"--size {size}: {name} cannot be made so large ({error})")
     return chosen
@@ -158,13 +190,15 @@ def _run(
             result = compare(program, primals, size, stages, options.limit, functools.partial(step, name))
             comparisons.append(result)
             console.print(report.comparison(result))
-            # a function of the user's may have the name of one of ours; only ours have a size
-            if size is not None and (more := report.MORE.get(name)) is not None:
+            # a function of the user's may have the name of one of ours
+            if not options.file and (more := report.MORE.get(name)) is not None:
                 console.print(more(program, result))
             if options.derivative:
                 console.print(report.derivatives(_derivatives(program, primals, stages)))
             if family is not None:
-                found = list(grow(family, stages, options.limit, functools.partial(step, f"growth of {name}")))
+                progressing = functools.partial(step, f"growth of {name}")
+                limit = _growth_limit(options) if options.html else options.limit
+                found = list(grow(family, stages, limit, progressing, program))
                 console.print(report.growth(family, found))
                 growths += found
     return comparisons, growths
@@ -178,10 +212,11 @@ def _page(
     options: argparse.Namespace,
 ) -> None:
     """The page, with the growth of all families."""
-    from stages.page import Shown, write
+    from stages.page import Shown, write, write_relatives
 
     measured = {growth.program for growth in growths}
     missing = [family for family in FAMILIES if family.program not in measured]
+    limit = _growth_limit(options)
     with _progress(len(missing) * len(stages)) as progress:
         done = itertools.count()
         for family in missing:
@@ -189,16 +224,21 @@ def _page(
             def step(stage: str, name: str = family.program) -> None:
                 progress.update(progress.task_ids[0], completed=next(done), description=f"growth of {name}: {stage}")
 
-            growths = growths + list(grow(family, stages, min(options.limit, GROWTH_LIMIT), step))
+            growths = growths + list(grow(family, stages, limit, step))
     shown = [
-        Shown(program.function, primals, result)
+        Shown(program.function, primals, result, _sample(program, options))
         for (program, primals, *_), result in zip(chosen, comparisons, strict=True)
     ]
     try:
-        written = write(options.html, shown, growths, options.limit)
+        written = (write_relatives if options.relatives else write)(options.html, shown, growths)
     except OSError as error:
         _usage(f"--html {options.html}: {error.strerror}")
     print(f"wrote {options.html} ({written / 1000:,.0f} kB)")
+
+
+def _growth_limit(options: argparse.Namespace) -> float:
+    """Where a stage is cut off on a page's plots; some of the neighbours are slow to count."""
+    return min(options.limit, GROWTH_LIMIT / 4 if options.relatives else GROWTH_LIMIT)
 
 
 def _derivatives(program: Program, primals: tuple[Any, ...], stages: tuple[str, ...]) -> dict[str, str]:
@@ -245,8 +285,30 @@ def _own(options: argparse.Namespace) -> list[_Chosen]:
         functions = ", ".join(key for key, x in names.items() if callable(x) and not key.startswith("_")) or "none"
         _usage(f"--file {options.file}: there is no function '{name}' in {file}. There: {functions}")
     about = (function.__doc__ or "").strip().partition("\n")[0]
-    program = Program(name=name, paper=file, about=about, function=function, make=lambda n, seed: (), size=0, unit="")
-    return [(program, primals, None, None)]
+    make = names.get(options.inputs) if options.inputs else (lambda n: primals)
+    if not callable(make):
+        _usage(f"--inputs {options.inputs}: there is no such function in {file}")
+
+    def made(n: int, seed: int) -> tuple[Any, ...]:
+        found = make(n)
+        if not isinstance(found, tuple):
+            _usage(f"--inputs {options.inputs}: {options.inputs}({n}) gave {found!r}; expected a tuple of arguments")
+        return found
+
+    program = Program(name=name, paper=file, about=about, function=function, make=made, size=0, unit="size")
+    if not options.sizes:
+        return [(program, primals, None, None)]
+    family = Family(name, about or "own function", options.sizes)
+    return [(program, made(options.sizes[0], 0), options.sizes[0], family)]
+
+
+def _sample(program: Program, options: argparse.Namespace) -> Sample:
+    """The sizes that a reader of the page can choose from."""
+    from stages.page import of_sizes, sample
+
+    if options.file:
+        return of_sizes(options.sizes or (1,), lambda n: program.make(n, options.seed))
+    return sample(program.name, options.size, options.seed)
 
 
 def _literals(text: str) -> tuple[Any, ...]:

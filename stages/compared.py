@@ -44,7 +44,7 @@ class Compared:
         limit = min(self.limit, GROWTH_LIMIT)
         names = [stage.stage for stage in self.result.stages]
         growths = [made for family in FAMILIES for made in grow(family, names, limit)] if growth else []
-        write(path, [Shown(self.function, self.primals, self.result)], growths, self.limit)
+        write(path, [Shown(self.function, self.primals, self.result)], growths)
 
     def __str__(self) -> str:
         from stages import report

@@ -46,11 +46,20 @@ class Comparison:
     size: int | None
     unit: str
     value: float  #: the sum of the real scalars of the program's value
+    values: list[float]  #: the first of these
+    outputs: int  #: how many there are
     gradient: list[float]  #: the first entries of that sum's gradient
     norm: float  #: its Euclidean norm
     scalars: int  #: how many entries it has
     plain_seconds: float
     stages: list[StageResult]
+
+    @property
+    def sized(self) -> str:
+        """The size as text; nothing where it counts nothing."""
+        if not self.size or not self.unit:
+            return ""
+        return f"size {self.size:,}" if self.unit == "size" else f"{self.size:,} {self.unit}"
 
 
 def compare(
@@ -109,6 +118,8 @@ def compare(
         size=size,
         unit=program.unit,
         value=float(sum(values)),
+        values=values[:5].tolist(),
+        outputs=len(values),
         gradient=reference[:5].tolist(),
         norm=float(np.linalg.norm(reference)),
         scalars=len(scalars),
@@ -240,9 +251,13 @@ def grow(
     stages: Sequence[str],
     limit: float = 1.5e6,
     progress: Callable[[str], None] = lambda stage: None,
+    program: Program | None = None,
 ) -> Iterator[Growth]:
-    """The growth of each stage on a family, one at a time. A stage that was cut off is not tried at larger sizes."""
-    program = PROGRAMS[family.program]
+    """The growth of each stage on a family, one at a time. A stage that was cut off is not tried at larger sizes.
+
+    The family's program is one of ours, unless another one is given.
+    """
+    program = program or PROGRAMS[family.program]
     for stage in stages:
         progress(stage)
         ends: tuple[type[Exception], ...] = (LimitReached, *refusals(stage))

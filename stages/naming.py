@@ -10,8 +10,9 @@ from typing import Any
 from dualrev import tree
 from dualrev.eager import overload
 from dualrev.reading import signature
+from dualrev.rules.primitives import Primitive
 
-__all__ = ["input_names", "operation"]
+__all__ = ["input_names", "named_inputs", "operation", "primitive_of"]
 
 
 def input_names(f: Callable[..., Any], primals: Sequence[Any]) -> list[str]:
@@ -20,14 +21,23 @@ def input_names(f: Callable[..., Any], primals: Sequence[Any]) -> list[str]:
     >>> input_names(lambda x, ys, n: None, (1.0, [2.0, (3.0, 4.0)], 5))
     ['x', 'ys[0]', 'ys[1][0]', 'ys[1][1]']
     """
-    names = []
+    return [name for _, names in named_inputs(f, primals) for name in names]
+
+
+def named_inputs(f: Callable[..., Any], primals: Sequence[Any]) -> list[tuple[str, list[str]]]:
+    """The name of every parameter, with those of its real scalars.
+
+    >>> named_inputs(lambda x, ys, n: None, (1.0, [2.0, 3.0], 5))
+    [('x', ['x']), ('ys', ['ys[0]', 'ys[1]']), ('n', [])]
+    """
+    named = []
     for parameter, primal in zip(_parameters(f, len(primals)), primals, strict=True):
         places = list(_places(primal, parameter))
         scalars, _ = tree.inputs((primal,)) if _holds_scalars(primal) else ([], None)
         if len(places) != len(scalars):  # a class of the user's
             places = [f"{parameter}#{k}" for k in range(len(scalars))]
-        names += places
-    return names
+        named.append((parameter, places))
+    return named
 
 
 def _parameters(f: Callable[..., Any], n: int) -> list[str]:
@@ -75,14 +85,10 @@ def operation(frame: FrameType | None, run: overload.Run, number: Callable[[Any]
 
     It is read off the line of the table of primitives that the frame, one of the library's, is about.
     """
-    while frame is not None:
-        seen = frame.f_locals
-        primitive = seen.get("primitive") or frame.f_globals.get("primitive")
-        if primitive is not None:
-            break
-        frame = frame.f_back
-    else:
+    primitive, frame = primitive_of(frame)
+    if primitive is None or frame is None:
         return "an operation"
+    seen = frame.f_locals
     if "args" in seen:
         operands = list(seen["args"])
     else:  # a method: __radd__ has its operands the other way round
@@ -91,6 +97,16 @@ def operation(frame: FrameType | None, run: overload.Run, number: Callable[[Any]
     texts = dict(zip(primitive.parameters, (_operand(u, run, number) for u in operands), strict=True))
     text = re.sub(r"\b(?:x|a|b|c)\b(?!\()", lambda found: texts.get(found[0], found[0]), primitive.value)
     return text if len(text) <= 40 else f"{primitive.name}({', '.join(texts.values())})"
+
+
+def primitive_of(frame: FrameType | None) -> tuple[Primitive | None, FrameType | None]:
+    """The line of the table that a frame or one around it is about, and that frame."""
+    while frame is not None:
+        primitive = frame.f_locals.get("primitive") or frame.f_globals.get("primitive")
+        if primitive is not None:
+            return primitive, frame
+        frame = frame.f_back
+    return None, None
 
 
 def _operand(u: Any, run: overload.Run, number: Callable[[Any], int]) -> str:

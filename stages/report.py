@@ -25,13 +25,13 @@ DIFFERENCES = 1e-5  # what central differences can resolve
 
 
 def fields(stage: str) -> dict[str, str]:
-    """The four fields of a stage's docstring: Paper, D[R], Changed, Cost.
+    """The four fields of a stage's docstring: Paper, D[R], Changed, Cost; a neighbour's has Needs, too.
 
     >>> fields("sparse")["Paper"]
     'section 6'
     """
     text = inspect.cleandoc(algorithm(stage).__doc__ or "")
-    pattern = re.compile(r"^(Paper:|D\[R\] =|Changed:|Cost:)(.*?)(?=^\S|^\s*$)", re.MULTILINE | re.DOTALL)
+    pattern = re.compile(r"^(Paper:|D\[R\] =|Changed:|Needs:|Cost:)(.*?)(?=^\S|^\s*$)", re.MULTILINE | re.DOTALL)
     return {name.rstrip(":= "): re.sub(r"\s*\n\s*", " ", body).strip() for name, body in pattern.findall(text)}
 
 
@@ -52,7 +52,7 @@ def overview(stages: Sequence[str]) -> RenderableType:
 
 def comparison(result: Comparison) -> RenderableType:
     """One program: a line for every stage."""
-    size = f", {result.size:,} {result.unit}" if result.size and result.unit else ""
+    size = f", {result.sized}" if result.sized else ""
     table = _table(f"{result.program} ({result.paper}{size})")
     table.add_column("stage", style="bold", no_wrap=True)
     for heading in ("created", "calls", "scalars", "pairs", "map", "writes"):

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import time
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -18,10 +19,14 @@ from dualrev import math as dmath
 from stages import STAGES, comparison, count, sharing
 from stages.__main__ import main
 from stages.order import STAGES as ORDER
-from stages.page import PRIMALS, Shown, code, page, words
+from stages.page import Shown, code, page, relatives_page, sample, words
+from stages.page.data import STEPPED
 from stages.page.drawing import drawing
+from stages.page.notation import notation
 from stages.page.plots import plot
+from stages.page.relatives import SAID
 from stages.programs import PROGRAMS
+from stages.relatives import RELATIVES
 from stages.steps import walk
 
 ROOT = Path(__file__).parent.parent
@@ -56,8 +61,10 @@ class Elements(HTMLParser):
 
 
 def shown(name, primals=None, limit=1.5e6):
-    program = PROGRAMS[name]
-    primals = primals or PRIMALS[name]
+    program, sizes = PROGRAMS[name], sample(name)
+    if primals is None:
+        primals = sizes.make(sizes.start)
+        return Shown(program.function, primals, comparison.compare(program, primals, sizes.start, limit=limit), sizes)
     return Shown(program.function, primals, comparison.compare(program, primals, 1, limit=limit))
 
 
@@ -69,9 +76,15 @@ def rows(html):
     ]
 
 
-def steps(html):
-    """The data of the steppers, in the order of the page."""
-    return [json.loads(text) for text in re.findall(r'<script type="application/json">(.*?)</script>', html)]
+def data(html):
+    """What the script is given of each program."""
+    return json.loads(re.search(r'<script type="application/json" id="programs">(.*?)</script>', html)[1])
+
+
+def recording(html):
+    """The first program at the size that is shown first."""
+    first = data(html)[0]
+    return first["recordings"][first["start"]]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -117,7 +130,7 @@ def test_the_page_is_one_well_formed_file_that_refers_to_nothing_else(fig1):
         assert "src" not in attributes, tag
         href = attributes.get("href", "#")
         assert href.startswith("#") or href == "data:,", href
-    assert "http" not in re.sub("http-equiv", "", fig1)
+    assert "http" not in re.sub("http-equiv|http://www.w3.org/2000/svg", "", fig1)  # the name of SVG is no address
     assert "@import" not in fig1
     assert not re.findall(r"url\((?!#)", fig1)
 
@@ -126,7 +139,8 @@ def test_every_id_on_the_page_is_there_once_and_every_reference_leads_somewhere(
     elements = Elements(fig1)
     ids = [attributes["id"] for _, attributes in elements.found if "id" in attributes]
     assert len(ids) == len(set(ids))
-    references = {attributes["href"][1:] for attributes in elements.all("a")} | set(re.findall(r"url\(#(.*?)\)", fig1))
+    references = {attributes["href"][1:] for attributes in elements.all("a")}
+    references |= set(re.findall(r"url\(#([\w-]*?)\)", fig1))
     for _, attributes in elements.found:
         references |= set(attributes.get("aria-labelledby", "").split())
     assert references <= set(ids)
@@ -142,62 +156,65 @@ def test_the_counts_of_the_table_are_those_of_count(fig1):
         assert cells[-1] == "yes"
 
 
-def test_the_last_counts_of_each_stepper_are_those_of_count(fig1):
-    data = steps(fig1)
-    assert len(data) == len(STAGES)
-    for stage, found in zip(STAGES, data, strict=True):
-        counts = count(stage, PROGRAMS["fig1"].function, 3.0, 2.0)
-        assert found["steps"][-1]["counts"] == [getattr(counts, field) for field in FIELDS]
-
-
 def test_each_stage_says_which_problem_it_finds_what_it_changes_and_its_type(fig1):
     text = re.sub(r"\s+", " ", "".join(Elements(fig1).texts))
     for stage in STAGES:
         fields = stages.report.fields(stage)
         assert words.LEFT[stage] in text
-        assert fields["D[R]"].partition("  ")[0] in text
-        assert fields["Cost"][1:] in text
+        assert notation(fields["D[R]"].partition("  ")[0]) in text
+        assert notation(fields["Cost"])[1:] in text
         if stage != "naive":
-            assert fields["Changed"][1:] in text
+            assert notation(fields["Changed"])[1:] in text
+    assert "(ℝ, (Int, ℝ ⊸ Staged c))" in text
+    assert "2ⁿ paths for n doublings" in text
+    assert not re.search(r"-o |\bR\b|\^\w", text.partition("import annotations")[0])
+
+
+def test_what_there_is_to_try_is_on_the_page_only_with_its_program_and_stages(fig1):
+    assert set(re.findall(r'data-scene="(.*?)"', fig1)) == {
+        escape(json.dumps(scene.sets, sort_keys=True), quote=True).replace("&quot;", "&#34;")
+        for stage in words.SCENES.values()
+        for scene in stage
+        if scene.sets["program"] == "fig1"
+    }
+    html = page([shown("doublings")])
+    assert re.findall(r'id="growing-(\w+)"', html) == ["staged"]
+    few = stages.compare(PROGRAMS["doublings"].function, 1.0, 3, stages=["staged", "tape"]).result
+    assert "growing-" not in page([Shown(PROGRAMS["doublings"].function, (1.0, 3), few)])
+
+
+def test_an_output_of_several_numbers_is_shown_with_its_sum():
+    """Item by item, and what the gradient is of is said."""
+    text = re.sub(r"\s+", " ", "".join(Elements(page([shown("scalar_mult", ([(1.0, 2.0), (3.0, 4.0)],))])).texts))
+    assert "value2, 12: 2 numbers" in text
+    assert "their sum14" in text
+    assert "gradient2, 1, 4, 3 – of the sum: the pullback gets the cotangent 1 for each of the 2 numbers" in text
 
 
 def test_the_sharing_structures_are_those_of_fig_10(fig1):
     text = "".join(Elements(fig1).texts)
     for stage in ("collectorless", "lists", "contrib", "tape"):
-        assert "\n".join(map(str, sharing(stage, PROGRAMS["fig1"].function, 3.0, 2.0))) in text
+        assert notation("\n".join(map(str, sharing(stage, PROGRAMS["fig1"].function, 3.0, 2.0)))) in text
 
 
-def test_every_sentence_of_a_step_says_what_happens(fig1):
-    naive, staged = steps(fig1)[:2]
-    assert naive["steps"][6]["say"] == (
-        "Reverse: d0 is called with 5. "
-        "That is one-hot, 5 at x and 0 elsewhere, and is added to the cotangent, all of it."
-    )
-    assert naive["steps"][8]["say"].startswith("Reverse: d0 is called with 3, for the 2nd time.")
-    assert [step["say"] for step in staged["steps"]][3:6] == [
-        "Forward: v3 = v0 * v2 = 15, the result of an operation, draws the id 3; "
-        "d3 = \\z. SCall d0 (5*z) + SCall d2 (3*z).",
-        "Reverse: the pullback gets the cotangent 1. Not called yet, but noted: d3 with 1.",
-        "Reverse: 3 is the highest id left, so all calls of d3 are in. It is called with 1. "
-        "Its own calls are delayed: d0 with 5 and d2 with 3.",
-    ]
-    assert staged["steps"][-1]["say"] == "Done. The cotangent of the input: 8 for x and 3 for y."
-
-
-def test_programs_above_a_size_have_no_drawing_and_cut_steps_but_whole_tables():
-    html = page([shown("dot", PROGRAMS["dot"].make(40, 0))])
-    assert "<svg" not in html
-    assert "No drawing: 159 backpropagators" in html
-    assert html.count("The walk is cut: only the first ") == len(STAGES)
-    assert all(len(data["steps"]) <= 150 for data in steps(html))
+def test_programs_above_a_size_have_no_drawing_and_those_above_a_larger_one_no_steps():
+    html = page([shown("dot", PROGRAMS["dot"].make(40, 0), limit=20_000)])
+    assert 'class="drawing"' not in html
+    assert recording(html)["layout"] is None
+    assert len(recording(html)["scalars"]) == 159
     counts = count("arrays", PROGRAMS["dot"].function, *PROGRAMS["dot"].make(40, 0))
     assert dict(rows(html))["arrays"][:2] == [str(counts.created), str(counts.calls)]
+    html = page([shown("dot", PROGRAMS["dot"].make(400, 0), limit=10)])
+    assert recording(html) == {
+        "size": 1,
+        "parameters": [],
+        "fixed": "No steps: the program does more than 600 operations.",
+    }
 
 
 def test_a_stage_that_was_cut_off_says_so():
-    html = page([shown("doublings", (1.0, 12), limit=2000)], limit=2000)
+    html = page([shown("doublings", (1.0, 12), limit=2000)])
     assert dict(rows(html))["naive"] == ["cut off after more than 2,000 steps"]
-    assert "The walk is cut: naive was cut off after more than 2,000 steps" in html
     assert dict(rows(html))["staged"][1] == "13"
 
 
@@ -210,21 +227,22 @@ def test_text_of_the_user_s_cannot_break_the_page():
     html = page([Shown(f, (2.0, "</script><i>"), result)])
     elements = Elements(html)
     assert elements.open == []
-    assert len(elements.all("script")) == 2 + 2
+    assert len(elements.all("script")) == 3
     assert elements.all("i") == []
     assert "alert(1)</script>" not in html
 
 
 def test_numbers_that_are_not_finite_are_shown():
     html = page([Shown(f := lambda x: x * math.inf, (1.0,), stages.compare(f, 1.0, stages=["tape"]).result)])
-    assert "cotangent of the input: inf for x" in html
+    assert [one.get("value") for one in recording(html)["scalars"]] == [1.0, "Infinity", None]
 
 
 def test_a_function_whose_source_is_unknown_is_shown_without_it():
     f = eval("lambda x: x * x")
     html = page([Shown(f, (3.0,), stages.compare(f, 3.0, stages=["tape"]).result)])
     assert "data-line=" not in html
-    assert steps(html)[0]["steps"]
+    assert data(html)[0]["source"] is False
+    assert len(recording(html)["scalars"]) == 2
 
 
 # ---- the code --------------------------------------------------------------------------------------------------------
@@ -309,10 +327,14 @@ def test_the_command_writes_a_page_of_the_paper_s_programs(tmp_path, capsys, sma
     assert main(["--html", str(file), "--stage", "naive", "--stage", "tape"]) == 0
     assert f"wrote {file} (" in capsys.readouterr().out
     html = file.read_text(encoding="utf-8")
-    programs = re.findall(r'name="program" value="\w+"(?: checked)?> <span>(\w+)', html)
-    assert programs == ["fig1", "doublings", "section4"]
+    programs = re.findall(r'name="program" value="\d+"(?: checked)?> <span>(\w+)', html)
+    assert programs == ["fig1", "doublings", "section4", "wide", "deep"]
     assert re.findall(r'<section id="(\w+)"', html) == ["program", "naive", "tape", "growth"]
-    assert len(steps(html)) == 6
+    assert re.findall(r'class="stepper" data-stage="(\w+)"', html) == ["naive", "tape"]
+    sizes = {one["name"]: [recording["size"] for recording in one["recordings"]] for one in data(html)}
+    assert sizes["doublings"] == list(range(1, 13))
+    assert len(sizes["wide"]) >= 4 <= len(sizes["deep"])
+    assert len(html.encode()) < 1_000_000
 
 
 def test_the_command_writes_a_page_of_the_user_s_function(tmp_path, capsys, small_families):
@@ -326,7 +348,69 @@ def test_the_command_writes_a_page_of_the_user_s_function(tmp_path, capsys, smal
     for stage, cells in rows(html):
         counts = count(stage, lambda x, ys: dmath.sin(x) * sum(ys), 0.5, [1.0, 2.0])
         assert cells[1] == str(counts.calls)
-    assert [step["line"] for step in steps(html)[0]["steps"][3:5]] == [5, 5]
+    assert [one["line"] for one in recording(html)["scalars"][3:5]] == [5, 5]
+
+
+SQUARES = """
+def squares(xs):
+    total = 0.0
+    for x in xs:
+        total = total + x * x
+    return total
+
+
+def inputs(n):
+    return ([float(k) for k in range(n)],)
+
+
+def wrong(n):
+    return [1.0]
+"""
+
+
+def test_growth_of_the_user_s_function_at_sizes_of_his_own(tmp_path, capsys, small_families):
+    mine = tmp_path / "mine.py"
+    mine.write_text(SQUARES)
+    file = tmp_path / "out.html"
+    command = ["--file", f"{mine}:squares", "--inputs", "inputs", "--sizes", "20,10,40,80", "--html", str(file)]
+    assert main([*command, "--stage", "naive", "--stage", "tape"]) == 0
+    out = capsys.readouterr().out
+    found = [line.split() for line in out.splitlines() if line.split()[:1] in (["naive"], ["tape"])]
+    assert found[-2][-1] == "n^2"
+    assert found[-1][-2:] == ["n", "<"]
+    assert re.search(r"stage +n=10 +n=20 +n=40 +n=80 ", out)
+    html = file.read_text(encoding="utf-8")
+    assert [one["size"] for one in data(html)[0]["recordings"]] == [10, 20, 40, 80]
+    assert re.findall(r"<title id=\"growth-(\w+)-title", html) == ["squares", "doublings"]
+    assert "size 10" in html
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--sizes", "1,2,3"], "--inputs FUNCTION makes the arguments for each of --sizes"),
+        (["--inputs", "inputs"], "give both"),
+        (["--inputs", "inputs", "--sizes", "1,2"], "at least three sizes"),
+        (["--inputs", "inputs", "--sizes", "1,b,3"], "--sizes 1,b,3: expected whole numbers"),
+        (["--inputs", "nothing", "--sizes", "1,2,3"], "--inputs nothing: there is no such function in"),
+        (["--inputs", "wrong", "--sizes", "1,2,3"], "wrong(1) gave [1.0]; expected a tuple"),
+        (["--inputs", "inputs", "--sizes", "1,2,3", "--args", "1.0"], "leave them out where --inputs"),
+    ],
+)
+def test_wrong_sizes_are_refused(options, said, tmp_path, capsys):
+    mine = tmp_path / "mine.py"
+    mine.write_text(SQUARES)
+    with pytest.raises(SystemExit) as exit_:
+        main(["--file", f"{mine}:squares", *options])
+    assert exit_.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_growth_of_a_program_of_ours_at_other_sizes(capsys):
+    assert main(["--program", "dot", "--stage", "staged", "--stage", "tape", "--sizes", "10,20,40"]) == 0
+    laws = [line.split() for line in capsys.readouterr().out.splitlines() if line.split()[:1] in (["staged"], ["tape"])]
+    assert laws[-2][-1] == "n^2"
+    assert laws[-1][-2:] == ["n", "<"]
 
 
 @pytest.mark.parametrize("argument", ["no/such/folder/x.html", "."])
@@ -337,11 +421,38 @@ def test_a_page_that_cannot_be_written_is_refused_before_any_work(argument, caps
     assert "--html" in capsys.readouterr().err
 
 
-def test_the_page_is_of_the_stages_not_of_their_neighbours(tmp_path, capsys):
-    with pytest.raises(SystemExit) as exit_:
-        main(["--html", str(tmp_path / "x.html"), "--relatives"])
-    assert exit_.value.code == 2
-    assert "leave out --relatives" in capsys.readouterr().err
+def test_the_command_writes_a_page_of_the_neighbours(tmp_path, capsys, small_families):
+    file = tmp_path / "x.html"
+    assert main(["--html", str(file), "--relatives", "--program", "fig1", "--program", "section4"]) == 0
+    html = file.read_text(encoding="utf-8")
+    elements = Elements(html)
+    assert elements.open == []
+    assert len(html.encode()) < 1_000_000
+    assert "http" not in re.sub("http-equiv", "", html)
+    names = [*RELATIVES, "tape"]
+    assert re.findall(r'<section id="(\w+)"', html) == ["program", *names, "growth"]
+    assert dict(rows(html))["delta"][1] == str(count("delta", PROGRAMS["section4"].function, 1.0).calls)
+    assert dict(rows(html))["cps"][0].startswith("refused: ")
+    text = re.sub(r"\s+", " ", "".join(elements.texts))
+    for name in names:
+        fields = stages.report.fields(name)
+        assert notation(fields["Changed"])[1:] in text
+        assert notation(fields.get("Needs", ""))[1:] in text
+        assert SAID[name].in_short in text
+    assert "eval x (Let i u b) m" in text  # a rule of delta_map's
+
+
+def test_every_neighbour_has_a_sentence_and_says_where_it_meets_the_others():
+    assert list(SAID) == [*RELATIVES, "tape"]
+    assert all(said.in_short and said.meets for said in SAID.values())
+
+
+def test_the_page_of_the_neighbours_shows_one_program_without_a_choice():
+    program = PROGRAMS["fig1"]
+    result = comparison.compare(program, (3.0, 2.0), 1, ["delta", "tape"])
+    html = relatives_page([Shown(program.function, (3.0, 2.0), result)])
+    assert 'type="radio"' not in html
+    assert re.findall(r'<section id="(\w+)"', html) == ["program", "delta", "tape"]
 
 
 def test_a_seed_gives_other_arguments_than_those_that_are_easy_to_follow(tmp_path, capsys, small_families):
@@ -422,7 +533,7 @@ def test_the_page_of_an_object(compared, tmp_path, small_families):
     compared.to_html(tmp_path / "with.html", growth=True)
     html = (tmp_path / "with.html").read_text(encoding="utf-8")
     assert 'id="growth"' in html
-    assert len(steps(html)) == len(STAGES)
+    assert html.count('class="stepper"') == len(STEPPED)
 
 
 def test_stages_are_chosen_by_name_in_the_paper_s_order():

@@ -66,7 +66,7 @@ def test_most_of_the_corpus_is_taken():
 @pytest.mark.parametrize("name", RELATIVES)
 def test_the_docstring_has_the_fields_of_a_stage(name):
     about = fields(name)
-    assert about.keys() == {"Paper", "D[R]", "Changed", "Cost"}
+    assert about.keys() == {"Paper", "D[R]", "Changed", "Needs", "Cost"}
     assert "Needs:" in (RELATIVES[name].__doc__ or "")
     assert re.search(r"20(08|19|22)", about["Paper"])
 

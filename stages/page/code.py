@@ -16,7 +16,7 @@ from pygments.lexers import PythonLexer
 from dualrev.reading import unwarned
 from stages.order import STAGES
 
-__all__ = ["Line", "changes", "program"]
+__all__ = ["Line", "changes", "program", "whole"]
 
 CONTEXT = 2  # lines that stayed, around those that changed
 
@@ -73,6 +73,13 @@ def _body(stage: str) -> tuple[_Body, int]:
     while not plain[start].strip():
         start += 1
     return list(zip(plain[start:], marked[start:], strict=True)), start + 1
+
+
+def whole(path: Path) -> list[str]:
+    """The lines of a file after its docstring, highlighted."""
+    text = path.read_text(encoding="utf-8")
+    start = ast.parse(text).body[0].end_lineno or 0
+    return _highlighted(text)[start:]
 
 
 def program(f: Callable[..., Any]) -> list[tuple[int, str]]:

@@ -16,11 +16,12 @@ from typing import NamedTuple
 
 from stages.steps import Scalar
 
-__all__ = ["Drawing", "drawing"]
+__all__ = ["Arrow", "Drawing", "Layout", "drawing", "layout"]
 
-WIDTH, HEIGHT = 132.0, 42.0  # of a box
-GAP, ROW = 26.0, 92.0  # between boxes, from layer to layer
+WIDTH, HEIGHT = 118.0, 40.0  # of a box
+GAP, ROW = 22.0, 78.0  # between boxes, from layer to layer
 BEND = 30.0  # the room of an arrow that passes a layer
+MARGIN = 20.0
 
 
 class Drawing(NamedTuple):
@@ -30,40 +31,66 @@ class Drawing(NamedTuple):
     width: float
 
 
+class Arrow(NamedTuple):
+    """An arrow from the caller for its argument number `at`: the path of the line, and where its factor stands."""
+
+    caller: int
+    called: int
+    at: int
+    path: str
+    x: float
+    y: float
+
+
+class Layout(NamedTuple):
+    """Where everything stands: the middles of the boxes by id, and the arrows."""
+
+    width: float
+    height: float
+    boxes: dict[int, tuple[float, float]]
+    arrows: list[Arrow]
+
+
 class _Edge(NamedTuple):
     caller: int
     called: int
-    factor: float
+    at: int
     way: list[Hashable]  # boxes and bends from the caller to the called
     side: float  # -1 to 1, where several connect the same two
 
 
-def drawing(scalars: Sequence[Scalar], times: Mapping[int, int], name: str) -> Drawing:
-    """The drawing; `times` says how often each backpropagator was called, `name` tells it from others."""
-    scalars = [s for s in scalars if s.refers or times.get(s.id) or s.kind != "input"] or scalars
-    layers, edges = _layers(scalars)
+def layout(refers: dict[int, list[int]]) -> Layout:
+    """The drawing of backpropagators, given the ids that each refers to, in the order of their creation."""
+    layers, edges = _layers(refers)
     _order(layers, edges)
     x = _places(layers, edges)
     left = min(x[v] - _width(v) / 2 for layer in layers for v in layer)
     right = max(x[v] + _width(v) / 2 for layer in layers for v in layer)
     y = {v: k * ROW + HEIGHT / 2 + 4 for k, layer in enumerate(layers) for v in layer}
-    margin = 22.0
-    width, height = right - left + 2 * margin, (len(layers) - 1) * ROW + HEIGHT + 8
-    place = {v: (x[v] - left + margin, y[v]) for v in x}
-    lines, factors = zip(*(_arrow(edge, place, name) for edge in edges), strict=True) if edges else ((), ())
-    parts = [*lines, *factors]
-    parts += [_box(scalar, times.get(scalar.id, 0), *place[scalar.id]) for scalar in scalars]
+    width, height = right - left + 2 * MARGIN, (len(layers) - 1) * ROW + HEIGHT + 8
+    place = {v: (x[v] - left + MARGIN, y[v]) for v in x}
+    return Layout(width, height, {i: place[i] for i in refers}, [_arrow(edge, place) for edge in edges])
+
+
+def drawing(scalars: Sequence[Scalar], times: Mapping[int, int], name: str) -> Drawing:
+    """The drawing; `times` says how often each backpropagator was called, `name` tells it from others."""
+    scalars = [s for s in scalars if s.refers or times.get(s.id) or s.kind != "input"] or scalars
+    made = layout({s.id: [i for _, i in s.refers] for s in scalars})
+    factors = {(s.id, k): p for s in scalars for k, (p, _) in enumerate(s.refers)}
+    drawn = [_line(arrow, factors[arrow.caller, arrow.at], name) for arrow in made.arrows]
+    parts = [*(line for line, _ in drawn), *(factor for _, factor in drawn)]  # no line goes over a factor
+    parts += [_box(scalar, times.get(scalar.id, 0), *made.boxes[scalar.id]) for scalar in scalars]
     title = "Who calls whom, and how often each backpropagator is called"
     svg = (
-        f'<svg class="drawing" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}" '
-        f'role="img" aria-labelledby="{name}-title {name}-desc">'
+        f'<svg class="drawing" viewBox="0 0 {made.width:.0f} {made.height:.0f}" width="{made.width:.0f}" '
+        f'height="{made.height:.0f}" role="img" aria-labelledby="{name}-title {name}-desc">'
         f'<title id="{name}-title">{title}</title><desc id="{name}-desc">{escape(_description(scalars, times))}</desc>'
         f'<defs><marker id="{name}-tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="9" markerHeight="9" '
         'markerUnits="userSpaceOnUse" orient="auto"><path class="tip" d="M0 0L10 5L0 10z"/></marker></defs>'
         + "".join(parts)
         + "</svg>"
     )
-    return Drawing(svg, width)
+    return Drawing(svg, made.width)
 
 
 def _description(scalars: Sequence[Scalar], times: Mapping[int, int]) -> str:
@@ -76,28 +103,28 @@ def _description(scalars: Sequence[Scalar], times: Mapping[int, int]) -> str:
     return " ".join(texts)
 
 
-def _layers(scalars: Sequence[Scalar]) -> tuple[list[list[Hashable]], list[_Edge]]:
+def _layers(refers: dict[int, list[int]]) -> tuple[list[list[Hashable]], list[_Edge]]:
     """The boxes of every layer from the outputs down, with the bends of the arrows that pass it; and the arrows."""
-    level = {scalar.id: 0 for scalar in scalars}
-    for scalar in reversed(scalars):  # results before their arguments
-        for _, i in scalar.refers:
-            level[i] = max(level[i], level[scalar.id] + 1)
+    level = dict.fromkeys(refers, 0)
+    for caller in reversed(refers):  # results before their arguments
+        for i in refers[caller]:
+            level[i] = max(level[i], level[caller] + 1)
     layers: list[list[Hashable]] = [[] for _ in range(1 + max(level.values()))]
-    for scalar in scalars:
-        layers[level[scalar.id]].append(scalar.id)
+    for i in refers:
+        layers[level[i]].append(i)
     edges = []
-    for scalar in scalars:
-        together = collections.Counter(i for _, i in scalar.refers)
+    for caller, called in refers.items():
+        together = collections.Counter(called)
         seen: collections.Counter[int] = collections.Counter()
-        for p, i in scalar.refers:
+        for at, i in enumerate(called):
             side = 0.0 if together[i] == 1 else 2.0 * seen[i] / (together[i] - 1) - 1.0
             bends: list[Hashable] = []
-            for k in range(level[scalar.id] + 1, level[i]):
-                bends.append((scalar.id, i, seen[i], k))
+            for k in range(level[caller] + 1, level[i]):
+                bends.append((caller, i, seen[i], k))
                 layers[k].append(bends[-1])
             seen[i] += 1
-            edges.append(_Edge(scalar.id, i, p, [scalar.id, *bends, i], side))
-    met = dict.fromkeys(v for scalar in reversed(scalars) for e in edges if e.caller == scalar.id for v in e.way)
+            edges.append(_Edge(caller, i, at, [caller, *bends, i], side))
+    met = dict.fromkeys(v for caller in reversed(refers) for e in edges if e.caller == caller for v in e.way)
     first = {v: k for k, v in enumerate(met)}
     for layer in layers:
         layer.sort(key=lambda v: first.get(v, 0))
@@ -160,8 +187,7 @@ def _apart(layer: list[Hashable], wanted: list[float], x: dict[Hashable, float])
         x[v] = (a + b) / 2
 
 
-def _arrow(edge: _Edge, place: Mapping[Hashable, tuple[float, float]], name: str) -> tuple[str, str]:
-    """The line, and the factor on it: all lines are drawn before all factors."""
+def _arrow(edge: _Edge, place: Mapping[Hashable, tuple[float, float]]) -> Arrow:
     points = [place[v] for v in edge.way]
     (x0, y0), (x1, y1) = points[0], points[-1]
     towards, back = points[1][0] - x0, points[-2][0] - x1
@@ -169,27 +195,32 @@ def _arrow(edge: _Edge, place: Mapping[Hashable, tuple[float, float]], name: str
     end = x1 + max(-40.0, min(40.0, back * 0.35)) + 20 * edge.side, y1 - HEIGHT / 2 - 1
     points = [start, *points[1:-1], end]
     swing = 16 * edge.side if len(points) == 2 else 0.0
-    path = f"M{start[0]:.1f} {start[1]:.1f}"
+    path = f"M{start[0]:.0f} {start[1]:.0f}"
     for (xa, ya), (xb, yb) in itertools.pairwise(points):
         half = (yb - ya) / 2
-        path += f"C{xa + swing:.1f} {ya + half:.1f} {xb + swing:.1f} {yb - half:.1f} {xb:.1f} {yb:.1f}"
+        path += f"C{xa + swing:.0f} {ya + half:.0f} {xb + swing:.0f} {yb - half:.0f} {xb:.0f} {yb:.0f}"
     (xa, ya), (xb, yb) = points[:2]
     across, down = (0.5, 0.5) if edge.side else (0.216, 0.342)  # the curve at 0.3, where it is near its own caller
     x, y = xa + (xb - xa) * across + 0.75 * swing, ya + (yb - ya) * down
-    text = f"{edge.factor:.4g}z"
+    return Arrow(edge.caller, edge.called, edge.at, path, x, y)
+
+
+def _line(arrow: Arrow, factor: float, name: str) -> tuple[str, str]:
+    """The line, and the factor on it."""
+    text = f"{factor:.4g}z"
     room = 7.0 * len(text) + 6
-    group = f'<g class="call" data-from="{edge.caller}" data-to="{edge.called}">'
+    group = f'<g class="call" data-from="{arrow.caller}" data-to="{arrow.called}">'
     return (
-        f'{group}<path class="arrow" d="{path}" marker-end="url(#{name}-tip)"/></g>',
-        f'{group}<rect class="ground" x="{x - room / 2:.1f}" y="{y - 8:.1f}" width="{room:.1f}" height="16"/>'
-        f'<text class="factor" x="{x:.1f}" y="{y + 4:.1f}">{text}</text></g>',
+        f'{group}<path class="arrow" d="{arrow.path}" marker-end="url(#{name}-tip)"/></g>',
+        f'{group}<rect class="ground" x="{arrow.x - room / 2:.0f}" y="{arrow.y - 8:.0f}" width="{room:.0f}" '
+        f'height="16"/><text class="factor" x="{arrow.x:.0f}" y="{arrow.y + 4:.0f}">{text}</text></g>',
     )
 
 
 def _box(scalar: Scalar, times: int, x: float, y: float) -> str:
     text = f"{scalar.text if scalar.kind != 'constant' else 'constant'} = {scalar.value:.4g}"
     whole = f"v{scalar.id} = {scalar.text} = {scalar.value:.6g}; d{scalar.id} is called {times} times"
-    if len(text) > 19:
+    if len(text) > 17:
         text = f"{scalar.value:.6g}"
     calls = f"{times:,} call{'' if times == 1 else 's'}"
     return (

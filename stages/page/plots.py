@@ -8,13 +8,13 @@ from html import escape
 
 from stages.comparison import Family, Growth
 
-__all__ = ["marker", "plot"]
+__all__ = ["MARKS", "marker", "plot"]
 
 WIDTH, HEIGHT = 420.0, 300.0
 LEFT, RIGHT, TOP, BOTTOM = 52.0, 14.0, 12.0, 40.0
 
 #: Marks for those who see no colours, as paths around 0, 0.
-_MARKS = (
+MARKS = (
     "M-4 0A4 4 0 1 0 4 0A4 4 0 1 0-4 0Z",
     "M-3.6-3.6H3.6V3.6H-3.6Z",
     "M0-4.8L4.6 3.6H-4.6Z",
@@ -28,11 +28,15 @@ _MARKS = (
 
 def marker(k: int) -> str:
     """The mark of the k-th stage, for a legend."""
-    shape = f'<path class="mark" d="{_MARKS[k % len(_MARKS)]}"/>'
+    shape = f'<path class="mark" d="{_mark(k)}"/>'
     return (
         f'<svg class="line stage{k}" width="26" height="12" viewBox="-13 -6 26 12" aria-hidden="true">'
         f'<path class="curve" d="M-13 0H13"/>{shape}</svg>'
     )
+
+
+def _mark(k: int) -> str:
+    return MARKS[(k + k // len(MARKS)) % len(MARKS)]  # after the last mark, the second comes first
 
 
 def plot(family: Family, growths: Sequence[Growth], stages: Sequence[str]) -> str:
@@ -65,10 +69,12 @@ def plot(family: Family, growths: Sequence[Growth], stages: Sequence[str]) -> st
                 last = x
     for stage, line in points.items():
         k = list(stages).index(stage)
+        shape = _mark(k)
+        if not line:
+            continue
         path = "M" + "L".join(f"{across(n):.1f} {up(w):.1f}" for n, w in line)
         marks = "".join(
-            f'<path class="mark" transform="translate({across(n):.1f} {up(w):.1f})" d="{_MARKS[k % len(_MARKS)]}"/>'
-            for n, w in line
+            f'<path class="mark" transform="translate({across(n):.1f} {up(w):.1f})" d="{shape}"/>' for n, w in line
         )
         curve = f'<path class="curve" d="{path}"/>'
         parts.append(f'<g class="line stage{k}"><title>{escape(stage)}</title>{curve}{marks}</g>')

@@ -1,19 +1,20 @@
-"""What the page says of each stage in plain words; the rest of its text are the stages' own docstrings."""
+"""What the page says of each stage in plain words; the rest of its text are the stages' own docstrings.
+
+The prose is that of paper_figures/walkthrough.md, shortened, around what the reader can try.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Any, NamedTuple
 
-from stages.steps import Scalar, Step, Walk
-
-__all__ = ["AREAS", "COUNTS", "IN_SHORT", "LEFT", "backpropagator", "number", "sentence"]
+__all__ = ["AREAS", "COUNTS", "GROWING", "IDEA", "IN_SHORT", "LEFT", "SCENES", "Growing", "Scene"]
 
 #: Which problem a stage finds: what the stage before it left.
 LEFT = {
     "naive": "The start. Every real number of the program carries a function, its backpropagator. It is given the "
     "derivative of the output by that number, and passes it on towards the inputs by the chain rule.",
     "staged": "naive calls a backpropagator once for every path that leads from the output to its number. Where "
-    "numbers are used twice, and their uses twice again, the paths double each time: n doublings, 2^n calls.",
+    "numbers are used twice, and their uses twice again, the paths double each time: n doublings, 2ⁿ calls.",
     "cayley": "staged calls each backpropagator once. But what a call returns is a whole cotangent of the input, "
     "nearly all of it zeros, and every + adds two of them, number by number. With a large input that is most of the "
     "work. The paper calls this (A).",
@@ -73,129 +74,175 @@ AREAS = {
     "ids": "entries: the ids that they go to",
 }
 
-_CLOSURES = ("naive", "staged", "cayley", "sparse", "arrays", "collectorless")
 
-
-def number(x: float) -> str:
-    """A number, short."""
-    return f"{x:.5g}"
-
-
-def backpropagator(stage: str, scalar: Scalar) -> str:
-    r"""The backpropagator of a scalar in the stage's notation.
-
-    >>> backpropagator("staged", Scalar(3, "operation", 15.0, "v0 * v2", ((5.0, 0), (3.0, 2)), None))
-    '\\z. SCall d0 (5*z) + SCall d2 (3*z)'
-    """
-    if stage not in _CLOSURES:
-        mark = "d" if stage in ("lists", "contrib") else ""
-        return f"[{', '.join(f'({number(p)}, {mark}{i})' for p, i in scalar.refers)}]"
-    call, plus = ("", " + ") if stage == "naive" else ("SCall ", " + " if stage == "staged" else " . ")
-    if scalar.kind == "operation":
-        return "\\z. " + plus.join(f"{call}d{i} ({number(p)}*z)" for p, i in scalar.refers)
-    nothing = "0" if stage in ("naive", "staged") else "id"
-    return f"\\z. {nothing if scalar.kind == 'constant' else _INPUTS[stage].format(scalar)}"
-
-
-_INPUTS = {
-    "naive": "one-hot of z at {0.text}",
-    "staged": "SCotan (one-hot of z at {0.text})",
-    "cayley": "SCotan (add z at {0.text})",
-    "sparse": "SOneHot {0.id} z",
-    "arrays": "SOneHot {0.id} z",
-    "collectorless": "id",
+#: How it comes about that the stage works, in a paragraph.
+IDEA = {
+    "naive": "Look at the chain rule for y made of u and v: (d of y) = p · (d of u) + q · (d of v). Nothing in it says "
+    "that d has to be a number. Let it be a function from z to z times the derivatives by all inputs: the rule stays "
+    "the same, and the run of the program computes no derivative at all. Every operation only makes a backpropagator, "
+    "which remembers those of its arguments. The work begins when that of the result is called, with 1. So nobody "
+    "had to program the reverse direction: it is the direction in which functions call the functions that they were "
+    "made from.",
+    "staged": "A backpropagator is linear: d(a) + d(b) = d(a + b). So instead of calling it twice, we may add the "
+    "arguments and call it once. For that, a call has to wait until all others of the same backpropagator are in. "
+    "When is that? Each one gets an id when it is made, and it can only call older ones. So when the highest id is "
+    "called first, nobody is left who could add to it.",
+    "cayley": "Imagine that money is collected like this: everyone hands in a list of all the members, with zeros "
+    "beside all names but one, and somebody adds up the lists. Sensible people pass one sheet around. Everyone adds a "
+    "number to what is there, and passes it on. So a backpropagator no longer returns a cotangent for others to add "
+    "up; it returns a function that does the adding.",
+    "sparse": "The sheet has the shape of the input, and to change a number in nested pairs is to make anew all the "
+    "pairs around it. So give it another shape: number the inputs 0, 1, 2, ..., and collect what each receives in a "
+    "map, under its number. Once, at the end, all is put back into the input's shape.",
+    "arrays": "There is one sheet. Whoever gets it passes on a changed copy, and never looks at the old one again; so "
+    "nobody can tell if it is the old one, changed in place. And once the program has run, we know how large it has "
+    "to be: an element for each input, and one for each id.",
+    "collectorless": "Look at the last calls: the backpropagators of the inputs are called with the derivatives, and "
+    "all that they do is to write these down a second time.",
+    "lists": "There may be a million backpropagators, but there are only three kinds: an input's does nothing, a "
+    "constant's does nothing, and an operation's multiplies its argument by known numbers and adds the products at "
+    "known ids. So the numbers and the ids say it all: data in place of functions. It is called defunctionalisation.",
+    "contrib": "The lists refer to each other, all over memory. But which of them the output reaches is known before "
+    "the first number is passed on. So they are laid out once, in a row, the highest id first, as arrays of "
+    "numbers; and a loop that only reads and writes arrays is one that a compiler can take.",
+    "tape": "Where a list of contributions belongs is known as soon as it is made: at its id. So it is written there, "
+    "at the end of what has been written so far. What comes out is called a tape, or a Wengert list, and here it came "
+    "from closures, step by step.",
 }
 
 
-def sentence(walk: Walk, step: Step, times: int) -> str:
-    """What happens in a step; `times` is how often its backpropagator has been called by then."""
-    return _SENTENCES[step.kind](walk, step, times)
+class Scene(NamedTuple):
+    """A thing to try: what is said before the button, its label, what is said after it, and what it sets."""
+
+    before: str
+    label: str
+    after: str
+    sets: dict[str, Any]  #: program, size, beside (a stage in lockstep), choose (the reader picks calls), go (a step)
 
 
-def _make(walk: Walk, step: Step, times: int) -> str:
-    assert step.id is not None
-    scalar = walk.scalars[step.id]
-    what = f"v{scalar.id} = {scalar.text} = {number(scalar.value)}"
-    origin = {"input": "of the input", "constant": "a constant", "operation": "the result of an operation"}[scalar.kind]
-    text = backpropagator(walk.stage, scalar)
-    if walk.stage in ("tape", "parallel"):
-        entries = text if scalar.refers else "nothing"
-        return f"Forward: {what}, {origin}, takes id {scalar.id}. Written to the tape for it: {entries}."
-    draws = f"gets the backpropagator d{scalar.id}" if walk.stage == "naive" else f"draws the id {scalar.id}"
-    carried = "the contributions" if walk.stage in ("lists", "contrib") else f"d{scalar.id} ="
-    return f"Forward: {what}, {origin}, {draws}; {carried} {text}."
-
-
-def _seed(walk: Walk, step: Step, times: int) -> str:
-    to = _list([f"d{i} with {number(z)}" for i, z in step.passed])
-    if not step.passed:
-        return "Reverse: the pullback is called with the cotangent 1, which depends on no input."
-    means = {
-        "naive": f"To be called: {to}.",
-        "contrib": "Written to the arguments: " + _list([f"{number(z)} at id {i}" for i, z in step.passed]) + ".",
-        "tape": "Written to the arguments: " + _list([f"{number(z)} at id {i}" for i, z in step.passed]) + ".",
-    }
-    means["parallel"] = means["tape"]
-    return f"Reverse: the pullback gets the cotangent 1. {means.get(walk.stage, f'Not called yet, but noted: {to}.')}"
-
-
-def _call(walk: Walk, step: Step, times: int) -> str:
-    assert step.id is not None
-    assert step.argument is not None
-    stage, z = walk.stage, number(step.argument)
-    known = step.id < len(walk.scalars)
-    kind = walk.scalars[step.id].kind if known else "operation"
-    name = walk.scalars[step.id].text if known else ""
-    if stage == "naive":
-        again = f", for the {times}{_ordinal(times)} time" if times > 1 else ""
-        start = f"Reverse: d{step.id} is called with {z}{again}."
-    elif stage in ("contrib", "tape", "parallel"):
-        start = f"Reverse: id {step.id} is next; its argument is {z}, and nothing can be added to it any more."
-    else:
-        start = f"Reverse: {step.id} is the highest id left, so all calls of d{step.id} are in. It is called with {z}."
-    if step.passed:
-        parts = [f"d{i} with {number(x)}" for i, x in step.passed]
-        if stage in ("contrib", "tape", "parallel"):
-            parts = [f"{number(x)} at id {i}" for i, x in step.passed]
-            return f"{start} Its contributions, {z} times each partial derivative, are added: now {_list(parts)}."
-        return f"{start} {'It calls' if stage == 'naive' else 'Its own calls are delayed:'} {_list(parts)}."
-    if kind == "input":
-        return f"{start} {_AT_AN_INPUT[stage].format(name=name, z=z, i=step.id)}"
-    return f"{start} It has nothing to pass on."
-
-
-_ONE_HOT = "That is one-hot, {z} at {name} and 0 elsewhere, and is added to the cotangent, all of it."
-_AT_AN_INPUT = {
-    "naive": _ONE_HOT,
-    "staged": _ONE_HOT,
-    "cayley": "It adds {z} at {name}, and builds only the pairs on the way there.",
-    "sparse": "It adds {z} to what the map of cotangents has at {i}.",
-    "arrays": "It adds {z} to the element {i} of the array of cotangents.",
-    "collectorless": "It does nothing: its argument is the cotangent of {name}.",
-    "lists": "It has no contributions: its argument is the cotangent of {name}.",
-    "contrib": "It has no contributions: its argument is the cotangent of {name}.",
-    "parallel": "Its row of the tape is empty: its argument is the cotangent of {name}.",
-    "tape": "Its row of the tape is empty: its argument is the cotangent of {name}.",
+SCENES = {
+    "naive": [
+        Scene(
+            "Step through the reverse pass:",
+            "x · (x + y)",
+            "has two inputs and two operations, but five calls, as x is used twice.",
+            {"program": "fig1", "go": "seed"},
+        ),
+        Scene(
+            "Then let sharing pile up:",
+            "eight doublings",
+            "take 511 calls. Type another x: the number of calls stays.",
+            {"program": "doublings", "size": 8, "go": "last"},
+        ),
+    ],
+    "staged": [
+        Scene(
+            "See the two in step:",
+            "staged beside naive on four doublings",
+            "is done after 5 calls; naive needs 31.",
+            {"program": "doublings", "size": 4, "beside": "naive", "go": "seed"},
+        ),
+        Scene(
+            "Why the highest id first?",
+            "Choose the calls yourself",
+            "and call d1 before d2, by its button in the map m: what d2 adds to d1 later takes a second call. The "
+            "answer is right all the same, as d is linear, but calls multiply: this is the exponential growth again.",
+            {"program": "section4", "choose": True, "go": "call"},
+        ),
+    ],
+    "cayley": [
+        Scene(
+            "A frame is drawn around what a step touches. See",
+            "cayley beside staged on sixteen inputs",
+            "of which six are used: staged touches all sixteen numbers, again and again, to change one.",
+            {"program": "wide", "size": 16, "beside": "staged", "go": "last"},
+        ),
+    ],
+    "sparse": [
+        Scene(
+            "See",
+            "sparse beside cayley on a linked list",
+            "of six cells: to change the last number, cayley builds all the pairs above it; the search tree of sparse "
+            "is balanced.",
+            {"program": "deep", "size": 6, "beside": "cayley", "go": "last"},
+        ),
+    ],
+    "arrays": [
+        Scene(
+            "See",
+            "arrays beside sparse on a linked list",
+            "of eight cells: one element is written where sparse visits a path of nodes.",
+            {"program": "deep", "size": 8, "beside": "sparse", "go": "last"},
+        ),
+    ],
+    "collectorless": [
+        Scene(
+            "See",
+            "collectorless beside arrays",
+            "at the end of x · (x + y): the first elements of m are those of c.",
+            {"program": "fig1", "beside": "arrays", "go": "last"},
+        ),
+    ],
+    "lists": [
+        Scene(
+            "See",
+            "lists beside collectorless",
+            "with the backpropagators opened below the steps: the same numbers and ids, without functions.",
+            {"program": "section4", "beside": "collectorless", "go": "seed"},
+        ),
+    ],
+    "contrib": [
+        Scene(
+            "See",
+            "contrib beside lists",
+            "on a linked list: the constant has no id any more, and the lists are laid out before the loop begins.",
+            {"program": "deep", "size": 4, "beside": "lists", "go": "seed"},
+        ),
+    ],
+    "tape": [
+        Scene(
+            "Watch",
+            "the tape of a linked list",
+            "being written in the forward pass, and read backwards.",
+            {"program": "deep", "size": 4, "go": "make"},
+        ),
+    ],
 }
 
 
-def _result(walk: Walk, step: Step, times: int) -> str:
-    gradient = [f"{number(z)} for {name}" for name, z in zip(walk.inputs, walk.gradient, strict=True)]
-    shown = gradient if len(gradient) <= 12 else [*gradient[:12], f"{len(gradient) - 12} more"]
-    return f"Done. The cotangent of the input: {_list(shown)}."
+class Growing(NamedTuple):
+    """A slider of a program's size in a stage's text: a count of some stages, their laws, and what is said."""
+
+    program: str
+    stages: tuple[str, ...]
+    counted: str
+    laws: dict[str, str]
+    says: str
 
 
-_SENTENCES: dict[str, Callable[[Walk, Step, int], str]] = {
-    "make": _make,
-    "seed": _seed,
-    "call": _call,
-    "result": _result,
+GROWING = {
+    "staged": Growing(
+        "doublings",
+        ("naive", "staged"),
+        "calls",
+        {"naive": "2ⁿ⁺¹ - 1", "staged": "n + 1"},
+        "Each doubling uses its argument twice, so each backpropagator is called twice as often as the one after it, "
+        "until calls wait for each other. Calls of backpropagators, for n doublings:",
+    ),
+    "cayley": Growing(
+        "wide",
+        ("staged", "cayley"),
+        "scalars",
+        {},
+        "Three products of six of the n inputs: the program's work does not depend on n. Numbers touched on whole "
+        "cotangents:",
+    ),
+    "sparse": Growing(
+        "deep",
+        ("cayley", "sparse"),
+        "pairs",
+        {},
+        "A linked list of n cells. Pairs built on the way to its numbers, up to n for each; sparse builds none, and "
+        "visits some log n nodes of a map for each:",
+    ),
 }
-
-
-def _list(items: list[str]) -> str:
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else "nothing"
-
-
-def _ordinal(n: int) -> str:
-    return "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")

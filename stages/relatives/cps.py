@@ -30,8 +30,8 @@ from dualrev.errors import LeakError
 from dualrev.tree import inputs, outputs
 from stages.relatives.computation import Computation, ComputationError, End, there
 
-#: What a function in direct style raises here.
-REFUSALS = (ComputationError,)
+#: What a function in direct style raises here; TypeError from functions of numbers, for which a Computation is none.
+REFUSALS = (ComputationError, TypeError)
 
 
 class Dual(DualNumber):
