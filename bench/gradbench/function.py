@@ -48,8 +48,8 @@ def real(given: Any, name: str) -> float:
 
 def whole(given: Any, name: str, least: int) -> int:
     value = field(given, name)
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InputError(f"{name!r} is to be a whole number from {least} on, not {brief(value)}")
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**63:
+        raise InputError(f"{name!r} is to be a whole number of 64 bits, from {least} on, not {brief(value)}")
     return value
 
 
