@@ -16,7 +16,7 @@ from bench.gradbench.workloads import SIZES, WORKLOADS
 
 ROOT = Path(__file__).parents[1]
 SADDLE = 8.246324826140356e-06  # GradBench's own
-MODES = ("ff", "fr", "rf", "rr")
+MODES = ["ff", "rr", *(pytest.param(mode, marks=pytest.mark.slow) for mode in ("fr", "rf"))]
 
 
 class Tool:
@@ -103,17 +103,32 @@ LLSQ = {"x": [0.5, 0.25], "n": 4}
 WRONG = [
     ({"kind": "define", "module": "chess"}, "no eval is called 'chess': dualrev has ba, det, gmm"),
     ({"kind": "define"}, "the field 'module' is missing"),
-    ({"kind": "evaluate", "module": "llsq", "function": "hessian", "input": LLSQ}, "has no function 'hessian', but primal"),
+    (
+        {"kind": "evaluate", "module": "llsq", "function": "hessian", "input": LLSQ},
+        "has no function 'hessian', but primal",
+    ),
     ({"kind": "evaluate", "module": ["llsq"], "function": "primal", "input": LLSQ}, "no eval is called ['llsq']"),
     ({"kind": "evaluate", "module": "llsq", "function": "primal"}, "the field 'input' is missing"),
     ({"kind": "evaluate", "module": "llsq", "function": "primal", "input": 3.0}, "the field 'x' is missing"),
-    ({"kind": "evaluate", "module": "llsq", "function": "primal", "input": LLSQ | {"n": 2.5}}, "whole number of 64 bits, from 2 on, not 2.5"),
-    ({"kind": "evaluate", "module": "llsq", "function": "primal", "input": LLSQ | {"n": 10**30}}, "whole number of 64 bits"),
-    ({"kind": "evaluate", "module": "llsq", "function": "primal", "input": LLSQ | {"x": [[1.0]]}}, "any of them, not 1 x 1"),
+    (
+        {"kind": "evaluate", "module": "llsq", "function": "primal", "input": LLSQ | {"n": 2.5}},
+        "whole number of 64 bits, from 2 on, not 2.5",
+    ),
+    (
+        {"kind": "evaluate", "module": "llsq", "function": "primal", "input": LLSQ | {"n": 10**30}},
+        "whole number of 64 bits",
+    ),
+    (
+        {"kind": "evaluate", "module": "llsq", "function": "primal", "input": LLSQ | {"x": [[1.0]]}},
+        "any of them, not 1 x 1",
+    ),
     ({"kind": "evaluate", "module": "llsq", "function": "primal", "input": LLSQ | {"x": ["a"]}}, "list of numbers"),
     ({"kind": "evaluate", "module": "llsq", "function": "primal", "input": LLSQ | {"min_runs": 0}}, "from 1 on, not 0"),
     ({"kind": "evaluate", "module": "det", "function": "primal", "input": {"A": [1.0], "ell": 2}}, "4 of them, not 1"),
-    ({"kind": "evaluate", "module": "lse", "function": "primal", "input": {"x": [[1.0], [1.0, 2.0]]}}, "different lengths"),
+    (
+        {"kind": "evaluate", "module": "lse", "function": "primal", "input": {"x": [[1.0], [1.0, 2.0]]}},
+        "different lengths",
+    ),
     ({"kind": "evaluate", "module": "lse", "function": "primal", "input": {"x": [1e400]}}, "not finite"),
     ({"kind": "evaluate", "module": "hello", "function": "square", "input": "x"}, "'input' is to be a number, not 'x'"),
     ({"kind": "dance"}, "no message is of the kind 'dance'"),
@@ -140,7 +155,9 @@ def test_every_eval_has_a_module_a_size_and_a_line_for_gradbench():
     assert sorted(EVALS) == list(EVALS) == sorted(WORKLOADS) == sorted(SIZES)
     folder = ROOT / "bench" / "gradbench" / "evals"
     assert all((folder / f"{name}.py").exists() for name in EVALS)
-    assert (ROOT / "bench/gradbench/Dockerfile").read_text().rstrip().endswith("gradbench/gradbench")  # which it asks for
+    assert (
+        (ROOT / "bench/gradbench/Dockerfile").read_text().rstrip().endswith("gradbench/gradbench")
+    )  # which it asks for
 
 
 # ----------------------------------------------------------------------------------------------------------------------

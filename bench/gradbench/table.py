@@ -109,7 +109,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     finally:
         tool.end()
     console.print(table)
-    console.print(", ".join(f"{name} {version}" for name, version in versions().items()) + f"; {processor()}; one thread")
+    console.print(
+        ", ".join(f"{name} {version}" for name, version in versions().items()) + f"; {processor()}; one thread"
+    )
     return failed
 
 

@@ -69,7 +69,15 @@ def ba(n: int, m: int, p: int) -> Any:
     lens = [700.0, 2.0, -3.0, -0.1, 0.05]
     camera = [*rng.normal(scale=0.1, size=6).tolist(), *lens]
     point = [*rng.normal(scale=0.5, size=2).tolist(), -5.0]
-    return {"n": n, "m": m, "p": p, "cam": camera, "x": point, "w": 0.8, "feat": rng.normal(scale=90.0, size=2).tolist()}
+    return {
+        "n": n,
+        "m": m,
+        "p": p,
+        "cam": camera,
+        "x": point,
+        "w": 0.8,
+        "feat": rng.normal(scale=90.0, size=2).tolist(),
+    }
 
 
 def ht(vertices: int, points: int, places: int = 1) -> Any:
