@@ -1,4 +1,6 @@
-"""The programs of GradBench's evals once more, in plain numpy and from the formulas, to test those of bench/gradbench by."""
+"""GradBench's evals once more, in plain numpy and from the formulas, to test the programs of bench/gradbench by."""
+
+import itertools
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -52,7 +54,7 @@ def gmm(given, alpha, mu, q, lower):
 def lstm(given, main, extra):
     state, sequence = np.array(given["state"]), np.asarray(given["sequence"])
     b, total = sequence.shape[1], 0.0
-    for old, new in zip(sequence[:-1], sequence[1:], strict=True):
+    for old, new in itertools.pairwise(sequence):
         y = old * extra[0]
         for layer in range(len(main) // 2):
             hidden, inner = state[2 * layer], state[2 * layer + 1]
@@ -107,7 +109,7 @@ def ht(given, us, theta):
 
 
 def landing(w):
-    """Where the particle of `particle` meets the x-axis: the force of a charge is its potential's gradient, negative."""
+    """Where the particle of `particle` meets the x-axis: the force of a charge is that of Coulomb."""
     x, v = np.array([0.0, 8.0]), np.array([0.75, 0.0])
     while x[1] + 0.1 * v[1] > 0.0:
         away = [x - charge for charge in (np.array([10.0, 10.0 - w]), np.array([10.0, 0.0]))]

@@ -1,9 +1,9 @@
 """GradBench's protocol: an object of JSON on a line from the eval, and one with the same `id` back from the tool.
 
-    start     {"kind", "eval"}                        -> {"tool"}
-    define    {"kind", "module"}                      -> {"success"}                        imports and compiles the module
-    evaluate  {"kind", "module", "function", "input"} -> {"success", "output", "timings"}   runs the function, many times
-    analysis  {"kind", "of", "valid"}                 -> {}                                 the eval's opinion of an output
+    start     {"kind", "eval"}                         -> {"tool"}
+    define    {"kind", "module"}                       -> {"success"}                       compiles the module
+    evaluate  {"kind", "module", "function", "input"}  -> {"success", "output", "timings"}  runs the function
+    analysis  {"kind", "of", "valid"}                  -> {}                                the eval's opinion of an output
     end       {"kind"}                                                                      has no answer
 
 What goes wrong is an answer with "success": false and an "error" that says what. A line that is no message has no `id`:

@@ -37,7 +37,8 @@ class Conversation:
         self.number = 0
 
     def ask(self, **message: Any) -> dict[str, Any]:
-        assert self.tool.stdin is not None and self.tool.stdout is not None
+        assert self.tool.stdin is not None
+        assert self.tool.stdout is not None
         self.tool.stdin.write(json.dumps({"id": self.number} | message) + "\n")
         self.tool.stdin.flush()
         self.number += 1

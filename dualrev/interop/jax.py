@@ -27,8 +27,8 @@ def function(f: Callable[..., Any], *data: Any, shape: tuple[int, ...] = ()) -> 
     Raises:
         BridgeError: where x is not of doubles, which JAX has after `jax.config.update("jax_enable_x64", True)`.
 
-    Reverse mode only: JAX's `jvp`, `jacfwd` and `hessian` (which is forward over reverse) are errors of JAX's own. Write
-    `jax.jacrev(jax.grad(...))`. There are two orders.
+    Reverse mode only: JAX's `jvp`, `jacfwd` and `hessian`, which is forward over reverse, are errors of JAX's own.
+    Write `jax.jacrev(jax.grad(...))`. There are two orders.
     """
     products = Products(f, data, shape)
 

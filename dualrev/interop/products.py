@@ -6,8 +6,8 @@
     second(x, ct, u)    d<ct J, u>/dx of the shape of x: ct H u where f gives a number
 
 x is an array of doubles, or one double; `data` are constants. So pull has derivatives itself: push, by ct, and second,
-by x. A bridge registers that, and its library can differentiate twice. f is a numba function, then all of it is compiled,
-or any other function.
+by x. A bridge registers that, and its library can differentiate twice. f is a numba function, whose products are
+compiled, or any other function.
 """
 
 from __future__ import annotations
@@ -82,6 +82,7 @@ def result_error(name: str, found: tuple[int, ...], announced: tuple[int, ...]) 
 
 
 def axes_error(name: str, shape: tuple[int, ...], library: str) -> BridgeError:
+    """Something is no vector, where it has to be one."""
     return BridgeError(f"{name} of shape {shape}", f"{library} takes vectors here", "x.ravel(), an array of one axis")
 
 

@@ -26,7 +26,7 @@ __all__ = ["function"]
 
 
 def function(f: Callable[..., Any], *data: Any, shape: tuple[int, ...] = ()) -> Callable[[Any], Any]:
-    """f(x, *data) as a function of a PyTensor variable x, for `pm.Potential`, `pm.Deterministic` and what else there is.
+    """f(x, *data) as a function of a PyTensor variable x, such as `pm.Potential` takes.
 
     Args:
         f: A numba function, or any other, of an array or a number, and of data.
@@ -56,6 +56,8 @@ def function(f: Callable[..., Any], *data: Any, shape: tuple[int, ...] = ()) -> 
 
 class Product(Op):
     """One of the four products, by its name."""
+
+    __props__ = ("products", "kind")  # two of the same are one in a graph
 
     def __init__(self, products: Products, kind: str) -> None:
         self.products, self.kind = products, kind
@@ -88,9 +90,10 @@ class Product(Op):
 
 @numba_funcify.register(Product)
 def compiled(op: Product, node: Any = None, **options: Any) -> Any:
-    """The value and the first product as numba functions, where f is one; else PyTensor calls `perform`."""
+    """The value as a numba function, where f is one, and so its gradient; for the rest PyTensor calls `perform`."""
     f, data = op.products.f, op.products.data
-    if not is_jitted(f) or op.products.shape or node.inputs[0].type.ndim == 0 or op.kind not in ("value", "pull"):
+    known = op.kind == "value" or (op.kind == "pull" and not op.products.shape)
+    if not is_jitted(f) or not known or node.inputs[0].type.ndim == 0:
         return numba_funcify.dispatch(Op)(op, node=node, **options)
     if op.kind == "value":
 

@@ -1,8 +1,9 @@
-"""Bundle adjustment: p observations, each of one of n cameras and one of m points, and the sparse Jacobian of their errors.
+"""Bundle adjustment: p observations, each of one of n cameras and one of m points, and their errors' sparse Jacobian.
 
 An observation's two errors depend on 15 numbers, a block: 11 of its camera (rotation, centre, focal length, principal
-point, distortion), 3 of its point, and its weight. No block is shared, so the gradient of the sum of all first errors has
-the first rows of all blocks, and that of the second errors the others: two gradients make the Jacobian, whatever p is.
+point, distortion), 3 of its point, and its weight. No block is shared, so the gradient of the sum of all first errors
+has the first rows of all blocks, and that of the second errors the others: two gradients make the Jacobian, whatever p
+is.
 """
 
 from __future__ import annotations

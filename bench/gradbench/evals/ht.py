@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 import dualrev as dr
-from bench.gradbench.function import Function, InputError, field, listed, reals, whole, wholes
+from bench.gradbench.function import Function, InputError, field, listed, reals, wholes
 
 __all__ = ["FUNCTIONS"]
 

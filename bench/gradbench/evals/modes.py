@@ -1,4 +1,4 @@
-"""A derivative by the first two of four numbers, in forward and in reverse mode: `f` and `r` of `particle` and `saddle`."""
+"""The derivative by the first two of four numbers, in forward mode and in reverse: `f` and `r` of the nested evals."""
 
 from __future__ import annotations
 
