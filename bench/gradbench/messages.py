@@ -2,8 +2,8 @@
 
     start     {"kind", "eval"}                         -> {"tool"}
     define    {"kind", "module"}                       -> {"success"}                       compiles the module
-    evaluate  {"kind", "module", "function", "input"}  -> {"success", "output", "timings"}  runs the function
-    analysis  {"kind", "of", "valid"}                  -> {}                                the eval's opinion of an output
+    evaluate  {"kind", "module", "function", "input"}  -> {"success", "output", "timings"}  runs it
+    analysis  {"kind", "of", "valid"}                  -> {}                                says what it is worth
     end       {"kind"}                                                                      has no answer
 
 What goes wrong is an answer with "success": false and an "error" that says what. A line that is no message has no `id`:
