@@ -1,6 +1,6 @@
 """Times of all evals at given sizes, in one run: `python -m bench.gradbench.table` (`make gradbench`).
 
-It starts the tool as a process, and speaks GradBench's protocol to it, as an eval does. Each time is that of the fastest
+It starts the tool as a process, and speaks the protocol to it, as an eval does. Each time is that of the fastest
 run that the tool reports. Primal and derivative are measured one after the other, so their ratio is that of one moment.
 """
 
