@@ -246,7 +246,7 @@ def test_nutpie():
     model = made.model(log_density, 2, x, t, name="b", start=lambda seed: np.zeros(2))
     assert_posterior(nutpie.sample(model, **SAMPLER), *expected)
     with pytest.raises(BridgeError, match=r"the result of 'plain_vector' .* \(3,\), where \(\) was announced"):
-        made.model(vector, 3, 2.0)
+        made.model(vector, 3, 2.0, start=lambda seed: np.zeros(3))
 
 
 @pytest.mark.slow  # PyMC and PyTensor compile for half a minute

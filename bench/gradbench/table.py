@@ -1,13 +1,14 @@
 """Times of all evals at given sizes, in one run: `python -m bench.gradbench.table` (`make gradbench`).
 
-It starts the tool as a process, and speaks the protocol to it, as an eval does. Each time is that of the fastest
-run that the tool reports. Primal and derivative are measured one after the other, so their ratio is that of one moment.
+It starts the tool as a process, and speaks the protocol to it, as an eval does. Each time is the median of the
+processor's, run by run. Primal and derivative are measured one after the other, so their ratio is that of one moment.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import statistics
 import subprocess
 import sys
 import time
@@ -31,7 +32,7 @@ class Conversation:
     """The tool, and the number of the next message to it."""
 
     def __init__(self) -> None:
-        command = [sys.executable, "-m", "bench.gradbench"]
+        command = [sys.executable, "-m", "bench.gradbench", "--processor"]
         self.tool = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.number = 0
 
@@ -48,7 +49,7 @@ class Conversation:
 
 
 def seconds(answer: dict[str, Any]) -> float:
-    return min(t["nanoseconds"] for t in answer["timings"] if t["name"] == "evaluate") / 1e9
+    return statistics.median(t["nanoseconds"] for t in answer["timings"] if t["name"] == "evaluate") / 1e9
 
 
 def text(time: float | None) -> str:
@@ -93,7 +94,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = parser.parse_args(argv)
     if wrong := [name for name in given.evals if name not in EVALS]:
         parser.error(f"no eval is called {wrong[0]!r}: there are {', '.join(EVALS)}")
-    console, failed = Console(width=110), 0
+    console, failed = Console(width=120), 0
     table = Table("eval", "size")
     for header in ("numba primal", "derivative", "its time", "ratio", "compiled in"):
         table.add_column(header, justify="left" if header == "derivative" else "right")

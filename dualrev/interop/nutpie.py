@@ -28,12 +28,11 @@ def model(log_density: Callable[..., Any], n: int, *data: Any, name: str = "x", 
         What `nutpie.compile_pymc_model` gives of a PyMC model.
 
     Raises:
-        BridgeError: where the log density is no number.
+        BridgeError: where the log density is no number. Without a start, sampling says so.
     """
     both = derivatives.value_and_grad(log_density)
-    probe = np.asarray(log_density(np.zeros(n) if start is None else np.asarray(start(0), np.float64), *data))
-    if probe.shape:
-        raise result_error(getattr(log_density, "__name__", "the log density"), probe.shape, ())
+    if start is not None and (found := np.shape(log_density(np.asarray(start(0), np.float64), *data))):
+        raise result_error(getattr(log_density, "__name__", "the log density"), found, ())
 
     def made() -> Callable[..., Any]:
         def value_and_slope(x: Any, **shared: Any) -> Any:
