@@ -1,10 +1,7 @@
 """dualrev.interop: each bridge with the library itself, where it is installed, against differences and closed forms."""
 
-import doctest
-import importlib.util
 import math
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +12,6 @@ import dualrev as dr
 from dualrev.errors import BridgeError
 from dualrev.interop.products import Products
 
-PAGE = Path(__file__).parents[1] / "docs" / "interop.md"
 ROOT = "not installed: pip install "
 X, Y = np.array([1.0, -2.0, 3.0]), np.array([0.5, 2.0, -1.0])
 
@@ -364,7 +360,7 @@ def test_ipopt_says_which_shape_is_wrong():
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# SciPy, and the page
+# SciPy
 
 
 @njit
@@ -381,37 +377,3 @@ def test_scipy_integrates_a_compiled_gradient_without_python():
 
     found, _ = integrate.quad(LowLevelCallable(integrand.ctypes), 0.0, 2.0, args=(1.5,), points=[1.0])
     near([found], central(lambda a: (1.0 - math.cos(a[0])) / a[0] + 1.5 * a[0] ** 2, np.array([1.5])))
-
-
-INTRODUCTION, *SECTIONS = re.split(r"^## ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
-NEEDED = {
-    "JAX": "jax",
-    "PyTorch": "torch",
-    "PyTensor and PyMC": "pytensor",
-    "nutpie": "nutpie",
-    "CasADi": "casadi",
-    "Ipopt by cyipopt": "cyipopt",
-    "SciPy's LowLevelCallable": "scipy",
-}
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    """The file that the page begins with, as a module."""
-    path = tmp_path_factory.mktemp("page") / "model.py"
-    path.write_text(re.search(r"```python\n(.*?)```", INTRODUCTION, re.DOTALL)[1], encoding="utf-8")
-    spec = importlib.util.spec_from_file_location("model", path)
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
-
-
-@pytest.mark.filterwarnings("ignore")  # ArviZ announces its next version
-@pytest.mark.parametrize("section", SECTIONS, ids=NEEDED.values())
-def test_the_page(section, model):
-    heading = section.splitlines()[0]
-    library(NEEDED[heading])
-    if NEEDED[heading] == "cyipopt":
-        bridge("cyipopt")  # which may lack Ipopt's library
-    example = doctest.DocTestParser().get_doctest(section, vars(model) | {"dr": dr}, heading, str(PAGE), 0)
-    assert doctest.DocTestRunner().run(example).failed == 0
