@@ -2,4 +2,7 @@
 
 import importlib.util
 
-collect_ignore = [] if importlib.util.find_spec("dask") else ["dualrev/dask.py"]
+BRIDGES = ("jax", "torch", "pytensor", "nutpie", "casadi", "cyipopt")
+OPTIONAL = {"dask": "dualrev/dask.py"} | {name: f"dualrev/interop/{name}.py" for name in BRIDGES}
+
+collect_ignore = [path for name, path in OPTIONAL.items() if not importlib.util.find_spec(name)]

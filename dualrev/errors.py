@@ -16,6 +16,7 @@ __all__ = [
     "ArgumentNumberError",
     "AuxiliaryError",
     "BatchError",
+    "BridgeError",
     "CheckError",
     "ClosureError",
     "ConversionError",
@@ -282,6 +283,10 @@ class _MisfitError(DualrevError, ValueError):
 
 class BatchError(_MisfitError):
     """vmap was given axes or arguments that do not fit, or a function whose results do not stack."""
+
+
+class BridgeError(_MisfitError):
+    """A function in another library, dualrev.interop, was given or gave what it is not made for."""
 
 
 class SparsityError(_MisfitError):

@@ -1,0 +1,25 @@
+"""A square, and its derivative, which GradBench calls `double`."""
+
+from __future__ import annotations
+
+from numba import njit
+
+import dualrev as dr
+from bench.gradbench.function import Function, real
+
+__all__ = ["FUNCTIONS"]
+
+
+@njit
+def square(x):
+    return x * x
+
+
+def prepare(given):
+    return (real({"input": given}, "input"),)
+
+
+FUNCTIONS = {
+    "square": Function(square, prepare, 1.0),
+    "double": Function(dr.grad(square), prepare, 1.0),
+}
