@@ -422,7 +422,7 @@ cases(
         "np.linalg.qr(x.T, mode='r')",
         "np.linalg.tensorinv((x @ x.T)[None], 2)",
         "np.linalg.tensorsolve((x @ x.T)[:, None], x[:, :1])",
-        "np.linalg.tensorsolve(np.stack([x[:, :2].T], 1), x[0, :2], axes=(1,))",
+        "np.linalg.tensorsolve(np.stack([x[:, :2]], 1), x[:, 2] ** 2, axes=(1,))",
     ],
 )
 cases(
