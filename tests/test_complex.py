@@ -344,42 +344,6 @@ def test_rules_of_users_and_checkpoints():
     assert_allclose(dr.grad(lambda z: (z * dr.stop_gradient(z)).real)(z), z)
 
 
-@pytest.mark.parametrize(
-    ("f", "words"),
-    [
-        (lambda x: np.sum(np.sort(x * 1j)).imag, r"test_complex\.py.*numpy.sort of complex numbers|numpy.sort.*"),
-        (lambda x: np.maximum(x * 1j, x).imag[0], "numpy.maximum of complex numbers"),
-        (lambda x: np.sum(np.cbrt(x + 1j).real), "numpy.cbrt of complex"),
-        (lambda x: np.zeros(3).__iadd__(x * 1j)[0], "plain"),
-        (lambda x: np.zeros(3, complex).__iadd__(x * 1j)[0].real, "storing"),
-        (lambda x: x.__setitem__(0, x[1] * 1j) or x[0], "complex number among real ones.*dtype=complex"),
-        (lambda x: x.__setitem__(0, 1j) or x[0], "complex number among real ones"),
-        (lambda x: np.multiply.at(x * 1j, [0, 0], 2.0) or x[0], r"multiply\.at"),
-        (lambda x: np.sum(np.var(x * 1j, where=x > 0)), "numpy.var with where of complex"),
-        (lambda x: np.sum(np.std(x * 1j, correction=1)), "numpy.std with correction of complex"),
-        (lambda x: np.prod(x * 1j, initial=2.0).real, "numpy.prod with initial of complex"),
-        (lambda x: np.gradient(x, 1j * x[0])[0].real, "numpy.gradient with the argument 1 of complex"),
-        (lambda x: complex(x[0] * 1j).real, "complex"),
-        (lambda x: __import__("cmath").exp(x[0] * 1j).real, "complex"),
-        (lambda x: np.einsum(x * 1j, [0], [0])[0].real, "subscripts"),
-        (lambda x: np.asarray(x * 1j)[0].real, "plain array"),
-        (lambda x: np.sum(x * 1j, dtype=float), "dtype"),
-        (lambda x: np.exp(x * 1j, dtype=np.float64)[0], "dtype"),
-        (lambda x: dnp.array(x * 1j, dtype=float)[0], "dtype"),
-        (lambda x: (x * 1j).astype(float)[0], "astype"),
-    ],
-)
-def test_what_is_refused(f, words):
-    """Never numpy's warning that the imaginary part is discarded."""
-    with pytest.raises(TypeError, match=words):
-        dr.grad(f)(X)
-
-
-def test_what_has_no_gradient():
-    with pytest.raises(dr.ScalarError, match=r"complex.*z\.real"):
-        dr.grad(lambda x: x * 1j)(2.0)
-
-
 def test_nested_derivatives():
     """The argument of the outer one is in a complex number of the inner one, and the other way round."""
 
