@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.special
 
 import dualrev as dr
 from dualrev import numpy as dnp
@@ -18,6 +19,7 @@ X = np.array([0.4, -0.7, 1.3])
         ),
         (lambda x: np.maximum(x * 1j, x).imag[0], "numpy.maximum of complex numbers"),
         (lambda x: np.sum(np.cbrt(x + 1j).real), "numpy.cbrt of complex"),
+        (lambda x: scipy.special.gamma(x[0] + 1j).real, "scipy.special.gamma of complex"),
         (lambda x: np.zeros(3).__iadd__(x * 1j)[0], "plain"),
         (lambda x: np.zeros(3, complex).__iadd__(x * 1j)[0].real, "storing"),
         (lambda x: x.__setitem__(0, x[1] * 1j) or x[0], "complex number among real ones.*dtype=complex"),

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import dualrev as dr
-from dualrev.scipy import linalg
+from dualrev.scipy import linalg, special
 
 K = np.array([[2.5 + 1.0j, -0.3j, 1.0 - 0.4j], [0.5, 2.2 + 0.7j, -1.0j], [0.3j, -0.8, 3.0 + 1.0j]])
 B = np.array([[0.3, 1.0 - 0.2j], [-1.0j, 0.4], [0.6 + 0.6j, -0.7]])
@@ -88,3 +88,24 @@ def test_the_vectors_of_a_generalised_problem():
 
     for u in (*dr.jvp(products, (M,), (M,))[0], *dr.jvp(products, (M,), (M,))[1]):
         assert_allclose(u, 0.0, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", ["erf", "erfc", "erfi", "erfcx", "wofz", "dawsn", "exp1", "expi"])
+def test_special_functions_of_complex_numbers(name):
+    def f(x):
+        made = getattr(special, name)(x[0] * 1j + x[1] + 0.3)
+        return np.stack([made.real, made.imag])
+
+    dr.check(f, M)
+    dr.check_grads(f, (M,))
+
+
+def test_logarithms_of_sums():
+    def f(x):
+        z = 1j * x + x[0]
+        return special.logsumexp(z) + special.logsumexp(z, axis=0)[1] + special.logsumexp(x, 1, z, keepdims=True)[0, 0]
+
+    dr.check(lambda x: [f(x).real, f(x).imag], M)
+    dr.check_grads(lambda x: [f(x).real, f(x).imag], (M,))
+    with pytest.raises(dr.UnsupportedError, match="return_sign of complex"):
+        dr.grad(lambda x: special.logsumexp(1j * x, return_sign=True)[0].real)(M)
