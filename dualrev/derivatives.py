@@ -263,6 +263,7 @@ def jacrev(
     has_aux: bool = False,
     engine: Any = None,
     outputs: Outputs | None = None,
+    holomorphic: bool = False,
 ) -> Callable[P, Any]:
     """The Jacobian of f, row by row in reverse mode: best where f has fewer results than arguments.
 
@@ -270,13 +271,14 @@ def jacrev(
     leaf of shape t is an array of shape s + t, or a float where both are scalars. That of a numba function is a numba
     dispatcher. `outputs` names the arguments that f writes its results to, as in `vjp`.
 
+    Complex values have complex derivatives by real arguments; by a complex argument z = x + iy, an entry of a real
+    value f is df/dx - i df/dy. That of a complex value is f'(z), with holomorphic=True: UnsupportedError (a TypeError)
+    without, and for a function that is not holomorphic.
+
     >>> jacrev(lambda x: [x[0] * x[1], x[0]])([2.0, 3.0])
     [[3.0, 2.0], [1.0, 0.0]]
     """
-    f = _writing(f, outputs, has_aux)
-    if is_compiled(f, has_aux, engine):
-        return compiled().directional(f, "jacrev", argnums)
-    return Transformed(transforms.jacobian, f, argnums=argnums, has_aux=has_aux, engine=engine, mode="rev")
+    return _jacobian(f, "jacrev", argnums, has_aux, engine, outputs, holomorphic)
 
 
 def jacfwd(
@@ -285,6 +287,7 @@ def jacfwd(
     has_aux: bool = False,
     engine: Any = None,
     outputs: Outputs | None = None,
+    holomorphic: bool = False,
 ) -> Callable[P, Any]:
     """The Jacobian of f, column by column in forward mode: best where f has fewer arguments than results.
 
@@ -294,10 +297,7 @@ def jacfwd(
     >>> jacfwd(lambda x: np.array([x, x * x]))(3.0)
     array([1., 6.])
     """
-    f = _writing(f, outputs, has_aux)
-    if is_compiled(f, has_aux, engine):
-        return compiled().directional(f, "jacfwd", argnums)
-    return Transformed(transforms.jacobian, f, argnums=argnums, has_aux=has_aux, engine=engine, mode="fwd")
+    return _jacobian(f, "jacfwd", argnums, has_aux, engine, outputs, holomorphic)
 
 
 def jacobian(
@@ -306,6 +306,7 @@ def jacobian(
     has_aux: bool = False,
     engine: Any = None,
     outputs: Outputs | None = None,
+    holomorphic: bool = False,
 ) -> Callable[P, Any]:
     """The Jacobian of f, by rows or by columns, whichever is fewer: see `jacrev`.
 
@@ -317,17 +318,28 @@ def jacobian(
     array([[4., 0.],
            [3., 2.]])
     """
+    return _jacobian(f, "jacobian", argnums, has_aux, engine, outputs, holomorphic)
+
+
+def _jacobian(
+    f: Any, name: str, argnums: Argnums, has_aux: bool, engine: Any, outputs: Outputs | None, holomorphic: bool
+) -> Any:
     f = _writing(f, outputs, has_aux)
-    if is_compiled(f, has_aux, engine):
-        return compiled().directional(f, "jacobian", argnums)
-    return Transformed(transforms.jacobian, f, argnums=argnums, has_aux=has_aux, engine=engine, mode=None)
+    if is_compiled(f, has_aux or holomorphic, engine):
+        return compiled().directional(f, name, argnums)
+    mode = {"jacrev": "rev", "jacfwd": "fwd", "jacobian": None}[name]
+    options = {"argnums": argnums, "has_aux": has_aux, "engine": engine, "mode": mode, "holomorphic": holomorphic}
+    return Transformed(transforms.jacobian, f, **options)
 
 
-def hessian(f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, engine: Any = None) -> Callable[P, Any]:
+def hessian(
+    f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, engine: Any = None, holomorphic: bool = False
+) -> Callable[P, Any]:
     """The second derivatives of f: the Jacobian of its Jacobian.
 
     For f of an array of shape s to a number, an array of shape s + s; for one to an array of shape r, an array of shape
     r + s + s, and so on for any structure: that of the value, with that of the argument twice in place of each leaf.
+    By complex arguments there is one of holomorphic functions, with holomorphic=True: see `jacrev`.
 
     If f is a numba function, so is its Hessian: a dispatcher. It computes two to four columns in one run of f and of
     its gradient, in compiled code. Half of the matrix would be no less work, since each run gives whole columns; its
@@ -343,9 +355,10 @@ def hessian(f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, en
     >>> hessian(lambda x: (x**3, 2.0 * x * x))(2.0)
     (12.0, 4.0)
     """
-    if is_compiled(f, has_aux, engine):
+    if is_compiled(f, has_aux or holomorphic, engine):
         return compiled().directional(f, "hessian", argnums)
-    return jacobian(jacrev(f, argnums, has_aux, engine), argnums, has_aux, engine)
+    gradient = jacrev(f, argnums, has_aux, engine, holomorphic=holomorphic)
+    return jacobian(gradient, argnums, has_aux, engine, holomorphic=holomorphic)
 
 
 def hvp(f: Callable[Concatenate[A, P], Number], engine: Any = None) -> Callable[Concatenate[A, A, P], A]:

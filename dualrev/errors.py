@@ -297,7 +297,7 @@ class ConversionError(DualrevError, TypeError):
     """A dual number was to become a plain one, which would lose its derivative."""
 
     def __init__(self, conversion: str) -> None:
-        if conversion in ("float()", "asarray()") and is_assigned_to_an_element():
+        if conversion in ("float()", "complex()", "asarray()") and is_assigned_to_an_element():
             conversion = "storing"
         what, cure = _CONVERSIONS.get(conversion, (f"{conversion} of a number that is being differentiated", ""))
         inside = library()
@@ -381,12 +381,12 @@ _CONVERSIONS = {
     ),
     "complex()": (
         "complex() of a number that is being differentiated",
-        "The functions of Python's `cmath` do this: write numpy's functions, and x + 1j * y for complex(x, y). ",
+        "`cmath`, complex(x, y) and plain arrays do this: write np.exp, x + 1j * y, dualrev.numpy.array or .zeros. ",
     ),
     "astype()": ("astype of complex numbers that are being differentiated", "Take z.real, z.imag or abs(z). "),
     "storing": (
-        "storing a number that is being differentiated in an array of plain floats",
-        "np.zeros and the like make such arrays: make the array with dualrev.numpy"
+        "storing a number that is being differentiated in an array of plain numbers",
+        "np.zeros(n), np.zeros(n, complex) and the like make such arrays: write dualrev.numpy.zeros and the like"
         " (`from dualrev import numpy as np`), or collect the numbers in a list. ",
     ),
     "asarray()": (

@@ -24,13 +24,13 @@ def is_of_user(file: str) -> bool:
 
 
 def is_assigned_to_an_element() -> bool:
-    """Whether the line that is running outside of this library is at an assignment `a[i] = x`."""
+    """Whether the line that is running outside of this library is at an assignment `a[i] = x`, or `a.real = x`."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith((*_OURS, "<dualrev ")):
         frame = frame.f_back
     if frame is None:
         return False
-    return opcode.opname[frame.f_code.co_code[frame.f_lasti]] in ("STORE_SUBSCR", "STORE_SLICE")
+    return opcode.opname[frame.f_code.co_code[frame.f_lasti]] in ("STORE_SUBSCR", "STORE_SLICE", "STORE_ATTR")
 
 
 def is_of_library(file: str) -> bool | None:

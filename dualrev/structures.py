@@ -110,15 +110,22 @@ class Structure:
         """Whether there are complex numbers, each of which has two leaves."""
         return any(part.__class__ is Node and part.cls is complex for part in self._parts)
 
+    def complex_places(self) -> list[int]:
+        """The places of the real parts of complex numbers among the leaves; the imaginary part is the next one."""
+        places, k = [], 0
+        for part in self._parts:
+            if part.__class__ is Node and part.cls is complex:
+                places.append(k)
+            k += part.__class__ is Scalar or part.__class__ is Array
+        return places
+
     def conjugated(self, leaves: Sequence[Any]) -> Sequence[Any]:
         """The leaves with the other sign for imaginary parts: the cotangent of x + iy is df/dx - i df/dy."""
         if self._flat is not None or not self.has_complex:
             return leaves
-        made, k = list(leaves), 0
-        for part in self._parts:
-            if part.__class__ is Node and part.cls is complex:
-                made[k + 1] = 0.0 - made[k + 1]
-            k += part.__class__ is Scalar or part.__class__ is Array
+        made = list(leaves)
+        for k in self.complex_places():
+            made[k + 1] = 0.0 - made[k + 1]
         return made
 
     def owned(self) -> Structure:

@@ -343,11 +343,11 @@ def test_a_conversion_to_a_plain_number_is_refused_where_it_stands(vjp, f, conve
     with pytest.raises(ConversionError) as caught:
         vjp(f, 1.0)
     text = str(caught.value)
-    what = "in an array of plain floats " if conversion == "storing" else ""
+    what = "in an array of plain numbers " if conversion == "storing" else ""
     of = "storing a" if conversion == "storing" else f"{conversion} of a"
     assert text.startswith(f"{of} number that is being differentiated {what}{line(f)}")
     assert ("use the ones of the same name in dualrev.math" in text) is (conversion == "float()")
-    assert ("make the array with dualrev.numpy" in text) is (conversion == "storing")
+    assert ("write dualrev.numpy.zeros and the like" in text) is (conversion == "storing")
     assert "write dualrev.value(x)" in text
     assert not ARRAY_OF_FLOATS.any()
 

@@ -93,10 +93,6 @@ FUNCTIONS = {
     "outer of ufuncs": lambda z: np.multiply.outer(z[0], z[1]) + np.subtract.outer(z[0], X),
     "methods": lambda z: z.conj().T.reshape(-1).copy() * z.ravel() + z.mean() * z.prod() + z.item(1, 2),
     "loops": lambda z: sum((u * v for u, v in zip(z[0], z[1].tolist(), strict=True)), 1j),
-    "solve": lambda z: np.linalg.solve(K + z[0], z[1]) + np.linalg.solve(K, z.T)[:, 0],
-    "inv": lambda z: np.linalg.inv(K * z[0]) + np.linalg.matrix_power(K + z[0], 2) + np.linalg.matrix_power(K, -1),
-    "det": lambda z: np.linalg.det(K * z[0] + z[1]) + np.linalg.det(np.stack([K + z[0], K - 2j])),
-    "multi_dot": lambda z: np.linalg.multi_dot([z, K, z.T]),
     "initial": lambda z: np.sum(z, initial=2.0) + z.sum(initial=1j) + np.add.reduce(z[0], initial=2.0),
     "pad with numbers": lambda z: np.pad(z, 1, constant_values=2.0) * np.pad(z, 1, constant_values=1j),
     "prepend": lambda z: np.diff(z, prepend=1.0) + np.diff(z, append=2j) + np.diff(z, 1, 1, z[:, :1] * z[:, :1]),
@@ -112,20 +108,6 @@ FUNCTIONS = {
 def test_functions(name):
     f = FUNCTIONS[name]
     correct(lambda x: parts(f(turned(x))), M)
-
-
-TURNING = np.array([[0.0, 1.0, 0.2], [-1.0, 0.3, 0.4], [0.1, 0.2, 0.5]])
-
-
-def test_eigenvalues():
-    """Complex ones of a real matrix, with vectors as LAPACK scales them; of a complex one; of several matrices."""
-    correct(lambda a: parts(np.linalg.eig(a)[0]), TURNING)
-    correct(lambda a: parts(np.linalg.eig(a)[1]), TURNING)
-    correct(lambda a: parts(np.linalg.eigvals(a + 1j * a.T)), TURNING)
-    correct(lambda a: parts(np.linalg.eig(a + 1j * a.T)[1]), TURNING)
-    correct(lambda a: parts(np.linalg.eigvals(np.stack([a, a.T + 0.1]))), TURNING)
-    quarter_turn = np.array([[0.0, 1.0], [-1.0, 0.0]])
-    assert_allclose(dr.grad(lambda a: np.abs(np.linalg.eigvals(a)[0]))(quarter_turn), 0.5 * quarter_turn, atol=1e-15)
 
 
 FFT = ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"]
@@ -360,50 +342,6 @@ def test_rules_of_users_and_checkpoints():
     z = 0.6 - 0.2j
     assert_allclose(dr.grad(lambda z: turn(z).real)(z), 1j)
     assert_allclose(dr.grad(lambda z: (z * dr.stop_gradient(z)).real)(z), z)
-
-
-@pytest.mark.parametrize(
-    ("f", "words"),
-    [
-        (lambda x: np.sum(np.sort(x * 1j)).imag, r"test_complex\.py.*numpy.sort of complex numbers|numpy.sort.*"),
-        (lambda x: np.maximum(x * 1j, x).imag[0], "numpy.maximum of complex numbers"),
-        (lambda x: np.linalg.norm(np.outer(x, x) * 1j, 2), "numpy.linalg.norm with ord=2"),
-        (lambda x: np.sum(np.cbrt(x + 1j).real), "numpy.cbrt of complex"),
-        (lambda x: np.zeros(3).__iadd__(x * 1j)[0], "plain"),
-        (lambda x: np.zeros(3, complex).__iadd__(x * 1j)[0].real, "storing"),
-        (lambda x: x.__setitem__(0, x[1] * 1j) or x[0], "complex number among real ones.*dtype=complex"),
-        (lambda x: x.__setitem__(0, 1j) or x[0], "complex number among real ones"),
-        (lambda x: np.multiply.at(x * 1j, [0, 0], 2.0) or x[0], r"multiply\.at"),
-        (lambda x: np.sum(np.var(x * 1j, where=x > 0)), "numpy.var with where of complex"),
-        (lambda x: np.sum(np.std(x * 1j, correction=1)), "numpy.std with correction of complex"),
-        (lambda x: np.prod(x * 1j, initial=2.0).real, "numpy.prod with initial of complex"),
-        (lambda x: np.gradient(x, 1j * x[0])[0].real, "numpy.gradient with the argument 1 of complex"),
-        (lambda x: complex(x[0] * 1j).real, "complex"),
-        (lambda x: __import__("cmath").exp(x[0] * 1j).real, "complex"),
-        (lambda x: np.linalg.slogdet(np.outer(x, x) * 1j)[1], "slogdet of complex"),
-        (lambda x: np.linalg.eigvalsh(np.outer(x, x) * 1j)[0], "eigvalsh of complex"),
-        (lambda x: np.linalg.cholesky(np.outer(x, x) * 1j)[0, 0], "cholesky of complex"),
-        (lambda x: np.einsum(x * 1j, [0], [0])[0].real, "subscripts"),
-        (lambda x: np.asarray(x * 1j)[0].real, "plain array"),
-        (lambda x: np.sum(x * 1j, dtype=float), "dtype"),
-        (lambda x: np.exp(x * 1j, dtype=np.float64)[0], "dtype"),
-        (lambda x: dnp.array(x * 1j, dtype=float)[0], "dtype"),
-        (lambda x: (x * 1j).astype(float)[0], "astype"),
-    ],
-)
-def test_what_is_refused(f, words):
-    """Never numpy's warning that the imaginary part is discarded."""
-    with pytest.raises(TypeError, match=words):
-        dr.grad(f)(X)
-
-
-def test_what_has_no_gradient():
-    with pytest.raises(dr.ScalarError, match=r"complex.*z\.real"):
-        dr.grad(lambda x: x * 1j)(2.0)
-    with pytest.raises(dr.UnsupportedError, match="complex"):
-        dr.jacobian(lambda z: np.abs(z))(C)
-    with pytest.raises(dr.UnsupportedError, match="complex"):
-        dr.hessian(lambda z: np.sum(np.abs(z)))(C)
 
 
 def test_nested_derivatives():

@@ -420,6 +420,9 @@ cases(
         "np.linalg.qr(x.T)[0]",
         "np.linalg.qr(x.T)[1]",
         "np.linalg.qr(x.T, mode='r')",
+        "np.linalg.tensorinv((x @ x.T)[None], 2)",
+        "np.linalg.tensorsolve((x @ x.T)[:, None], x[:, :1])",
+        "np.linalg.tensorsolve(np.stack([x[:, :2]], 1), x[:, 2] ** 2, axes=(1,))",
     ],
 )
 cases(

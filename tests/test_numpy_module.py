@@ -87,7 +87,6 @@ ELSEWHERE |= {"bitwise_not", "bitwise_invert", "bitwise_left_shift", "bitwise_ri
 ELSEWHERE |= {"ravel_multi_index", "unravel_index", "can_cast"}
 #: What is refused whatever the arguments are.
 REFUSED = {"histogram2d", "histogram_bin_edges", "histogramdd"}
-REFUSED |= {"linalg.tensorinv", "linalg.tensorsolve"}
 REFUSED |= {"unique_all", "unique_counts", "unique_inverse", "unique_values", "intersect1d", "setdiff1d"}
 REFUSED |= {"setxor1d", "i0", "polydiv", "roots", "sort_complex", "ix_", "busday_offset", "is_busday"}
 

@@ -19,7 +19,7 @@ from dualrev.eager.dual import DualNumber
 from dualrev.eager.explanations import explained
 from dualrev.eager.plain_run import PlainRun, wanted
 from dualrev.eager.py_funcs import as_python
-from dualrev.errors import AuxiliaryError, ScalarError, TangentError, UnsupportedError
+from dualrev.errors import AuxiliaryError, ScalarError, TangentError
 from dualrev.tree import flatten_leaves
 
 __all__ = ["grad", "hvp", "jacobian", "linearize", "value_and_grad"]
@@ -140,27 +140,38 @@ def jacobian(
     has_aux: bool,
     engine: Any,
     mode: str | None,
+    holomorphic: bool = False,
 ) -> Any:
     """The Jacobian by rows, mode "rev", by columns, "fwd", or by whichever is fewer, None; or (jacobian, aux)."""
     function, chosen = choose(f, argnums, args, kwargs)
     y, derivative, aux = linearize(function, chosen, has_aux, engine, (f, args, kwargs))
     outputs, output = flatten_leaves(y)
     inputs, structure = flatten_leaves(chosen)
-    if output.has_complex or structure.has_complex:
-        what, why = "a Jacobian of complex numbers", "its entries are numbers"
-        raise UnsupportedError.call(what, why, "dualrev.vjp or dualrev.jvp, or the real and imaginary parts")
+    has_complex = holomorphic or output.has_complex or structure.has_complex
+    if has_complex:
+        from dualrev.eager import complex_jacobians  # real code has no need of it
+
+        complex_jacobians.check(output, structure, holomorphic)
     if mode is None:
         mode = "rev" if sum(map(_size, outputs)) <= sum(map(_size, inputs)) else "fwd"
     if mode == "rev":
-        rows = [flatten_leaves(derivative.pull(ct))[0] for ct in _basis(outputs, output)]
+        cts = (output.cotangent_leaves(output.conjugated(one)) for one in _basis(outputs))
+        rows = [structure.conjugated(flatten_leaves(derivative.pull(ct))[0]) for ct in cts]
         blocks = _blocks(outputs, inputs, rows)
     else:
-        columns = [flatten_leaves(derivative.push(*tangents))[0] for tangents in _basis(inputs, structure)]
+        columns = [
+            flatten_leaves(derivative.push(*tangents))[0]
+            for tangents in map(structure.cotangent_leaves, _basis(inputs))
+        ]
         transposed = _blocks(inputs, outputs, columns)
         blocks = [[_transpose(transposed[k][j], np.ndim(x)) for k, x in enumerate(inputs)] for j in range(len(outputs))]
     parts = structure.leaf_parts()
-    nested = [structure.map_leaves(list(map(_in_dtype, row, parts))) for row in blocks]
-    made = output.map_leaves(nested if isinstance(argnums, Sequence) else [row[0] for row in nested])
+    blocks = [list(map(_in_dtype, row, parts)) for row in blocks]
+    nest: Any = type(structure).map_leaves
+    if has_complex:
+        blocks, nest = complex_jacobians.entries(blocks, output, structure), complex_jacobians.folded
+    nested = [nest(structure, row) for row in blocks]
+    made = nest(output, nested if isinstance(argnums, Sequence) else [row[0] for row in nested])
     return (made, aux) if has_aux else made
 
 
@@ -176,8 +187,8 @@ def _in_dtype(block: Any, part: Any) -> Any:
     return np.array(block, kind) if isinstance(kind, np.dtype) else kind(block)
 
 
-def _basis(leaves: Sequence[Any], structure: Any) -> Any:
-    """Every unit vector of nested data with these leaves."""
+def _basis(leaves: Sequence[Any]) -> Any:
+    """The leaves of every unit vector of nested data with these leaves."""
     zeros = [zero(x) for x in leaves]
     for k, x in enumerate(leaves):
         for place in range(_size(x)):
@@ -186,7 +197,7 @@ def _basis(leaves: Sequence[Any], structure: Any) -> Any:
                 one.reshape(-1)[place] = 1.0
             else:
                 one = 1.0
-            yield structure.cotangent_leaves([*zeros[:k], one, *zeros[k + 1 :]])
+            yield [*zeros[:k], one, *zeros[k + 1 :]]
 
 
 def _size(x: Any) -> int:

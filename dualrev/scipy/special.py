@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from scipy import special as _special
 
+from dualrev.eager.arrays.complexes import is_complex, real_part
+from dualrev.eager.arrays.matrices import of_matrices
 from dualrev.eager.arrays.storage import holds_duals, plain, real_array
 from dualrev.eager.arrays.ufuncs import on_arrays
 from dualrev.errors import UnsupportedError
@@ -32,16 +34,23 @@ def __dir__() -> list[str]:
 
 @instead_of(_special.logsumexp)
 def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False) -> Any:
-    """log(sum(b exp(a))), over an axis, some or all; with return_sign, (log|sum|, its sign), as SciPy's."""
-    a = real_array(a)
-    top = _largest(a, axis)
-    terms = np.exp(a - top) if b is None else real_array(b) * np.exp(a - top)
+    """log(sum(b exp(a))), over an axis, some or all; with return_sign, (log|sum|, its sign), as SciPy's.
+
+    Of complex numbers, it is the logarithm's principal value; they have no return_sign.
+    """
+    a = of_matrices(a)
+    if return_sign and (is_complex(a) or is_complex(b)):
+        raise UnsupportedError("scipy.special.logsumexp with return_sign of complex numbers", "it without return_sign")
+    top = _largest(real_part(a), axis)
+    terms = np.exp(a - top) if b is None else of_matrices(b) * np.exp(a - top)
     total = np.sum(terms, axis=axis, keepdims=True)
-    sign = np.sign(plain(total))
     made = np.log(np.abs(total) if return_sign else total) + top
     if not keepdims:
-        made, sign = (real_array(np.squeeze(x, axis))[()] for x in (made, sign))
-    return (made, sign) if return_sign else made
+        made = of_matrices(np.squeeze(made, axis))[()]
+    if not return_sign:
+        return made
+    sign = np.sign(plain(total))
+    return made, sign if keepdims else real_array(np.squeeze(sign, axis))[()]
 
 
 @instead_of(_special.softmax)

@@ -41,11 +41,12 @@ __all__ = ["as_held", "complex_ufunc", "multilinear", "recorded", "refused"]
 def complex_ufunc(ufunc: Any, args: Sequence[Any], dtype: Any = None, **options: Any) -> Any:
     """A ufunc of numbers and arrays, one of them complex. UnsupportedError for what has no rule."""
     name = ufunc.__name__
+    said = f"{'numpy' if hasattr(np, name) else 'scipy.special'}.{name}"
     args = [as_parts(u) if is_complex(u) else u if isinstance(u, DualNumber) else real_array(u)[()] for u in args]
     if dtype is not None and np.dtype(dtype).kind != "c":
-        raise refused(f"numpy.{name} with dtype={dtype}")
+        raise refused(f"{said} with dtype={dtype}")
     if asked := [key for key, u in options.items() if key not in ("casting", "subok") and u not in (None, "K")]:
-        raise refused(f"numpy.{name} with {', '.join(asked)}")
+        raise refused(f"{said} with {', '.join(asked)}")
     if name in _OF_VALUES:
         return ufunc(*map(values, args))
     if name in _LINEAR or (name in _SCALING and not is_complex(args[-1])):
@@ -57,7 +58,7 @@ def complex_ufunc(ufunc: Any, args: Sequence[Any], dtype: Any = None, **options:
     if name in _PARTIALS:
         return _differentiable(ufunc, args, _PARTIALS[name])
     if _run(args) is not None:
-        raise refused(f"numpy.{name}")
+        raise refused(said)
     return as_held(ufunc(*map(values, args)), args)
 
 
@@ -199,6 +200,7 @@ _WRITTEN: dict[str, Callable[..., Any]] = {
     "vecmat": lambda a, b: multilinear(np.matmul, (np.conj(a)[..., None, :], b))[..., 0, :],
     "vecdot": lambda a, b: np.sum(np.conj(a) * b, axis=-1),
 }
+_ERF = 2.0 / math.sqrt(math.pi)  # the derivative of erf at 0
 #: The derivatives of the functions that have one, as functions of the arguments and of the value. They divide by
 #: numpy's functions, which have infinities where Python's numbers raise.
 _PARTIALS: dict[str, tuple[Callable[..., Any], ...]] = {
@@ -230,6 +232,15 @@ _PARTIALS: dict[str, tuple[Callable[..., Any], ...]] = {
     "arcsinh": (lambda x, y: np.reciprocal(np.sqrt(1.0 - 1j * x) * np.sqrt(1.0 + 1j * x)),),
     "arccosh": (lambda x, y: np.reciprocal(np.sqrt(x - 1.0) * np.sqrt(x + 1.0)),),
     "arctanh": (lambda x, y: np.reciprocal((1.0 - x) * (1.0 + x)),),
+    # of scipy.special
+    "erf": (lambda x, y: _ERF * np.exp(-x * x),),
+    "erfc": (lambda x, y: -_ERF * np.exp(-x * x),),
+    "erfi": (lambda x, y: _ERF * np.exp(x * x),),
+    "erfcx": (lambda x, y: 2.0 * x * y - _ERF,),
+    "wofz": (lambda x, y: 1j * _ERF - 2.0 * x * y,),
+    "dawsn": (lambda x, y: 1.0 - 2.0 * x * y,),
+    "exp1": (lambda x, y: np.divide(-np.exp(-x), x),),
+    "expi": (lambda x, y: np.divide(np.exp(x), x),),
 }
 _PARTIALS["true_divide"] = _PARTIALS["divide"]
 _PARTIALS["float_power"] = _PARTIALS["power"]

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.eager.arrays import complex_linalg, fourier
+from dualrev.eager.arrays import fourier, linalg
 from dualrev.eager.arrays.complex_elements import as_held, multilinear, refused
 from dualrev.eager.arrays.complexes import (
     as_parts,
@@ -240,6 +240,7 @@ def _named(name: str) -> Any:
 
 
 _HANDLERS: dict[Any, Callable[..., Any]] = {
+    **linalg.HANDLERS,
     **{_named(name): _partwise(_named(name)) for name in f"{_MOVING} {_LINEAR}".split()},
     **{_named(name): _product(_named(name)) for name in _PRODUCTS.split()},
     np.broadcast_arrays: _broadcast_arrays,
@@ -272,7 +273,6 @@ _HANDLERS: dict[Any, Callable[..., Any]] = {
     np.ones_like: _like(1.0),
     np.full_like: _full_like,
     np.copyto: copyto,
-    **complex_linalg.HANDLERS,
     **fourier.HANDLERS,
 }
 _OF_VALUES = {f.function for f in TABLE.values() if f.discrete} | {np.size}

@@ -102,6 +102,7 @@ NUMERICS = (
     )),
     *rows("histogram", "", "numerics"),
     *rows("linalg.cross linalg.matmul linalg.matrix_norm linalg.multi_dot linalg.outer linalg.svdvals", "", "linalg"),
+    *rows("linalg.tensorinv linalg.tensorsolve", "", "linalg"),
     *rows("linalg.tensordot linalg.trace linalg.vecdot linalg.vector_norm", "", "linalg"),
 
     # differences, interpolation, statistics
