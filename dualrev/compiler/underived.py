@@ -20,7 +20,7 @@ from numba.core import types
 from dualrev.compiler.analyses.memory import is_array, type_of
 from dualrev.compiler.core import syntax
 from dualrev.compiler.core.atoms import Applied, Constant, Global, Node, Tree, Var
-from dualrev.compiler.core.opaque import holds_memory
+from dualrev.compiler.core.opaque import holds_memory, is_linked
 from dualrev.compiler.core.terms import Call, Copy, Function, Load, Make, Opaque, Store
 from dualrev.compiler.core.walks import leaves, mapped
 from dualrev.compiler.frontend.looks import Look
@@ -64,10 +64,11 @@ def _only_reads(look: Look, name: str, x: Tree) -> bool:
 
 
 def _is_strange(tree: Tree) -> bool:
-    """Whether there are objects, functions, slices or containers of arrays in an argument or a result."""
+    """Whether there are objects, nodes, functions, slices or containers of arrays in an argument or a result."""
     if isinstance(tree, Node):
         return tree.kind is not None or any(map(_is_strange, tree.parts))
-    return holds_memory(type_of(tree)) or isinstance(type_of(tree), (types.Dispatcher, types.SliceType))
+    kind = type_of(tree)
+    return holds_memory(kind) or is_linked(kind) or isinstance(kind, (types.Dispatcher, types.SliceType))
 
 
 #: A copy in the layout of the array, on which the order of np.nditer depends.

@@ -6,7 +6,7 @@ from typing import Any
 
 from numba.core import types
 
-__all__ = ["holds_floats", "holds_memory", "holds_text", "is_container", "is_opaque"]
+__all__ = ["holds_floats", "holds_memory", "holds_text", "is_container", "is_linked", "is_opaque"]
 
 #: Types of which values may be made and passed on, but which nothing is differentiated through.
 _OPAQUE = (
@@ -35,7 +35,15 @@ _OPAQUE = (
 
 def is_opaque(kind: Any) -> bool:
     """Whether a type is that of values which the compiler knows nothing of, but that numba has them."""
-    return isinstance(kind, _OPAQUE) and not isinstance(kind, (types.EnumMember, types.NumpyFlatType))
+    known = isinstance(kind, (types.EnumMember, types.NumpyFlatType))
+    return is_linked(kind) or (isinstance(kind, _OPAQUE) and not known)
+
+
+def is_linked(kind: Any) -> bool:
+    """Whether it is that of instances which hold others of their own type, as the nodes of a tree do; or None."""
+    if isinstance(kind, types.ClassInstanceType):
+        return any(map(is_linked, kind.struct.values()))
+    return isinstance(kind, types.DeferredType) or (isinstance(kind, types.Optional) and is_linked(kind.type))
 
 
 def is_container(kind: Any) -> bool:
@@ -56,6 +64,8 @@ def _inner(kind: Any) -> list[Any]:
             return [kind.dtype]
         case types.Optional():
             return [kind.type]
+        case types.ClassInstanceType() if is_linked(kind):
+            return [x for x in kind.struct.values() if not is_linked(x)]
     return []
 
 

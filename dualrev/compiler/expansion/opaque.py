@@ -17,7 +17,7 @@ from numba.core import types
 
 from dualrev.compiler.core import syntax
 from dualrev.compiler.core.lowered import Const, For, If, Let, Node, Opaque, Slice, Store, While, leaves, reads, walk
-from dualrev.compiler.core.opaque import holds_floats, is_opaque
+from dualrev.compiler.core.opaque import holds_floats, is_linked, is_opaque
 from dualrev.compiler.expansion.kinds import is_array
 from dualrev.compiler.expansion.lazy import Lazy
 from dualrev.compiler.expansion.lists import Lists
@@ -111,6 +111,9 @@ class Opaques:
             code.refuse(s.line, "this index", "it is no int, slice or array", "an int")
         said, changes, unknown = self._said(s), s.op == "written" and not s.info.pure, False
         if s.op == "method":
+            if is_linked(code.kind(s.args[0])):
+                what, why = f"the method .{s.info[0]} of a node", "it might change nodes that are read again"
+                code.refuse(s.line, what, why, "a function that reads fields")
             text = isinstance(code.kind(s.args[0]), types.UnicodeType)
             changes = not text and s.info[0] not in _READING
         if s.op == "written":

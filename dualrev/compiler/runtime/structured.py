@@ -19,6 +19,8 @@ from typing import Any
 
 from numba.core import types
 
+from dualrev.compiler.core.opaque import is_linked
+
 __all__ = [
     "apart",
     "holds_structured",
@@ -47,7 +49,7 @@ def is_record(kind: Any) -> bool:
 
 def is_instance(kind: Any) -> bool:
     """Whether a type is that of a jitclass instance or of a structref."""
-    return isinstance(kind, (types.ClassInstanceType, types.StructRef))
+    return isinstance(kind, (types.ClassInstanceType, types.StructRef)) and not is_linked(kind)
 
 
 def is_structured(kind: Any) -> bool:
