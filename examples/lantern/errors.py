@@ -16,7 +16,7 @@ class DataError(ValueError):
 def check_label(label: Any, classes: int, place: str) -> None:
     """DataError if a label is no class."""
     if isinstance(label, bool) or not isinstance(label, (int, np.integer)) or not 0 <= label < classes:
-        raise DataError(f"{place}: the label is {label!r}; labels are the ints from 0 to {classes - 1}.")
+        raise DataError(f"{place}: the label is {label}; labels are the ints from 0 to {classes - 1}.")
 
 
 def check_finite(array: np.ndarray, place: str) -> None:

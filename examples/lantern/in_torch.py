@@ -9,9 +9,10 @@ import numpy as np
 import torch
 from torch.nn import functional
 
+from examples.lantern.squeezenet import FIRES
 from examples.lantern.trees import Tree
 
-__all__ = ["treelstm_slope"]
+__all__ = ["image_slope", "resnet", "squeezenet", "tensors", "treelstm_slope"]
 
 
 def tensors(arrays: Any) -> dict[str, Any]:
@@ -47,5 +48,53 @@ def treelstm_slope(vectors: np.ndarray, numbers: dict[str, int]) -> Callable[[An
         scores = functional.linear(torch.stack(hidden), w["score"], w["score_bias"])
         loss = functional.cross_entropy(scores, torch.tensor(labels), reduction="sum")
         return loss.item(), dict(zip(w, torch.autograd.grad(loss, list(w.values())), strict=True))
+
+    return slope
+
+
+def squeezenet(p: Any, x: Any) -> Any:
+    """The scores of images."""
+
+    def layer(name: str, x: Any, **how: Any) -> Any:
+        return torch.relu(functional.conv2d(x, p[f"{name}.weight"], p[f"{name}.bias"], **how))
+
+    x, k = functional.max_pool2d(layer("conv1", x, stride=2), 3, 2, ceil_mode=True), 2
+    for fire in FIRES:
+        if fire == "pool":
+            x = functional.max_pool2d(x, 3, 2, ceil_mode=True)
+            continue
+        x = layer(f"fire{k}.squeeze", x)
+        x = torch.cat([layer(f"fire{k}.one", x), layer(f"fire{k}.three", x, padding=1)], 1)
+        k += 1
+    return layer("conv10", x).mean((2, 3))
+
+
+def resnet(p: Any, known: Any, x: Any, training: bool = True) -> Any:
+    """The scores of images; in training, running means and variances are changed in place."""
+
+    def layer(name: str, x: Any, **how: Any) -> Any:
+        x = functional.conv2d(x, p[f"{name}.weight"], **how)
+        mean, variance = known[f"{name}.mean"], known[f"{name}.variance"]
+        return functional.batch_norm(x, mean, variance, p[f"{name}.scale"], p[f"{name}.shift"], training)
+
+    def block(name: str, x: Any) -> Any:
+        stride = 2 if f"{name}.shortcut.weight" in p and not name.startswith("stage0") else 1
+        y = torch.relu(layer(f"{name}.a", x, stride=stride))
+        y = layer(f"{name}.c", torch.relu(layer(f"{name}.b", y, padding=1)))
+        return torch.relu(y + (layer(f"{name}.shortcut", x, stride=stride) if f"{name}.shortcut.weight" in p else x))
+
+    x = functional.max_pool2d(torch.relu(layer("stem", x, stride=2, padding=3)), 3, 2, 1)
+    for name in p:
+        if name.endswith(".a.weight"):
+            x = block(name[: -len(".a.weight")], x)
+    return functional.linear(x.mean((2, 3)), p["scores.weight"], p["scores.bias"])
+
+
+def image_slope(forward: Callable[[Any, Any], Any]) -> Callable[..., tuple[float, Any]]:
+    """A function of tensors, images and labels: the loss and the gradient."""
+
+    def slope(p: Any, images: np.ndarray, labels: np.ndarray) -> tuple[float, Any]:
+        loss = functional.cross_entropy(forward(p, torch.tensor(images)), torch.tensor(labels))
+        return loss.item(), dict(zip(p, torch.autograd.grad(loss, list(p.values())), strict=True))
 
     return slope
