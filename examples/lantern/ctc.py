@@ -38,7 +38,7 @@ def ctc(p: Any, labels: Any) -> Any:
             reached = a[s]
             if s > 0:
                 reached += a[s - 1]
-            if s > 1 and z != 0 and t > 0 and z != labels[s // 2 - 1]:
+            if s > 1 and z != 0 and z != labels[s // 2 - 1]:
                 reached += a[s - 2]
             b[s] = reached * p[t, z]
             total += b[s]

@@ -94,7 +94,7 @@ def loss(p: dict[str, Any], spectra: Any, texts: list[np.ndarray]) -> Any:
     shifted = scores - np.max(dr.value(scores), axis=-1, keepdims=True)
     heard = np.exp(shifted)
     heard = heard / np.sum(heard, axis=-1, keepdims=True)
-    return sum(lifted_ctc(np.ascontiguousarray(heard[:, k]), text) for k, text in enumerate(texts)) / len(texts)
+    return sum(lifted_ctc(heard[:, k], text) for k, text in enumerate(texts)) / len(texts)
 
 
 def step_of() -> Any:

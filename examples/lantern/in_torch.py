@@ -12,7 +12,7 @@ from torch.nn import functional
 from examples.lantern.squeezenet import FIRES
 from examples.lantern.trees import Tree
 
-__all__ = ["image_slope", "resnet", "squeezenet", "tensors", "treelstm_slope"]
+__all__ = ["deepspeech", "image_slope", "resnet", "speech_slope", "squeezenet", "tensors", "treelstm_slope"]
 
 
 def tensors(arrays: Any) -> dict[str, Any]:
@@ -98,3 +98,35 @@ def image_slope(forward: Callable[[Any, Any], Any]) -> Callable[..., tuple[float
         return loss.item(), dict(zip(p, torch.autograd.grad(loss, list(p.values())), strict=True))
 
     return slope
+
+
+def deepspeech(p: Any, x: Any) -> Any:
+    """The scores (steps, samples, letters) of spectra."""
+
+    def normalised(name: str, x: Any) -> Any:
+        return functional.batch_norm(x, None, None, p[f"{name}.scale"], p[f"{name}.shift"], training=True)
+
+    for name, stride, padding in (("conv0", (2, 2), (20, 5)), ("conv1", (2, 1), (10, 5))):
+        x = normalised(name, functional.conv2d(x, p[f"{name}.weight"], stride=stride, padding=padding)).clamp(0.0, 20.0)
+    x = x.permute(3, 0, 1, 2).flatten(2)
+    for k in range(sum(name.endswith("ahead.recurrent") for name in p)):
+        both = []
+        for way in ("ahead", "back"):
+            y = functional.linear(x.flatten(0, 1), p[f"rnn{k}.{way}.weight"])
+            y = normalised(f"rnn{k}.{way}", y).view(*x.shape[:2], -1)
+            h, found = torch.zeros_like(y[0]), []
+            for row in y.flip(0) if way == "back" else y:
+                h = (row + functional.linear(h, p[f"rnn{k}.{way}.recurrent"])).clamp(0.0, 20.0)
+                found.append(h)
+            both.append(torch.stack(found).flip(0) if way == "back" else torch.stack(found))
+        x = both[0] + both[1]
+    return functional.linear(x, p["scores.weight"], p["scores.bias"])
+
+
+def speech_slope(p: Any, spectra: np.ndarray, texts: list[np.ndarray]) -> tuple[float, Any]:
+    """The loss of utterances and the gradient."""
+    heard = deepspeech(p, torch.tensor(spectra)).log_softmax(-1)
+    steps, lengths = torch.full((len(texts),), len(heard)), torch.tensor([len(t) for t in texts])
+    letters = torch.tensor(np.concatenate(texts))
+    loss = functional.ctc_loss(heard, letters, steps, lengths, reduction="sum") / len(texts)
+    return loss.item(), dict(zip(p, torch.autograd.grad(loss, list(p.values())), strict=True))

@@ -120,7 +120,7 @@ _max_pool.defvjp(_max_pool_forward, _max_pool_backward)
 
 
 def max_pool(x: Any, size: int, stride: int, padding: int = 0, ceil: bool = False) -> Any:
-    """The largest number of each window; of several, the first. With `ceil`, the last window may stand over the edge."""
+    """The largest number of each window; of several, the first. With `ceil`, the last may stand over the edge."""
     more = []
     for length in x.shape[2:]:
         over = -(length + 2 * padding - size) % stride if ceil else 0
