@@ -20,11 +20,13 @@
 #   make sparse                             times of sparse Jacobians and Hessians, and of vmap, beside CasADi and JAX
 #   make eager                              times and memory of array operations on the tape, beside autograd, JAX and
 #                                           PyTorch (make peers)
+#   make lantern ARGS="treelstm"             trains a model (treelstm, squeezenet, resnet50, deepspeech2) on generated data
+#   make lantern-table                      times and losses of all four, beside PyTorch (make peers)
 #   make dist                               the wheel and the sdist, in dist/
 #   make figures                            paper_figures/, made anew; some of it by ARGS="fig2 fig10"
 
 .PHONY: compare test campaign bench bench-quick bench-publish bench-compare compiled parallel second sparse eager peers \
-    figures dist check format clean
+    lantern lantern-table figures dist check format clean
 .DEFAULT_GOAL := compare
 
 ARGS ?=
@@ -52,7 +54,7 @@ BENCH = $(RUN) pytest bench -q -p no:xdist --benchmark-disable-gc --benchmark-qu
 RUNS := bench/runs
 NOW := $(shell date -u +%Y%m%d-%H%M%S)
 
-bench bench-quick compiled second sparse eager: export OMP_NUM_THREADS := 1
+bench bench-quick compiled second sparse eager lantern-table: export OMP_NUM_THREADS := 1
 
 bench: $(SETUP)
 	@mkdir -p $(RUNS)
@@ -85,6 +87,12 @@ sparse: $(SETUP)
 
 eager: $(SETUP)
 	$(RUN) bench.eager $(ARGS)
+
+lantern: $(SETUP)
+	$(RUN) examples.lantern $(or $(ARGS),--help)
+
+lantern-table: $(SETUP)
+	$(RUN) examples.lantern.beside $(ARGS)
 
 peers: $(SETUP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[peers]'
