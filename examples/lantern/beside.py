@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -24,7 +25,7 @@ from examples.lantern.tasks import TASKS
 from examples.lantern.training import Run, Task, order, picture
 
 #: Settings of each model, and of how many epochs the losses are shown.
-SIZES: dict[str, tuple[dict[str, int], int]] = {
+SIZES: dict[str, tuple[dict[str, Any], int]] = {
     "treelstm": ({"samples": 100}, 5),
     "squeezenet": ({"samples": 64}, 5),
     "resnet50": ({"samples": 32}, 4),

@@ -1,9 +1,9 @@
 """Layers of images on the tape: a convolution, pooling and batch normalisation, each with a rule of its own.
 
 Arrays are (images, channels, rows, columns). A convolution is a product of matrices: that of its weights with the
-windows of the image, which stand side by side as columns.
+windows of all images, which stand side by side as columns.
 
-    y[n] = W columns(x[n]) + b          dW = sum_n dy[n] columns(x[n])^T          dx[n] = uncolumns(W^T dy[n])
+    y = W columns(x) + b          dW = dy columns(x)^T          dx = spread(W^T dy)
 
 What is elementwise, joined or summed needs no rule here: numpy's functions have theirs.
 """
@@ -47,51 +47,49 @@ def _spread(parts: Any, shape: tuple[int, ...], stride: tuple[int, int], more: A
 
 
 def _columns(x: np.ndarray, w: np.ndarray, stride: tuple[int, int], padding: tuple[int, int]) -> tuple[Any, Any]:
-    """The windows as columns, (n, c rows columns, places), and how many places there are down and across."""
-    if w.shape[2:] == (1, 1) and padding == (0, 0):
-        x = x[:, :, :: stride[0], :: stride[1]]
-        return x.reshape(*x.shape[:2], -1), x.shape[2:]
+    """The windows of all images as columns, (c rows columns, n places), and how many places are down and across."""
     windows = _windows(x, w.shape[2:], stride, more=padding)
-    n, c, down, across = windows.shape[:4]
-    columns = windows.transpose(0, 1, 4, 5, 2, 3).reshape(n, c * w.shape[2] * w.shape[3], down * across)
-    return columns, (down, across)
+    n, _, down, across = windows.shape[:4]
+    return windows.transpose(1, 4, 5, 0, 2, 3).reshape(w[0].size, n * down * across), (down, across)
 
 
 @dr.custom_vjp
-def _conv(x: Any, w: Any, b: Any, stride: tuple[int, int], padding: tuple[int, int]) -> Any:
-    return _conv_forward(x, w, b, stride, padding)[0]
+def _conv(x: Any, w: Any, b: Any, stride: tuple[int, int], padding: tuple[int, int], known: bool) -> Any:
+    return _conv_forward(x, w, b, stride, padding, known)[0]
 
 
-def _conv_forward(x: Any, w: Any, b: Any, stride: tuple[int, int], padding: tuple[int, int]) -> Any:
+def _conv_forward(x: Any, w: Any, b: Any, stride: tuple[int, int], padding: tuple[int, int], known: bool) -> Any:
     if x.shape[1] != w.shape[1]:
         raise DataError(f"images of {x.shape[1]} channels come to a convolution of {w.shape[1]} channels.")
     columns, places = _columns(x, w, stride, padding)
-    y = np.matmul(w.reshape(len(w), -1), columns)
+    y = w.reshape(len(w), -1) @ columns
     if b is not None:
         y += b[:, None]
-    return y.reshape(len(x), len(w), *places), (x.shape, w, b is not None, columns, stride, padding)
+    y = np.ascontiguousarray(y.reshape(len(w), len(x), *places).transpose(1, 0, 2, 3))
+    return y, (x.shape, w, b is not None, columns, stride, padding, known)
 
 
 def _conv_backward(residuals: Any, ct: Any) -> Any:
-    shape, w, biased, columns, stride, padding = residuals
-    ct = np.ascontiguousarray(ct)
-    flat = ct.reshape(*ct.shape[:2], -1)
-    matrix = w.reshape(len(w), -1)
-    d_w = np.zeros_like(matrix)
-    for n in range(len(flat)):
-        d_w += flat[n] @ columns[n].T
-    parts = np.matmul(matrix.T, flat).reshape(shape[0], *w.shape[1:], *ct.shape[2:]).transpose(2, 3, 0, 1, 4, 5)
-    plain = w.shape[2:] == (1, 1) and stride == (1, 1) and padding == (0, 0)
-    d_x = parts[0, 0] if plain else _spread(parts, shape, stride, padding)
-    return d_x, d_w.reshape(w.shape), flat.sum((0, 2)) if biased else None, None, None
+    shape, w, biased, columns, stride, padding, known = residuals
+    flat = ct.transpose(1, 0, 2, 3).reshape(len(w), -1)
+    d_w = (flat @ columns.T).reshape(w.shape)
+    d_b = flat.sum(1) if biased else None
+    if known:
+        return None, d_w, d_b, None, None, None
+    parts = w.reshape(len(w), -1).T @ flat
+    parts = parts.reshape(*w.shape[1:], len(ct), *ct.shape[2:]).transpose(1, 2, 3, 0, 4, 5)
+    return _spread(parts, shape, stride, padding), d_w, d_b, None, None, None
 
 
 _conv.defvjp(_conv_forward, _conv_backward)
 
 
 def conv(x: Any, w: Any, b: Any = None, stride: Any = 1, padding: Any = 0) -> Any:
-    """The convolution of images with weights (out, in, rows, columns) and a bias, without a flip of the weights."""
-    return _conv(x, w, b, _pair(stride), _pair(padding))
+    """The convolution of images with weights (out, in, rows, columns) and a bias, without a flip of the weights.
+
+    Plain images are known: for them nothing is computed on the way back.
+    """
+    return _conv(x, w, b, _pair(stride), _pair(padding), isinstance(x, np.ndarray))
 
 
 def _pair(x: Any) -> tuple[int, int]:

@@ -26,7 +26,7 @@ class Node:
         self.right = right
 
 
-_node.define(Node.class_type.instance_type)
+_node.define(Node.class_type.instance_type)  # type: ignore[attr-defined]
 
 
 def _made(tree: Tree | None, numbers: Mapping[str, int]) -> Any:
