@@ -92,7 +92,7 @@ def deepspeech_task(
     """DeepSpeech2, of `layers` recurrent layers, on utterances of so many frames."""
     batches = speech.batches(*speech.utterances(samples, seed, frames=frames), batch)
     parameters = images.initial(deepspeech.shapes(hidden=hidden, layers=layers, channels=channels), seed)
-    settings = {"seed": seed, "samples": samples, "batch": batch, "hidden": hidden, "layers": layers}
+    settings: dict[str, Any] = {"seed": seed, "samples": samples, "batch": batch, "hidden": hidden, "layers": layers}
     settings |= {"channels": channels, "frames": frames, "rate": rate}
     return Task("deepspeech2", settings, parameters, batches, deepspeech.step_of(), optimiser=Momentum(rate, clip=5.0))
 
