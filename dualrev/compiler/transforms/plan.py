@@ -90,10 +90,10 @@ class Plan:
             self._check_opaque(v)
 
     def _check_opaque(self, v: Value) -> None:
-        """No opaque value is recorded; in a joint sweep or from an argument it is there, or it is read again."""
-        again = isinstance(v.statement, (Copy, Discrete)) or (isinstance(v.statement, Opaque) and not v.statement.changes)
-        read_again = v in self.again and v.kind == "op" and again
-        if is_opaque_atom(v.variable) and not read_again:
+        """No opaque value is recorded: one that is needed is there, or the statement that made it runs again."""
+        changes = isinstance(v.statement, Opaque) and v.statement.changes
+        runs_again = v in self.again and v.kind == "op" and not changes
+        if is_opaque_atom(v.variable) and not runs_again:
             what = f"the value of {v.variable} at this place"
             why = f"it is needed on the way back, and nothing of numba type {v.variable.type} is recorded"
             self.subject.f.origin.source.refuse(v.statement.line, what, why, "a function that calls itself")
