@@ -169,3 +169,11 @@ def test_the_command_says_what_is_wrong(tmp_path, capsys):
     )
     assert main(["treelstm", "--data", str(tmp_path / "none"), "--to", str(tmp_path)]) == 2
     assert "No such file" in capsys.readouterr().err
+    there = ["treelstm", "--engine", "tape", "--to", str(tmp_path)]
+    assert main([*there, "--samples", "0"]) == 2
+    assert capsys.readouterr().err == "error: treelstm: there are no data. Take more --samples.\n"
+    (tmp_path / "checkpoint.npz").write_text("nothing")
+    assert main([*there, "--samples", "1"]) == 2
+    assert "checkpoint.npz is no checkpoint of this program" in capsys.readouterr().err
+    small = ["--hidden", "2", "--embedding", "2", "--epochs", "1"]
+    assert main([*there, "--samples", "2", *small, "--fresh"]) == 0

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import inspect
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -30,8 +29,8 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
             model.add_argument(f"--{p.name}", type=kind, default=p.default, choices=choices, help="setting")
         model.add_argument("--epochs", type=int, default=5, help="how often all samples are seen")
         model.add_argument("--to", type=Path, default=Path("lantern_runs") / name, help="folder of the run")
-        model.add_argument("--fresh", action="store_true", help="delete the folder first")
-        model.add_argument("--every", type=float, default=10.0, help="seconds between two checkpoints")
+        model.add_argument("--fresh", action="store_true", help="start anew: delete the checkpoint")
+        model.add_argument("--every", type=float, default=30.0, help="seconds between two checkpoints")
     return parser.parse_args(argv)
 
 
@@ -39,8 +38,8 @@ def main(argv: list[str] | None = None) -> int:
     """Run the command; 2 for bad data or settings, with the message."""
     given: dict[str, Any] = vars(arguments(argv))
     name, epochs, to, fresh, every = (given.pop(x) for x in ("model", "epochs", "to", "fresh", "every"))
-    if fresh and (to / "checkpoint.npz").exists():
-        shutil.rmtree(to)
+    if fresh:
+        (to / "checkpoint.npz").unlink(missing_ok=True)
     try:
         made = f"nothing is downloaded; {GENERATED[name]}"
         print(f"{name}: {given['data'] if given.get('data') else made}")

@@ -6,9 +6,11 @@ epoch, so a run that goes on makes the same numbers as one that was never stoppe
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import time
+import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -74,11 +76,13 @@ def order(seed: int, epoch: int, count: int) -> np.ndarray:
     return np.random.default_rng([seed, 3, epoch]).permutation(count)
 
 
-def train(task: Task, epochs: int, to: Path, every: float = 10.0, quiet: bool = False) -> Run:
+def train(task: Task, epochs: int, to: Path, every: float = 30.0, quiet: bool = False) -> Run:
     """Train up to so many epochs, from the checkpoint in the folder `to` on if there is one.
 
     A checkpoint is written after each epoch, and inside of one whenever `every` seconds have gone.
     """
+    if not task.batches:
+        raise TrainingError(f"{task.name}: there are no data. Take more --samples.")
     to.mkdir(parents=True, exist_ok=True)
     file = to / "checkpoint.npz"
     velocities = {name: np.zeros_like(x) for name, x in task.parameters.items()}
@@ -128,8 +132,12 @@ def _save(file: Path, task: Task, run: Run, velocities: Arrays) -> None:
 
 
 def _load(file: Path, task: Task, velocities: Arrays) -> Run:
-    with np.load(file) as found:
+    try:
+        found = np.load(file)
         told = json.loads(str(found["told"]))
+    except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as e:
+        raise TrainingError(f"{file} is no checkpoint of this program ({e}). Take another folder, or --fresh.") from e
+    with found:
         mine = json.loads(json.dumps(task.settings))
         other = [name for name in mine if told["settings"].get(name) != mine[name]]
         if other:
@@ -145,15 +153,18 @@ def _load(file: Path, task: Task, velocities: Arrays) -> Run:
 
 
 def picture(runs: dict[str, Run], file: Path) -> None:
-    """The loss of each epoch, a line for each run."""
+    """The loss of each epoch, a line for each run; lines that coincide can be told by their dashes."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
+    from matplotlib.ticker import MaxNLocator
 
     figure, axes = plt.subplots(figsize=(6.0, 4.0), layout="constrained")
-    for name, run in runs.items():
-        axes.plot(range(1, len(run.losses) + 1), run.losses, marker="o", markersize=3, label=name)
+    for (name, run), style in zip(runs.items(), itertools.cycle(["-", "--", ":", "-."]), strict=False):
+        places = range(1, len(run.losses) + 1)
+        axes.plot(places, run.losses, linestyle=style, marker="o", markersize=3, label=name)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("epoch")
     axes.set_ylabel("mean loss")
     axes.legend()
