@@ -22,7 +22,7 @@ def treelstm_task(
     samples: int = 200,
     hidden: int = 150,
     embedding: int = 300,
-    rate: float = 0.01,
+    rate: float = 0.003,
     data: str | None = None,
 ) -> Task:
     """Trees one by one, as Python objects on the tape or as instances of a jitclass."""
