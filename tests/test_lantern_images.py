@@ -139,7 +139,7 @@ def test_training_lowers_the_loss_and_goes_on_from_a_checkpoint(name, tmp_path):
 
     def task():
         if name == "squeezenet":
-            return squeezenet_task(samples=16, batch=4, size=24)
+            return squeezenet_task(samples=8, batch=4, size=24)
         return resnet_task(samples=24, batch=12, size=32, width=4, rate=0.05)
 
     first = task()
