@@ -20,12 +20,13 @@ from numba.core import types
 from dualrev.compiler.analyses.memory import is_array, type_of
 from dualrev.compiler.core import syntax
 from dualrev.compiler.core.atoms import Applied, Constant, Global, Node, Tree, Var
-from dualrev.compiler.core.opaque import holds_memory, is_linked
+from dualrev.compiler.core.opaque import holds_memory
 from dualrev.compiler.core.terms import Call, Copy, Function, Load, Make, Opaque, Store
 from dualrev.compiler.core.walks import leaves, mapped
 from dualrev.compiler.frontend.looks import Look
 from dualrev.compiler.frontend.options import is_checked
 from dualrev.compiler.frontend.source import describe, is_derivative, name_of
+from dualrev.compiler.runtime.structured import is_linked
 from dualrev.compiler.transforms.writing import Writer
 from dualrev.errors import UnsupportedError
 

@@ -6,7 +6,9 @@ from typing import Any
 
 from numba.core import types
 
-__all__ = ["holds_floats", "holds_memory", "holds_text", "is_container", "is_linked", "is_opaque"]
+from dualrev.compiler.runtime.structured import is_linked
+
+__all__ = ["holds_floats", "holds_memory", "holds_text", "is_container", "is_opaque"]
 
 #: Types of which values may be made and passed on, but which nothing is differentiated through.
 _OPAQUE = (
@@ -37,13 +39,6 @@ def is_opaque(kind: Any) -> bool:
     """Whether a type is that of values which the compiler knows nothing of, but that numba has them."""
     known = isinstance(kind, (types.EnumMember, types.NumpyFlatType))
     return is_linked(kind) or (isinstance(kind, _OPAQUE) and not known)
-
-
-def is_linked(kind: Any) -> bool:
-    """Whether it is that of instances which hold others of their own type, as the nodes of a tree do; or None."""
-    if isinstance(kind, types.ClassInstanceType):
-        return any(map(is_linked, kind.struct.values()))
-    return isinstance(kind, types.DeferredType) or (isinstance(kind, types.Optional) and is_linked(kind.type))
 
 
 def is_container(kind: Any) -> bool:

@@ -13,12 +13,12 @@ from numba.core import types
 from numba.core.types.npytypes import ArrayFlags
 
 from dualrev.compiler.core.naming import readable
-from dualrev.compiler.core.opaque import holds_floats, holds_memory, is_linked, is_opaque
+from dualrev.compiler.core.opaque import holds_floats, holds_memory, is_opaque
 from dualrev.compiler.expansion.kinds import NUMBERS, is_array
 from dualrev.compiler.expansion.unknown import about
 from dualrev.compiler.expansion.writing import line_of_variable
 from dualrev.compiler.frontend.lowered import Lowered
-from dualrev.compiler.runtime.structured import is_structured
+from dualrev.compiler.runtime.structured import is_linked, is_structured
 
 __all__ = ["check_types"]
 

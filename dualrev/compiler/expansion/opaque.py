@@ -17,7 +17,7 @@ from numba.core import types
 
 from dualrev.compiler.core import syntax
 from dualrev.compiler.core.lowered import Const, For, If, Let, Node, Opaque, Slice, Store, While, leaves, reads, walk
-from dualrev.compiler.core.opaque import holds_floats, is_linked, is_opaque
+from dualrev.compiler.core.opaque import holds_floats, is_opaque
 from dualrev.compiler.expansion.kinds import is_array
 from dualrev.compiler.expansion.lazy import Lazy
 from dualrev.compiler.expansion.lists import Lists
@@ -25,6 +25,7 @@ from dualrev.compiler.expansion.unknown import about
 from dualrev.compiler.expansion.writing import Writer
 from dualrev.compiler.frontend.lowered import Lowered
 from dualrev.compiler.frontend.wording import Words
+from dualrev.compiler.runtime.structured import is_linked
 
 __all__ = ["Opaques", "without_listed"]
 
