@@ -21,11 +21,13 @@
 #   make eager                              times and memory of array operations on the tape, beside autograd, JAX and
 #                                           PyTorch (make peers)
 #   make gradbench                          times of the twelve evals of GradBench (bench/gradbench/README.md)
+#   make lantern ARGS="treelstm"             trains a model (treelstm, squeezenet, resnet50, deepspeech2) on generated data
+#   make lantern-table                      times and losses of all four, beside PyTorch (make peers)
 #   make dist                               the wheel and the sdist, in dist/
 #   make figures                            paper_figures/, made anew; some of it by ARGS="fig2 fig10"
 
 .PHONY: compare test campaign bench bench-quick bench-publish bench-compare compiled parallel second sparse eager peers \
-    gradbench figures dist check format clean
+    gradbench lantern lantern-table figures dist check format clean
 .DEFAULT_GOAL := compare
 
 ARGS ?=
@@ -53,7 +55,7 @@ BENCH = $(RUN) pytest bench -q -p no:xdist --benchmark-disable-gc --benchmark-qu
 RUNS := bench/runs
 NOW := $(shell date -u +%Y%m%d-%H%M%S)
 
-bench bench-quick compiled second sparse eager gradbench: export OMP_NUM_THREADS := 1
+bench bench-quick compiled second sparse eager gradbench lantern-table: export OMP_NUM_THREADS := 1
 
 bench: $(SETUP)
 	@mkdir -p $(RUNS)
@@ -89,6 +91,12 @@ eager: $(SETUP)
 
 gradbench: $(SETUP)
 	$(RUN) bench.gradbench.table $(ARGS)
+
+lantern: $(SETUP)
+	$(RUN) examples.lantern $(or $(ARGS),--help)
+
+lantern-table: $(SETUP)
+	$(RUN) examples.lantern.beside $(ARGS)
 
 peers: $(SETUP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[peers]'

@@ -92,6 +92,12 @@ def test_there_is_something_to_check():
 
 @pytest.mark.parametrize("path", LIBRARY, ids=name)
 def test_the_library_imports_nothing_that_is_built_on_it(path):
+    assert not top(imported(path)) & {"stages", "bench", "paper_figures", "tests", "examples"}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").rglob("*.py")), ids=name)
+def test_the_examples_import_what_users_import(path):
+    assert {found for found in imported(path) if found.split(".")[0] == "dualrev"} <= {"dualrev"}
     assert not top(imported(path)) & {"stages", "bench", "paper_figures", "tests"}
 
 

@@ -91,7 +91,13 @@ def test_the_sdist_has_what_make_needs(built):
     with tarfile.open(archive) as opened:
         names = {name.partition("/")[2] for name in opened.getnames()}
     needed = "Makefile README.md docs/numpy.md tests/conftest.py bench/conftest.py stages/__main__.py"
-    assert names >= {*needed.split(), "stages/page/template.html", "tests/golden/dot.txt", "bench/published/run.json"}
+    assert names >= {
+        *needed.split(),
+        "examples/lantern/trees.py",
+        "stages/page/template.html",
+        "tests/golden/dot.txt",
+        "bench/published/run.json",
+    }
 
 
 def test_a_users_program_runs_with_the_wheel(python, tmp_path):

@@ -26,6 +26,7 @@ from dualrev.compiler.core.walks import leaves, mapped
 from dualrev.compiler.frontend.looks import Look
 from dualrev.compiler.frontend.options import is_checked
 from dualrev.compiler.frontend.source import describe, is_derivative, name_of
+from dualrev.compiler.runtime.structured import is_linked
 from dualrev.compiler.transforms.writing import Writer
 from dualrev.errors import UnsupportedError
 
@@ -64,10 +65,11 @@ def _only_reads(look: Look, name: str, x: Tree) -> bool:
 
 
 def _is_strange(tree: Tree) -> bool:
-    """Whether there are objects, functions, slices or containers of arrays in an argument or a result."""
+    """Whether there are objects, nodes, functions, slices or containers of arrays in an argument or a result."""
     if isinstance(tree, Node):
         return tree.kind is not None or any(map(_is_strange, tree.parts))
-    return holds_memory(type_of(tree)) or isinstance(type_of(tree), (types.Dispatcher, types.SliceType))
+    kind = type_of(tree)
+    return holds_memory(kind) or is_linked(kind) or isinstance(kind, (types.Dispatcher, types.SliceType))
 
 
 #: A copy in the layout of the array, on which the order of np.nditer depends.

@@ -6,6 +6,8 @@ from typing import Any
 
 from numba.core import types
 
+from dualrev.compiler.runtime.structured import is_linked
+
 __all__ = ["holds_floats", "holds_memory", "holds_text", "is_container", "is_opaque"]
 
 #: Types of which values may be made and passed on, but which nothing is differentiated through.
@@ -37,7 +39,8 @@ _OPAQUE = (
 
 def is_opaque(kind: Any) -> bool:
     """Whether a type is that of values which the compiler knows nothing of, but that numba has them."""
-    return isinstance(kind, _OPAQUE) and not isinstance(kind, (types.EnumMember, types.NumpyFlatType))
+    known = isinstance(kind, (types.EnumMember, types.NumpyFlatType))
+    return is_linked(kind) or (isinstance(kind, _OPAQUE) and not known)
 
 
 def is_container(kind: Any) -> bool:
@@ -58,6 +61,8 @@ def _inner(kind: Any) -> list[Any]:
             return [kind.dtype]
         case types.Optional():
             return [kind.type]
+        case types.ClassInstanceType() if is_linked(kind):
+            return [x for x in kind.struct.values() if not is_linked(x)]
     return []
 
 

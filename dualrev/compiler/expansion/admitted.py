@@ -18,7 +18,7 @@ from dualrev.compiler.expansion.kinds import NUMBERS, is_array
 from dualrev.compiler.expansion.unknown import about
 from dualrev.compiler.expansion.writing import line_of_variable
 from dualrev.compiler.frontend.lowered import Lowered
-from dualrev.compiler.runtime.structured import is_structured
+from dualrev.compiler.runtime.structured import is_linked, is_structured
 
 __all__ = ["check_types"]
 
@@ -48,7 +48,7 @@ def _check(lowered: Lowered, x: str, kind: Any) -> None:
     name = readable(x).strip("_")
     if isinstance(kind, types.Complex) or (is_array(kind) and isinstance(kind.dtype, types.Complex)):
         refuse(f"the complex number {x}", "it is not taken apart here", "real and imaginary parts")
-    if isinstance(kind, types.Optional):
+    if isinstance(kind, types.Optional) and not is_linked(kind):
         why = "it is None on some paths, which may be that a `return` is missing"
         refuse(f"the value of {name}", why, "a number on every path")
     if is_structured(kind):

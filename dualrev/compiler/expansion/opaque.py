@@ -25,6 +25,7 @@ from dualrev.compiler.expansion.unknown import about
 from dualrev.compiler.expansion.writing import Writer
 from dualrev.compiler.frontend.lowered import Lowered
 from dualrev.compiler.frontend.wording import Words
+from dualrev.compiler.runtime.structured import is_linked
 
 __all__ = ["Opaques", "without_listed"]
 
@@ -111,6 +112,9 @@ class Opaques:
             code.refuse(s.line, "this index", "it is no int, slice or array", "an int")
         said, changes, unknown = self._said(s), s.op == "written" and not s.info.pure, False
         if s.op == "method":
+            if is_linked(code.kind(s.args[0])):
+                what, why = f"the method .{s.info[0]} of a node", "it might change nodes that are read again"
+                code.refuse(s.line, what, why, "a function that reads fields")
             text = isinstance(code.kind(s.args[0]), types.UnicodeType)
             changes = not text and s.info[0] not in _READING
         if s.op == "written":

@@ -24,6 +24,7 @@ __all__ = [
     "holds_structured",
     "is_bound",
     "is_instance",
+    "is_linked",
     "is_record",
     "is_records",
     "is_structured",
@@ -46,8 +47,18 @@ def is_record(kind: Any) -> bool:
 
 
 def is_instance(kind: Any) -> bool:
-    """Whether a type is that of a jitclass instance or of a structref."""
-    return isinstance(kind, (types.ClassInstanceType, types.StructRef))
+    """Whether a type is that of a jitclass instance or of a structref, of which the compiler sees the fields."""
+    return isinstance(kind, (types.ClassInstanceType, types.StructRef)) and not is_linked(kind)
+
+
+def is_linked(kind: Any) -> bool:
+    """Whether it is that of instances which hold others of their own type, as the nodes of a tree do; or None.
+
+    The compiler sees nothing of them but what numba reads (core/opaque.py).
+    """
+    if isinstance(kind, types.ClassInstanceType):
+        return any(map(is_linked, kind.struct.values()))
+    return isinstance(kind, types.DeferredType) or (isinstance(kind, types.Optional) and is_linked(kind.type))
 
 
 def is_structured(kind: Any) -> bool:

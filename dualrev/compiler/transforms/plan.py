@@ -22,7 +22,7 @@ from dualrev.compiler.analyses.network import INFINITE, SINK, SOURCE, Network
 from dualrev.compiler.analyses.opaque import is_opaque_atom
 from dualrev.compiler.analyses.versions import Loop, Value, Versions
 from dualrev.compiler.core.atoms import Applied, Constant, Field, Global, Operator, Var
-from dualrev.compiler.core.terms import Call, Copy, Discrete, For, Function, Load, Real, Statement, View
+from dualrev.compiler.core.terms import Call, Copy, Discrete, For, Function, Load, Opaque, Real, Statement, View
 from dualrev.compiler.core.walks import parts, statements
 
 __all__ = ["Plan", "Subject", "contents"]
@@ -86,6 +86,17 @@ class Plan:
         self.linear = {v: found for v in self.versions.values if (found := self._progression(v)) is not None}
         self._changes = subject.changes()
         self._make(dict(needs))
+        for v in sorted(self.recorded | self.again, key=lambda v: v.position):
+            self._check_opaque(v)
+
+    def _check_opaque(self, v: Value) -> None:
+        """No opaque value is recorded: one that is needed is there, or the statement that made it runs again."""
+        changes = isinstance(v.statement, Opaque) and v.statement.changes
+        runs_again = v in self.again and v.kind == "op" and not changes
+        if is_opaque_atom(v.variable) and not runs_again:
+            what = f"the value of {v.variable} at this place"
+            why = f"it is needed on the way back, and nothing of numba type {v.variable.type} is recorded"
+            self.subject.f.origin.source.refuse(v.statement.line, what, why, "a function that calls itself")
 
     def _make(self, needs: dict[Value, int]) -> None:
         domains: dict[Loop | None, int] = {}

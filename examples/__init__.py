@@ -1,0 +1,1 @@
+"""Programs that use dualrev for something larger; run from the clone."""

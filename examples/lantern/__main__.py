@@ -1,0 +1,61 @@
+"""Train a model: `python -m examples.lantern treelstm`, or `make lantern ARGS="treelstm"`.
+
+Nothing is downloaded: data are made from the seed (reviews.py, images.py, speech.py). The checkpoint and the picture of
+the loss go to a folder; the same command again goes on from there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import sys
+from pathlib import Path
+from typing import Any
+
+from examples.lantern.errors import DataError
+from examples.lantern.tasks import GENERATED, TASKS
+from examples.lantern.training import TrainingError, picture, train
+
+
+def arguments(argv: list[str] | None) -> argparse.Namespace:
+    """The command line; the settings of a model are the arguments of its task."""
+    parser = argparse.ArgumentParser(prog="python -m examples.lantern", description=__doc__)
+    models = parser.add_subparsers(dest="model", required=True)
+    for name, make in TASKS.items():
+        model = models.add_parser(name, help=GENERATED[name], formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+        for p in inspect.signature(make).parameters.values():
+            kind = type(p.default) if p.default is not None else str
+            choices = ["compiled", "tape"] if p.name == "engine" else None
+            model.add_argument(f"--{p.name}", type=kind, default=p.default, choices=choices, help="setting")
+        model.add_argument("--epochs", type=int, default=5, help="how often all samples are seen")
+        model.add_argument("--to", type=Path, default=Path("lantern_runs") / name, help="folder of the run")
+        model.add_argument("--fresh", action="store_true", help="start anew: delete the checkpoint")
+        model.add_argument("--every", type=float, default=30.0, help="seconds between two checkpoints")
+    return parser.parse_args(argv)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command; 2 for bad data or settings, with the message."""
+    given: dict[str, Any] = vars(arguments(argv))
+    name, epochs, to, fresh, every = (given.pop(x) for x in ("model", "epochs", "to", "fresh", "every"))
+    if fresh:
+        (to / "checkpoint.npz").unlink(missing_ok=True)
+    try:
+        made = f"nothing is downloaded; {GENERATED[name]}"
+        print(f"{name}: {given['data'] if given.get('data') else made}")
+        task = TASKS[name](**given)
+        size = sum(x.size for x in task.parameters.values())
+        print(f"{size:,} parameters; {len(task.batches)} batches; the run is kept in {to}")
+        run = train(task, epochs, to, every)
+    except (DataError, TrainingError, OSError) as e:
+        print(f"error: {e}", file=sys.stderr)
+        return 2
+    for k, (loss, seconds) in enumerate(zip(run.losses, run.seconds, strict=True), 1):
+        print(f"epoch {k}: loss {loss:.4f}, {seconds:.1f} s")
+    picture({name: run}, to / "loss.png")
+    print(f"the curve: {to / 'loss.png'}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
