@@ -18,13 +18,14 @@
 #   make parallel                           times of those of parallel loops, beside one thread
 #   make second                             times of Hessians and products with them, beside JAX and CasADi (make peers)
 #   make sparse                             times of sparse Jacobians and Hessians, and of vmap, beside CasADi and JAX
+#   make styles                             times of RK4 with numbers and with small arrays, on both engines
 #   make eager                              times and memory of array operations on the tape, beside autograd, JAX and
 #                                           PyTorch (make peers)
 #   make dist                               the wheel and the sdist, in dist/
 #   make figures                            paper_figures/, made anew; some of it by ARGS="fig2 fig10"
 
-.PHONY: compare test campaign bench bench-quick bench-publish bench-compare compiled parallel second sparse eager peers \
-    figures dist check format clean
+.PHONY: compare test campaign bench bench-quick bench-publish bench-compare compiled parallel second sparse styles eager \
+    peers figures dist check format clean
 .DEFAULT_GOAL := compare
 
 ARGS ?=
@@ -52,7 +53,7 @@ BENCH = $(RUN) pytest bench -q -p no:xdist --benchmark-disable-gc --benchmark-qu
 RUNS := bench/runs
 NOW := $(shell date -u +%Y%m%d-%H%M%S)
 
-bench bench-quick compiled second sparse eager: export OMP_NUM_THREADS := 1
+bench bench-quick compiled second sparse styles eager: export OMP_NUM_THREADS := 1
 
 bench: $(SETUP)
 	@mkdir -p $(RUNS)
@@ -82,6 +83,9 @@ second: $(SETUP)
 
 sparse: $(SETUP)
 	$(RUN) bench.sparse $(ARGS)
+
+styles: $(SETUP)
+	$(RUN) bench.styles $(ARGS)
 
 eager: $(SETUP)
 	$(RUN) bench.eager $(ARGS)
