@@ -12,7 +12,7 @@
 #   make bench                              times and memory, by pytest-benchmark; then the report bench/report/index.html
 #   make bench-quick                        a part of it, in less than a minute
 #   make bench-compare                      what became slower, between the last two of them (or ARGS="OLD.json NEW.json")
-#   make bench-publish                      writes the last full one to bench/published/ and the README, to be checked in
+#   make bench-publish                      writes the last full one to bench/published/ and docs/benchmarks.md, to be checked in
 #   make peers                              installs the other AD libraries (6 GB), which `make bench` then takes in
 #   make compiled                           times of compiled gradients of numba functions
 #   make parallel                           times of those of parallel loops, beside one thread
@@ -21,11 +21,12 @@
 #   make styles                             times of RK4 with numbers and with small arrays, on both engines
 #   make eager                              times and memory of array operations on the tape, beside autograd, JAX and
 #                                           PyTorch (make peers)
+#   make docs                               the site, in site/: open site/index.html
 #   make dist                               the wheel and the sdist, in dist/
 #   make figures                            paper_figures/, made anew; some of it by ARGS="fig2 fig10"
 
 .PHONY: compare test campaign bench bench-quick bench-publish bench-compare compiled parallel second sparse styles eager \
-    peers figures dist check format clean
+    peers figures docs dist check format clean
 .DEFAULT_GOAL := compare
 
 ARGS ?=
@@ -92,6 +93,13 @@ eager: $(SETUP)
 
 peers: $(SETUP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[peers]'
+
+# Warnings are errors; nothing is fetched once the extra is installed.
+docs: $(SETUP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	rm -rf site
+	PYTHONPATH=. $(RUN) sphinx -q -W --keep-going -c docs -d .sphinx -b html . site
+	@echo "the site: site/index.html"
 
 dist: $(SETUP)
 	rm -rf build dist
