@@ -4,6 +4,7 @@
 #   make compare ARGS="--html OUT.html"      ... as a page to step through
 #   make compare ARGS=--relatives            ... of the algorithms of neighbouring papers
 #   make test                               the tests         make campaign   the long ones too
+#   make quick                              a part of them, at every save
 #   make campaign FOR=3600 ARGS="--jobs 2"   random numba programs, for so many seconds; what fails goes to failures/
 #                                           (ARGS="--variants special,raise": some of the ways to check them;
 #                                           ARGS="--order 2": second derivatives;
@@ -25,7 +26,7 @@
 #   make dist                               the wheel and the sdist, in dist/
 #   make figures                            paper_figures/, made anew; some of it by ARGS="fig2 fig10"
 
-.PHONY: compare test campaign bench bench-quick bench-publish bench-compare compiled parallel second sparse styles eager \
+.PHONY: compare test quick campaign bench bench-quick bench-publish bench-compare compiled parallel second sparse styles eager \
     peers figures docs dist check format clean
 .DEFAULT_GOAL := compare
 
@@ -41,6 +42,12 @@ compare: $(SETUP)
 
 test: $(SETUP)
 	$(RUN) pytest -n 2 --dist loadfile -p no:benchmark $(ARGS)
+
+# The files that find the most in the least time: both engines, errors, conventions, emitted code.
+QUICK := api array_flow compiled_golden conventions errors leaks nesting oracle primitives table_of_functions
+
+quick: $(SETUP)
+	$(RUN) pytest -q -x -p no:benchmark $(QUICK:%=tests/test_%.py) $(ARGS)
 
 campaign: $(SETUP)
 ifeq ($(FOR),)

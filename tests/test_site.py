@@ -32,7 +32,7 @@ ELSEWHERE = {
     "package": "test_package",
     "shift_reset": "test_relatives_staging",
 }
-RUN = [page for page in DOCS.rglob("*.md") if ">>> " in page.read_text(encoding="utf-8") and page.stem not in ELSEWHERE]
+RUN = [page for page in DOCS.rglob("*.md") if page.stem not in ELSEWHERE and ">>> " in page.read_text("utf-8")]
 
 
 @pytest.mark.parametrize("page", sorted(RUN), ids=lambda page: page.stem)
@@ -44,7 +44,7 @@ def test_the_examples_run(page):
 
 
 def test_every_block_of_python_is_one_that_a_test_runs():
-    """A block without prompts stands on a page whose own test looks at it; `make compare` takes the one that is left."""
+    """A block without prompts stands on a page whose own test looks at it, but for the one of the next test."""
     assert all((ROOT / "tests" / f"{name}.py").exists() for name in ELSEWHERE.values())
     plain = []
     for page in DOCS.rglob("*.md"):
