@@ -1,9 +1,12 @@
 """Bundle adjustment in BAL's format, with a sparse Jacobian, beside SciPy's differences: `python -m examples.bundle`.
 
-Cameras have seen points; where do the cameras stand, and where are the points? `--file` takes a problem of
-"Bundle Adjustment in the Large" (Agarwal and others, 2010). Without it one is made, and written in that format: a line with
-the numbers of cameras, points and observations; a line for each observation with camera, point, x and y; then the parameters
-one in a line, nine for each camera (rotation, translation, focal length, two of distortion), three for each point.
+Cameras have seen points; where do the cameras stand, and where are the points? `--file` takes a problem of "Bundle
+Adjustment in the Large" (Agarwal and others, 2010). Without it one is made, and written in that format:
+
+- a line with the numbers of cameras, points and observations;
+- a line for each observation: camera, point, x and y;
+- the parameters, one in a line: nine for each camera (rotation, translation, focal length, two of distortion), three
+  for each point.
 """
 
 from __future__ import annotations

