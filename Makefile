@@ -4,6 +4,7 @@
 #   make compare ARGS="--html OUT.html"      ... as a page to step through
 #   make compare ARGS=--relatives            ... of the algorithms of neighbouring papers
 #   make test                               the tests         make campaign   the long ones too
+#   make quick                              a part of them, at every save
 #   make campaign FOR=3600 ARGS="--jobs 2"   random numba programs, for so many seconds; what fails goes to failures/
 #                                           (ARGS="--variants special,raise": some of the ways to check them;
 #                                           ARGS="--order 2": second derivatives;
@@ -12,22 +13,24 @@
 #   make bench                              times and memory, by pytest-benchmark; then the report bench/report/index.html
 #   make bench-quick                        a part of it, in less than a minute
 #   make bench-compare                      what became slower, between the last two of them (or ARGS="OLD.json NEW.json")
-#   make bench-publish                      writes the last full one to bench/published/ and the README, to be checked in
+#   make bench-publish                      writes the last full one to bench/published/ and docs/benchmarks.md, to be checked in
 #   make peers                              installs the other AD libraries (6 GB), which `make bench` then takes in
 #   make compiled                           times of compiled gradients of numba functions
 #   make parallel                           times of those of parallel loops, beside one thread
 #   make second                             times of Hessians and products with them, beside JAX and CasADi (make peers)
 #   make sparse                             times of sparse Jacobians and Hessians, and of vmap, beside CasADi and JAX
+#   make styles                             times of RK4 with numbers and with small arrays, on both engines
 #   make eager                              times and memory of array operations on the tape, beside autograd, JAX and
 #                                           PyTorch (make peers)
 #   make gradbench                          times of the twelve evals of GradBench (bench/gradbench/README.md)
-#   make lantern ARGS="treelstm"             trains a model (treelstm, squeezenet, resnet50, deepspeech2) on generated data
+#   make lantern ARGS="treelstm"            trains a model (treelstm, squeezenet, resnet50, deepspeech2) on generated data
 #   make lantern-table                      times and losses of all four, beside PyTorch (make peers)
+#   make docs                               the site, in site/: open site/index.html
 #   make dist                               the wheel and the sdist, in dist/
 #   make figures                            paper_figures/, made anew; some of it by ARGS="fig2 fig10"
 
-.PHONY: compare test campaign bench bench-quick bench-publish bench-compare compiled parallel second sparse eager peers \
-    gradbench lantern lantern-table figures dist check format clean
+.PHONY: compare test quick campaign bench bench-quick bench-publish bench-compare compiled parallel second sparse styles eager \
+    gradbench lantern lantern-table peers figures docs dist check format clean
 .DEFAULT_GOAL := compare
 
 ARGS ?=
@@ -43,6 +46,12 @@ compare: $(SETUP)
 test: $(SETUP)
 	$(RUN) pytest -n 2 --dist loadfile -p no:benchmark $(ARGS)
 
+# The files that find the most in the least time: both engines, errors, conventions, emitted code.
+QUICK := api array_flow compiled_golden conventions errors leaks nesting oracle primitives table_of_functions
+
+quick: $(SETUP)
+	$(RUN) pytest -q -x -p no:benchmark $(QUICK:%=tests/test_%.py) $(ARGS)
+
 campaign: $(SETUP)
 ifeq ($(FOR),)
 	$(RUN) pytest -m "slow or not slow" --hypothesis-profile=campaign $(ARGS)
@@ -55,7 +64,7 @@ BENCH = $(RUN) pytest bench -q -p no:xdist --benchmark-disable-gc --benchmark-qu
 RUNS := bench/runs
 NOW := $(shell date -u +%Y%m%d-%H%M%S)
 
-bench bench-quick compiled second sparse eager gradbench lantern-table: export OMP_NUM_THREADS := 1
+bench bench-quick compiled second sparse styles eager gradbench lantern-table: export OMP_NUM_THREADS := 1
 
 bench: $(SETUP)
 	@mkdir -p $(RUNS)
@@ -86,6 +95,9 @@ second: $(SETUP)
 sparse: $(SETUP)
 	$(RUN) bench.sparse $(ARGS)
 
+styles: $(SETUP)
+	$(RUN) bench.styles $(ARGS)
+
 eager: $(SETUP)
 	$(RUN) bench.eager $(ARGS)
 
@@ -100,6 +112,13 @@ lantern-table: $(SETUP)
 
 peers: $(SETUP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[peers]'
+
+# Warnings are errors; nothing is fetched once the extra is installed.
+docs: $(SETUP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	rm -rf site
+	PYTHONPATH=. $(RUN) sphinx -q -W --keep-going -c docs -d .sphinx -b html . site
+	@echo "the site: site/index.html"
 
 dist: $(SETUP)
 	rm -rf build dist

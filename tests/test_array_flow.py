@@ -7,6 +7,8 @@ import pytest
 
 import dualrev as dr
 from dualrev import numpy as dnp
+from dualrev.eager import loops
+from dualrev.eager.ids import Nodes
 
 
 def _write_half(rng, a, b):
@@ -166,3 +168,10 @@ def test_a_part_that_is_not_reached_takes_no_part():
         assert np.isfinite(gradient).all()
         assert np.isfinite(dr.jvp(f, (x,), (np.ones(200) * (x > 0.0),))[1])
     assert dr.grad(lambda x: np.sum(-np.sqrt(x)))(x)[0] == -np.inf
+
+
+def test_scattered_ids_find_their_nodes_without_going_over_all_others():
+    """RK4 with small arrays made a thousand nodes a second time for each of its arrays: n^2."""
+    nodes = Nodes({-3 * k: 3 for k in range(1, 1001)})
+    assert nodes.of(np.array([-1, 5, -8, -7, -3000])) == [-3, -9, -3000]
+    assert len(loops.nodes_of(np.array([-1, 5, -8, -7, -3000]), nodes._end_array)) <= 5

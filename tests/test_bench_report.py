@@ -271,25 +271,25 @@ def test_numbers_have_three_digits():
 # What is checked in
 
 
-def test_publishing_writes_the_run_the_report_and_the_table_of_the_readme(file, tmp_path):
-    readme = tmp_path / "README.md"
-    readme.write_text("before\n\n<!-- peers -->\n| old |\n| --- |\n\nafter\n\nend\n", encoding="utf-8")
-    command.publish(file, tmp_path / "published", readme)
+def test_publishing_writes_the_run_the_report_and_the_table_of_the_page(file, tmp_path):
+    page = tmp_path / "benchmarks.md"
+    page.write_text("before\n\n<!-- peers -->\n| old |\n| --- |\n\nafter\n\nend\n", encoding="utf-8")
+    command.publish(file, tmp_path / "published", page)
     assert runs.load(tmp_path / "published" / "run.json") == runs.load(file)
     assert not (tmp_path / "published" / "index.html").exists()
-    text = readme.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
     assert text.startswith("before\n\n<!-- peers -->\n| us | plain Python |")
     assert text.endswith(" |\n\nafter\n\nend\n")
     assert "old" not in text
-    command.publish(file, tmp_path / "published", readme)
-    assert readme.read_text(encoding="utf-8") == text
+    command.publish(file, tmp_path / "published", page)
+    assert page.read_text(encoding="utf-8") == text
 
 
 def test_a_run_without_other_libraries_is_not_published(tmp_path):
     path = tmp_path / "run.json"
     path.write_text(json.dumps(only(families=True)), encoding="utf-8")
     with pytest.raises(runs.RunError, match="no times of other libraries"):
-        command.publish(path, tmp_path / "published", tmp_path / "README.md")
+        command.publish(path, tmp_path / "published", tmp_path / "benchmarks.md")
 
 
 def test_without_a_run_there_is_nothing_to_report(tmp_path, monkeypatch, capsys):

@@ -105,7 +105,7 @@ def test_the_laws_on_the_page_are_those_of_the_counts(rows):
 
 
 def test_the_laws_of_the_stages_are_those_of_the_readme(rows):
-    said = {row[0]: [cell.strip("*") for cell in row[1:]] for row in table(PAGE.parent.parent / "README.md", "growth")}
+    said = {row[0]: [cell.strip("*") for cell in row[1:]] for row in table(PAGE.parent / "comparison.md", "growth")}
     assert {name: rows[name][2:5] for name in STAGES} == said
 
 

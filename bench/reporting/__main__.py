@@ -1,6 +1,6 @@
 """Write the report of a saved run: `python -m bench.reporting RUN.json --to FOLDER`, or `... RUN.json --publish`.
 
-What is published is checked in: the run, the report as Markdown with its pictures, and the README's table.
+What is published is checked in: the run, the report as Markdown with its pictures, and the table of docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bench.runs import RunError, load
 
 BENCH = Path(__file__).parent.parent
 PUBLISHED = BENCH / "published"
-README = BENCH.parent / "README.md"
+PAGE = BENCH.parent / "docs" / "benchmarks.md"
 MARK = "<!-- peers -->\n"
 
 
@@ -34,17 +34,17 @@ def write(run_file: Path, folder: Path, page: bool = True) -> list[Path]:
     return [folder / name for name in files]
 
 
-def publish(run_file: Path, folder: Path = PUBLISHED, readme: Path = README) -> list[Path]:
-    """Write the files that are checked in. RunError for a run without other libraries: the README shows them."""
+def publish(run_file: Path, folder: Path = PUBLISHED, page: Path = PAGE) -> list[Path]:
+    """Write the files that are checked in. RunError for a run without other libraries: the page shows them."""
     peers = content.peers(load(run_file))
     if peers is None:
-        raise RunError(f"{run_file} has no times of other libraries, which the README shows")
+        raise RunError(f"{run_file} has no times of other libraries, which docs/benchmarks.md shows")
     files = write(run_file, folder, page=False)
     (folder / "run.json").write_text(compact(run_file), encoding="utf-8")
-    before, _, rest = readme.read_text(encoding="utf-8").partition(MARK)
+    before, _, rest = page.read_text(encoding="utf-8").partition(MARK)
     _, end, after = rest.partition("\n\n")
-    readme.write_text(before + MARK + "\n".join(table(peers.tables[0])) + end + after, encoding="utf-8")
-    return [*files, folder / "run.json", readme]
+    page.write_text(before + MARK + "\n".join(table(peers.tables[0])) + end + after, encoding="utf-8")
+    return [*files, folder / "run.json", page]
 
 
 def compact(run_file: Path) -> str:
@@ -71,7 +71,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("run", type=Path, nargs="?", help="a JSON file of `make bench` (the newest full one)")
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--to", type=Path, metavar="FOLDER", help="where the report goes")
-    where.add_argument("--publish", action="store_true", help="write what is checked in: bench/published, the README")
+    where.add_argument(
+        "--publish", action="store_true", help="write what is checked in: bench/published, docs/benchmarks.md"
+    )
     options = parser.parse_args(argv)
     try:
         run = options.run or newest()

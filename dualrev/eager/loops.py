@@ -120,15 +120,18 @@ def stretches(ids, most):  # type: ignore[no-untyped-def]
 
 @_compiled
 def nodes_of(ids, ends):  # type: ignore[no-untyped-def]
-    """Which nodes negative ids belong to: node k has those from -ends[k] to the one before the node before it."""
-    found = np.zeros(len(ends), np.bool_)
+    """The nodes that negative ids belong to, some of them several times, in work that does not grow with all nodes.
+
+    Node k has the ids from -ends[k] to the one before the node before it.
+    """
+    found, count = np.empty(len(ids), np.int64), 0
     low, high = np.int64(1), np.int64(0)  # of the node of the last one
     for i in ids:
         if i < 0 and not low <= i <= high:
-            k = np.searchsorted(ends, -i)
-            found[k] = True
+            found[count] = k = np.searchsorted(ends, -i)
+            count += 1
             low, high = -ends[k], -ends[k - 1] - 1 if k > 0 else np.int64(-1)
-    return found
+    return found[:count]
 
 
 @_compiled
