@@ -138,9 +138,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         error = abs(way() - exact).max() / abs(exact).max()
         print(f"{name}, a Jacobian: {1e3 * (time.process_time() - before):.1f} ms, relative error {error:.0e}")
     print("| way | cost | evaluations | Jacobians | optimality | seconds |\n| --- | ---: | ---: | ---: | ---: | ---: |")
-    for way in ("dualrev", "differences"):
-        found, seconds = solved(problem, way)
-        print(f"| {way} | {found.cost:.6f} | {found.nfev} | {found.njev} | {found.optimality:.1e} | {seconds:.2f} |")
+    for name in ways:
+        found, seconds = solved(problem, name)
+        print(f"| {name} | {found.cost:.6f} | {found.nfev} | {found.njev} | {found.optimality:.1e} | {seconds:.2f} |")
     return 0
 
 

@@ -120,17 +120,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"| {name} | {exact:.8f} | {approximate:.8f} |")
     print(f"ms: price {price_time:.1f}, all seven derivatives {greeks_time:.1f}, differences {bumped_time:.1f}\n")
 
-    q, args = np.array(list(ASIAN.values())), (STRIKE, YEARS, np.ascontiguousarray(draws[:, :, 0]))
-    price, price_time = timed(lambda: asian(q, *args))
-    greeks, greeks_time = timed(lambda: dr.grad(asian)(q, *args))
-    bumped, bumped_time = timed(lambda: differences(asian, q, args))
-    exact, gamma_time = timed(lambda: gamma(q, *args))
+    q, rest = np.array(list(ASIAN.values())), (STRIKE, YEARS, np.ascontiguousarray(draws[:, :, 0]))
+    price, price_time = timed(lambda: asian(q, *rest))
+    greeks, greeks_time = timed(lambda: dr.grad(asian)(q, *rest))
+    bumped, bumped_time = timed(lambda: differences(asian, q, rest))
+    exact, gamma_time = timed(lambda: gamma(q, *rest))
     print(f"Asian call: {price:.4f}")
     print("| by | derivative | differences |\n| --- | ---: | ---: |")
     for name, slope, approximate in zip(ASIAN, greeks, bumped, strict=True):
         print(f"| {name} | {slope:.8f} | {approximate:.8f} |")
     steps = (1e-2, 1e-4, 1e-6)
-    seconds = ", ".join(f"{second_difference(asian, q, args, step):.6f} ({step:g})" for step in steps)
+    seconds = ", ".join(f"{second_difference(asian, q, rest, step):.6f} ({step:g})" for step in steps)
     print(f"| spot, twice (gamma) | {exact:.8f} | with steps of the spot: {seconds} |")
     print(
         f"ms: price {price_time:.1f}, gradient {greeks_time:.1f}, differences {bumped_time:.1f}, gamma {gamma_time:.1f}"

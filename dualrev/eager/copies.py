@@ -50,7 +50,8 @@ def copied(x: Any, change: Callable[[Any], Any] = lambda u: u) -> Any:
 
 class _Opened:
     """What nested data comes apart into, once each: a child that is made on the fly (the real part of a complex array)
-    keeps its id, which no other object gets."""
+    keeps its id, which no other object gets.
+    """
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Any, Any]] = {}
