@@ -295,3 +295,19 @@ def test_real_parts_are_views_and_conjugates_are_copies():
     v = direction(tuple(args))
     (slope,) = differences(lambda *xs: real_parts(*(x.copy() for x in xs)), tuple(args), v)
     assert_same(float(inner(gradient, v)), float(slope), rtol=1e-8)
+
+
+@njit
+def backwards_into_itself(a, x):
+    """numba writes element by element: the second half is made of what it has written."""
+    np.multiply(a[::-1], x, a)
+    return np.sum(a * a * a)
+
+
+def test_a_result_that_overlaps_an_argument_is_written_as_numba_writes_it():
+    a = np.array([0.5, -1.2, 2.0, 0.7])
+    value, gradient = dr.value_and_grad(backwards_into_itself)(a.copy(), 1.3)
+    assert value == backwards_into_itself(a.copy(), 1.3)
+    steps = 1e-6 * np.eye(4)
+    differences = [(backwards_into_itself(a + d, 1.3) - backwards_into_itself(a - d, 1.3)) / 2e-6 for d in steps]
+    np.testing.assert_allclose(gradient, differences, rtol=1e-7)

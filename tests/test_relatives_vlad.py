@@ -699,7 +699,7 @@ def test_backpropagators_grow_linearly(program):
 
 
 def test_count_counts_each_application_once_and_stops_at_its_limit():
-    assert dataclasses.astuple(vlad.count(lambda x: x + x, 1.0)) == (2, 2, 0, 0, 0, 0)
+    assert dataclasses.astuple(vlad.count(lambda x: x + x, 1.0)) == (2, 2, 0, 0, 0, 0, 0)
     assert vlad.count(chain, 0.5, 10).calls == 11  # and one of the whole
     with pytest.raises(LimitReached, match="more than 50 steps"):
         vlad.count(chain, 0.5, 100, limit=50)

@@ -14,7 +14,7 @@ from numba.core import types
 from dualrev.compiler.core.lowered import Effect, If, Let
 from dualrev.compiler.expansion.assignments import Assignments
 from dualrev.compiler.expansion.kinds import NUMBERS, is_array, is_real, is_real_array
-from dualrev.compiler.expansion.lazy import Lazy
+from dualrev.compiler.expansion.lazy import Expression, Lazy
 from dualrev.compiler.expansion.writing import Writer, named
 from dualrev.rules.names import line_of
 
@@ -39,6 +39,10 @@ class InPlace:
         if not isinstance(array, str) or not is_real_array(code.kind(array)):
             return False
         made = code.temp(types.Array(kind.dtype, kind.ndim, "C"))
+        if text != "np.dot" and self._overlaps(s.args[:count], array):
+            self._element_by_element(Let(made, "func", s.args[:count], s.info, s.line), array, kind)
+            code.copy(s.target, array, s.line)
+            return True
         self.expand(Let(made, "func", s.args[:count], (text, ()), s.line))
         self.lazy.materialise(made)
         self.lazy.flush()
@@ -49,6 +53,20 @@ class InPlace:
         self.assignments.assign(array, made, s.line, None)
         code.copy(s.target, array, s.line)
         return True
+
+    def _overlaps(self, args: tuple[Any, ...], array: str) -> bool:
+        """Whether a view of other elements of the array may be among the arguments."""
+        views = {y for x in args for y in self.lazy.arrays_in(x)} - {array}
+        return any(self.code.alias.same(array, named(y)) for y in views)
+
+    def _element_by_element(self, s: Let, array: str, kind: Any) -> None:
+        """As numba does it: what it writes may be an argument of elements that follow."""
+        for x in s.args:
+            self.lazy.materialise(x)
+        self.lazy.flush()
+        self.lazy.put_off(s.target, Expression(s, kind.dtype, kind.ndim))
+        element = self.lazy.element_of(s.target, array, kind.ndim, s.line)
+        self.code.over(array, kind.ndim, s.line, lambda i: self.code.put(array, i, element(i), s.line))
 
     def fill(self, s: Let) -> None:
         """a.fill(x)."""
