@@ -45,7 +45,7 @@ np.mean({v})|{n}.max()|np.min({v})|np.dot({v}, {v})|({v} @ {u})|np.prod(np.tanh(
 np.sum({n1}[{n1} > {a}])|np.sum({z1}[{q} % len({z1})])|np.var({v})|np.median({v})
 np.interp({f}, 0.3 * np.arange({l}), {u})
 {B}[{k} % len({B1})]|{B}[-1]|sum({B})|{X}[{k} % len({X1})][0]|{X}[0][1]|{E}[{k} % 2][{i}]|np.sum({E}[{k} % 2])
-{Q}({f})|({Q}({a}) * {Q}({a}))|(lambda lam: lam * {a} + lam * lam)({f})|np.array([{f}, {f}])[{k} % 2]|[{f}, {f}][{k} % 2]
+{Q}({f})|({Q}({a}) * {Q}({a}))|(lambda w: w * {a} + w * w)({f})|np.array([{f}, {f}])[{k} % 2]|[{f}, {f}][{k} % 2]
 spread({n})[0]|sum([y * {a} for y in {n}])|bump({f})[{k} % 2]
 """)
 VECTORS = table("""
@@ -226,7 +226,7 @@ NEW: list[tuple[str, Any]] = [
     ("{N} = 'p' if {b} else 'q'", "text"),
     ("def {N}(t):\n    return {a} * t + t * t", "function"),
     ("def {N}(t, by=0.5):\n    if t > {a}:\n        return t * by\n    return math.sin(t) - by", "function"),
-    ("{N} = lambda lam: math.cos({a} * lam)", "function"),
+    ("{N} = lambda w: math.cos({a} * w)", "function"),
 ]
 
 
