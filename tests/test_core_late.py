@@ -122,7 +122,68 @@ def written_twice(x, w):
     return s
 
 
-PROGRAMS = [linear, curved, in_branches, from_round_to_round, in_while, nested, of_calls, written_twice]
+@njit
+def read_in_several_blocks(x, w):
+    """One array, elements of which are read in branches, in a loop, and behind early returns: it has one shadow."""
+    s = 0.0
+    for k in range(4):
+        y = np.empty(3)
+        y[0], y[1], y[2] = x[k], w[k], x[k] * w[k]
+        if x[k] > 0.5:
+            s += y[0] * w[1]
+        elif x[k] > 0.0:
+            s -= y[1]
+        for j in range(2):
+            s += y[j + 1] * w[j]
+            if s > 50.0:
+                return s * y[0]
+        s += y[2]
+    return s + np.median(x) + np.median(w[1:])
+
+
+@njit
+def of_changing_size(x, w):
+    """The size is an int that changes after the array has been made; it is in an array that changes, too."""
+    s, n = 0.0, 2
+    sizes = np.array([1, 2, 3, 2])
+    for k in range(3):
+        y = np.empty(n)
+        z = np.empty(sizes[k])
+        for i in range(n):
+            y[i] = x[i] * w[k]
+        for i in range(sizes[k]):
+            z[i] = w[i] * x[k]
+        n = 4 - k
+        sizes[k] = 1
+        s += np.sum(y) * w[n % 2] + np.sum(z)
+    return s
+
+
+@njit
+def elements_alone(x, w):
+    """Nobody asks for the shape of the array."""
+    s = 0.0
+    for k in range(3):
+        y = np.empty(2)
+        y[0] = x[k]
+        y[1] = w[k]
+        s += y[0] * 2.0 + y[1] * 3.0
+    return s
+
+
+PROGRAMS = [
+    read_in_several_blocks,
+    of_changing_size,
+    elements_alone,
+    linear,
+    curved,
+    in_branches,
+    from_round_to_round,
+    in_while,
+    nested,
+    of_calls,
+    written_twice,
+]
 X, W = np.array([0.7, 1.3, -0.4, 0.9, 0.2]), np.array([1.1, -0.6, 0.8, 0.5, 1.7])
 
 

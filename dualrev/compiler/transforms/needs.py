@@ -133,6 +133,8 @@ class Needs:
             of_array = is_array(v.variable)
             s = v.statement
             base = s.base if isinstance(s, View) else s.source if isinstance(s, Copy) else None
+            if isinstance(s, Make) and v in self.shadows:
+                self.refs.add(v)  # its shadow is made in its shape
             if of_array and v in self.shadows and isinstance(base, Global):
                 self.refs.add(v)  # the shadow of a frozen array is made like the array
             for x, u in self._versions.reads[s].items():

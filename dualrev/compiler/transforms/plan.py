@@ -110,15 +110,16 @@ class Plan:
         if domain is None and self.subject.joint:
             self.alive |= set(mine)
             return
-        last = dict(mine)
+        last = {v: self._until(v, q) for v, q in mine.items()}
         todo = deque(mine)
         while todo:
             v = todo.popleft()
             if self.is_free(v):
                 continue
             for u in self.dependencies(v):
-                if u.domain is domain and last.get(u, -1) < last[v]:
-                    last[u] = last[v]
+                q = self._until(u, last[v])
+                if u.domain is domain and last.get(u, -1) < q:
+                    last[u] = q
                     todo.append(u)
         self._chain(domain, mine)
         cut = self._cut(domain, mine, last)
@@ -136,6 +137,10 @@ class Plan:
                 else:
                     needs[u] = max(needs.get(u, -1), self._outside(u, domain))
         self.again |= done
+
+    def _until(self, v: Value, last: int) -> int:
+        """The position of the last use of v: a new array, which has one shadow, is made where its block begins."""
+        return max(last, v.region.end) if v in self._unread else last
 
     def _chain(self, loop: Loop | None, mine: dict[Value, int]) -> None:
         """Find values at the end of a round that are needed, and are those at the start of the next one, needed too.

@@ -173,6 +173,9 @@ class ReverseSweep(Writer):
         if words := self.crossing.words(recorded):
             self.write(Pop(words, line))
         self._available[-1] |= set(recorded)
+        for v in self.needs.late.values():
+            if v.region is region and v in self.plan.again:  # once: what adds to its shadow may stand in several blocks
+                self._value(v, shadow=v in self.needs.shadows)
 
     def _statement(self, s: Statement) -> None:
         source = self.adjoint.source.get(s)
