@@ -197,3 +197,21 @@ def calls_again(x):
 def test_what_runs_a_function_again_is_refused(derivative):
     with pytest.raises(UnsupportedError, match=r"test_compiled_draws.py:\d+.*random numbers.*Write np.random.seed"):
         derivative()
+
+
+@njit
+def drawn_over(x):
+    """A draw takes the name of what is differentiated, in a loop, too."""
+    np.random.seed(3)
+    s = x * x
+    for _ in range(3):
+        s += x
+        x = np.random.normal()
+        s *= x
+    return s
+
+
+def test_a_draw_may_have_the_name_of_what_is_differentiated():
+    y, slope = dr.value_and_grad(drawn_over)(0.7)
+    assert y == drawn_over(0.7)
+    assert_same(slope, float(differences(drawn_over, (0.7,), (1.0,))[0]), rtol=1e-7)

@@ -69,6 +69,10 @@ SAID = {
         "An operation is lifted with its pullback, of any types, and written only once.",
         "It is shift_reset, ready for arrays: value and cotangent need not have one type.",
     ),
+    "lantern": Said(
+        "The program runs once, on names of numbers, and leaves the program of its derivative behind.",
+        "That is shift_reset, without the cost of running it: what waits for what follows is in the text.",
+    ),
     "tape": Said(
         "Where the stages of Smeding and Vákár arrive: every operation writes a row, and a loop reads them backwards.",
         "delta_array and global_tape come to the same place.",

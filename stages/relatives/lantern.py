@@ -50,8 +50,8 @@ from stages.relatives.staging.texts import python
 __all__ = ["FUN", "IF", "TREE", "WHILE", "Condition", "Dual", "Node", "StagingError", "vjp"]
 
 
-#: What a condition in the program's own Python raises here.
-REFUSALS = (StagingError,)
+#: What a condition in the program's own Python raises here (StagingError is one), and a function of numbers of a name.
+REFUSALS = (TypeError,)
 
 
 class Condition(NamedTuple):

@@ -325,7 +325,8 @@ class Adjoint(Writer):
 
     def _call(self, s: Call) -> None:
         facts, unit = self.facts, self.facts.callee(s, self.facts)
-        if unit is None:
+        if unit is None:  # such as a draw, whose result may have the name of what is differentiated
+            self._zero |= {t for t in s.targets if facts.is_scalar(t)}
             return
         if isinstance(unit, Fused):  # the shadows have it all; a sum goes on from what it was before
             for x, total in unit.totals.items():

@@ -133,7 +133,7 @@ class Reverse:
         inputs = given(s)
         flags = tuple(caller.activity.has(x) or caller.shares(x) for x in inputs)
         wanted = tuple(caller.activity.has(x) for x in leaves(s.result))
-        if not any(self.memory.effects(s).writes) and not any(wanted):
+        if (not any(self.memory.effects(s).writes) and not any(wanted)) or self.memory.is_draw(s):
             return None
         gradient = self.program.gradient(s)
         if gradient is not None:
