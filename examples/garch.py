@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +19,7 @@ from numba import njit
 from scipy.optimize import minimize
 
 import dualrev as dr
+from examples.timing import timed
 
 NAMES = ("mu", "omega", "alpha", "gamma", "beta")
 START = np.array([0.05, 0.02, 0.02, 0.1, 0.9])
@@ -126,16 +126,6 @@ def draw(returns: np.ndarray, p: np.ndarray, path: str) -> None:
     axes.set_xlabel("trading day")
     axes.legend(loc="upper left")
     figure.savefig(path, dpi=110)
-
-
-def timed(run: Any) -> tuple[Any, float, float]:
-    """What a function gives, the seconds of processor time of its first call, and of its second."""
-    times = []
-    for _ in range(2):
-        before = time.process_time()
-        result = run()
-        times.append(time.process_time() - before)
-    return result, times[0], times[1]
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -11,15 +11,14 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numba import njit
 from scipy.optimize import minimize
 
 import dualrev as dr
+from examples.timing import timed
 
 VAGUE = 1e6  # the variance of the first level, of which nothing is known: that of statsmodels
 
@@ -92,16 +91,6 @@ def draw(y: np.ndarray, smoothed: np.ndarray, path: str) -> None:
     axes.plot(years, smoothed, color="C0", label="level, by the gradient with respect to the data")
     axes.legend()
     figure.savefig(path, dpi=110)
-
-
-def timed(run: Callable[[], Any]) -> tuple[Any, float, float]:
-    """What a function gives, the seconds of processor time of its first call, and of its second."""
-    times = []
-    for _ in range(2):
-        before = time.process_time()
-        result = run()
-        times.append(time.process_time() - before)
-    return result, times[0], times[1]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
