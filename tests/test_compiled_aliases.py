@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from compiled.incore import gradient
 from numba import njit
 from numba.core.errors import TypingError
 from oracle import assert_same, differences, direction, inner
@@ -311,3 +312,24 @@ def test_a_result_that_overlaps_an_argument_is_written_as_numba_writes_it():
     steps = 1e-6 * np.eye(4)
     differences = [(backwards_into_itself(a + d, 1.3) - backwards_into_itself(a - d, 1.3)) / 2e-6 for d in steps]
     np.testing.assert_allclose(gradient, differences, rtol=1e-7)
+
+
+@njit
+def of_one_argument(a, x):
+    """Those that are products, of all elements, of a view, and of one number: the last argument is the result, too."""
+    np.square(a, a)
+    np.reciprocal(a[1:], a[:-1])
+    b = a * x
+    np.deg2rad(b, b)
+    np.degrees(b[::-1], a)
+    np.multiply(x, a[1], b)
+    return np.sum(a * a * b)
+
+
+def test_a_product_with_a_result_among_its_arguments_writes_it():
+    a, x = np.array([0.5, -1.2, 2.0, 0.7]), 1.3
+    _, parts = gradient(of_one_argument, (a.copy(), x), (0, 1))
+    steps = 1e-6 * np.eye(4)
+    slopes = [(of_one_argument(a + d, x) - of_one_argument(a - d, x)) / 2e-6 for d in steps]
+    slopes.append((of_one_argument(a.copy(), x + 1e-6) - of_one_argument(a.copy(), x - 1e-6)) / 2e-6)
+    np.testing.assert_allclose(np.hstack(parts), slopes, rtol=1e-6, atol=1e-8)

@@ -68,8 +68,8 @@ class Elementwise:
         if s.op == "func":
             text, keywords = s.info
             line = line_of(text)
-            has_rule = known(text).product or (line is not None and len(line.partials) == len(s.args))
-            return bool(not keywords and (has_rule or (text == "np.where" and len(s.args) == 3)))
+            count = 3 if text == "np.where" else 1 if known(text).product else len(line.partials) if line else 0
+            return not keywords and len(s.args) == count > 0  # one more is an array for the result
         operator = s.op in ("binop", "unary", "iop") and s.info != "@"
         return operator and any(is_array(self.code.kind(x)) for x in s.args)
 

@@ -37,11 +37,9 @@ from dualrev.compiler.core.lowered import (
     Ref,
     Store,
     While,
-    ends,
     leaves,
     reads,
     walk,
-    writes,
 )
 from dualrev.compiler.core.sets import Sets
 from dualrev.compiler.expansion.admitted import check_types
@@ -80,6 +78,7 @@ from dualrev.compiler.expansion.splitting import Splitting
 from dualrev.compiler.expansion.structures import Structures
 from dualrev.compiler.expansion.tuples import Tuples
 from dualrev.compiler.expansion.ufuncs import Ufuncs
+from dualrev.compiler.expansion.unreached import is_unreached, without_unreached
 from dualrev.compiler.expansion.windows import Windows
 from dualrev.compiler.expansion.writing import Writer
 from dualrev.compiler.frontend.inference import Typed
@@ -119,6 +118,7 @@ class Expansion:
 
     def __init__(self, lowered: Lowered, typed: Typed, apart: bool) -> None:
         of = {x: in_parts(kind) for x, kind in typed.of.items()}
+        without_unreached(lowered.body, of)
         without_listed(lowered, of)
         by_places(lowered, of)
         tuples = as_tuples(lowered, of)
@@ -277,8 +277,8 @@ class Expansion:
         self.lazy.flush()
 
     def _statement(self, s: Any) -> None:
-        if any(isinstance(x, str) and x not in self.code.of for x in [*reads(s), *ends(s), *writes(s)]):
-            return  # numba has found that this is never reached
+        if is_unreached(s, self.code.of):
+            return
         if s in self.code.lowered.unpacked and s.info == (Const(0),):
             self._check_count(s.args[0], self.code.lowered.unpacked[s], s.line)
         if self.growing.takes(s) or self.structures.takes(s):

@@ -16,6 +16,7 @@ from dualrev.compiler.expansion.assignments import Assignments
 from dualrev.compiler.expansion.kinds import NUMBERS, is_array, is_real, is_real_array
 from dualrev.compiler.expansion.lazy import Expression, Lazy
 from dualrev.compiler.expansion.writing import Writer, named
+from dualrev.rules.functions import known
 from dualrev.rules.names import line_of
 
 __all__ = ["InPlace"]
@@ -32,12 +33,19 @@ class InPlace:
         code = self.code
         text, keywords = s.info
         line = line_of(text)
-        count = 2 if text == "np.dot" else len(line.partials) if line is not None else 0
+        count = 2 if text == "np.dot" else 1 if known(text).product else len(line.partials) if line is not None else 0
         if keywords or not is_real_array(kind) or not count or len(s.args) != count + 1:
             return False
         array = s.args[count]
         if not isinstance(array, str) or not is_real_array(code.kind(array)):
             return False
+        if not any(is_array(code.kind(x)) for x in s.args[:count]):
+            number = code.temp(kind.dtype)
+            self.expand(Let(number, "func", s.args[:count], s.info, s.line))
+            self.lazy.flush()
+            code.fill(array, number, s.line)
+            code.copy(s.target, array, s.line)
+            return True
         made = code.temp(types.Array(kind.dtype, kind.ndim, "C"))
         if text != "np.dot" and self._overlaps(s.args[:count], array):
             self._element_by_element(Let(made, "func", s.args[:count], s.info, s.line), array, kind)
