@@ -122,7 +122,7 @@ def _recorded_part(run: Tape, y: Any, operands: Sequence[tuple[Any, Any]], domai
 
 
 def _without_gaps(y: Any) -> Any:
-    """A part of a plain complex array with memory of its own: views of it are had where numpy has views of the array."""
+    """A part of a plain complex array, with memory of its own, so that numpy makes views of both alike."""
     return y.copy("K") if isinstance(y, np.ndarray) and y.ndim else y
 
 
