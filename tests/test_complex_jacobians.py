@@ -103,6 +103,7 @@ def compiled(z):
         (lambda: dr.hessian(lambda z: np.sum(np.abs(z)), holomorphic=True)(C), "a real value"),
         (lambda: dr.jacobian(lambda z: z * z.conj(), holomorphic=True)(C), "not holomorphic here"),
         (lambda: dr.jacobian(lambda z: z.real + 0j, holomorphic=True)(2.0 + 1.0j), "not holomorphic here"),
+        (lambda: dr.jacobian(lambda z: 1e8 * z[0] + z[1].conj(), holomorphic=True)(C), "not holomorphic here"),
         (lambda: dr.jacrev(compiled)(1.0 + 2.0j), "of complex arguments only grad"),
         (lambda: dr.jacrev(compiled, holomorphic=True)(1.0 + 2.0j), r"compiled\.py_func"),
     ],

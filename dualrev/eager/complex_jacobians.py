@@ -68,10 +68,14 @@ def _check_all(structure: Any, what: str) -> None:
 
 
 def _check_cauchy_riemann(du_dx: Any, du_dy: Any, dv_dx: Any, dv_dy: Any) -> None:
-    """UnsupportedError if the entries are not those of a holomorphic function; NaN is not looked at."""
+    """UnsupportedError if the entries are not those of a holomorphic function; NaN is not looked at.
+
+    Each entry is measured by its own size; the largest one says what a rounding error can be.
+    """
     a, b, c, d = (plain(real_array(x)) for x in (du_dx, du_dy, dv_dx, dv_dy))
     size = np.abs(a) + np.abs(b) + np.abs(c) + np.abs(d)
-    if np.any(np.abs(a - d) + np.abs(b + c) > 1e-6 * np.max(size, initial=0.0, where=np.isfinite(size))):
+    rounding = 1e-10 * np.max(size, initial=0.0, where=np.isfinite(size))
+    if np.any(np.abs(a - d) + np.abs(b + c) > np.maximum(1e-6 * size, rounding)):
         raise UnsupportedError.call(
             "a Jacobian with holomorphic=True",
             "the function is not holomorphic here (conj, abs, real and imag are not): du/dx = dv/dy and du/dy = -dv/dx"

@@ -108,8 +108,8 @@ def recorded(
             real.append((imag_part(u), -b))
             imag.append((imag_part(u), a))
     return join(
-        _recorded_part(run, real_part(y), real, domain, reduced),
-        _recorded_part(run, imag_part(y), imag, domain, reduced),
+        _recorded_part(run, _without_gaps(real_part(y)), real, domain, reduced),
+        _recorded_part(run, _without_gaps(imag_part(y)), imag, domain, reduced),
     )
 
 
@@ -119,6 +119,11 @@ def _recorded_part(run: Tape, y: Any, operands: Sequence[tuple[Any, Any]], domai
         return contribute(run, Real, _number(y), us, ps)
     terms = [(ids, _own(p)) for u, p in operands if (ids := ids_of(u, run)) is not None]
     return by_terms(run, y, terms, domain, reduced) if terms else y
+
+
+def _without_gaps(y: Any) -> Any:
+    """A part of a plain complex array, with memory of its own, so that numpy makes views of both alike."""
+    return y.copy("K") if isinstance(y, np.ndarray) and y.ndim else y
 
 
 def _entry(u: Any) -> Any:

@@ -241,7 +241,7 @@ class ComplexArray(_Complex):
         """A copy, in double precision. ConversionError for other types than complex ones."""
         if np.dtype(dtype).kind != "c":
             raise ConversionError("astype()")
-        return self.copy()
+        return self.copy("K")
 
     def __copy__(self) -> Any:
         return self.copy()
@@ -344,7 +344,8 @@ def join(re: Any, im: Any) -> Any:
     if isinstance(re, np.ndarray) or isinstance(im, np.ndarray):
         if holds_duals(re) or holds_duals(im):
             return join(real_array(re), real_array(im))
-        whole: Any = np.empty(np.broadcast_shapes(np.shape(re), np.shape(im)), np.result_type(re, im, np.complex64))
+        shape, kind = np.broadcast_shapes(np.shape(re), np.shape(im)), np.result_type(re, im, np.complex64)
+        whole: Any = np.empty_like(re if np.shape(re) == shape else im, kind, shape=shape)  # laid out as they are
         whole.real, whole.imag = re, im
         return whole
     if isinstance(re, DualNumber) or isinstance(im, DualNumber):

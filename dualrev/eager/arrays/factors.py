@@ -132,7 +132,7 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
     if is_complex(u):
         both = np.concatenate([u, adjoint(vh)], axis=-2)
         both = as_lapack_turns(both, m if m >= n else 0)
-        u, vh = both[..., :m, :], adjoint(both[..., m:, :])
+        u, vh = both[..., :m, :].copy(), adjoint(both[..., m:, :]).copy()  # in the order of numpy's
     if rest:
         u, vh = np.concatenate([u, rest[0]], axis=-1), np.concatenate([vh, rest[1]], axis=-2)
     return type(np.linalg.svd(np.eye(1)))(u, s, vh)
