@@ -22,6 +22,7 @@ include_patterns = [
     "docs/**.md",
     "paper_figures/*.md",
     "bench/published/report.md",
+    "bench/gradbench/README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
 ]
