@@ -73,6 +73,7 @@ def test_bundle_adjustment_finds_the_least_squares_both_ways(tmp_path):
         bundle.read(tmp_path / "short.txt")
 
 
+@pytest.mark.slow
 def test_the_plates_gradient_is_that_of_differences():
     truth, start, measured = heat.problem(6, 9)
     logs, args = np.full_like(truth, -1.0), (start, measured, 9)
