@@ -333,3 +333,20 @@ def test_a_product_with_a_result_among_its_arguments_writes_it():
     slopes = [(of_one_argument(a + d, x) - of_one_argument(a - d, x)) / 2e-6 for d in steps]
     slopes.append((of_one_argument(a.copy(), x + 1e-6) - of_one_argument(a.copy(), x - 1e-6)) / 2e-6)
     np.testing.assert_allclose(np.hstack(parts), slopes, rtol=1e-6, atol=1e-8)
+
+
+@njit
+def results_in_views_of_arguments(a, m, x):
+    """Rows of one matrix, of which a function reads one and writes another."""
+    np.multiply(m[0], x, m[1])
+    np.add(m[1], a, m[0])
+    np.sin(m[2] * x, m[2])
+    return np.sum(m * m * m)
+
+
+def test_rows_of_one_matrix_may_be_argument_and_result():
+    a, m = np.array([0.5, -1.2, 0.8]), np.arange(9.0).reshape(3, 3) / 7.0
+    value, (by_x, by_m) = dr.value_and_grad(results_in_views_of_arguments, (2, 1))(a, m.copy(), 1.3)
+    assert value == results_in_views_of_arguments(a, m.copy(), 1.3)
+    ends = [results_in_views_of_arguments(a, m + s * 1e-6 * np.cos(m), 1.3 + s * 1e-6) for s in (1, -1)]
+    np.testing.assert_allclose(by_x + np.sum(by_m * np.cos(m)), (ends[0] - ends[1]) / 2e-6, rtol=1e-7)

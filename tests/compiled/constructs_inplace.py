@@ -319,16 +319,6 @@ def a_procedure_with_a_result_in_an_argument(out, x):
     return np.sum(out * x)
 
 
-@case(A[:3], M, 1.3)
-@njit
-def results_in_views_of_arguments(a, m, x):
-    """Rows of one matrix, of which a function reads one and writes another."""
-    np.multiply(m[0], x, m[1])
-    np.add(m[1], a, m[0])
-    np.sin(m[2] * x, m[2])
-    return np.sum(m * m * m)
-
-
 @case(np.array([3, 1, 2]), A)
 @njit
 def an_int_array_changed(places, a):
