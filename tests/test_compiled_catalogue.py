@@ -8,6 +8,7 @@ from numba import njit, types
 from oracle import assert_same
 
 import dualrev as dr
+from dualrev.compiler.expansion import generator_draws
 from dualrev.compiler.expansion.expand import Expansion
 from dualrev.compiler.front import Front
 from dualrev.rules.functions import TABLE
@@ -47,6 +48,7 @@ def test_the_table_is_consistent():
     used = {definition.name for f in TABLE.values() for definition in f.definitions}
     assert used <= set(DEFINITIONS)
     drawn = {name for name in DEFINITIONS if name.startswith(("np_", "py_"))}  # rules/drawing.py has these
+    drawn |= {sample.definition for sample in generator_draws.SAMPLES.values()}
     rules = [rule_of(f) or () for f in DEFINITIONS.values()]
     of_rules = {name for name, f in DEFINITIONS.items() if any(f is part for rule in rules for part in rule)}
     called = {"arange", "divmod_of", "grown", "inverse_turned", "linspace", "polygamma", "std", "var"}

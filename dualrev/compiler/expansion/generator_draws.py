@@ -19,7 +19,7 @@ from dualrev.compiler.core.lowered import Const, Let
 from dualrev.compiler.expansion.opaque import Opaques
 from dualrev.compiler.expansion.writing import Writer
 
-__all__ = ["GeneratorDraws"]
+__all__ = ["SAMPLES", "GeneratorDraws"]
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,8 @@ class _Sample:
     defaults: tuple[float, ...] = ()
 
 
-_SAMPLES = {
+#: By the names of the methods.
+SAMPLES = {
     "normal": _Sample("standard_normal", "sample_normal", ("loc", "scale"), (0.0, 1.0)),
     "lognormal": _Sample("standard_normal", "sample_lognormal", ("mean", "sigma"), (0.0, 1.0)),
     "uniform": _Sample("random", "sample_uniform", ("low", "high"), (0.0, 1.0)),
@@ -51,12 +52,12 @@ class GeneratorDraws:
 
     def takes(self, s: Any) -> bool:
         """Whether a statement was such a sample; then it has been written."""
-        if not (isinstance(s, Let) and s.op == "method" and s.info[0] in _SAMPLES):
+        if not (isinstance(s, Let) and s.op == "method" and s.info[0] in SAMPLES):
             return False
         code = self.code
         if not isinstance(code.kind(s.args[0]), types.NumPyRandomGeneratorType):
             return False
-        sample, given = _SAMPLES[s.info[0]], self._given(s)
+        sample, given = SAMPLES[s.info[0]], self._given(s)
         if given is None:
             return False
         size = [given["size"]] if "size" in given else []
@@ -71,7 +72,7 @@ class GeneratorDraws:
 
     def _given(self, s: Let) -> dict[str, Any] | None:
         """The parameters by their names, and the size if there is one; None if numba's own signature is another."""
-        sample, keywords = _SAMPLES[s.info[0]], s.info[1]
+        sample, keywords = SAMPLES[s.info[0]], s.info[1]
         names = (*sample.parameters, "size")
         count = len(s.args) - 1 - len(keywords)
         given = dict(zip(names, s.args[1 : count + 1], strict=False))

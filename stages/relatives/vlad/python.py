@@ -207,7 +207,7 @@ def count(f: Callable[..., Any], *primals: Any, limit: float = math.inf) -> Coun
     A backpropagator is a closure whose parameter is a sensitivity. LimitReached once both together exceed `limit`.
 
     >>> count(lambda x: x * x, 3.0)
-    Counts(created=2, calls=2, scalars=0, pairs=0, map_steps=0, array_writes=0)
+    Counts(created=2, calls=2, scalars=0, pairs=0, map_steps=0, array_writes=0, span=0)
     """
     from stages.counting import Counts, LimitReached  # it may import the relatives itself
 
