@@ -215,3 +215,26 @@ def test_a_draw_may_have_the_name_of_what_is_differentiated():
     y, slope = dr.value_and_grad(drawn_over)(0.7)
     assert y == drawn_over(0.7)
     assert_same(slope, float(differences(drawn_over, (0.7,), (1.0,))[0]), rtol=1e-7)
+
+
+@njit
+def arrays_drawn_over(x, w):
+    """Arrays that are drawn take the name of what is differentiated: in a loop, and in a branch."""
+    np.random.seed(3)
+    s = 0.0
+    for _ in range(3):
+        s += np.sum(x * w)
+        x = np.random.random(3)
+        x[0] *= w[1]
+        s *= x[0]
+    if w[0] > 0.0:
+        x = np.random.standard_normal(3)
+    x[1] = w[0] * x[0]
+    return s + np.sum(x * w)
+
+
+def test_an_array_that_is_drawn_has_a_shadow_of_its_own():
+    x, w, d = np.array([0.5, -1.0, 2.0]), np.array([0.3, 0.7, 1.1]), np.array([0.3, -0.8, 0.5])
+    by_x, by_w = dr.grad(arrays_drawn_over, (0, 1))(x.copy(), w)
+    slopes = differences(lambda x, w: arrays_drawn_over(x.copy(), w), (x, w), (d, 2.0 * d))
+    assert_same(float(by_x @ d + 2.0 * (by_w @ d)), float(slopes[0]), rtol=1e-7)

@@ -12,7 +12,7 @@ from numba.core import types
 
 from dualrev.compiler.analyses.memory import given, is_array
 from dualrev.compiler.analyses.versions import Loop, Region, Value
-from dualrev.compiler.core.atoms import Constant, Global, Node, Operator, Tree, Var
+from dualrev.compiler.core.atoms import Applied, Constant, Global, Node, Operator, Tree, Var
 from dualrev.compiler.core.terms import (
     Block,
     Call,
@@ -217,6 +217,8 @@ class ForwardSweep(Writer):
             return
         if unit is None or unit.primal_suffices:
             self.write(s)
+            if unit is None:  # an array that is drawn may have the name of one that is differentiated
+                self._drawn(s)
             return
         inputs = given(s)
         shadows = []
@@ -230,6 +232,13 @@ class ForwardSweep(Writer):
         self.write(Call(targets, unit.forward, (*inputs, *shadows), result, s.line, unit.uses_tape, s))
         for v in self.versions.made[s].values():
             self._hold_array(v, s.line)
+
+    def _drawn(self, s: Call) -> None:
+        """New shadows for new arrays, which nothing is differentiated through."""
+        for t in s.targets:
+            if self.facts.has_shadow(t):
+                self.write(Make(self.facts.cotangent(t), Applied("np.zeros_like", (t,)), s.line))
+                self._hold_array(self.versions.made[s][t], s.line)
 
 
 def _without_room(body: Block) -> Block:
