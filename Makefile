@@ -17,6 +17,7 @@
 #   make peers                              installs the other AD libraries (6 GB), which `make bench` then takes in
 #   make compiled                           times of compiled gradients of numba functions
 #   make parallel                           times of those of parallel loops, beside one thread
+#   make machines                           times of sums over partitions by Dask, on one and two processes
 #   make second                             times of Hessians and products with them, beside JAX and CasADi (make peers)
 #   make sparse                             times of sparse Jacobians and Hessians, and of vmap, beside CasADi and JAX
 #   make styles                             times of RK4 with numbers and with small arrays, on both engines
@@ -29,7 +30,7 @@
 #   make dist                               the wheel and the sdist, in dist/
 #   make figures                            paper_figures/, made anew; some of it by ARGS="fig2 fig10"
 
-.PHONY: compare test quick campaign bench bench-quick bench-publish bench-compare compiled parallel second sparse styles eager \
+.PHONY: compare test quick campaign bench bench-quick bench-publish bench-compare compiled parallel machines second sparse styles eager \
     gradbench lantern lantern-table peers figures docs dist check format clean
 .DEFAULT_GOAL := compare
 
@@ -88,6 +89,9 @@ compiled: $(SETUP)
 
 parallel: $(SETUP)
 	$(RUN) bench.parallel $(ARGS)
+
+machines: $(SETUP)
+	$(RUN) bench.many_machines $(ARGS)
 
 second: $(SETUP)
 	$(RUN) bench.second $(ARGS)
