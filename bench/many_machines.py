@@ -1,4 +1,4 @@
-"""Sums over partitions by Dask, on one and two processes, beside the same sum in this one: `python -m bench.many_machines`.
+"""Sums over partitions by Dask, on one and two processes, beside the sum in this one: `python -m bench.many_machines`.
 
 The program is the log-likelihood of a mixture of Gaussians, as people fit it: 1e7 points in the plane by default, in 20
 partitions that the workers hold in memory. Value and gradient are compared first with those of the whole data in this
