@@ -3,6 +3,7 @@
 To write the files anew: python tests/test_compiled_golden.py
 """
 
+import re
 import sys
 from pathlib import Path
 
@@ -27,6 +28,14 @@ def source(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_emitted_source_is_the_one_that_was_read(name):
     assert source(name) == (FOLDER / f"{name}.txt").read_text()
+
+
+@pytest.mark.parametrize(("name", "called"), [("mixture", "log_sum_exp"), ("minors", "minor")])
+def test_two_calls_whose_derivatives_say_the_same_share_them(name, called):
+    """One of them has a cotangent that is known, or the recursion's own arguments: other facts, and the same text."""
+    text = source(name)
+    assert re.findall(rf"def ({called}_\w+)\(", text) == [f"{called}_forward", f"{called}_reverse"]
+    assert text.count(f"{called}_forward(") > 2
 
 
 @pytest.mark.parametrize("name", NAMES)

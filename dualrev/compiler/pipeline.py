@@ -285,14 +285,40 @@ class Module:
 
     def _text(self, doc: str) -> tuple[str, dict[str, str]]:
         """The whole module, and the printed names of what is generated in it and not local to a function."""
-        words = {f.name: f.words() for f in self.functions}
-        outer = [*words] + [x for found in words.values() for x in found if x in self.front.refs]
-        printed = self.names.chosen(outer, {x for found in words.values() for x in found})
-        several = ", prange" if any("parallel=" in f.options for f in self.functions) else ""
+        instead = self._twice()
+        functions = [f for f in self.functions if f.name not in instead]
+        printed, local = self._printed(functions)
+        printed |= {name: printed[first] for name, first in instead.items()}
+        several = ", prange" if any("parallel=" in f.options for f in functions) else ""
         parts = ["import math", "", "import numpy as np", f"from numba import njit{several}", ""]
         parts = [f'"""{doc}"""', "", *parts, "from dualrev.compiler import runtime", ""]
-        for f in self.functions:
-            taken = [*printed.values(), *words[f.name]]
-            local = {**self.names.chosen([x for x in words[f.name] if x not in printed], taken), **printed}
-            parts += ["", f.text(lambda x, local=local: local.get(x, x))]  # type: ignore[misc]
+        for f in functions:
+            names = local[f.name] | printed
+            parts += ["", f.text(lambda x, names=names: names.get(x, x))]  # type: ignore[misc]
         return "\n".join(parts) + "\n", printed
+
+    def _twice(self) -> dict[str, str]:
+        """The functions that say what an earlier one says, which stands for them: it is compiled once.
+
+        Two calls of one function can have other facts, and yet the same derivative.
+        """
+        instead: dict[str, str] = {}
+        first: dict[str, str] = {}
+        printed, local = self._printed(self.functions)
+        for f in self.functions:
+            names = local[f.name] | printed | {name: printed[same] for name, same in instead.items()} | {f.name: "_"}
+            text = f.text(lambda x, names=names: names.get(x, x))  # type: ignore[misc]
+            if first.setdefault(text, f.name) != f.name:
+                instead[f.name] = first[text]
+        return instead
+
+    def _printed(self, functions: list[_Function]) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
+        """The printed names of what is generated: of what functions share, and of what is local to each."""
+        words = {f.name: f.words() for f in functions}
+        outer = [*words] + [x for found in words.values() for x in found if x in self.front.refs]
+        printed = self.names.chosen(outer, {x for found in words.values() for x in found})
+        local = {
+            name: self.names.chosen([x for x in found if x not in printed], [*printed.values(), *found])
+            for name, found in words.items()
+        }
+        return printed, local
