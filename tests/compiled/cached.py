@@ -78,7 +78,7 @@ def _elsewhere(module: str, saved: str) -> dict[str, Any]:
         cwd=Path(__file__).parents[1],
         capture_output=True,
         text=True,
-        timeout=200.0,
+        timeout=900.0,
     )
     if done.returncode:
         raise Failed(f"cache, the fresh process ended with {done.returncode}", done.stderr[-2000:])
