@@ -72,12 +72,15 @@ def comparison(result: Comparison) -> RenderableType:
         for stage in result.stages
         if stage.counts is not None and stage.counts.span
     )
+    kept = ", ".join(f"{stage.stage} {stage.kept:,}" for stage in result.stages if stage.kept is not None)
+    space = f"words kept for the pullback: {kept}\n" if kept else ""
     more = ", ..." if result.scalars > len(result.gradient) else ""
     entries = ", ".join(f"{g:.6g}" for g in result.gradient) + more
     gradient = f"gradient ({entries}), of norm {result.norm:.6g}" if result.gradient else "no gradient: all cut off"
     caption = Text.assemble(
         (cut_off, "yellow"),
         spans,
+        space,
         (f"{result.about}\n" if result.about else "", "italic"),
         f"sum of the value {result.value:.10g}   its {gradient}   plain Python {_seconds(result.plain_seconds)}",
     )
@@ -143,14 +146,18 @@ def _fig_10(program: Program, result: Comparison) -> RenderableType:
 
 
 def _section_4(program: Program, result: Comparison) -> RenderableType:
-    """Section 4's example: who is called, in which order, with what; plainly and staged."""
+    """Section 4's example: who is called, in which order, with what; plainly, staged, and by rewriting the calls."""
+    from stages.relatives.factored import reduction  # only where it is shown
+
+    primals = program.make(1, 0)
     table = _table("Section 4, calls in their order: f4(1) is f4 called with 1")
     table.add_column("stage", style="bold", no_wrap=True)
     table.add_column("calls")
     for stage in ("naive", "staged"):
-        calls = trace(stage, program.function, *program.make(1, 0))
+        calls = trace(stage, program.function, *primals)
         table.add_row(stage, " ".join(f"f{i + 1}({z:g})" for i, z in calls))
-    return Group(table, Text())
+    table.add_row("factored", " = ".join(reduction(program.function, *primals)))
+    return Group(table, Text("factored: section 3.4, the calls as a program that is rewritten\n", style="italic"))
 
 
 def _per_operation(program: Program, result: Comparison) -> RenderableType:
