@@ -16,7 +16,7 @@ from dualrev.reading import unwarned
 from stages.calculus.errors import NotTranslated
 from stages.calculus.text.tokens import RESERVED
 
-__all__ = ["Source", "Untyped", "assigned", "clean", "is_endless", "leaves", "loaded", "locate", "nodes"]
+__all__ = ["Source", "Untyped", "assigned", "clean", "grown", "is_endless", "leaves", "loaded", "locate", "nodes"]
 
 FunctionNode = ast.FunctionDef | ast.Lambda
 
@@ -118,9 +118,19 @@ def assigned(body: Iterable[ast.AST]) -> dict[str, list[ast.AST]]:
         match node:
             case ast.Name(name, ast.Store()) | ast.FunctionDef(name=name):
                 found.setdefault(name, []).append(node)
-            case ast.MatchAs(name=name) if name is not None:
+            case ast.MatchAs(name=name) | ast.MatchStar(name=name) if name is not None:
+                found.setdefault(name, []).append(node)
+            case ast.Expr() if (name := grown(node)) is not None:
                 found.setdefault(name, []).append(node)
     return found
+
+
+def grown(node: ast.AST) -> str | None:
+    """The name of the list that `xs.append(x)` or `xs.extend(ys)` is about."""
+    match node:
+        case ast.Expr(ast.Call(ast.Attribute(ast.Name(name), "append" | "extend"), [_], [])):
+            return name
+    return None
 
 
 def loaded(body: Iterable[ast.AST]) -> Iterator[ast.Name]:

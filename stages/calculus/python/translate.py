@@ -3,7 +3,7 @@ r"""Python functions as programs: `translate(f, *types)`.
     def f(x: float, n: int) -> float: ..         \(x : R, n : Int). ..      a closed term of type (R, Int) -> R
     def f() -> float: ..                         \(unit_ : ()). ..
 
-The subset, case by case: expressions.py, calls.py, statements.py; tagged unions: unions.py. What a
+The subset, case by case: expressions.py, calls.py, sequences.py, statements.py; tagged unions: unions.py. What a
 function calls is translated with it: each global function once for all types that it is called at, around the body,
 after those that it calls itself; functions that call each other in a circle are one letrec. Everything else is refused
 with NotTranslated: file, line, the construct, why, and what to write instead.
