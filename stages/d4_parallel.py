@@ -1,6 +1,6 @@
 r"""Taping of programs that fork and join: the reverse pass runs on threads.
 
-Paper:   Smeding and Vákár 2025, "Parallel dual-numbers reverse AD" (JFP 35, e16), for fork and join; how, is ours
+Paper:   Smeding and Vákár 2025, "Parallel dual-numbers reverse AD" (JFP 35, e16)
 D[R] =   (R, (Int, Int))                            the id: a job, and a number in it; every job has a tape
 Changed: fork(f, g) makes a job of f, one of g, and one of what comes after; jobs draw ids without asking each other.
          In the reverse pass a job resolves when those after it have: what stands between a fork and its join runs
@@ -14,6 +14,8 @@ Cost:    work as before. The span, the longest chain of ids that wait for each o
     Interleave_R x     = as in tape, by the first job
     SResolve block     = for its parts, the last first: of a job as in tape; of a fork SResolve b1 beside SResolve b2
     Deinterleave, Wrap: as before
+
+Task-parallel programs with a task-parallel reverse pass are that paper's; how they are made here is ours.
 """
 
 from __future__ import annotations
