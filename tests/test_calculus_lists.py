@@ -179,6 +179,36 @@ def chained(xs: list[float]) -> Chain:
     return made
 
 
+def learnt(x: float, n: int) -> tuple[list[float], list[list[int]], float]:
+    made, total = [x], 0.0
+    squares = []
+    rows = []
+    for i in range(n):
+        row = []
+        for k in range(i):
+            row.append(k)
+            if k > 1:
+                squares.append(x * x)
+        rows.append(row)
+    none = []
+    total += dot(made, none) if n < 0 else x
+    all_ = []
+    all_ += squares
+    return all_, rows, total
+
+
+def returned(n: int) -> list[tuple[int, float]]:
+    found = []
+    if n > 2:
+        found.extend([(n, 1.0)])
+    return found
+
+
+def nothing(n: int) -> list[float]:
+    found = []
+    return [] if n > 0 else found
+
+
 def chosen(x: float) -> list[float]:
     made = [x] if x > 0 else []
     if x > 1.0:
@@ -224,6 +254,9 @@ CASES = [
     (names, (XS, 1.0, 2.0, 3.0, 4.0, 5.0)),
     (nested_loops, ([[1.0, -1.0, 5.0], [], [2.0]],)),
     (chained, (XS,)),
+    (learnt, (1.5, 4), (1.5, 0)),
+    (returned, (3,), (1,)),
+    (nothing, (3,)),
     (chosen, (2.0,), (0.5,), (-1.0,)),
     (anew, (3,)),
 ]
@@ -337,8 +370,7 @@ def test_what_appending_and_comprehensions_cost():
 
 def of_nothing(x: float) -> float:
     xs = []
-    xs.append(x)
-    return xs[0]
+    return x * len(xs)
 
 
 def to_a_parameter(xs: list[float]) -> float:

@@ -16,33 +16,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from stages.calculus import sugar
 from stages.calculus import terms as t
 from stages.calculus.python.source import Source, Untyped, assigned, clean, loaded
-from stages.calculus.python.terms import Scope, Typed, Variable, convert, pattern_of, tuple_of
-from stages.calculus.python.types import Callables, Tuples, is_known, is_list, join, lower, spoken
-from stages.calculus.python.unions import Unions
+from stages.calculus.python.terms import Global, Scope, Typed, Variable, convert, pattern_of, tuple_of
+from stages.calculus.python.types import Callables, Tuples, is_known, is_list, join, learn, lower, spoken
 from stages.calculus.types import BOOL, INT, REAL, Type
 
-__all__ = ["MISSING", "Expressions", "Global"]
+__all__ = ["MISSING", "Expressions"]
 
 MISSING: Any = object()  #: the static value of what has none
-
-
-class Global(Protocol):
-    """What the parts of a translation share."""
-
-    unions: Unions
-    used: set[str]
-    hoisted: set[str]
-
-    def instance(self, f: Any, parameters: Sequence[Type]) -> Typed:
-        """A global function at these types of its arguments."""
-
-    def signature(self, source: Source) -> list[Type]:
-        """The types that a global function's parameters are declared with."""
 
 
 _REAL = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow", ast.Mod: "mod",
@@ -361,6 +346,7 @@ class Expressions:
         """The term as one of the expected type."""
         if made.type == expected:
             return made
+        learn(made.type, expected)
         if join(made.type, expected) == expected and (term := convert(made, expected)) is not None:
             return Typed(term, expected)
         return self.refuse(node, f"this is {spoken(made.type)}, not {spoken(expected)}", "make the types equal")
@@ -380,6 +366,8 @@ class Expressions:
         for one in made:
             joined = one.type if one and common is None else join(one.type, common) if one and common else common
             if joined is None and one is not None and common is not None:
+                learn(one.type, common)
+                learn(common, one.type)
                 self.refuse(node, f"its branches are {spoken(common)} and {spoken(one.type)}", "make the types equal")
             common = joined
         if common is None:

@@ -25,7 +25,7 @@ from stages.calculus import terms as t
 from stages.calculus.python.sequences import Sequences
 from stages.calculus.python.source import assigned, is_endless, nodes
 from stages.calculus.python.terms import Scope, Typed, Variable, pattern_of, tuple_of
-from stages.calculus.python.types import Tuples, lower, spoken
+from stages.calculus.python.types import Tuples, learn, lower, spoken
 from stages.calculus.types import INT, Arrow, Sum, Type
 
 __all__ = ["Finish", "Loops"]
@@ -185,6 +185,7 @@ class Loops(Sequences):
         if isinstance(after, str):
             self.refuse(node, f"{name}: {after}", "assign it on every path")
         if after.type != before.type:
+            learn(before.type, after.type)
             types = f"{spoken(before.type)} before the loop and {spoken(after.type)} after its body"
             self.refuse(node, f"{name} is {types}", f"begin with a {spoken(after.type)}")
         return t.Var(after.name)

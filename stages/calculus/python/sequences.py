@@ -26,8 +26,8 @@ from stages.calculus.python import lists
 from stages.calculus.python.calls import Calls
 from stages.calculus.python.source import Untyped
 from stages.calculus.python.terms import Scope, Typed, tuple_of
-from stages.calculus.python.types import Callables, Tuples, is_known, is_list, list_of, lower, spoken
-from stages.calculus.types import BOOL, INT, REAL, Arrow, Named, Sum, Type
+from stages.calculus.python.types import Callables, Tuples, is_known, is_list, learn, list_of, lower, spoken
+from stages.calculus.types import BOOL, INT, REAL, Arrow, Named, Parameter, Sum, Type
 
 __all__ = ["Sequences"]
 
@@ -71,6 +71,8 @@ class Sequences(Calls):
     def _any(self, type_: Type) -> t.Term:
         """Some value of a type."""
         match type_:
+            case Parameter(name):
+                raise Untyped(name)  # the element type of a list that is still being learnt
             case Tuples(elements):
                 return tuple_of([self._any(one) for one in elements])
             case Callables(parameters, result):
@@ -250,6 +252,8 @@ class Sequences(Calls):
 
     def list_operation(self, node: ast.AST, operator: ast.operator, left: Typed, right: Typed) -> Typed:
         """xs + ys, xs * n"""
+        learn(left.type, right.type)
+        learn(right.type, left.type)
         if isinstance(operator, ast.Add) and left.type == right.type:
             return self.library(lists.followed, left, right)
         if isinstance(operator, ast.Mult) and INT in (left.type, right.type):

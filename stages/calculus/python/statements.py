@@ -6,6 +6,7 @@ if c: return s                 if c then s else rest
 if c: x = s                    let x = if c then s else x in rest, for the variables that rest reads
 match t: case Leaf(v): ..      case t of {Leaf(v) -> ..; ..}, as with if
 match xs: case [x, *rest]: ..  case xs of {Cons(x, rest) -> ..; ..}, of a list; case []: is Nil
+xs = []                        of elements that what follows tells
 xs.append(s), xs += ys         xs = xs + [s], xs = xs + ys, for a list that nobody else has: owned.py
 for, while                     a recursive function: loops.py; break, continue and return in them
 """
@@ -19,13 +20,14 @@ from typing import Any
 
 from stages.calculus import sugar
 from stages.calculus import terms as t
+from stages.calculus.errors import NotTranslated
 from stages.calculus.python.lists import Cons, Nil
 from stages.calculus.python.loops import Finish, Loops
 from stages.calculus.python.owned import check_owned
-from stages.calculus.python.source import Source, Untyped, assigned, grown, leaves, loaded
+from stages.calculus.python.source import Source, Untyped, assigned, circle, grown, leaves, surely
 from stages.calculus.python.terms import Scope, Typed, Variable, pattern_of, tuple_of
-from stages.calculus.python.types import Callables, Tuples, is_list, lower, spoken
-from stages.calculus.types import Arrow, Type
+from stages.calculus.python.types import Callables, Learnt, Tuples, is_list, learn, list_of, lower, spoken
+from stages.calculus.types import Arrow, Parameter, Type
 
 __all__ = ["Statements"]
 
@@ -90,6 +92,8 @@ class Statements(Loops):
                 return go_on(scope)
             case ast.Expr(ast.Call(ast.Attribute(ast.Name() as target, method), [value])) if grown(first) is not None:
                 return self._assign(target, self._grown(first, target, method, value, scope), scope, go_on)
+            case ast.Assign([ast.Name() as target], ast.List([]) as value):
+                return self._empty(target, value, scope, go_on)
             case ast.Assign([target], value):
                 return self._assign(target, self._value(target, value, scope), scope, go_on)
             case ast.AnnAssign(ast.Name() as target, annotation, ast.expr() as value):
@@ -127,6 +131,23 @@ class Statements(Loops):
                 raise
             return self.expression(value, scope, prior.type)
 
+    def _empty(self, target: ast.Name, value: ast.List, scope: Scope, go_on: Finish) -> Typed:
+        """xs = []: what follows is translated until it says what the elements are, and then once more."""
+        prior = scope.get(target.id)
+        if isinstance(prior, Variable) and is_list(prior.type):
+            return self._assign(target, self._value(target, value, scope), scope, go_on)
+        hole = Parameter(f"?{target.id} {target.lineno}")
+        try:
+            go_on(self.bind(scope, target.id, list_of(hole))[0])
+        except Learnt as learnt:
+            if learnt.hole != hole:
+                raise
+            return self._assign(target, self.expression(value, scope, list_of(learnt.element)), scope, go_on)
+        except NotTranslated as problem:
+            if not isinstance(problem, Untyped) and hole.name not in str(problem):
+                raise
+        return self._assign(target, self.expression(value, scope), scope, go_on)  # refused: nothing says it
+
     def _grown(self, node: ast.stmt, target: ast.Name, method: str, value: ast.expr, scope: Scope) -> Typed:
         """xs.append(x), xs.extend(ys)"""
         old = self.expression(ast.copy_location(ast.Name(target.id, ast.Load()), target), scope)
@@ -134,7 +155,9 @@ class Statements(Loops):
             self.refuse(node, f"{method} of {spoken(old.type)}", "append to lists")
         check_owned(self.source, self.statements, node, target.id)
         more = value if method == "extend" else ast.copy_location(ast.List([value], ast.Load()), value)
-        return self.binary(node, ast.Add(), old, self.expression(more, scope, old.type))
+        made = self.expression(more, scope, old.type)
+        learn(old.type, made.type)
+        return self.binary(node, ast.Add(), old, made)
 
     def _assign(self, target: ast.expr, made: Typed, scope: Scope, go_on: Finish) -> Typed:
         inner, pattern = self.target(target, made.type, scope)
@@ -174,7 +197,7 @@ class Statements(Loops):
             if not isinstance(statement, ast.FunctionDef):
                 break
             neighbours.append(statement)
-        group, recursive = _group(neighbours)
+        group, recursive = circle(neighbours)
         rest = body[len(group) :]
         if not recursive:
             parameter, argument, term, type_ = self._local(group[0], scope)
@@ -349,32 +372,4 @@ class Statements(Loops):
 
 def _has(name: str, scope: Scope, body: Sequence[ast.stmt]) -> bool:
     """Whether a name has a value after a block."""
-    return isinstance(scope.get(name), Variable) or name in _surely(body)
-
-
-def _surely(body: Sequence[ast.stmt]) -> set[str]:
-    """The names that a block assigns on every path."""
-    found: set[str] = set()
-    for statement in body:
-        match statement:
-            case ast.If(_, yes, no):
-                found |= _surely(yes) & _surely(no)
-            case ast.Match(_, cases):
-                found |= set.intersection(*[set(assigned([case.pattern])) | _surely(case.body) for case in cases])
-            case ast.For() | ast.While():
-                pass
-            case _:
-                found |= set(assigned([statement]))
-    return found
-
-
-def _group(neighbours: list[ast.FunctionDef]) -> tuple[list[ast.FunctionDef], bool]:
-    """The first function with the following ones that it needs, and whether they are recursive."""
-    uses = [{read.id for read in loaded(node.body)} for node in neighbours]
-    last, i, recursive = 0, 0, False
-    while i <= last:
-        needed = [j for j, node in enumerate(neighbours) if node.name in uses[i]]
-        recursive = recursive or bool(needed)
-        last = max([last, *needed])
-        i += 1
-    return neighbours[: last + 1], recursive
+    return isinstance(scope.get(name), Variable) or name in surely(body)

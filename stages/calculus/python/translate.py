@@ -119,6 +119,9 @@ class _Translation:
 
     def instance(self, f: Any, parameters: Sequence[Type]) -> Typed:
         """A global function at these types of its arguments."""
+        if not all(map(is_known, parameters)):
+            source = locate(f)
+            source.refuse(source.node, "the types of its arguments are not known here", "annotate them", Untyped)
         key = (f, *parameters)
         if key not in self.instances:
             self._begin(key, locate(f), tuple(parameters))

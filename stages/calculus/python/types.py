@@ -18,12 +18,14 @@ from stages.calculus.types import BOOL, INT, REAL, UNIT, Arrow, Named, Pair, Par
 
 __all__ = [
     "Callables",
+    "Learnt",
     "Tuples",
     "at",
     "holds_function",
     "is_known",
     "is_list",
     "join",
+    "learn",
     "lift",
     "list_of",
     "lower",
@@ -56,6 +58,22 @@ def list_of(element: Type) -> Named:
 def is_list(type_: Type) -> bool:
     """Whether it is a list of Python, whatever unions there are."""
     return isinstance(type_, Named) and type_.name == "list"
+
+
+class Learnt(Exception):  # noqa: N818 - no error: what the elements of a list are, that began as [], has become known
+    """`element`, for the type that `hole` stands for."""
+
+    def __init__(self, hole: Parameter, element: Type) -> None:
+        super().__init__(hole, element)
+        self.hole, self.element = hole, element
+
+
+def learn(type_: Type, known: Type) -> None:
+    """Raise Learnt, if a list of unknown elements is to be one of known ones."""
+    if isinstance(type_, Named) and isinstance(known, Named) and is_list(type_) and is_list(known):
+        match type_.arguments[0]:
+            case Parameter() as hole if is_known(known):
+                raise Learnt(hole, known.arguments[0])
 
 
 def nested(types: Iterable[Type]) -> Type:
