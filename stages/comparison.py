@@ -15,6 +15,7 @@ from dualrev import tree
 from stages.counting import Counts, LimitReached, count
 from stages.order import STAGES, algorithm
 from stages.programs import PROGRAMS, Program
+from stages.space import kept
 
 __all__ = ["FAMILIES", "LAWS", "Comparison", "Family", "Fit", "Growth", "StageResult", "compare", "fit", "grow"]
 
@@ -32,6 +33,7 @@ class StageResult:
     )
     deviation: float | None = None  #: the same of the gradient, from the last stage's
     difference: float | None = None  #: the same against central differences, along random directions
+    kept: int | None = None  #: words that the forward pass keeps for the pullback (space.py)
     seconds: float | None = None  #: for the value and one pullback, the best of several runs
     ratio: float | None = None  #: seconds over those of the plain program
 
@@ -98,6 +100,7 @@ def compare(
         y, gradient = run()
         result.value_deviation = _distance(np.array(tree.outputs(y)[0]), values)
         gradients[result.stage] = np.array(gradient)
+        result.kept = kept(result.stage, f, *primals)
         result.seconds = _best(run)
         result.ratio = result.seconds / plain_seconds
     if gradients:

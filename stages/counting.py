@@ -33,7 +33,7 @@ class Counts:
     calls: int = 0  #: backpropagators called; ids resolved, where backpropagators are data
     scalars: int = 0  #: real scalars touched by zero, plus and one-hots on whole cotangents of the input
     pairs: int = 0  #: pairs on the way to a scalar that one-hots and setters built
-    map_steps: int = 0  #: map nodes visited
+    map_steps: int = 0  #: map nodes visited; steps in a table
     array_writes: int = 0  #: elements written to mutable arrays, the tape included, allocation not
     span: int = (
         0  #: the longest chain of ids that wait for each other, where a stage knows of jobs; inputs wait for none
@@ -191,6 +191,8 @@ class Recorder:
     def _alloc(self, alloc: Callable[..., Any]) -> Callable[..., Any]:
         def counted(*args: Any) -> Any:
             made = alloc(*args)
+            if isinstance(made, dict):
+                return _Table(self)
             if isinstance(made, tuple):
                 arrays = [self._watched(a) for a in made]
                 return type(made)(*arrays) if hasattr(made, "_fields") else tuple(arrays)
@@ -237,6 +239,28 @@ class WatchedArray(np.ndarray):
     def __setitem__(self, i: Any, x: Any) -> None:
         self.recorder.add("array_writes")
         super().__setitem__(i, x)
+
+
+class _Table(dict):
+    def __init__(self, recorder: Recorder) -> None:
+        super().__init__()
+        self.recorder = recorder
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        self.recorder.add("map_steps")
+        return super().get(key, default)
+
+    def pop(self, key: Any, *default: Any) -> Any:
+        self.recorder.add("map_steps")
+        return super().pop(key, *default)
+
+    def __getitem__(self, key: Any) -> Any:
+        self.recorder.add("map_steps")
+        return super().__getitem__(key)
+
+    def __setitem__(self, key: Any, x: Any) -> None:
+        self.recorder.add("map_steps")
+        super().__setitem__(key, x)
 
 
 class _Tape(array.array):

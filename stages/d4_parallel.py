@@ -1,10 +1,11 @@
 r"""Taping of programs that fork and join: the reverse pass runs on threads.
 
-Paper:   Smeding and Vákár, "Parallel dual-numbers reverse AD", the sequel of section 8.3
+Paper:   Smeding and Vákár 2025, "Parallel dual-numbers reverse AD" (JFP 35, e16)
 D[R] =   (R, (Int, Int))                            the id: a job, and a number in it; every job has a tape
 Changed: fork(f, g) makes a job of f, one of g, and one of what comes after; jobs draw ids without asking each other.
          In the reverse pass a job resolves when those after it have: what stands between a fork and its join runs
-         beside each other, in compiled code that holds no lock, and adds to the arguments atomically.
+         beside each other, in compiled code that holds no lock, and adds to the arguments atomically. A reverse pass
+         that is as parallel as the program is the paper's; the details of this one are ours.
 Cost:    work as before. The span, the longest chain of ids that wait for each other, is that of the program.
 
     Block              = a list of jobs and forks (Block, Block), in the order of the program

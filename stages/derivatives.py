@@ -16,7 +16,6 @@ from stages.calculus import TRANSFORMATIONS, check, show_program
 from stages.calculus.errors import NotTranslated
 from stages.calculus.python import translate
 from stages.calculus.readable import readable
-from stages.calculus.types import BOOL, INT, REAL, UNIT, Pair, Type
 
 __all__ = ["AS_PROGRAM", "as_programs"]
 
@@ -37,20 +36,24 @@ AS_PROGRAM: Mapping[str, str] = {
 def as_programs(f: Callable[..., Any], primals: Sequence[Any], stages: Sequence[str]) -> dict[str, str]:
     """D[f] as text, for those of the stages that are transformations of programs.
 
-    The primals tell the types of parameters: float, int, bool and tuples of these. NotTranslated is raised for others,
-    and where f is outside the subset of Python that stages.calculus.python takes.
+    The primals tell the types of parameters: float, int, bool, tuples of these, and lists. NotTranslated is raised for
+    others, and where f is outside the subset of Python that stages.calculus.python takes.
     """
-    program = translate(f, *map(_type, primals))
+    program = translate(f, *map(_annotation, primals))
     kind = check(program, "source")
     wanted = [stage for stage in stages if stage in AS_PROGRAM]
     return {stage: show_program(readable(TRANSFORMATIONS[AS_PROGRAM[stage]].of(program, kind))) for stage in wanted}
 
 
-def _type(x: Any) -> Type:
-    if isinstance(x, bool):
-        return BOOL
-    if isinstance(x, (int, float)):
-        return REAL if isinstance(x, float) else INT
+def _annotation(x: Any) -> Any:
+    """What a parameter that takes x is annotated with."""
+    if isinstance(x, (bool, int, float)):
+        return next(kind for kind in (bool, int, float) if isinstance(x, kind))
     if isinstance(x, tuple):
-        return UNIT if not x else _type(x[0]) if len(x) == 1 else Pair(_type(x[0]), _type(x[1:]))
-    raise NotTranslated(f"an argument of type {type(x).__name__}: programs take numbers and tuples of them")
+        return _annotation(x[0]) if len(x) == 1 else tuple[tuple(map(_annotation, x))]  # type: ignore[misc]
+    if isinstance(x, list):
+        elements = [_annotation(one) for one in x]
+        if len(set(elements)) == 1:
+            return list[elements[0]]  # type: ignore[valid-type]
+        raise NotTranslated("a list without elements, or with some of several types: programs take lists of one type")
+    raise NotTranslated(f"an argument of type {type(x).__name__}: programs take numbers, and tuples and lists of them")

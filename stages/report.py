@@ -7,11 +7,11 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from stages.columns import Columns, empty_table
 from stages.comparison import Comparison, Family, Growth, StageResult
 from stages.counting import trace
 from stages.order import STAGES, algorithm
@@ -38,7 +38,7 @@ def fields(stage: str) -> dict[str, str]:
 def overview(stages: Sequence[str]) -> RenderableType:
     """What each stage changes; of a neighbour the whole account, which may begin with the algorithm before."""
     ours = set(stages) <= set(STAGES)
-    table = _table("The stages, in the paper's order" if ours else "The neighbours, by paper")
+    table = empty_table("The stages, in the paper's order" if ours else "The neighbours, by paper")
     table.add_column("stage", style="bold", no_wrap=True)
     table.add_column("D[R] (where); what changes, and why")
     for stage in stages:
@@ -53,12 +53,9 @@ def overview(stages: Sequence[str]) -> RenderableType:
 def comparison(result: Comparison) -> RenderableType:
     """One program: a line for every stage."""
     size = f", {result.sized}" if result.sized else ""
-    table = _table(f"{result.program} ({result.paper}{size})")
-    table.add_column("stage", style="bold", no_wrap=True)
-    for heading in ("created", "calls", "scalars", "pairs", "map", "writes"):
-        table.add_column(heading, justify="right")
-    for heading in ("time", "x plain", "value", "grad", "diffs"):
-        table.add_column(heading, justify="right")
+    counted = ("created", "calls", "scalars", "pairs", "map", "writes")
+    measured = ("time", "x plain", "value", "grad", "diffs")
+    table = Columns(f"{result.program} ({result.paper}{size})", ("stage", *counted, *measured))
     ran = [stage.stage for stage in result.stages if stage.counts is not None]
     for stage in result.stages:
         table.add_row(stage.stage, *_cells(stage, reference=stage.stage in ran[-1:]))
@@ -72,12 +69,15 @@ def comparison(result: Comparison) -> RenderableType:
         for stage in result.stages
         if stage.counts is not None and stage.counts.span
     )
+    kept = ", ".join(f"{stage.stage} {stage.kept:,}" for stage in result.stages if stage.kept is not None)
+    space = f"words kept for the pullback: {kept}\n" if kept else ""
     more = ", ..." if result.scalars > len(result.gradient) else ""
     entries = ", ".join(f"{g:.6g}" for g in result.gradient) + more
     gradient = f"gradient ({entries}), of norm {result.norm:.6g}" if result.gradient else "no gradient: all cut off"
     caption = Text.assemble(
         (cut_off, "yellow"),
         spans,
+        space,
         (f"{result.about}\n" if result.about else "", "italic"),
         f"sum of the value {result.value:.10g}   its {gradient}   plain Python {_seconds(result.plain_seconds)}",
     )
@@ -92,7 +92,7 @@ def agree(result: Comparison) -> bool:
 
 def _cells(stage: StageResult, reference: bool) -> list[Any]:
     if stage.counts is None:
-        return [Text("refused" if stage.refused else "cut off", style="yellow"), *[""] * 10]
+        return [Text("refused" if stage.refused else "cut off", style="yellow")]
     counts = stage.counts
     numbers = (counts.created, counts.calls, counts.scalars, counts.pairs, counts.map_steps, counts.array_writes)
     assert stage.seconds is not None
@@ -109,19 +109,16 @@ def _cells(stage: StageResult, reference: bool) -> list[Any]:
 
 def growth(family: Family, results: Sequence[Growth]) -> RenderableType:
     """A family of sizes: the work of every stage at each size, and the law that it follows."""
-    table = _table(f"growth: {family.program}, {family.problem}")
-    table.add_column("stage", style="bold", no_wrap=True)
-    for n in family.sizes:
-        table.add_column(f"n={n}", justify="right")
-    table.add_column("misfit", justify="right")
-    table.add_column("work grows as", style="bold")
+    headings = ("stage", *(f"n={n}" for n in family.sizes), "misfit", "work grows as")
+    table = Columns(f"growth: {family.program}, {family.problem}", headings, left=headings[-1:])
     before = None
     for result in results:
         law = result.law or "too few sizes"
         within = "" if result.misfit is None else f"{result.misfit:.0%}"
         changed = before is not None and law != before
         cells = ["cut off" if w is None else f"{w:,}" for w in result.work.values()]
-        table.add_row(result.stage, *cells, within, Text(f"{law}  <" if changed else law, style="green" * changed))
+        style = "bold green" if changed else "bold"
+        table.add_row(result.stage, *cells, within, Text(f"{law}  <" if changed else law, style=style))
         before = law
     caption = Text(
         "work: all counts together; the law is fitted to the larger sizes, and misses none of them by more than misfit."
@@ -133,7 +130,7 @@ def growth(family: Family, results: Sequence[Growth]) -> RenderableType:
 
 def _fig_10(program: Program, result: Comparison) -> RenderableType:
     """The sharing structures of Fig. 10, before and after defunctionalisation."""
-    table = _table("Fig. 10, at x = 3 and y = 2: value = (id, backpropagator); d0 is the one with the id 0")
+    table = empty_table("Fig. 10, at x = 3 and y = 2: value = (id, backpropagator); d0 is the one with the id 0")
     names = ("collectorless", "lists")
     for name in names:
         table.add_column(name)
@@ -143,14 +140,18 @@ def _fig_10(program: Program, result: Comparison) -> RenderableType:
 
 
 def _section_4(program: Program, result: Comparison) -> RenderableType:
-    """Section 4's example: who is called, in which order, with what; plainly and staged."""
-    table = _table("Section 4, calls in their order: f4(1) is f4 called with 1")
+    """Section 4's example: who is called, in which order, with what; plainly, staged, and by rewriting the calls."""
+    from stages.relatives.factored import reduction  # only where it is shown
+
+    primals = program.make(1, 0)
+    table = empty_table("Section 4, calls in their order: f4(1) is f4 called with 1")
     table.add_column("stage", style="bold", no_wrap=True)
     table.add_column("calls")
     for stage in ("naive", "staged"):
-        calls = trace(stage, program.function, *program.make(1, 0))
+        calls = trace(stage, program.function, *primals)
         table.add_row(stage, " ".join(f"f{i + 1}({z:g})" for i, z in calls))
-    return Group(table, Text())
+    table.add_row("factored", " = ".join(reduction(program.function, *primals)))
+    return Group(table, Text("factored: section 3.4, the calls as a program that is rewritten\n", style="italic"))
 
 
 def _per_operation(program: Program, result: Comparison) -> RenderableType:
@@ -199,10 +200,6 @@ _COLUMNS = {
     "!": "more than roundings explain (value, grad), or than differences can resolve (diffs)",
     "cut off": "the stage took more than the limit of steps (all counts together)",
 }
-
-
-def _table(title: str) -> Table:
-    return Table(title=title, title_justify="left", title_style="bold", header_style="", box=box.SIMPLE_HEAD)
 
 
 def _agreement(deviation: float | None, tolerance: float) -> Text:

@@ -19,6 +19,7 @@ from stages.calculus.terms import (
     Fst,
     Function,
     Identity,
+    Instance,
     Integer,
     Lambda,
     Let,
@@ -47,6 +48,7 @@ from stages.calculus.types import (
     Array,
     Arrow,
     Bang,
+    ForAll,
     FrozenArray,
     Linear,
     Map,
@@ -73,6 +75,8 @@ def _compound_types(inner):
 any_type = st.recursive(
     st.sampled_from([REAL, UNIT, INT, Parameter("a"), Parameter("o"), Named("Staged")]), _compound_types, max_leaves=5
 )
+parameters = st.sampled_from([(), (), ("a",), ("b", "o")])
+polymorphic = st.builds(ForAll, parameters.filter(bool), any_type)
 patterns = st.recursive(names, lambda inner: st.tuples(inner, inner), max_leaves=4)
 
 
@@ -94,11 +98,14 @@ def _compound_terms(inner):
         ),
     ]
     function = st.builds(
-        lambda name, type_, pattern, body: Function(name, type_, sugar.hidden(pattern), sugar.bind(pattern, body)),
+        lambda name, type_, pattern, body, parameters: Function(
+            name, type_, sugar.hidden(pattern), sugar.bind(pattern, body), parameters
+        ),
         names,
         st.builds(Arrow, any_type, any_type),
         patterns,
         inner,
+        parameters,
     )
     branch = st.builds(Branch, capitals, st.lists(names, max_size=2).map(tuple), inner)
     return st.one_of(
@@ -122,6 +129,11 @@ def _compound_terms(inner):
 any_term = st.recursive(
     st.one_of(
         names.map(Var),
+        st.builds(
+            Instance,
+            names.filter(lambda name: not name[0].isupper()).map(Var),
+            st.lists(any_type, min_size=1, max_size=2).map(tuple),
+        ),
         floats.map(Literal),
         st.integers().map(Integer),
         any_type.map(Zero),
@@ -147,5 +159,5 @@ any_program = st.builds(
     lambda term, declared, defined: Program(term, Declarations({d.name: d for d in declared}), tuple(defined)),
     any_term,
     st.lists(any_declaration, max_size=3),
-    st.lists(st.builds(Definition, names, any_type, any_term), max_size=2, unique_by=lambda d: d.name),
+    st.lists(st.builds(Definition, names, any_type | polymorphic, any_term), max_size=2, unique_by=lambda d: d.name),
 )

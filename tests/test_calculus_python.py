@@ -612,7 +612,7 @@ def asserted(x: float) -> float:
 
 
 def listed(x: float) -> float:
-    return [x][0]
+    return {x: x}[x]
 
 
 def keyword(x: float) -> float:
@@ -767,7 +767,7 @@ REFUSED = [
     (some_return, 1, "some branches return, and several go on; let all return, or all but one, or none"),
     (ends, 1, "ends may end here without a value; end with return"),
     (asserted, 1, "`assert x > 0`: an assertion is outside the subset; leave it out, or return a value for that case"),
-    (listed, 1, "`[x]`: a list is no value of the calculus; write a tuple, or register a union List"),
+    (listed, 1, "`{x: x}`: a dict is no value of the calculus; write a tuple, or register a union"),
     (keyword, 1, "an argument with a keyword or *; pass every argument by its position"),
     (default, 0, "a parameter with *, ** or a default; write plain parameters, and pass them all"),
     (endless, 1, "a loop that nothing ends; write break or return"),
@@ -789,9 +789,9 @@ REFUSED = [
     (variable_index, 1, "an index that is no literal int; write t[0], t[1], .."),
     (too_far, 1, "the tuple has 2 elements; write an index within"),
     (wrong_branches, 1, "its branches are float and tuple[float, float]; make the types equal"),
-    (set_item, 1, "values are never changed; make a new tuple or constructor, and assign it to a name"),
-    (iterated, 2, "a loop over something else than range(..); write a recursive function"),
-    (texts, 0, "str is no type of the calculus; write float, int, bool, tuple[..], Callable or a union"),
+    (set_item, 1, "values are never changed; make a new tuple, list or constructor, and assign it to a name"),
+    (iterated, 2, "`t`: a loop over tuple[float, float]; loop over range(..) or a list"),
+    (texts, 0, "str is no type of the calculus; write float, int, bool, tuple[..], list[..], Callable or a union"),
     (constructor_type, 0, "Node is a constructor of Tree, not a type; write Tree"),
     (untyped_parameter, 0, "`x`: a parameter whose type is not known; annotate: x: float"),
     (wrong_count, 1, "it takes 1 arguments, not 2; pass as many"),

@@ -57,6 +57,29 @@ def test_the_paper_s_figures_are_shown_beside_their_programs(capsys):
     assert "15 = (3, [(5, d0), (3, d2)])" in out
 
 
+@pytest.fixture(scope="module")
+def tables():
+    program = PROGRAMS["doublings"]
+    result = comparison.compare(program, program.make(6, 0), 6, ["naive", "tape"], limit=500)
+    family = comparison.Family("doublings", "sharing", (4, 6, 8, 10, 64, 256, 512, 1000))
+    return report.comparison(result), report.growth(family, list(comparison.grow(family, ["naive", "tape"], 500)))
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 120])
+def test_tables_that_are_too_wide_stand_below_each_other(width, tables):
+    text = io.StringIO()
+    for table in tables:
+        report.Console(file=text, width=width).print(table)
+    text = text.getvalue()
+    assert "…" not in text
+    assert all(len(line) <= width for line in text.split("\n"))
+    headings = [word for line in text.split("\n") if line.startswith("  stage ") for word in line.split()]
+    whole = ["created", "calls", "scalars", "pairs", "map", "writes", "time", "x", "plain", "value", "grad", "diffs"]
+    assert [word for word in headings if word != "stage"][: len(whole)] == whole
+    assert text.count("n=1000") == text.count("misfit ") == text.count("work grows as") == 1
+    assert text.count("\n  tape ") == headings.count("stage") >= 2 + 2 * (width < 120)
+
+
 @pytest.mark.parametrize("width", [60, 80, 100, 120])
 @pytest.mark.parametrize("names", [tuple(STAGES), (*RELATIVES, "tape")])
 def test_no_word_of_the_overview_is_cut(width, names):

@@ -27,6 +27,7 @@ from stages.page.plots import plot
 from stages.page.relatives import SAID
 from stages.programs import PROGRAMS
 from stages.relatives import RELATIVES
+from stages.space import kept
 from stages.steps import walk
 
 ROOT = Path(__file__).parent.parent
@@ -432,6 +433,7 @@ def test_the_command_writes_a_page_of_the_neighbours(tmp_path, capsys, small_fam
     names = [*RELATIVES, "tape"]
     assert re.findall(r'<section id="(\w+)"', html) == ["program", *names, "growth"]
     assert dict(rows(html))["delta"][1] == str(count("delta", PROGRAMS["section4"].function, 1.0).calls)
+    assert dict(rows(html))["delta"][6] == str(kept("delta", PROGRAMS["section4"].function, 1.0))
     assert dict(rows(html))["cps"][0].startswith("refused: ")
     text = re.sub(r"\s+", " ", "".join(elements.texts))
     for name in names:

@@ -6,6 +6,7 @@ In the other stages D is overloading; here it takes a term and gives a term, of 
     kinds, well_formed, formation, check, linear              the type checker, with its two kinds of linearity
     transform, d1, d2, d3, sparse, d4, forward                the transformations, each under its figure
     collectorless, contrib, tape                              and those of sections 8.1 to 8.3
+    polymorphism                                              section 9's polymorphic functions, and their copies
     values, evaluate, staged, arrays                          call-by-value evaluation, counting steps
     text: parser, printer, latex                              programs as text
     python                                                    Python functions as programs

@@ -27,6 +27,7 @@ from stages.calculus.formation import Environment, Formation, Hidden
 from stages.calculus.kinds import is_resource, same, unfold
 from stages.calculus.languages import LANGUAGES
 from stages.calculus.linear import Bodies
+from stages.calculus.polymorphism import scheme
 from stages.calculus.staged import MAPS
 from stages.calculus.terms import Term
 from stages.calculus.text.printer import mark, show, show_type
@@ -58,10 +59,12 @@ def check(program: Program, language: str = "D4") -> Type:
         whole = mark(definition.term, definition.term)
         if wrong := wrong_definition(definition):
             raise IllTyped(definition.term, wrong, whole)
-        checker.form(definition.term, definition.type)
-        checker.resolver = definition.term if resolves(definition, checker.declarations) else None
-        found = _placed(checker, definition.term, known)
-        if not same(found, definition.type, program.declarations):
+        names, kind = definition.scheme
+        with checker.quantified(definition.term, names):
+            checker.form(definition.term, kind)
+            checker.resolver = definition.term if resolves(definition, checker.declarations) else None
+            found = _placed(checker, definition.term, known)
+        if not same(found, kind, program.declarations):
             declared = f"{definition.name} is declared {show_type(definition.type)}"
             raise IllTyped(definition.term, f"{declared}, and has type {show_type(found)}", whole)
     return _placed(checker, program.term, known)
@@ -121,6 +124,13 @@ class Checker(Formation):
         match term:
             case t.Var(name):
                 return self._var(term, name, env, held)
+            case t.Instance(function):
+                if not isinstance(function, t.Var):
+                    raise IllTyped(term, "only a variable is a polymorphic function")
+                found = env.get(function.name)
+                if found is None or isinstance(found, Hidden):
+                    return self._var(function, function.name, env, held)
+                return self.instance(term, found), NONE
             case t.Star():
                 return ty.UNIT, NONE
             case t.Literal():
@@ -232,6 +242,9 @@ class Checker(Formation):
             raise IllTyped(term, f"there is no variable {name} here{self.constructing(name)}")
         if isinstance(found, Hidden):
             raise IllTyped(term, found.why)
+        if isinstance(found, ty.ForAll):
+            types = ", ".join("R" for _ in found.parameters)
+            raise IllTyped(term, f"{name} is polymorphic: write {name}[{types}], or with other types")
         return found, NONE
 
     def _projection(self, term: Term, pair: Term, env: Environment, held: Environment) -> Type:
@@ -283,16 +296,16 @@ class Checker(Formation):
     def _letrec(
         self, functions: tuple[t.Function, ...], body: Term, env: Environment, held: Environment
     ) -> tuple[Type, Used]:
-        own = {f.name: f.type for f in functions}
+        own = {f.name: scheme(f) for f in functions}
         if name := twice(f.name for f in functions):
             raise IllTyped(body, f"letrec defines {name} twice")
         hidden = {x: Hidden(f"{x} is a resource, which no function may hold") for x in held}
         for f in functions:
-            self.form(f.body, f.type)
-            self.unrestricted(f.body, f.parameter, f.type.argument)
-            within = {**env, **hidden, **own}
-            found = self.infer(f.body, {**within, f.parameter: f.type.argument})
-            self.expect(f.body, found, f.type.result, f"the result of {f.name}")
+            with self.quantified(f.body, f.parameters):
+                self.form(f.body, f.type)
+                self.unrestricted(f.body, f.parameter, f.type.argument)
+                found = self.infer(f.body, {**env, **hidden, **own, f.parameter: f.type.argument})
+                self.expect(f.body, found, f.type.result, f"the result of {f.name}")
         return self.rule(body, {**env, **own}, {x: kind for x, kind in held.items() if x not in own})
 
     def _con(self, term: t.Con, env: Environment, held: Environment) -> tuple[Type, Used]:

@@ -57,6 +57,8 @@ class D1(Transformation):
         match term:
             case t.Var() | t.Star() | t.Integer():
                 return term
+            case t.Instance(function, types):
+                return t.Instance(function, tuple([self.type(s) for s in types]))
             case t.Tuple(first, second):
                 return t.Tuple(self.term(first), self.term(second))
             case t.Fst(pair):
@@ -124,7 +126,7 @@ class D1(Transformation):
         """D of one of letrec's functions."""
         type_ = self.type(f.type)
         assert isinstance(type_, ty.Arrow)
-        return t.Function(f.name, type_, f.parameter, self.term(f.body))
+        return t.Function(f.name, type_, f.parameter, self.term(f.body), f.parameters)
 
     # 0 and + of backpropagators' results
 

@@ -120,6 +120,8 @@ class D2(D1):
         match term:
             case t.Var() | t.Star() | t.Integer():
                 return use(term, i)
+            case t.Instance():
+                return use(D1.term(self, term), i)
             case t.Tuple(first, second):
                 return self.run(first, i, lambda x, j: self.run(second, j, lambda y, k: use(t.Tuple(x, y), k)))
             case t.Fst(pair):

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from stages.calculus.terms import Term
-from stages.calculus.types import Named, Pair, Parameter, Sum, Type
+from stages.calculus.types import ForAll, Named, Pair, Parameter, Sum, Type
 
 __all__ = ["Constructor", "DataType", "Declarations", "Definition", "Program", "Synonym", "substitute"]
 
@@ -45,11 +45,16 @@ class Synonym:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """f : t = term, where the term is a function."""
+    """f : t = term, where the term is a function; t may be forall a. s."""
 
     name: str
     type: Type
     term: Term
+
+    @property
+    def scheme(self) -> tuple[tuple[str, ...], Type]:
+        """The parameters of its type, and what it is a type of."""
+        return (self.type.parameters, self.type.type) if isinstance(self.type, ForAll) else ((), self.type)
 
 
 @dataclass(frozen=True)

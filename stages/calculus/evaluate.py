@@ -298,6 +298,12 @@ def _con(machine: Machine, term: t.Con, environment: Environment) -> Rule:
     return Made(term.name, tuple(fields))
 
 
+def _instance(machine: Machine, term: t.Instance, environment: Environment) -> Rule:
+    """Types are not there when a program runs."""
+    yield from ()
+    return Tail(term.function, environment)
+
+
 def _case(machine: Machine, term: t.Case, environment: Environment) -> Rule:
     made = yield term.scrutinee, environment
     if isinstance(made, Formal):  # a linear body is 0 in every branch
@@ -362,6 +368,7 @@ def _claim(machine: Machine, term: t.Claim, environment: Environment) -> Rule:
 
 
 _RULES: dict[type, Callable[[Machine, Any, Environment], Rule]] = {
+    t.Instance: _instance,
     t.Tuple: _tuple,
     t.Fst: _fst,
     t.Snd: _snd,

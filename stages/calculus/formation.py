@@ -5,18 +5,19 @@ r"""Which types a program may name, and what types and terms have to do with eac
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from dualrev.rules.primitives import PRIMITIVES
 from stages.calculus import terms as t
 from stages.calculus import types as ty
-from stages.calculus.declarations import DataType, Declarations, Synonym
+from stages.calculus.declarations import DataType, Declarations, Synonym, substitute
 from stages.calculus.errors import IllTyped
 from stages.calculus.kinds import is_collection, is_monoid, is_resource, same, unknown_name
 from stages.calculus.languages import Language
 from stages.calculus.terms import Term
-from stages.calculus.text.printer import mark, show_type
+from stages.calculus.text.printer import mark, show, show_type
 from stages.calculus.types import Type
 from stages.calculus.well_formed import parameters, twice, wrong_data, wrong_synonym
 
@@ -43,6 +44,7 @@ class Formation:
     formed: set[Type] = field(default_factory=set)
     seen: set[str] = field(default_factory=set)
     parameters: frozenset[str] = frozenset()
+    variables: frozenset[str] = frozenset()  #: the parameters of the polymorphic functions around
 
     def declared(self, term: Term) -> None:
         """Refuse declarations that are not allowed (well_formed.py)."""
@@ -51,14 +53,39 @@ class Formation:
             if wrong := wrong_data(item, known) if isinstance(item, DataType) else wrong_synonym(item, known):
                 raise IllTyped(term, wrong, mark(term, term))
 
+    @contextmanager
+    def quantified(self, term: Term, names: tuple[str, ...]) -> Iterator[None]:
+        """Where these are parameters: the body of a polymorphic function."""
+        if name := twice(names) or next((name for name in names if name in self.variables), None):
+            raise IllTyped(term, f"{name} is a parameter already: call this one otherwise")
+        outer = self.parameters, self.variables
+        self.parameters, self.variables = self.parameters | set(names), self.variables | set(names)
+        yield
+        self.parameters, self.variables = outer
+        self.formed = {kind for kind in self.formed if not parameters(kind) & set(names)}
+
+    def instance(self, term: t.Instance, found: Type) -> Type:
+        """The type of f[t1, .., tn], for the type of f."""
+        name = show(term.function)
+        if not isinstance(found, ty.ForAll):
+            raise IllTyped(term, f"{name} is not polymorphic: it has type {show_type(found)}")
+        if len(term.types) != len(found.parameters):
+            many = f"{len(found.parameters)} parameters ({', '.join(found.parameters)}), not {len(term.types)}"
+            raise IllTyped(term, f"{name} has {many}")
+        for type_ in term.types:
+            if is_resource(self.form(term, type_), self.declarations):
+                raise IllTyped(term, f"{name} may use a value twice, and {show_type(type_)} is a resource")
+        return substitute(found.type, dict(zip(found.parameters, term.types, strict=True)))
+
     def named(self, term: Term, name: str) -> None:
         """Refuse a declared type whose definition is not of the language."""
         item = self.declarations.types[name]
-        outer, self.parameters = self.parameters, frozenset(getattr(item, "parameters", ()))
+        outer = self.parameters, self.variables
+        self.parameters, self.variables = frozenset(getattr(item, "parameters", ())), frozenset()
         kinds = [item.type] if isinstance(item, Synonym) else [kind for c in item.constructors for kind in c.fields]
         for kind in kinds:
             self.form(term, kind)
-        self.parameters = outer
+        self.parameters, self.variables = outer
         self.formed = {kind for kind in self.formed if not parameters(kind)}
 
     def expect(self, term: Term, found: Type, wanted: Type, where: str) -> None:
@@ -72,6 +99,8 @@ class Formation:
             return type_
         if wrong := unknown_name(type_, self.declarations):
             raise IllTyped(term, wrong)
+        if isinstance(type_, ty.ForAll):
+            raise IllTyped(term, f"only functions of letrec and definitions have a type such as {show_type(type_)}")
         if type(type_) not in self.language.types:
             raise IllTyped(term, f"{show_type(type_)} is no type of {self.spoken()}")
         if isinstance(type_, ty.Parameter) and type_.name not in self.parameters:
@@ -91,6 +120,8 @@ class Formation:
 
     def monoid(self, term: Term, type_: Type) -> None:
         """Refuse a type under a linear arrow that has no 0 and +."""
+        if name := min(parameters(type_) & self.variables, default=""):
+            raise IllTyped(term, f"{name} may be any type, also one without 0 and +")
         if not is_monoid(type_, self.declarations, self.language.endomorphisms):
             functions = "functions t -> t" if self.language.endomorphisms else "no function"
             raise IllTyped(

@@ -43,7 +43,7 @@ class Language:
 _SOURCE = Language(
     "source",
     frozenset({t.Var, t.Star, t.Tuple, t.Fst, t.Snd, t.Apply, t.Lambda, t.Let, t.Literal, t.Operation})
-    | {t.Integer, t.Discrete, t.Letrec, t.Con, t.Case},
+    | {t.Integer, t.Discrete, t.Letrec, t.Instance, t.Con, t.Case},
     frozenset({ty.Real, ty.Unit, ty.Pair, ty.Arrow, ty.Int, ty.Sum, ty.Named, ty.Parameter}),
 )
 _FIG5 = _SOURCE.more("D1", {t.LinearLambda, t.Partial, t.Plus, t.Zero, t.Claim}, {ty.Linear}, False)

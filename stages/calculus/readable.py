@@ -138,7 +138,7 @@ def _patterns(term: Term, names: dict[tuple[str, Path], str], known: Declaration
 def _parameter(f: t.Function, names: dict[tuple[str, Path], str], known: Declarations) -> t.Function:
     """One of letrec's functions, with a pattern for its parameter."""
     if (found := _pattern(f.parameter, f.body, names)) and _fits(found[0], f.type.argument, known):
-        return t.Function(f.name, f.type, hidden(found[0]), bind(*found))
+        return t.Function(f.name, f.type, hidden(found[0]), bind(*found), f.parameters)
     return f
 
 

@@ -4,6 +4,7 @@ r"""Terms: what the source and all target languages share (Fig. 4 and section 9)
                     | n | discrete(t1, .., tn)                                           Int, and comparisons of reals
                     | letrec f : s -> t = \(x : s). u in v                                                   section 9
                     | C(t1, .., tn) | case s of {C(x1, .., xn) -> t; ..}
+                    | letrec f : forall a. s -> t = \(x : s). u in v | f[s]                    polymorphism.py
     target          | \_(z : t). b                                                                             Fig. 5
                     | id[t] | s . t                      the monoid of functions t -> t                     section 5
                     | {s -> t} | primitive(t1, .., tn)   maps: staged.py; arrays: arrays.py         section 4, Fig. 11
@@ -35,6 +36,7 @@ __all__ = [
     "Fst",
     "Function",
     "Identity",
+    "Instance",
     "Integer",
     "Lambda",
     "Let",
@@ -156,12 +158,21 @@ class Discrete(Term):
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    r"""One of letrec's: f : s -> t = \(x : s). body"""
+    r"""One of letrec's: f : s -> t = \(x : s). body; with `parameters`, f : forall a b. s -> t."""
 
     name: str
     type: Arrow
     parameter: str
     body: Term
+    parameters: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Instance(Term):
+    """f[t1, .., tn]: a variable that is a polymorphic function, at these types."""
+
+    function: Term
+    types: tuple[Type, ...]
 
 
 @dataclass(frozen=True, slots=True)

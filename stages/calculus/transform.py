@@ -5,6 +5,7 @@ Everywhere else it keeps the structure (Fig. 6, section 9):
 
     D[()] = ()    D[(s, t)] = (D[s], D[t])    D[s -> t] = D[s] -> D[t]    D[Int] = Int    D[s + t] = D[s] + D[t]
     D[a] = a      D[T t1 .. tn] = DT D[t1] .. D[tn],   with   data DT a1 .. an = DC1 D[..] .. | ..   declared
+    D[forall a. t] = forall a. D[t], and D[f[s]] = f[D[s]] on terms (polymorphism.py)
 
     If G |- t : s then D[G] |- D[t] : D[s]         (D2 to D4: D[t] : Int -> (D[s], Int))
     Wrap : (s -> t) ~> (s -> (t, t -o s))
@@ -22,13 +23,13 @@ from stages.calculus.check import check
 from stages.calculus.declarations import Constructor, DataType, Declarations, Definition, Program, Synonym
 from stages.calculus.errors import IllTyped
 from stages.calculus.kinds import first_order
+from stages.calculus.polymorphism import as_function, instantiated
 from stages.calculus.sugar import let
 from stages.calculus.terms import (
     Apply,
     Branch,
     Case,
     Con,
-    Function,
     Integer,
     Lambda,
     Letrec,
@@ -266,17 +267,15 @@ class Transformation(ABC):
 
 
 def _one_term(program: Program, language: str) -> Program:
-    """The program with its definitions as a letrec around its term, if it has any."""
-    if not program.definitions:
-        return program
-    check(program, language)
-    functions = []
-    for d in program.definitions:
-        kind = program.declarations.expose(d.type)
-        assert isinstance(d.term, Lambda)
-        assert isinstance(kind, ty.Arrow)
-        functions.append(Function(d.name, kind, d.term.name, d.term.body))
-    return Program(Letrec(tuple(functions), program.term), program.declarations)
+    """The program with its definitions as a letrec around its term, if it has any; see `instantiated`, too."""
+    if program.definitions:
+        check(program, language)
+        functions = [as_function(d, program.declarations) for d in program.definitions]
+        program = Program(Letrec(tuple(functions), program.term), program.declarations)
+    if language != "source":  # of programs with cells, functions are copied for each of their types
+        check(program, language)
+        return instantiated(program)
+    return program
 
 
 def _names(term: Term) -> set[str]:

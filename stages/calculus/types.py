@@ -2,6 +2,7 @@ r"""Types of the source language (Fig. 4, section 9) and of the target languages
 
     source      s, t ::= R | () | (s, t) | s -> t | Int                       Fig. 4
                        | s + t | T t1 .. tn | a                               section 9: sums, data types, parameters
+                       | forall a b. t                                        section 9: of letrec's functions only
     target             | s -o t           a monoid-linear function            Fig. 5
                        | Map Int t        a persistent tree map               sections 4 to 6
                        | Array t | IArray t | s ->R t | !t                    Fig. 11: arrays, and resource linearity
@@ -24,6 +25,7 @@ __all__ = [
     "Arrow",
     "Bang",
     "Cell",
+    "ForAll",
     "FrozenArray",
     "Int",
     "Linear",
@@ -94,9 +96,17 @@ class Named(Type):
 
 @dataclass(frozen=True, slots=True)
 class Parameter(Type):
-    """A parameter of a declaration."""
+    """A parameter of a declaration, or of a polymorphic function."""
 
     name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ForAll(Type):
+    """forall a b. t: of a polymorphic function, which is no value until its parameters are known."""
+
+    parameters: tuple[str, ...]
+    type: Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +169,7 @@ def parts(type_: Type) -> tuple[Type, ...]:
     match type_:
         case Pair(s, t) | Arrow(s, t) | Sum(s, t) | Linear(s, t) | Resource(s, t):
             return s, t
-        case Map(t) | Array(t) | FrozenArray(t) | Bang(t) | Cell(t):
+        case Map(t) | Array(t) | FrozenArray(t) | Bang(t) | Cell(t) | ForAll(_, t):
             return (t,)
         case Named(_, arguments):
             return arguments

@@ -179,6 +179,7 @@ def _row(result: StageResult, one: Shown) -> dict[str, Any]:
         "cut_off": result.cut_off,
         "refused": result.refused,
         "counts": [counts[name] for name in _COUNTS] if counts else None,
+        "kept": f"{result.kept:,}" if result.kept is not None else "",
         "time": report._seconds(result.seconds) if result.seconds is not None else "",
         "ratio": f"{result.ratio:,.0f}" if result.ratio is not None else "",
         "agrees": _agreement(result),

@@ -73,6 +73,14 @@ SAID = {
         "The program runs once, on names of numbers, and leaves the program of its derivative behind.",
         "That is shift_reset, without the cost of running it: what waits for what follows is in the text.",
     ),
+    "factored": Said(
+        "What calls the backpropagators is a program, which is rewritten until it calls each of them once.",
+        "staged does it to functions that run: its ids are the order of the lets, its map the sum of calls.",
+    ),
+    "addresses": Said(
+        "A number is known by where it lies in memory: nothing counts, and what nobody needs is garbage.",
+        "It is lists without ids; the order, which addresses do not give, is searched for.",
+    ),
     "tape": Said(
         "Where the stages of Smeding and Vákár arrive: every operation writes a row, and a loop reads them backwards.",
         "delta_array and global_tape come to the same place.",
@@ -106,11 +114,12 @@ def _algorithm(name: str, groups: set[str]) -> dict[str, Any]:
     said = SAID.get(name, Said("", ""))
     paper, _, place = fields["Paper"].partition(", ")
     own = name == "tape"
-    group = "" if own or paper in groups else paper
+    paper = "Smeding and Vákár 2023" if own else paper
+    group = "" if paper in groups else paper
     groups.add(paper)
     return {
         "name": name,
-        "group": "Smeding and Vákár 2023" if own else group,
+        "group": group,
         "paper": fields["Paper"] if own else place or paper,
         "in_short": said.in_short,
         "meets": said.meets,

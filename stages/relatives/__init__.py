@@ -1,11 +1,12 @@
-"""The neighbours: the algorithms of four other papers, behind the same `vjp` as the stages.
+"""The neighbours: the algorithms of five other papers, behind the same `vjp` as the stages.
 
     RELATIVES                       the algorithms by name, by paper
     python -m stages --relatives    compares them, with the stage `tape` beside
 
 Krawiec et al. 2022 begin with vectorised forward mode where our paper begins with naive backpropagators, and arrive at
 the same place. Pearlmutter and Siskind 2008 transform programs of a language that can look into closures. In Wang et
-al. 2019, and in ad-delcont, an operation has its continuation: what follows it, there and back.
+al. 2019, and in ad-delcont, an operation has its continuation: what follows it, there and back. Two more are what our
+paper says of others: Brunel et al.'s symbolic linear factoring (section 3.4), and ids from memory addresses (12.2).
 
 An algorithm that takes only programs of its own kind has REFUSALS: the errors that say so.
 """
@@ -13,11 +14,13 @@ An algorithm that takes only programs of its own kind has REFUSALS: the errors t
 from types import ModuleType
 
 from stages.relatives import (
+    addresses,
     cps,
     delcont,
     delta,
     delta_array,
     delta_map,
+    factored,
     functional,
     global_tape,
     lantern,
@@ -42,4 +45,6 @@ RELATIVES: dict[str, ModuleType] = {
     "functional": functional,
     "delcont": delcont,
     "lantern": lantern,
+    "factored": factored,
+    "addresses": addresses,
 }

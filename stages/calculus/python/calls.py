@@ -60,9 +60,11 @@ class Calls(Expressions):
 
     def call(self, node: ast.Call, scope: Scope, expected: Type | None) -> Typed:
         """f(a, b)"""
+        f = self.static(node.func, scope)
+        if (made := self.list_call(node, f, scope, expected)) is not None:
+            return made
         if node.keywords or any(isinstance(argument, ast.Starred) for argument in node.args):
             self.refuse(node, "an argument with a keyword or *", "pass every argument by its position")
-        f = self.static(node.func, scope)
         if f is MISSING:
             return self._call_local(node, scope)
         if f is float:
@@ -76,9 +78,14 @@ class Calls(Expressions):
             return self._call_global(node, f, scope)
         return self.refuse(node, "the function has no translation", "call functions written in Python, or of math")
 
+    def list_call(self, node: ast.Call, f: Any, scope: Scope, expected: Type | None) -> Typed | None:
+        """A call of one of Python's functions that take lists; None for others."""
+        raise NotImplementedError
+
     def _numbers(self, node: ast.Call, scope: Scope, count: int) -> list[Typed]:
         if len(node.args) != count:
-            self.refuse(node, f"it takes {count} arguments here, not {len(node.args)}", "write it with operators")
+            instead = "write a loop over the list" if len(node.args) == 1 else "write it with operators"
+            self.refuse(node, f"it takes {count} arguments here, not {len(node.args)}", instead)
         made = [self.expression(argument, scope) for argument in node.args]
         for one in made:
             if one.type not in (REAL, INT):

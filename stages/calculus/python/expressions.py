@@ -6,7 +6,7 @@ r"""Expressions of Python as terms, each with its type.
     a < b < c                  let middle = b in if a < middle then middle < c else false
     a and b, a or b, not a     if a then b else false, ..
     s if c else t              if c then s else t
-    (a, b, c), t[1], t[-1]     (a, (b, c)), fst(snd(t)), snd(snd(t))
+    (a, b, c), t[1], t[-1]     (a, (b, c)), fst(snd(t)), snd(snd(t));  of lists: sequences.py
     lambda x, y: s             \(x : .., y : ..). s
 
 What is evaluated, and in which order, is as in Python: from left to right, and everything once.
@@ -16,34 +16,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from stages.calculus import sugar
 from stages.calculus import terms as t
 from stages.calculus.python.source import Source, Untyped, assigned, clean, loaded
-from stages.calculus.python.terms import Scope, Typed, Variable, convert, pattern_of, tuple_of
-from stages.calculus.python.types import Callables, Tuples, is_known, join, lower, spoken
-from stages.calculus.python.unions import Unions
+from stages.calculus.python.terms import Global, Scope, Typed, Variable, convert, pattern_of, tuple_of
+from stages.calculus.python.types import Callables, Tuples, is_known, is_list, join, learn, lower, spoken
 from stages.calculus.types import BOOL, INT, REAL, Type
 
-__all__ = ["MISSING", "Expressions", "Global"]
-
+__all__ = ["MISSING", "Expressions"]
 
 MISSING: Any = object()  #: the static value of what has none
-
-
-class Global(Protocol):
-    """What the parts of a translation share."""
-
-    unions: Unions
-    used: set[str]
-    hoisted: set[str]
-
-    def instance(self, f: Any, parameters: Sequence[Type]) -> Typed:
-        """A global function at these types of its arguments."""
-
-    def signature(self, source: Source) -> list[Type]:
-        """The types that a global function's parameters are declared with."""
 
 
 _REAL = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow", ast.Mod: "mod",
@@ -53,11 +37,12 @@ _COMPARED = {ast.Lt: ("<", False), ast.LtE: ("<=", False), ast.Gt: ("<", True), 
              ast.Eq: ("==", False), ast.NotEq: ("==", False)}  # fmt: skip
 
 _REFUSED: Mapping[type[ast.expr], tuple[str, str]] = {
-    ast.List: ("a list is no value of the calculus", "write a tuple, or register a union List"),
     ast.Dict: ("a dict is no value of the calculus", "write a tuple, or register a union"),
     ast.Set: ("a set is no value of the calculus", "write a tuple, or register a union"),
-    ast.ListComp: ("a comprehension is outside the subset", "write a recursive function on a union List"),
-    ast.GeneratorExp: ("a comprehension is outside the subset", "write a loop or a recursive function"),
+    ast.GeneratorExp: (
+        "a generator has no value before something goes over it",
+        "write [.. for ..], or sum(.. for ..)",
+    ),
     ast.NamedExpr: (":= is outside the subset", "write an assignment on a line of its own"),
     ast.JoinedStr: ("a string is no value of the calculus", "write numbers, tuples and unions"),
     ast.Starred: ("* is outside the subset", "write the elements one by one"),
@@ -136,8 +121,13 @@ class Expressions:
                 return Typed(sugar.if_(condition, then, otherwise), type_)
             case ast.Tuple(elements):
                 return self._tuple(node, elements, scope, expected)
+            case ast.List():
+                return self.display(node, scope, expected)
+            case ast.ListComp():
+                return self.comprehension(node, scope, expected)
             case ast.Subscript(value, index):
-                return self._element(node, self.expression(value, scope), index)
+                made = self.expression(value, scope)
+                return self.element(node, made, scope) if is_list(made.type) else self._element(node, made, index)
             case ast.Lambda():
                 return self._lambda(node, scope, expected)
             case ast.Name() | ast.Attribute():
@@ -149,6 +139,22 @@ class Expressions:
 
     def call(self, node: ast.Call, scope: Scope, expected: Type | None) -> Typed:
         """f(a, b)"""
+        raise NotImplementedError
+
+    def display(self, node: ast.List, scope: Scope, expected: Type | None) -> Typed:
+        """[a, b]"""
+        raise NotImplementedError
+
+    def comprehension(self, node: ast.ListComp, scope: Scope, expected: Type | None) -> Typed:
+        """[e for x in xs]"""
+        raise NotImplementedError
+
+    def element(self, node: ast.Subscript, made: Typed, scope: Scope) -> Typed:
+        """xs[i], of a list"""
+        raise NotImplementedError
+
+    def list_operation(self, node: ast.AST, operator: ast.operator, left: Typed, right: Typed) -> Typed:
+        """xs + ys, and other operators with a list"""
         raise NotImplementedError
 
     def global_value(self, node: ast.expr, value: Any, expected: Type | None) -> Typed:
@@ -203,7 +209,9 @@ class Expressions:
         return Typed(t.Operation("neg", (made.term,)), REAL)
 
     def binary(self, node: ast.AST, operator: ast.operator, left: Typed, right: Typed) -> Typed:
-        """S + t, on reals and ints."""
+        """S + t, on reals and ints; lists."""
+        if is_list(left.type) or is_list(right.type):
+            return self.list_operation(node, operator, left, right)
         if not {left.type, right.type} <= {REAL, INT}:
             types = f"{spoken(left.type)} and {spoken(right.type)}"
             return self.refuse(node, f"an operation on {types}", "operate on the numbers inside")
@@ -219,7 +227,8 @@ class Expressions:
         """An expression of type bool."""
         made = self.expression(node, scope)
         if made.type != BOOL:
-            self.refuse(node, f"a condition that is {spoken(made.type)}, not bool", "write a comparison, as n != 0")
+            instead = f"{'len(xs) > 0' if is_list(made.type) else 'a comparison, as n != 0'}"
+            self.refuse(node, f"a condition that is {spoken(made.type)}, not bool", f"write {instead}")
         return made.term
 
     def _boolean(self, is_and: bool, values: list[ast.expr], scope: Scope) -> Typed:
@@ -269,7 +278,9 @@ class Expressions:
 
     def _element(self, node: ast.expr, made: Typed, index: ast.expr) -> Typed:
         if not isinstance(made.type, Tuples):
-            return self.refuse(node, f"an index into {spoken(made.type)}", "index tuples; use match on unions")
+            return self.refuse(
+                node, f"an index into {spoken(made.type)}", "index tuples and lists; use match on unions"
+            )
         try:
             i = ast.literal_eval(index)
             types = made.type.elements
@@ -335,6 +346,7 @@ class Expressions:
         """The term as one of the expected type."""
         if made.type == expected:
             return made
+        learn(made.type, expected)
         if join(made.type, expected) == expected and (term := convert(made, expected)) is not None:
             return Typed(term, expected)
         return self.refuse(node, f"this is {spoken(made.type)}, not {spoken(expected)}", "make the types equal")
@@ -354,6 +366,8 @@ class Expressions:
         for one in made:
             joined = one.type if one and common is None else join(one.type, common) if one and common else common
             if joined is None and one is not None and common is not None:
+                learn(one.type, common)
+                learn(common, one.type)
                 self.refuse(node, f"its branches are {spoken(common)} and {spoken(one.type)}", "make the types equal")
             common = joined
         if common is None:

@@ -3,6 +3,8 @@ r"""Loops of Python as recursive functions; x stands for the variables that the 
 while c: body              letrec loop : s -> s = \x. if c then (body in loop x) else x in let x = loop x in rest
 for i in range(a, b):      let start = a in let stop = b in letrec loop : (Int, s) -> s = \(i, x).
     body                       if i <# stop then (body in loop (i +# 1, x)) else x in let x = loop (start, x) in rest
+for y in ys: body              letrec loop : (List t, s) -> s = \(left, x). case left of {Nil -> x;
+                                   Cons(y, tail) -> body in loop (tail, x)} in let x = loop (ys, x) in rest
 continue                   loop x, or loop (i +# 1, x), in place of what would follow
 break                      x, in place of what would follow
 return t                   loop : s -> t + s. It gives inl(t); where it ends otherwise, inr(x), and
@@ -16,14 +18,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from stages.calculus import sugar
 from stages.calculus import terms as t
-from stages.calculus.python.calls import Calls
+from stages.calculus.python.sequences import Sequences
 from stages.calculus.python.source import assigned, is_endless, nodes
 from stages.calculus.python.terms import Scope, Typed, Variable, pattern_of, tuple_of
-from stages.calculus.python.types import Tuples, lower, spoken
+from stages.calculus.python.types import Tuples, learn, lower, spoken
 from stages.calculus.types import INT, Arrow, Sum, Type
 
 __all__ = ["Finish", "Loops"]
@@ -39,7 +41,16 @@ class Leaving(NamedTuple):
     give: Callable[[Typed], Typed]
 
 
-class Loops(Calls):
+class Walk(NamedTuple):
+    """What a for loop goes over, beside the variables: a counter, or what is left of a list."""
+
+    name: str
+    type: Type
+    start: t.Term
+    following: t.Term
+
+
+class Loops(Sequences):
     """The translation of loops, on top of that of expressions. `leaving` has the loops around this place."""
 
     leaving: list[Leaving]
@@ -56,8 +67,10 @@ class Loops(Calls):
         """A loop, and what comes after it."""
         returns = self._check_loop(node)
         changed = assigned(ast.iter_child_nodes(node))
-        own = node.target.id if isinstance(node, ast.For) and isinstance(node.target, ast.Name) else None
-        state = {name: one for name in changed if isinstance(one := scope.get(name), Variable) and name != own}
+        own = (
+            {one.id for one in ast.walk(node.target) if isinstance(one, ast.Name)} if isinstance(node, ast.For) else ()
+        )
+        state = {name: one for name in changed if isinstance(one := scope.get(name), Variable) and name not in own}
         if not state and not returns:
             self.refuse(node, "the loop assigns no variable that has a value before it", "assign it before the loop")
         inner, name = self.fresh(scope, "loop", INT)
@@ -67,7 +80,8 @@ class Loops(Calls):
             if isinstance(node, ast.For):
                 run = self._for(node, inner, name, state)
             else:
-                run = self._run(node, self.condition(node.test, inner), inner, name, state)
+                test = self.condition(node.test, inner)
+                run = self._run(node, lambda body, end: sugar.if_(test, body, end), inner, name, state)
         finally:
             self.loops.pop()
             del self.leaving[depth:]
@@ -98,10 +112,13 @@ class Loops(Calls):
         return Typed(t.Let(name, run, made.term), made.type)
 
     def _for(self, node: ast.For, scope: Scope, loop: str, state: dict[str, Variable]) -> t.Term:
-        begin, end, step = self._range(node, scope)
+        if (bounds := self.counted(node.iter, scope)) is None:
+            return self._over(node, scope, loop, state)
+        begin, end, step = bounds
+        if not isinstance(node.target, ast.Name):
+            self.refuse(node.target, "a loop variable that is no name", "write for i in range(n)")
         scope, start, around = self.named(scope, "start", Typed(begin, INT))
         scope, stop = self.fresh(scope, "stop", INT)
-        assert isinstance(node.target, ast.Name)
         name, seen = node.target.id, ""
         if name in assigned(node.body):  # the counter goes on from where it was
             scope, counter = self.fresh(scope, "counter", INT)
@@ -111,14 +128,29 @@ class Loops(Calls):
         here, last = t.Var(counter), t.Var(stop)
         test = t.Discrete("<#", (here, last) if step > 0 else (last, here))
         following = t.Discrete("+#", (here, t.Integer(step)))
-        run = self._run(node, test, scope, loop, state, (counter, seen, start.term, following))
+
+        def choose(body: t.Term, end: t.Term) -> t.Term:
+            return sugar.if_(test, t.Let(seen, t.Var(counter), body) if seen else body, end)
+
+        run = self._run(node, choose, scope, loop, state, Walk(counter, INT, start.term, following))
         return around(t.Let(stop, end, run))
 
+    def _over(self, node: ast.For, scope: Scope, loop: str, state: dict[str, Variable]) -> t.Term:
+        """A loop over a list."""
+        whole = self.iterated(node.iter, scope)
+        scope, left = self.fresh(scope, "left", whole.type)
+        scope, pattern, head, tail = self.taken(node.target, whole.type, scope)
+
+        def choose(body: t.Term, end: t.Term) -> t.Term:
+            return self.split(left, head, tail, pattern, body, end)
+
+        return self._run(node, choose, scope, loop, state, Walk(left, whole.type, whole.term, t.Var(tail)))
+
     def _run(
-        self, node: ast.For | ast.While, test: t.Term, scope: Scope, loop: str, state: dict[str, Variable],
-        count: tuple[str, str, t.Term, t.Term] | None = None,
+        self, node: ast.For | ast.While, choose: Callable[[t.Term, t.Term], t.Term], scope: Scope, loop: str,
+        state: dict[str, Variable], walk: Walk | None = None,
     ) -> t.Term:  # fmt: skip
-        """The recursive function, and its call; `count` has the counter, what the body calls it, its start and step."""
+        """The recursive function, and its call; `choose` goes on with the body, or ends."""
         types = [one.type for one in state.values()]
         whole = types[0] if len(types) == 1 else Tuples(tuple(types))
         now = tuple_of([t.Var(one.name) for one in state.values()])
@@ -131,7 +163,7 @@ class Loops(Calls):
 
         def again(end: Scope) -> Typed:
             following = values(end)
-            return Typed(t.Apply(t.Var(loop), t.Tuple(count[3], following) if count else following), kind)
+            return Typed(t.Apply(t.Var(loop), t.Tuple(walk.following, following) if walk else following), kind)
 
         def ended(term: t.Term) -> t.Term:
             return t.Con(kind, "inr", (term,)) if isinstance(kind, Sum) and returns else term
@@ -142,11 +174,10 @@ class Loops(Calls):
         self.leaving.append(Leaving(again, lambda end: Typed(ended(values(end)), kind), give))
         body = self.block(node.body, scope, again).term
         pattern, argument, first = _pattern(state), lower(whole), now
-        if count is not None:
-            counter, seen, start, _ = count
-            body = t.Let(seen, t.Var(counter), body) if seen else body
-            pattern, argument, first = (counter, pattern), lower(Tuples((INT, whole))), t.Tuple(start, now)
-        term = sugar.bind(pattern, body if is_endless(node) else sugar.if_(test, body, ended(now)))
+        if walk is not None:
+            pattern, argument = (walk.name, pattern), lower(Tuples((walk.type, whole)))
+            first = t.Tuple(walk.start, now)
+        term = sugar.bind(pattern, body if is_endless(node) else choose(body, ended(now)))
         function = t.Function(loop, Arrow(argument, lower(kind)), sugar.hidden(pattern), term)
         return t.Letrec((function,), t.Apply(t.Var(loop), first))
 
@@ -154,32 +185,10 @@ class Loops(Calls):
         if isinstance(after, str):
             self.refuse(node, f"{name}: {after}", "assign it on every path")
         if after.type != before.type:
+            learn(before.type, after.type)
             types = f"{spoken(before.type)} before the loop and {spoken(after.type)} after its body"
             self.refuse(node, f"{name} is {types}", f"begin with a {spoken(after.type)}")
         return t.Var(after.name)
-
-    def _range(self, node: ast.For, scope: Scope) -> tuple[t.Term, t.Term, int]:
-        """Where a counter begins and stops, and its step."""
-        match node.iter:
-            case ast.Call(ast.Name("range") as name, [_, *_] as bounds, []) if self.static(name, scope) is range:
-                pass
-            case _:
-                return self.refuse(node.iter, "a loop over something else than range(..)", "write a recursive function")
-        if not isinstance(node.target, ast.Name):
-            self.refuse(node.target, "a loop variable that is no name", "write for i in range(n)")
-        step: Any = 1
-        if len(bounds) == 3:
-            try:
-                step = ast.literal_eval(bounds[2])
-            except ValueError:
-                step = 0
-            if type(step) is not int or step == 0:
-                self.refuse(bounds[2], "a step that is no literal int", "write 1, 2, -1, ..")
-        made = [self.expression(bound, scope) for bound in bounds[:2]]
-        for bound, one in zip(bounds, made, strict=False):
-            if one.type != INT:
-                self.refuse(bound, f"a bound that is {spoken(one.type)}", "pass an int")
-        return (t.Integer(0) if len(made) == 1 else made[0].term), made[-1].term, step
 
     def _check_loop(self, node: ast.For | ast.While) -> bool:
         """Whether a return may end the loop; refuses what a loop cannot have."""

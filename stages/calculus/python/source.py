@@ -6,7 +6,7 @@ import ast
 import builtins
 import inspect
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import FunctionType
@@ -16,7 +16,20 @@ from dualrev.reading import unwarned
 from stages.calculus.errors import NotTranslated
 from stages.calculus.text.tokens import RESERVED
 
-__all__ = ["Source", "Untyped", "assigned", "clean", "is_endless", "leaves", "loaded", "locate", "nodes"]
+__all__ = [
+    "Source",
+    "Untyped",
+    "assigned",
+    "circle",
+    "clean",
+    "grown",
+    "is_endless",
+    "leaves",
+    "loaded",
+    "locate",
+    "nodes",
+    "surely",
+]
 
 FunctionNode = ast.FunctionDef | ast.Lambda
 
@@ -118,9 +131,19 @@ def assigned(body: Iterable[ast.AST]) -> dict[str, list[ast.AST]]:
         match node:
             case ast.Name(name, ast.Store()) | ast.FunctionDef(name=name):
                 found.setdefault(name, []).append(node)
-            case ast.MatchAs(name=name) if name is not None:
+            case ast.MatchAs(name=name) | ast.MatchStar(name=name) if name is not None:
+                found.setdefault(name, []).append(node)
+            case ast.Expr() if (name := grown(node)) is not None:
                 found.setdefault(name, []).append(node)
     return found
+
+
+def grown(node: ast.AST) -> str | None:
+    """The name of the list that `xs.append(x)` or `xs.extend(ys)` is about."""
+    match node:
+        case ast.Expr(ast.Call(ast.Attribute(ast.Name(name), "append" | "extend"), [_], [])):
+            return name
+    return None
 
 
 def loaded(body: Iterable[ast.AST]) -> Iterator[ast.Name]:
@@ -151,6 +174,34 @@ def leaves(body: list[ast.stmt]) -> str:
             return "always"
         found = found if arms == {"never"} else "sometimes"
     return found
+
+
+def surely(body: Sequence[ast.stmt]) -> set[str]:
+    """The names that a block assigns on every path."""
+    found: set[str] = set()
+    for statement in body:
+        match statement:
+            case ast.If(_, yes, no):
+                found |= surely(yes) & surely(no)
+            case ast.Match(_, cases):
+                found |= set.intersection(*[set(assigned([case.pattern])) | surely(case.body) for case in cases])
+            case ast.For() | ast.While():
+                pass
+            case _:
+                found |= set(assigned([statement]))
+    return found
+
+
+def circle(neighbours: list[ast.FunctionDef]) -> tuple[list[ast.FunctionDef], bool]:
+    """The first function with the following ones that it needs, and whether they are recursive."""
+    uses = [{read.id for read in loaded(node.body)} for node in neighbours]
+    last, i, recursive = 0, 0, False
+    while i <= last:
+        needed = [j for j, node in enumerate(neighbours) if node.name in uses[i]]
+        recursive = recursive or bool(needed)
+        last = max([last, *needed])
+        i += 1
+    return neighbours[: last + 1], recursive
 
 
 def is_endless(loop: ast.For | ast.While) -> bool:

@@ -5,6 +5,9 @@ def f(x: float): ..; rest      let f = \(x : R). .. in rest;  letrec where it is
 if c: return s                 if c then s else rest
 if c: x = s                    let x = if c then s else x in rest, for the variables that rest reads
 match t: case Leaf(v): ..      case t of {Leaf(v) -> ..; ..}, as with if
+match xs: case [x, *rest]: ..  case xs of {Cons(x, rest) -> ..; ..}, of a list; case []: is Nil
+xs = []                        of elements that what follows tells
+xs.append(s), xs += ys         xs = xs + [s], xs = xs + ys, for a list that nobody else has: owned.py
 for, while                     a recursive function: loops.py; break, continue and return in them
 """
 
@@ -17,11 +20,14 @@ from typing import Any
 
 from stages.calculus import sugar
 from stages.calculus import terms as t
+from stages.calculus.errors import NotTranslated
+from stages.calculus.python.lists import Cons, Nil
 from stages.calculus.python.loops import Finish, Loops
-from stages.calculus.python.source import Source, Untyped, assigned, leaves, loaded
+from stages.calculus.python.owned import check_owned
+from stages.calculus.python.source import Source, Untyped, assigned, circle, grown, leaves, surely
 from stages.calculus.python.terms import Scope, Typed, Variable, pattern_of, tuple_of
-from stages.calculus.python.types import Callables, Tuples, lower, spoken
-from stages.calculus.types import Arrow, Type
+from stages.calculus.python.types import Callables, Learnt, Tuples, is_list, learn, list_of, lower, spoken
+from stages.calculus.types import Arrow, Parameter, Type
 
 __all__ = ["Statements"]
 
@@ -84,6 +90,10 @@ class Statements(Loops):
                 return self.refuse(first, "it returns None", "return a value; () is the empty one")
             case ast.Pass() | ast.Expr(ast.Constant(str())):
                 return go_on(scope)
+            case ast.Expr(ast.Call(ast.Attribute(ast.Name() as target, method), [value])) if grown(first) is not None:
+                return self._assign(target, self._grown(first, target, method, value, scope), scope, go_on)
+            case ast.Assign([ast.Name() as target], ast.List([]) as value):
+                return self._empty(target, value, scope, go_on)
             case ast.Assign([target], value):
                 return self._assign(target, self._value(target, value, scope), scope, go_on)
             case ast.AnnAssign(ast.Name() as target, annotation, ast.expr() as value):
@@ -91,6 +101,8 @@ class Statements(Loops):
                 return self._assign(target, made, scope, go_on)
             case ast.AugAssign(ast.Name(name) as target, operator, value):
                 old = self.expression(ast.copy_location(ast.Name(name, ast.Load()), target), scope)
+                if is_list(old.type):
+                    check_owned(self.source, self.statements, first, name)
                 made = self.binary(first, operator, old, self.expression(value, scope))
                 return self._assign(target, made, scope, go_on)
             case ast.FunctionDef():
@@ -119,12 +131,41 @@ class Statements(Loops):
                 raise
             return self.expression(value, scope, prior.type)
 
+    def _empty(self, target: ast.Name, value: ast.List, scope: Scope, go_on: Finish) -> Typed:
+        """xs = []: what follows is translated until it says what the elements are, and then once more."""
+        prior = scope.get(target.id)
+        if isinstance(prior, Variable) and is_list(prior.type):
+            return self._assign(target, self._value(target, value, scope), scope, go_on)
+        hole = Parameter(f"?{target.id} {target.lineno}")
+        try:
+            go_on(self.bind(scope, target.id, list_of(hole))[0])
+        except Learnt as learnt:
+            if learnt.hole != hole:
+                raise
+            return self._assign(target, self.expression(value, scope, list_of(learnt.element)), scope, go_on)
+        except NotTranslated as problem:
+            if not isinstance(problem, Untyped) and hole.name not in str(problem):
+                raise
+        return self._assign(target, self.expression(value, scope), scope, go_on)  # refused: nothing says it
+
+    def _grown(self, node: ast.stmt, target: ast.Name, method: str, value: ast.expr, scope: Scope) -> Typed:
+        """xs.append(x), xs.extend(ys)"""
+        old = self.expression(ast.copy_location(ast.Name(target.id, ast.Load()), target), scope)
+        if not is_list(old.type):
+            self.refuse(node, f"{method} of {spoken(old.type)}", "append to lists")
+        check_owned(self.source, self.statements, node, target.id)
+        more = value if method == "extend" else ast.copy_location(ast.List([value], ast.Load()), value)
+        made = self.expression(more, scope, old.type)
+        learn(old.type, made.type)
+        return self.binary(node, ast.Add(), old, made)
+
     def _assign(self, target: ast.expr, made: Typed, scope: Scope, go_on: Finish) -> Typed:
-        inner, pattern = self._target(target, made.type, scope)
+        inner, pattern = self.target(target, made.type, scope)
         body = go_on(inner)
         return Typed(sugar.let(pattern, made.term, body.term), body.type)
 
-    def _target(self, target: ast.expr, type_: Type, scope: Scope) -> tuple[Scope, sugar.Pattern]:
+    def target(self, target: ast.expr, type_: Type, scope: Scope) -> tuple[Scope, sugar.Pattern]:
+        """The scope with the names of a target, and its pattern."""
         match target:
             case ast.Name(name):
                 return self.bind(scope, name, type_)
@@ -133,11 +174,11 @@ class Statements(Loops):
                     self.refuse(target, f"{spoken(type_)} is no tuple of {len(elements)}", "take apart what is there")
                 patterns: list[Any] = []
                 for element, one in zip(elements, type_.elements, strict=True):
-                    scope, pattern = self._target(element, one, scope)
+                    scope, pattern = self.target(element, one, scope)
                     patterns.append(pattern)
                 return scope, pattern_of(patterns)
         return self.refuse(
-            target, "values are never changed", "make a new tuple or constructor, and assign it to a name"
+            target, "values are never changed", "make a new tuple, list or constructor, and assign it to a name"
         )
 
     def annotation(self, node: ast.expr) -> Type:
@@ -156,7 +197,7 @@ class Statements(Loops):
             if not isinstance(statement, ast.FunctionDef):
                 break
             neighbours.append(statement)
-        group, recursive = _group(neighbours)
+        group, recursive = circle(neighbours)
         rest = body[len(group) :]
         if not recursive:
             parameter, argument, term, type_ = self._local(group[0], scope)
@@ -225,7 +266,8 @@ class Statements(Loops):
         for cls, fields in constructors:
             case = next((one for one in cases if self._covers(one, cls, [c for c, _ in constructors])), None)
             if case is None:
-                self.refuse(node, f"no case for {cls.__name__}", f"write case {cls.__name__}(..): or case _:")
+                missing = {Nil: "[]", Cons: "[x, *rest]"}.get(cls, f"{cls.__name__}(..)")
+                self.refuse(node, f"no case for {missing.partition('(')[0]}", f"write case {missing}: or case _:")
             inner, names = self._fields(case.pattern, cls, fields, outer)
             if isinstance(case.pattern, ast.MatchAs) and case.pattern.name is not None:
                 inner = {**inner, case.pattern.name: Variable(whole, subject.type)}
@@ -247,25 +289,28 @@ class Statements(Loops):
         match case.pattern:
             case ast.MatchAs(None):
                 return True
-            case ast.MatchClass(name, patterns, [], []):
+            case ast.MatchSequence([]) | ast.MatchSequence([ast.MatchAs(None), ast.MatchStar()]) if union[0] is Nil:
+                return cls is (Cons if case.pattern.patterns else Nil)
+            case ast.MatchClass(name, patterns, [], []) if union[0] is not Nil:
                 if any(not isinstance(one, ast.MatchAs) or one.pattern is not None for one in patterns):
                     self.refuse(case.pattern, "a pattern in a pattern", "match the field in a match of its own")
                 found = self.static(name, {})
                 if found not in union:
                     self.refuse(case.pattern, "no constructor of this union", f"write {union[0].__name__}(..)")
                 return found is cls
-        return self.refuse(case.pattern, "a pattern outside the subset", "write case C(x, y): or case _:")
+        instead = "case [x, *rest]:, case []:" if union[0] is Nil else "case C(x, y):"
+        return self.refuse(case.pattern, "a pattern outside the subset", f"write {instead} or case _:")
 
     def _fields(
         self, pattern: ast.pattern, cls: Any, types: Sequence[Type], scope: Scope
     ) -> tuple[Scope, tuple[str, ...]]:
-        given = pattern.patterns if isinstance(pattern, ast.MatchClass) else []
+        given = pattern.patterns if isinstance(pattern, ast.MatchClass | ast.MatchSequence) else []
         if len(given) > len(types):
             self.refuse(pattern, f"{cls.__name__} has {len(types)} fields", "write as many names")
         names = []
         for i, (field, type_) in enumerate(zip(dataclasses.fields(cls), types, strict=True)):
             one = given[i] if i < len(given) else None
-            if isinstance(one, ast.MatchAs) and one.name is not None:
+            if isinstance(one, ast.MatchAs | ast.MatchStar) and one.name is not None:
                 scope, name = self.bind(scope, one.name, type_)
             else:
                 scope, name = self.fresh(scope, field.name, type_)
@@ -327,32 +372,4 @@ class Statements(Loops):
 
 def _has(name: str, scope: Scope, body: Sequence[ast.stmt]) -> bool:
     """Whether a name has a value after a block."""
-    return isinstance(scope.get(name), Variable) or name in _surely(body)
-
-
-def _surely(body: Sequence[ast.stmt]) -> set[str]:
-    """The names that a block assigns on every path."""
-    found: set[str] = set()
-    for statement in body:
-        match statement:
-            case ast.If(_, yes, no):
-                found |= _surely(yes) & _surely(no)
-            case ast.Match(_, cases):
-                found |= set.intersection(*[set(assigned([case.pattern])) | _surely(case.body) for case in cases])
-            case ast.For() | ast.While():
-                pass
-            case _:
-                found |= set(assigned([statement]))
-    return found
-
-
-def _group(neighbours: list[ast.FunctionDef]) -> tuple[list[ast.FunctionDef], bool]:
-    """The first function with the following ones that it needs, and whether they are recursive."""
-    uses = [{read.id for read in loaded(node.body)} for node in neighbours]
-    last, i, recursive = 0, 0, False
-    while i <= last:
-        needed = [j for j, node in enumerate(neighbours) if node.name in uses[i]]
-        recursive = recursive or bool(needed)
-        last = max([last, *needed])
-        i += 1
-    return neighbours[: last + 1], recursive
+    return isinstance(scope.get(name), Variable) or name in surely(body)

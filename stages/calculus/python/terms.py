@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from stages.calculus import sugar
 from stages.calculus import terms as t
+from stages.calculus.python.source import Source
 from stages.calculus.python.types import Tuples
+from stages.calculus.python.unions import Unions
 from stages.calculus.types import REAL, Type
 
-__all__ = ["Scope", "Typed", "Variable", "convert", "pattern_of", "tuple_of"]
+__all__ = ["Global", "Scope", "Typed", "Variable", "convert", "pattern_of", "tuple_of"]
 
 
 class Typed(NamedTuple):
@@ -69,3 +71,17 @@ def convert(made: Typed, expected: Type) -> Any:
         case t.Integer(value) if expected == REAL:
             return t.Literal(float(value))
     return t.Discrete("real", (term,)) if expected == REAL else None
+
+
+class Global(Protocol):
+    """What the parts of a translation share."""
+
+    unions: Unions
+    used: set[str]
+    hoisted: set[str]
+
+    def instance(self, f: Any, parameters: Sequence[Type]) -> Typed:
+        """A global function at these types of its arguments."""
+
+    def signature(self, source: Source) -> list[Type]:
+        """The types that a global function's parameters are declared with."""

@@ -3,7 +3,7 @@ r"""Python functions as programs: `translate(f, *types)`.
     def f(x: float, n: int) -> float: ..         \(x : R, n : Int). ..      a closed term of type (R, Int) -> R
     def f() -> float: ..                         \(unit_ : ()). ..
 
-The subset, case by case: expressions.py, calls.py, statements.py; tagged unions: unions.py. What a
+The subset, case by case: expressions.py, calls.py, sequences.py, statements.py; tagged unions: unions.py. What a
 function calls is translated with it: each global function once for all types that it is called at, around the body,
 after those that it calls itself; functions that call each other in a circle are one letrec. Everything else is refused
 with NotTranslated: file, line, the construct, why, and what to write instead.
@@ -119,6 +119,9 @@ class _Translation:
 
     def instance(self, f: Any, parameters: Sequence[Type]) -> Typed:
         """A global function at these types of its arguments."""
+        if not all(map(is_known, parameters)):
+            source = locate(f)
+            source.refuse(source.node, "the types of its arguments are not known here", "annotate them", Untyped)
         key = (f, *parameters)
         if key not in self.instances:
             self._begin(key, locate(f), tuple(parameters))

@@ -1,6 +1,7 @@
 r"""What Python's types say beyond the calculus' own: how many elements a tuple has, and how many parameters a function.
 
     tuple[s1, .., sn]              Tuples                   (s1, (s2, .. sn)); tuple[()] is ()
+    list[s]                        Named "list"             List s, where a union of the user's may be called List, too
     Callable[[s1, .., sn], t]      Callables                (s1, (s2, .. sn)) -> t; without parameters () -> t
 
 `Tuples` and `Callables` live in the translation only; `lower` gives the type of the calculus. `lift` goes back where a
@@ -17,12 +18,16 @@ from stages.calculus.types import BOOL, INT, REAL, UNIT, Arrow, Named, Pair, Par
 
 __all__ = [
     "Callables",
+    "Learnt",
     "Tuples",
     "at",
     "holds_function",
     "is_known",
+    "is_list",
     "join",
+    "learn",
     "lift",
+    "list_of",
     "lower",
     "match_type",
     "nested",
@@ -45,6 +50,32 @@ class Callables(Type):
     result: Type
 
 
+def list_of(element: Type) -> Named:
+    """list[element]"""
+    return Named("list", (element,))
+
+
+def is_list(type_: Type) -> bool:
+    """Whether it is a list of Python, whatever unions there are."""
+    return isinstance(type_, Named) and type_.name == "list"
+
+
+class Learnt(Exception):  # noqa: N818 - no error: what the elements of a list are, that began as [], has become known
+    """`element`, for the type that `hole` stands for."""
+
+    def __init__(self, hole: Parameter, element: Type) -> None:
+        super().__init__(hole, element)
+        self.hole, self.element = hole, element
+
+
+def learn(type_: Type, known: Type) -> None:
+    """Raise Learnt, if a list of unknown elements is to be one of known ones."""
+    if isinstance(type_, Named) and isinstance(known, Named) and is_list(type_) and is_list(known):
+        match type_.arguments[0]:
+            case Parameter() as hole if is_known(known):
+                raise Learnt(hole, known.arguments[0])
+
+
 def nested(types: Iterable[Type]) -> Type:
     """(s1, (s2, .. sn)) of lowered types."""
     types = tuple(types)
@@ -59,6 +90,7 @@ def lower(type_: Type) -> Type:
         case Callables(parameters, result):
             return Arrow(nested(map(lower, parameters)), lower(result))
         case Named(name, arguments):
+            name = "List" if is_list(type_) else name
             return Named(name, tuple([lower(argument) for argument in arguments]))
         case Parameter(name):
             return Parameter(name.lower())  # a capital begins the name of a type

@@ -27,7 +27,7 @@ from typing import Any
 
 from stages.calculus.declarations import Constructor, DataType, Declarations
 from stages.calculus.errors import NotTranslated
-from stages.calculus.python.types import Callables, Tuples, at, lift, lower
+from stages.calculus.python.types import Callables, Tuples, at, is_list, lift, list_of, lower
 from stages.calculus.types import BOOL, INT, REAL, Named, Parameter, Sum, Type
 from stages.calculus.values import FALSE, TRUE, Made
 
@@ -120,6 +120,9 @@ class Unions:
         if isinstance(annotation, Union | Applied):
             return self._named(annotation, names)
         origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+        if origin is list:
+            self.add_lists()
+            return list_of(self.meaning(arguments[0], names))
         if origin is collections.abc.Callable and isinstance(arguments[0], list):
             return Callables(tuple([self.meaning(s, names) for s in arguments[0]]), self.meaning(arguments[1], names))
         if origin is tuple and len(arguments) != 1 and ... not in arguments:
@@ -142,15 +145,27 @@ class Unions:
         """Use a union, and with it those that its fields use."""
         if (known := self.by_name.setdefault(given.name, given)) is not given:
             raise TypeError(f"two unions are called {known.name}")
+        if {"List", "list"} <= self.by_name.keys():
+            raise TypeError("Python's lists are the data type List: call the union List otherwise")
         for cls in given.constructors:
-            if self.classes.setdefault(cls.__name__, cls) is not cls:
-                raise TypeError(f"two constructors are called {cls.__name__}")
+            if (other := self.classes.setdefault(cls.__name__, cls)) is not cls:
+                pythons = "list" in (given.name, _of(other))
+                raise TypeError(
+                    f"two constructors are called {cls.__name__}"
+                    + ", one of Python's lists: call yours otherwise" * pythons
+                )
             if cls.__name__ not in self.fields:
                 self.fields[cls.__name__] = ()  # until they are known: a field may be of the union itself
                 names = {**given.modules.get(cls.__module__, {}), given.name: given}
                 names |= {parameter.__name__: parameter for parameter in given.parameters}
                 fields = dataclasses.fields(typing.cast(Any, cls))
                 self.fields[cls.__name__] = tuple([self.meaning(field.type, names) for field in fields])
+
+    def add_lists(self) -> None:
+        """Use Python's lists."""
+        from stages.calculus.python.lists import LIST  # which is made with this module
+
+        self.add(LIST)
 
     def constructors(self, type_: Type) -> list[tuple[type, tuple[Type, ...]]] | None:
         """The constructors of a union's type, with their fields at its arguments; None for other types."""
@@ -162,11 +177,16 @@ class Unions:
 
     def declarations(self) -> Declarations:
         """The data types."""
-        return Declarations({given.name: self._declared(given) for given in self.by_name.values()})
+        made = [self._declared(given) for given in self.by_name.values()]
+        return Declarations({data.name: data for data in made})
 
     def _declared(self, given: Union) -> DataType:
         made = [Constructor(c.__name__, tuple(map(lower, self.fields[c.__name__]))) for c in given.constructors]
-        return DataType(given.name, tuple([p.__name__.lower() for p in given.parameters]), tuple(made))
+        return DataType(
+            str(getattr(lower(given.whole()), "name", "")),
+            tuple([p.__name__.lower() for p in given.parameters]),
+            tuple(made),
+        )
 
 
 def _why(annotation: Any) -> str:
@@ -179,7 +199,8 @@ def _why(annotation: Any) -> str:
             f" T = union('T', {', '.join(classes)}) with stages.calculus.python.union, and annotate with T"
         )
     shown = getattr(annotation, "__name__", None) if isinstance(annotation, type) else None
-    return f"{shown or annotation} is no type of the calculus; write float, int, bool, tuple[..], Callable or a union"
+    known = "float, int, bool, tuple[..], list[..], Callable or a union"
+    return f"{shown or annotation} is no type of the calculus; write {known}"
 
 
 def to_value(x: Any, annotation: Any) -> Any:
@@ -197,6 +218,11 @@ def _to(x: Any, type_: Type, unions: Unions) -> Any:
         case Tuples(elements):
             values = [_to(one, element, unions) for one, element in zip(x, elements, strict=True)]
             return _nested(values)
+        case Named(_, (element,)) if is_list(type_) and isinstance(x, list):
+            made = Made("Nil", ())
+            for one in reversed(x):
+                made = Made("Cons", (_to(one, element, unions), made))
+            return made
         case Named():
             for cls, fields in unions.constructors(type_) or ():
                 if type(x) is cls:
@@ -229,6 +255,12 @@ def _from(value: Any, type_: Type, unions: Unions) -> Any:
                 found.append(_from(value[0], element, unions))
                 value = value[1]
             return (*found, _from(value, elements[-1], unions)) if elements else ()
+        case Named(_, (element,)) if is_list(type_):
+            found = []
+            while value.fields:
+                head, value = value.fields
+                found.append(_from(head, element, unions))
+            return found
         case Named():
             cls, fields = next(one for one in unions.constructors(type_) or () if one[0].__name__ == value.name)
             return cls(*[_from(part, s, unions) for part, s in zip(value.fields, fields, strict=True)])

@@ -17,6 +17,7 @@ from stages.calculus.terms import (
     Discrete,
     Fst,
     Identity,
+    Instance,
     Integer,
     Literal,
     Of,
@@ -80,7 +81,7 @@ class AtomParser(TypeParser):
         if token.text == "partial":
             return "(("
         if token.text in ("inl", "inr") or (token.kind == "name" and following == "["):
-            return "[("
+            return "[(" if token.kind == "reserved" or token.text[:1].isupper() else "["
         if token.text in ("0", "id"):
             return "["
         called = token.kind == "reserved" and token.text not in ("case", "true", "false", "inf", "nan")
@@ -102,7 +103,7 @@ class AtomParser(TypeParser):
         if token.kind == "name" and self.peek().text != "[":
             return Var(self.advance().text)
         if token.kind == "name":
-            return self.constructor()
+            return self.constructor() if token.text[:1].isupper() else self.instance()
         if token.text in _ATOMS:
             return _ATOMS[token.text](self)
         if token.text == "0" and self.peek().text == "[":
@@ -136,6 +137,12 @@ class AtomParser(TypeParser):
         name = self.advance().text
         type_ = self.type_argument(f" and the type of {name}")
         return Con(type_, name, self.arguments() if self.token.text == "(" else ())
+
+    def instance(self) -> Term:
+        """f[t1, .., tn]"""
+        function = Var(self.advance().text)
+        self.expect("[")
+        return Instance(function, self.separated(self.type, "]"))
 
     def arguments(self) -> tuple[Term, ...]:
         """(t1, .., tn), perhaps none."""

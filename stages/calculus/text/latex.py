@@ -50,6 +50,7 @@ _WORDS = {
     "partial": r"\partial_",
     "R": r"\mathbb{R}",
     "inf": r"\infty",
+    "forall": r"\forall ",
 }
 #: Greek capitals that LaTeX has by name; the others look like Latin ones.
 _CAPITALS = {"GAMMA", "DELTA", "THETA", "LAMBDA", "XI", "PI", "SIGMA", "UPSILON", "PHI", "PSI", "OMEGA"}

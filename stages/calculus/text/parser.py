@@ -7,7 +7,7 @@ r"""Reading types, terms and programs: ASCII or unicode (tokens.SPELLINGS), also
 
     s, t ::= \(x : s, ..). t | \_(z : s). t | \R(x : s). t               terms: these extend to the right
            | let x = s in t | let (x, (y, z), ..) = s in t               as far as possible
-           | letrec f : s -> s' = \(x : s, ..). u and .. in t
+           | letrec f : s -> s' = \(x : s, ..). u and .. in t           forall a b. s -> s', likewise; f[t, ..] uses it
            | shift k : t in e                                            continuations/
            | letR !x = s in t | letR (!x, y) = s in t
            | if s then t else u
@@ -22,11 +22,11 @@ r"""Reading types, terms and programs: ASCII or unicode (tokens.SPELLINGS), also
            | x | 1.0 | 3 | true | false | inf | nan | () | (s, t, ..) | !t
            | ref(t) | reset(t) | grad(s, t)
            | fst(t) | snd(t) | linear(t) | op(t, ..) | C[t](t, ..) | C[t] | 0[t] | id[t] | {s |-> t}
-           | partial i op(t, ..)(b) | case s of {C(x, ..) -> t; D -> u; ..}
+           | f[t, ..] | partial i op(t, ..)(b) | case s of {C(x, ..) -> t; D -> u; ..}
 
     x, .. ::= x : s | (x, y) : s | (x : s, y : t), ..                    parameters
 
-    program ::= data T a .. = C t .. | D;  type T = t;  f : t = s;  ..  and then a term
+    program ::= data T a .. = C t .. | D;  type T = t;  f : t = s;  f : forall a .. t = s;  ..  and then a term
 
 (s, t, u) is (s, (t, u)). `-1.0` is a literal, unless `**` follows; `- 1.0` and `-(1.0)` are neg(1.0). `f -1.0` is a
 difference. A discrete operation that has not got its two arguments is (+#)(t).
@@ -62,7 +62,7 @@ from stages.calculus.terms import (
 )
 from stages.calculus.text.atom_parser import AtomParser, number
 from stages.calculus.text.tokens import ASSIGN, COMPARISON, COMPOSE, INFIX, POWER, PRECEDENCE, PREFIX, unreadable
-from stages.calculus.types import Arrow, Type
+from stages.calculus.types import Arrow, ForAll, Type
 
 __all__ = ["parse_program", "parse_term", "parse_type"]
 
@@ -164,7 +164,8 @@ class _Parser(AtomParser):
         r"""f : s -> t = \(x : s). u"""
         name = self.name("the name of a function")
         self.expect(":", f" and the type of {name}")
-        at, type_ = self.at, self.type()
+        at, declared = self.at, self.scheme()
+        parameters, type_ = (declared.parameters, declared.type) if isinstance(declared, ForAll) else ((), declared)
         if not isinstance(type_, Arrow):
             self.at = at
             raise self.failure(f"a type s -> t (of the function {name})")
@@ -176,7 +177,7 @@ class _Parser(AtomParser):
             self.at = at
             raise self.failure(f"a parameter of the type that {name} is declared with")
         self.expect(".")
-        return Function(name, type_, sugar.hidden(pattern), sugar.bind(pattern, self.term()))
+        return Function(name, type_, sugar.hidden(pattern), sugar.bind(pattern, self.term()), parameters)
 
     def resource_let(self) -> _Link:
         self.advance()
@@ -290,7 +291,7 @@ class _Parser(AtomParser):
             return self.synonym()
         name = self.name("a name")
         self.expect(":")
-        type_ = self.type()
+        type_ = self.scheme()
         self.expect("=")
         return Definition(name, type_, self.term())
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from stages.calculus.continuations.terms import Assign, Gradient, Read, Ref, Reset, Shift
+from stages.calculus.polymorphism import scheme
 from stages.calculus.sugar import FALSE, TRUE, Pattern, hidden
 from stages.calculus.terms import (
     Apply,
@@ -18,6 +19,7 @@ from stages.calculus.terms import (
     Fst,
     Function,
     Identity,
+    Instance,
     Integer,
     Lambda,
     Let,
@@ -165,7 +167,7 @@ class TermPrinter(TypePrinter):
         """One of letrec's."""
         pattern, rest = next(taken_apart(function.parameter, function.body))
         parameters = self.parameters(pattern, function.type.argument)
-        head = f"{word} {function.name} : {self.type(function.type)} = {self.spell(chr(92))}{parameters}."
+        head = f"{word} {function.name} : {self.type(scheme(function))} = {self.spell(chr(92))}{parameters}."
         return Group([head, Nest([LINE, self.term(rest, 0, body)])])
 
     def case(self, term: Term, body: bool) -> Document:
@@ -223,6 +225,8 @@ class TermPrinter(TypePrinter):
                 return name
             case Star():
                 return "()"
+            case Instance(function, types):
+                return [self.term(function, ATOM), f"[{', '.join(map(self.type, types))}]"]
             case Literal(value) | Integer(value):
                 return repr(float(value)) if isinstance(term, Literal) else repr(value)
             case Tuple():

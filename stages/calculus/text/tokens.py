@@ -34,6 +34,7 @@ SPELLINGS = {
     "|->": "↦",
     ".": "∘",
     "++": "⊕",
+    "forall": "∀",
 }
 
 #: The operations of dualrev.rules.primitives that are written between their arguments.
@@ -57,7 +58,7 @@ CALLS |= {"freeze", "at", "modify", "push"}
 
 #: Words that are no names.
 KEYWORDS = frozenset(
-    ("let", "letrec", "letR", "in", "and", "if", "then", "else", "case", "of", "data", "type", "shift")
+    ("let", "letrec", "letR", "in", "and", "if", "then", "else", "case", "of", "data", "type", "shift", "forall")
 )
 RESERVED = CALLS | KEYWORDS | frozenset(PRIMITIVES)
 RESERVED |= {"true", "false", "inf", "nan", "fst", "snd", "id", "linear", "partial", "inl", "inr", "real"}

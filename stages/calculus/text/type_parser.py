@@ -17,6 +17,7 @@ from stages.calculus.types import (
     Arrow,
     Bang,
     Cell,
+    ForAll,
     FrozenArray,
     Linear,
     Map,
@@ -57,6 +58,16 @@ class TypeParser(Cursor):
         while arrows:
             type_ = arrows.pop()(sides.pop(), type_)
         return type_
+
+    def scheme(self) -> Type:
+        """forall a b. t, or t: the type of a function that is declared."""
+        if not self.accept("forall"):
+            return self.type()
+        names = [self.lower("a parameter")]
+        while self.token.kind == "name":
+            names.append(self.lower("a parameter"))
+        self.expect(".", " or another parameter")
+        return ForAll(tuple(names), self.type())
 
     def arrow(self) -> Callable[[Type, Type], Type] | None:
         """Read an arrow, if one is next. In R ->R the latter is a type, in R ->R s a part of the arrow."""
@@ -172,6 +183,12 @@ class TypeParser(Cursor):
         """A name that begins with a capital."""
         if not _is_capital(self.token.text):
             raise self.failure(f"{what} (it begins with a capital)")
+        return self.name(what)
+
+    def lower(self, what: str) -> str:
+        """A name that does not begin with a capital."""
+        if _is_capital(self.token.text):
+            raise self.failure(f"{what} (it begins with a small letter)")
         return self.name(what)
 
     def type_name(self) -> str:

@@ -11,6 +11,7 @@ from stages.calculus.types import (
     Arrow,
     Bang,
     Cell,
+    ForAll,
     FrozenArray,
     Int,
     Linear,
@@ -49,6 +50,9 @@ class TypePrinter:
                 return name
             case Pair():
                 return f"({', '.join(self.type(part) for part in _components(type_))})"
+            case ForAll(parameters, t):
+                word = self.spell("forall")
+                return f"{word}{' ' * (word == 'forall')}{' '.join(parameters)}. {self.type(t)}"
             case Bang(content):
                 return "!" + self.type(content, 3)
             case Sum(left, right):

@@ -1,0 +1,90 @@
+"""Space: how many words an algorithm keeps between the forward pass and the pullback.
+
+    a tuple, a list, an array of n elements      a header and n words
+    a table of n keys                            a header and two words for each
+    a function                                   a header and a word for every variable that it has captured
+    an object of a stage, a run                  a header and a word for every attribute
+    numbers, ids, the input's structure          the word in what holds them
+
+What is shared counts once. These are the words of stages/calculus/space.py, for Python's objects: those that are
+reachable from the pullback.
+"""
+
+from __future__ import annotations
+
+import array
+from collections.abc import Callable, Iterator
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from dualrev.eager.overload import Run
+from stages.order import algorithm
+
+__all__ = ["kept", "reachable"]
+
+
+def kept(name: str, f: Callable[..., Any], *primals: Any) -> int:
+    """The words that the stage of that name, or the neighbour, keeps for the pullback of f at the primals.
+
+    KeyError for an unknown name; what the algorithm raises is passed on.
+
+    >>> def doublings(x):
+    ...     for _ in range(100):
+    ...         x = x + x
+    ...     return x
+    >>> kept("staged", doublings, 1.0), kept("tape", doublings, 1.0)
+    (1123, 1041)
+    """
+    _, pullback = algorithm(name).vjp(f, *primals)
+    return reachable(pullback, f)
+
+
+def reachable(value: Any, *others: Any) -> int:
+    """The words that are reachable from a value, without those of the others."""
+    seen: dict[int, Any] = {id(x): x for x in others}  # objects stay alive, so that addresses do
+    todo, words = [value], 0
+    while todo:
+        v = todo.pop()
+        if id(v) in seen:
+            continue
+        seen[id(v)] = v
+        held = _held(v)
+        if held is not None:
+            n, parts = held
+            words += 1 + n
+            todo.extend(parts)
+    return words
+
+
+def _held(v: Any) -> tuple[int, list[Any]] | None:
+    """How many words a value has besides its header, and what they refer to; None for what is in one word."""
+    if isinstance(v, (tuple, list)):
+        return len(v), list(v)
+    if isinstance(v, dict):
+        return 2 * len(v), [*v, *v.values()]
+    if isinstance(v, np.ndarray):
+        return v.size, list(v.flat) if v.dtype == object else []
+    if isinstance(v, array.array):
+        return len(v), []
+    if isinstance(v, FunctionType):
+        captured = [*_cells(v), *(v.__defaults__ or ())]
+        return len(captured), captured
+    if isinstance(v, Run) or (type(v).__module__.startswith("stages.") and not isinstance(v, type)):
+        attributes = [getattr(v, name) for name in _names(v) if hasattr(v, name)]
+        return len(attributes), attributes
+    return None
+
+
+def _cells(f: FunctionType) -> Iterator[Any]:
+    for cell in f.__closure__ or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:  # nothing was assigned
+            continue
+
+
+def _names(v: Any) -> list[str]:
+    slots = [name for cls in type(v).__mro__ for name in vars(cls).get("__slots__", ())]
+    return [*slots, *getattr(v, "__dict__", ())]
