@@ -21,6 +21,7 @@ from stages.calculus.arrays import ARRAYS
 from stages.calculus.claims import is_claim, resolves
 from stages.calculus.continuations.checking import RULES as CONTINUATIONS
 from stages.calculus.declarations import Declarations, Definition, Program
+from stages.calculus.deltas.checking import RULES as DELTAS
 from stages.calculus.discrete import DISCRETE
 from stages.calculus.errors import IllTyped
 from stages.calculus.formation import Environment, Formation, Hidden
@@ -31,13 +32,16 @@ from stages.calculus.staged import MAPS
 from stages.calculus.terms import Term
 from stages.calculus.text.printer import mark, show, show_type
 from stages.calculus.types import Type
+from stages.calculus.vectors import VECTORS
 from stages.calculus.well_formed import twice, wrong_definition
 
 __all__ = ["Checker", "Environment", "check", "check_term"]
 
-OPERATORS = {**MAPS, **ARRAYS}
+OPERATORS = {**MAPS, **ARRAYS, **VECTORS}
 
 
+#: The type that a language has where it has these operations.
+_OF = ((VECTORS, ty.Vector, "vectors"), (MAPS, ty.Map, "maps"), (ARRAYS, ty.Array, "arrays"))
 Used = frozenset[str]
 NONE: Used = frozenset()
 
@@ -116,8 +120,8 @@ class Checker(Formation):
                 type(term) in CONTINUATIONS
             )
             raise IllTyped(term, f"{self.spoken()} has no such term{hint}")
-        if (of_cells := CONTINUATIONS.get(type(term))) is not None:
-            return of_cells(self, term, env, held), NONE
+        if (other := CONTINUATIONS.get(type(term)) or DELTAS.get(type(term))) is not None:
+            return other(self, term, env, held), NONE
         match term:
             case t.Var(name):
                 return self._var(term, name, env, held)
@@ -329,8 +333,10 @@ class Checker(Formation):
         operator = OPERATORS.get(name)
         if operator is None:
             raise IllTyped(term, f"there is no operation {name}")
-        if self.language.name in ("D2", "D3") and name in ARRAYS:
-            raise IllTyped(term, f"{self.spoken()} has no arrays")
+        kind, plural = next(found for table, *found in _OF if name in table)
+        if kind not in self.language.types or (name == "fanin" and ty.Linear not in self.language.types):
+            hint = ": vectors are for D1 to tape, forward and deltas" * (kind is ty.Vector)
+            raise IllTyped(term, f"{self.spoken()} has no {plural}{hint}")
         found, used = self.split(arguments, env, held, operator.resources)
         result = operator.type([unfold(self.declarations.expose(kind), self.declarations) for kind in found])
         if result is None:

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from stages.calculus import terms as t
 from stages.calculus.continuations.terms import Shift
 from stages.calculus.declarations import Declarations, Definition, Program
+from stages.calculus.deltas.terms import Do
 from stages.calculus.sugar import Pattern, bind, hidden, lambda_, let
 from stages.calculus.terms import Term, Var, subterms
 from stages.calculus.types import Pair, Type
@@ -227,6 +228,9 @@ def _inside(term: Term) -> Iterator[tuple[Term, frozenset[str]]]:
         case t.Lambda(x, _, body) | t.LinearLambda(x, _, body) | t.ResourceLambda(x, _, body):
             yield body, frozenset({x})
         case Shift(x, _, body):
+            yield body, frozenset({x})
+        case Do(x, value, body):
+            yield value, frozenset()
             yield body, frozenset({x})
         case t.Let(x, value, body):
             yield value, frozenset()
