@@ -34,7 +34,7 @@ from stages.calculus.languages import LANGUAGES
 from stages.calculus.readable import readable
 from stages.calculus.terms import Branch, Discrete, Function, LinearLambda, Operation, Term, subterms
 from stages.calculus.types import INT
-from stages.calculus.values import Closure, Made
+from stages.calculus.values import Closure, Elements, Made
 
 REVERSE = [name for name in TRANSFORMATIONS if name != "forward"]
 STAGED = [name for name in REVERSE if name != "D1"]
@@ -65,6 +65,8 @@ def rebuilt(value: Any, numbers: list[float], discrete: Callable[[Any], Any] = l
     def of(part: Any) -> Any:
         if isinstance(part, Made):
             return Made(discrete(part.name), tuple(map(of, part.fields)))
+        if isinstance(part, Elements):
+            return Elements(tuple(map(of, part.elements)))
         if isinstance(part, tuple):
             return tuple(map(of, part))
         return next(left) if isinstance(part, float) else discrete(part)

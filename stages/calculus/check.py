@@ -26,7 +26,7 @@ from stages.calculus.discrete import DISCRETE
 from stages.calculus.errors import IllTyped
 from stages.calculus.formation import Environment, Formation, Hidden
 from stages.calculus.kinds import is_resource, same, unfold
-from stages.calculus.languages import LANGUAGES
+from stages.calculus.languages import LANGUAGES, VECTORS_ELSEWHERE
 from stages.calculus.linear import Bodies
 from stages.calculus.staged import MAPS
 from stages.calculus.terms import Term
@@ -120,8 +120,8 @@ class Checker(Formation):
                 type(term) in CONTINUATIONS
             )
             raise IllTyped(term, f"{self.spoken()} has no such term{hint}")
-        if (other := CONTINUATIONS.get(type(term)) or DELTAS.get(type(term))) is not None:
-            return other(self, term, env, held), NONE
+        if (special := CONTINUATIONS.get(type(term)) or DELTAS.get(type(term))) is not None:
+            return special(self, term, env, held), NONE
         match term:
             case t.Var(name):
                 return self._var(term, name, env, held)
@@ -333,10 +333,9 @@ class Checker(Formation):
         operator = OPERATORS.get(name)
         if operator is None:
             raise IllTyped(term, f"there is no operation {name}")
-        kind, plural = next(found for table, *found in _OF if name in table)
-        if kind not in self.language.types or (name == "fanin" and ty.Linear not in self.language.types):
-            hint = ": vectors are for D1 to tape, forward and deltas" * (kind is ty.Vector)
-            raise IllTyped(term, f"{self.spoken()} has no {plural}{hint}")
+        needed, plural = next((kind, plural) for table, kind, plural in _OF if name in table)
+        if needed not in self.language.types or (name == "fanin" and ty.Linear not in self.language.types):
+            raise IllTyped(term, f"{self.spoken()} has no {plural}{VECTORS_ELSEWHERE * (needed is ty.Vector)}")
         found, used = self.split(arguments, env, held, operator.resources)
         result = operator.type([unfold(self.declarations.expose(kind), self.declarations) for kind in found])
         if result is None:

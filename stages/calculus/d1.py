@@ -20,8 +20,8 @@ r"""D1, the naive transformation: Figs. 6 and 7.
 
     Deinterleave_(Vector t) = \v. let w = map Deinterleave_t v in (map fst w, \_(z : Vector t). fanin (map snd w) z 0)
 
-Section 9 adds sums, data types and letrec, and vectors.py vectors, which keep their structure too. With x of such a type s, Wrap adds zeros x,
-a 0 with the structure of x, since 0 : s cannot know it (note 8).
+Section 9 adds sums, data types and letrec, which keep their structure too, as vectors do (vectors.py). With x of such
+a type s, Wrap adds zeros x, a 0 with the structure of x, since 0 : s cannot know it (note 8); no vector may be in s.
 """
 
 from __future__ import annotations
@@ -182,11 +182,11 @@ class D1(Transformation):
                 return self.choice(other, x, d)
 
     def no_vector(self, x: Term) -> IllTyped:
-        """Why no vector may be in the input: its scalars' backpropagators would make vectors of zeros, of its length."""
+        """Why no vector may be in the input: its scalars' backpropagators would make vectors of its length."""
         return IllTyped(
             x,
-            f"a Vector is in the argument, and {self.name} gives whole cotangents: the 0 beside an element would have to"
-            " know the vector's length, which its type does not; transform to sparse, D4, ..., tape, or delta-map",
+            f"a Vector is in the argument, and {self.name} gives whole cotangents: the 0 beside an element needs the"
+            " vector's length, which its type does not have; transform to sparse, D4, .., tape, or delta-map",
         )
 
     def inner(self, part: Type, d: Term, place: Callable[[Term], Term], use: Callable[[Var], Term]) -> Term:

@@ -12,7 +12,6 @@ r"""D2, calls staged and merged by linear factoring, in an id generation monad: 
              (in, \_(z : R). SCall d1 (d1op(x1, .., xn)(z)) + .. + SCall dn (dnop(x1, .., xn)(z)))), in + 1)
 
     D[build(s, t)] i = let (n, i') = D[s] i in let (f, i'') = D[t] i' in sequence(build(n, f)) i''        vectors.py
-
     Staged = (c, Map Int (R -o Staged, R))       0 and + of it are those of its parts; the map's + is linear factoring
     SCotan c = (c, {})                           SCall (i, f) x = (0, {i -> (f, x)})
     SResolve (c, m) = if m is empty then c else let i = highest key in m; (f, a) = lookup i in m
@@ -36,7 +35,7 @@ from stages.calculus import terms as t
 from stages.calculus import types as ty
 from stages.calculus.d1 import D1
 from stages.calculus.declarations import Constructor, DataType, Definition, Synonym
-from stages.calculus.deltas.terms import Sequence
+from stages.calculus.deltas.terms import InSequence
 from stages.calculus.discrete import DISCRETE
 from stages.calculus.sugar import Pattern, if_, lambda_, let
 from stages.calculus.terms import Term, Var
@@ -146,11 +145,8 @@ class D2(D1):
             case t.Discrete():
                 return self.run_discrete(term, i, use)
             case t.Primitive("build", arguments):
-                return self.run_all(
-                    arguments,
-                    i,
-                    lambda xs, j: self.bind(t.Apply(Sequence(t.Primitive("build", tuple(xs))), j), use),
-                )
+                made = lambda xs: InSequence(t.Primitive("build", tuple(xs)))  # noqa: E731
+                return self.run_all(arguments, i, lambda xs, j: self.bind(t.Apply(made(xs), j), use))
             case t.Primitive(name, arguments):
                 return self.run_all(arguments, i, lambda xs, j: use(t.Primitive(name, tuple(xs)), j))
             case t.Letrec(functions, body):

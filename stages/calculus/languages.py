@@ -23,9 +23,12 @@ from dataclasses import dataclass
 from stages.calculus import terms as t
 from stages.calculus import types as ty
 from stages.calculus.continuations.terms import Assign, Gradient, Read, Ref, Reset, Shift
-from stages.calculus.deltas.terms import Do, Pure, Sequence
+from stages.calculus.deltas.terms import Do, InSequence, Pure
 
-__all__ = ["LANGUAGES", "Language"]
+__all__ = ["LANGUAGES", "VECTORS_ELSEWHERE", "Language"]
+
+#: What a language without vectors says of them.
+VECTORS_ELSEWHERE = "; vectors are for --to D1 .. tape, forward, and delta .. triple-delta"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,7 @@ _FIG4 = Language(
 )
 _SOURCE = _FIG4.more("source", {t.Primitive}, {ty.Vector}, False)
 _FIG5 = _SOURCE.more("D1", {t.LinearLambda, t.Partial, t.Plus, t.Zero, t.Claim}, {ty.Linear}, False)
-_STAGED = _FIG5.more("D2", {t.Singleton, Sequence}, {ty.Map}, False)
+_STAGED = _FIG5.more("D2", {t.Singleton, InSequence}, {ty.Map}, False)
 _CAYLEY = _STAGED.more("D3", {t.Identity, t.Compose}, set(), True)
 _ARRAYS = _CAYLEY.more(
     "D4", {t.ResourceLambda, t.ResourceLet, t.Of}, {ty.Array, ty.FrozenArray, ty.Resource, ty.Bang}, True

@@ -61,7 +61,7 @@ def _without_aliases(term: Term, known: dict[str, Term], names: dict[tuple[str, 
     if isinstance(term, t.Let):
         value = _without_aliases(term.value, known, names)
         floated = []
-        while isinstance(value, t.Let) and value.name not in free(term.body):
+        while isinstance(value, t.Let) and value.name not in _needed(term.body, known):
             floated.append((value.name, value.value))
             value = value.body
         part = _part(value)
@@ -88,10 +88,11 @@ def _without_returns(term: t.ResourceLet, known: dict[str, Term], names: dict[tu
     """letR (!x, w) = (!s, v) in t as let x = s in t, with v in place of w; what the value binds is bound before."""
     value = _without_aliases(term.value, known, names)
     floated: list[t.Let | t.ResourceLet] = []
-    while isinstance(value, (t.Let, t.ResourceLet)) and not _bound(value) & free(term.body):
+    while isinstance(value, (t.Let, t.ResourceLet)) and not _bound(value) & _needed(term.body, known):
         floated.append(value)
         value = value.body
-    inner = {x: v for x, v in known.items() if x not in _bound(term)}
+    within = {name for outer in floated for name in _bound(outer)}  # what is rewritten already may have these
+    inner = {x: v for x, v in known.items() if x not in _bound(term) | within}
     made: Term
     match term.names, value:
         case (x, w), t.Tuple(t.Of(s), Var(v)) if x.startswith("!") and not _rebinds(term.body, v):
@@ -107,18 +108,25 @@ def _without_units(term: Do, known: dict[str, Term], names: dict[tuple[str, Path
     """do {x <- pure s; t} as let x = s in t; the statements of a do in a do before it."""
     value = _without_aliases(term.value, known, names)
     floated: list[t.Let | Do] = []
-    while isinstance(value, (t.Let, Do)) and value.name not in free(term.body):
+    while isinstance(value, (t.Let, Do)) and value.name not in _needed(term.body, known):
         floated.append(value)
         value = value.body
+    within = {outer.name for outer in floated}  # what is rewritten already may have these
+    inner = {x: v for x, v in known.items() if x != term.name and x not in within}
     made: Term
     if isinstance(value, Pure):
-        made = _without_aliases(t.Let(term.name, value.content, term.body), known, names)
+        made = _without_aliases(t.Let(term.name, value.content, term.body), inner, names)
     else:
-        inner = {x: v for x, v in known.items() if x != term.name}
         made = Do(term.name, value, _without_aliases(term.body, inner, names))
     for outer in reversed(floated):
         made = dataclasses.replace(outer, body=made)
     return made
+
+
+def _needed(body: Term, known: dict[str, Term]) -> set[str]:
+    """The free variables of a term, and of what will stand there in place of some of them."""
+    own = free(body)
+    return own | {y for x, value in known.items() if x in own for y in free(value)}
 
 
 def _is_alias(value: Term, x: str, body: Term) -> bool:

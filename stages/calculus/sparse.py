@@ -24,8 +24,8 @@ from stages.calculus import types as ty
 from stages.calculus.d2 import Use
 from stages.calculus.d3 import D3
 from stages.calculus.declarations import Constructor, DataType, Definition, Synonym
+from stages.calculus.deltas.terms import InSequence
 from stages.calculus.sugar import lambda_, let
-from stages.calculus.deltas.terms import Sequence
 from stages.calculus.terms import Term, Var
 from stages.calculus.types import Type
 
@@ -101,7 +101,7 @@ class Sparse(D3):
                 )
                 again = self.mapped(Var(w), lambda v: t.Apply(t.Snd(v), Var(a)))
                 both = t.Tuple(self.mapped(Var(w), t.Fst), rebuild(again))
-                made = self.take(w, j, t.Apply(Sequence(computations), i), self.pure(both, Var(j)))
+                made = self.take(w, j, t.Apply(InSequence(computations), i), self.pure(both, Var(j)))
                 return self.bind(made, use)
             case ty.Named() as data:
                 result = ty.Pair(self.type(data), ty.Arrow(self.collected(), data))

@@ -1,4 +1,5 @@
-r"""Krawiec et al. 2022, "Provably correct, asymptotically efficient, higher-order reverse-mode automatic differentiation".
+"""Krawiec et al. 2022, "Provably correct, asymptotically efficient, higher-order reverse-mode automatic
+differentiation", as transformations of terms: Figs. 7 to 11 and 16, sections 5.3.3, 8.3 and 8.6.
 
     terms, checking, evaluating      pure, do and sequence: Figs. 1 and 11
     deltas, back                     what the transformations share; functions that go from D[t] back to t
@@ -8,6 +9,6 @@ r"""Krawiec et al. 2022, "Provably correct, asymptotically efficient, higher-ord
     triple, second                   section 8.6: triple numbers, forward and reverse
     table                            all of them by name
 
-Forward AD, Figs. 3 and 4, is `forward`; Figs. 5 and 6, whole tangents, are stages/relatives/vectorised.py. Vectors are of
-the source language: vectors.py of the calculus.
+Forward AD, Figs. 3 and 4, is `forward`; Figs. 5 and 6, whole tangents, are stages/relatives/vectorised.py. Vectors are
+of the source language: stages/calculus/vectors.py.
 """

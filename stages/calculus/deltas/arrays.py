@@ -5,10 +5,11 @@ r"""The monad M as mutable state: Krawiec et al. 2022, section 5.3.3.
     type DeltaState = Array Delta                a growable array of the bindings; its length is the next id
     type M a = DeltaState ->R (!a, DeltaState)
     deltaLet delta = \R(w). push delta w         which gives the new index
-    runDelta n m = alloc n Zero (\R(w). letR (!y, w) = m w in letR (!k, w) = size w in letR !binds = freeze w in !(y, (binds, k)))
+    runDelta n m = alloc n Zero (\R(w). letR (!y, w) = m w in letR (!k, w) = size w in
+                                 letR !binds = freeze w in !(y, (binds, k)))
 
     type DeltaMap = Array R                      what each id has received; 0 at first
-    eval : Delta -> R -o (DeltaMap ->R DeltaMap)         as before, with eval (Var i) = \_(x : R). \R(m). modify i (x + ..) m
+    eval : Delta -> R -o (DeltaMap ->R DeltaMap)    as before; eval (Var i) = \_(x : R). \R(m). modify i (x + ..) m
     evalBinds binds n k = if k < n then id else \R(m). letR (!x, m) = get k m
                           in evalBinds binds n (k - 1) (if x is 0 then m else eval (binds @ k) x m)
 
@@ -17,9 +18,9 @@ r"""The monad M as mutable state: Krawiec et al. 2022, section 5.3.3.
         (y, linear(\(z : t). lookup_s (allocate k (freeze . evalBinds binds n (k - 1) . d z), x)))
 
 The type says what the paper says of a state monad, that it can be implemented using mutable state: the array is used
-exactly once at each step. No nest of Lets is made of the bindings; the loop goes through them as eval goes through the nest.
-The ids of the input, below n, are bound to Zero; its loop ends before them. Nothing has been received where x is 0: there
-is no lookup that could say Nothing.
+exactly once at each step. No nest of Lets is made of the bindings; the loop goes through them as eval goes through the
+nest. The ids of the input, below n, are bound to Zero, and the loop ends before them. Nothing has been received where x
+is 0, as there is no lookup that could say Nothing.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ class Arrays(Translation, InArrays):
         binds, n, k, x = (Var(name) for name in ("binds", "n", "k", "x"))
         again = t.Apply(t.Apply(self.own("evalBinds"), binds), n)
         again = t.Apply(again, t.Discrete("-#", (k, t.Integer(1))))
-        step = t.Apply(t.Apply(t.Apply(self.own("eval"), t.Primitive("at", (binds, k))), x), Var("m"))
+        step: Term = t.Apply(t.Apply(t.Apply(self.own("eval"), t.Primitive("at", (binds, k))), x), Var("m"))
         step = t.Apply(again, if_(self.is_zero(x), Var("m"), step))
         step = t.ResourceLambda("m", self.map, t.ResourceLet(("!x", "m"), t.Primitive("get", (k, Var("m"))), step))
         body: Term = if_(t.Discrete("<#", (k, n)), t.Identity(self.map), step)

@@ -1,8 +1,8 @@
 r"""From D[t] back to t, with something made of each number: lookup, primal, delta and the like (Figs. 1 and 16).
 
-    back_R x = leaf x            back_() x = x            back_Int x = whole x
-    back_(s, t) (x, y) = (back_s x, back_t y)             back_(Vector t) v = map back_t v
-    back_T x = case x of {DC(y1, .., yn) -> C(back y1, .., back yn); ..}
+back_R x = leaf x            back_() x = x            back_Int x = whole x
+back_(s, t) (x, y) = (back_s x, back_t y)             back_(Vector t) v = map back_t v
+back_T x = case x of {DC(y1, .., yn) -> C(back y1, .., back yn); ..}
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Back:
                 argument = self.of.type(data)
                 whole = argument if self.given is None else ty.Pair(self.given, argument)
                 function = self.of.recursive(self.name, data, ty.Arrow(whole, data), lambda: self.function(data, whole))
-                return t.Apply(function, t.Tuple(*given, x) if given else x)
+                return t.Apply(function, t.Tuple(given[0], x) if given else x)
             case other:
                 return self.fields(other, x, *given)
 

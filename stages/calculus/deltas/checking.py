@@ -1,8 +1,8 @@
 r"""The types of monadic operations.
 
-    G |- e : t              G |- e : s -> (t, s)    G, x : t |- e' : s -> (u, s)    G |- v : Vector (s -> (t, s))
-    --------------------    ------------------------------------------------------  --------------------------------------
-    G |- pure e : M t       G |- do {x <- e; e'} : s -> (u, s)                      G |- sequence(v) : s -> (Vector t, s)
+    G |- e : t           G |- e : s -> (t, s)    G, x : t |- e' : s -> (u, s)    G |- v : Vector (s -> (t, s))
+    -----------------    -----------------------------------------------------   -------------------------------------
+    G |- pure e : M t    G |- do {x <- e; e'} : s -> (u, s)                      G |- sequence(v) : s -> (Vector t, s)
 
 and likewise for s ->R (!t, s). Where a type was written M t, the result is. A computation may be run at any time, or
 never: it holds no resource.
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from stages.calculus import types as ty
 from stages.calculus.declarations import Declarations, Synonym
-from stages.calculus.deltas.terms import Do, Pure, Sequence
+from stages.calculus.deltas.terms import Do, InSequence, Pure
 from stages.calculus.errors import IllTyped
 from stages.calculus.formation import Environment, Hidden
 from stages.calculus.kinds import same
@@ -48,7 +48,9 @@ def _run(checker: Checker, term: Term, env: Environment) -> tuple[Type, Type, Ty
     kind = checker.infer(term, env)
     found = computed(kind, checker.declarations)
     if found is None:
-        raise IllTyped(term, f"this is {show_type(kind)}, and no computation s → (t, s): write pure in front of a value")
+        raise IllTyped(
+            term, f"this is {show_type(kind)}, and no computation s → (t, s): write pure in front of a value"
+        )
     return kind, *found
 
 
@@ -77,11 +79,13 @@ def _do(checker: Checker, term: Do, env: Environment) -> Type:
     arrow = type(checker.declarations.expose(found))
     for value, other, kind in states:
         if not same(other, state, checker.declarations) or type(checker.declarations.expose(kind)) is not arrow:
-            raise IllTyped(value, f"this is {show_type(kind)}, and the last statement is {show_type(found)}: another monad")
+            raise IllTyped(
+                value, f"this is {show_type(kind)}, and the last statement is {show_type(found)}: another monad"
+            )
     return found
 
 
-def _sequence(checker: Checker, term: Sequence, env: Environment) -> Type:
+def _sequence(checker: Checker, term: InSequence, env: Environment) -> Type:
     kind = checker.declarations.expose(checker.infer(term.computations, env))
     found = computed(kind.element, checker.declarations) if isinstance(kind, ty.Vector) else None
     if found is None or not isinstance(kind, ty.Vector):
@@ -109,4 +113,4 @@ def _rule(kind: Callable[..., Type]) -> Callable[..., Type]:
 
 
 #: The rules by class of terms, for check.py: of checker, term, variables, and resources.
-RULES: Mapping[type, Callable[..., Type]] = {Pure: _rule(_pure), Do: _rule(_do), Sequence: _rule(_sequence)}
+RULES: Mapping[type, Callable[..., Type]] = {Pure: _rule(_pure), Do: _rule(_do), InSequence: _rule(_sequence)}

@@ -10,10 +10,10 @@ r"""What the transformations of Krawiec et al. 2022 share: numbers with a Delta,
 
     Deinterleave_t : D[t] -> (t, t -o DeltaMap -> DeltaMap)    as in D3, with Deinterleave_R (x, u) = (x, eval u)
 
-The paper's wrapper is R[e] : (s, t) -> s, and gives no value. As those of our paper, Wrap : (s -> t) ~> (s -> (t, t -o s))
-here: the forward pass is made once for any number of cotangents. Fig. 16 differentiates e s . dt, the dot product with the
-cotangent. The Deltas of dt are Zero; what is left of that product is that each number of the output is scaled by its part
-of dt, and this is what Deinterleave's linear function does. Ids begin at 0, as elsewhere here, and not at 1.
+The paper's wrapper is R[e] : (s, t) -> s, and gives no value. As those of our paper, Wrap : (s -> t) ~> (s -> (t, t -o
+s)) here: the forward pass is made once, for any number of cotangents. Fig. 16 differentiates e s . dt, the dot product
+with the cotangent. The Deltas of dt are Zero; what is left of that product is that each number of the output is scaled
+by its part of dt, and this is what Deinterleave's linear function does. Ids begin at 0, as elsewhere here, not at 1.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from stages.calculus import types as ty
 from stages.calculus.d1 import D1
 from stages.calculus.declarations import Constructor, DataType, Definition, Synonym
 from stages.calculus.deltas.back import Back
-from stages.calculus.deltas.terms import Sequence
+from stages.calculus.deltas.terms import InSequence
 from stages.calculus.sugar import lambda_, let
 from stages.calculus.terms import Term, Var
 from stages.calculus.types import Type
@@ -185,7 +185,7 @@ class Deltas(D1):
         body = t.Lambda("u", self.delta, t.Case(Var("u"), tuple(branches)))
         return Definition(self.own("idOf").name, ty.Arrow(self.delta, ty.INT), body)
 
-    def collected(self) -> Type:
+    def final_map(self) -> Type:
         """What lookup takes, when everything is evaluated."""
         return self.map
 
@@ -208,8 +208,10 @@ class Deltas(D1):
                 return self.halves(x, lambda v, w: self.init_all([(v, s), (w, u)], i, lambda ys: t.Tuple(*ys)))
             case ty.Vector(element):
                 v, j = self.fresh("v"), self.fresh("i")
-                one = self.mapped(x, lambda y: t.Let(v, y, t.Lambda(j, ty.INT, self.init_vars(element, Var(v), Var(j)))))
-                return t.Apply(Sequence(one), i)
+                one = self.mapped(
+                    x, lambda y: t.Let(v, y, t.Lambda(j, ty.INT, self.init_vars(element, Var(v), Var(j))))
+                )
+                return t.Apply(InSequence(one), i)
             case ty.Named() as data:
                 given, found = ty.Pair(self.given(data), ty.INT), ty.Pair(self.type(data), ty.INT)
 
@@ -244,12 +246,12 @@ class Deltas(D1):
     def prepared(self, x: str, source: Type, next_id: str, body: Term) -> Term:
         """let (x, next_id) = initVars (x, 0) in let lookup = .. in body"""
         m = self.fresh("m")
-        back = t.Lambda(m, self.collected(), self.looked_up(source, Var(x), Var(m)))
+        back = t.Lambda(m, self.final_map(), self.looked_up(source, Var(x), Var(m)))
         return let((x, next_id), self.init_vars(source, Var(x), t.Integer(0)), t.Let(self.rebuild, back, body))
 
     def looked_up(self, source: Type, x: Term, m: Term) -> Term:
         """lookup (m, x)"""
-        return Back("lookup", self, self.lookup, given=self.collected())(source, x, m)
+        return Back("lookup", self, self.lookup, given=self.final_map())(source, x, m)
 
     def found(self, target: Type, y: str, image: Term) -> Term:
         """The value that Wrap gives, where D[t] is the image."""

@@ -1,7 +1,7 @@
 r"""The values of monadic operations: functions of the state, Fig. 11's instance of Monad.
 
-A `do` that is run evaluates its first computation, applies it to the state, evaluates the rest with x bound, and applies
-that to the new state. Each of these is a step, as the two calls and their terms would be if they were written out.
+A `do` that is run evaluates its first computation, applies it to the state, evaluates the rest with x bound, and
+applies that to the new state: a step for each of the two calls, beside those of the terms.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from stages.calculus.deltas.terms import Do, Pure, Sequence, Then
+from stages.calculus.deltas.terms import Do, InSequence, Pure, Then
 from stages.calculus.terms import Tuple, Var
 from stages.calculus.values import Closure, Elements
 
@@ -37,14 +37,14 @@ def _do(machine: Machine, term: Do, environment: Mapping[str, Any]) -> Rule:
     return Closure(STATE, Then(term), environment)
 
 
-def _sequence(machine: Machine, term: Sequence, environment: Mapping[str, Any]) -> Rule:
+def _sequence(machine: Machine, term: InSequence, environment: Mapping[str, Any]) -> Rule:
     found = yield term.computations, environment
     return Closure(STATE, _ALL, {VALUE: found})
 
 
 def _then(machine: Machine, term: Then, environment: Mapping[str, Any]) -> Rule:
     computation, state = term.computation, environment[STATE]
-    if isinstance(computation, Sequence):
+    if isinstance(computation, InSequence):
         found = []
         for one in environment[VALUE].elements:
             machine.step(1)
@@ -59,7 +59,7 @@ def _then(machine: Machine, term: Then, environment: Mapping[str, Any]) -> Rule:
     return machine.enter(rest, state)
 
 
-_ALL = Then(Sequence(Var(VALUE)))
+_ALL = Then(InSequence(Var(VALUE)))
 
 #: The rules by class of terms, for evaluate.py.
-RULES: Mapping[type, Callable[..., Rule]] = {Pure: _pure, Do: _do, Sequence: _sequence, Then: _then}
+RULES: Mapping[type, Callable[..., Rule]] = {Pure: _pure, Do: _do, InSequence: _sequence, Then: _then}

@@ -48,7 +48,7 @@ from stages.calculus import terms as t
 from stages.calculus import types as ty
 from stages.calculus.declarations import Constructor, DataType, Definition, Synonym
 from stages.calculus.deltas.deltas import Deltas
-from stages.calculus.deltas.terms import Do, Pure, Sequence, do
+from stages.calculus.deltas.terms import Do, InSequence, Pure, do
 from stages.calculus.discrete import DISCRETE
 from stages.calculus.sugar import Pattern, lambda_, let
 from stages.calculus.terms import Term, Var
@@ -90,9 +90,9 @@ class Translation(Deltas):
             case t.Lambda(x, type_, body):
                 return self.pure(t.Lambda(x, self.type(type_), self.term(body)))
             case t.Apply(function, argument):
-                return self.run((function, argument), lambda f, x: t.Apply(f, x), "f")
+                return self.run((function, argument), lambda f, x: t.Apply(f, x), "fx")
             case t.Tuple(first, second):
-                return self.run((first, second), lambda x, y: self.pure(t.Tuple(x, y)))
+                return self.run((first, second), lambda x, y: self.pure(t.Tuple(x, y)), "xy")
             case t.Fst(pair) | t.Snd(pair):
                 return self.run((pair,), lambda x: self.pure(type(term)(x)))
             case t.Literal():
@@ -105,14 +105,14 @@ class Translation(Deltas):
                 made = tuple([t.Branch(self.image(b.name), b.variables, self.term(b.body)) for b in branches])
                 return self.run((scrutinee,), lambda x: t.Case(x, made))
             case t.Primitive("build", arguments):
-                return self.run(arguments, lambda *xs: Sequence(t.Primitive("build", xs)), "n")
+                return self.run(arguments, lambda *xs: InSequence(t.Primitive("build", xs)), "nf")
             case t.Primitive(name, arguments):
-                return self.run(arguments, lambda *xs: self.pure(t.Primitive(name, xs)), "v")
+                return self.run(arguments, lambda *xs: self.pure(t.Primitive(name, xs)), "vi")
         return super().term(term)  # letrec, let and what is discrete: as there, with what is below
 
-    def run(self, terms: tuple[Term, ...], use: Callable[..., Term], first: str = "x") -> Term:
-        """do {x1 <- D[t1]; ..; xn <- D[tn]; use(x1, .., xn)}"""
-        names = [self.fresh(first if k == 0 else "x") for k in range(len(terms))]
+    def run(self, terms: tuple[Term, ...], use: Callable[..., Term], called: str = "") -> Term:
+        """do {x1 <- D[t1]; ..; xn <- D[tn]; use(x1, .., xn)}, with the letters that the figure has."""
+        names = [self.fresh(called[k] if called else "x") for k in range(len(terms))]
         made = use(*map(Var, names))
         return do([(x, self.term(term)) for x, term in zip(names, terms, strict=True)], made)
 
@@ -225,17 +225,13 @@ class Monadic(Translation):
         r"""Let(i, u, v) -> linear(\(x : R). \(m : DeltaMap). evalBound i u (eval v x m))"""
         inner = t.Apply(t.Apply(t.Apply(self.own("eval"), Var("v")), Var("x")), Var("m"))
         after = t.Apply(t.Apply(t.Apply(self.own("evalBound"), Var("i")), Var("u")), inner)
-        return t.Branch(
-            "Let", ("i", "u", "v"), t.Claim(t.Lambda("x", ty.REAL, t.Lambda("m", self.map, after)))
-        )
+        return t.Branch("Let", ("i", "u", "v"), t.Claim(t.Lambda("x", ty.REAL, t.Lambda("m", self.map, after))))
 
     def bound_later(self) -> Definition:
         """evalBound i u m = case lookupMaybe i m of {inl(_) -> m; inr(x) -> eval u x (delete i m)}"""
         i, m = Var("i"), Var("m")
         again = t.Apply(t.Apply(t.Apply(self.own("eval"), Var("u")), Var("x")), t.Primitive("delete", (i, m)))
-        found = t.Case(
-            t.Primitive("lookupMaybe", (i, m)), (t.Branch("inl", ("_",), m), t.Branch("inr", ("x",), again))
-        )
+        found = t.Case(t.Primitive("lookupMaybe", (i, m)), (t.Branch("inl", ("_",), m), t.Branch("inr", ("x",), again)))
         body = t.Lambda("i", ty.INT, t.Lambda("u", self.delta, t.Lambda("m", self.map, found)))
         kind = ty.Arrow(ty.INT, ty.Arrow(self.delta, self.codomain()))
         return Definition(self.own("evalBound").name, kind, body)

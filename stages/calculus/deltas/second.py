@@ -2,18 +2,19 @@ r"""Triple numbers for reverse AD: a number, its tangent, and its Delta. Krawiec
 
     D[R] = (R, R, Delta)         data Delta = Zero | Scale (R, R) Delta | Add Delta Delta | Var Int
     D[r] = pure (r, 0, Zero)
-    D[op(t1, .., tn)] = do {(xi, xi', ui) <- D[ti]; let (y, y') = D1[op(x1, .., xn)]; let (pi, pi') = D1[di op(x1, .., xn)];
+    D[op(t1, .., tn)] = do {(xi, xi', ui) <- D[ti]; let (y, y') = F[op(x1, .., xn)];
+                            let (pi, pi') = F[di op(x1, .., xn)];
                             w <- deltaLet (Add (Scale (p1, p1') u1) .. (Scale (pn, pn') un)); pure (y, y', Var w)}
     everything else as in arrays.py
 
     type DeltaMap = Array (R, R)
-    eval (Scale (y, y') u) = \\_((x, x') : (R, R)). eval u (x y, x' y + x y')            the others as before
-    Wrap[\\(x : s). t] = \\(x, dx : (s, s)). ((y, y'), linear(\\(z : t). (g, g')))
+    eval (Scale (y, y') u) = \_((x, x') : (R, R)). eval u (x y, x' y + x y')            the others as before
+    Wrap[\(x : s). t] = \(x, dx : (s, s)). ((y, y'), linear(\(z : t). (g, g')))
 
 The factors in a Delta carry tangents, and eval computes with them: it gives the gradient g, the pullback of z, and its
 tangent g' in the direction dx: the Hessian of z . t at x, times dx. So both derivatives are had in one pass, without a
-translation of a translation. The paper names triples of numbers, x, x' and x'' (triple.py), and says no more; this is what
-its step from forward to reverse AD, a Delta in place of a derivative, makes of them. D1 is as in triple.py.
+translation of a translation. The paper names triples of numbers, x, x' and x'' (triple.py), and says no more; this is
+what its step from forward to reverse AD, a Delta in place of a derivative, makes of them. F is that of triple.py.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ class Second(Arrays, Twice):
             def leaf(m: Term, u: Term) -> Term:
                 return projection(t.Primitive("at", (m, t.Apply(self.own("idOf"), t.Snd(t.Snd(u))))))
 
-            return Back(name, self, leaf, given=self.collected())(source, x, m)
+            return Back(name, self, leaf, given=self.final_map())(source, x, m)
 
         return t.Tuple(part("lookup", t.Fst), part("lookupTangent", t.Snd))
 

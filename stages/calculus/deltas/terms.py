@@ -8,20 +8,20 @@ r"""Krawiec et al. 2022, Fig. 1: what occurs only in the output of their transla
     do {x <- e; e'}     = \s. let (x, s') = e s in e' s'
     sequence(v)         = \s. let (x1, s1) = v1 s in .. in let (xn, sn) = vn s(n-1) in ([x1, .., xn], sn)
 
-`do` and `sequence` are those of every state monad, so that D2's id generation monad, too, has the latter: of a vector of
-computations, which `build` makes of a function that is one (section 8.3). A let among the statements is an ordinary let
-that extends over the rest.
+`do` and `sequence` are those of every state monad, so that D2's id generation monad has the latter, too: of a vector of
+computations, as `build` makes one of a function that gives computations (section 8.3). A let among the statements is an
+ordinary let that extends over the rest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence as Several
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stages.calculus.sugar import Pattern, bind, hidden
 from stages.calculus.terms import Term
 
-__all__ = ["Do", "Pure", "Sequence", "Then", "do"]
+__all__ = ["Do", "InSequence", "Pure", "Then", "do"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Do(Term):
 
 
 @dataclass(frozen=True, slots=True)
-class Sequence(Term):
+class InSequence(Term):
     """sequence(v), which runs a vector of computations, from the first to the last."""
 
     computations: Term
@@ -55,7 +55,7 @@ class Then(Term):
     computation: Term
 
 
-def do(statements: Several[tuple[Pattern, Term]], last: Term) -> Term:
+def do(statements: Sequence[tuple[Pattern, Term]], last: Term) -> Term:
     """do {p1 <- e1; ..; pn <- en; last}"""
     for pattern, value in reversed(statements):
         last = Do(hidden(pattern), value, bind(pattern, last))

@@ -1,19 +1,19 @@
-r"""Triple numbers: the first and the second derivative at once. Krawiec et al. 2022, section 8.6, after Karczmarczuk 1998.
+r"""Triple numbers: the first and the second derivative at once. Krawiec et al. 2022, section 8.6.
 
     D[R] = (R, R, R)             x, and the first and the second derivative of x(t) at t = 0, for an input x + t dx
     D[r] = (r, 0, 0)
     D[s + t] = let (x, x', x'') = D[s] in let (y, y', y'') = D[t] in (x + y, x' + y', x'' + y'')
     D[s * t] = .. in (x y, x' y + y' x, x'' y + x' y' + y'' x + y' x')
-    D[op(t1, .., tn)] = let (xi, xi', xi'') = D[ti] in let (y, y') = D1[op(x1, .., xn)] in
-                        let (pi, pi') = D1[di op(x1, .., xn)] in (y, y', x1'' p1 + x1' p1' + .. + xn'' pn + xn' pn')
+    D[op(t1, .., tn)] = let (xi, xi', xi'') = D[ti] in let (y, y') = F[op(x1, .., xn)] in
+                        let (pi, pi') = F[di op(x1, .., xn)] in (y, y', x1'' p1 + x1' p1' + .. + xn'' pn + xn' pn')
     everything else as in forward AD
 
-    Wrap[\\(x : s). t] = \\(x, dx : (s, s)). (primal_t y, first_t y, second_t y)    where y = D[t], at x = (x, dx, 0)
+    Wrap[\(x : s). t] = \(x, dx : (s, s)). (primal_t y, first_t y, second_t y)    where y = D[t], at x = (x, dx, 0)
 
-The paper names the triples, and says that it has not worked out the details. D1 stands for forward AD (Fig. 3) on the pairs
-(xi, xi') and (y, y'), by continuations/forward.py: partial derivatives are written out as terms there, so that they can be
-differentiated, and the result is a program of the source language. The second derivative of x + t dx is dx . H dx, with
-the Hessian H; with dx = e_i + e_j, e_i and e_j, it gives all of H's entries.
+The paper names the triples, after Karczmarczuk 1998, and has not worked out the details. F stands for forward AD,
+Fig. 3, on the pairs (xi, xi') and (y, y'), by continuations/forward.py: partial derivatives are written out as terms
+there, so that they can be differentiated, and the result is a program of the source language. The second derivative
+along x + t dx is dx . H dx, with the Hessian H; dx = e_i, e_j and e_i + e_j give its entry at i, j.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ NOTHING = t.Tuple(t.Literal(0.0), t.Literal(0.0))
 
 
 class Twice(Forward):
-    """What triple numbers have in common: pairs of a value and a tangent, by forward AD, and those of partial derivatives."""
+    """What triple numbers have in common: F, forward AD on an operation and on its partial derivatives."""
 
     def dual(self) -> Fig4:
         """Forward AD on expressions, with names that are new here."""
@@ -45,7 +45,7 @@ class Twice(Forward):
         return made
 
     def with_partials(self, op: str, duals: list[Term], use: Callable[[Var, list[Term]], Term]) -> Term:
-        """let y = D1[op(x1, .., xn)] in let pi = D1[di op(x1, .., xn)] in use(y, p1..pn), for variables of type (R, R)."""
+        """let y = F[op(x1, .., xn)] in let pi = F[di op(x1, .., xn)] in use(y, p1..pn), of numbers with tangents."""
         xs, y = [Var(self.fresh("x")) for _ in duals], Var(self.fresh("y"))
         forward = self.dual()
         partials = [partial(op, k, xs, y) for k in range(len(xs))]

@@ -16,8 +16,8 @@ r"""Deltas that lose sharing: Krawiec et al. 2022, Figs. 7 and 8.
         in (y, linear(\(z : t). lookup_s (allocate n (freeze . d z), x)))
 
 A number that is used twice has one Delta in memory, and eval visits it twice: 2^n visits for n doublings (section 5.3).
-The paper's eval_2 takes x first; here the Delta comes first, so that the type says that eval is linear in x (Lemma 10), and
-that the vector is used exactly once, as the paper does: eval_2 : R -> Delta -> R^a -o R^a.
+The paper's eval_2 : R -> Delta -> R^a -o R^a takes x first. Here the Delta comes first, so that the type says that eval
+is linear in x (Lemma 10), and, as the paper's does, that the vector is used exactly once.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class InArrays(Deltas):
         """DeltaMap ->R DeltaMap"""
         return ty.Resource(self.map, self.map)
 
-    def collected(self) -> Type:
+    def final_map(self) -> Type:
         """IArray R"""
         return ty.FrozenArray(self.coefficient())
 
@@ -58,10 +58,10 @@ class InArrays(Deltas):
 
     def allocating(self) -> Definition:
         r"""allocate n f: what f makes of an array of n zeros"""
-        f = ty.Resource(self.map, ty.Bang(self.collected()))
+        f = ty.Resource(self.map, ty.Bang(self.final_map()))
         made = t.ResourceLambda("m", self.collection(), t.Apply(Var("f"), Var("m")))
         body = t.Primitive("alloc", (Var("n"), self.nothing(), made))
-        kind = ty.Arrow(ty.INT, ty.Arrow(f, self.collected()))
+        kind = ty.Arrow(ty.INT, ty.Arrow(f, self.final_map()))
         curried = t.Lambda("n", ty.INT, t.Lambda("f", f, body))
         return Definition(self.own("allocate").name, kind, curried)
 

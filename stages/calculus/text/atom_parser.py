@@ -8,7 +8,7 @@ from typing import Any
 from dualrev.rules.primitives import PRIMITIVES
 from stages.calculus import sugar
 from stages.calculus.continuations.terms import Gradient, Read, Ref, Reset
-from stages.calculus.deltas.terms import Do, Pure, Sequence
+from stages.calculus.deltas.terms import Do, InSequence, Pure
 from stages.calculus.discrete import DISCRETE
 from stages.calculus.terms import (
     Branch,
@@ -165,7 +165,7 @@ class AtomParser(TypeParser):
             case "reset":
                 return Reset(self.argument())
             case "sequence":
-                return Sequence(self.argument())
+                return InSequence(self.argument())
             case "grad":
                 return self.gradient()
             case "linear":
@@ -226,7 +226,7 @@ class AtomParser(TypeParser):
         self.advance()
         self.expect("{")
         links: list[Callable[[Term], Term]] = []
-        while not self.token.text == "}":
+        while self.token.text != "}":
             if self.accept("let"):
                 pattern = self.pattern()
                 self.expect("=")

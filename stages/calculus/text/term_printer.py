@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from stages.calculus.continuations.terms import Assign, Gradient, Read, Ref, Reset, Shift
-from stages.calculus.deltas.terms import Do, Pure, Sequence
+from stages.calculus.deltas.terms import Do, InSequence, Pure
 from stages.calculus.sugar import FALSE, TRUE, Pattern, hidden
 from stages.calculus.terms import (
     Apply,
@@ -61,7 +61,7 @@ __all__ = ["TermPrinter", "taken_apart"]
 _SYMBOLS = {name: symbol for symbol, name in INFIX.items()}  # of operations
 
 _CALLED: dict[type[Term], str] = {Fst: "fst", Snd: "snd", Claim: "linear", Ref: "ref", Reset: "reset"}
-_CALLED |= {Sequence: "sequence"}
+_CALLED |= {InSequence: "sequence"}
 
 
 class TermPrinter(TypePrinter):
@@ -253,7 +253,7 @@ class TermPrinter(TypePrinter):
                 return Group(["{", self.term(key), f" {arrow}", Nest([LINE, self.term(value, 0, body)]), "}"])
             case Do():
                 return self.do(term, body)
-            case Fst(content) | Snd(content) | Claim(content) | Ref(content) | Reset(content) | Sequence(content):
+            case Fst(content) | Snd(content) | Claim(content) | Ref(content) | Reset(content) | InSequence(content):
                 return self.call(_CALLED[type(term)], (content,), body)
             case Gradient(function, argument):
                 return self.call("grad", (function, argument), body)
@@ -304,7 +304,7 @@ def _is_call(term: Term) -> bool:
     """Whether a term is written f(..): as an argument, it is easier to read in parentheses of its own."""
     if isinstance(term, (Con, Operation, Discrete, Primitive)):
         return bool(term.arguments) and term not in (TRUE, FALSE)
-    return isinstance(term, (Fst, Snd, Claim, Partial, Ref, Reset, Gradient, Sequence))
+    return isinstance(term, (Fst, Snd, Claim, Partial, Ref, Reset, Gradient, InSequence))
 
 
 def precedence(term: Term, body: bool) -> int:
