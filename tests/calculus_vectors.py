@@ -38,9 +38,7 @@ class VectorWriter(Writer):
         """A term of the type."""
         if size <= 0:
             return self.leaf(wanted, env)
-        return self.pick((*FORMS, *[VectorWriter.indexed] * 4, *[VectorWriter.summed] * 3))(
-            self, wanted, env, size - 1
-        )
+        return self.pick((*FORMS, *[VectorWriter.indexed] * 4, *[VectorWriter.summed] * 3))(self, wanted, env, size - 1)
 
     def leaf(self, wanted: Type, env: Environment) -> Term:
         """build(2, ..) of leaves, for a vector that is no variable."""
@@ -81,7 +79,7 @@ class VectorWriter(Writer):
         return t.Let(v, made, if_(empty, self.term(wanted, inner, k), at))
 
     def summed(self, wanted: Type, env: Environment, size: int) -> Term:
-        r"""letrec f : Int -> t = \i. if i <# 1 then .. else let x = index(v, i -# 1) in let y = f (i -# 1) in .. in f n"""
+        r"""letrec f = \i. if i <# 1 then .. else let x = index(v, i -# 1) in let y = f (i -# 1) in .. in f (size(v))"""
         m, n, k = self.shares(size, 3)
         made, kind = self.vector(env, m)
         v, f, i = (self.own(name) for name in "vfi")
