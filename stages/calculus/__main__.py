@@ -80,7 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
-    except (CalculusError, ArithmeticError, ValueError) as error:
+    except (CalculusError, ArithmeticError, ValueError, IndexError) as error:
         print(f"python -m stages.calculus: {error}", file=sys.stderr)
         return 1
     return 0

@@ -119,6 +119,7 @@ class Checker(Formation):
             hint = ": cells are for --to fig4, tagged, shift-reset, meta, cps, functional" * (
                 type(term) in CONTINUATIONS
             )
+            hint += VECTORS_ELSEWHERE * (isinstance(term, t.Primitive) and term.name in VECTORS)
             raise IllTyped(term, f"{self.spoken()} has no such term{hint}")
         if (special := CONTINUATIONS.get(type(term)) or DELTAS.get(type(term))) is not None:
             return special(self, term, env, held), NONE

@@ -76,7 +76,7 @@ def _hole(body: Term, z: str) -> Term | None:
         case t.Apply(left, right):
             outer, inner = (left, right) if _has(right, z) else (right, left)
             return None if _has(outer, z) else _hole(inner, z)
-        case t.ResourceLambda(name, _, inner) | t.Lambda(name, _, inner) if name != z:
+        case t.ResourceLambda(name, _, inner) | t.Lambda(name, _, inner) if name != z and _has(inner, name):
             return _hole(inner, z)
         case t.Primitive("freeze", (inner,)):
             return _hole(inner, z)

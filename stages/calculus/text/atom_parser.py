@@ -237,8 +237,8 @@ class AtomParser(TypeParser):
                 links.append(lambda rest, p=pattern, v=value: sugar.let(p, v, rest))  # type: ignore[misc]
             elif self.binds():
                 pattern = self.pattern()
-                self.advance()
-                self.accept("-")
+                if self.advance().text == "<":
+                    self.advance()
                 value = self.term()
                 links.append(lambda rest, p=pattern, v=value: Do(sugar.hidden(p), v, sugar.bind(p, rest)))  # type: ignore[misc]
             else:
