@@ -18,6 +18,7 @@ Each rule is written as the paper has it, in our syntax: C[Delta](s, t) for a co
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -453,3 +454,12 @@ def test_what_is_printed_can_be_read_back_and_has_the_type_that_is_printed(capsy
     assert capsys.readouterr().out.strip() == show_type(check(program, DELTAS[name].language), ascii=True)
     assert main([FIG1, "--to", name, *more, "--latex"]) == 0
     assert (r"\leftarrow" in capsys.readouterr().out) == (name not in ("delta", "triple"))
+
+
+def test_the_page_shows_what_the_command_prints(capsys):
+    page = (Path(__file__).parent.parent / "docs" / "calculus.md").read_text(encoding="utf-8")
+    ((program, shown),) = re.findall(r'calculus "([^\n]*)" --to delta-map\n```\n\n```\n(.*?)```', page, re.DOTALL)
+    assert main([program, "--to", "delta-map"]) == 0
+    assert capsys.readouterr().out == shown
+    table = page.split("| `--to` | D[R] | figures |")[1].split("\n\n")[0]
+    assert re.findall(r"^\| `([\w-]+)` \|", table, re.MULTILINE) == list(DELTAS)
