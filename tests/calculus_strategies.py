@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from dualrev.rules.primitives import PRIMITIVES
 from stages.calculus import sugar
 from stages.calculus.declarations import Constructor, DataType, Declarations, Definition, Program, Synonym
+from stages.calculus.deltas.terms import InSequence, Pure, do
 from stages.calculus.discrete import DISCRETE
 from stages.calculus.terms import (
     Apply,
@@ -57,6 +58,7 @@ from stages.calculus.types import (
     Parameter,
     Resource,
     Sum,
+    Vector,
 )
 
 names = st.sampled_from(["x", "y", "x1", "dx'", "_", "_x_y", "__y", "o", "β", "F", "SCall", "lets"])
@@ -68,7 +70,7 @@ type_names = st.sampled_from(["List", "Staged", "T1"])
 def _compound_types(inner):
     several = st.lists(inner, max_size=3).map(tuple)
     two = [st.builds(kind, inner, inner) for kind in (Pair, Arrow, Sum, Linear, Resource)]
-    one = [st.builds(kind, inner) for kind in (Map, Array, FrozenArray, Bang)]
+    one = [st.builds(kind, inner) for kind in (Map, Array, FrozenArray, Bang, Vector)]
     return st.one_of(*two, *one, st.builds(Named, type_names, several))
 
 
@@ -83,12 +85,14 @@ patterns = st.recursive(names, lambda inner: st.tuples(inner, inner), max_leaves
 def _compound_terms(inner):
     several = st.lists(inner, max_size=3).map(tuple)
     two = [st.builds(kind, inner, inner) for kind in (Tuple, Apply, Apply, Plus, Plus, Compose, Singleton)]
-    one = [st.builds(kind, inner) for kind in (Fst, Snd, Of, Claim)]
+    one = [st.builds(kind, inner) for kind in (Fst, Snd, Of, Claim, InSequence, Pure)]
     infix = st.sampled_from(["add", "add", "sub", "mul", "div", "pow"])
     binders = [
         *(st.builds(kind, names, any_type, inner) for kind in (Lambda, LinearLambda, LinearLambda, ResourceLambda)),
         *(st.builds(kind, patterns, any_type, inner) for kind in (sugar.lambda_,)),
         st.builds(sugar.let, patterns, inner, inner),
+        st.builds(lambda p, value, body: do([(p, value)], body), patterns, inner, inner),
+        st.builds(Pure, inner, st.sampled_from(["M'", "Staged"])),
         st.builds(Let, names, inner | st.builds(Fst, names.map(Var)), inner | st.builds(Let, names, inner, inner)),
         st.builds(
             ResourceLet,
@@ -144,7 +148,7 @@ any_term = st.recursive(
     max_leaves=12,
 )
 any_declaration = st.one_of(
-    st.builds(Synonym, type_names, any_type),
+    st.builds(Synonym, type_names, any_type, st.lists(st.sampled_from("ab"), unique=True).map(tuple)),
     st.builds(
         DataType,
         type_names,

@@ -20,7 +20,7 @@ DECLARATIONS = parse_program(
     data Even = Zero | Even Odd; data Odd = Odd R Even;
     data Two = Two (Array R) (Array R);
     type Pair = (R, R); type Stream = (R, Stream); type Twice = (R, (R, Twice));
-    type Vector = Array R; type Cells = (Array R, !R);
+    type Numbers = Array R; type Cells = (Array R, !R);
     1.0
     """
 ).declarations
@@ -100,7 +100,7 @@ TYPED = [
     ),
     # Fig. 11
     ("D4", r"\R(a : Array R). a", "Array R ->R Array R"),
-    ("D4", r"\R(a : Vector). a", "Array R ->R Array R"),
+    ("D4", r"\R(a : Numbers). a", "Array R ->R Array R"),
     ("D4", "id[Array R]", "Array R ->R Array R"),
     ("D4", "w . id[Array R]", "Array R ->R Array R"),
     ("D4", r"\R(a : Array R). w (w a)", "Array R ->R Array R"),
@@ -117,7 +117,7 @@ TYPED = [
     ("D4", r"\R(a : Array R). let y = x * x in set(0, y, a)", "Array R ->R Array R"),
     ("D4", "at(i, n)", "R"),
     ("D4", r"\_(z : R). \R(a : Array R). modify(n, \(y : R). z + y, a)", "R -o (Array R ->R Array R)"),
-    ("D4", r"\_(z : R). \R(s : (Vector, !R)). letR (u, v) = s in (modify(n, c z, u), v)", "R -o (Cells ->R Cells)"),
+    ("D4", r"\_(z : R). \R(s : (Numbers, !R)). letR (u, v) = s in (modify(n, c z, u), v)", "R -o (Cells ->R Cells)"),
 ]
 
 
@@ -245,7 +245,7 @@ REFUSED = [
     ("D4", r"\R(t : Two). case t of {Two(a, c) -> a}", "a", "the resource c is not used"),
     ("D4", r"\R(t : (Array R, Array R)). letR (a, c) = t in a", "letR (a, c) = t in a", "the resource c is not used"),
     ("D4", r"\(a : Array R). a", r"\(a : Array R). a", "a : Array R is a resource: bind it by \\R or letR"),
-    ("D4", r"\(a : Vector). a", r"\(a : Vector). a", "a : Vector is a resource"),
+    ("D4", r"\(a : Numbers). a", r"\(a : Numbers). a", "a : Numbers is a resource"),
     ("D4", r"\(a : List (Array R)). a", r"\(a : List (Array R)). a", "is a resource"),
     ("D4", r"\R(a : Array R). let c = a in c", "a", "let binds no resource: use letR"),
     ("D4", r"letrec u : Array R -> R = \(a : Array R). x in x", "x", "a : Array R is a resource"),

@@ -278,8 +278,8 @@ def test_a_long_list_is_made_added_and_taken_apart():
 @pytest.mark.parametrize("order", ["f . g", "g . f"])
 def test_a_long_composition(order):
     text = (
-        r"build : Int -> R -> R = \(n : Int). if n ==# 0 then id[R] else let f = \(x : R). x + 1.0 in"
-        rf" let g = build (n -# 1) in {order}; \(n : Int). build n 0.0"
+        r"chain : Int -> R -> R = \(n : Int). if n ==# 0 then id[R] else let f = \(x : R). x + 1.0 in"
+        rf" let g = chain (n -# 1) in {order}; \(n : Int). chain n 0.0"
     )
     assert value(text, 20_000) == 20_000.0
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from stages.calculus import sugar, terms
 from stages.calculus.declarations import DataType, Program
+from stages.calculus.deltas.terms import Do, InSequence, Pure
 from stages.calculus.errors import Unreadable
 from stages.calculus.terms import (
     Apply,
@@ -107,6 +108,8 @@ def test_every_class_of_terms_is_tried():
         tried.update(map(type, _every(term)))
 
     collect()
+    assert {Do, Pure, InSequence} <= tried
+    tried -= {Do, Pure, InSequence}
     classes = {value for name in terms.__all__ if isinstance(value := getattr(terms, name), type)}
     assert tried == classes - {terms.Term, terms.Branch, terms.Function, terms.subterms}
 

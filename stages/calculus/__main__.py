@@ -4,6 +4,7 @@ python -m stages.calculus "\(x : R, y : R). let z = x + y in x * z" --to D1     
 python -m stages.calculus --program doublings --to D4 --wrap                       with its wrapper and interface
 python -m stages.calculus --file model.py:f --to D2 --run 3,4                      a Python function
 python -m stages.calculus "\(x : R). let c = ref(x) in let _ = c := !c * x in !c" --to cps --wrap      Wang et al.
+python -m stages.calculus "\(x : R, y : R). let z = x + y in x * z" --to delta-map    Krawiec et al.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from stages.calculus.check import check, check_term
 from stages.calculus.complexity import FAMILIES
 from stages.calculus.continuations.table import CONTINUATIONS
 from stages.calculus.declarations import Program
+from stages.calculus.deltas.table import DELTAS
 from stages.calculus.errors import CalculusError
 from stages.calculus.evaluate import Machine
 from stages.calculus.kinds import first_order
@@ -31,8 +33,8 @@ from stages.calculus.text.printer import show_program, show_type
 from stages.calculus.types import Arrow, Type
 from stages.calculus.values import read_value, show_value
 
-#: Those of our paper, and those of Wang et al. 2019 (continuations/).
-ALL = {**TRANSFORMATIONS, **CONTINUATIONS}
+#: Those of our paper, of Wang et al. 2019 (continuations/) and of Krawiec et al. 2022 (deltas/).
+ALL = {**TRANSFORMATIONS, **CONTINUATIONS, **DELTAS}
 FIG1 = r"\(x : R, y : R). let z = x + y in x * z"
 
 
@@ -51,6 +53,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--type", action="store_true", help="print the type")
     made.add_argument("--run", metavar="ARGUMENT", help="evaluate at 3,4 and the like; with --to, the gradient too")
     made.add_argument("--cotangent", metavar="VALUE", default="1", help="of the output, for --run (1)")
+    made.add_argument("--direction", metavar="VALUE", help="of the input, for --run of what takes one (ARGUMENT)")
     made.add_argument("--limit", type=float, default=1e7, metavar="STEPS", help="give --run up there (10,000,000)")
     made.add_argument("--exact", action="store_true", help="print what the figures' rules give, without shortening it")
     made.add_argument("--latex", action="store_true", help="print LaTeX")
@@ -77,7 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
-    except (CalculusError, ArithmeticError, ValueError) as error:
+    except (CalculusError, ArithmeticError, ValueError, IndexError) as error:
         print(f"python -m stages.calculus: {error}", file=sys.stderr)
         return 1
     return 0
@@ -106,7 +109,7 @@ def _transformed(program: Program, kind: Type, options: argparse.Namespace) -> P
 
 def _target(options: argparse.Namespace) -> str:
     """The language of what a transformation gives; D4's has those of D1 to D3 in it."""
-    return ALL[options.to].language if options.to in CONTINUATIONS else "D4"
+    return ALL[options.to].language if options.to not in TRANSFORMATIONS else "D4"
 
 
 def _print(program: Program, options: argparse.Namespace) -> None:
@@ -126,11 +129,15 @@ def _run(program: Program, kind: Type, options: argparse.Namespace) -> None:
     if not options.to:
         return
     machine = Machine(ALL[options.to].wrap(program), options.limit)
-    if options.to in ("forward", "fig4", "tagged"):
-        dx = _value(options.cotangent if options.cotangent != "1" else options.run, kind.argument, program)
+    if options.to in ("forward", "fig4", "tagged", "triple"):
+        given = options.direction or (options.cotangent if options.cotangent != "1" else options.run)
+        dx = _value(given, kind.argument, program)
         _, tangent = machine.apply(machine.value(), (x, dx))
-        print(f"tangent    {show_value(tangent)}   ({machine.steps:,} steps, in the direction {show_value(dx)})")
+        word = "first, second" if options.to == "triple" else "tangent  "
+        print(f"{word}  {show_value(tangent)}   ({machine.steps:,} steps, in the direction {show_value(dx)})")
         return
+    if options.to == "triple-delta":
+        x = (x, _value(options.direction or options.run, kind.argument, program))
     cotangent = _value(options.cotangent, kind.result, program)
     if options.to in CONTINUATIONS:
         found = machine.apply(machine.value(), (x, cotangent))

@@ -21,24 +21,28 @@ from stages.calculus.arrays import ARRAYS
 from stages.calculus.claims import is_claim, resolves
 from stages.calculus.continuations.checking import RULES as CONTINUATIONS
 from stages.calculus.declarations import Declarations, Definition, Program
+from stages.calculus.deltas.checking import RULES as DELTAS
 from stages.calculus.discrete import DISCRETE
 from stages.calculus.errors import IllTyped
 from stages.calculus.formation import Environment, Formation, Hidden
 from stages.calculus.kinds import is_resource, same, unfold
-from stages.calculus.languages import LANGUAGES
+from stages.calculus.languages import LANGUAGES, VECTORS_ELSEWHERE
 from stages.calculus.linear import Bodies
 from stages.calculus.polymorphism import scheme
 from stages.calculus.staged import MAPS
 from stages.calculus.terms import Term
 from stages.calculus.text.printer import mark, show, show_type
 from stages.calculus.types import Type
+from stages.calculus.vectors import VECTORS
 from stages.calculus.well_formed import twice, wrong_definition
 
 __all__ = ["Checker", "Environment", "check", "check_term"]
 
-OPERATORS = {**MAPS, **ARRAYS}
+OPERATORS = {**MAPS, **ARRAYS, **VECTORS}
 
 
+#: The type that a language has where it has these operations.
+_OF = ((VECTORS, ty.Vector, "vectors"), (MAPS, ty.Map, "maps"), (ARRAYS, ty.Array, "arrays"))
 Used = frozenset[str]
 NONE: Used = frozenset()
 
@@ -118,9 +122,10 @@ class Checker(Formation):
             hint = ": cells are for --to fig4, tagged, shift-reset, meta, cps, functional" * (
                 type(term) in CONTINUATIONS
             )
+            hint += VECTORS_ELSEWHERE * (isinstance(term, t.Primitive) and term.name in VECTORS)
             raise IllTyped(term, f"{self.spoken()} has no such term{hint}")
-        if (of_cells := CONTINUATIONS.get(type(term))) is not None:
-            return of_cells(self, term, env, held), NONE
+        if (special := CONTINUATIONS.get(type(term)) or DELTAS.get(type(term))) is not None:
+            return special(self, term, env, held), NONE
         match term:
             case t.Var(name):
                 return self._var(term, name, env, held)
@@ -342,8 +347,9 @@ class Checker(Formation):
         operator = OPERATORS.get(name)
         if operator is None:
             raise IllTyped(term, f"there is no operation {name}")
-        if self.language.name in ("D2", "D3") and name in ARRAYS:
-            raise IllTyped(term, f"{self.spoken()} has no arrays")
+        needed, plural = next((kind, plural) for table, kind, plural in _OF if name in table)
+        if needed not in self.language.types or (name == "fanin" and ty.Linear not in self.language.types):
+            raise IllTyped(term, f"{self.spoken()} has no {plural}{VECTORS_ELSEWHERE * (needed is ty.Vector)}")
         found, used = self.split(arguments, env, held, operator.resources)
         result = operator.type([unfold(self.declarations.expose(kind), self.declarations) for kind in found])
         if result is None:

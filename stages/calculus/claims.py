@@ -6,7 +6,7 @@ r"""Where linear(t) may stand: what a rule of the paper makes, and nothing else.
     f : s -o c = linear(t)          a definition that takes delayed calls: SResolve itself
 
 The first form is proved linear here. In the other two it is trusted that the function which resolves delayed
-calls is linear (sections 4, 5 and 7): types do not see it. R is made of applications, of \R, and of freeze.
+calls is linear (sections 4, 5 and 7): types do not see it. R is made of applications, of \ and \R, and of freeze.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _hole(body: Term, z: str) -> Term | None:
         case t.Apply(left, right):
             outer, inner = (left, right) if _has(right, z) else (right, left)
             return None if _has(outer, z) else _hole(inner, z)
-        case t.ResourceLambda(name, _, inner) if name != z:
+        case t.ResourceLambda(name, _, inner) | t.Lambda(name, _, inner) if name != z and _has(inner, name):
             return _hole(inner, z)
         case t.Primitive("freeze", (inner,)):
             return _hole(inner, z)

@@ -18,8 +18,10 @@ r"""D1, the naive transformation: Figs. 6 and 7.
     Interleave_Int = \(n, d). n                                        Deinterleave_Int = \n. (n, \_(z : Int). 0)
     Wrap[\(x : s). t] = \(x : s). let x = Interleave_s (x, \_(z : s). z) in Deinterleave_t (D[t])
 
-Section 9 adds sums, data types and letrec, which keep their structure too. With x of such a type s, Wrap adds zeros x,
-a 0 with the structure of x, since 0 : s cannot know it (note 8).
+    Deinterleave_(Vector t) = \v. let w = map Deinterleave_t v in (map fst w, \_(z : Vector t). fanin (map snd w) z 0)
+
+Section 9 adds sums, data types and letrec, which keep their structure too, as vectors do (vectors.py). With x of such
+a type s, Wrap adds zeros x, a 0 with the structure of x, since 0 : s cannot know it (note 8); no vector may be in s.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from stages.calculus import terms as t
 from stages.calculus import types as ty
 from stages.calculus.declarations import Constructor
 from stages.calculus.discrete import DISCRETE
+from stages.calculus.errors import IllTyped
 from stages.calculus.sugar import lambda_, let
 from stages.calculus.terms import Term, Var
 from stages.calculus.transform import Transformation
@@ -77,6 +80,8 @@ class D1(Transformation):
                 return self.scalars(term.arguments, lambda xs, ds: self.operation(term.name, xs, ds))
             case t.Discrete():
                 return self.discrete(term)
+            case t.Primitive(name, arguments):
+                return t.Primitive(name, tuple([self.term(a) for a in arguments]))
             case t.Letrec(functions, body):
                 return t.Letrec(tuple([self.function(f) for f in functions]), self.term(body))
             case t.Con(type_, name, arguments):
@@ -164,6 +169,8 @@ class D1(Transformation):
                     )
 
                 return self.halves(x, both)
+            case ty.Vector():
+                raise self.no_vector(x)
             case ty.Named() as data:
                 given = ty.Pair(data, ty.Linear(data, self.codomain()))
 
@@ -175,6 +182,14 @@ class D1(Transformation):
                 return t.Apply(function, t.Tuple(x, d))
             case other:
                 return self.choice(other, x, d)
+
+    def no_vector(self, x: Term) -> IllTyped:
+        """Why no vector may be in the input: its scalars' backpropagators would make vectors of its length."""
+        return IllTyped(
+            x,
+            f"a Vector is in the argument, and {self.name} gives whole cotangents: the 0 beside an element needs the"
+            " vector's length, which its type does not have; transform to sparse, D4, .., tape, or delta-map",
+        )
 
     def inner(self, part: Type, d: Term, place: Callable[[Term], Term], use: Callable[[Var], Term]) -> Term:
         r"""let e = \_(z : part). d (place z) in use(e)"""
@@ -221,6 +236,8 @@ class D1(Transformation):
                     return let((x1, x2), self.deinterleave(first, v), after)
 
                 return self.halves(x, parts)
+            case ty.Vector(element):
+                return self.of_elements(element, x)
             case ty.Named() as data:
                 result = ty.Pair(data, ty.Linear(data, self.codomain()))
 
@@ -232,6 +249,14 @@ class D1(Transformation):
                 return t.Apply(function, x)
             case other:
                 return self.chosen(other, x)
+
+    def of_elements(self, element: Type, x: Term) -> Term:
+        """Deinterleave_(Vector t) x"""
+        y, w, d, z = (self.fresh(name) for name in ("y", "w", "d", "z"))
+        parts = self.mapped(x, lambda v: t.Let(y, v, self.deinterleave(element, Var(y))))
+        back = t.LinearLambda(z, ty.Vector(element), t.Primitive("fanin", (Var(d), Var(z), self.zero())))
+        made = t.Tuple(self.mapped(Var(w), t.Fst), back)
+        return t.Let(w, parts, t.Let(d, self.mapped(Var(w), t.Snd), made))
 
     def output(self, x: Term) -> Term:
         """Deinterleave_R x"""

@@ -11,6 +11,7 @@ r"""D2, calls staged and merged by linear factoring, in an id generation monad: 
         in ((op(x1, .., xn),
              (in, \_(z : R). SCall d1 (d1op(x1, .., xn)(z)) + .. + SCall dn (dnop(x1, .., xn)(z)))), in + 1)
 
+    D[build(s, t)] i = let (n, i') = D[s] i in let (f, i'') = D[t] i' in sequence(build(n, f)) i''        vectors.py
     Staged = (c, Map Int (R -o Staged, R))       0 and + of it are those of its parts; the map's + is linear factoring
     SCotan c = (c, {})                           SCall (i, f) x = (0, {i -> (f, x)})
     SResolve (c, m) = if m is empty then c else let i = highest key in m; (f, a) = lookup i in m
@@ -34,6 +35,7 @@ from stages.calculus import terms as t
 from stages.calculus import types as ty
 from stages.calculus.d1 import D1
 from stages.calculus.declarations import Constructor, DataType, Definition, Synonym
+from stages.calculus.deltas.terms import InSequence
 from stages.calculus.discrete import DISCRETE
 from stages.calculus.sugar import Pattern, if_, lambda_, let
 from stages.calculus.terms import Term, Var
@@ -144,6 +146,11 @@ class D2(D1):
                 return self.bind(self.run_scalars(arguments, i, lambda *made: self.operation_at(op, *made)), use)
             case t.Discrete():
                 return self.run_discrete(term, i, use)
+            case t.Primitive("build", arguments):
+                made = lambda xs: InSequence(t.Primitive("build", tuple(xs)))  # noqa: E731
+                return self.run_all(arguments, i, lambda xs, j: self.bind(t.Apply(made(xs), j), use))
+            case t.Primitive(name, arguments):
+                return self.run_all(arguments, i, lambda xs, j: use(t.Primitive(name, tuple(xs)), j))
             case t.Letrec(functions, body):
                 return self.bind(t.Letrec(tuple([self.function(f) for f in functions]), self.on(body, i)), use)
             case t.Con(type_, name, arguments):
@@ -298,6 +305,8 @@ class D2(D1):
                     return left(lambda e: self.named(self.place(v, e, i, self.pure, first), then))
 
                 return self.bind(self.halves(x, both), use)
+            case ty.Vector():
+                raise self.no_vector(x)
             case ty.Named() as data:
                 function = self.recursive("Interleave", data, self.interleave_type(data), lambda: self.of_data(data))
                 return self.bind(t.Apply(t.Apply(function, t.Tuple(x, d)), i), use)

@@ -2,6 +2,7 @@ r"""Declarations and programs.
 
     data List a = Nil | Cons a (List a)           a data type: parametric, recursive, mutually recursive (section 9)
     type Staged = (c, Map Int (R -o Staged, R))   a synonym: equal to what it stands for, and perhaps recursive
+    type M a = DeltaState -> (a, DeltaState)      and perhaps with parameters
     SCall : .. = ..                               a definition; definitions may refer to each other
 
 A program is a term with the declarations that its types use and the definitions that it uses.
@@ -37,10 +38,15 @@ class DataType:
 
 @dataclass(frozen=True, slots=True)
 class Synonym:
-    """type T = t"""
+    """type T a1 .. an = t"""
 
     name: str
     type: Type
+    parameters: tuple[str, ...] = ()
+
+    def at(self, arguments: tuple[Type, ...]) -> Type:
+        """t, with these in place of the parameters."""
+        return substitute(self.type, dict(zip(self.parameters, arguments, strict=False))) if arguments else self.type
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +78,7 @@ class Declarations:
     def expose(self, type_: Type) -> Type:
         """The type with a synonym at its root unfolded."""
         while isinstance(type_, Named) and isinstance(declared := self.types.get(type_.name), Synonym):
-            type_ = declared.type
+            type_ = declared.at(type_.arguments)
         return type_
 
     def constructors(self, type_: Type) -> tuple[Constructor, ...] | None:

@@ -26,6 +26,7 @@ from stages.calculus.arrays import ARRAYS
 from stages.calculus.continuations.evaluating import RULES as CONTINUATIONS
 from stages.calculus.continuations.evaluating import Continuation
 from stages.calculus.declarations import Declarations, Program
+from stages.calculus.deltas.evaluating import RULES as DELTAS
 from stages.calculus.discrete import DISCRETE
 from stages.calculus.errors import StepLimit
 from stages.calculus.staged import MAPS
@@ -38,6 +39,7 @@ from stages.calculus.values import (
     TRUE,
     Closure,
     Composed,
+    Elements,
     Formal,
     Jump,
     Made,
@@ -45,6 +47,7 @@ from stages.calculus.values import (
     Tree,
     is_function,
 )
+from stages.calculus.vectors import VECTORS
 
 __all__ = ["Machine", "Tail", "evaluate", "log2"]
 
@@ -174,6 +177,13 @@ class Machine:
             for x, y in zip(a.fields, b.fields, strict=True):
                 fields.append((yield self.plus(x, y)))
             return Made(a.name, tuple(fields))
+        if isinstance(a, Elements):
+            if len(a.elements) != len(b.elements):
+                raise ValueError(f"cotangents of {len(a.elements)} and of {len(b.elements)} elements for one vector")
+            sums = []
+            for x, y in zip(a.elements, b.elements, strict=True):
+                sums.append((yield self.plus(x, y)))
+            return Elements(tuple(sums))
         if isinstance(a, tuple) and a:
             first = yield self.plus(a[0], b[0])
             return first, (yield self.plus(a[1], b[1]))
@@ -221,7 +231,7 @@ def _merge(a: Any, b: Any) -> Any:
     return (b[0], a[1] + b[1]) if isinstance(a, tuple) else a + b
 
 
-_OPERATORS = {**MAPS, **ARRAYS}
+_OPERATORS = {**MAPS, **ARRAYS, **VECTORS}
 
 # The rules, in the order of terms.py. Immediate ones ask for nothing.
 
@@ -389,4 +399,5 @@ _RULES: dict[type, Callable[[Machine, Any, Environment], Rule]] = {
     t.Of: _of,
     t.Claim: _claim,
     **CONTINUATIONS,
+    **DELTAS,
 }

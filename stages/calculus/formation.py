@@ -15,7 +15,7 @@ from stages.calculus import types as ty
 from stages.calculus.declarations import DataType, Declarations, Synonym, substitute
 from stages.calculus.errors import IllTyped
 from stages.calculus.kinds import is_collection, is_monoid, is_resource, same, unknown_name
-from stages.calculus.languages import Language
+from stages.calculus.languages import VECTORS_ELSEWHERE, Language
 from stages.calculus.terms import Term
 from stages.calculus.text.printer import mark, show, show_type
 from stages.calculus.types import Type
@@ -102,7 +102,8 @@ class Formation:
         if isinstance(type_, ty.ForAll):
             raise IllTyped(term, f"only functions of letrec and definitions have a type such as {show_type(type_)}")
         if type(type_) not in self.language.types:
-            raise IllTyped(term, f"{show_type(type_)} is no type of {self.spoken()}")
+            hint = VECTORS_ELSEWHERE * isinstance(type_, ty.Vector)
+            raise IllTyped(term, f"{show_type(type_)} is no type of {self.spoken()}{hint}")
         if isinstance(type_, ty.Parameter) and type_.name not in self.parameters:
             raise IllTyped(term, f"{type_.name} is a parameter of no declaration here")
         for part in ty.parts(type_):

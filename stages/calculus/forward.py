@@ -67,6 +67,10 @@ class Forward(D1):
                         dx, lambda dv, dw: t.Tuple(self.zip(first, v, dv), self.zip(second, w, dw))
                     ),
                 )
+            case ty.Vector(element):
+                j = self.fresh("j")
+                v, w = (t.Primitive("index", (part, Var(j))) for part in (x, dx))
+                return t.Primitive("build", (t.Primitive("size", (x,)), t.Lambda(j, ty.INT, self.zip(element, v, w))))
             case ty.Named() as data:
                 given = ty.Pair(data, data)
 
@@ -104,6 +108,10 @@ class Forward(D1):
                 return t.Tuple(x, t.Integer(0))
             case ty.Pair(first, second):
                 return self.halves(x, lambda v, w: self.collected([(first, v), (second, w)], _pair))
+            case ty.Vector(element):
+                w = self.fresh("w")
+                both = t.Tuple(self.mapped(Var(w), t.Fst), self.mapped(Var(w), t.Snd))
+                return t.Let(w, self.mapped(x, lambda v: self.unzip(element, v)), both)
             case ty.Named() as data:
 
                 def make() -> Term:

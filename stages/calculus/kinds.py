@@ -1,12 +1,13 @@
 r"""What a type is: equal to another one, first-order, a commutative monoid, a resource.
 
-    monoid      R | () | Int | (m, m) | m + m | T t1 .. tn with such fields with 0 and +, elementwise (Fig. 5)
+    monoid      R | () | Int | (m, m) | m + m | Vector m | T t1 .. tn with such fields    0 and + elementwise (Fig. 5)
                 | Map Int R | Map Int (R -o t, R)                           union; arguments of one function are added
                 | t -> t | t ->R t                                          id and composition (section 5)
     resource    Array t, and pairs, sums and data with one in it
     first-order no function in it
 
-A sum m + m' has a formal zero, of neither side: which one it is depends on the input (the paper's note 8). Int has 0
+A sum m + m' has a formal zero, of neither side: which one it is depends on the input (the paper's note 8); likewise
+that of Vector m, without a length. Int has 0
 and +, too; that part of a cotangent means nothing.
 """
 
@@ -29,6 +30,7 @@ from stages.calculus.types import (
     Sum,
     Type,
     Unit,
+    Vector,
     parts,
 )
 
@@ -69,7 +71,7 @@ def is_monoid(type_: Type, known: Declarations, endomorphisms: bool = True) -> b
                 return endomorphisms and same(a, b, known)
             case Map():
                 return True
-            case Pair() | Sum() | Named():
+            case Pair() | Sum() | Named() | Vector():
                 return None
         return False
 
@@ -86,7 +88,7 @@ def first_order(type_: Type, known: Declarations) -> bool:
         match t:
             case Real() | Unit() | Int() | Parameter():
                 return True
-            case Pair() | Sum() | Named():
+            case Pair() | Sum() | Named() | Vector():
                 return None
         return False
 
@@ -100,7 +102,7 @@ def is_resource(type_: Type, known: Declarations) -> bool:
         match t:
             case Array():
                 return False
-            case Pair() | Sum() | Named() | Map():
+            case Pair() | Sum() | Named() | Map() | Vector():
                 return None
         return True
 
@@ -113,8 +115,7 @@ def unknown_name(type_: Type, known: Declarations) -> str | None:
         declared = known.types.get(type_.name)
         if declared is None:
             return f"there is no type {type_.name}"
-        wanted = 0 if isinstance(declared, Synonym) else len(declared.parameters)
-        if wanted != len(type_.arguments):
+        if (wanted := len(declared.parameters)) != len(type_.arguments):
             return f"{type_.name} takes {wanted} types, not {len(type_.arguments)}"
     return next((wrong for part in parts(type_) if (wrong := unknown_name(part, known))), None)
 
@@ -139,7 +140,7 @@ def unfold(type_: Type, known: Declarations, within: frozenset[str] = frozenset(
         if isinstance(declared, Synonym):
             if type_.name in within or type_.name in names(declared.type, known):
                 return type_
-            return unfold(declared.type, known, within | {type_.name})
+            return unfold(declared.at(type_.arguments), known, within | {type_.name})
         return Named(type_.name, tuple([unfold(a, known, within) for a in type_.arguments]))
     inner = [unfold(part, known, within) for part in parts(type_)]
     return type(type_)(*inner) if inner else type_

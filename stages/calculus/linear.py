@@ -7,6 +7,7 @@ r"""The type checker of linear bodies: what may stand in \_(z : s). b (Fig. 5).
         | di op(t1, .., tn)(b)       G |- ti : R
         | b + b' | 0[t]
         | C(b1, .., bn) | case b of {C(z1, .., zn) -> b'}        b' in Z = z1, .., zn alone          section 9
+        | fanin(t, b, b')            G |- t : Vector (s -o u): the sum of t's functions at b's elements, and b'
         | {t -> b} | {t -> (t', b)}  a map with one key, and one with a delayed call of t' : s -o u   section 4
         | id[t] | b . b'             0 and + of functions t -> t                                      section 5
         | \(a : t). e | \R(a : t). e in Z, functions t -> t: those that add to a part of a            sections 5 to 7
@@ -102,6 +103,14 @@ class Bodies:
             case t.Singleton(key, value):
                 self.ordinary.expect(key, self.outside(key, env, zs), ty.INT, "a key")
                 return self.ordinary.form(b, ty.Map(self.call(value, env, zs) or self.rule(value, env, zs)))
+            case t.Primitive("fanin", (functions, z, rest)):
+                kind = self.ordinary.declarations.expose(self.outside(functions, env, zs))
+                d = self.ordinary.declarations.expose(kind.element) if isinstance(kind, ty.Vector) else kind
+                if not isinstance(kind, ty.Vector) or not isinstance(d, ty.Linear):
+                    raise IllTyped(functions, f"fanin takes a Vector of linear functions; this is {show_type(kind)}")
+                self.ordinary.expect(z, self.rule(z, env, zs), ty.Vector(d.argument), "what fanin applies them to")
+                self.ordinary.expect(rest, self.rule(rest, env, zs), d.result, "what fanin adds")
+                return d.result
             case t.Lambda(name, type_, body) | t.ResourceLambda(name, type_, body):
                 self.ordinary.form(b, type_)
                 if isinstance(b, t.Lambda):

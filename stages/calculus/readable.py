@@ -4,6 +4,8 @@ r"""A transformed program as one would write it: the same meaning, fewer names.
     let x = (y, z) in t                          the same, where t has x only in fst(x) and snd(x)
     let x = (let y = s in t) in u                let y = s in let x = t in u; so with letR
     letR (!x, w) = (!s, v) in t                  let x = s in t with v in place of w
+    do {x <- pure s; t}                          let x = s in t                             the monad laws
+    do {x <- do {y <- s; t}; u}                  do {y <- s; x <- t; u}; likewise with a let in place of the inner do
     \(x : (s, t)). u, let x = s in u             \(x : s, dx : t). u, let (x, dx) = s in u, letrec likewise,
                                                  where u has x only in fst(x) and snd(x); and so on for their parts
 
@@ -19,6 +21,7 @@ from collections.abc import Callable, Iterator
 from stages.calculus import terms as t
 from stages.calculus.continuations.terms import Shift
 from stages.calculus.declarations import Declarations, Definition, Program
+from stages.calculus.deltas.terms import Do, Pure
 from stages.calculus.sugar import Pattern, bind, hidden, lambda_, let
 from stages.calculus.terms import Term, Var, subterms
 from stages.calculus.types import Pair, Type
@@ -53,15 +56,17 @@ def _without_aliases(term: Term, known: dict[str, Term], names: dict[tuple[str, 
         return known.get(term.name, term)
     if isinstance(term, t.ResourceLet):
         return _without_returns(term, known, names)
+    if isinstance(term, Do):
+        return _without_units(term, known, names)
     if isinstance(term, t.Let):
         value = _without_aliases(term.value, known, names)
         floated = []
-        while isinstance(value, t.Let) and value.name not in free(term.body):
+        while isinstance(value, t.Let) and value.name not in _needed(term.body, known):
             floated.append((value.name, value.value))
             value = value.body
         part = _part(value)
         if _is_alias(value, term.name, term.body):
-            if part is not None and not term.name.startswith("_"):
+            if part is not None and part[1] and not term.name.startswith("_"):
                 names.setdefault(part, term.name)
             made = _without_aliases(term.body, {**known, term.name: value}, names)
         else:
@@ -83,10 +88,11 @@ def _without_returns(term: t.ResourceLet, known: dict[str, Term], names: dict[tu
     """letR (!x, w) = (!s, v) in t as let x = s in t, with v in place of w; what the value binds is bound before."""
     value = _without_aliases(term.value, known, names)
     floated: list[t.Let | t.ResourceLet] = []
-    while isinstance(value, (t.Let, t.ResourceLet)) and not _bound(value) & free(term.body):
+    while isinstance(value, (t.Let, t.ResourceLet)) and not _bound(value) & _needed(term.body, known):
         floated.append(value)
         value = value.body
-    inner = {x: v for x, v in known.items() if x not in _bound(term)}
+    within = {name for outer in floated for name in _bound(outer)}  # what is rewritten already may have these
+    inner = {x: v for x, v in known.items() if x not in _bound(term) | within}
     made: Term
     match term.names, value:
         case (x, w), t.Tuple(t.Of(s), Var(v)) if x.startswith("!") and not _rebinds(term.body, v):
@@ -96,6 +102,31 @@ def _without_returns(term: t.ResourceLet, known: dict[str, Term], names: dict[tu
     for outer in reversed(floated):
         made = dataclasses.replace(outer, body=made)
     return made
+
+
+def _without_units(term: Do, known: dict[str, Term], names: dict[tuple[str, Path], str]) -> Term:
+    """do {x <- pure s; t} as let x = s in t; the statements of a do in a do before it."""
+    value = _without_aliases(term.value, known, names)
+    floated: list[t.Let | Do] = []
+    while isinstance(value, (t.Let, Do)) and value.name not in _needed(term.body, known):
+        floated.append(value)
+        value = value.body
+    within = {outer.name for outer in floated}  # what is rewritten already may have these
+    inner = {x: v for x, v in known.items() if x != term.name and x not in within}
+    made: Term
+    if isinstance(value, Pure):
+        made = _without_aliases(t.Let(term.name, value.content, term.body), inner, names)
+    else:
+        made = Do(term.name, value, _without_aliases(term.body, inner, names))
+    for outer in reversed(floated):
+        made = dataclasses.replace(outer, body=made)
+    return made
+
+
+def _needed(body: Term, known: dict[str, Term]) -> set[str]:
+    """The free variables of a term, and of what will stand there in place of some of them."""
+    own = free(body)
+    return own | {y for x, value in known.items() if x in own for y in free(value)}
 
 
 def _is_alias(value: Term, x: str, body: Term) -> bool:
@@ -126,6 +157,8 @@ def _patterns(term: Term, names: dict[tuple[str, Path], str], known: Declaration
             return lambda_(found[0], type_, found[1])
         case t.Let(x, value, body) if found := _pattern(x, body, names):
             return let(found[0], value, found[1])
+        case Do(x, value, body) if found := _pattern(x, body, names):
+            return Do(hidden(found[0]), value, bind(*found))
         case t.ResourceLet(xs, value, body):
             for x in (x[1:] for x in xs if x.startswith("!")):
                 body = let(found[0], Var(x), found[1]) if (found := _pattern(x, body, names)) else body
@@ -227,6 +260,9 @@ def _inside(term: Term) -> Iterator[tuple[Term, frozenset[str]]]:
         case t.Lambda(x, _, body) | t.LinearLambda(x, _, body) | t.ResourceLambda(x, _, body):
             yield body, frozenset({x})
         case Shift(x, _, body):
+            yield body, frozenset({x})
+        case Do(x, value, body):
+            yield value, frozenset()
             yield body, frozenset({x})
         case t.Let(x, value, body):
             yield value, frozenset()

@@ -9,6 +9,7 @@ Interleave_R x i = (((x, (i, SOneHot i)), \a. lookup i a), i + 1)
 Interleave_() () i = (((), \a. ()), i)                          Interleave_Int n i = ((n, \a. n), i)
 Interleave_(s, t) (x, y) i = let ((x', f), i') = Interleave_s x i in let ((y', g), i'') = Interleave_t y i'
                              in (((x', y'), \a. (f a, g a)), i'')
+Interleave_(Vector t) v i = let (w, i') = sequence(map Interleave_t v) i in ((map fst w, \a. map (\(_, f). f a) w), i')
 Wrap[\(x : s). t] = \(x : s). let ((x, rebuild), i) = Interleave_s x 0
                               in let (y, d) = Deinterleave_t (fst (D[t] i))
                               in (y, linear(\(z : t). rebuild (SResolve (d z))))
@@ -23,6 +24,7 @@ from stages.calculus import types as ty
 from stages.calculus.d2 import Use
 from stages.calculus.d3 import D3
 from stages.calculus.declarations import Constructor, DataType, Definition, Synonym
+from stages.calculus.deltas.terms import InSequence
 from stages.calculus.sugar import lambda_, let
 from stages.calculus.terms import Term, Var
 from stages.calculus.types import Type
@@ -92,6 +94,15 @@ class Sparse(D3):
                     return self.numbers([(v, first), (w, second)], i, [], whole)
 
                 return self.bind(self.halves(x, halves), use)
+            case ty.Vector(element):
+                w, j, n = self.fresh("w"), self.fresh("i"), self.fresh("x")
+                computations = self.mapped(
+                    x, lambda v: t.Let(n, v, self.computation(lambda k: self.number(Var(n), k, self.pure, element)))
+                )
+                again = self.mapped(Var(w), lambda v: t.Apply(t.Snd(v), Var(a)))
+                both = t.Tuple(self.mapped(Var(w), t.Fst), rebuild(again))
+                made = self.take(w, j, t.Apply(InSequence(computations), i), self.pure(both, Var(j)))
+                return self.bind(made, use)
             case ty.Named() as data:
                 result = ty.Pair(self.type(data), ty.Arrow(self.collected(), data))
                 kind = ty.Arrow(data, self.computing(result))

@@ -8,6 +8,7 @@ r"""Maps: what Staged is made of in D2 and D3 (section 4), and with sparse cotan
     highest m   : Int                                     the highest key
     lookup i m  : t                                       with t = R, 0 where i is no key; i is one otherwise
     delete i m  : Map Int t
+    lookupMaybe i m : ()+t                                inl(()) where i is no key: Krawiec et al. 2022, Fig. 11
 
 All take logarithmic time (evaluate.py says how much is counted).
 """
@@ -19,9 +20,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from stages import ordered_map
-from stages.calculus.types import BOOL, INT, Int, Type
+from stages.calculus.types import BOOL, INT, UNIT, Int, Sum, Type
 from stages.calculus.types import Map as MapType
-from stages.calculus.values import FALSE, TRUE, Tree
+from stages.calculus.values import FALSE, TRUE, Made, Tree
 
 __all__ = ["MAPS", "Operator"]
 
@@ -60,6 +61,13 @@ def _lookup(machine: Any, i: int, m: Tree) -> Any:
     if m.root is not None and isinstance(m.root.value, tuple) and ordered_map.find(m.root, i) is None:
         raise ValueError(f"{i} is no key of the map")
     return ordered_map.find(m.root, i, 0.0)
+
+
+def _lookup_maybe(machine: Any, i: int, m: Tree) -> Any:
+    machine.step(len(m).bit_length())
+    yield from ()
+    found = ordered_map.find(m.root, i)
+    return TRUE if found is None else Made("inr", (found,))
 
 
 def _delete(machine: Any, i: int, m: Tree) -> Any:
@@ -106,6 +114,7 @@ MAPS: Mapping[str, Operator] = {
         Operator("empty", "Map Int t -> ()+()", _of_map(lambda t: BOOL), _empty),
         Operator("highest", "Map Int t -> Int", _of_map(lambda t: INT), _highest),
         Operator("lookup", "(Int, Map Int t) -> t", _of_key(lambda t: t), _lookup),
+        Operator("lookupMaybe", "(Int, Map Int t) -> ()+t", _of_key(lambda t: Sum(UNIT, t)), _lookup_maybe),
         Operator("delete", "(Int, Map Int t) -> Map Int t", _of_key(MapType), _delete),
     )
 }

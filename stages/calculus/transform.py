@@ -34,6 +34,7 @@ from stages.calculus.terms import (
     Lambda,
     Letrec,
     Literal,
+    Primitive,
     Star,
     Term,
     Tuple,
@@ -110,10 +111,12 @@ class Transformation(ABC):
                 return self.arrow(self.type(argument), self.type(result))
             case ty.Sum(left, right):
                 return ty.Sum(self.type(left), self.type(right))
+            case ty.Vector(element):
+                return ty.Vector(self.type(element))
             case ty.Named(name, arguments):
                 declared = self.source.types[name]
                 if isinstance(declared, Synonym):
-                    return self.type(declared.type)
+                    return self.type(declared.at(arguments))
                 return ty.Named(self.own_type(f"D{name}").name, tuple([self.type(a) for a in arguments]))
         return t
 
@@ -220,9 +223,9 @@ class Transformation(ABC):
         return Var(self.functions[kind, t])
 
     def has_choice(self, t: Type, seen: frozenset[Type] = frozenset()) -> bool:
-        """Whether a sum or data type is in it: its 0 then depends on the input (the paper's note 8)."""
+        """Whether a sum, data type or vector is in it: its 0 then depends on the input (the paper's note 8)."""
         t = self.source.expose(t)
-        return isinstance(t, (ty.Sum, ty.Named)) or any(self.has_choice(part) for part in ty.parts(t))
+        return isinstance(t, (ty.Sum, ty.Named, ty.Vector)) or any(self.has_choice(part) for part in ty.parts(t))
 
     def zeros(self, t: Type, x: Term) -> Term:
         """0 with the structure of x: zeros_R x = 0, zeros_(s, t) (x, y) = (zeros x, zeros y), and so on."""
@@ -235,6 +238,8 @@ class Transformation(ABC):
                 return Integer(0)
             case ty.Pair(first, second):
                 return self.halves(x, lambda v, w: Tuple(self.zeros(first, v), self.zeros(second, w)))
+            case ty.Vector(element):
+                return self.mapped(x, lambda y: self.zeros(element, y))
             case ty.Named() as data:
 
                 def make() -> Term:
@@ -259,6 +264,12 @@ class Transformation(ABC):
     def same(self, t: Type, c: Constructor, ys: list[Var], part: Callable[[Type, Term], Term]) -> Con:
         """C(part(y1), .., part(yn))"""
         return Con(t, c.name, tuple([part(field, y) for field, y in zip(c.fields, ys, strict=True)]))
+
+    def mapped(self, v: Term, make: Callable[[Term], Term]) -> Term:
+        """[make(v0), .., make(v(n-1))], for terms v and vi that may be written more than once."""
+        j = self.fresh("j")
+        body = make(Primitive("index", (v, Var(j))))
+        return Primitive("build", (Primitive("size", (v,)), Lambda(j, ty.INT, body)))
 
     def halves(self, pair: Term, use: Callable[[Var, Var], Term]) -> Term:
         """let (x, y) = pair in use(x, y)"""

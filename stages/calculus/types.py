@@ -3,6 +3,7 @@ r"""Types of the source language (Fig. 4, section 9) and of the target languages
     source      s, t ::= R | () | (s, t) | s -> t | Int                       Fig. 4
                        | s + t | T t1 .. tn | a                               section 9: sums, data types, parameters
                        | forall a b. t                                        section 9: of letrec's functions only
+                       | Vector t                                             Krawiec et al. 2022, 8.3: vectors.py
     target             | s -o t           a monoid-linear function            Fig. 5
                        | Map Int t        a persistent tree map               sections 4 to 6
                        | Array t | IArray t | s ->R t | !t                    Fig. 11: arrays, and resource linearity
@@ -38,6 +39,7 @@ __all__ = [
     "Sum",
     "Type",
     "Unit",
+    "Vector",
     "parts",
 ]
 
@@ -160,6 +162,13 @@ class Cell(Type):
     content: Type
 
 
+@dataclass(frozen=True, slots=True)
+class Vector(Type):
+    """Vector t, which build makes and index takes apart."""
+
+    element: Type
+
+
 REAL, UNIT, INT = Real(), Unit(), Int()
 BOOL = Sum(UNIT, UNIT)  # inl is true, inr is false
 
@@ -169,7 +178,7 @@ def parts(type_: Type) -> tuple[Type, ...]:
     match type_:
         case Pair(s, t) | Arrow(s, t) | Sum(s, t) | Linear(s, t) | Resource(s, t):
             return s, t
-        case Map(t) | Array(t) | FrozenArray(t) | Bang(t) | Cell(t) | ForAll(_, t):
+        case Map(t) | Array(t) | FrozenArray(t) | Bang(t) | Cell(t) | Vector(t) | ForAll(_, t):
             return (t,)
         case Named(_, arguments):
             return arguments

@@ -3,6 +3,7 @@
 R          float (or what computes like one: a dual number of another stage)      Int     int
 ()         ()                                                                     (s, t)  (s, t)
 s + t, T   Made(constructor, fields); Formal(type), its formal zero               !t      the value itself
+Vector t   Elements(elements)
 s -> t, s -o t, s ->R t                 Closure, Composed, IDENTITY
 Map Int t  Tree, a persistent tree      Array t, IArray t  Cells, a list      Ref t  Cells, a list of one
 """
@@ -17,7 +18,7 @@ from stages import ordered_map
 from stages.calculus.declarations import Declarations
 from stages.calculus.terms import Term
 from stages.calculus.text.printer import show_type
-from stages.calculus.types import Int, Pair, Real, Type, Unit
+from stages.calculus.types import Int, Pair, Real, Type, Unit, Vector
 
 __all__ = [
     "EMPTY",
@@ -27,6 +28,7 @@ __all__ = [
     "Cells",
     "Closure",
     "Composed",
+    "Elements",
     "Formal",
     "Jump",
     "Made",
@@ -43,6 +45,12 @@ class Made(NamedTuple):
 
     name: str
     fields: tuple[Any, ...]
+
+
+class Elements(NamedTuple):
+    """A vector."""
+
+    elements: tuple[Any, ...]
 
 
 TRUE, FALSE = Made("inl", ((),)), Made("inr", ((),))
@@ -127,9 +135,11 @@ def show_value(value: Any) -> str:
     """
     if isinstance(value, Made):
         return f"{value.name}({', '.join(map(show_value, value.fields))})" if value.fields else value.name
+    if isinstance(value, Elements):
+        return f"[{', '.join(map(show_value, value.elements))}]"
     if isinstance(value, tuple):
         parts = []
-        while isinstance(value, tuple) and not isinstance(value, Made) and value:
+        while isinstance(value, tuple) and not isinstance(value, (Made, Elements)) and value:
             parts.append(value[0])
             value = value[1]
         return f"({', '.join(map(show_value, [*parts, value] if parts else []))})"
@@ -146,6 +156,8 @@ def read_value(value: Any, type_: Type, known: Declarations) -> Any:
             return value
         case Unit() if value == ():
             return value
+        case Vector(element) if isinstance(value, Elements):
+            return Elements(tuple([read_value(v, element, known) for v in value.elements]))
         case Pair(first, second) if isinstance(value, tuple) and len(value) == 2 and not isinstance(value, Made):
             return read_value(value[0], first, known), read_value(value[1], second, known)
     constructors = {c.name: c.fields for c in known.constructors(kind) or ()}

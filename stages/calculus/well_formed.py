@@ -2,7 +2,7 @@ r"""Which declarations are allowed.
 
 data T a1 .. an = C1 .. | C2 ..    at least one constructor; no name twice; fields are types of the language, with no
                                    other parameters; within itself, T has its own parameters or types without any
-type T = t                         t is a type of the language, and not T itself by another name
+type T a1 .. an = t                t is a type of the language, and not T itself by another name
 f : t = term                       the term is a function, so that definitions may refer to each other
 """
 
@@ -55,7 +55,9 @@ def wrong_synonym(synonym: Synonym, known: Declarations) -> str | None:
     """What is wrong with the form of a synonym."""
     if wrong := unknown_name(synonym.type, known):
         return wrong
-    if free := parameters(synonym.type):
+    if name := twice(synonym.parameters):
+        return f"{synonym.name} has the parameter {name} twice"
+    if free := parameters(synonym.type) - set(synonym.parameters):
         return f"{min(free)} is no parameter of {synonym.name}"
     seen = {synonym.name}
     found: Type = synonym.type

@@ -8,6 +8,7 @@ from typing import Any
 from dualrev.rules.primitives import PRIMITIVES
 from stages.calculus import sugar
 from stages.calculus.continuations.terms import Gradient, Read, Ref, Reset
+from stages.calculus.deltas.terms import Do, InSequence, Pure
 from stages.calculus.discrete import DISCRETE
 from stages.calculus.terms import (
     Branch,
@@ -62,13 +63,15 @@ class AtomParser(TypeParser):
     def after_atom(self, at: int) -> int:
         """The index of the token after the atom that begins at this one."""
         tokens, last = self.tokens, len(self.tokens) - 1
-        while tokens[at].text == "!":
-            at += 1
+        while tokens[at].text in ("!", "pure"):
+            at += 1 if tokens[at + 1].text != "[" else self.closing[at + 1] - at + 1
         brackets = self.brackets(at)
         if tokens[at].text == "case":
             at = self.after_scrutinee(at)
         elif tokens[at].text == "partial":
             at = min(at + 2, last)
+        elif tokens[at].text == "do":
+            at = min(at + 1, last)
         at = min(self.closing.get(at, at) + 1, last)
         for bracket in brackets:
             if tokens[at].text == bracket:
@@ -84,7 +87,7 @@ class AtomParser(TypeParser):
             return "[(" if token.kind == "reserved" or token.text[:1].isupper() else "["
         if token.text in ("0", "id"):
             return "["
-        called = token.kind == "reserved" and token.text not in ("case", "true", "false", "inf", "nan")
+        called = token.kind == "reserved" and token.text not in ("case", "true", "false", "inf", "nan", "do")
         return "(" if called or (token.text == "(" and following in DISCRETE) else ""
 
     def after_scrutinee(self, at: int) -> int:
@@ -168,6 +171,8 @@ class AtomParser(TypeParser):
                 return Ref(self.argument())
             case "reset":
                 return Reset(self.argument())
+            case "sequence":
+                return InSequence(self.argument())
             case "grad":
                 return self.gradient()
             case "linear":
@@ -213,6 +218,52 @@ class AtomParser(TypeParser):
         """!t"""
         self.advance()
         return (Read if self.cells else Of)(self.atom())
+
+    def pure(self) -> Term:
+        """pure t, or pure[M] t"""
+        self.advance()
+        monad = "M"
+        if self.accept("["):
+            monad = self.capital("the name of a type")
+            self.expect("]")
+        return Pure(self.atom(), monad)
+
+    def do(self) -> Term:
+        """do {x <- s; let y = s; t}"""
+        self.advance()
+        self.expect("{")
+        links: list[Callable[[Term], Term]] = []
+        while self.token.text != "}":
+            if self.accept("let"):
+                pattern = self.pattern()
+                self.expect("=")
+                value = self.term()
+                if self.accept("in"):  # an ordinary let, which ends the statements
+                    links.append(lambda rest, p=pattern, v=value: sugar.let(p, v, rest))  # type: ignore[misc]
+                    break
+                links.append(lambda rest, p=pattern, v=value: sugar.let(p, v, rest))  # type: ignore[misc]
+            elif self.binds():
+                pattern = self.pattern()
+                if self.advance().text == "<":
+                    self.advance()
+                value = self.term()
+                links.append(lambda rest, p=pattern, v=value: Do(sugar.hidden(p), v, sugar.bind(p, rest)))  # type: ignore[misc]
+            else:
+                break
+            self.expect(";", " (a statement is followed by others)")
+        term = self.term()
+        self.expect("}")
+        for link in reversed(links):
+            term = link(term)
+        return term
+
+    def binds(self) -> bool:
+        """Whether x <- or (x, y) <- is next: no name is less than something here, a computation is no comparison."""
+        after = min(self.closing.get(self.at, self.at) + 1, len(self.tokens) - 1)
+        arrow = self.tokens[after]
+        return arrow.text == "<-" or (
+            arrow.text == "<" and self.tokens[after + 1].text == "-" and arrow.end == self.tokens[after + 1].start
+        )
 
     def partial(self) -> Term:
         """partial i op(t1, .., tn)(b)"""
@@ -261,7 +312,8 @@ def _constant(term: Term) -> Callable[[AtomParser], Term]:
 
 
 _ATOMS: Mapping[str, Callable[[AtomParser], Term]] = {
-    **dict.fromkeys(["fst", "snd", "linear", "id", "real", "ref", "reset", "grad", *PRIMITIVES], AtomParser.call),
+    **dict.fromkeys(["fst", "snd", "linear", "id", "real", "ref", "reset", "grad", "sequence"], AtomParser.call),
+    **dict.fromkeys(PRIMITIVES, AtomParser.call),
     **dict.fromkeys(CALLS, AtomParser.primitive),
     "inl": AtomParser.constructor,
     "inr": AtomParser.constructor,
@@ -270,6 +322,8 @@ _ATOMS: Mapping[str, Callable[[AtomParser], Term]] = {
     "!": AtomParser.of,
     "partial": AtomParser.partial,
     "case": AtomParser.case,
+    "pure": AtomParser.pure,
+    "do": AtomParser.do,
     "true": _constant(sugar.TRUE),
     "false": _constant(sugar.FALSE),
     "inf": lambda parser: number(parser.advance()),

@@ -31,6 +31,7 @@ _WORDS = {
     "-o": r"\multimap",
     "->R": r"\to^{\mathrm{R}}",
     "|->": r"\mapsto",
+    "<-": r"\leftarrow",
     "*": r"\cdot",
     "**": r"\mathbin{{*}{*}}",
     "++": r"\oplus",

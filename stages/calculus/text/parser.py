@@ -2,6 +2,7 @@ r"""Reading types, terms and programs: ASCII or unicode (tokens.SPELLINGS), also
 
     s, t ::= R | Int | () | (s, t, ..) | a | T | !t                      types: T begins with a capital
            | T t1 .. tn | Map Int t | Array t | IArray t | Ref t         of the types above
+           | Vector t
            | s + t                                                       to the left
            | s -> t | s -o t | s ->R t                                   to the right; no space in ->R and -o
 
@@ -21,12 +22,14 @@ r"""Reading types, terms and programs: ASCII or unicode (tokens.SPELLINGS), also
            | s t                                                         to the left, of the terms below
            | x | 1.0 | 3 | true | false | inf | nan | () | (s, t, ..) | !t
            | ref(t) | reset(t) | grad(s, t)
+           | pure t | pure[M] t | sequence(t)                            deltas/
+           | do {x <- s; let y = s; ..; t}                               a let may be the last but one
            | fst(t) | snd(t) | linear(t) | op(t, ..) | C[t](t, ..) | C[t] | 0[t] | id[t] | {s |-> t}
            | f[t, ..] | partial i op(t, ..)(b) | case s of {C(x, ..) -> t; D -> u; ..}
 
     x, .. ::= x : s | (x, y) : s | (x : s, y : t), ..                    parameters
 
-    program ::= data T a .. = C t .. | D;  type T = t;  f : t = s;  f : forall a .. t = s;  ..  and then a term
+    program ::= data T a .. = C t .. | D;  type T a .. = t;  f : t = s;  f : forall a .. t = s;  ..  and then a term
 
 (s, t, u) is (s, (t, u)). `-1.0` is a literal, unless `**` follows; `- 1.0` and `-(1.0)` are neg(1.0). `f -1.0` is a
 difference. A discrete operation that has not got its two arguments is (+#)(t).

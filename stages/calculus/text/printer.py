@@ -52,7 +52,7 @@ def write_program(printer: TermPrinter, program: Program, width: int) -> str:
 
 def _declaration(printer: TermPrinter, declared: DataType | Synonym) -> Document:
     if isinstance(declared, Synonym):
-        return f"type {declared.name} = {printer.type(declared.type)}"
+        return f"type {' '.join([declared.name, *declared.parameters])} = {printer.type(declared.type)}"
     head = " ".join(["data", declared.name, *declared.parameters, "="])
     constructors: list[Document] = []
     for constructor in declared.constructors:

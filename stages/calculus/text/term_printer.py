@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from stages.calculus.continuations.terms import Assign, Gradient, Read, Ref, Reset, Shift
+from stages.calculus.deltas.terms import Do, InSequence, Pure
 from stages.calculus.polymorphism import scheme
 from stages.calculus.sugar import FALSE, TRUE, Pattern, hidden
 from stages.calculus.terms import (
@@ -62,6 +63,7 @@ __all__ = ["TermPrinter", "taken_apart"]
 _SYMBOLS = {name: symbol for symbol, name in INFIX.items()}  # of operations
 
 _CALLED: dict[type[Term], str] = {Fst: "fst", Snd: "snd", Claim: "linear", Ref: "ref", Reset: "reset"}
+_CALLED |= {InSequence: "sequence"}
 
 
 class TermPrinter(TypePrinter):
@@ -196,8 +198,23 @@ class TermPrinter(TypePrinter):
             document = self.marked(node, [first, Nest([LINE, symbol, " ", second])])
         return Group(document)
 
+    def do(self, term: Term, body: bool) -> Document:
+        """do {x <- e; let y = e; e}"""
+        statements: list[Document] = []
+        while isinstance(term, Do) or (statements and isinstance(term, Let)):
+            pattern, rest = next(taken_apart(term.name, term.body))
+            bound = show_pattern(pattern)
+            head = f"let {bound} =" if isinstance(term, Let) else f"{bound} {self.spell('<-')}"
+            statements.append(self.marked(term, Group([head, Nest([LINE, self.term(term.value, 0, body)])])))
+            term = rest
+        statements.append(self.term(term, 0, body))
+        return Group(["do {", Nest([EDGE, listed(statements, ";")]), EDGE, "}"])
+
     def prefix(self, term: Term, body: bool) -> Document:
-        """A minus that does not run into a number."""
+        """pure e, or a minus that does not run into a number."""
+        if isinstance(term, Pure):
+            monad = "" if term.monad == "M" else f"[{term.monad}]"
+            return Group([f"pure{monad} ", self.term(term.content, ATOM + _is_call(term.content), body)])
         if not isinstance(term, Operation):
             return self.atom(term, body)
         operand = self.term(term.arguments[0], POWER, body)
@@ -238,7 +255,9 @@ class TermPrinter(TypePrinter):
             case Singleton(key, value):
                 arrow = self.spell("|->")
                 return Group(["{", self.term(key), f" {arrow}", Nest([LINE, self.term(value, 0, body)]), "}"])
-            case Fst(content) | Snd(content) | Claim(content) | Ref(content) | Reset(content):
+            case Do():
+                return self.do(term, body)
+            case Fst(content) | Snd(content) | Claim(content) | Ref(content) | Reset(content) | InSequence(content):
                 return self.call(_CALLED[type(term)], (content,), body)
             case Gradient(function, argument):
                 return self.call("grad", (function, argument), body)
@@ -289,7 +308,7 @@ def _is_call(term: Term) -> bool:
     """Whether a term is written f(..): as an argument, it is easier to read in parentheses of its own."""
     if isinstance(term, (Con, Operation, Discrete, Primitive)):
         return bool(term.arguments) and term not in (TRUE, FALSE)
-    return isinstance(term, (Fst, Snd, Claim, Partial, Ref, Reset, Gradient))
+    return isinstance(term, (Fst, Snd, Claim, Partial, Ref, Reset, Gradient, InSequence))
 
 
 def precedence(term: Term, body: bool) -> int:
@@ -297,7 +316,7 @@ def precedence(term: Term, body: bool) -> int:
     match term:
         case Lambda() | Let() | Letrec() | LinearLambda() | ResourceLambda() | ResourceLet() | Shift() | Case():
             return 0
-        case Operation("neg", (_,)):
+        case Operation("neg", (_,)) | Pure():
             return PREFIX
         case Literal(value) | Integer(value):
             return PREFIX if repr(value).startswith("-") else ATOM

@@ -35,6 +35,7 @@ SPELLINGS = {
     ".": "∘",
     "++": "⊕",
     "forall": "∀",
+    "<-": "←",
 }
 
 #: The operations of dualrev.rules.primitives that are written between their arguments.
@@ -52,17 +53,18 @@ PRECEDENCE: Mapping[str, int] = {
     ".": COMPOSE,
 }
 
-#: Operations on maps and arrays (terms.Primitive).
+#: Operations on maps, arrays and vectors (terms.Primitive).
 CALLS = frozenset(("empty", "highest", "lookup", "delete", "alloc", "allocBeside", "get", "set", "size", "dealloc"))
-CALLS |= {"freeze", "at", "modify", "push"}
+CALLS |= {"freeze", "at", "modify", "push", "build", "index", "fanin", "lookupMaybe"}
 
 #: Words that are no names.
 KEYWORDS = frozenset(
     ("let", "letrec", "letR", "in", "and", "if", "then", "else", "case", "of", "data", "type", "shift", "forall")
 )
+KEYWORDS |= {"pure", "do"}
 RESERVED = CALLS | KEYWORDS | frozenset(PRIMITIVES)
 RESERVED |= {"true", "false", "inf", "nan", "fst", "snd", "id", "linear", "partial", "inl", "inr", "real"}
-RESERVED |= {"ref", "reset", "grad"}
+RESERVED |= {"ref", "reset", "grad", "sequence"}
 
 _DIGITS = 4300  # what Python reads and writes, by default
 _NO_LETTERS = SPELLINGS["R"] + SPELLINGS["\\R"]

@@ -27,12 +27,13 @@ from stages.calculus.types import (
     Resource,
     Sum,
     Type,
+    Vector,
 )
 
 __all__ = ["TypeParser"]
 
 _Item = TypeVar("_Item")
-_BUILT_IN = ("R", "Int", "Map", "Array", "IArray", "Ref")
+_BUILT_IN = ("R", "Int", "Map", "Array", "IArray", "Ref", "Vector")
 
 
 class TypeParser(Cursor):
@@ -111,6 +112,8 @@ class TypeParser(Cursor):
                 return FrozenArray(self.atomic_type())
             case "Ref":
                 return Cell(self.atomic_type())
+            case "Vector":
+                return Vector(self.atomic_type())
         arguments = []
         while _starts_type(self.token):
             arguments.append(self.atomic_type())
@@ -124,7 +127,7 @@ class TypeParser(Cursor):
             types = self.separated(self.type, ")")
             return reduce(lambda right, left: Pair(left, right), reversed(types)) if types else UNIT
         name = self.token.text
-        if self.token.kind != "name" or name in ("Map", "Array", "IArray", "Ref"):
+        if self.token.kind != "name" or name in _BUILT_IN[2:]:
             raise self.failure("a type")
         self.advance()
         return {"R": REAL, "Int": INT}.get(name) or (Named(name) if _is_capital(name) else Parameter(name))
@@ -199,15 +202,21 @@ class TypeParser(Cursor):
 
     def data_type(self) -> DataType:
         """T a1 .. an = C1 t .. | C2 t .. | .."""
-        name, parameters, constructors = self.type_name(), [], []
-        while self.token.kind == "name" and not _is_capital(self.token.text):
-            parameters.append(self.advance().text)
+        name, parameters = self.type_name(), self.type_parameters()
+        constructors = []
         self.expect("=")
         if self.token.text != ";":
             constructors.append(self.declared_constructor())
             while self.accept("|"):
                 constructors.append(self.declared_constructor())
-        return DataType(name, tuple(parameters), tuple(constructors))
+        return DataType(name, parameters, tuple(constructors))
+
+    def type_parameters(self) -> tuple[str, ...]:
+        """a1 .. an"""
+        found = []
+        while self.token.kind == "name" and not _is_capital(self.token.text):
+            found.append(self.advance().text)
+        return tuple(found)
 
     def declared_constructor(self) -> Constructor:
         """C t1 .. tn"""
@@ -217,10 +226,10 @@ class TypeParser(Cursor):
         return Constructor(name, tuple(fields))
 
     def synonym(self) -> Synonym:
-        """T = t"""
-        name = self.type_name()
-        self.expect("=", " (a synonym has no parameters)")
-        return Synonym(name, self.type())
+        """T a1 .. an = t"""
+        name, parameters = self.type_name(), self.type_parameters()
+        self.expect("=")
+        return Synonym(name, self.type(), parameters)
 
 
 def _is_capital(name: str) -> bool:

@@ -24,9 +24,12 @@ from stages.calculus.types import (
     Sum,
     Type,
     Unit,
+    Vector,
 )
 
 __all__ = ["TypePrinter", "show_pattern"]
+
+_CALLED: dict[type[Type], str] = {Map: "Map Int", Array: "Array", FrozenArray: "IArray", Cell: "Ref", Vector: "Vector"}
 
 
 class TypePrinter:
@@ -62,9 +65,8 @@ class TypePrinter:
                 own, text = 0, f"{self.type(s, 1)} {self.spell(arrow)} {self.type(t)}"
             case Named(name, arguments):
                 own, text = 2, " ".join([name, *(self.type(argument, 3) for argument in arguments)])
-            case Map(t) | Array(t) | FrozenArray(t) | Cell(t):
-                name = {Map: "Map Int", Array: "Array", FrozenArray: "IArray", Cell: "Ref"}[type(type_)]
-                own, text = 2, f"{name} {self.type(t, 3)}"
+            case Map(t) | Array(t) | FrozenArray(t) | Cell(t) | Vector(t):
+                own, text = 2, f"{_CALLED[type(type_)]} {self.type(t, 3)}"
             case _:
                 return repr(type_)
         return f"({text})" if own < level else text

@@ -1,0 +1,65 @@
+r"""The values of monadic operations: functions of the state, Fig. 11's instance of Monad.
+
+A `do` that is run evaluates its first computation, applies it to the state, evaluates the rest with x bound, and
+applies that to the new state: a step for each of the two calls, beside those of the terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from stages.calculus.deltas.terms import Do, InSequence, Pure, Then
+from stages.calculus.terms import Tuple, Var
+from stages.calculus.values import Closure, Elements
+
+if TYPE_CHECKING:
+    from stages.calculus.evaluate import Machine
+
+__all__ = ["RULES"]
+
+Rule = Generator[Any, Any, Any]
+
+# names that no program has
+STATE, VALUE = " state", " value"
+
+
+def _pure(machine: Machine, term: Pure, environment: Mapping[str, Any]) -> Rule:
+    value = yield term.content, environment
+    return Closure(STATE, _BOTH, {VALUE: value})
+
+
+_BOTH = Tuple(Var(VALUE), Var(STATE))
+
+
+def _do(machine: Machine, term: Do, environment: Mapping[str, Any]) -> Rule:
+    yield from ()
+    return Closure(STATE, Then(term), environment)
+
+
+def _sequence(machine: Machine, term: InSequence, environment: Mapping[str, Any]) -> Rule:
+    found = yield term.computations, environment
+    return Closure(STATE, _ALL, {VALUE: found})
+
+
+def _then(machine: Machine, term: Then, environment: Mapping[str, Any]) -> Rule:
+    computation, state = term.computation, environment[STATE]
+    if isinstance(computation, InSequence):
+        found = []
+        for one in environment[VALUE].elements:
+            machine.step(1)
+            x, state = yield machine.call(one, state)
+            found.append(x)
+        return Elements(tuple(found)), state
+    assert isinstance(computation, Do)
+    machine.step(2)
+    first = yield computation.value, environment
+    x, state = yield machine.call(first, state)
+    rest = yield computation.body, {**environment, computation.name: x}
+    return machine.enter(rest, state)
+
+
+_ALL = Then(InSequence(Var(VALUE)))
+
+#: The rules by class of terms, for evaluate.py.
+RULES: Mapping[type, Callable[..., Rule]] = {Pure: _pure, Do: _do, InSequence: _sequence, Then: _then}
