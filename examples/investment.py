@@ -17,8 +17,8 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import math
+import os
 import sys
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -123,14 +123,19 @@ class Run(NamedTuple):
     gradients: float  # of a draw
 
 
+def seconds() -> float:
+    """Processor time of this process and of those that it has waited for: PyTensor starts compilers."""
+    return sum(os.times()[:4])
+
+
 def by_hmc(panel: Panel, size: Size) -> Run:
     """The sampler of examples/hmc.py: compiled, with the gradient in it."""
-    begin = time.process_time()
+    begin = seconds()
     given = log_density, start_of(panel), panel
     chain(*given, 1, 1, 2.5, 0)
-    ready = time.process_time()
+    ready = seconds()
     runs = [chain(*given, size.warmup, size.draws, 2.5, seed) for seed in range(size.chains)]
-    took = time.process_time() - ready
+    took = seconds() - ready
     gradients = sum(count for _, count in runs) / (size.chains * size.draws)
     return Run(np.stack([draws for draws, _ in runs]), ready - begin, took, gradients)
 
@@ -139,35 +144,35 @@ def by_nutpie(panel: Panel, size: Size) -> Run:
     """nutpie, which calls dualrev's gradient through Python."""
     from dualrev.interop import nutpie as bridge
 
-    begin = time.process_time()
+    begin = seconds()
     start = start_of(panel)
     dr.value_and_grad(log_density)(start, panel)
     model = bridge.model(log_density, len(start), panel, name="p", start=lambda seed: start)
-    return by_nutpie_of(model, size, time.process_time() - begin)
+    return by_nutpie_of(model, size, seconds() - begin)
 
 
 def by_nutpie_of(model: Any, size: Size, before: float) -> Run:
     """nutpie's NUTS of what it has compiled."""
     import nutpie
 
-    begin = time.process_time()
+    begin = seconds()
     many = {"draws": size.draws, "tune": size.warmup, "chains": size.chains}
     trace = nutpie.sample(model, **many, cores=1, seed=1, progress_bar=False)
-    return run_of(trace, before, time.process_time() - begin)
+    return run_of(trace, before, seconds() - begin)
 
 
 def by_pymc_of(model: Any, size: Size, before: float) -> Run:
     """PyMC's NUTS of a model."""
     import pymc as pm
 
-    begin = time.process_time()
+    begin = seconds()
     with model:
         points, step = pm.init_nuts(init="adapt_diag", chains=size.chains, random_seed=1, progressbar=False)
-        ready = time.process_time()
+        ready = seconds()
         many = {"draws": size.draws, "tune": size.warmup, "chains": size.chains}
         quiet = {"progressbar": False, "compute_convergence_checks": False}
         trace = pm.sample(**many, cores=1, step=step, initvals=points, random_seed=1, **quiet)
-    return run_of(trace, before + ready - begin, time.process_time() - ready)
+    return run_of(trace, before + ready - begin, seconds() - ready)
 
 
 def run_of(trace: Any, before: float, took: float) -> Run:
@@ -217,9 +222,9 @@ def compiled_by_nutpie(made: Callable[[Panel], Any], **options: Any) -> Callable
     def way(panel: Panel, size: Size) -> Run:
         import nutpie
 
-        begin = time.process_time()
+        begin = seconds()
         model = nutpie.compile_pymc_model(made(panel), **options)
-        return by_nutpie_of(model, size, time.process_time() - begin)
+        return by_nutpie_of(model, size, seconds() - begin)
 
     return way
 
@@ -228,9 +233,9 @@ def in_pymc(made: Callable[[Panel], Any]) -> Callable[[Panel, Size], Run]:
     """A way: a model in PyMC."""
 
     def way(panel: Panel, size: Size) -> Run:
-        begin = time.process_time()
+        begin = seconds()
         model = made(panel)
-        return by_pymc_of(model, size, time.process_time() - begin)
+        return by_pymc_of(model, size, seconds() - begin)
 
     return way
 
@@ -260,6 +265,14 @@ def quality(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
     data = az.convert_to_dataset({"p": draws})
     return tuple(np.asarray(of["p"]) for of in (az.ess(data), az.mcse(data), az.rhat(data)))  # type: ignore[return-value]
+
+
+def beside(run: Run, first: Run) -> str:
+    """The row's other half; means differ by so many of their standard errors, where they differ most."""
+    ess, error, rhat = quality(run.draws)
+    away = np.abs(np.mean(run.draws, axis=(0, 1)) - np.mean(first.draws, axis=(0, 1)))
+    most = "-" if run is first else f"{np.max(away / np.hypot(error, quality(first.draws)[1])):.1f}"
+    return f" {np.min(ess):.0f} | {np.min(ess) / run.took:.1f} | {np.max(rhat):.3f} | {most} |"
 
 
 def draw(firms: list[str], run: Run, path: str) -> None:
@@ -294,32 +307,28 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--picture", metavar="FILE", help="draw the elasticities of the firms")
     options = parser.parse_args(argv)
     firms, panel = simulated(options.simulated) if options.simulated else grunfeld()
-    size, runs = Size(options.chains, options.warmup, options.draws), {}
-    for name in options.ways:
-        title, libraries, way = WAYS[name]
+    size, wanted = Size(options.chains, options.warmup, options.draws), []
+    print(f"{panel.value.size} observations, {len(start_of(panel))} unknowns, {size.chains} chains")
+    for title, libraries, way in (WAYS[name] for name in options.ways):
         if missing := [library for library in libraries if importlib.util.find_spec(library) is None]:
             print(f"{title}: left out, as {' and '.join(missing)} is not installed")
         else:
-            runs[title] = way(panel, size)
-    if not runs:
+            wanted.append((title, way))
+    if not wanted:
         return 1
-    first = next(iter(runs.values()))
-    print(f"{panel.value.size} observations, {first.draws.shape[2]} unknowns, {size.chains} chains")
     known = importlib.util.find_spec("arviz") is not None
     if not known:
         print("ArviZ is not installed: effective sample sizes are left out")
     print("| way | seconds before | seconds of sampling | gradients a draw |", end="")
     print(" least effective sample | of it a second | largest R-hat | means differ by |" if known else "")
-    print("| --- |" + " ---: |" * (7 if known else 3))
-    for title, run in runs.items():
-        print(f"| {title} | {run.before:.1f} | {run.took:.2f} | {run.gradients:.1f} |", end="")
-        if known:
-            ess, error, rhat = quality(run.draws)
-            away = np.mean(run.draws, axis=(0, 1)) - np.mean(first.draws, axis=(0, 1))
-            most = np.max(np.abs(away) / np.hypot(error, quality(first.draws)[1]))
-            print(f" {np.min(ess):.0f} | {np.min(ess) / run.took:.0f} | {np.max(rhat):.3f} | ", end="")
-            print("- |" if run is first else f"{most:.1f} |", end="")
-        print()
+    print("| --- |" + " ---: |" * (7 if known else 3), flush=True)
+    first = None
+    for title, way in wanted:
+        run = way(panel, size)
+        first = first or run
+        row = f"| {title} | {run.before:.1f} | {run.took:.2f} | {run.gradients:.1f} |"
+        print(row + (beside(run, first) if known else ""), flush=True)
+    assert first is not None
     print("| unknown | mean | standard deviation |\n| --- | ---: | ---: |")
     for name, column in zip(NAMES, np.moveaxis(first.draws, 2, 0), strict=False):
         print(f"| {name} | {np.mean(column):.3f} | {np.std(column):.3f} |")

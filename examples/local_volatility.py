@@ -19,6 +19,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -256,12 +257,13 @@ def draw(market: Market, volatilities: np.ndarray, fit: Fit, path: str) -> None:
 
     figure, axes = plt.subplots(1, 2, figsize=(9.0, 3.4), layout="constrained")
     found = implied(calls(fit.logs, market))
-    for colour, j in enumerate((0, 1, 3, 6, 9)):
+    drawn = [j for j in (0, 1, 3, 6, 9) if j < len(found)]
+    for colour, j in enumerate(drawn):
         axes[0].plot(STRIKES, 100.0 * volatilities[j], "o", color=f"C{colour}", markersize=4)
         axes[0].plot(STRIKES, 100.0 * found[j], color=f"C{colour}", label=f"{EXPIRIES[j]:g} years")
     axes[0].set(xlabel="strike", title="quotes (points), and the fit (lines)", ylabel="implied volatility, percent")
     axes[0].legend()
-    for colour, j in ((0, 0), (2, 3), (4, 9)):
+    for colour, j in list(enumerate(drawn))[::2]:
         low, at, high = (100.0 * np.exp(fit.logs[j] + sign * fit.errors[j]) for sign in (-1.0, 0.0, 1.0))
         axes[1].plot(LEVELS, at, color=f"C{colour}", label=f"up to {EXPIRIES[j]:g} years")
         axes[1].fill_between(LEVELS, low, high, color=f"C{colour}", alpha=0.25, linewidth=0.0)
@@ -284,7 +286,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--expiries", type=int, default=10, help="so many of the ten")
     parser.add_argument("--points", type=int, default=161, help="of the grid")
-    parser.add_argument("--picture", metavar="FILE", help="draw the smiles and the local volatilities; all expiries")
+    parser.add_argument("--picture", metavar="FILE", help="draw the smiles and the local volatilities")
     options = parser.parse_args(argv)
     volatilities = QUOTES[: options.expiries]
     market = market_of(volatilities, options.points)
@@ -296,13 +298,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     else:
         print("JAX is not installed: it is left out")
     start = np.full(options.expiries * len(LEVELS), math.log(0.15))
-    runs = {name: timed(lambda f=f, jac=jac: calibrated(market, f, jac)) for name, (f, jac) in ways.items()}
+    runs = {name: timed(partial(calibrated, market, f, jac)) for name, (f, jac) in ways.items()}
     best = runs["dualrev"][0]
     expected = exact(best.logs.ravel(), market)
     print(f"{volatilities.size} quotes, {start.size} unknowns, {len(expected)} residuals")
-    print(
-        "| way | residuals ms | Jacobian ms | its error | steps | calls | first s | second s | standard errors off by |"
-    )
+    columns = "residuals ms | Jacobian ms | its error | steps | calls | first s | second s | standard errors off by"
+    print(f"| way | {columns} |")
     print("| --- |" + " ---: |" * 8)
     for name, (f, jac) in ways.items():
         jacobian = jac if callable(jac) else differences(f, jac)
@@ -314,9 +315,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         cells += [f"{one:.2f}", f"{two:.2f}", "-" if name == "dualrev" else f"{off:.0e}"]
         print(f"| {name} | " + " | ".join(cells) + " |")
     misfit = 100.0 * (implied(calls(best.logs, market)) - volatilities)
-    print(
-        f"errors of the quotes in points of volatility: {np.sqrt(np.mean(misfit**2)):.3f} in the mean square,", end=" "
-    )
+    print(f"errors of the quotes: {np.sqrt(np.mean(misfit**2)):.3f} points of volatility in the mean square,", end=" ")
     print(f"{np.max(np.abs(misfit)):.3f} at most")
     if options.picture:
         draw(market, volatilities, best, options.picture)
