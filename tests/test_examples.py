@@ -10,7 +10,7 @@ import dualrev as dr
 
 pytest.importorskip("scipy", reason="the examples use it")
 
-from examples import bundle, garch, greeks, heat, kalman
+from examples import bundle, garch, greeks, heat, hmc, investment, kalman, local_volatility
 
 
 def test_garch_has_the_slopes_of_its_likelihood_and_finds_the_model(capsys):
@@ -71,6 +71,86 @@ def test_bundle_adjustment_finds_the_least_squares_both_ways(tmp_path):
     (tmp_path / "short.txt").write_text((tmp_path / "problem.txt").read_text().rsplit("\n", 2)[0])
     with pytest.raises(ValueError, match="has 224 parameters"):
         bundle.read(tmp_path / "short.txt")
+
+
+def test_the_local_volatility_is_that_of_the_quotes_both_ways(capsys):
+    flat = local_volatility.market_of(np.full((3, 6), 0.15))
+    shape = 3, len(local_volatility.LEVELS)
+    found = local_volatility.implied(local_volatility.calls(np.full(shape, math.log(0.15)), flat))
+    np.testing.assert_allclose(found[1:], 0.15, atol=1e-4)  # Black's formula, but for the grid
+    np.testing.assert_allclose(found[0], 0.15, atol=2e-3)  # the first strike is far out for two months
+    market = local_volatility.market_of(local_volatility.QUOTES[:3], points=81, steps=4)
+    jacobian = dr.jacfwd(local_volatility.residuals)
+    at = np.log(0.15) + 0.1 * np.sin(np.arange(float(np.prod(shape))))
+    expected = local_volatility.differences(local_volatility.residuals, "3-point")(at, market)
+    np.testing.assert_allclose(jacobian(at, market), expected, atol=1e-6 * np.max(np.abs(expected)))
+    one, two = (local_volatility.calibrated(market, local_volatility.residuals, way) for way in (jacobian, "2-point"))
+    assert math.isclose(one.cost, two.cost, rel_tol=1e-6)
+    assert one.calls < two.calls
+    np.testing.assert_allclose(one.errors, two.errors, rtol=1e-2)
+    misfit = local_volatility.implied(local_volatility.calls(one.logs, market)) - local_volatility.QUOTES[:3]
+    assert np.sqrt(np.mean(misfit**2)) < local_volatility.ERROR
+    assert local_volatility.main(["--expiries", "3", "--points", "81"]) == 0
+    assert "| differences, 3-point |" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed")
+def test_the_local_volatility_is_that_of_jax():
+    market = local_volatility.market_of(local_volatility.QUOTES[:3], points=81, steps=4)
+    at = np.log(0.15) + 0.1 * np.sin(np.arange(3.0 * len(local_volatility.LEVELS)))
+    f, jacobian = local_volatility.by_jax(market)
+    np.testing.assert_allclose(f(at, market), local_volatility.residuals(at, market), atol=1e-8)
+    ours = dr.jacfwd(local_volatility.residuals)(at, market)
+    np.testing.assert_allclose(jacobian(at, market), ours, atol=1e-9 * np.max(np.abs(ours)))
+
+
+def test_hmc_draws_from_the_density_of_the_investments(capsys):
+    _, panel = investment.simulated(4)
+    at = investment.start_of(panel) + 0.3 * np.sin(np.arange(21.0))
+    slope = dr.grad(investment.log_density)
+    moves = 1e-5 * np.eye(21)
+    up, down = ([investment.log_density(at + sign * m, panel) for m in moves] for sign in (1.0, -1.0))
+    np.testing.assert_allclose(slope(at, panel), (np.array(up) - down) / 2e-5, rtol=1e-6, atol=1e-6)
+    draws, gradients = hmc.chain(investment.log_density, at, panel, 600, 4000, 2.5, 1)
+    assert gradients >= len(draws)
+    # Integration by parts: E[d log p / dx_k] = 0 and E[(x_k - E x_k) d log p / dx_k] = -1. The errors are those of the
+    # means of 20 batches, and the largest of 42 is hardly ever more than 5 of them.
+    slopes = np.array([slope(x, panel) for x in draws])
+    moments = np.concatenate([slopes, (draws - draws.mean(axis=0)) * slopes + 1.0], axis=1)
+    batches = moments.reshape(20, -1, 42).mean(axis=1)
+    assert np.all(np.abs(batches.mean(axis=0)) < 5.0 * batches.std(axis=0, ddof=1) / math.sqrt(20.0))
+    assert abs(np.mean(draws[:, 8]) - math.log(0.2)) < 5.0 * np.std(draws[:, 8])  # the noise, as it was simulated
+    assert investment.main(["--simulated", "4", "--ways", "hmc", "--draws", "50", "--warmup", "100"]) == 0
+    assert "| dualrev, HMC in njit |" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(importlib.util.find_spec("pymc") is None, reason="pymc is not installed")
+@pytest.mark.filterwarnings("ignore")
+def test_the_density_of_the_investments_is_that_of_pymc():
+    _, panel = investment.simulated(4)
+    at = investment.start_of(panel) + 0.3 * np.sin(np.arange(21.0))
+    theirs = investment.pymc_model(panel).logp_dlogp_function(ravel_inputs=True)
+    theirs.set_extra_values({})
+    np.testing.assert_allclose(theirs(at)[1], dr.grad(investment.log_density)(at, panel), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.slow  # PyTensor compiles for minutes
+@pytest.mark.skipif(
+    any(importlib.util.find_spec(name) is None for name in ("pymc", "nutpie")), reason="pymc or nutpie is not installed"
+)
+@pytest.mark.filterwarnings("ignore")
+def test_all_ways_to_sample_the_investments_agree():
+    _, panel = investment.simulated(4)
+    size = investment.Size(2, 500, 1000)
+    runs = {
+        name: way(panel, size)
+        for name, (_, libraries, way) in investment.WAYS.items()
+        if all(importlib.util.find_spec(library) for library in libraries)
+    }
+    means = {name: run.draws.mean(axis=(0, 1)) for name, run in runs.items()}
+    errors = {name: investment.quality(run.draws)[1] for name, run in runs.items()}
+    for name in runs:
+        assert np.max(np.abs(means[name] - means["hmc"]) / np.hypot(errors[name], errors["hmc"])) < 5.0
 
 
 @pytest.mark.slow

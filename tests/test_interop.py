@@ -243,6 +243,8 @@ def test_nutpie():
     assert_posterior(nutpie.sample(model, **SAMPLER), *expected)
     with pytest.raises(BridgeError, match=r"the result of 'plain_vector' .* \(3,\), where \(\) was announced"):
         made.model(vector, 3, 2.0, start=lambda seed: np.zeros(3))
+    with pytest.raises(BridgeError, match=r"the slope of 'log_density' by b\[1\] is 0 there, .* Write another start"):
+        made.model(log_density, 2, x * [1.0, 0.0], t, name="b", start=lambda seed: np.zeros(2))
 
 
 @pytest.mark.slow  # PyMC and PyTensor compile for half a minute

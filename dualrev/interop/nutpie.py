@@ -9,6 +9,7 @@ import numpy as np
 from nutpie.compiled_pyfunc import from_pyfunc
 
 from dualrev import derivatives
+from dualrev.errors import BridgeError
 from dualrev.interop.products import result_error
 
 __all__ = ["model"]
@@ -22,17 +23,23 @@ def model(log_density: Callable[..., Any], n: int, *data: Any, name: str = "x", 
         n: How many there are.
         data: Constants.
         name: What the trace calls the array.
-        start: Where the chains begin: a function of a seed, which gives an array. nutpie draws without it.
+        start: Where the chains begin: a function of a seed, which gives an array. nutpie draws without it. No slope may
+            be 0 there: nutpie takes the first scales of its steps from the slopes.
 
     Returns:
         What `nutpie.compile_pymc_model` gives of a PyMC model.
 
     Raises:
-        BridgeError: where the log density is no number. Without a start, sampling says so.
+        BridgeError: where the log density is no number, or a slope at start(0) is 0. Without a start, sampling says so.
     """
     both = derivatives.value_and_grad(log_density)
-    if start is not None and (found := np.shape(log_density(np.asarray(start(0), np.float64), *data))):
-        raise result_error(getattr(log_density, "__name__", "the log density"), found, ())
+    if start is not None:
+        label, first = getattr(log_density, "__name__", "the log density"), np.asarray(start(0), np.float64)
+        if found := np.shape(log_density(first, *data)):
+            raise result_error(label, found, ())
+        if len(zeros := np.flatnonzero(both(first, *data)[1] == 0.0)):
+            why = f"the slope of {label!r} by {name}[{zeros[0]}] is 0 there, and nutpie takes no such point"
+            raise BridgeError("the start of the chains", why, "another start, a little beside it")
 
     def made() -> Callable[..., Any]:
         def value_and_slope(x: Any, **shared: Any) -> Any:
