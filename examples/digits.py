@@ -19,7 +19,7 @@ import numpy as np
 
 import dualrev as dr
 from examples.adam import Adam
-from examples.arguments import at_least, positive
+from examples.arguments import at_least, needs, picture, positive
 from examples.timing import timed
 
 CLASSES, PIXELS, BATCH = 10, 64, 64
@@ -137,8 +137,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--hidden", type=positive, default=64, help="numbers in the hidden layer")
     parser.add_argument("--epochs", type=positive, default=30)
-    parser.add_argument("--picture", metavar="FILE", help="draw the loss of the epochs, and some digits")
+    parser.add_argument("--picture", type=picture, metavar="FILE", help="draw the loss of the epochs, and some digits")
     options = parser.parse_args(argv)
+    if options.generated is None:
+        needs(parser, "sklearn", "--generated 1000")
     data, unseen = split(generated(options.generated) if options.generated else digits())
     params = initial(options.hidden)
     before = time.process_time()

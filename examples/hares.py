@@ -26,7 +26,7 @@ from scipy.optimize import OptimizeResult, least_squares
 
 import dualrev as dr
 from dualrev.scipy.integrate import solve_ivp
-from examples.arguments import at_least
+from examples.arguments import picture
 from examples.timing import timed
 
 FIRST = 1900
@@ -171,8 +171,10 @@ def draw(found: Fit, counts: np.ndarray, file: str) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Fit in each way, and print the estimates, their standard errors, and what the ways took."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--years", type=at_least(6), default=21, help="how many of the 21 years are fitted")
-    parser.add_argument("--picture", metavar="FILE", help="draw the numbers and the curves")
+    parser.add_argument(
+        "--years", type=int, choices=range(6, 22), default=21, metavar="N", help="fit 6 to 21 of the years"
+    )
+    parser.add_argument("--picture", type=picture, metavar="FILE", help="draw the numbers and the curves")
     options = parser.parse_args(argv)
     counts = pelts()[:, : options.years]
     logs = np.log(counts)

@@ -18,7 +18,7 @@ import numpy as np
 
 import dualrev as dr
 from examples.adam import Adam
-from examples.arguments import positive
+from examples.arguments import picture, positive
 from examples.lantern import reviews, treelstm
 from examples.lantern.nodes import rooted
 from examples.lantern.trees import Tree
@@ -179,7 +179,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--hidden", type=positive, default=150, help="numbers in a state")
     parser.add_argument("--embedding", type=positive, default=300, help="numbers in the vector of a word")
     parser.add_argument("--epochs", type=positive, default=10)
-    parser.add_argument("--picture", metavar="FILE", help="draw the losses, and the share that is right")
+    parser.add_argument("--picture", type=picture, metavar="FILE", help="draw the losses, and the share that is right")
     options = parser.parse_args(argv)
     data, params = Data(options.sentences, options.embedding), initial(options.hidden, options.embedding)
     ways: dict[str, Slope] = {"dualrev, compiled": compiled(data), "dualrev, tape": on_tape(data)}
