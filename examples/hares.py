@@ -25,7 +25,7 @@ from numba import njit
 from scipy.optimize import OptimizeResult, least_squares
 
 import dualrev as dr
-from dualrev.scipy.integrate import solve_ivp
+from dualrev.scipy import integrate
 from examples.arguments import picture
 from examples.timing import timed
 
@@ -59,7 +59,7 @@ def by_solve_ivp(p: Any, logs: np.ndarray) -> Any:
     """The logarithms by the model minus those of the data, in one row."""
     years = np.arange(float(logs.shape[1]))
     ends, tolerances = (0.0, years[-1]), {"rtol": TOLERANCE, "atol": TOLERANCE}
-    return np.ravel(solve_ivp(growth, ends, p[4:], t_eval=years, args=(p,), **tolerances).y - logs)
+    return np.ravel(integrate.solve_ivp(growth, ends, p[4:], t_eval=years, args=(p,), **tolerances).y - logs)
 
 
 @njit
