@@ -27,6 +27,7 @@ from scipy.optimize import least_squares
 from scipy.optimize._numdiff import approx_derivative, group_columns
 
 import dualrev as dr
+from examples.arguments import at_least
 
 
 @njit
@@ -78,14 +79,20 @@ def made(cameras: int, points: int, path: Path, seed: int = 0) -> None:
 
 
 def read(path: Path) -> tuple[np.ndarray, int, np.ndarray, np.ndarray, np.ndarray]:
-    """The start, the number of cameras, and for each observation camera, point and place."""
-    words = path.read_text(encoding="utf-8").split()
-    cameras, points, count = map(int, words[:3])
-    table = np.array(words[3 : 3 + 4 * count], float).reshape(count, 4)
-    p = np.array(words[3 + 4 * count :], float)
+    """The start, the number of cameras, and for each observation camera, point and place; ValueError for other text."""
+    try:
+        words = path.read_text(encoding="utf-8").split()
+        cameras, points, count = map(int, words[:3])
+        table = np.array(words[3 : 3 + 4 * count], float).reshape(count, 4)
+        p = np.array(words[3 + 4 * count :], float)
+    except ValueError as e:
+        raise ValueError(f"{path} is no problem in BAL's format, without compression: {e}") from e
     if len(p) != 9 * cameras + 3 * points:
-        raise ValueError(f"{path} has {len(p)} parameters, but {cameras} cameras and {points} points have others")
-    return p, cameras, table[:, 0].astype(int), table[:, 1].astype(int), np.ascontiguousarray(table[:, 2:])
+        raise ValueError(f"{path} has {len(p)} parameters; {cameras} cameras, {points} points take 9 and 3 each")
+    camera, point = table[:, 0].astype(int), table[:, 1].astype(int)
+    if count < 1 or min(camera.min(), point.min()) < 0 or camera.max() >= cameras or point.max() >= points:
+        raise ValueError(f"{path} has observations of cameras or points that it does not have, or none")
+    return p, cameras, camera, point, np.ascontiguousarray(table[:, 2:])
 
 
 def pattern(p: np.ndarray, cameras: int, camera: np.ndarray, point: np.ndarray) -> sparse.csr_array:
@@ -114,14 +121,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Solve the problem in both ways, and print what they took."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--file", type=Path, help="a problem of BAL, without compression")
-    parser.add_argument("--cameras", type=int, default=40)
-    parser.add_argument("--points", type=int, default=1000)
+    parser.add_argument("--cameras", type=at_least(2), default=40)
+    parser.add_argument("--points", type=at_least(10), default=1000)
     options = parser.parse_args(argv)
     with tempfile.TemporaryDirectory() as folder:
         file = options.file or Path(folder) / "problem.txt"
         if options.file is None:
             made(options.cameras, options.points, file)
-        problem = read(file)
+        try:
+            problem = read(file)
+        except (OSError, ValueError) as e:
+            parser.error(str(e))
     p, cameras, camera, *_ = problem
     print(f"{2 * len(camera)} residuals, {len(p)} unknowns, {cameras} cameras")
     jacobian = dr.sparse_jacobian(residuals)

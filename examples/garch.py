@@ -19,6 +19,7 @@ from numba import njit
 from scipy.optimize import minimize
 
 import dualrev as dr
+from examples.arguments import at_least, needs, picture
 from examples.timing import timed
 
 NAMES = ("mu", "omega", "alpha", "gamma", "beta")
@@ -131,9 +132,13 @@ def draw(returns: np.ndarray, p: np.ndarray, path: str) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the estimates and the standard errors, and arch's beside them if it is there."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--simulated", type=int, metavar="N", help="so many returns of a known model, without arch")
-    parser.add_argument("--picture", metavar="FILE", help="draw the returns and their deviations")
+    parser.add_argument(
+        "--simulated", type=at_least(500), metavar="N", help="so many returns of a known model, without arch"
+    )
+    parser.add_argument("--picture", type=picture, metavar="FILE", help="draw the returns and their deviations")
     options = parser.parse_args(argv)
+    if options.simulated is None:
+        needs(parser, "arch", "--simulated 5000")
     returns = simulated(options.simulated) if options.simulated else sp500()
     ways = {"dualrev": lambda: fit(returns)} | ({} if options.simulated else {"arch": by_arch(returns)})
     results = {name: timed(run) for name, run in ways.items()}

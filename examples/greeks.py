@@ -21,6 +21,7 @@ import numpy as np
 from numba import njit, prange
 
 import dualrev as dr
+from examples.arguments import positive
 
 HESTON = {"spot": 100.0, "v0": 0.04, "kappa": 1.5, "theta": 0.04, "xi": 0.3, "rho": -0.6, "rate": 0.02}
 STRIKE, BARRIER, YEARS = 100.0, 85.0, 1.0
@@ -106,8 +107,8 @@ def timed(run: Callable[[], Any]) -> tuple[Any, float]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the Greeks, by derivatives and by differences, and their times."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--paths", type=int, default=20_000)
-    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--paths", type=positive, default=20_000)
+    parser.add_argument("--steps", type=positive, default=100)
     options = parser.parse_args(argv)
     draws = np.random.default_rng(0).normal(size=(options.paths, options.steps, 2))
     p, args = np.array(list(HESTON.values())), (STRIKE, BARRIER, YEARS, draws)

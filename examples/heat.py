@@ -23,6 +23,7 @@ from numba import njit
 from scipy.optimize import minimize
 
 import dualrev as dr
+from examples.arguments import at_least, picture, positive
 
 
 @njit
@@ -139,11 +140,11 @@ def draw(truth: np.ndarray, estimate: np.ndarray, path: str) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Print what a gradient costs, and how far the estimate is from the truth."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--size", type=int, default=316, help="n, for n x n cells")
-    parser.add_argument("--steps", type=int, default=200)
-    parser.add_argument("--iterations", type=int, default=30, help="of L-BFGS")
+    parser.add_argument("--size", type=at_least(2), default=316, help="n, for n x n cells")
+    parser.add_argument("--steps", type=positive, default=200)
+    parser.add_argument("--iterations", type=positive, default=30, help="of L-BFGS")
     parser.add_argument("--cost", choices=WAYS, help="print what one gradient takes, in this process, and stop")
-    parser.add_argument("--picture", metavar="FILE")
+    parser.add_argument("--picture", type=picture, metavar="FILE")
     options = parser.parse_args(argv)
     if options.cost:
         print(

@@ -18,6 +18,7 @@ from numba import njit
 from scipy.optimize import minimize
 
 import dualrev as dr
+from examples.arguments import at_least, needs, picture
 from examples.timing import timed
 
 VAGUE = 1e6  # the variance of the first level, of which nothing is known: that of statsmodels
@@ -97,10 +98,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Print the estimates and the standard errors, and statsmodels' beside them if it is there."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--simulated", type=int, metavar="N", help="so many years of a known model, without statsmodels"
+        "--simulated", type=at_least(20), metavar="N", help="so many years of a known model, without statsmodels"
     )
-    parser.add_argument("--picture", metavar="FILE", help="draw the data and the level")
+    parser.add_argument("--picture", type=picture, metavar="FILE", help="draw the data and the level")
     options = parser.parse_args(argv)
+    if options.simulated is None:
+        needs(parser, "statsmodels", "--simulated 100")
     y = simulated(options.simulated) if options.simulated else nile()
     ways = {"dualrev": lambda: fit(y)} | ({} if options.simulated else {"statsmodels": lambda: by_statsmodels(y)})
     print("| way | noise | error | walk | error | log likelihood | level, first and last year |")

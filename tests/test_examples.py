@@ -10,7 +10,21 @@ import dualrev as dr
 
 pytest.importorskip("scipy", reason="the examples use it")
 
-from examples import bundle, garch, greeks, heat, hmc, investment, kalman, local_volatility
+from examples import (
+    bundle,
+    digits,
+    garch,
+    greeks,
+    hares,
+    heat,
+    hmc,
+    investment,
+    kalman,
+    local_volatility,
+    sentiment,
+    transfer,
+)
+from examples.adam import Adam
 
 
 def test_garch_has_the_slopes_of_its_likelihood_and_finds_the_model(capsys):
@@ -165,3 +179,131 @@ def test_the_plates_gradient_is_that_of_differences():
     truth, estimate, result = heat.found(6, 9, 200)
     assert np.std(estimate - truth) < 0.3 * np.std(truth)
     assert np.max(np.abs(result.jac)) < 1e-3
+
+
+def test_the_flight_is_symplectic_and_its_jacobian_is_that_of_differences():
+    places, speeds, masses = transfer.departure()
+    push = 1e-5 * np.sin(np.arange(36.0)).reshape(12, 3)
+    data = places, speeds, masses, 4.0
+    there = transfer.flown(push, *data)
+    back = transfer.flown(push[::-1].copy(), there[0], -there[1], masses, 4.0)  # the method is its own inverse
+    np.testing.assert_allclose(back[0], places, rtol=1e-10, atol=1e-10)
+    slope, direction = dr.jacobian(transfer.miss)(push, *data), np.cos(np.arange(36.0)).reshape(12, 3)
+    up, down = (transfer.miss(push + h * direction, *data) for h in (1e-8, -1e-8))
+    np.testing.assert_allclose(np.sum(slope * direction, axis=(1, 2)), (up - down) / 2e-8, rtol=1e-5)
+
+
+def test_the_craft_reaches_mars_with_the_least_energy(capsys):
+    data, jacobian = (*transfer.departure(), 1.0), dr.jacobian(transfer.miss)
+    push, _ = transfer.least_energy(jacobian, 300, data)
+    places, speeds = transfer.flown(push, *data)
+    assert math.isclose(np.linalg.norm(places[-1] - places[transfer.MARS]), transfer.CLEAR, rel_tol=1e-6)
+    np.testing.assert_allclose(speeds[-1], speeds[transfer.MARS], atol=1e-11)
+    rows = jacobian(push, *data).reshape(6, -1)  # at the least, the energy's gradient is a sum of these
+    multipliers = np.linalg.lstsq(rows.T, push.ravel(), rcond=None)[0]
+    np.testing.assert_allclose(rows.T @ multipliers, push.ravel(), atol=1e-6 * np.max(np.abs(push)))
+    with pytest.raises(SystemExit):
+        transfer.main(["--days", "1"])
+    assert "no flight of 1 days" in capsys.readouterr().err
+
+
+def test_hares_and_lynxes_are_fitted_alike_through_solve_ivp_and_by_a_loop():
+    logs, p = np.log(hares.pelts()), hares.START
+    found = {name: hares.fit(*way, logs) for name, way in hares.ways().items() if "loop" in name}
+    ours, theirs = found["dualrev, a compiled loop"], found["differences, a compiled loop"]
+    np.testing.assert_allclose(ours.values, theirs.values, rtol=1e-6)
+    np.testing.assert_allclose(ours.errors, theirs.errors, rtol=1e-5)
+    assert np.all(ours.values > 5.0 * ours.errors)
+    few = logs[:, :5]
+    slope = dr.jacobian(hares.by_solve_ivp)(p, few)
+    np.testing.assert_allclose(slope, dr.jacobian(hares.by_loop)(p, few, hares.STEPS), rtol=1e-5, atol=1e-5)
+    x, y = hares.by_loop(p, np.zeros((2, 9)), 200).reshape(2, -1)
+    a, b, c, d = np.exp(p[:4])
+    kept = a * y - b * np.exp(y) + c * x - d * np.exp(x)  # what Lotka's and Volterra's equations keep
+    np.testing.assert_allclose(kept, kept[0], rtol=1e-8)
+
+
+def test_the_network_reads_digits(capsys):
+    assert digits.main(["--generated", "400", "--hidden", "12", "--epochs", "2"]) == 0
+    assert "dualrev, tape" in capsys.readouterr().out
+    data, unseen = digits.split(digits.generated(400))
+    params = digits.initial(12)
+    vector, unravel = dr.tree.ravel(params)
+    direction = np.sin(np.arange(vector.size))
+    up, down = (digits.loss(unravel(vector + h * direction), *data) for h in (1e-5, -1e-5))
+    gradient = dr.tree.ravel(dr.grad(digits.loss)(params, *data))[0]
+    assert math.isclose(gradient @ direction, (up - down) / 2e-5, rel_tol=1e-8)
+    learned, losses = digits.trained(params, data, 40)
+    assert losses[-1] < 0.2 * losses[0]
+    assert digits.right(learned, unseen) > 0.9
+
+
+@pytest.mark.parametrize(("library", "way"), [("torch", digits.by_torch), ("jax", digits.by_jax)])
+def test_the_network_has_the_gradient_of_other_libraries(library, way):
+    pytest.importorskip(library)
+    data, params = digits.generated(100), digits.initial(7)
+    theirs, _ = dr.tree.ravel(way(params, *data)())
+    np.testing.assert_allclose(dr.tree.ravel(dr.grad(digits.loss)(params, *data))[0], theirs, atol=1e-13)
+
+
+def test_the_network_over_trees_learns_with_its_parameters_in_dicts():
+    data, params = sentiment.Data(12, 6), sentiment.initial(5, 6)
+    slope = sentiment.on_tape(data)
+    _, gradient = slope(params, data.trees[0])
+    assert list(gradient) == list(params)
+    vector, unravel = dr.tree.ravel(params)
+    direction = np.sin(np.arange(vector.size))
+    up, down = (slope(unravel(vector + h * direction), data.trees[0])[0] for h in (1e-6, -1e-6))
+    assert math.isclose(dr.tree.ravel(gradient)[0] @ direction, (up - down) / 2e-6, rel_tol=1e-6)
+    _, losses, shares = sentiment.trained(slope, params, data, 3)
+    assert losses[2] < losses[0]
+    assert 0.0 < shares[-1] <= 1.0
+
+
+@pytest.mark.slow
+def test_the_trees_are_compiled_and_have_the_gradient_of_other_libraries():
+    data, params = sentiment.Data(3, 6), sentiment.initial(5, 6)
+    tape = sentiment.on_tape(data)
+    exact = [dr.tree.ravel(tape(params, tree))[0] for tree in data.trees]
+    ways = {"numba": sentiment.compiled, "torch": sentiment.by_torch, "jax": sentiment.by_jax}
+    for way in (way for library, way in ways.items() if importlib.util.find_spec(library)):
+        slope = way(data)
+        found = [dr.tree.ravel(slope(params, tree))[0] for tree in data.trees]
+        np.testing.assert_allclose(np.array(found), np.array(exact), atol=1e-12)
+
+
+def test_adam_is_that_of_its_paper():
+    """The first step is by the rate, against the sign of the gradient; the second by the averages."""
+    adam, p = Adam(0.1), {"x": np.array([1.0, -2.0]), "n": 3}
+    p = adam.step(p, {"x": np.array([5.0, -0.01]), "n": None})
+    np.testing.assert_allclose(p["x"], [0.9, -1.9], rtol=1e-5)
+    p = adam.step(p, {"x": np.array([0.0, 0.0]), "n": None})
+    mean, square = 0.9 * 0.1 / 0.19, 0.999 * 0.001 / (1.0 - 0.999**2)
+    np.testing.assert_allclose(
+        p["x"], np.array([0.9, -1.9]) + 0.1 * mean / math.sqrt(square) * np.array([-1, 1]), rtol=1e-5
+    )
+
+
+@pytest.mark.parametrize(
+    ("main", "given", "said"),
+    [
+        (bundle.main, ["--file", "/nowhere/problem.txt"], "No such file"),
+        (bundle.main, ["--file", __file__], "no problem in BAL's format"),
+        (bundle.main, ["--points", "-5"], "-5 is too small"),
+        (greeks.main, ["--paths", "many"], "no whole number"),
+        (kalman.main, ["--simulated", "20", "--picture", "/nowhere/at/all.png"], "there is no folder"),
+        (hares.main, ["--years", "22"], "invalid choice"),
+    ],
+)
+def test_what_a_program_cannot_do_is_an_error_that_says_so(main, given, said, capsys):
+    with pytest.raises(SystemExit):
+        main(given)
+    assert said in capsys.readouterr().err
+
+
+def test_a_problem_with_observations_of_what_is_not_there_is_refused(tmp_path):
+    bundle.made(2, 10, tmp_path / "problem.txt")
+    lines = (tmp_path / "problem.txt").read_text().splitlines()
+    (tmp_path / "wrong.txt").write_text("\n".join([lines[0], "2" + lines[1][1:], *lines[2:]]))
+    with pytest.raises(ValueError, match="cameras or points that it does not have"):
+        bundle.read(tmp_path / "wrong.txt")

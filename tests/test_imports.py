@@ -98,7 +98,7 @@ def test_the_library_imports_nothing_that_is_built_on_it(path):
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").rglob("*.py")), ids=name)
 def test_the_examples_import_what_users_import(path):
     ours = {found for found in imported(path) if found.split(".")[0] == "dualrev"}
-    assert all(found == "dualrev" or found.startswith("dualrev.interop.") for found in ours)
+    assert all(found == "dualrev" or found.startswith(("dualrev.interop.", "dualrev.scipy.")) for found in ours)
     assert not top(imported(path)) & {"stages", "bench", "paper_figures", "tests"}
 
 

@@ -145,5 +145,5 @@ class Radau(Steps):
 
 def _combined(weights: Any, stages: Sequence[Any]) -> Any:
     """The sum of the stages so far, each with its weight."""
-    known = [(float(w), k) for w, k in zip(weights, stages, strict=False) if w != 0.0]
-    return sum((w * k for w, k in known[1:]), known[0][0] * known[0][1])
+    known = [(w, k) for w, k in zip(weights, stages, strict=False) if w != 0.0]
+    return np.array([w for w, _ in known]) @ np.stack([k for _, k in known])  # few blocks on the tape, not one a stage

@@ -170,7 +170,7 @@ def read(dispatcher: Any) -> Source:
         raise _refusal(
             function,
             "its source code cannot be found, and the derivative is made from the source",
-            "the function in a file or a notebook cell, not in exec or a lambda expression",
+            "the function in a file or a notebook cell, not at Python's prompt, in exec or a lambda expression",
         ) from None
     with unwarned():
         tree = units.definition(code)

@@ -1,0 +1,199 @@
+"""Hares and lynxes of the Hudson Bay, by an equation for their numbers: `python -m examples.hares`.
+
+Lotka's and Volterra's model, for the numbers h and l: h'/h = a - b l and l'/l = d h - c. Wanted are the four rates and
+the numbers at the start, from the pelts of each year, with errors of the logarithms that are normal and alike: so it is
+least squares. dualrev gives the derivatives of the solution in two ways: through SciPy's `solve_ivp`, and compiled, of
+Runge and Kutta's method as a loop. Beside them are SciPy's differences, and JAX with diffrax.
+
+The data are thousands of pelts that the Hudson's Bay Company traded from 1900 to 1920, as P. Howard's lecture notes
+"Modeling Basics" (Texas A&M University, 2009) print them; they go back to C. Elton and M. Nicholson (Journal of Animal
+Ecology, 1942) and D. MacLulich (1937).
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from scipy.optimize import OptimizeResult, least_squares
+
+import dualrev as dr
+from dualrev.scipy import integrate
+from examples.arguments import picture
+from examples.timing import timed
+
+FIRST = 1900
+HARES = "30 47.2 70.2 77.4 36.3 20.6 18.1 21.4 22 25.4 27.1 40.3 57 76.6 52.3 19.5 11.2 7.6 14.6 16.2 24.7"
+LYNXES = "4 6.1 9.8 35.2 59.4 41.7 19 13 8.3 9.1 7.4 8 12.3 19.5 45.7 51.1 29.7 15.8 9.7 10.1 8.6"
+NAMES = (
+    "a, growth of hares",
+    "b, hares caught",
+    "c, loss of lynxes",
+    "d, gain of lynxes",
+    "hares, 1900",
+    "lynxes, 1900",
+)
+START = np.log([0.5, 0.025, 0.8, 0.025, 30.0, 4.0])  # unknown are the logarithms: all six are positive
+STEPS = 50  # of Runge and Kutta's method in a year
+TOLERANCE = 1e-8  # of the solvers that choose their steps
+
+
+def pelts() -> np.ndarray:
+    """Hares and lynxes of each year: (2, 21)."""
+    return np.array([[float(word) for word in line.split()] for line in (HARES, LYNXES)])
+
+
+def growth(t: Any, logs: Any, p: Any) -> Any:
+    """The slopes of the logarithms of hares and lynxes."""
+    return np.stack([np.exp(p[0]) - np.exp(p[1] + logs[1]), np.exp(p[3] + logs[0]) - np.exp(p[2])])
+
+
+def by_solve_ivp(p: Any, logs: np.ndarray) -> Any:
+    """The logarithms by the model minus those of the data, in one row."""
+    years = np.arange(float(logs.shape[1]))
+    ends, tolerances = (0.0, years[-1]), {"rtol": TOLERANCE, "atol": TOLERANCE}
+    return np.ravel(integrate.solve_ivp(growth, ends, p[4:], t_eval=years, args=(p,), **tolerances).y - logs)
+
+
+@njit
+def by_loop(p, logs, steps):
+    """The same, with so many steps of a fixed length in a year; x and y are the logarithms."""
+    a, b, c, d = math.exp(p[0]), math.exp(p[1]), math.exp(p[2]), math.exp(p[3])
+    x, y, size = p[4], p[5], 1.0 / steps
+    made = np.empty(logs.size)
+    years = logs.shape[1]
+    for year in range(years):
+        made[year], made[years + year] = x - logs[0, year], y - logs[1, year]
+        if year + 1 < years:
+            for _ in range(steps):
+                x1, y1 = a - b * math.exp(y), d * math.exp(x) - c
+                x2, y2 = a - b * math.exp(y + 0.5 * size * y1), d * math.exp(x + 0.5 * size * x1) - c
+                x3, y3 = a - b * math.exp(y + 0.5 * size * y2), d * math.exp(x + 0.5 * size * x2) - c
+                x4, y4 = a - b * math.exp(y + size * y3), d * math.exp(x + size * x3) - c
+                x += size / 6.0 * (x1 + 2.0 * x2 + 2.0 * x3 + x4)
+                y += size / 6.0 * (y1 + 2.0 * y2 + 2.0 * y3 + y4)
+    return made
+
+
+class Fit(NamedTuple):
+    """The six numbers, their standard errors, the deviation of the logarithms, and SciPy's result."""
+
+    values: np.ndarray
+    errors: np.ndarray
+    deviation: float
+    result: OptimizeResult
+
+
+def fit(residuals: Callable[..., Any], jacobian: Any, logs: np.ndarray) -> Fit:
+    """Least squares. `jacobian` is what `least_squares` takes: a function of the six logarithms, or "2-point"."""
+    result = least_squares(residuals, START, jac=jacobian, args=(logs,), xtol=1e-10, ftol=1e-12, gtol=1e-12)
+    deviation = math.sqrt(2.0 * result.cost / (logs.size - len(START)))
+    inverse = np.linalg.inv(result.jac.T @ result.jac)
+    values = np.exp(result.x)
+    return Fit(values, values * deviation * np.sqrt(np.diag(inverse)), deviation, result)
+
+
+def by_diffrax() -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The residuals and their Jacobian (forward mode) by JAX: Dormand and Prince's method, too."""
+    import diffrax
+    import jax
+    from jax import numpy as jnp
+
+    jax.config.update("jax_enable_x64", True)
+
+    def slopes(t: Any, logs: Any, p: Any) -> Any:
+        return jnp.stack([jnp.exp(p[0]) - jnp.exp(p[1] + logs[1]), jnp.exp(p[3] + logs[0]) - jnp.exp(p[2])])
+
+    def residuals(p: Any, logs: Any) -> Any:
+        years = jnp.arange(float(logs.shape[1]))
+        solution = diffrax.diffeqsolve(
+            diffrax.ODETerm(slopes),
+            diffrax.Dopri5(),
+            *(0.0, years[-1], None, p[4:], p),
+            saveat=diffrax.SaveAt(ts=years),
+            stepsize_controller=diffrax.PIDController(rtol=TOLERANCE, atol=TOLERANCE),
+            adjoint=diffrax.ForwardMode(),
+        )
+        return jnp.ravel(solution.ys.T - logs)
+
+    return jax.jit(residuals), jax.jit(jax.jacfwd(residuals))
+
+
+def ways() -> dict[str, tuple[Callable[..., Any], Any]]:
+    """Residuals and Jacobian of each way to fit."""
+    loop = partial(by_loop, steps=STEPS)
+    of_loop = dr.jacobian(by_loop)
+    made: dict[str, tuple[Callable[..., Any], Any]] = {
+        "dualrev, `solve_ivp`": (by_solve_ivp, dr.jacobian(by_solve_ivp)),
+        "dualrev, a compiled loop": (loop, lambda p, logs: of_loop(p, logs, STEPS)),
+        "differences, `solve_ivp`": (by_solve_ivp, "2-point"),
+        "differences, a compiled loop": (loop, "2-point"),
+    }
+    return made | ({"JAX, diffrax": by_diffrax()} if find_spec("diffrax") else {})
+
+
+def draw(found: Fit, counts: np.ndarray, file: str) -> None:
+    """The pelts, the curves of the model, and a band of two standard errors of the curves."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    p, parts = found.result.x, 10
+    times = FIRST + np.arange(parts * (counts.shape[1] - 1) + 1) / parts
+    # A step of the loop's "year" is a tenth of one: rates are a tenth, too.
+    finer = p - np.log([parts, parts, parts, parts, 1.0, 1.0])
+    none = np.zeros((2, len(times)))
+    curves = by_loop(finer, none, STEPS // parts).reshape(2, -1)
+    slopes = dr.jacobian(by_loop)(finer, none, STEPS // parts)
+    covariance = found.deviation**2 * np.linalg.inv(found.result.jac.T @ found.result.jac)
+    spread = 2.0 * np.sqrt(np.einsum("ij,jk,ik->i", slopes, covariance, slopes)).reshape(2, -1)
+    figure, axes = plt.subplots(figsize=(8.0, 3.2), layout="constrained")
+    years = FIRST + np.arange(counts.shape[1])
+    for k, (name, color) in enumerate((("hares", "C0"), ("lynxes", "C3"))):
+        axes.plot(years, counts[k], "o", color=color, markersize=4)
+        axes.plot(times, np.exp(curves[k]), color=color, label=name)
+        low, high = np.exp(curves[k] - spread[k]), np.exp(curves[k] + spread[k])
+        axes.fill_between(times, low, high, color=color, alpha=0.2, linewidth=0.0)
+    axes.set_xticks(years[::2])
+    axes.set_ylabel("thousands of pelts")
+    axes.legend()
+    figure.savefig(file, dpi=110)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Fit in each way, and print the estimates, their standard errors, and what the ways took."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--years", type=int, choices=range(6, 22), default=21, metavar="N", help="fit 6 to 21 of the years"
+    )
+    parser.add_argument("--picture", type=picture, metavar="FILE", help="draw the numbers and the curves")
+    options = parser.parse_args(argv)
+    counts = pelts()[:, : options.years]
+    logs = np.log(counts)
+    results = {name: timed(partial(fit, *way, logs)) for name, way in ways().items()}
+    exact: Fit = results["dualrev, a compiled loop"][0]
+    print(f"{counts.size} numbers; deviation of the logarithms {exact.deviation:.4f}")
+    print("| | estimate | standard error |\n| --- | ---: | ---: |")
+    for name, value, error in zip(NAMES, exact.values, exact.errors, strict=True):
+        print(f"| {name} | {value:.6f} | {error:.6f} |")
+    print("| way | first fit s | second fit s | Jacobians | estimates differ by | errors differ by |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: |")
+    for name, (found, first, second) in results.items():
+        apart = (np.max(np.abs(ours / theirs - 1.0)) for ours, theirs in zip(found[:2], exact[:2], strict=True))
+        cells = f"{first:.3f} | {second:.4f} | {found.result.njev}", *(f"{x:.0e}" for x in apart)
+        print(f"| {name} | " + " | ".join(cells) + " |")
+    if options.picture:
+        draw(exact, counts, options.picture)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
