@@ -1,6 +1,7 @@
 """Cotangents of whole arrays, values kept by reference, ids that are not written out: random sequences, and edges."""
 
 import random
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -57,6 +58,8 @@ MAKES = [
     lambda a, b, c: a * np.mean(b.reshape(2, -1), axis=1)[1],
     lambda a, b, c: a + np.dot(a, b) / len(a),
     lambda a, b, c: (a.reshape(2, -1) @ b.reshape(-1, 2)).reshape(-1)[np.arange(len(a)) % 4] / len(a),
+    lambda a, b, c: np.repeat(a.reshape(-1, 2) @ b[1:3], 2),
+    lambda a, b, c: np.repeat(b[: len(b) // 2] @ a.reshape(-1, 2), len(a) // 2) / len(a),
     lambda a, b, c: np.sort(a) * c,
     lambda a, b, c: a[1] * b,
     lambda a, b, c: c * a,
@@ -175,3 +178,54 @@ def test_scattered_ids_find_their_nodes_without_going_over_all_others():
     nodes = Nodes({-3 * k: 3 for k in range(1, 1001)})
     assert nodes.of(np.array([-1, 5, -8, -7, -3000])) == [-3, -9, -3000]
     assert len(loops.nodes_of(np.array([-1, 5, -8, -7, -3000]), nodes._end_array)) <= 5
+
+
+def recurrence(w, x, n=40):
+    """Many products with one matrix: on the left, transposed, in a batch, by a part of it, and after a write."""
+    h, total = x, 0.0
+    for k in range(n):
+        h = np.tanh(w @ h + h @ w + w.T @ x)
+        total = total + np.sum(np.outer(h, x)[:2] @ w) + np.sum(w[1:] @ h)
+        if k == n // 2:
+            w = w * 1.0
+            w[0] = h
+    return total
+
+
+@pytest.mark.parametrize("n", [3, 40])
+def test_many_products_with_a_matrix_have_the_derivatives_of_differences(n):
+    rng = np.random.default_rng(0)
+    w, x = rng.uniform(-0.3, 0.3, (4, 4)), rng.uniform(0.5, 1.0, 4)
+    dr.check_grads(lambda w, x: recurrence(w, x, n), (w, x), order=2)
+
+
+def test_products_that_wait_take_no_more_memory_than_the_matrix():
+    """A gradient of 400 products takes little more than that of one, where each of them would make a matrix."""
+    w, x = np.full((300, 200), 0.5), np.ones(200)
+
+    def peak(n):
+        def f(w):
+            return sum(np.sum((w @ x)[:1]) for _ in range(n))
+
+        _, pull = dr.vjp(f, w)
+        tracemalloc.start()
+        (ct,) = pull(1.0)
+        assert np.array_equal(ct, n * np.outer(np.arange(300) == 0, x))
+        made = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return made
+
+    assert peak(400) < peak(1) + 3 * w.nbytes
+
+
+def test_a_matrix_of_infinities_has_the_products_of_each_use():
+    """What contributes is infinite where a factor is, NaN where infinities meet, and 0 where nothing was used."""
+    w = np.ones((3, 2))
+    vectors = [np.array([np.inf, 1.0]), np.array([-np.inf, 1.0]), np.array([1.0, 1.0])]
+    ups = [np.array([1.0, 0.0, 2.0]), np.array([0.0, 0.0, 1.0]), np.array([1.0, 1.0, 1.0])]
+    f = lambda w: sum(np.sum(u * (w @ v)) for u, v in zip(ups, vectors, strict=True))  # noqa: E731
+    with np.errstate(invalid="ignore"):
+        expected = sum(np.outer(u, v) for u, v in zip(ups, vectors, strict=True))
+        assert np.array_equal(dr.grad(f)(w), expected, equal_nan=True)
+    never = lambda w: np.sum(w) + 0.0 * sum(len(w @ v) for v in vectors)  # noqa: E731
+    assert np.array_equal(dr.grad(never)(w), np.ones((3, 2)))

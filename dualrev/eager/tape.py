@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from dualrev.eager.answers import ANSWERS
-from dualrev.eager.blocks import Block
+from dualrev.eager.blocks import Block, Products
 from dualrev.eager.dual import DualNumber, Run, next_level
 from dualrev.eager.lines import function
 from dualrev.eager.overload import overload
@@ -57,6 +57,7 @@ class Tape(Run):
         "constants",
         "elements",
         "fresh",
+        "multiplied",
         "nested",
         "sizes",
         "write",
@@ -72,6 +73,7 @@ class Tape(Run):
         self.elements = 0
         self.sizes: dict[int, int] = {}  # of the arrays that have ids, by the first of those
         self.constants: dict[int, tuple[Any, Any]] = {}  # arrays by their id(), each with what is kept of it
+        self.multiplied: dict[Any, Products | None] = {}  # by the ids of a matrix: arrays/products.py
         self._lock = threading.Lock()
 
     def __enter__(self) -> Tape:
@@ -79,7 +81,7 @@ class Tape(Run):
 
     def __exit__(self, *exception: object) -> None:
         super().__exit__(*exception)
-        self.constants = {}
+        self.constants, self.multiplied = {}, {}
         self.blocks = []  # they may know numbers of this run: that would be a cycle
         self.write = self.fresh = _leaked  # so that no operation has to ask whether its run is over
 
