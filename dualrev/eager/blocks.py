@@ -86,7 +86,7 @@ class Terms:
     The places have the shape `domain`. The operands broadcast to it, and so does the result in the shape `kept`: where
     it is smaller, a result is the sum of terms. `rows` says for each place to which element of the result the term is,
     if that does not follow from the shapes. An operand is (ids, p), with p a number, an array, or what has one as its
-    `value()`, a Partial or a Kept.
+    `value()`, a Partial or a Kept; the ids are `saved`.
     """
 
     __slots__ = ("_domain", "_kept", "_operands", "_out", "_rows", "id", "nested")
@@ -102,9 +102,7 @@ class Terms:
         nested: bool = False,
     ) -> None:
         self.id, self._out, self._domain, self._kept, self._rows, self.nested = id, out, domain, kept, rows, nested
-        self._operands: list[tuple[Any, Any]] = [
-            (ids if ids.__class__ is Range else saved(ids), p) for ids, p in operands
-        ]
+        self._operands = operands
 
     def pull(self, flow: Any) -> None:
         """Add to the operands' cotangents."""

@@ -196,12 +196,16 @@ def _spelled_out(operands: tuple[Any, ...]) -> tuple[Any, ...]:
 def _einsum_of(names: list[str], result: str, arrays: list[Any]) -> Any:
     """Every operand's letters differ from one another, and each is in another operand or in the result."""
     subscripts = f"{','.join(names)}->{result}"
+    lengths = {
+        letter: n for name, a in zip(names, arrays, strict=True) for letter, n in zip(name, a.shape, strict=True)
+    }
+    large = len(arrays) > 1 and math.prod(lengths.values()) > _WORTH_A_PLAN
 
     def pull(xs: Sequence[Any], ys: Any, gs: Sequence[Any]) -> list[Any]:
         made = []
         for k, name in enumerate(names):
             others = [*names[:k], *names[k + 1 :]]
-            g = np.einsum(f"{','.join([result, *others])}->{name}", gs[0], *xs[:k], *xs[k + 1 :], optimize=True)
+            g = np.einsum(f"{','.join([result, *others])}->{name}", gs[0], *xs[:k], *xs[k + 1 :], optimize=large)
             made.append(sum_to(real_array(g), np.shape(xs[k])))
         return made
 
@@ -209,7 +213,7 @@ def _einsum_of(names: list[str], result: str, arrays: list[Any]) -> Any:
         total: Any = 0.0
         for k, t in enumerate(ts):
             if t is not None:
-                total = total + np.einsum(subscripts, *xs[:k], t, *xs[k + 1 :], optimize=True)
+                total = total + np.einsum(subscripts, *xs[:k], t, *xs[k + 1 :], optimize=large)
         return [total]
 
     run = innermost(arrays)
@@ -217,9 +221,12 @@ def _einsum_of(names: list[str], result: str, arrays: list[Any]) -> Any:
         return np.einsum(subscripts, *map(to_objects, arrays))
 
     def compute(*xs: Any) -> Any:
-        return np.einsum(subscripts, *xs, optimize=len(xs) > 1)
+        return np.einsum(subscripts, *xs, optimize=large)
 
     return by_rule(compute, pull, push, *arrays, keeps_value=False)
+
+
+_WORTH_A_PLAN = 20_000  # products: for fewer, numpy takes longer to find out how to sum them than to do it
 
 
 def _subscripts(text: str, ndims: list[int]) -> tuple[list[str], str]:

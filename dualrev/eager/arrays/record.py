@@ -28,7 +28,7 @@ from dualrev.eager.arrays.storage import (
 )
 from dualrev.eager.blocks import PLAIN, Kept, Rule, Terms
 from dualrev.eager.dual import DualNumber, Run
-from dualrev.eager.ids import Range, laid_out
+from dualrev.eager.ids import Range, laid_out, saved
 from dualrev.eager.tape import Real, Tape, real
 
 __all__ = [
@@ -49,7 +49,8 @@ __all__ = [
 def attach(run: Tape, y: Any) -> tuple[Any, Any]:
     """The value y with ids of its own, and these: an array, or a number where y has no axes."""
     if y.__class__ is np.ndarray and y.dtype == float and y.ndim:
-        out, ids = of_new(run.allocate(y.size), y)
+        start = run.allocate(y.size)
+        out, ids = (Range(start, y.shape),) * 2 if y.flags.c_contiguous else of_new(start, y)
         return RealArray(y, {run: ids}, y.base is None), out
     if isinstance(y, np.ndarray) and y.dtype == object:
         y = adopt(y)
@@ -143,7 +144,7 @@ def by_terms(
     A function in place of a partial makes it of the result.
     """
     made, out = attach(run, y)
-    operands = [(ids, p(made) if callable(p) else p) for ids, p in operands]
+    operands = [(ids if ids.__class__ is Range else saved(ids), p(made) if callable(p) else p) for ids, p in operands]
     nested = not all(p.__class__ in PLAIN for _, p in operands)
     kept = out.shape if reduced is None else reduced
     run.blocks.append(Terms(run.fresh(), out, operands, domain, kept, rows, nested))
