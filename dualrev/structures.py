@@ -90,14 +90,17 @@ class Structure:
             return self._flat(leaves)
         return self.fold(leaves, node=lambda part, children: part.restore(children), discrete=lambda x: x)
 
-    def cotangent_leaves(self, leaves: Sequence[Any]) -> Any:
-        """Data of this structure and its dtypes with new leaves, and None in place of discrete values."""
+    def cotangent_leaves(self, leaves: Sequence[Any], copy: bool = True) -> Any:
+        """Data of this structure and its dtypes with new leaves, and None in place of discrete values.
+
+        Without `copy`, arrays of the right dtype are those that are given.
+        """
         if self._numbers:
             pairs = zip(self._leaf_parts, leaves, strict=True)
             return self._flat([x if x.__class__ is float else typed(part, x) for part, x in pairs])
         with np.errstate(over="ignore"):  # in float16 a large cotangent is inf
             cts = [
-                leaf if part is FLOAT and leaf.__class__ is float else typed(part, leaf)
+                leaf if part is FLOAT and leaf.__class__ is float else typed(part, leaf, copy)
                 for part, leaf in zip(self._leaf_parts, leaves, strict=True)
             ]
         return self.map_leaves(cts)
