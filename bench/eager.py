@@ -1,9 +1,10 @@
 """Gradients of array operations without a compiler, beside other libraries: `python -m bench.eager` (`make eager`).
 
-Of every operation (bench/eager_programs.py) and size: the time of value and gradient, per operation, by dualrev's tape,
-by autograd, and by JAX and PyTorch in their eager modes; and the memory that is allocated at most, per operation and
-element, as far as tracemalloc sees it. Gradients are compared before anything is timed. Times are the least of many, of
-the processor time of the process, taken in turns. Libraries that are not installed are left out (`make peers`).
+Of every operation (bench/eager_programs.py) and size, per operation, and of models (bench/eager_models.py): the time
+of value and gradient, by dualrev's tape, by autograd, and by JAX and PyTorch in their eager modes; and the memory that
+is allocated at most, per element, as far as tracemalloc sees it. Gradients are compared before anything is timed. Times
+are the least of many, of the processor time of the process, taken in turns.
+Libraries that are not installed are left out (`make peers`).
 """
 
 from __future__ import annotations
@@ -24,53 +25,53 @@ import numpy as np
 from rich.console import Console
 
 import dualrev as dr
-from bench.agreement import disagreement
+from bench.agreement import convert, disagreement
 from bench.compiled import first_line, keep_pages
-from bench.eager_programs import PROGRAMS, TIMES, Program
+from bench.eager_models import MODELS, Model
+from bench.eager_programs import PROGRAMS, Program
 from bench.machine import processor, versions
 from bench.second import Entry, measured
 
-__all__ = ["LIBRARIES", "SIZES", "main", "prepared"]
+__all__ = ["LIBRARIES", "main", "prepared"]
 
-SIZES = (1, 5, 100, 10**4, 10**5, 10**6, 10**7)
 #: A library, and its module.
 LIBRARIES = {"dualrev": "dualrev", "autograd": "autograd", "JAX": "jax", "PyTorch": "torch"}
+ALL: dict[str, Program | Model] = {**PROGRAMS, **MODELS}
 TRACED = ("dualrev", "autograd")  # whose memory is numpy's
 
 Run = Callable[[], Any]
 
 
-def by_dualrev(program: Program, x: np.ndarray, c: np.ndarray) -> Run:
+def by_dualrev(program: Program | Model, x: Any, c: Any) -> Run:
     f = dr.value_and_grad(lambda x: program.run(np, x, c))
     return lambda: f(x)
 
 
-def by_autograd(program: Program, x: np.ndarray, c: np.ndarray) -> Run:
+def by_autograd(program: Program | Model, x: Any, c: Any) -> Run:
     import autograd
 
     f = autograd.value_and_grad(lambda x: program.run(autograd.numpy, x, c))
     return lambda: f(x)
 
 
-def by_jax(program: Program, x: np.ndarray, c: np.ndarray) -> Run:
+def by_jax(program: Program | Model, x: Any, c: Any) -> Run:
     import jax
 
     jax.config.update("jax_enable_x64", True)
     jax.config.update("jax_cpu_enable_async_dispatch", False)
-    at, constant = jax.numpy.asarray(x), jax.numpy.asarray(c)
+    at, constant = convert(jax.numpy.asarray, x), convert(jax.numpy.asarray, c)
     f = jax.value_and_grad(lambda x: program.run(jax.numpy, x, constant))
     return lambda: jax.block_until_ready(f(at))
 
 
-def by_torch(program: Program, x: np.ndarray, c: np.ndarray) -> Run:
+def by_torch(program: Program | Model, x: Any, c: Any) -> Run:
     import torch
 
-    at, constant = torch.tensor(x, requires_grad=True), torch.tensor(c)
+    at, constant = convert(lambda x: torch.tensor(x, requires_grad=True), x), convert(torch.tensor, c)
 
     def run() -> Any:
         y = program.run(torch, at, constant)
-        (gradient,) = torch.autograd.grad(y, at)
-        return y.item(), gradient.numpy()
+        return y.item(), [gradient.numpy() for gradient in torch.autograd.grad(y, at)]
 
     return run
 
@@ -78,7 +79,7 @@ def by_torch(program: Program, x: np.ndarray, c: np.ndarray) -> Run:
 WAYS = {"dualrev": by_dualrev, "autograd": by_autograd, "JAX": by_jax, "PyTorch": by_torch}
 
 
-def prepared(program: Program, size: int) -> dict[str, Entry]:
+def prepared(program: Program | Model, size: int) -> dict[str, Entry]:
     """What can be timed: installed, and found to agree with the tape."""
     x, c = program.make(size)
     made: dict[str, Entry] = {}
@@ -109,26 +110,27 @@ def peak(run: Run) -> int:
         tracemalloc.stop()
 
 
-def row(program: Program, size: int, budget: float) -> tuple[list[str], list[str], bool]:
+def row(program: Program | Model, size: int, budget: float) -> tuple[list[str], list[str], bool]:
     """The cells of one line, what is to be said beside it, and whether an answer is wrong."""
     entries = prepared(program, size)
     measured(entries, budget)
-    elements = program.make(size)[0].size
+    x, _ = program.make(size)
+    elements = sum(map(np.size, x if isinstance(x, list) else [x]))
     times: list[str] = []
     bytes_: list[str] = []
     for key in LIBRARIES:
         entry = entries.get(key)
-        times.append(f"{1e6 * min(entry.seconds) / TIMES:.3g}" if entry and entry.seconds else "-")
+        times.append(f"{1e6 * min(entry.seconds) / program.times:.3g}" if entry and entry.seconds else "-")
         if key in TRACED:
             run = entry.run if entry else None
-            bytes_.append(f"{peak(run) / TIMES / elements:.3g}" if run else "-")
+            bytes_.append(f"{peak(run) / program.times / elements:.3g}" if run else "-")
     notes = [f"{program.name}, {key}: {e.absent}" for key, e in entries.items() if e.absent]
     return [*times, *bytes_], notes, any(e.wrong for e in entries.values())
 
 
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(description="Time gradients of array operations, beside other libraries.")
-    made.add_argument("--program", action="append", choices=PROGRAMS, help="only this one (may be repeated)")
+    made.add_argument("--program", action="append", choices=ALL, help="only this one (may be repeated)")
     made.add_argument("--size", action="append", type=int, help="only this many elements (may be repeated)")
     made.add_argument("--budget", type=float, default=0.3, metavar="SECONDS", help="of each time in the table (0.3)")
     return made
@@ -143,13 +145,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     lines = [f"| an operation | elements | {' | '.join(header)} |", "| --- |" + " ---: |" * (len(header) + 1)]
     said: dict[str, None] = {}
     failed = False
-    for name in [name for name in PROGRAMS if name in (options.program or PROGRAMS)]:
-        for size in options.size or SIZES:
-            if size <= PROGRAMS[name].most:
-                cells, notes, wrong = row(PROGRAMS[name], size, options.budget)
-                lines.append(f"| {name} | {size:,} | {' | '.join(cells)} |")
-                said |= dict.fromkeys(notes)
-                failed = failed or wrong
+    for name in [name for name in ALL if name in (options.program or ALL)]:
+        for size in ALL[name].sizes(options.size):
+            cells, notes, wrong = row(ALL[name], size, options.budget)
+            lines.append(f"| {name} | {size:,} | {' | '.join(cells)} |")
+            said |= dict.fromkeys(notes)
+            failed = failed or wrong
     known = versions()
     shown = [key for key in ("Python", "dualrev", "numpy", "autograd", "jax", "torch") if key in known]
     for line in [*lines, "", *said, ", ".join([*(f"{key} {known[key]}" for key in shown), processor()])]:

@@ -7,14 +7,15 @@ through the operation again and again, and stays near 1.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-__all__ = ["PROGRAMS", "TIMES", "Program"]
+__all__ = ["PROGRAMS", "Program"]
 
 TIMES = 10
+SIZES = (1, 5, 100, 10**4, 10**5, 10**6, 10**7)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,11 +27,16 @@ class Program:
     libraries: tuple[str, ...] = ("dualrev", "autograd", "JAX", "PyTorch")
     square: bool = False  # of a matrix with about so many elements
     most: int = 10**7  # elements
+    times: int = TIMES
+
+    def sizes(self, asked: Sequence[int] | None) -> list[int]:
+        """Of how many elements it is timed, unless it is `asked` for others."""
+        return [n for n in asked or SIZES if n <= self.most]
 
     def run(self, np: Any, x: Any, c: Any) -> Any:
         """The operation, ten times, and the sum."""
         z = x
-        for _ in range(TIMES):
+        for _ in range(self.times):
             z = self.step(np, z, x, c)
         return np.sum(z)
 

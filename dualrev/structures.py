@@ -66,7 +66,8 @@ class Structure:
     def __init__(self, parts: Sequence[Scalar | Array | Discrete | Node], flat: Any = None) -> None:
         self._parts = parts
         self._flat = flat  # tuple, list, or `alone`, if it is a tuple or a list of leaves or one leaf: then, no walk
-        self._numbers = flat is not None and all(part is FLOAT or part is SAME for part in self.leaf_parts())
+        self._leaf_parts = _leaf_parts(parts, flat)
+        self._numbers = flat is not None and all(part is FLOAT or part is SAME for part in self._leaf_parts)
 
     def rebuild(self, scalars: Sequence[Any]) -> Any:
         """The same data with new real scalars; arrays become arrays of floats or, where needed, of objects."""
@@ -89,15 +90,18 @@ class Structure:
             return self._flat(leaves)
         return self.fold(leaves, node=lambda part, children: part.restore(children), discrete=lambda x: x)
 
-    def cotangent_leaves(self, leaves: Sequence[Any]) -> Any:
-        """Data of this structure and its dtypes with new leaves, and None in place of discrete values."""
+    def cotangent_leaves(self, leaves: Sequence[Any], copy: bool = True) -> Any:
+        """Data of this structure and its dtypes with new leaves, and None in place of discrete values.
+
+        Without `copy`, arrays of the right dtype are those that are given.
+        """
         if self._numbers:
-            pairs = zip(self.leaf_parts(), leaves, strict=True)
+            pairs = zip(self._leaf_parts, leaves, strict=True)
             return self._flat([x if x.__class__ is float else typed(part, x) for part, x in pairs])
         with np.errstate(over="ignore"):  # in float16 a large cotangent is inf
             cts = [
-                leaf if part is FLOAT and leaf.__class__ is float else typed(part, leaf)
-                for part, leaf in zip(self.leaf_parts(), leaves, strict=True)
+                leaf if part is FLOAT and leaf.__class__ is float else typed(part, leaf, copy)
+                for part, leaf in zip(self._leaf_parts, leaves, strict=True)
             ]
         return self.map_leaves(cts)
 
@@ -144,9 +148,7 @@ class Structure:
 
     def leaf_parts(self) -> list[Scalar | Array]:
         """What is known of every real leaf."""
-        if self._flat is not None:
-            return list(self._parts if self._flat is alone else self._parts[1:])  # type: ignore[arg-type]
-        return [part for part in self._parts if part.__class__ is Scalar or part.__class__ is Array]
+        return list(self._leaf_parts)
 
     def fold(
         self,
@@ -173,7 +175,7 @@ class Structure:
     def grouped(self, scalars: Sequence[Any], array: Callable[[list[Any]], Any] | None = None) -> list[Any]:
         """One item for every leaf: a scalar, or what `array` makes of an array's scalars; by default, an array."""
         leaves, start = [], 0
-        for part in self.leaf_parts():
+        for part in self._leaf_parts:
             if isinstance(part, Scalar):
                 leaves.append(scalars[start])
                 start += 1
@@ -191,7 +193,7 @@ class Structure:
         """
         if self._numbers and (self._flat is alone or ct.__class__ is self._flat):
             given = [ct] if self._flat is alone else list(ct)
-            if len(given) == len(self.leaf_parts()) and all(is_exact(x) for x in given):
+            if len(given) == len(self._leaf_parts) and all(map(is_exact, given)):
                 return given
         leaves: list[Any] = []
         todo = [ct]
@@ -249,7 +251,21 @@ def flatten_leaves(x: Any) -> tuple[list[Any], Structure]:
     parts: list[Any] = [part_of(leaf) for leaf in given]
     if None in parts or not parts:
         return _walk(x, adopting=True)
-    return given, Structure(parts if kind is alone else [Node(type(x), len(parts), None, kind, kind), *parts], kind)
+    return given, _of_few(tuple(parts), kind) if len(parts) <= 4 else _flat_structure(parts, kind)
+
+
+def _flat_structure(parts: Sequence[Any], kind: Any) -> Structure:
+    """A tuple or a list of leaves, or a leaf `alone`."""
+    return Structure(parts if kind is alone else [Node(kind, len(parts), None, kind, kind), *parts], kind)
+
+
+_of_few = functools.lru_cache(_flat_structure)  # functions of a few numbers are called most often
+
+
+def _leaf_parts(parts: Sequence[Any], flat: Any) -> Sequence[Any]:
+    if flat is not None:
+        return parts if flat is alone else parts[1:]
+    return [part for part in parts if part.__class__ is Scalar or part.__class__ is Array]
 
 
 def _walk(x: Any, adopting: bool) -> tuple[list[Any], Structure]:

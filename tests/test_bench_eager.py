@@ -7,6 +7,7 @@ import pytest
 
 import dualrev as dr
 from bench import eager
+from bench.eager_models import MODELS
 from bench.eager_programs import PROGRAMS
 
 
@@ -16,8 +17,20 @@ def test_the_gradients_are_those_of_differences(program):
     dr.check_grads(lambda x: program.run(np, x, c), (x,), order=1)
 
 
-def test_all_that_is_installed_agrees():
-    entries = eager.prepared(PROGRAMS["x * y"], 5)
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+def test_the_gradients_of_the_models_are_those_of_differences(model):
+    (n,) = model.sizes(None)
+    x, c = model.make(n)
+    gradient = dr.grad(lambda x: model.run(np, x, c))(x)
+    v = [np.cos(np.arange(u.size)).reshape(u.shape) for u in x]
+    up, down = (model.run(np, [u + h * t for u, t in zip(x, v, strict=True)], c) for h in (1e-6, -1e-6))
+    found = sum(np.sum(g * t) for g, t in zip(gradient, v, strict=True))
+    assert found == pytest.approx((up - down) / 2e-6, rel=1e-5)
+
+
+@pytest.mark.parametrize("program", [PROGRAMS["x * y"], MODELS["Kalman filter"]], ids=lambda program: program.name)
+def test_all_that_is_installed_agrees(program):
+    entries = eager.prepared(program, 5)
     for key, module in eager.LIBRARIES.items():
         missing = importlib.util.find_spec(module) is None
         assert entries[key].absent == ("not installed" if missing else ""), key

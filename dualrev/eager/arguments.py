@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,6 +19,8 @@ Argnums = int | Sequence[int]
 
 def _index(k: Any) -> int | None:
     """A number of an argument as an int; a bool is none, it was meant for something else."""
+    if k.__class__ is int:
+        return k
     try:
         return None if isinstance(k, (bool, np.bool_)) else operator.index(k)
     except TypeError:
@@ -40,7 +41,7 @@ def _numbers(argnums: Argnums, args: tuple[Any, ...]) -> list[int]:
     numbers = argument_numbers(argnums, len(args))
     if len(numbers) > 1:  # a single one is looked at by the engine
         for k in numbers:
-            if not flatten_leaves(args[k])[0]:
+            if args[k].__class__ is not float and not flatten_leaves(args[k])[0]:
                 raise ArgumentError((args[k],))
     return numbers
 
@@ -60,4 +61,4 @@ def choose(
             whole[k] = u
         return f(*whole, **kwargs)
 
-    return functools.update_wrapper(function, f), tuple(args[k] for k in numbers)
+    return function, tuple([args[k] for k in numbers])

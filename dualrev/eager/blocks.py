@@ -16,7 +16,7 @@ from dualrev.eager import loops
 from dualrev.eager.flow import Flow
 from dualrev.eager.ids import Range, saved
 
-__all__ = ["PLAIN", "Block", "Kept", "Partial", "Rule", "Terms", "spread", "sum_to"]
+__all__ = ["PLAIN", "Block", "Kept", "Partial", "Products", "Rule", "Terms", "spread", "sum_to"]
 
 
 class Block(Protocol):
@@ -86,7 +86,7 @@ class Terms:
     The places have the shape `domain`. The operands broadcast to it, and so does the result in the shape `kept`: where
     it is smaller, a result is the sum of terms. `rows` says for each place to which element of the result the term is,
     if that does not follow from the shapes. An operand is (ids, p), with p a number, an array, or what has one as its
-    `value()`, a Partial or a Kept.
+    `value()`, a Partial or a Kept; the ids are `saved`.
     """
 
     __slots__ = ("_domain", "_kept", "_operands", "_out", "_rows", "id", "nested")
@@ -102,9 +102,7 @@ class Terms:
         nested: bool = False,
     ) -> None:
         self.id, self._out, self._domain, self._kept, self._rows, self.nested = id, out, domain, kept, rows, nested
-        self._operands: list[tuple[Any, Any]] = [
-            (ids if ids.__class__ is Range else saved(ids), p) for ids, p in operands
-        ]
+        self._operands = operands
 
     def pull(self, flow: Any) -> None:
         """Add to the operands' cotangents."""
@@ -183,7 +181,8 @@ class Rule:
     """A rule for whole operands: `pull` maps cotangents of the results to those of the operands, `push` tangents.
 
     Both take and return lists of arrays, of the shapes of the results and the operands, and change none that they are
-    given. Ids of operands are None for a constant, whose cotangent is not asked for and whose tangent is None.
+    given. Ids of operands are None for a constant, whose cotangent is not asked for and whose tangent is None. In place
+    of a cotangent there may be a function that adds it to the flow.
     """
 
     __slots__ = ("_pull", "_push", "id", "ids", "nested", "outs")
@@ -209,7 +208,10 @@ class Rule:
         gs = [flow.get(out) if g is None else g for g, out in zip(gs, self.outs, strict=True)]
         for ids, ct in zip(self.ids, self._pull(gs), strict=True):
             if ids is not None and ct is not None:
-                flow.add(ids, flow.shaped(ct, ids.shape))
+                if callable(ct):
+                    ct(flow)
+                else:
+                    flow.add(ids, flow.shaped(ct, ids.shape))
 
     def push(self, flow: Any) -> None:
         """Add to the results' tangents."""
@@ -218,6 +220,44 @@ class Rule:
         tangents = self._push([None if i is None else flow.get(i) for i in self.ids])
         for out, t in zip(self.outs, tangents, strict=True):
             flow.add(out, flow.shaped(t, out.shape))
+
+
+class Products:
+    """Where the products of matrices that add up to the cotangent of one matrix come together.
+
+    It stands on the tape before the operations that contribute. The products are formed as one, when it is pulled:
+    u1^T v1 + u2^T v2 + ... is a product of two matrices, those of all rows of u and of all rows of v. What waits takes
+    no more memory than the matrix.
+    """
+
+    __slots__ = ("_ids", "_most", "id")
+    nested = False
+
+    def __init__(self, id: int, ids: Range) -> None:
+        self.id, self._ids = id, ids
+        self._most = max(ids.size, _FEW_NUMBERS)
+
+    def add(self, flow: Any, u: Any, v: Any) -> None:
+        """Have the product u^T v in the sum."""
+        waiting, size = flow.waiting.get(self, ([], 0))
+        waiting.append((u, v))
+        size += u.size + v.size
+        flow.waiting[self] = waiting, size
+        if size >= self._most:
+            self.pull(flow)
+
+    def pull(self, flow: Any) -> None:
+        """Add to the matrix's cotangent."""
+        waiting, _ = flow.waiting.pop(self, ([], 0))
+        if waiting:
+            us, vs = [np.concatenate(rows) if len(rows) > 1 else rows[0] for rows in zip(*waiting, strict=True)]
+            flow.add(self._ids, flow.shaped(np.matmul(us.T, vs), self._ids.shape), True)
+
+    def push(self, flow: Any) -> None:
+        """Nothing: who contributes to the cotangent reads the tangent of the matrix itself."""
+
+
+_FEW_NUMBERS = 4096  # take no memory to speak of
 
 
 def spread(a: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

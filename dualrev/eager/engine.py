@@ -8,7 +8,6 @@ of the primals to tangents of y (forward mode). Either can be called any number 
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -25,16 +24,14 @@ from dualrev.eager.arrays.storage import (
     real_array,
     strip,
 )
-from dualrev.eager.ids import in_copy, saved
+from dualrev.eager.flow import Numbers
+from dualrev.eager.ids import Range, in_copy, saved
 from dualrev.eager.linear import FewRows, Linear, linear_map
 from dualrev.eager.tape import Real, Tape, real
 from dualrev.errors import ArgumentError, OutputError, TangentError
 from dualrev.tree import flatten_leaves
 
 __all__ = ["Linearized", "linearize", "vjp"]
-
-
-_NOTHING: Any = contextlib.nullcontext()
 
 
 class Linearized:
@@ -53,9 +50,8 @@ class Linearized:
         for ids, leaf in zip(self._outputs, cts, strict=True):
             if ids is not None:
                 _seed(flow, ids, leaf)
-        with np.errstate(all="ignore") if self._linear.warns else _NOTHING:  # partial derivatives never warn
-            self._linear.pull(flow)
-        return self._structure.cotangent_leaves(self._structure.conjugated(_read(flow, self._inputs)))
+        self._linear.pull(flow)
+        return self._structure.cotangent_leaves(self._structure.conjugated(_read(flow, self._inputs)), copy=False)
 
     def push(self, *tangents: Any) -> Any:
         """A tangent of the value, from a tangent for every primal."""
@@ -63,9 +59,9 @@ class Linearized:
         flow = self._linear.flow(leaves, self._inputs)
         for ids, leaf in zip(self._inputs, leaves, strict=True):
             _seed(flow, ids, leaf)
-        with np.errstate(all="ignore") if self._linear.warns else _NOTHING:
-            self._linear.push(flow)
-        return self._output.of_value().cotangent_leaves(_read(flow, self._outputs, self._output.leaf_parts()))
+        self._linear.push(flow)
+        found = _read(flow, self._outputs, self._output.leaf_parts())
+        return self._output.of_value().cotangent_leaves(found, copy=False)
 
 
 def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Linearized]:
@@ -121,7 +117,7 @@ def _value(run: Tape, leaf: Any) -> Any:
 def _seed(flow: Any, ids: Any, leaf: Any) -> None:
     """Where to begin. A zero takes no part: a result that is not asked for, an argument that does not move."""
     if isinstance(ids, int):
-        if holds_duals(leaf) or leaf != 0.0:
+        if (leaf.__class__ is not float and holds_duals(leaf)) or leaf != 0.0:
             flow.add_one(ids, leaf)
     elif holds_duals(leaf):
         flow.add(ids, leaf)
@@ -134,7 +130,12 @@ def _seed(flow: Any, ids: Any, leaf: Any) -> None:
 
 
 def _read(flow: Any, ids: list[Any], parts: list[Any] | None = None) -> list[Any]:
-    """The numbers that arrived, leaf by leaf; zeros for a leaf of the value that is a constant."""
+    """The numbers that arrived, leaf by leaf, in arrays of their own; `parts` are those of the value.
+
+    Zeros for a leaf of the value that is a constant.
+    """
+    if flow.__class__ is Numbers and None not in ids:
+        return flow.numbers(ids)
     numbers = iter(flow.numbers([i for i in ids if isinstance(i, int)]))
     made: list[Any] = []
     for k, i in enumerate(ids):
@@ -143,9 +144,13 @@ def _read(flow: Any, ids: list[Any], parts: list[Any] | None = None) -> list[Any
         elif i is None:
             shape = getattr(parts[k], "shape", None) if parts else None
             made.append(0.0 if shape is None else np.zeros(shape))
-        else:
-            u = flow.get(i)  # which may be another leaf's, too
-            made.append(
-                real_array(u).copy() if isinstance(u, (RealArray, Real)) else np.asarray(np.add(u, 0.0, order="C"))
-            )
+        else:  # a leaf of the value may have the ids of another one, a leaf of the arguments has not
+            u, mine = flow.take(i) if parts is None and i.__class__ is Range else (None, False)
+            u = flow.get(i) if u is None else u
+            if isinstance(u, (RealArray, Real)):
+                made.append(real_array(u).copy())
+            elif mine and u.flags.c_contiguous:
+                made.append(np.add(u, 0.0, out=u))
+            else:
+                made.append(np.asarray(np.add(u, 0.0, order="C")))
     return made

@@ -60,6 +60,7 @@ class Nodewise:
         self._whole: dict[int, Any] = {}
         self._owned: set[int] = set()
         self._open: set[int] = set()
+        self.waiting: dict[Any, Any] = {}  # what blocks have not added yet: for each of them, as it likes
 
     def add(self, ids: Any, ct: Any, fresh: bool = False) -> None:
         """Add to these ids; one may occur more than once. Nobody else knows the array ct if it is `fresh`."""

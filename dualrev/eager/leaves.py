@@ -188,7 +188,7 @@ def scalars_of(leaf: Any) -> list[Any]:
     return [leaf]
 
 
-def typed(part: Scalar | Array, leaf: Any) -> Any:
+def typed(part: Scalar | Array, leaf: Any, copy: bool = True) -> Any:
     """A cotangent of a leaf in the leaf's type."""
     if isinstance(leaf, DualNumber):
         return alive(leaf)
@@ -202,7 +202,7 @@ def typed(part: Scalar | Array, leaf: Any) -> Any:
         for x in leaf.flat:
             alive(x)
         return leaf
-    return leaf.astype(part.dtype)
+    return leaf.astype(part.dtype, copy=copy)
 
 
 def array_of(shape: tuple[int, ...], scalars: list[Any]) -> np.ndarray:

@@ -7,6 +7,7 @@ where there are so few rows that they are resolved before numpy has looked at th
 
 from __future__ import annotations
 
+import operator
 import struct
 from collections.abc import Sequence
 from typing import Any
@@ -22,6 +23,8 @@ from dualrev.eager.tape import ROW, Tape
 __all__ = ["FewRows", "Linear", "linear_map"]
 
 FEW = 40  # rows
+_SCALAR = {int, type(None)}  # the classes of ids of scalars, and of constants
+_id = operator.itemgetter(4)  # of a row
 _unpacked = struct.Struct("=dqdqq").iter_unpack
 
 
@@ -31,7 +34,7 @@ def linear_map(run: Tape, ends: Sequence[Any]) -> Linear | FewRows:
     `ends` are the ids of the inputs and of the outputs, leaf by leaf.
     """
     rows = run.buffer.getvalue()
-    arrays = run.blocks or run.elements or not all(i is None or i.__class__ is int for i in ends)
+    arrays = run.blocks or run.elements or not {i.__class__ for i in ends} <= _SCALAR
     if arrays or (len(rows) > FEW * ROW.itemsize and not run.nested):
         return Linear(run)
     return FewRows(rows, run.nested)
@@ -40,14 +43,9 @@ def linear_map(run: Tape, ends: Sequence[Any]) -> Linear | FewRows:
 class FewRows:
     """Rows of scalars alone, resolved by Python: few, or with partials that are numbers of an outer run."""
 
-    warns = False  # Python's arithmetic does not
-
     def __init__(self, rows: bytes, nested: dict[int, tuple[Any, ...]]) -> None:
         self._rows = list(_unpacked(rows))
-        if len(self._rows) > 1 and any(
-            a[4] > b[4] for a, b in zip(self._rows, self._rows[1:], strict=False)
-        ):  # written by several threads
-            self._rows.sort(key=lambda row: row[4])
+        self._rows.sort(key=_id)  # several threads may have written them
         if nested:
             self._rows = _with_partials(self._rows, nested)
 
@@ -79,8 +77,6 @@ class FewRows:
 class Linear:
     """Rows and blocks."""
 
-    warns = True
-
     def __init__(self, run: Tape) -> None:
         rows = np.frombuffer(run.buffer.getvalue(), dtype=ROW)
         if len(rows) > 1 and (np.diff(rows["id"]) < 0).any():  # written by several threads
@@ -104,6 +100,7 @@ class Linear:
         scalars = max((i for i in inputs if i.__class__ is int), default=0)
         return Flow(max(self.scalars, scalars + 1), self.elements, self._nodes, self._pinned)
 
+    @np.errstate(all="ignore")  # partial derivatives never warn
     def pull(self, flow: Any) -> None:
         """From the outputs' cotangents to the inputs'."""
         rows, end = self._rows(flow), len(self.rows)
@@ -114,6 +111,7 @@ class Linear:
             end = start
         self._pull_rows(flow, rows, 0, end)
 
+    @np.errstate(all="ignore")
     def push(self, flow: Any) -> None:
         """From the inputs' tangents to the outputs'."""
         rows, start = self._rows(flow), 0
@@ -157,12 +155,14 @@ class Linear:
 
 def _with_partials(rows: list[tuple[Any, ...]], nested: dict[int, tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """The rows with the partials that are numbers of an outer run."""
-    made, first = list(rows), -1
+    made, before, first = list(rows), 0, 0
     for k, (_, i, _, j, id) in enumerate(rows):
-        first = k if not k or rows[k - 1][4] != id else first  # an operation on many numbers has several rows
-        if id in nested:
-            p, q, *_ = (*nested[id][2 * (k - first) :], 0.0, 0.0)
-            made[k] = p, i, q, j, id
+        if id != before:  # an operation on many numbers has several rows
+            before, first = id, k
+        partials = nested.get(id)
+        if partials is not None:
+            at = 2 * (k - first)
+            made[k] = partials[at], i, partials[at + 1], j, id
     return made
 
 

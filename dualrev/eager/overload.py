@@ -39,13 +39,14 @@ def overload(
     op: Callable[..., Any],
     inline: tuple[str, str] | None = None,
     names: Mapping[str, Any] | None = None,
+    nested: bool = False,
 ) -> None:
     """Give the class `dual` a method for every line of the table, made from `constant` and `op`.
 
     `inline`, for a transformation that counts every nanosecond, is the text of `op` where it is not to be called: the
     statements for one dual argument u, and those for two, u and v, with {p} and {q} for the partials and, in scope,
     run, y, and `names`. What the table's text calls comes from `names` too, so that a class whose values are always
-    floats can call `math` itself.
+    floats can call `math` itself. Values of a `nested` class are numbers of outer runs: those are constants to it.
     """
     dual.constant, dual.op = constant, op  # read from the class, so they stay plain functions
     one, two = inline or ("return op(run, y, (u,), ({p},))", "return op(run, y, (u, v), ({p}, {q}))")
@@ -60,6 +61,8 @@ def overload(
             partials = dict(zip(("p", "q"), primitive.partials, strict=False))
             source = template
             texts = {"one": one, "two": two, "left": left, "right": right}
+            outer = _OUTER_RIGHT if method.startswith("__r") else _OUTER
+            source = _insert(source, "outer", outer if nested else "")
             if constant is None:
                 texts = _without_zeros(texts, primitive.partials)
             for place, text in texts.items():
@@ -179,6 +182,7 @@ def made(u, v):
             b = v if v.__class__ is float else float(v)
             y = {value}
             <left>
+        <outer>
     except EDGE:
         pass
     return apply(primitive, u, v)
@@ -193,7 +197,24 @@ def made(u, v):
             b = u.x
             y = {value}
             <right>
+        <outer>
     except EDGE:
         pass
     return apply(primitive, v, u)
+"""
+
+_OUTER = """
+elif isinstance(v, DualNumber) and v.run.level < run.level:
+    a = u.x
+    b = v
+    y = {value}
+    <left>
+"""
+
+_OUTER_RIGHT = """
+elif isinstance(v, DualNumber) and v.run.level < run.level:
+    a = v
+    b = u.x
+    y = {value}
+    <right>
 """

@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from dualrev.eager.answers import ANSWERS
-from dualrev.eager.blocks import Block
+from dualrev.eager.blocks import Block, Products
 from dualrev.eager.dual import DualNumber, Run, next_level
 from dualrev.eager.lines import function
 from dualrev.eager.overload import overload
@@ -57,6 +57,7 @@ class Tape(Run):
         "constants",
         "elements",
         "fresh",
+        "multiplied",
         "nested",
         "sizes",
         "write",
@@ -72,14 +73,15 @@ class Tape(Run):
         self.elements = 0
         self.sizes: dict[int, int] = {}  # of the arrays that have ids, by the first of those
         self.constants: dict[int, tuple[Any, Any]] = {}  # arrays by their id(), each with what is kept of it
+        self.multiplied: dict[Any, Products | None] = {}  # by the ids of a matrix: arrays/products.py
         self._lock = threading.Lock()
 
     def __enter__(self) -> Tape:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        super().__exit__(*exception)
-        self.constants = {}
+        self.over = True
+        self.constants, self.multiplied = {}, {}
         self.blocks = []  # they may know numbers of this run: that would be a cycle
         self.write = self.fresh = _leaked  # so that no operation has to ask whether its run is over
 
@@ -147,15 +149,35 @@ def op(run: Tape, y: Any, args: Sequence[Real], partials: Sequence[Any]) -> Real
     """D[op(t1..tn)] = write (p1, i1), ..., (pn, in) for a fresh i: (op(x1..xn), i)"""
     i = run.fresh()
     ids = [u.i for u in args]
-    if any(isinstance(p, DualNumber) for p in partials):
-        run.nested[i] = tuple(partials)
-        partials = [0.0] * len(ids)
     if not ids:  # there is a row for every id
         ids, partials = [0], [0.0]
     if len(ids) % 2:
         ids, partials = [*ids, 0], [*partials, 0.0]
+    if any(isinstance(p, DualNumber) for p in partials):
+        run.nested[i] = tuple(partials)
+        partials = [0.0] * len(ids)
     for k in range(0, len(ids), 2):  # rows of one id are resolved one after the other, when its cotangent is complete
         run.write(_pack(partials[k], ids[k], partials[k + 1], ids[k + 1], i))
+    return real(run, y, i)
+
+
+def _one(run: Tape, y: Any, u: Real, p: Any) -> Real:
+    """The same of one number."""
+    i = run.fresh()
+    if isinstance(p, DualNumber):
+        run.nested[i] = p, 0.0
+        p = 0.0
+    run.write(_pack(p, u.i, 0.0, 0, i))
+    return real(run, y, i)
+
+
+def _two(run: Tape, y: Any, u: Real, p: Any, v: Real, q: Any) -> Real:
+    """The same of two."""
+    i = run.fresh()
+    if isinstance(p, DualNumber) or isinstance(q, DualNumber):
+        run.nested[i] = p, q
+        p = q = 0.0
+    run.write(_pack(p, u.i, q, v.i, i))
     return real(run, y, i)
 
 
@@ -179,4 +201,5 @@ _OF_NUMBERS: dict[Any, Callable[..., Any]] = {
 _NUMBERS = (DualNumber, float, int, np.floating, np.integer)
 _names = {**FUNCTIONS, "pack": _pack, "new": _new}
 overload(Real, None, op, inline=(_RECORD % "0.0, 0", _RECORD % "{q}, v.i"), names=_names)
-overload(NestedReal, None, op)
+_of_nested = "return one(run, y, u, {p})", "return two(run, y, u, {p}, v, {q})"
+overload(NestedReal, None, op, inline=_of_nested, names={"one": _one, "two": _two}, nested=True)

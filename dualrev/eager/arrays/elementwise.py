@@ -31,6 +31,7 @@ from dualrev.eager.arrays.storage import (
 )
 from dualrev.eager.blocks import Partial, Terms
 from dualrev.eager.dual import DualNumber
+from dualrev.eager.ids import Range, saved
 from dualrev.eager.lines import function
 from dualrev.eager.tape import Real, Tape
 from dualrev.eager.ufuncs import apply_ufunc as apply_to_objects
@@ -89,6 +90,7 @@ def _recorded(line: Primitive, args: Sequence[Any], ids: Sequence[Any], run: Tap
     for mine, (constant, needs, f) in zip(ids, _array_partials_later(line), strict=True):
         if mine is None or constant == 0.0:
             continue
+        mine = mine if mine.__class__ is Range else saved(mine)
         if not needs:
             operands.append((mine, constant))
         elif f is None:
@@ -195,7 +197,7 @@ class _ForArrays(ast.NodeTransformer):
 
 def _either(test: Any, one: Callable[[], Any], other: Callable[[], Any]) -> Any:
     """np.where, which computes nothing that no element needs."""
-    if np.all(test):
+    if np.logical_and.reduce(test, axis=None):  # np.all, but faster
         return one()
     return np.where(test, one(), other()) if np.any(test) else other()
 

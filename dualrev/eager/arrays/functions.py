@@ -296,7 +296,8 @@ def _in_order(order_of: Callable[..., Any], a: Any, axis: Any, **kwargs: Any) ->
     a = real_array(a)
     if axis is None:
         a, axis = a.reshape(-1), 0
-    return np.take_along_axis(a, order_of(plain(a), axis=axis, **kwargs), axis)
+    order = order_of(plain(a), axis=axis, **kwargs)
+    return a[order] if a.ndim == 1 else np.take_along_axis(a, order, axis)
 
 
 def _round(a: Any, decimals: int = 0) -> Any:

@@ -127,9 +127,13 @@ class NestedFlow(Nodewise):
         return made if made.ndim else _with_shape(made[()])
 
     def _add_open(self, ids: Any, ct: Any) -> None:
-        ids = np.asarray(ids)
-        ct = np.broadcast_to(real_array(ct), ids.shape).reshape(-1)
-        ids = ids.reshape(-1)
+        ct = self.shaped(ct, ids.shape).reshape(-1)
+        if ids.__class__ is Range and ids.start < 0 and ids.steps is None:  # each of them once
+            part = self._slice(ids)
+            self._elements[part] = self._elements[part] + ct if self._reached[part].any() else ct
+            self._reached[part] = True
+            return
+        ids = np.asarray(ids).reshape(-1)
         chosen = ids != 0
         if not chosen.all():
             ids, ct = ids[chosen], ct[chosen]

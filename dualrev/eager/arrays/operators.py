@@ -19,6 +19,9 @@ class Operators(NDArrayOperatorsMixin):
 
     __slots__ = ()
 
+    def __neg__(self) -> Any:
+        return ANSWERS.ufunc(np.negative, "__call__", (self,), {})
+
 
 _OPERATORS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.divide, "pow": np.power}
 _OURS = frozenset((float, int, Real))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import string
 from collections.abc import Callable, Sequence
@@ -9,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.eager.arrays.record import alone, by_rule, by_terms, kept_on
-from dualrev.eager.arrays.storage import RealArray, innermost, real_array, to_objects
-from dualrev.eager.blocks import sum_to
+from dualrev.eager.arrays.record import by_rule, by_terms, holding, kept_on, record_rule, stripped
+from dualrev.eager.arrays.storage import RealArray, innermost, plain, real_array, to_objects
+from dualrev.eager.blocks import Products, sum_to
+from dualrev.eager.ids import Range
 from dualrev.eager.tape import Tape
 from dualrev.errors import UnsupportedError
 
@@ -28,31 +30,37 @@ def matmul(a: Any, b: Any) -> Any:
     a, b = real_array(a), real_array(b)
     if a.ndim == 0 or b.ndim == 0:
         raise ValueError("matmul: an operand has no axes; write a * b")
-    run = innermost([a, b])
-    if run is not None and not isinstance(run, Tape):
+    run, ids, xs = stripped((a, b))
+    if run is None:
+        return holding(np.matmul(plain(a), plain(b)), (a, b))
+    if not isinstance(run, Tape):
         return np.matmul(to_objects(a), to_objects(b))
     if a.ndim == b.ndim == 1:
         if a.shape != b.shape:
             raise ValueError(f"matmul: vectors of {len(a)} and {len(b)} elements")
-        tape, ids, xs = alone((a, b))
-        if tape is not None:
-            terms = [(i, kept_on(tape, other)) for i, other in zip(ids, (b, a), strict=True) if i is not None]
-            return by_terms(tape, np.dot(*xs), terms, a.shape, ())
-        return _matmul(a.reshape(1, -1), b.reshape(-1, 1)).reshape(-1)[0]
-    if a.ndim == 1:
-        return _matmul(a.reshape(1, -1), b)[..., 0, :]
-    if b.ndim == 1:
-        return _matmul(a, b.reshape(-1, 1))[..., 0]
-    return _matmul(a, b)
+        if xs[0].__class__ is xs[1].__class__ is np.ndarray:
+            terms = [(i, kept_on(run, other)) for i, other in zip(ids, (b, a), strict=True) if i is not None]
+            return by_terms(run, np.dot(*xs), terms, a.shape, ())
+    return _recorded(run, a, b, ids, xs)
 
 
-def _matmul(a: Any, b: Any) -> Any:
+def _recorded(run: Tape, a: Any, b: Any, ids: Sequence[Any], xs: Sequence[Any]) -> Any:
+    active = [i is not None for i in ids]
+    sums = _sums(run, ids) if a.ndim <= 2 and b.ndim <= 2 else [None, None]
+
     def pull(xs: Sequence[Any], ys: Any, gs: Sequence[Any]) -> list[Any]:
-        (a, b), (g,) = xs, gs
-        return [
-            sum_to(np.matmul(g, transposed(b)), a.shape) if active[0] else None,
-            sum_to(np.matmul(transposed(a), g), b.shape) if active[1] else None,
-        ]
+        a, b = _matrices(*xs)
+        g = np.reshape(gs[0], (*np.shape(gs[0])[: max(xs[0].ndim, xs[1].ndim) - 2], a.shape[-2], b.shape[-1]))
+        cts: list[Any] = [None, None]
+        if sums[0] is not None:
+            cts[0] = functools.partial(sums[0].add, u=transposed(g), v=transposed(b))
+        elif active[0]:
+            cts[0] = sum_to(np.matmul(g, transposed(b)), a.shape).reshape(xs[0].shape)
+        if sums[1] is not None:
+            cts[1] = functools.partial(sums[1].add, u=a, v=g)
+        elif active[1]:
+            cts[1] = sum_to(np.matmul(transposed(a), g), b.shape).reshape(xs[1].shape)
+        return cts
 
     def push(xs: Sequence[Any], ys: Any, ts: Sequence[Any]) -> list[Any]:
         (a, b), (ta, tb) = xs, ts
@@ -60,9 +68,28 @@ def _matmul(a: Any, b: Any) -> Any:
         terms += [np.matmul(a, tb)] if tb is not None else []
         return [sum(terms[1:], terms[0])]
 
-    run = innermost([a, b])
-    active = [isinstance(u, RealArray) and run in u.layers() for u in (a, b)]
-    return by_rule(np.matmul, pull, push, a, b, keeps_value=False, needs=active[::-1])
+    return record_rule(run, np.matmul, pull, push, (a, b), ids, xs, keeps_value=False, needs=active[::-1])
+
+
+def _sums(run: Tape, ids: Sequence[Any]) -> list[Products | None]:
+    """For each factor, where contributions to its cotangent come together: for a matrix, from its second product on."""
+    keys = [(i.start, i.shape, i.steps) if i.__class__ is Range and len(i.shape) == 2 else None for i in ids]
+    made: list[Products | None] = []
+    for key, mine in zip(keys, ids, strict=True):
+        found = run.multiplied.get(key)
+        if found is None and key in run.multiplied:
+            found = run.multiplied[key] = Products(run.fresh(), mine)
+            run.blocks.append(found)
+        made.append(found)
+    for key in keys:
+        if key is not None:
+            run.multiplied.setdefault(key, None)
+    return made
+
+
+def _matrices(a: Any, b: Any) -> tuple[Any, Any]:
+    """The factors of a product as matrices: a vector on the left is a row, one on the right a column."""
+    return a.reshape(1, -1) if a.ndim == 1 else a, b.reshape(-1, 1) if b.ndim == 1 else b
 
 
 def vecdot(a: Any, b: Any, axis: int = -1) -> Any:
@@ -110,7 +137,7 @@ def _tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     rest_a = [k for k in range(a.ndim) if k not in of_a]
     rest_b = [k for k in range(b.ndim) if k not in of_b]
     inner = math.prod(a.shape[k] for k in of_a)
-    made = _matmul(
+    made = matmul(
         np.transpose(a, rest_a + of_a).reshape(math.prod(a.shape[k] for k in rest_a), inner),
         np.transpose(b, of_b + rest_b).reshape(inner, math.prod(b.shape[k] for k in rest_b)),
     )
@@ -169,12 +196,16 @@ def _spelled_out(operands: tuple[Any, ...]) -> tuple[Any, ...]:
 def _einsum_of(names: list[str], result: str, arrays: list[Any]) -> Any:
     """Every operand's letters differ from one another, and each is in another operand or in the result."""
     subscripts = f"{','.join(names)}->{result}"
+    lengths = {
+        letter: n for name, a in zip(names, arrays, strict=True) for letter, n in zip(name, a.shape, strict=True)
+    }
+    large = len(arrays) > 1 and math.prod(lengths.values()) > _WORTH_A_PLAN
 
     def pull(xs: Sequence[Any], ys: Any, gs: Sequence[Any]) -> list[Any]:
         made = []
         for k, name in enumerate(names):
             others = [*names[:k], *names[k + 1 :]]
-            g = np.einsum(f"{','.join([result, *others])}->{name}", gs[0], *xs[:k], *xs[k + 1 :], optimize=True)
+            g = np.einsum(f"{','.join([result, *others])}->{name}", gs[0], *xs[:k], *xs[k + 1 :], optimize=large)
             made.append(sum_to(real_array(g), np.shape(xs[k])))
         return made
 
@@ -182,7 +213,7 @@ def _einsum_of(names: list[str], result: str, arrays: list[Any]) -> Any:
         total: Any = 0.0
         for k, t in enumerate(ts):
             if t is not None:
-                total = total + np.einsum(subscripts, *xs[:k], t, *xs[k + 1 :], optimize=True)
+                total = total + np.einsum(subscripts, *xs[:k], t, *xs[k + 1 :], optimize=large)
         return [total]
 
     run = innermost(arrays)
@@ -190,9 +221,12 @@ def _einsum_of(names: list[str], result: str, arrays: list[Any]) -> Any:
         return np.einsum(subscripts, *map(to_objects, arrays))
 
     def compute(*xs: Any) -> Any:
-        return np.einsum(subscripts, *xs, optimize=len(xs) > 1)
+        return np.einsum(subscripts, *xs, optimize=large)
 
     return by_rule(compute, pull, push, *arrays, keeps_value=False)
+
+
+_WORTH_A_PLAN = 20_000  # products: for fewer, numpy takes longer to find out how to sum them than to do it
 
 
 def _subscripts(text: str, ndims: list[int]) -> tuple[list[str], str]:

@@ -28,16 +28,29 @@ from dualrev.eager.arrays.storage import (
 )
 from dualrev.eager.blocks import PLAIN, Kept, Rule, Terms
 from dualrev.eager.dual import DualNumber, Run
-from dualrev.eager.ids import Range, laid_out
+from dualrev.eager.ids import Range, laid_out, saved
 from dualrev.eager.tape import Real, Tape, real
 
-__all__ = ["alone", "attach", "by_rule", "by_terms", "holding", "ids_of", "kept_on", "of_new", "sum_of_rows"]
+__all__ = [
+    "alone",
+    "attach",
+    "by_rule",
+    "by_terms",
+    "holding",
+    "ids_of",
+    "kept_on",
+    "of_new",
+    "record_rule",
+    "stripped",
+    "sum_of_rows",
+]
 
 
 def attach(run: Tape, y: Any) -> tuple[Any, Any]:
     """The value y with ids of its own, and these: an array, or a number where y has no axes."""
     if y.__class__ is np.ndarray and y.dtype == float and y.ndim:
-        out, ids = of_new(run.allocate(y.size), y)
+        start = run.allocate(y.size)
+        out, ids = (Range(start, y.shape),) * 2 if y.flags.c_contiguous else of_new(start, y)
         return RealArray(y, {run: ids}, y.base is None), out
     if isinstance(y, np.ndarray) and y.dtype == object:
         y = adopt(y)
@@ -131,7 +144,7 @@ def by_terms(
     A function in place of a partial makes it of the result.
     """
     made, out = attach(run, y)
-    operands = [(ids, p(made) if callable(p) else p) for ids, p in operands]
+    operands = [(ids if ids.__class__ is Range else saved(ids), p(made) if callable(p) else p) for ids, p in operands]
     nested = not all(p.__class__ in PLAIN for _, p in operands)
     kept = out.shape if reduced is None else reduced
     run.blocks.append(Terms(run.fresh(), out, operands, domain, kept, rows, nested))
@@ -154,21 +167,28 @@ def by_rule(
     `needs` says which xs they need more of than the shape.
     """
     args = tuple([u if u.__class__ is RealArray else real_array(u) for u in args])
-    tape, ids, xs = alone(args)
-    if tape is not None:
-        return _by_rule(tape, compute, pull, push, args, ids, xs, keeps_value, needs)
-    run = innermost(args)
+    run, ids, xs = stripped(args)
     if run is None:
         return holding(compute(*(plain(u) for u in args)), args)
     if not isinstance(run, Tape):
         return compute(*(to_objects(u) for u in args))
+    return record_rule(run, compute, pull, push, args, ids, xs, keeps_value, needs)
+
+
+def stripped(args: Sequence[Any]) -> tuple[Run | None, list[Any], list[Any]]:
+    """The innermost run among arrays, their ids (None for a constant), and what they are to the runs around it."""
+    tape, ids, xs = alone(args)
+    if tape is not None:
+        return tape, ids, xs
+    run = innermost(args)
+    if not isinstance(run, Tape):
+        return run, [], []
     for u in args:
         refuse_foreign(u)
-    xs = [strip(u, run) for u in args]
-    return _by_rule(run, compute, pull, push, args, [ids_of(u, run) for u in args], xs, keeps_value, needs)
+    return run, [ids_of(u, run) for u in args], [strip(u, run) for u in args]
 
 
-def _by_rule(
+def record_rule(
     run: Tape,
     compute: Callable[..., Any],
     pull: Callable[..., Sequence[Any]],
@@ -176,16 +196,19 @@ def _by_rule(
     args: Sequence[Any],
     ids: Sequence[Any],
     xs: Sequence[Any],
-    keeps_value: bool,
-    needs: Sequence[bool] | None,
+    keeps_value: bool = True,
+    needs: Sequence[bool] | None = None,
 ) -> Any:
+    """The same for arrays that have been stripped of a run."""
     y = compute(*xs)
     ys = [_apart(v) for v in (y if isinstance(y, tuple) else (y,))]
     nested = not all(isinstance(x, np.ndarray) for x in xs)
+    needs = [True] * len(xs) if needs is None or nested else needs
     # what is kept does not change when the user's function assigns to an element later
-    given = [Kept(own(x)) if nested or _is_discrete(u) else kept_on(run, u) for x, u in zip(xs, args, strict=True)]
-    if needs is not None and not nested:
-        given = [k if n else Kept(np.broadcast_to(0.0, k.x.shape)) for k, n in zip(given, needs, strict=True)]
+    given = [
+        Kept(own(x)) if nested or _is_discrete(u) else kept_on(run, u) if needed else Kept(_of_shape(x.shape))
+        for x, u, needed in zip(xs, args, needs, strict=True)
+    ]
     found = [Kept(own(v)) for v in ys] if nested and keeps_value else []
     made = [attach(run, v) for v in ys]
     if not nested and keeps_value:
@@ -202,6 +225,14 @@ def _by_rule(
         )
     )
     return tuple(v for v, _ in made) if isinstance(y, tuple) else made[0][0]
+
+
+def _of_shape(shape: tuple[int, ...]) -> np.ndarray:
+    """Zeros that take no memory: np.broadcast_to(0.0, shape), but faster."""
+    return np.ndarray(shape, float, _ZERO, 0, (0,) * len(shape))
+
+
+_ZERO = np.zeros(())
 
 
 def _is_discrete(u: Any) -> bool:
