@@ -24,7 +24,7 @@ from numba.np.ufunc.dufunc import DUFunc
 from numba.np.ufunc.gufunc import GUFunc
 from numba.stencils.stencil import StencilFunc
 
-from dualrev.compiler.runtime.constants import double, in_order
+from dualrev.compiler.runtime.constants import double, in_order, in_rows
 from dualrev.eager.custom import stop_gradient
 from dualrev.rules.library.special import SPECIAL, addresses, with_rule
 from dualrev.rules.names import canonical
@@ -33,6 +33,7 @@ __all__ = [
     *[
         "DOUBLE",
         "IN_ORDER",
+        "IN_ROWS",
         "STOPPED",
         "callable_name",
         "frozen_in",
@@ -49,8 +50,8 @@ __all__ = [
 _CONSTANT = (math, np)  # modules whose numbers nobody changes
 
 #: What dualrev.stop_gradient is called in emitted code; and while a function is read, what tells the order of
-#: np.nditer, and that a number is a float64.
-STOPPED, IN_ORDER, DOUBLE = "runtime.stopped", "runtime.in_order", "runtime.double"
+#: np.nditer (of one array, of several), and that a number is a float64.
+STOPPED, IN_ORDER, IN_ROWS, DOUBLE = "runtime.stopped", "runtime.in_order", "runtime.in_rows", "runtime.double"
 
 
 def is_ufunc(x: Any) -> bool:
@@ -195,5 +196,5 @@ def callable_name(f: Any) -> str | None:
     """The name of a function in emitted code, if it is one of the table or of those above; else None."""
     if isinstance(f, (types.Float, types.Integer, types.Boolean)):  # numba.float64(x)
         return "np.bool_" if f is types.boolean else f"np.{f}"
-    own = ((stop_gradient, STOPPED), (in_order, IN_ORDER), (double, DOUBLE))
+    own = ((stop_gradient, STOPPED), (in_order, IN_ORDER), (in_rows, IN_ROWS), (double, DOUBLE))
     return next((name for g, name in own if f is g), None) or canonical(f)
