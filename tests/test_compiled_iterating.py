@@ -182,6 +182,7 @@ def first_above(x, a):
 def halves(x, a):
     if x > 0.0:
         return a * x
+    return None
 
 
 def test_the_function_itself_may_give_none():
@@ -196,5 +197,5 @@ def test_the_function_itself_may_give_none():
         lambda: dr.jvp(halves, (-1.0, A), (1.0, B)),
         lambda: dr.hessian(first_above)(-1.0, A),
     ):
-        with pytest.raises(TypeError, match="expected .*, got None"):
+        with pytest.raises(TypeError, match="got None"):
             derivative()
