@@ -112,7 +112,7 @@ class _Desugaring(ast.NodeTransformer):
         if len(node.targets) == 1 and self.inside.name_function(node):
             return ast.copy_location(ast.Pass(), node)
         self.unrolling.note(node)
-        for made in (self.tables.define(node), self.iterators.define(node)):
+        for made in (self.tables.define(node), self.iterators.define(node), self.spellings.lists_apart(node)):
             if made is not None:
                 return self.block(made) or [ast.copy_location(ast.Pass(), node)]
         self.generic_visit(node)
