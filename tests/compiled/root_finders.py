@@ -86,14 +86,16 @@ def bisected(f, bracket, args, rounds=8):
 
 @njit
 def newton(f, slope, x, args, tolerance=1e-13, rounds=50):
-    for k in range(rounds):
+    calls = 0
+    for _ in range(rounds):
         step = f(x, args) / slope(x, args)
         x -= step
+        calls += 2
         if abs(step) < tolerance:
             break
     else:
-        return Result(x, 2 * rounds, False)
-    return Result(x, 2 * k + 2, True)
+        return Result(x, calls, False)
+    return Result(x, calls, True)
 
 
 @njit
