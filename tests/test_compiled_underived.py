@@ -31,16 +31,18 @@ def smooth(a):
 
 @njit
 def total_of(a):
-    """What np.nditer of two arrays does is not known: this is what cannot be derived here."""
+    """What the pair is of which np.nditer gives two arrays is not known: this cannot be derived here."""
     total = 0.0
-    for u, v in np.nditer((a, a)):
+    for pair in np.nditer((a, a)):
+        u, v = pair
         total += u.item() * v.item()
     return total
 
 
 @njit
 def shrink(a, total):
-    for u, v in np.nditer((a, a)):
+    for pair in np.nditer((a, a)):
+        u, v = pair
         total += 0.1 * u.item() * v.item()
     for i in range(len(a)):
         a[i] = 0.5 * a[i] + 0.1 * total
@@ -57,7 +59,8 @@ def count(places):
 @njit
 def next_pair(p, n):
     total = total_of(p.u)
-    for u, _ in np.nditer((p.u, p.u)):
+    for pair in np.nditer((p.u, p.u)):
+        u, _ = pair
         total += u.item() * n
     return Pair(p.u * total, p.v + total), n + 1
 
@@ -78,7 +81,8 @@ def of_overload(a):
 def _of_overload(a):
     def of_overload(a):
         total = 0.0
-        for u, v in np.nditer((a, a)):
+        for pair in np.nditer((a, a)):
+            u, v = pair
             total += u.item() * v.item()
         return total
 
@@ -199,7 +203,8 @@ def test_a_result_that_is_an_argument():
 @njit
 def folded(m):
     s = 0.0
-    for u, v in np.nditer((m, m)):
+    for pair in np.nditer((m, m)):
+        u, v = pair
         s = 0.5 * s + u.item() * v.item()
         m[0, 0] += s
     return s
@@ -267,3 +272,27 @@ def test_what_a_tree_tells():
         assert not Look(read(f)).only_reads("a", 1)
     assert not Look(read(draws)).does_the_same()
     assert not Look(read(draws_by_another_name)).does_the_same()
+
+
+@njit
+def squares_and_shrinks(x, d, out):
+    for i in range(len(x)):
+        out[i] = x[i] * x[i] * d[i]
+    shrink(d, 0.2)
+    return out[0] * d[0]
+
+
+@njit
+def of_data_that_changes(x, d):
+    """The callee moves x and changes d, of which only what cannot be derived knows how: x does not get there."""
+    out = np.zeros_like(x)
+    y = squares_and_shrinks(x, d, out)
+    return y + np.sum(out * d)
+
+
+def test_data_that_a_derived_function_passes_on():
+    found = dr.grad(of_data_that_changes)(A, K + 0.5)
+    ends = [[of_data_that_changes(A + t * e, K + 0.5) for t in (STEP, -STEP)] for e in np.eye(4)]
+    assert found == pytest.approx([(a - b) / (2.0 * STEP) for a, b in ends], rel=1e-7)
+    with pytest.raises(dr.errors.UnsupportedError, match=r"numpy\.nditer"):
+        dr.grad(of_data_that_changes, 1)(A, K + 0.5)

@@ -273,3 +273,14 @@ def test_the_page_lists_what_is_there():
         assert re.findall(r"\w+", line) == sorted(module.__all__)
     text = page.partition("- `stats`:")[2].partition("\n\n")[0].replace("\n", " ")
     assert re.findall(r"\w+", text.partition(" of ")[2].partition(";")[0]) == sorted(_FORMULAS)
+
+
+def test_second_derivatives_where_one_argument_is_a_constant_number():
+    """The partial derivatives call psi of a constant, which was a TypeError: it came as an array of no axes."""
+    a, b = np.array([0.8, 1.7]), 1.7
+    trigamma = lambda x: scipy.special.polygamma(1, x)  # noqa: E731
+    by_first = trigamma(a[0]) - trigamma(a[0] + b)
+    hessian = dr.hessian(lambda a: scipy.special.betaln(a[0], b))(a)
+    np.testing.assert_allclose(hessian, [[by_first, 0.0], [0.0, 0.0]], rtol=1e-12)
+    mixed = dr.hessian(lambda a: scipy.special.betaln(a[0], a[1]))(a)[0, 1]
+    np.testing.assert_allclose(mixed, -trigamma(a[0] + b), rtol=1e-12)

@@ -37,6 +37,7 @@ from dualrev.compiler.expansion.simplify import simplify
 from dualrev.compiler.frontend.closures import parameters
 from dualrev.compiler.frontend.conversions import with_conversions
 from dualrev.compiler.frontend.inference import Typed, infer
+from dualrev.compiler.frontend.iterators import iterates
 from dualrev.compiler.frontend.lower import Lowered, lower
 from dualrev.compiler.frontend.objects import refer_methods
 from dualrev.compiler.frontend.optional import without_optionals
@@ -51,6 +52,9 @@ from dualrev.compiler.underived import underived
 from dualrev.errors import ArgumentError, ArgumentNumberError, ScalarError, UnsupportedError
 
 __all__ = ["Front", "Origin"]
+
+#: What iterators go over place by place.
+_PLACES = (types.Array, types.BaseTuple, types.List, types.ListType)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +162,7 @@ class Front:
         signature = declared(f, argtypes)
         converts = signature is not None and not alike(signature.return_type, known.result)
         returned = signature.return_type if converts else known.result
-        without_optionals(lowered, known, paired=not (apart or converts))
+        without_optionals(lowered, known, not (apart or converts), converts)
         made = expand(lowered, known, argtypes, apart, returned if converts else None)
         simplify(made.body, old_leaves(made.result))
         origin = Origin(f, source, lowered.parameters, made.asks_for_layout, returned)
@@ -181,11 +185,14 @@ class Front:
             return lowered, infer(lowered, argtypes, f.targetoptions, lambda: f.compile(argtypes))
 
         try:
-            return attempt(False)
+            lowered, known = attempt(False)
         except UnsupportedError:  # a loop over a set or the like has no types, until that is a list
-            if not any(isinstance(x, (ast.For, ast.comprehension)) for x in ast.walk(source.tree)):
+            loops = any(isinstance(x, (ast.For, ast.comprehension)) for x in ast.walk(source.tree))
+            if not (loops or iterates(source.tree)):
                 raise
             return attempt(True)
+        have_places = (isinstance(known.of.get(x), _PLACES) for x in lowered.iterated)
+        return (lowered, known) if all(have_places) else attempt(True)
 
     def _check_derivatives(self, f: Function) -> None:
         """UnsupportedError for a call of a compiled derivative that has no derivatives itself."""

@@ -406,7 +406,8 @@ def a_neighbour(x):
 @njit
 def an_iterator(a):
     s = 0.0
-    for x, y in np.nditer((a, a)):  # refused
+    for pair in np.nditer((a, a)):  # refused
+        x, y = pair
         s += x.item() * y.item()
     return s
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from dualrev.compiler.analyses.memory import Classes, Memory, given, is_array, is_real, is_real_array
+from dualrev.compiler.analyses.flows import carries, made_of, sources
+from dualrev.compiler.analyses.memory import Classes, Memory, given, is_array
 from dualrev.compiler.analyses.opaque import check_flows
 from dualrev.compiler.core.atoms import Var
-from dualrev.compiler.core.terms import Call, Copy, Function, Load, Real, Statement, Store, View, Whole
+from dualrev.compiler.core.terms import Call, Function, Statement, Store
 from dualrev.compiler.core.walks import leaves, statements
 
-__all__ = ["Activity", "carries"]
+__all__ = ["Activity", "carries", "sources"]
 
 
 class Activity:
@@ -83,9 +84,8 @@ class Activity:
         if isinstance(s, Store):
             return [s.array] if self._in(self._varied, s.value) else []
         if isinstance(s, Call):
-            if any(self._in(self._varied, x) for x in given(s)):
-                return [*s.targets, *self._memory.changed(s)]
-            return []
+            moving = {k for k, x in enumerate(given(s)) if self._in(self._varied, x)}
+            return [x for x, of in made_of(s, self._memory) if of & moving] if moving else []
         found = any(self._in(self._varied, x) for x in sources(s))
         return [s.target] if found else []  # type: ignore[union-attr]
 
@@ -98,24 +98,3 @@ class Activity:
             return given(s) if useful else []
         found = sources(s)
         return found if found and self._in(self._useful, s.target) else []  # type: ignore[union-attr]
-
-
-def carries(x: Any) -> bool:
-    """Whether an atom can carry a derivative at all."""
-    return isinstance(x, Var) and (is_real(x) or is_real_array(x))
-
-
-def sources(s: Statement) -> list[Any]:
-    """The atoms by which the target of an operation has a derivative."""
-    match s:
-        case Copy():
-            return [s.source]
-        case Real():
-            return [x for x, partial in zip(s.args, s.rule.partials, strict=True) if partial != "0.0"]
-        case Load():
-            return [s.array]
-        case View():
-            return [s.base]
-        case Whole():
-            return list(s.args)
-    return []

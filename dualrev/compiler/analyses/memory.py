@@ -115,6 +115,7 @@ class Memory:
         """`refuse_draw` raises for a call that draws by parameters that are differentiated: see activity.py."""
         self.program, self.refuse_draw = program, refuse_draw
         self.entered: set[Any] = set()  # calls with containers that activity.py has looked into
+        self.flows = FixedPoint[tuple[frozenset[int], ...]]()  # see flows.py
         self._effects = FixedPoint[Effects]()
 
     def effects(self, s: Call) -> Effects:

@@ -35,7 +35,7 @@ from dualrev.compiler.frontend.source import Source, Static, describe, is_numba_
 from dualrev.eager.ruled import Ruled
 from dualrev.errors import CustomRuleError, UnsupportedError
 from dualrev.rules.library.drawing import is_draw
-from dualrev.rules.library.opaque import rule_of
+from dualrev.rules.library.opaque import constants_of, rule_of
 
 if TYPE_CHECKING:
     from dualrev.compiler.front import Front
@@ -127,6 +127,17 @@ class Rules:
         what = f"the call of {describe(f.py_func)}, which has a custom_{f.kind},"
         source = self.front.sites.get(s.of or s) or self.source(s)
         source.refuse(s.line or source.tree.lineno, what, why, instead)
+
+    def check_constants(self, s: Call, active: tuple[bool, ...]) -> None:
+        """Refuse a definition by an argument by which it has no derivative, such as the order of a Bessel function."""
+        assert isinstance(s.function, Global)
+        f = s.function.value
+        for k in constants_of(f):
+            if active[k]:
+                what = f"scipy.special.{f.py_func.__name__} by its {('first', 'second')[k]} argument"
+                source = self.front.sites.get(s.of or s) or self.source(s)
+                why, instead = "no formula for this derivative is known", "dualrev.stop_gradient(...) for that argument"
+                source.refuse(s.line, what, why, f"{instead}, if it is a constant")
 
     def refuse_draw(self, s: Call) -> NoReturn:
         """UnsupportedError for a sample whose parameters are differentiated, and that is no smooth function of them."""

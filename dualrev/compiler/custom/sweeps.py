@@ -74,6 +74,7 @@ class RuleSweeps:
         """The derivative of what a call calls, for these active arguments and results that are asked for."""
         if isinstance(s.function, Symbol) or not has_rule(s.function.value):
             return None
+        self._rules.check_constants(s, flags)
         reached = caller.known_of(s).reached
         key = self._rules.front.program.key(s), flags, wanted, reached
         if key not in self._units:

@@ -36,6 +36,7 @@ class Tangents(Rules):
         """The function with tangents for a call of a function with a rule; None for other calls."""
         if isinstance(s.function, Symbol) or not has_rule(s.function.value):
             return None
+        self.check_constants(s, active)
         f = self.front.program.function(s)
         inputs = [x for p in f.parameters for x in leaves(p)]
         w = _Writer(self)

@@ -26,7 +26,7 @@ from dualrev.compiler.expansion.numbers import Numbers
 from dualrev.compiler.expansion.tuples import Tuples
 from dualrev.compiler.expansion.windows import Windows
 from dualrev.compiler.expansion.writing import Writer
-from dualrev.compiler.frontend.jitted import DOUBLE, IN_ORDER, STOPPED
+from dualrev.compiler.frontend.jitted import DOUBLE, IN_ORDER, IN_ROWS, STOPPED
 from dualrev.rules.functions import known
 
 __all__ = ["Functions", "Rules", "Ways"]
@@ -83,8 +83,8 @@ class Functions:
             self.code.refuse(s.line, what, "it is not known here", instead)
         if text == STOPPED:
             ways.inactive.stopped(s)
-        elif text == IN_ORDER:
-            ways.windows.in_order(s)
+        elif text in (IN_ORDER, IN_ROWS):
+            ways.windows.in_order(s, alone=text == IN_ORDER)
         elif text == DOUBLE:
             self._double(s, kind)
         elif f.core and (f.makes or self._is_of_arrays(s)):

@@ -67,7 +67,13 @@ class Making:
         code.library(s, name, args)
 
     def array(self, s: Let, kind: Any) -> None:
-        """np.array of an array, or of a list of numbers, which is one here."""
+        """np.array of an array, or of a list of numbers, which is one here; or of a number, without axes."""
+        if isinstance(self.code.kind(s.args[0]), NUMBERS) and len(s.args) == 1:
+            made = s.target if s.target not in s.args else self.code.temp(kind)
+            self.code.empty(made, "()", (), s.line)
+            self.code.put(made, (), s.args[0], s.line)
+            self.code.copy(s.target, made, s.line)
+            return
         if not is_array(self.code.kind(s.args[0])) or len(s.args) > 2 or s.info[1] not in ((), ("dtype",)):
             what, why = "np.array of these arguments", "only that of a list or an array is known"
             self.code.refuse(s.line, what, why, "a loop")

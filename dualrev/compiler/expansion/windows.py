@@ -56,11 +56,11 @@ class Windows:
         view = syntax.call("np.lib.stride_tricks.as_strided", syntax.name("BASE"), *rest)
         code.let("view", (s.args[0], *code.names_in(s.args[1:])), view, s.line, target=s.target)
 
-    def in_order(self, s: Let) -> None:
-        """A view whose `.flat` goes in the order of np.nditer."""
+    def in_order(self, s: Let, alone: bool) -> None:
+        """A view whose `.flat` goes in the order of np.nditer; beside others, numba counts the layouts of all."""
         code, (a,) = self.code, s.args
         self.lazy.materialise(a)
-        if not is_array(code.kind(a)):
+        if not is_array(code.kind(a)) or (not alone and goes_back(code.kind(a))):
             code.refuse(s.line, "the call of numpy.nditer", *FUNCTIONS["numpy.nditer"])
         view = "BASE.T" if goes_back(code.kind(a)) else "BASE"
         code.let("view", (named(a),), syntax.name(view), s.line, target=s.target)

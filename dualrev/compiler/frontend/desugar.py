@@ -2,12 +2,13 @@
 
 for i, j in np.ndindex(m.shape)       loops over ranges, one inside of the other; np.ndenumerate the same
 for v in np.nditer(a)                 a loop over its elements, see iterating.py
+it = iter(a), next(it)                places in a, see iterators.py
 match k: case 1 | 2: ...              if and elif
 def g(y): ...   g = lambda y: ...     the body of g in place of each call, with names of its own, as numba has it
 x or y                                x if x else y, where that may be a number; x is computed once
 [x] * n                               [x for _ in range(n)]
 [g(x) for x in a]                     a name of its own for x
-for x in literal_unroll(t)            for x in t, if its items have one type
+for x in literal_unroll(t)            the body for one item after the other, see unrolling.py
 smooth(a), of numba.stencil           the loops that it stands for: see stencils.py
 for x in g(y), a generator            its statements, with the loop's body for each `yield`: see generators.py
 dr.jvp(f, ...), dr.vjp(f, ...)        calls of numba functions: see inside.py
@@ -32,6 +33,7 @@ from dualrev.compiler.frontend.exits import exits_of
 from dualrev.compiler.frontend.generators import Generators
 from dualrev.compiler.frontend.inside import Inside
 from dualrev.compiler.frontend.iterating import over_memory
+from dualrev.compiler.frontend.iterators import Iterators
 from dualrev.compiler.frontend.jitted import is_stencil
 from dualrev.compiler.frontend.list_names import lists_of
 from dualrev.compiler.frontend.matching import Matching
@@ -41,6 +43,7 @@ from dualrev.compiler.frontend.source import describe
 from dualrev.compiler.frontend.spellings import Spellings, is_bool
 from dualrev.compiler.frontend.stencils import Stencils
 from dualrev.compiler.frontend.tables import Tables
+from dualrev.compiler.frontend.unrolling import Unrolling
 
 __all__ = ["desugar"]
 
@@ -76,6 +79,8 @@ class _Desugaring(ast.NodeTransformer):
         self.matching = Matching(scope, self.local)
         self.stencils = Stencils(scope, self.local)
         self.tables = Tables(tree, self.bindings, self.local)
+        self.iterators = Iterators(scope, tree, self.bindings, self.local)
+        self.unrolling = Unrolling(scope, self.bindings, self.local, self.is_global_function)
         self.lists = set(lists_of(tree))
 
     def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
@@ -106,9 +111,10 @@ class _Desugaring(ast.NodeTransformer):
             return self.inside.define_pullback(node)
         if len(node.targets) == 1 and self.inside.name_function(node):
             return ast.copy_location(ast.Pass(), node)
-        table = self.tables.define(node)
-        if table is not None:
-            return self.block(table) or [ast.copy_location(ast.Pass(), node)]
+        self.unrolling.note(node)
+        for made in (self.tables.define(node), self.iterators.define(node), self.spellings.lists_apart(node)):
+            if made is not None:
+                return self.block(made) or [ast.copy_location(ast.Pass(), node)]
         self.generic_visit(node)
         return node
 
@@ -171,6 +177,8 @@ class _Desugaring(ast.NodeTransformer):
             located(spelled, node)
             made: ast.expr = self.visit(spelled)
             return made
+        if (following := self.iterators.call(node)) is not None:
+            return ast.copy_location(Inlined.of(*following), node)
         self.generic_visit(node)
         return node
 
@@ -243,8 +251,14 @@ class _Desugaring(ast.NodeTransformer):
             return True
         if isinstance(value, ast.Name) and value.id in self.closures:
             return True
-        static = self.scope.static(value) if isinstance(value, (ast.Name, ast.Attribute)) else None
+        named = isinstance(value, (ast.Name, ast.Attribute, ast.Subscript))
+        static = self.scope.static(value) if named else None
         return static is not None and callable(static.value)
+
+    def is_global_function(self, value: ast.expr) -> bool:
+        """Whether an expression names a function that is not made here."""
+        named = isinstance(value, (ast.Name, ast.Subscript)) and not self.is_closure(value)
+        return named and self.is_function(value)
 
     def arguments(self, closure: Closure, node: ast.Call) -> list[tuple[str, ast.expr]]:
         """The parameters with what they are given, in the order of evaluation."""
@@ -359,6 +373,8 @@ class _Desugaring(ast.NodeTransformer):
 
     def visit_For(self, node: ast.For) -> Any:
         node = self.spellings.loop(node)
+        if (rest := self.iterators.loop(node)) is not None:
+            return self.visit(rest)
         if not (isinstance(node.iter, ast.Call) and self.is_closure(node.iter.func)):
             consumed = self.generators.loop(node, self.block)
             if consumed is not None:
@@ -379,15 +395,11 @@ class _Desugaring(ast.NodeTransformer):
         if nested is not None:
             return self.block(nested)
         if static is not None and describe(static.value) == "numba.misc.special.literal_unroll":
-            assert isinstance(call, ast.Call)
-            node.iter = call.args[0]
-            if isinstance(node.iter, ast.Tuple) and not exits_of(node.body) and not node.orelse:
-                return self.block(self.nests.unrolled(node, node.iter, self._are_functions(node.iter.elts)))
+            unrolled = self.unrolling.loop(node)
+            if unrolled is not None:
+                return self.block(unrolled)
         self.generic_visit(node)
         return node
-
-    def _are_functions(self, items: list[ast.expr]) -> bool:
-        return all(isinstance(x, ast.Name) and self.is_function(x) and not self.is_closure(x) for x in items)
 
     def is_closure(self, node: ast.expr) -> bool:
         return isinstance(node, ast.Name) and node.id in self.closures

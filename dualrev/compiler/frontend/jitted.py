@@ -9,8 +9,6 @@ function of ctypes, or an object with numba's protocol for addresses.
 from __future__ import annotations
 
 import ctypes
-import functools
-import importlib
 import math
 import sys
 from collections.abc import Collection
@@ -22,20 +20,20 @@ from numba import njit
 from numba.core import types
 from numba.core.ccallback import CFunc
 from numba.core.registry import cpu_target
-from numba.extending import get_cython_function_address
 from numba.np.ufunc.dufunc import DUFunc
 from numba.np.ufunc.gufunc import GUFunc
 from numba.stencils.stencil import StencilFunc
 
-from dualrev.compiler.runtime.constants import double, in_order
+from dualrev.compiler.runtime.constants import double, in_order, in_rows
 from dualrev.eager.custom import stop_gradient
-from dualrev.rules.library.special import SLOPES, with_slope
+from dualrev.rules.library.special import SPECIAL, addresses, with_rule
 from dualrev.rules.names import canonical
 
 __all__ = [
     *[
         "DOUBLE",
         "IN_ORDER",
+        "IN_ROWS",
         "STOPPED",
         "callable_name",
         "frozen_in",
@@ -52,8 +50,8 @@ __all__ = [
 _CONSTANT = (math, np)  # modules whose numbers nobody changes
 
 #: What dualrev.stop_gradient is called in emitted code; and while a function is read, what tells the order of
-#: np.nditer, and that a number is a float64.
-STOPPED, IN_ORDER, DOUBLE = "runtime.stopped", "runtime.in_order", "runtime.double"
+#: np.nditer (of one array, of several), and that a number is a float64.
+STOPPED, IN_ORDER, IN_ROWS, DOUBLE = "runtime.stopped", "runtime.in_order", "runtime.in_rows", "runtime.double"
 
 
 def is_ufunc(x: Any) -> bool:
@@ -161,18 +159,21 @@ def is_pointer(x: Any) -> bool:
 def special_name(x: Any) -> str | None:
     """The name in scipy.special of a function that numba code can call; None for any other."""
     if is_pointer(x):
-        return _names_by_address().get(_address(x)) if _takes_a_float(x) else None
+        return next((a.name for a in addresses() if (a.address, a.arity) == (_address(x), _count_of_doubles(x))), None)
     name = getattr(x, "__name__", "")
-    if name not in SLOPES or getattr(sys.modules.get("scipy.special"), name, None) is not x:
+    if name not in SPECIAL or getattr(sys.modules.get("scipy.special"), name, None) is not x:
         return None
     cpu_target.typing_context.refresh()
     return name if cpu_target.typing_context._lookup_global(x) is not None else None
 
 
-def _takes_a_float(x: Any) -> bool:
+def _count_of_doubles(x: Any) -> int:
+    """How many doubles a function takes that gives one; 0 for any other function."""
     if isinstance(x, types.WrapperAddressProtocol):
-        return bool(x.signature() == types.float64(types.float64))
-    return x.restype is ctypes.c_double and tuple(x.argtypes or ()) == (ctypes.c_double,)
+        given, result = x.signature().args, x.signature().return_type
+        return len(given) if {result, *given} == {types.float64} else 0
+    given = tuple(x.argtypes or ())
+    return len(given) if {x.restype, *given} == {ctypes.c_double} else 0
 
 
 def _address(x: Any) -> int | None:
@@ -181,29 +182,13 @@ def _address(x: Any) -> int | None:
     return ctypes.cast(x, ctypes.c_void_p).value
 
 
-@functools.cache
-def _names_by_address() -> dict[int | None, str]:
-    """SciPy's functions of a double, by their addresses; none where there is no SciPy."""
-    module = "scipy.special.cython_special"
-    try:
-        functions = vars(importlib.import_module(module))["__pyx_capi__"]
-    except ImportError:
-        return {}
-    found: dict[int | None, str] = {}
-    for key, capsule in functions.items():
-        name = key.partition("__pyx_fuse_")[2].lstrip("0123456789") or key
-        if name in SLOPES and '"double (double' in repr(capsule):
-            found[get_cython_function_address(module, key)] = name
-    return found
-
-
 _WITH_RULES: dict[int, tuple[Any, Any]] = {}
 
 
 def _with_rule(x: Any, name: str) -> Any:
     """The numba function that calls a function of SciPy."""
     if id(x) not in _WITH_RULES:
-        _WITH_RULES[id(x)] = x, with_slope(x, SLOPES[name])
+        _WITH_RULES[id(x)] = x, with_rule(x, name)
     return _WITH_RULES[id(x)][1]
 
 
@@ -211,5 +196,5 @@ def callable_name(f: Any) -> str | None:
     """The name of a function in emitted code, if it is one of the table or of those above; else None."""
     if isinstance(f, (types.Float, types.Integer, types.Boolean)):  # numba.float64(x)
         return "np.bool_" if f is types.boolean else f"np.{f}"
-    own = ((stop_gradient, STOPPED), (in_order, IN_ORDER), (double, DOUBLE))
+    own = ((stop_gradient, STOPPED), (in_order, IN_ORDER), (in_rows, IN_ROWS), (double, DOUBLE))
     return next((name for g, name in own if f is g), None) or canonical(f)

@@ -101,6 +101,7 @@ class _Lowering(Sequences):
         refs, functions, calls = self.refs, self.functions, self.calls
         made = Lowered(self.source, parameters, self.out, result, self.names, *left, refs, functions, calls)
         made.unpacked.update(self.unpacked)
+        made.iterated.update(self.iterated)
         return made
 
     def block(self, body: list[ast.stmt]) -> list[Any]:

@@ -1,12 +1,10 @@
-"""Loops over np.ndindex and np.ndenumerate -> loops over ranges, one inside of the other; loops that are unrolled."""
+"""Loops over np.ndindex and np.ndenumerate -> loops over ranges, one inside of the other."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable
 from typing import Any
-
-from dualrev.compiler.frontend.closures import renamed
 
 __all__ = ["Nests", "assigned", "located", "read"]
 
@@ -45,18 +43,6 @@ class Nests:
             for k in range(len(places.elts))
         ]
         return [assigned(base, array, node), *self.nested(node, places, sizes, len(sizes), [(x, base)])]
-
-    def unrolled(self, node: ast.For, items: ast.Tuple, functions: bool) -> list[ast.stmt]:
-        """The body for one item after the other, which may have different types, or be names of functions."""
-        if functions and isinstance(node.target, ast.Name):
-            return [renamed(x, {node.target.id: item}) for item in items.elts for x in node.body]
-        names = [self.local("item") for _ in items.elts]
-        made = [assigned(name, x, node) for name, x in zip(names, items.elts, strict=True)]
-        for name in names:
-            s = ast.Assign([renamed(node.target, {})], read(name))
-            located(s, node)
-            made += [s, *(renamed(x, {}) for x in node.body)]
-        return made
 
     def nested(
         self, node: ast.For, target: ast.expr, sizes: Any, count: int, elements: list[tuple[ast.expr, str]]

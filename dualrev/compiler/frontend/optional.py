@@ -10,7 +10,7 @@
 
 This is between inference, which says that a variable is `Optional`, and expand.py, which knows no such type. Numba
 raises the error where it converts such a value to a number, at its use. A function that is called gives such a pair in
-core; the one that is differentiated has to have a value.
+core; the one that is differentiated raises it at its end, where there is nothing to differentiate.
 """
 
 from __future__ import annotations
@@ -34,25 +34,26 @@ _NEVER_NONE = {("get", (), 3), ("pop", (), 2), ("pop", (), 3)}
 _CALLS = ("call", "star", "tuple", "list", "ufunc")
 
 
-def without_optionals(lowered: Lowered, typed: Typed, paired: bool) -> None:
+def without_optionals(lowered: Lowered, typed: Typed, paired: bool, converts: bool) -> None:
     """Replace the optional variables of a function, in its body and in its types; but for its parameters.
 
-    `paired` says that the function may give a pair, if its result is optional, too.
+    `paired` says that the function may give a pair, if its result is optional, too; else it has to have a value, and
+    with `converts` one of another type.
     """
     _defaults(lowered, typed)
-    paired = paired and isinstance(typed.result, types.Optional) and lowered.result not in lowered.parameters
-    kept = {*lowered.parameters} if paired else {*lowered.parameters, lowered.result, lowered.exit_value}
+    maybe = isinstance(typed.result, types.Optional) and lowered.result not in lowered.parameters and not converts
+    kept = {*lowered.parameters} if maybe else {*lowered.parameters, lowered.result, lowered.exit_value}
     found = {
         x for x, kind in typed.of.items() if isinstance(kind, types.Optional) and x not in kept and _is_plain(kind)
     }
     passed = {x for s in walk(lowered.body) if isinstance(s, Let) and s.op in _CALLS for x in s.args}
     made = {s.target for s in walk(lowered.body) if isinstance(s, Let) and _may_be_none(s, typed)}
     found -= passed | made  # these stay, and are refused
-    if paired and lowered.result not in found:
+    if maybe and lowered.result not in found:
         why = "it is None on some paths, which may be that a `return` is missing"
         lowered.source.refuse(lowered.source.tree, "the value of this function", why, "a number on every path")
     if found:
-        _Optionals(lowered, typed, found).run(paired)
+        _Optionals(lowered, typed, found).run(maybe, paired)
 
 
 def _defaults(lowered: Lowered, typed: Typed) -> None:
@@ -117,15 +118,17 @@ class _Optionals:
         for x, flag in self.given.items():
             self.of[x], self.of[flag] = self.of[x].type, types.boolean
 
-    def run(self, paired: bool) -> None:
-        """The whole body, and the result if it is `paired`."""
+    def run(self, maybe: bool, paired: bool) -> None:
+        """The whole body; a result that `maybe` is None gives a pair, or an error."""
         lowered, line = self.lowered, self.lowered.source.tree.lineno
         body, x = self.block(lowered.body), lowered.result
-        if paired:
+        if maybe:
             assert isinstance(x, str)
-            lowered.result = self.pair(x)
-            both = Let(lowered.result, "tuple", (x, self.given[x]), None, line)
-            body = [self.say(self.given[x], Const(False), line), *self.nothing(x, line), *body, both]
+            end = self.check(x, line)
+            if paired:
+                lowered.result = self.pair(x)
+                end = [Let(lowered.result, "tuple", (x, self.given[x]), None, line)]
+            body = [self.say(self.given[x], Const(False), line), *self.nothing(x, line), *body, *end]
         lowered.body[:] = body
 
     def pair(self, x: str) -> str:

@@ -12,6 +12,10 @@ The type of an argument that is a number becomes its class, under each of its na
 
     T = type(x)
     return T(2) * x                           return np.float64(2) * x
+
+And a tuple of arguments of several types is written out where a loop over it is unrolled:
+
+    for x in literal_unroll(t):               for x in literal_unroll((t[0], t[1])):
 """
 
 from __future__ import annotations
@@ -30,6 +34,7 @@ from numba.core import types
 
 from dualrev.compiler.frontend.closures import parameters
 from dualrev.compiler.frontend.source import Source
+from dualrev.compiler.frontend.unrolling import items_of
 
 __all__ = ["prune"]
 
@@ -70,7 +75,13 @@ def prune(source: Source, argtypes: tuple[Any, ...]) -> Source:
 
 def _has_to_do_with_types(node: ast.AST) -> bool:
     """Whether types may decide something here: a condition, or the type of an argument."""
-    return isinstance(node, (ast.If, ast.IfExp)) or (isinstance(node, ast.Name) and node.id == "type")
+    named = getattr(node, "id", "") == "type" or _is_unrolling(node)
+    return isinstance(node, (ast.If, ast.IfExp)) or named
+
+
+def _is_unrolling(node: ast.AST) -> bool:
+    """Whether this is literal_unroll, or numba.literal_unroll."""
+    return "literal_unroll" in (getattr(node, "id", ""), getattr(node, "attr", ""))
 
 
 def _bindings(tree: ast.AST) -> Iterator[str]:
@@ -181,8 +192,10 @@ class _Pruning(ast.NodeTransformer):
         return ast.copy_location(copy.copy(self.classes[node.id]), node) if named else node
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        """The type of an argument that is a number."""
+        """The type of an argument that is a number, and the items of a tuple of several types."""
         self.generic_visit(node)
+        if _is_unrolling(node.func) and len(node.args) == 1:
+            node.args = [self.items(node.args[0])]
         named = isinstance(node.func, ast.Name) and node.func.id == "type" and "type" not in self.own
         if named and not self.as_written:
             (x, *others) = node.args or [node]
@@ -190,6 +203,13 @@ class _Pruning(ast.NodeTransformer):
             if isinstance(kind, (types.Integer, types.Float)):
                 return ast.copy_location(ast.Constant(getattr(np, str(kind))), node)
         return node
+
+    def items(self, node: ast.expr) -> ast.expr:
+        """(t[0], t[1]) for an argument t of several types."""
+        kind = self.known.get(node.id) if isinstance(node, ast.Name) else None
+        if not isinstance(kind, types.BaseTuple) or isinstance(kind, types.UniTuple):
+            return node
+        return items_of(node, len(kind.types))
 
     def visit_Try(self, node: ast.Try | ast.With) -> ast.stmt:
         """A block that may stay as it is written: a class has no name there."""

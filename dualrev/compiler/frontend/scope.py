@@ -31,6 +31,8 @@ class Scope:
         self.list_names: set[str] = set()  # the variables that can be seen to be lists
         self.own: set[str] = set()  # the local variables that desugar.py has made
         self.calls: list[Static] = []
+        self.listed = False  # whether loops may go over what has no places: see sequences.py
+        self.iterated: set[str] = set()  # what iterators go over: see iterators.py
         args = source.tree.args
         if args.kwarg:
             self.refuse(source.tree, "**kwargs", "the names of the arguments are not known", "every argument")

@@ -24,8 +24,6 @@ class Sequences(Expressions):
     `listed` says that something else may be a list first: a set, or the keys of a dict.
     """
 
-    listed = False
-
     def is_own_counter(self, s: ast.For) -> bool:
         """Whether the loop's variable lives in such loops only, so that it can count."""
         assert isinstance(s.target, ast.Name)

@@ -8,6 +8,7 @@ x.real, np.real(x), x.conj()     x, where that is no complex number
 list(a)                          [x for x in a]
 ys.extend(a), ys += a            for x in a: ys.append(x)
 del ys[k], del x                 ys.pop(k), nothing
+x, ys = y, []                    (x,) = (y,); ys = []
 for y in map(g, a)               for x in a: y = g(x)
 for x in filter(g, a)            for x in a: if g(x)
 """
@@ -55,6 +56,11 @@ def is_bool(node: ast.expr) -> bool:
         return all(map(is_bool, node.values))
     negation = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
     return negation or isinstance(node, ast.Compare) or (isinstance(node, ast.Constant) and type(node.value) is bool)
+
+
+def _is_plain(node: ast.expr, bound: set[str]) -> bool:
+    """Whether it does not matter when an expression is evaluated: a number, or a name that does not change there."""
+    return isinstance(node, ast.Constant) or (isinstance(node, ast.Name) and node.id not in bound)
 
 
 class Spellings:
@@ -126,6 +132,28 @@ class Spellings:
         add = ast.Call(ast.Attribute(read(name.id), "append", ast.Load()), [read(item)], [])
         made = ast.For(ast.Name(item, ast.Store()), more, [ast.Expr(add)], [])
         located(made, node)
+        return made
+
+    def lists_apart(self, node: ast.Assign) -> list[ast.stmt] | None:
+        """The lists among the values that several names get, each in a statement: there, it has the one name."""
+        target, value = node.targets[0], node.value
+        if len(node.targets) > 1 or not isinstance(target, ast.Tuple) or not isinstance(value, ast.Tuple):
+            return None
+        if len(target.elts) != len(value.elts) or not all(isinstance(x, ast.Name) for x in target.elts):
+            return None
+        bound = {x.id for x in target.elts if isinstance(x, ast.Name)}
+        pairs = list(zip(target.elts, value.elts, strict=True))
+        apart = [(x, y) for x, y in pairs if isinstance(y, ast.List) and all(_is_plain(e, bound) for e in y.elts)]
+        if not apart or len(bound) < len(pairs):
+            return None
+        others = [pair for pair in pairs if pair not in apart]
+        made: list[ast.stmt] = []
+        if others:
+            targets, values = ([pair[k] for pair in others] for k in (0, 1))
+            made.append(ast.Assign([ast.Tuple(targets, ast.Store())], ast.Tuple(values, ast.Load())))
+        made += [ast.Assign([x], y) for x, y in apart]
+        for s in made:
+            located(s, node)
         return made
 
     def deleted(self, node: ast.Delete) -> list[ast.stmt] | None:

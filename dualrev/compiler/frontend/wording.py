@@ -52,7 +52,8 @@ FUNCTIONS = {
     "set": (_SET, _NO_SET),
     **dict.fromkeys(("str", "repr", "chr"), _TEXT),
     "numpy.nditer": (
-        "only a loop over that of one array of real numbers is known, which reads or writes v.item(), v[()]",
+        "only a loop over that of arrays of real numbers (if there are several, in C order) is known, which reads or"
+        " writes v.item(), v[()]",
         "such a loop, or one over np.ndindex(a.shape)",
     ),
 }

@@ -40,7 +40,12 @@ from dualrev.compiler.runtime.blocks import (  # noqa: F401 - emitted code has t
     shaped_2_single,
 )
 from dualrev.compiler.runtime.complexes import complex_array, conjugate  # noqa: F401 - emitted code has it from here
-from dualrev.compiler.runtime.constants import double, in_order, stopped  # noqa: F401 - emitted code has them from here
+from dualrev.compiler.runtime.constants import (  # noqa: F401 - emitted code has them from here
+    double,
+    in_order,
+    in_rows,
+    stopped,
+)
 from dualrev.compiler.runtime.dots import (  # noqa: F401 - emitted code has them from here
     dot_left_11,
     dot_left_12,

@@ -3,6 +3,7 @@
 stop_gradient   `dualrev.stop_gradient`: the same numbers, and a copy of arrays of real numbers, as on the tape
 double          a number: the compiler refuses any but a float64
 in_order        an array of which `.flat` goes in the order of np.nditer
+in_rows         the same array, if that goes over rows also where it has other arrays beside it
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -15,7 +16,7 @@ from numba.extending import overload
 
 from dualrev.eager.custom import stop_gradient
 
-__all__ = ["double", "in_order", "stopped", "typed"]
+__all__ = ["double", "in_order", "in_rows", "stopped", "typed"]
 
 _PLAIN = (types.Number, types.Boolean, types.NoneType, types.UnicodeType, types.Dispatcher)
 
@@ -52,6 +53,16 @@ def _in_order(a):
     if not isinstance(a, types.Array):
         return None
     return (lambda a: a.T) if goes_back(a) else (lambda a: a)
+
+
+def in_rows(a):
+    """`a` itself, of which np.nditer goes over rows also where there are other arrays."""
+    return a
+
+
+@overload(in_rows)
+def _in_rows(a):
+    return (lambda a: a) if isinstance(a, types.Array) else None
 
 
 def double(x):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-__all__ = ["RuleOf", "define", "rule_of"]
+__all__ = ["RuleOf", "constants_of", "define", "rule_of"]
 
 
 class RuleOf(NamedTuple):
@@ -22,14 +22,19 @@ class RuleOf(NamedTuple):
     push: Any
 
 
-_RULES: dict[int, tuple[Any, RuleOf]] = {}
+_RULES: dict[int, tuple[Any, RuleOf, tuple[int, ...]]] = {}
 
 
-def define(f: Any, fwd: Any, bwd: Any, push: Any) -> None:
-    """Set the rules of a definition."""
-    _RULES[id(f)] = f, RuleOf(fwd, bwd, push)
+def define(f: Any, fwd: Any, bwd: Any, push: Any, constant: tuple[int, ...] = ()) -> None:
+    """Set the rules of a definition. By the arguments in `constant`, counted from 0, it has no derivative."""
+    _RULES[id(f)] = f, RuleOf(fwd, bwd, push), constant
 
 
 def rule_of(f: Any) -> RuleOf | None:
     """The rules of a definition; None for any other function."""
     return _RULES[id(f)][1] if id(f) in _RULES else None
+
+
+def constants_of(f: Any) -> tuple[int, ...]:
+    """The arguments of a definition by which it has no derivative: numbers."""
+    return _RULES[id(f)][2] if id(f) in _RULES else ()

@@ -1,22 +1,33 @@
 """Special functions that numba does not have itself: polygamma, and rules for those of SciPy that numba code can call.
 
 Numba code calls SciPy's functions by numba-scipy, which overloads `scipy.special.erf` and the like, or by the addresses
-in `scipy.special.cython_special`. Either way the value is computed by what the user's code calls; the rules are here.
+in `scipy.special.cython_special`. Either way the value is computed by what the user's code calls. The rules are made of
+the lines that the tape has; what these call in turn has an address, too.
 """
 
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
+import ctypes
+import functools
+import importlib
+import linecache
 import math
+import re
+from collections.abc import Iterator
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 from numba import njit
+from numba.extending import get_cython_function_address
 
 from dualrev.rules import special
 from dualrev.rules.library.opaque import define
+from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES, Primitive
+from dualrev.rules.scipy import NAMES, UNKNOWN, lines
 
-__all__ = ["SLOPES", "polygamma", "with_slope"]
+__all__ = ["SPECIAL", "addresses", "polygamma", "with_rule"]
 
 #: Its code on floats, where the helper function is compiled, too.
 polygamma = njit(
@@ -45,67 +56,108 @@ def polygamma_push(primals, y, tangents):
 
 define(polygamma, polygamma_fwd, polygamma_bwd, polygamma_push)
 
+#: SciPy's names of lines of the table of primitives.
+_USUAL = {**{name: name for name in ("erf", "erfc", "expit", "gamma")}, "gammaln": "lgamma", "psi": "polygamma"}
+
+#: The functions of scipy.special that have a rule.
+SPECIAL = frozenset({*NAMES, *_USUAL})
+
+
+class Address(NamedTuple):
+    """A function in C of some doubles, which gives a double."""
+
+    name: str
+    address: int
+    arity: int
+
+
+@functools.cache
+def addresses() -> tuple[Address, ...]:
+    """SciPy's functions of doubles that have a rule; none where there is no SciPy."""
+    return tuple(_found())
+
+
+def _found() -> Iterator[Address]:
+    module = "scipy.special.cython_special"
+    try:
+        functions = vars(importlib.import_module(module))["__pyx_capi__"]
+    except ImportError:
+        return
+    for key, capsule in functions.items():
+        name = key.partition("__pyx_fuse_")[2].lstrip("0123456789") or key
+        signature = re.search(r'"double \(((?:double, )+)int __pyx_skip_dispatch\)"', repr(capsule))
+        if name in SPECIAL and signature:
+            yield Address(name, get_cython_function_address(module, key), signature[1].count("double"))
+
+
+@functools.cache
+def _pointer(name: str) -> Any:
+    found = next(a for a in addresses() if a.name == name)
+    return ctypes.CFUNCTYPE(*(ctypes.c_double,) * (found.arity + 1))(found.address)
+
 
 @njit
-def _erf(x, y):
-    return 1.1283791670955126 * math.exp(-x * x)
+def _times(partial, t):
+    """A product with a tangent; 0 with that of what does not move, and no product with a partial that is infinite."""
+    if t is None:
+        return 0.0
+    if t == 0.0 and not math.isfinite(partial):
+        return 0.0
+    return partial * t
 
 
-@njit
-def _erfc(x, y):
-    return -1.1283791670955126 * math.exp(-x * x)
+_RULE = """def {name}({args}):
+    return f({args})
 
 
-@njit(error_model="numpy")
-def _expit(x, y):
-    e = math.exp(-abs(x))
-    return e / (1.0 + e) / (1.0 + e)
+def fwd({args}):
+    y = {name}({args})
+    return y, ({args}, y)
 
 
-@njit
-def _gamma(x, y):
-    return y * polygamma(0.0, x)
+def bwd(residuals, ct):
+    {args}, y = residuals
+    return ({cotangents},)
 
 
-@njit
-def _gammaln(x, y):
-    return polygamma(0.0, x)
+def push(primals, y, tangents):
+    {args}, = primals
+    return {tangent}
+"""
 
 
-@njit
-def _psi(x, y):
-    return polygamma(1.0, x)
+def with_rule(f: Any, name: str) -> Any:
+    """A numba function that calls f, a function of scipy.special with this name, and has its rule."""
+    line, unknown = _line(name), UNKNOWN.get(name, ())
+    partials = {k: text for k, text in enumerate(line.partials) if k not in unknown}
+    parts = {
+        "name": name,
+        "args": ", ".join(line.parameters),
+        "cotangents": ", ".join(
+            f"ct * ({partials[k]})" if k in partials else "None" for k in range(len(line.partials))
+        ),
+        "tangent": " + ".join(f"_times({text}, tangents[{k}])" for k, text in partials.items()),
+    }
+    text, file = _RULE.format(**parts), f"<the rule of scipy.special.{name}>"
+    used = set(re.findall(r"[a-z]\w*(?=\()", " ".join(partials.values()))) - {name}
+    space = {**{g: _named(g) for g in used}, "__name__": __name__, "f": f, "_times": _times}
+    exec(compile(text, file, "exec"), space)
+    linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
+    for g in (name, "fwd", "bwd", "push"):
+        space[g] = njit(error_model="numpy")(space[g])
+    define(space[name], space["fwd"], space["bwd"], space["push"], unknown)
+    return space[name]
 
 
-#: dy/dx of y = f(x), by the name of f in scipy.special.
-SLOPES = {"erf": _erf, "erfc": _erfc, "expit": _expit, "gamma": _gamma, "gammaln": _gammaln, "psi": _psi}
+def _line(name: str) -> Primitive:
+    """The derivatives of a function of scipy.special, as the table has them."""
+    if name == "psi":  # polygamma(0, x)
+        return Primitive("psi", "psi(x)", ("polygamma(1.0, x)",), PRIMITIVES["lgamma"].domain)
+    return PRIMITIVES[_USUAL[name]] if name in _USUAL else lines()[name]
 
 
-def with_slope(f: Any, slope: Any) -> Any:
-    """A numba function that calls f, which numba can call, and has a rule by its derivative slope(x, y).
-
-    >>> sine = with_slope(njit(lambda x: math.sin(x)), njit(lambda x, y: math.cos(x)))
-    >>> sine(0.0)
-    0.0
-    """
-
-    @njit
-    def value(x):
-        return f(x)
-
-    @njit
-    def fwd(x):
-        y = value(x)
-        return y, (x, y)
-
-    @njit
-    def bwd(residuals, ct):
-        x, y = residuals
-        return (ct * slope(x, y),)
-
-    @njit
-    def push(primals, y, tangents):
-        return slope(primals[0], y) * tangents[0]
-
-    define(value, fwd, bwd, push)
-    return value
+def _named(name: str) -> Any:
+    """What a function in the text of a line is in numba code."""
+    if name in ("abs", "polygamma"):
+        return abs if name == "abs" else polygamma
+    return getattr(np, name) if name in FUNCTIONS and hasattr(np, name) else _pointer(name)
