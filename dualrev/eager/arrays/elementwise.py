@@ -225,7 +225,7 @@ def _by_elements(f: Callable[..., Any], many: Callable[..., Any] | None = None) 
             return many(*map(plain, args))
         args = tuple(to_objects(u) for u in args)
         if not any(np.ndim(u) for u in args if isinstance(u, np.ndarray)):
-            return f(*args)
+            return f(*(u[()] if isinstance(u, np.ndarray) else u for u in args))
         made = np.frompyfunc(f, len(args), 1)(*(u.view(np.ndarray) if isinstance(u, np.ndarray) else u for u in args))
         return real_array(made) if holds_duals(made) else made.astype(float)
 
