@@ -81,9 +81,9 @@ _LINES = (
               edges={(0.0, 0.0): (0.0, 0.0), (3.0, 0.0): (0.0, math.log(3.0)), (0.0, 1.0): (1.0, 0.0),
                      (0.0, 2.0): (0.0, 0.0), (0.0, 0.5): (inf, 0.0),
                      (-2.0, 3.0): (12.0, nan), (-2.0, 2.0): (-4.0, nan), (-2.0, 0.0): (0.0, nan)},
-              note="0**y: 0 with respect to y; x**0: 0 with respect to x, 0 included, and this 0 depends on y. A negative"
-                   " base has a real power for whole exponents only, so the derivative with respect to the exponent is"
-                   " NaN there",
+              note="0**y: 0 with respect to y; x**0: 0 with respect to x, 0 included, and this 0 depends on y. A"
+                   " negative base has a real power for whole exponents only, so the derivative with respect to the"
+                   " exponent is NaN there",
               symbol="pow", ufunc="power"),
     Primitive("neg", "-x", ("-1.0",), (R,), symbol="neg", ufunc="negative", cheap=True),
     Primitive("pos", "+x", ("1.0",), (R,), symbol="pos", ufunc="positive", cheap=True),
