@@ -19,7 +19,7 @@ import numpy as np
 import optree
 
 from dualrev.eager.arrays.complexes import as_parts, is_complex, is_one_complex
-from dualrev.eager.arrays.storage import adopt, holds_duals, plain
+from dualrev.eager.arrays.storage import adopt, holds_duals, plain, real_array
 from dualrev.eager.dual import DualNumber
 from dualrev.eager.labels import with_labels
 from dualrev.eager.leaves import (
@@ -205,6 +205,8 @@ class Structure:
                         raise error(x, "a real scalar")
                     leaves.append(read_number(x))
                 case Array(shape):
+                    if shape == () and is_number(x):
+                        x = real_array(read_number(x))
                     if not is_numeric(x) or x.shape != shape:
                         raise error(x, f"an array of shape {shape}")
                     leaves.append(read_array(x))

@@ -132,6 +132,37 @@ def test_products_with_the_hessian(f):
     assert_same(dr.hvp(f)(SYMMETRIC, t, 1).ravel(), slope, rtol=1e-7, floor=1e-9)
 
 
+def matrix_exponential(a):
+    """By eigenvectors: where two eigenvalues are equal, the cotangents of the vectors do not tell its derivative."""
+    w, v = np.linalg.eigh(a)
+    return (v * np.exp(w)) @ v.T
+
+
+ALMOST_EQUAL = np.linalg.qr(np.arange(9.0).reshape(3, 3) ** 2 + np.eye(3))[0] @ np.diag([1.0, 1.0, 2.0])
+ALMOST_EQUAL = ALMOST_EQUAL @ np.linalg.qr(np.arange(9.0).reshape(3, 3) ** 2 + np.eye(3))[0].T  # by a rounding error
+DEPENDENT = np.array([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6], [0.7, 0.8, 0.9]])  # the third column, up to a rounding error
+
+
+@njit
+def dependent(a):
+    return np.linalg.qr(a)[0][0, 2]
+
+
+@njit
+def exponential(a, c):
+    w, v = np.linalg.eigh(a)
+    return np.sum(((v * np.exp(w)) @ v.T) * c)
+
+
+def test_degenerate_matrices_in_numba_functions():
+    """NaN and no number, as on the tape; what does not turn the vectors of a repeated eigenvalue has a derivative."""
+    assert np.isnan(dr.grad(dependent)(DEPENDENT)).all()
+    slope = dr.grad(exponential)
+    for a, c in ((np.eye(3), np.arange(9.0).reshape(3, 3)), (ALMOST_EQUAL, np.arange(9.0).reshape(3, 3))):
+        assert np.isnan(slope(a, c)).any()
+    np.testing.assert_allclose(slope(np.eye(3), np.eye(3)), np.exp(1.0) * np.eye(3), atol=1e-14)
+
+
 def test_degenerate_matrices():
     """What depends on vectors that are not determined has no derivative: infinite or NaN, and never a number."""
     assert dr.grad(spectrum)(np.eye(3), 1)[1, 1] == pytest.approx(1.0)
@@ -140,7 +171,12 @@ def test_degenerate_matrices():
         (lambda a: np.linalg.svd(a)[0][0, 1], np.eye(3)),
         (lambda a: np.linalg.svd(a)[0][0, 3], TALL),
         (lambda a: np.linalg.slogdet(a)[1], np.zeros((2, 2))),
+        (matrix_exponential, np.eye(2)),
+        (matrix_exponential, ALMOST_EQUAL),
+        (lambda a: np.linalg.svd(a)[0] @ np.linalg.svd(a)[2], ALMOST_EQUAL),
+        (lambda a: np.linalg.qr(a)[0][0, 2], DEPENDENT),
     ):
+        f = f if np.ndim(f(a)) == 0 else lambda a, f=f: np.sum(f(a) * np.arange(float(a.size)).reshape(a.shape))
         assert not np.isfinite(dr.grad(f)(a)).all()
     assert_same(dr.grad(lambda a: np.sum(np.linalg.svd(a)[1]))(TALL), np.linalg.svd(TALL, False)[0] @ VT, rtol=1e-12)
 

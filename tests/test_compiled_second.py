@@ -440,6 +440,17 @@ def test_a_gradient_that_is_called_divides_as_its_own_function_says():
     assert dr.grad(raises, 1)(1.0, 2.0) == dr.grad(follows_ieee, 1)(1.0, 2.0) == -0.25
 
 
+def test_a_power_with_the_exponent_zero():
+    """By the base it has the slope 0, which has a slope by the exponent."""
+
+    @njit
+    def power(p):
+        return p[0] ** p[1]
+
+    found = dr.hessian(power)(np.array([2.0, 0.0]))
+    assert found == pytest.approx(np.array([[0.0, 0.5], [0.5, np.log(2.0) ** 2]]), abs=1e-15)
+
+
 def test_a_value_that_goes_to_an_argument_of_its_call():
     @njit
     def f(x, y):

@@ -5,6 +5,7 @@ import math
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from pages import table
 
@@ -74,3 +75,11 @@ def test_the_conventions_at_kinks_are_edges_of_the_table(name, point, expected):
 )
 def test_what_the_page_says_of_other_lines(name, point, expected):
     assert str(PRIMITIVES[name].edges[point]) == str(expected)
+
+
+def test_second_derivatives_of_powers_of_arrays_and_complex_numbers_with_the_exponent_zero():
+    expected = [[0.0, 0.5], [0.5, math.log(2.0) ** 2]]
+    for f in (lambda p: p[0] ** p[1], lambda p: np.sum(p[:1] ** p[1:]), lambda p: ((p[0] + 0j) ** p[1]).real):
+        for second in (dr.hessian, lambda f: dr.jacfwd(dr.jacfwd(f))):
+            np.testing.assert_allclose(second(f)(np.array([2.0, 0.0])), expected, atol=1e-15)
+    assert dr.hessian(lambda x: np.sum(np.vander(x, 3)))(np.array([0.0])) == 2.0  # x**2 + x + x**0

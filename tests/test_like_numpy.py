@@ -31,6 +31,22 @@ OF_ELEMENTS = {
 }
 
 
+def test_whole_numbers_of_an_array_are_constants():
+    """As x.astype(int): numpy asks for the type that it wants."""
+    x = np.array([0.3, 1.7, 2.1])
+    for whole in (np.int64, lambda x: np.asarray(x, dtype=int), lambda x: np.array(x, dtype=np.intp)):
+        assert dr.grad(lambda x, whole=whole: np.sum(x * whole(x)))(x).tolist() == [0.0, 1.0, 2.0]
+    with pytest.raises(dr.ConversionError):
+        dr.grad(lambda x: np.sum(np.asarray(x, dtype=np.float32)))(x)
+
+
+def test_a_number_is_the_cotangent_of_an_array_without_axes():
+    y, pull = dr.vjp(lambda x: np.tensordot(x, x, 1), np.ones(2))
+    assert isinstance(y, np.ndarray)
+    assert [pull(ct)[0].tolist() for ct in (1.0, np.float64(2.0), np.array(3.0))] == [[2.0] * 2, [4.0] * 2, [6.0] * 2]
+    assert dr.grad(lambda x: x.conj() * x.take(0))(3.0) == 6.0
+
+
 @pytest.mark.parametrize("name", OF_ELEMENTS)
 def test_an_element_has_what_numpys_have(name):
     f = OF_ELEMENTS[name]

@@ -405,6 +405,13 @@ def test_second_derivative_of_a_power_of_a_negative_base(stage):
 
 
 @every_stage
+def test_a_slope_of_zero_by_the_base_has_a_slope_by_the_exponent(stage):
+    """d/da a**b is b a**(b - 1): 0 at b = 0, where its derivative by b is 1 / a."""
+    vjp = STAGES[stage].vjp
+    assert_same(vjp(lambda b: vjp(lambda a: a**b, 2.0)[1](1.0)[0], 0.0)[1](1.0), (0.5,))
+
+
+@every_stage
 def test_second_derivative_of_a_power_at_zero(stage):
     vjp = STAGES[stage].vjp
     for n, second in [(1, 0.0), (2, 2.0), (3, 0.0), (2.0, 2.0)]:

@@ -55,13 +55,13 @@ class Primitive:
     cheap: bool = False
 
     def __post_init__(self) -> None:
-        if len(self.partials) != len(self.domain) or not 1 <= len(self.partials) <= 3:
-            raise ValueError(f"primitive {self.name}: one partial and one interval for each of 1 to 3 arguments")
+        if len(self.partials) != len(self.domain) or not 1 <= len(self.partials) <= 4:
+            raise ValueError(f"primitive {self.name}: one partial and one interval for each of 1 to 4 arguments")
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """The names of the arguments in the text: ('x',), ('a', 'b') or ('a', 'b', 'c')."""
-        return ("x",) if len(self.partials) == 1 else ("a", "b", "c")[: len(self.partials)]
+        """The names of the arguments in the text: ('x',), or as many as there are of ('a', 'b', 'c', 'd')."""
+        return ("x",) if len(self.partials) == 1 else ("a", "b", "c", "d")[: len(self.partials)]
 
 
 R = (-3.0, 3.0)
@@ -75,13 +75,15 @@ _LINES = (
     Primitive("sub", "a - b", ("1.0", "-1.0"), (R, R), symbol="sub", ufunc="subtract", cheap=True),
     Primitive("mul", "a * b", ("b", "a"), (R, R), symbol="mul", ufunc="multiply", cheap=True),
     Primitive("div", "a / b", ("1.0 / b", "-y / b"), (R, ABOVE), symbol="truediv", ufunc="divide", cheap=True),
-    Primitive("pow", "power(a, b)", ("b * power(a, b - 1.0) if b != 0.0 else 0.0",
+    Primitive("pow", "power(a, b)", ("b * power(a, b - 1.0) if b != 0.0"
+                                     " else b * power(a, b - 1.0) if abs(a) > 1e-100 else 0.0",
                                      "log(a) * y if a > 0.0 else 0.0 * y if a == 0.0 else nan * a"), (POSITIVE, R),
               edges={(0.0, 0.0): (0.0, 0.0), (3.0, 0.0): (0.0, math.log(3.0)), (0.0, 1.0): (1.0, 0.0),
                      (0.0, 2.0): (0.0, 0.0), (0.0, 0.5): (inf, 0.0),
                      (-2.0, 3.0): (12.0, nan), (-2.0, 2.0): (-4.0, nan), (-2.0, 0.0): (0.0, nan)},
-              note="0**y: 0 with respect to y; x**0: 0 with respect to x, 0 included. A negative base has a real power"
-                   " for whole exponents only, so the derivative with respect to the exponent is NaN there",
+              note="0**y: 0 with respect to y; x**0: 0 with respect to x, 0 included, and this 0 depends on y. A"
+                   " negative base has a real power for whole exponents only, so the derivative with respect to the"
+                   " exponent is NaN there",
               symbol="pow", ufunc="power"),
     Primitive("neg", "-x", ("-1.0",), (R,), symbol="neg", ufunc="negative", cheap=True),
     Primitive("pos", "+x", ("1.0",), (R,), symbol="pos", ufunc="positive", cheap=True),

@@ -27,6 +27,8 @@ _FAR = (
     f"-1.1283791670955126 * {_TAIL} * (1.0 - {_TAIL} * (3.0 - {_TAIL} * (15.0 - {_TAIL} * (105.0 - 945.0 * {_TAIL}))))"
 )
 
+_EXPONENT = "(b * log(a))"  # a**b = exp(b log a)
+
 # fmt: off
 _LINES: tuple[tuple[str, tuple[tuple[float, float], ...], tuple[str, ...]], ...] = (
     # normal distribution, error functions
@@ -44,12 +46,13 @@ _LINES: tuple[tuple[str, tuple[tuple[float, float], ...], tuple[str, ...]], ...]
     ("exp10", ((-2.0, 2.0),), ("2.302585092994046 * y",)),
     ("cosm1", (_ANY,), ("-sin(x)",)),
     ("entr", (_POSITIVE,), ("-1.0 - log(x)",)),
-    ("xlogy", (_POSITIVE, _POSITIVE), ("log(b)", "a / b if a != 0.0 else 0.0")),
-    ("xlog1py", (_POSITIVE, _POSITIVE), ("log1p(b)", "a / (1.0 + b) if a != 0.0 else 0.0")),
+    ("xlogy", (_POSITIVE, _POSITIVE), ("log(b)", "a / b if a != 0.0 or b != 0.0 else 0.0")),
+    ("xlog1py", (_POSITIVE, _POSITIVE), ("log1p(b)", "a / (1.0 + b) if a != 0.0 or b != -1.0 else 0.0")),
     ("rel_entr", (_POSITIVE, _POSITIVE), ("1.0 + log(a / b)", "-a / b")),
     ("kl_div", (_POSITIVE, _POSITIVE), ("log(a / b)", "1.0 - a / b")),
     ("boxcox", (_POSITIVE, _POSITIVE), ("power(a, b - 1.0)",
-        "(power(a, b) * log(a) - y) / b if b != 0.0 else 0.5 * log(a) * log(a)")),
+        f"(power(a, b) * log(a) - y) / b if abs({_EXPONENT}) > 0.5"
+        f" else 0.5 * log(a) * log(a) * hyp1f1(2.0, 3.0, {_EXPONENT})")),
 
     # the gamma function and its family
     ("loggamma", (_POSITIVE,), ("psi(x)",)),
@@ -68,17 +71,19 @@ _LINES: tuple[tuple[str, tuple[tuple[float, float], ...], tuple[str, ...]], ...]
 
     # Bessel functions
     ("i0", (_ANY,), ("i1(x)",)),
-    ("i1", (_ANY,), ("i0(x) - y / x if x != 0.0 else 0.5",)),
+    ("i1", (_ANY,), ("0.5 * (i0(x) + iv(2.0, x))",)),
     ("i0e", (_POSITIVE,), ("i1e(x) - sign(x) * y",)),
-    ("i1e", (_POSITIVE,), ("i0e(x) - (sign(x) + 1.0 / x) * y if x != 0.0 else 0.5",)),
+    ("i1e", (_POSITIVE,), ("0.5 * (i0e(x) + ive(2.0, x)) - sign(x) * y",)),
     ("j0", (_ANY,), ("-j1(x)",)),
-    ("j1", (_ANY,), ("j0(x) - y / x if x != 0.0 else 0.5",)),
+    ("j1", (_ANY,), ("0.5 * (j0(x) - jv(2.0, x))",)),
     ("y0", (_POSITIVE,), ("-y1(x)",)),
     ("y1", (_POSITIVE,), ("y0(x) - y / x",)),
     ("k0", (_POSITIVE,), ("-k1(x)",)),
     ("k1", (_POSITIVE,), ("-k0(x) - y / x",)),
     ("k0e", (_POSITIVE,), ("y - k1e(x)",)),
     ("k1e", (_POSITIVE,), ("y - k0e(x) - y / x",)),
+    ("yn", (_ORDER, _POSITIVE), (_NONE, "0.5 * (yv(a - 1.0, b) - yv(a + 1.0, b))")),
+    ("kn", (_ORDER, _POSITIVE), (_NONE, "-0.5 * (kv(a - 1.0, b) + kv(a + 1.0, b))")),
     ("jv", (_ORDER, _POSITIVE), (_NONE, "0.5 * (jv(a - 1.0, b) - jv(a + 1.0, b))")),
     ("yv", (_ORDER, _POSITIVE), (_NONE, "0.5 * (yv(a - 1.0, b) - yv(a + 1.0, b))")),
     ("iv", (_ORDER, _POSITIVE), (_NONE, "0.5 * (iv(a - 1.0, b) + iv(a + 1.0, b))")),
@@ -89,9 +94,16 @@ _LINES: tuple[tuple[str, tuple[tuple[float, float], ...], tuple[str, ...]], ...]
     # integrals
     ("expi", (_POSITIVE,), ("exp(x) / x",)),
     ("exp1", (_POSITIVE,), ("-exp(-x) / x",)),
-    ("spence", (_POSITIVE,), ("log(x) / (1.0 - x) if x != 1.0 else -1.0",)),
-    ("ellipk", (_UNIT,), ("0.5 * (ellipe(x) / (1.0 - x) - y) / x if x != 0.0 else 0.39269908169872414",)),
-    ("ellipe", (_UNIT,), ("0.5 * (y - ellipk(x)) / x if x != 0.0 else -0.39269908169872414",)),
+    ("spence", (_POSITIVE,), ("log(x) / (1.0 - x) if abs(1.0 - x) > 0.1 else -hyp2f1(1.0, 1.0, 2.0, 1.0 - x)",)),
+    ("ellipk", (_UNIT,), ("0.5 * (ellipe(x) / (1.0 - x) - y) / x if abs(x) > 0.1"
+                          " else 0.39269908169872414 * hyp2f1(1.5, 1.5, 2.0, x)",)),
+    ("ellipe", (_UNIT,), ("0.5 * (y - ellipk(x)) / x if abs(x) > 0.1"
+                          " else -0.39269908169872414 * hyp2f1(0.5, 1.5, 2.0, x)",)),
+
+    # hypergeometric functions, which the others above are near the points where a quotient is 0 / 0
+    ("hyp1f1", (_ORDER, _ORDER, _ANY), (_NONE, _NONE, "a / b * hyp1f1(a + 1.0, b + 1.0, c)")),
+    ("hyp2f1", (_ORDER, _ORDER, _ORDER, (-0.9, 0.9)), (_NONE, _NONE, _NONE,
+        "a * b / c * hyp2f1(a + 1.0, b + 1.0, c + 1.0, d)")),
 )
 # fmt: on
 
@@ -117,6 +129,6 @@ def lines() -> Mapping[str, Primitive]:
     functions = {name: getattr(special, name) for name in (*NAMES, *used) if hasattr(special, name)}
     made = {}
     for name, domain, partials in _LINES:
-        parameters = ", ".join(("x",) if len(partials) == 1 else ("a", "b", "c")[: len(partials)])
+        parameters = ", ".join(("x",) if len(partials) == 1 else ("a", "b", "c", "d")[: len(partials)])
         made[name] = Primitive(name, f"{name}({parameters})", partials, domain, functions=functions)
     return made

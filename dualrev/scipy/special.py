@@ -56,15 +56,15 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, r
 @instead_of(_special.softmax)
 def softmax(x: Any, axis: Any = None) -> Any:
     """exp(x) / sum(exp(x)), over an axis, some or all."""
-    x = real_array(x)
-    y = np.exp(x - _largest(x, axis))
+    x = of_matrices(x)
+    y = np.exp(x - _largest(real_part(x), axis))
     return y / np.sum(y, axis=axis, keepdims=True)
 
 
 @instead_of(_special.log_softmax)
 def log_softmax(x: Any, axis: Any = None) -> Any:
     """The logarithm of softmax, also where that is too small for a float."""
-    x = real_array(x)
+    x = of_matrices(x)
     return x - logsumexp(x, axis, keepdims=True)
 
 

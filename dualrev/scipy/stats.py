@@ -19,6 +19,7 @@ from scipy import special as sp
 from scipy import stats as _stats
 
 from dualrev.eager.arrays.storage import plain, real_array
+from dualrev.errors import UnsupportedError
 from dualrev.scipy import linalg
 from dualrev.scipy.calls import instead_of, is_plain, without_duals
 
@@ -90,6 +91,8 @@ class Distribution:
         values = [plain(shape) for shape in shapes]
         allowed = (plain(scale) > 0.0) & np.asarray(self._of_scipy._argcheck(*values), bool)
         z = (x - loc) / scale
+        if self._discrete and name not in ("pmf", "logpmf"):
+            z = np.floor(z)
         inside = np.asarray(self._of_scipy._support_mask(plain(z), *values), bool) & allowed
         if self._discrete:
             inside &= plain(z) == np.floor(plain(z))
@@ -155,6 +158,21 @@ def _logistic(z: Any) -> Any:
     return y - 2.0 * np.log1p(np.exp(y))
 
 
+def _at_most(k: Any, n: Any, p: Any) -> Any:
+    """The probability of at most k of n."""
+    return np.where(plain(k) < plain(n), sp.betainc(np.maximum(n - k, 0.5), k + 1.0, 1.0 - p), 1.0)
+
+
+def _more(k: Any, n: Any, p: Any) -> Any:
+    return np.where(plain(k) < plain(n), sp.betainc(k + 1.0, np.maximum(n - k, 0.5), p), 0.0)
+
+
+def _below(z: Any) -> Any:
+    """That of Laplace's distribution, by the side that has all digits."""
+    tail = 0.5 * np.exp(-np.abs(z))
+    return np.where(plain(z) < 0.0, tail, 1.0 - tail)
+
+
 def _chosen(n: Any, k: Any) -> Any:
     return sp.gammaln(n + 1.0) - sp.gammaln(k + 1.0) - sp.gammaln(n - k + 1.0)
 
@@ -171,11 +189,12 @@ _FORMULAS: dict[str, _Formulas] = {
     "t": {"log": _t, "cdf": lambda z, df: sp.stdtr(df, z), "sf": lambda z, df: sp.stdtr(df, -z)},
     "chi2": {"log": lambda z, n: sp.xlogy(n / 2.0 - 1.0, z) - z / 2.0 - sp.gammaln(n / 2.0) - math.log(2.0) * n / 2.0,
              "cdf": lambda z, df: sp.gammainc(df / 2.0, z / 2.0), "sf": lambda z, df: sp.gammaincc(df / 2.0, z / 2.0)},
-    "f": {"log": _f},
+    "f": {"log": _f, "cdf": lambda z, m, n: sp.betainc(m / 2.0, n / 2.0, m * z / (m * z + n)),
+          "sf": lambda z, m, n: sp.betainc(n / 2.0, m / 2.0, n / (m * z + n))},
     "lognorm": {"log": lambda z, s: -0.5 * (np.log(z) / s) ** 2 - np.log(s * z) - 0.5 * _LOG_2_PI,
                 "cdf": lambda z, s: sp.ndtr(np.log(z) / s), "sf": lambda z, s: sp.ndtr(-np.log(z) / s)},
     "uniform": {"log": lambda z: 0.0 * z, "cdf": lambda z: z},
-    "laplace": {"log": lambda z: -np.abs(z) - math.log(2.0)},
+    "laplace": {"log": lambda z: -np.abs(z) - math.log(2.0), "cdf": _below, "sf": lambda z: _below(-z)},
     "logistic": {"log": _logistic, "cdf": sp.expit, "sf": lambda z: sp.expit(-z), "logcdf": sp.log_expit,
                  "logsf": lambda z: sp.log_expit(-z)},
     "cauchy": {"log": lambda z: -np.log(np.pi * (1.0 + z * z)), "cdf": lambda z: 0.5 + np.arctan(z) / np.pi,
@@ -187,8 +206,10 @@ _FORMULAS: dict[str, _Formulas] = {
     "invgamma": {"log": lambda z, a: -(a + 1.0) * np.log(z) - sp.gammaln(a) - 1.0 / z,
                  "cdf": lambda z, a: sp.gammaincc(a, 1.0 / z), "sf": lambda z, a: sp.gammainc(a, 1.0 / z)},
     "invgauss": {"log": lambda z, mu: -0.5 * _LOG_2_PI - 1.5 * np.log(z) - 0.5 * (z / mu - 1.0) ** 2 / z},
-    "halfnorm": {"log": lambda z: 0.5 * math.log(2.0 / math.pi) - 0.5 * z * z},
-    "halfcauchy": {"log": lambda z: math.log(2.0 / math.pi) - np.log1p(z * z)},
+    "halfnorm": {"log": lambda z: 0.5 * math.log(2.0 / math.pi) - 0.5 * z * z,
+                 "cdf": lambda z: sp.erf(z / math.sqrt(2.0)), "sf": lambda z: 2.0 * sp.ndtr(-z)},
+    "halfcauchy": {"log": lambda z: math.log(2.0 / math.pi) - np.log1p(z * z),
+                   "cdf": lambda z: 2.0 / math.pi * np.arctan(z), "sf": lambda z: 2.0 / math.pi * np.arctan2(1.0, z)},
     "rayleigh": {"log": lambda z: np.log(z) - 0.5 * z * z, "cdf": lambda z: -np.expm1(-0.5 * z * z),
                  "sf": lambda z: np.exp(-0.5 * z * z), "logsf": lambda z: -0.5 * z * z},
     "gumbel_r": {"log": lambda z: -z - np.exp(-z), "cdf": lambda z: np.exp(-np.exp(-z)),
@@ -196,11 +217,17 @@ _FORMULAS: dict[str, _Formulas] = {
     "gumbel_l": {"log": lambda z: z - np.exp(z), "cdf": lambda z: -np.expm1(-np.exp(z)),
                  "sf": lambda z: np.exp(-np.exp(z)), "logsf": lambda z: -np.exp(z)},
     "skewnorm": {"log": lambda z, a: math.log(2.0) - 0.5 * z * z - 0.5 * _LOG_2_PI + sp.log_ndtr(a * z)},
-    "poisson": {"log": lambda k, mu: sp.xlogy(k, mu) - sp.gammaln(k + 1.0) - mu},
-    "bernoulli": {"log": lambda k, p: sp.xlogy(k, p) + sp.xlog1py(1.0 - k, -p)},
-    "binom": {"log": lambda k, n, p: _chosen(n, k) + sp.xlogy(k, p) + sp.xlog1py(n - k, -p)},
-    "nbinom": {"log": lambda k, n, p: _chosen(n + k - 1.0, k) + n * np.log(p) + sp.xlog1py(k, -p)},
-    "geom": {"log": lambda k, p: sp.xlog1py(k - 1.0, -p) + np.log(p)},
+    "poisson": {"log": lambda k, mu: sp.xlogy(k, mu) - sp.gammaln(k + 1.0) - mu,
+                "cdf": lambda k, mu: sp.gammaincc(k + 1.0, mu), "sf": lambda k, mu: sp.gammainc(k + 1.0, mu)},
+    "bernoulli": {"log": lambda k, p: sp.xlogy(k, p) + sp.xlog1py(1.0 - k, -p),
+                  "cdf": lambda k, p: np.where(plain(k) < 1.0, 1.0 - p, 1.0),
+                  "sf": lambda k, p: np.where(plain(k) < 1.0, p, 0.0)},
+    "binom": {"log": lambda k, n, p: _chosen(n, k) + sp.xlogy(k, p) + sp.xlog1py(n - k, -p),
+              "cdf": _at_most, "sf": _more},
+    "nbinom": {"log": lambda k, n, p: _chosen(n + k - 1.0, k) + n * np.log(p) + sp.xlog1py(k, -p),
+               "cdf": lambda k, n, p: sp.betainc(n, k + 1.0, p), "sf": lambda k, n, p: sp.betainc(k + 1.0, n, 1.0 - p)},
+    "geom": {"log": lambda k, p: sp.xlog1py(k - 1.0, -p) + np.log(p),
+             "cdf": lambda k, p: -np.expm1(k * np.log1p(-p)), "sf": lambda k, p: np.exp(k * np.log1p(-p))},
 }
 # fmt: on
 
@@ -218,6 +245,7 @@ class _Several:
     def __init__(self, name: str, logpdf: Callable[..., Any]) -> None:
         self._of_scipy: Any = getattr(_stats, name)
         self.logpdf = instead_of(self._of_scipy.logpdf)(logpdf)
+        self.entropy: Callable[..., Any] = self._of_scipy.entropy
         self.pdf = instead_of(self._of_scipy.pdf)(lambda *args, **kwargs: np.exp(logpdf(*args, **kwargs)))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -230,19 +258,32 @@ class _Several:
         return getattr(self._of_scipy, name)
 
 
-def _multivariate_normal(x: Any, mean: Any = None, cov: Any = 1.0) -> Any:
-    cov, x = real_array(cov), real_array(x)
-    if cov.ndim < 2:
-        size = cov.size if cov.ndim else 1 if mean is None else np.size(mean)
-        cov = cov * np.eye(size) if not cov.ndim else np.diag(cov)
+def _covariance(mean: Any, cov: Any) -> Any:
+    cov = real_array(cov)
+    if cov.ndim == 2:
+        return cov
+    return np.diag(cov) if cov.ndim else cov * np.eye(1 if mean is None else np.size(mean))
+
+
+def _multivariate_normal(x: Any, mean: Any = None, cov: Any = 1.0, allow_singular: bool = False) -> Any:
+    cov, x = _covariance(mean, cov), real_array(x)
     n = cov.shape[0]
     if not x.ndim or (x.ndim == 1 and n == 1):
         x = x[..., None]
     away = np.reshape(x if mean is None else x - real_array(mean), (-1, n))
+    if allow_singular and np.linalg.matrix_rank(cov, hermitian=True) < n:
+        raise UnsupportedError(
+            "scipy.stats.multivariate_normal with a singular covariance", "the density in coordinates that vary"
+        )
     factor = np.linalg.cholesky(cov)
     white = linalg.solve_triangular(factor, away.T, lower=True)
     made = -0.5 * np.sum(white * white, axis=0) - np.sum(np.log(np.diag(factor))) - 0.5 * n * _LOG_2_PI
     return real_array(np.reshape(made, x.shape[:-1]))[()]
+
+
+def _entropy(mean: Any = None, cov: Any = 1) -> Any:
+    cov = _covariance(mean, cov)
+    return 0.5 * cov.shape[0] * (_LOG_2_PI + 1.0) + np.sum(np.log(np.diag(np.linalg.cholesky(cov))))
 
 
 def _dirichlet(x: Any, alpha: Any) -> Any:
@@ -254,4 +295,5 @@ def _dirichlet(x: Any, alpha: Any) -> Any:
 
 
 multivariate_normal = _Several("multivariate_normal", _multivariate_normal)
+multivariate_normal.entropy = instead_of(_stats.multivariate_normal.entropy)(_entropy)
 dirichlet = _Several("dirichlet", _dirichlet)

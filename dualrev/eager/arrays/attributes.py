@@ -72,7 +72,7 @@ class NumberType:
         return repr(self.dtype)
 
 
-_METHODS = "sum mean prod max min std var cumsum cumprod clip round reshape ravel flatten squeeze transpose repeat"
+_METHODS = "sum mean prod max min std var cumsum cumprod clip round reshape ravel flatten squeeze transpose repeat take"
 _MORE = "all any argmax argmin argsort nonzero tolist"
 for _name in (*_METHODS.split(), *_MORE.split()):
     setattr(Real, _name, _as_array(_name))
@@ -81,6 +81,7 @@ _number.dtype = NumberType()
 _number.T = property(lambda self: self, doc="The number itself.")
 _number.copy = lambda self, order="C": self
 _number.astype = _astype
+_number.conj = lambda self: self
 
 _number.__pandas_priority__ = _number.__array_priority__ = 10_000  # s - x of a Series is ours
 

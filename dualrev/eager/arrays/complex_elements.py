@@ -128,7 +128,7 @@ def _without_gaps(y: Any) -> Any:
 
 def _entry(u: Any) -> Any:
     """The number of an array without axes."""
-    return u if isinstance(u, ComplexNumber) else u[()]
+    return u if isinstance(u, (ComplexNumber, complex)) else u[()]
 
 
 def _number(u: Any) -> Any:
@@ -167,9 +167,9 @@ def refused(name: str) -> UnsupportedError:
     )
 
 
-def _but_zero(u: Any, instead: float) -> Any:
-    """The same with another number in place of zeros: where 0**0 and log(0) are multiplied by 0."""
-    zero = np.equal(u, 0)
+def _but_zero(u: Any, instead: float, beside: Any = 0.0) -> Any:
+    """The same with another number in place of zeros beside zeros: where 0**0 and log(0) are multiplied by 0."""
+    zero = np.equal(u, 0) & (np.abs(values(beside)) < _TINY)
     return _entry(np.where(zero, instead, u)) if np.any(zero) else u
 
 
@@ -205,6 +205,7 @@ _WRITTEN: dict[str, Callable[..., Any]] = {
     "vecmat": lambda a, b: multilinear(np.matmul, (np.conj(a)[..., None, :], b))[..., 0, :],
     "vecdot": lambda a, b: np.sum(np.conj(a) * b, axis=-1),
 }
+_TINY = 1e-100  # whose inverse, and that of its square, are floats
 _ERF = 2.0 / math.sqrt(math.pi)  # the derivative of erf at 0
 #: The derivatives of the functions that have one, as functions of the arguments and of the value. They divide by
 #: numpy's functions, which have infinities where Python's numbers raise.
@@ -212,7 +213,7 @@ _PARTIALS: dict[str, tuple[Callable[..., Any], ...]] = {
     "multiply": (lambda a, b, y: b, lambda a, b, y: a),
     "divide": (lambda a, b, y: np.reciprocal(b), lambda a, b, y: np.divide(-y, b)),
     "power": (
-        lambda a, b, y: b * np.power(a, _but_zero(b, 1.0) - 1.0),
+        lambda a, b, y: b * np.power(a, _but_zero(b, 1.0, beside=a) - 1.0),
         lambda a, b, y: np.log(_but_zero(a, 1.0) + 0j) * y,
     ),
     "square": (lambda x, y: 2.0 * x,),

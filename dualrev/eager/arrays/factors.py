@@ -19,6 +19,8 @@ import numpy as np
 from dualrev.eager.arrays.complexes import imag_part, is_complex, is_one_complex, real_part, values
 from dualrev.eager.arrays.matrices import (
     adjoint,
+    asked_for,
+    at_ties,
     columns,
     from_lower,
     half_lower,
@@ -26,6 +28,7 @@ from dualrev.eager.arrays.matrices import (
     of_matrices,
     over_gaps,
     quotient,
+    rounding,
     rule,
 )
 from dualrev.eager.arrays.products import transposed
@@ -73,7 +76,7 @@ def _eigh(a: Any, UPLO: Any = "L") -> Any:  # noqa: N803 - numpy's name
     def pull(xs: Any, ys: Sequence[Any], gs: Sequence[Any]) -> list[Any]:
         (w, v), (gw, gv) = ys, gs
         p = adjoint(v) @ gv
-        inner = over_gaps((p - adjoint(p)) / 2.0, w) + columns(gw) * np.eye(w.shape[-1])
+        inner = over_gaps((p - adjoint(p)) / 2.0, w, asked_for(p, gv)) + columns(gw) * np.eye(w.shape[-1])
         return [read(of_lower(v @ inner @ adjoint(v)))]
 
     def push(xs: Any, ys: Sequence[Any], ts: Sequence[Any]) -> list[Any]:
@@ -112,12 +115,8 @@ def eig(a: Any) -> Any:
 
 
 def svdvals(x: Any) -> Any:
-    """The eigenvalues of [[0, x], [x^H, 0]] are plus and minus the singular values of x, and zeros."""
-    x = of_matrices(x)
-    *batch, m, n = x.shape
-    above = np.concatenate([np.zeros((*batch, m, m)), x], axis=-1)
-    below = np.concatenate([adjoint(x), np.zeros((*batch, n, n))], axis=-1)
-    return _eigh(np.concatenate([above, below], axis=-2))[0][..., ::-1][..., : min(m, n)]
+    """The singular values alone."""
+    return _svd(of_matrices(x), False)[1]
 
 
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
@@ -151,14 +150,15 @@ def _svd(a: Any, full: bool) -> Any:
         (u, s, vh, *_), (gu, ct, gvh, *rest) = ys, gs
         v, gv = adjoint(vh), adjoint(gvh)
         p, q = adjoint(u) @ gu, vh @ gv
-        left, right = _over_gaps_of_squares(p - adjoint(p), s), _over_gaps_of_squares(q - adjoint(q), s)
+        asked = asked_for(p, gu) | asked_for(q, gv)
+        left, right = (_over_gaps_of_squares(x - adjoint(x), s, asked) for x in (p, q))
         inner = left * columns(s) + s[..., :, None] * right
         inner = inner + columns(ct + _turns(p, s)) * np.eye(k)
         made = u @ inner @ vh
         if m > k:
-            made = made + quotient(gu - u @ p, columns(s)) @ vh
+            made = made + quotient(gu - u @ p, columns(_or_zero(s))) @ vh
         if n > k:
-            made = made + u @ adjoint(quotient(gv - v @ q, columns(s)))
+            made = made + u @ adjoint(quotient(gv - v @ q, columns(_or_zero(s))))
         lost = [np.any(values(g) != 0.0, axis=(-2, -1), keepdims=True) for g in rest]
         return [made * np.where(lost[0] | lost[1], np.nan, 1.0) if lost else made]
 
@@ -167,23 +167,27 @@ def _svd(a: Any, full: bool) -> Any:
         v = adjoint(vh)
         tv, tu = t @ v, adjoint(t) @ u
         p = adjoint(u) @ tv
-        rows, by_columns = s[..., :, None], columns(s)
+        rows, by_columns, divisors = s[..., :, None], columns(s), columns(_or_zero(s))
         left = _over_gaps_of_squares(p * by_columns + rows * adjoint(p), s)
         right = _over_gaps_of_squares(rows * p + adjoint(p) * by_columns, s)
         du, dv = u @ (left + columns(_turns(p, s)) * np.eye(k)), v @ right
         if m > k:
-            du = du + quotient(tv - u @ p, by_columns)
+            du = du + quotient(tv - u @ p, divisors)
         if n > k:
-            dv = dv + quotient(tu - v @ adjoint(p), by_columns)
+            dv = dv + quotient(tu - v @ adjoint(p), divisors)
         return [du, _diagonal(p), adjoint(dv), *(np.full(np.shape(values(x)), np.nan) for x in rest)]
 
     return rule(compute, pull, push, a)
 
 
-def _over_gaps_of_squares(p: Any, s: Any) -> Any:
+def _over_gaps_of_squares(p: Any, s: Any, asked: Any = None) -> Any:
     """As of eigenvalues."""
-    gaps = (s[..., None, :] - s[..., :, None]) * (s[..., None, :] + s[..., :, None])
-    return quotient(p * (1.0 - np.eye(s.shape[-1])), gaps)
+    return at_ties(p, (s[..., None, :] - s[..., :, None]) * (s[..., None, :] + s[..., :, None]), s, asked)
+
+
+def _or_zero(s: Any) -> Any:
+    """The singular values, and 0 for those that are 0 up to a rounding error."""
+    return np.where(values(s) <= rounding(s), 0.0, s)
 
 
 def _turns(p: Any, s: Any) -> Any:
@@ -244,11 +248,12 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 
     def pull(xs: Any, ys: Sequence[Any], gs: Sequence[Any]) -> list[Any]:
         (q, r), (gq, gr) = ys, gs
+        r = _of_full_rank(r)
         m = r @ adjoint(np.triu(gr)) - adjoint(gq) @ q
         return [adjoint(np.linalg.solve(r, adjoint(gq + q @ from_lower(m))))]
 
     def push(xs: Any, ys: Sequence[Any], ts: Sequence[Any]) -> list[Any]:
-        q, r = ys
+        q, r = ys[0], _of_full_rank(ys[1])
         c = transposed(np.linalg.solve(transposed(r), transposed(ts[0])))
         x = adjoint(q) @ c
         upper = x - half_lower(x) + adjoint(half_lower(x))
@@ -256,3 +261,11 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 
     q, r = rule(lambda x: tuple(np.linalg.qr(x)), pull, push, a)
     return r if mode == "r" else type(np.linalg.qr(np.eye(1)))(q, r)
+
+
+def _of_full_rank(r: Any) -> Any:
+    """r; NaN where a column of the matrix depends on those before it, up to a rounding error: nothing says which q is."""
+    sizes = np.sqrt(np.sum(np.abs(values(r)) ** 2, axis=-2))
+    left = np.abs(np.diagonal(values(r), axis1=-2, axis2=-1))
+    lost = np.any(left <= 4.0 * r.shape[-1] * np.spacing(sizes), axis=-1)
+    return r * np.where(lost, np.nan, 1.0)[..., None, None]

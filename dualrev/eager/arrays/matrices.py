@@ -20,13 +20,17 @@ from dualrev.errors import UnsupportedError
 
 __all__ = [
     "adjoint",
+    "asked_for",
+    "at_ties",
     "columns",
     "conjugated",
     "from_lower",
     "half_lower",
     "of_lower",
     "of_matrices",
+    "over_gaps",
     "quotient",
+    "rounding",
     "rule",
 ]
 
@@ -92,6 +96,35 @@ def quotient(p: Any, q: Any) -> Any:
     return p * np.where(nothing, np.where(values(p) == 0.0, 0.0, np.inf), 1.0 / np.where(nothing, 1.0, q))
 
 
-def over_gaps(p: Any, w: Any) -> Any:
-    """The vectors of a repeated eigenvalue have no derivative; what does not depend on them has."""
-    return quotient(p * (1.0 - np.eye(w.shape[-1])), w[..., None, :] - w[..., :, None])
+# The vectors of a repeated eigenvalue have no derivative: infinite or NaN, where the result depends on them. It does
+# where the cotangents turn one of them to another, even if both turns cancel: (v f(w)) v^T has a derivative, of which
+# the cotangents do not tell.
+
+
+def asked_for(p: Any, g: Any) -> Any:
+    """The pairs of vectors v that a cotangent g turns to each other, by more than a rounding error: of p = v^H g."""
+    size = np.max(np.abs(values(g)), axis=(-2, -1), keepdims=True, initial=0.0)
+    turned = np.abs(values(p)) > 4.0 * p.shape[-1] * np.spacing(size)
+    return turned | transposed(turned)
+
+
+def over_gaps(p: Any, w: Any, asked: Any = None) -> Any:
+    """p / gaps, where gaps[i, j] = w[j] - w[i]; at ties, no number for the pairs that are asked for, 0 for others."""
+    return at_ties(p, w[..., None, :] - w[..., :, None], w, asked)
+
+
+def at_ties(p: Any, gaps: Any, w: Any, asked: Any = None) -> Any:
+    """p / gaps off the diagonal, where the w that are equal up to a rounding error are taken as equal."""
+    itself = np.eye(w.shape[-1], dtype=bool)
+    apart = np.abs(values(w)[..., None, :] - values(w)[..., :, None])
+    tied = ~itself & (apart <= rounding(w)[..., None])
+    factor = np.where(itself, 0.0, 1.0)
+    if asked is not None:
+        factor = np.where(tied, np.where(asked, np.nan, 0.0), factor)
+    return quotient(p * factor, np.where(tied | itself, 0.0, gaps))
+
+
+def rounding(w: Any) -> Any:
+    """What numbers that LAPACK computes may be wrong by, one for each matrix: by the largest of them."""
+    size = np.max(np.abs(values(w)), axis=-1, keepdims=True, initial=0.0)
+    return 4.0 * np.shape(values(w))[-1] * np.spacing(size)

@@ -202,7 +202,8 @@ class RealArray(Layered, Operators):
         if holds_duals(self):
             if dtype is not None and np.dtype(dtype) == object:  # asked for by name, as np.vectorize does
                 return to_objects(self).view(np.ndarray)
-            raise ConversionError("asarray()")
+            if dtype is None or np.dtype(dtype).kind not in "iub":  # those are piecewise constant, as astype(int) is
+                raise ConversionError("asarray()")
         if copy is False:
             raise ValueError("the plain array of a RealArray is a copy: numbers that are stored later are not in it")
         return np.array(self.x, dtype=dtype)

@@ -118,7 +118,7 @@ def _special(name: str, args: Sequence[Any], ufunc: Any, kwargs: dict[str, Any])
         return as_real_array(ufunc(*map(plain, args), **kwargs))
     for k in scipy.UNKNOWN[name]:
         if holds_duals(args[k]):
-            what = f"scipy.special.{name} by its {('first', 'second')[k]} argument"
+            what = f"scipy.special.{name} by its {('first', 'second', 'third')[k]} argument"
             raise UnsupportedError(what, "dualrev.value(...) for that argument, if it is a constant")
     if not isinstance(innermost(args), Tape):
         raise UnsupportedError(f"scipy.special.{name} in a stage of the paper", "it for the default engine")

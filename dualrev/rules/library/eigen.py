@@ -36,7 +36,8 @@ def eig_bwd(residuals, ct):
     """The transpose of push."""
     (w, v), (gw, gv) = residuals, ct
     t = turned(v)
-    inner = over_gaps(product(t, _without_length(v, gv)), w, 1.0)
+    p = product(t, _without_length(v, gv))
+    inner = over_gaps(p, w, p != 0.0, 1.0)
     for k in range(len(w)):
         inner[k, k] = gw[k]
     return (product(inverse_turned(v), product(inner, t)),)
@@ -47,7 +48,7 @@ def eig_push(primals, y, tangents):
     """With p = inv(v) da v: dw = diag(p), dv = v (p / gaps), less what would change the columns' length, which is 1."""
     w, v = y
     p = product(product(turned(inverse_turned(v)), tangents[0]), v)
-    return diagonal(p), _without_length(v, product(v, over_gaps(p, w, 1.0)))
+    return diagonal(p), _without_length(v, product(v, over_gaps(p, w, p != 0.0, 1.0)))
 
 
 @njit

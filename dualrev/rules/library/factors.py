@@ -89,7 +89,7 @@ def eigh_bwd(residuals, ct):
     (w, v), (gw, gv) = residuals, ct
     t = turned(v)
     p = product(t, gv)
-    inner = over_gaps(p - p.T, w, 0.5)
+    inner = over_gaps(p - p.T, w, asked_for(p, gv), 0.5)
     for k in range(len(w)):
         inner[k, k] = gw[k]
     return (of_both_triangles(product(product(v, inner), t)),)
@@ -100,17 +100,46 @@ def eigh_push(primals, y, tangents):
     """With p = v^T da v: dw = diag(p), dv = v (p / gaps), where gaps[i, j] = w[j] - w[i]."""
     w, v = y
     p = product(product(turned(v), both_triangles(tangents[0])), v)
-    return diagonal(p), product(v, over_gaps(p, w, 1.0))
+    return diagonal(p), product(v, over_gaps(p, w, p != 0.0, 1.0))
+
+
+# The vectors of a repeated eigenvalue have no derivative: NaN, where the result depends on them. It does where the
+# cotangents turn one of them to another, even if both turns cancel: (v f(w)) v^T has a derivative, of which the
+# cotangents do not tell.
 
 
 @njit(error_model="numpy")
-def over_gaps(p, w, share):
-    """The vectors of a repeated eigenvalue have no derivative; what does not depend on them has."""
+def over_gaps(p, w, asked, share):
+    """p / gaps; at ties NaN for the pairs that are asked for, and 0 for others."""
+    least = rounding(w)
     made = np.zeros(p.shape, p.dtype)
     for i in range(len(w)):
         for j in range(len(w)):
-            if i != j and (w[i] != w[j] or p[i, j] != 0.0):
-                made[i, j] = share * p[i, j] / (w[j] - w[i])
+            if i != j:
+                if not abs(w[j] - w[i]) <= least:
+                    made[i, j] = share * p[i, j] / (w[j] - w[i])
+                elif asked[i, j]:
+                    made[i, j] = np.nan * p[i, j]
+    return made
+
+
+@njit
+def rounding(w):
+    """What numbers that LAPACK computes may be wrong by, by the largest of them."""
+    size = np.zeros(1, w.dtype)
+    for k in range(len(w)):
+        size[0] = max(size[0], abs(w[k]))
+    return 4.0 * len(w) * np.spacing(size[0])
+
+
+@njit
+def asked_for(p, g):
+    """The pairs of vectors v that a cotangent g turns to each other, by more than a rounding error: of p = v^T g."""
+    least = rounding(g.ravel())
+    made = np.zeros(p.shape, np.bool_)
+    for i in range(len(p)):
+        for j in range(len(p)):
+            made[i, j] = abs(p[i, j]) > least or abs(p[j, i]) > least
     return made
 
 
@@ -177,7 +206,8 @@ def svd_bwd(residuals, ct):
     (u, s, vt), (gu, gs, gvt) = residuals, ct
     v, gv = turned(vt), turned(gvt)
     p, q = product(turned(u), gu), product(vt, gv)
-    left, right = _over_gaps_of_squares(p - p.T, s), _over_gaps_of_squares(q - q.T, s)
+    asked = asked_for(p, gu) | asked_for(q, gv)
+    left, right = _over_gaps_of_squares(p - p.T, s, asked), _over_gaps_of_squares(q - q.T, s, asked)
     inner = np.empty(p.shape, p.dtype)
     for i in range(len(s)):
         for j in range(len(s)):
@@ -203,7 +233,8 @@ def svd_push(primals, y, tangents):
         for j in range(len(s)):
             left[i, j] = p[i, j] * s[j] + s[i] * p[j, i]
             right[i, j] = s[i] * p[i, j] + p[j, i] * s[j]
-    du, dv = product(u, _over_gaps_of_squares(left, s)), product(v, _over_gaps_of_squares(right, s))
+    du = product(u, _over_gaps_of_squares(left, s, left != 0.0))
+    dv = product(v, _over_gaps_of_squares(right, s, right != 0.0))
     if len(u) > len(s):
         du += _across(tv, product(u, p), s)
     if len(v) > len(s):
@@ -212,25 +243,32 @@ def svd_push(primals, y, tangents):
 
 
 @njit(error_model="numpy")
-def _over_gaps_of_squares(p, s):
+def _over_gaps_of_squares(p, s, asked):
     """As of eigenvalues."""
+    least = rounding(s)
     made = np.zeros(p.shape, p.dtype)
     for i in range(len(s)):
         for j in range(len(s)):
-            if i != j and (s[i] != s[j] or p[i, j] != 0.0):
-                made[i, j] = p[i, j] / ((s[j] - s[i]) * (s[j] + s[i]))
+            if i != j:
+                if not abs(s[j] - s[i]) <= least:
+                    made[i, j] = p[i, j] / ((s[j] - s[i]) * (s[j] + s[i]))
+                elif asked[i, j]:
+                    made[i, j] = np.nan * p[i, j]
     return made
 
 
 @njit(error_model="numpy")
 def _across(x, part, s):
     """The columns without their part in a space, by the singular values; the vectors of 0 have no derivative."""
+    least = rounding(s)
     made = np.zeros(x.shape, x.dtype)
     for i in range(len(x)):
         for j in range(len(s)):
             rest = x[i, j] - part[i, j]
-            if s[j] != 0.0 or rest != 0.0:
+            if not s[j] <= least:
                 made[i, j] = rest / s[j]
+            elif rest != 0.0:
+                made[i, j] = np.nan * rest
     return made
 
 
@@ -319,7 +357,7 @@ def qr_bwd(residuals, ct):
     for i in range(k):
         by_left[i, :i] = 0.0
     m = product(left, turned(by_left)) - product(turned(gq), q)
-    by_left = product(gq + product(q, both_triangles(m)), inverse_turned(left))
+    by_left = product(gq + product(q, both_triangles(m)), _inverse_turned_of_full_rank(left))
     return (_joined(by_left, product(q, by_right)),)
 
 
@@ -332,7 +370,7 @@ def qr_push(primals, y, tangents):
     (a,), (q, r), (t,) = primals, y, tangents
     k = len(r)
     left = _first_columns(r, k)
-    c = product(_first_columns(t, k), turned(inverse_turned(left)))
+    c = product(_first_columns(t, k), turned(_inverse_turned_of_full_rank(left)))
     x = product(turned(q), c)
     upper = np.zeros(x.shape, x.dtype)
     for i in range(k):
@@ -342,6 +380,15 @@ def qr_push(primals, y, tangents):
     dq = c - product(q, upper)
     right = product(turned(dq), a[:, k:].copy()) + product(turned(q), t[:, k:].copy())
     return dq, _joined(product(upper, left), right)
+
+
+@njit
+def _inverse_turned_of_full_rank(r):
+    """Its transposed inverse; NaN where a column of the matrix depends on those before it, up to a rounding error."""
+    for k in range(len(r)):
+        if abs(r[k, k]) <= 4.0 * len(r) * np.spacing(np.sqrt(np.sum(r[:, k] * r[:, k]))):
+            return r * np.nan
+    return inverse_turned(r)
 
 
 @njit
