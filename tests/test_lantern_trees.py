@@ -66,6 +66,22 @@ def test_value_and_gradient_are_those_of_pytorch():
             np.testing.assert_allclose(g, grads[name].numpy(), rtol=1e-9, atol=1e-12, err_msg=name)
 
 
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "jit"])
+def test_value_and_gradient_are_those_of_jax(compiled):
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    from examples.lantern.in_jax import tree_data, treelstm_slope
+
+    step, _ = treelstm_step("tape", TREES, NUMBERS, VECTORS)
+    with jax.enable_x64(True):
+        theirs = treelstm_slope(VECTORS, compiled)
+        for tree in TREES[:2]:
+            value, gradient = step(WEIGHTS._asdict(), {}, tree)
+            expected, grads = theirs(WEIGHTS._asdict(), tree_data(tree, NUMBERS))
+            np.testing.assert_allclose(value, expected, rtol=1e-12)
+            for name, g in gradient.items():
+                np.testing.assert_allclose(g, grads[name], rtol=1e-9, atol=1e-12, err_msg=name)
+
+
 def test_the_sentences_come_from_the_seed_and_their_sentiment_from_their_parts():
     assert reviews.sentences(4, seed=3) == reviews.sentences(4, seed=3) != reviews.sentences(4, seed=4)
     for tree in reviews.sentences(50, seed=0):
