@@ -185,6 +185,21 @@ def test_the_command_says_what_is_wrong(tmp_path, capsys):
     )
     assert main(["treelstm", "--data", str(tmp_path / "none"), "--to", str(tmp_path)]) == 2
     assert "No such file" in capsys.readouterr().err
+    for bad, said in ((b"\n", "has no tree. A line has one"), (b"\xff(3 it)\n", "is no text in UTF-8: invalid start")):
+        file.write_bytes(bad)
+        assert main(["treelstm", "--data", str(file), "--to", str(tmp_path)]) == 2
+        assert said in capsys.readouterr().err
+    for setting, said in (
+        (("--hidden", "0"), "argument --hidden: 0 is no int from 1 on"),
+        (("--epochs", "-1"), "argument --epochs: -1 is no int from 1 on"),
+        (("--seed", "-1"), "argument --seed: -1 is no int from 0 on"),
+        (("--rate", "nan"), "argument --rate: nan is no number above 0"),
+    ):
+        with pytest.raises(SystemExit):
+            main(["treelstm", *setting])
+        assert said in capsys.readouterr().err
+    assert main(["deepspeech2", "--frames", "3", "--to", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == "error: 3 frames have no room for a letter: take 16 or more.\n"
     there = ["treelstm", "--engine", "tape", "--to", str(tmp_path)]
     assert main([*there, "--samples", "0"]) == 2
     assert capsys.readouterr().err == "error: treelstm: there are no data. Take more --samples.\n"

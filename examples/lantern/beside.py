@@ -28,7 +28,7 @@ from examples.lantern.training import Run, Task, order, picture
 
 #: Settings of each model, and of how many epochs the losses are shown.
 SIZES: dict[str, tuple[dict[str, Any], int]] = {
-    "treelstm": ({"samples": 20}, 5),  # JAX compiles for each shape of a tree
+    "treelstm": ({"samples": 10}, 5),  # JAX compiles for each shape of a tree
     "squeezenet": ({"samples": 64}, 5),
     "resnet50": ({"samples": 32}, 4),
     "deepspeech2": ({"samples": 16}, 4),

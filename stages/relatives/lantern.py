@@ -9,7 +9,8 @@ Changed: in Fig. 8 (shift_reset.py) an operation computes, calls its continuatio
 Needs:   overloading, delimited continuations (one-shot ones: greenlets, control.py), with a level for each program that
          is generated; for `stage`, numba
 Cost:    O(1) for an operation, in lines; the code is run for each call of the pullback. f runs once. What Python itself
-         decides, a loop over a list or a recursion of Python, is unrolled.
+         decides, a loop over a list or a recursion of Python, is unrolled. A derivative in a program is written for its
+         value, and again for each call of its pullback: 2^n times at order n.
 
     D[op(t1..tn)] = shift (\k. write z = op(x1..xn); d = ref 0;  k (z, d);  write d1 += p1 * !d; ..; dn += pn * !d)
     fun k         = write f = (x, d) => {..}, where k (x, d) writes what is in the braces
@@ -21,16 +22,14 @@ Cost:    O(1) for an operation, in lines; the code is run for each call of the p
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from dualrev.eager.overload import DualNumber, method_name
+from dualrev.eager.overload import method_name
 from dualrev.places import where
 from dualrev.rules.primitives import PRIMITIVES
 from dualrev.tree import inputs, outputs
-from stages.relatives.control import around, reset, shift
+from stages.relatives.control import reset, shift
 from stages.relatives.staging.code import (
     Add,
     Atom,
@@ -46,6 +45,7 @@ from stages.relatives.staging.code import (
     Scaled,
     StagingError,
 )
+from stages.relatives.staging.number import Condition, Index, Number, atom, here, is_active
 from stages.relatives.staging.running import in_python
 from stages.relatives.staging.texts import python
 
@@ -56,96 +56,13 @@ __all__ = ["FUN", "IF", "TREE", "WHILE", "Condition", "Dual", "Node", "StagingEr
 REFUSALS = (TypeError,)
 
 
-class Condition(NamedTuple):
-    """A comparison of numbers, for IF and WHILE."""
-
-    left: Any
-    symbol: str
-    right: Any
-
-    def __bool__(self) -> bool:
-        raise StagingError(
-            f"a condition on numbers{where()} is not known while code is generated: write IF(condition, lambda: ..,"
-            " lambda: ..), or WHILE(x, condition, body) for a loop (stages.relatives.lantern)"
-        )
-
-
-class Dual(DualNumber):
+class Dual(Number):
     """D[R]: the name x of a number, and of its cell d; None where it is a constant to the program."""
 
-    __slots__ = ("d", "run", "x")
-    run: Any
-
-    def __init__(self, run: Any, x: Any, d: Any) -> None:
-        self.run, self.x, self.d = run, x, d
-
-    def compare(self, symbol: str, that: Any) -> Any:
-        """x < y, and so on"""
-        return Condition(self, symbol, that) if _is_number(that) else NotImplemented
-
-    def __lt__(self, that: Any) -> Any:
-        return self.compare("<", that)
-
-    def __le__(self, that: Any) -> Any:
-        return self.compare("<=", that)
-
-    def __gt__(self, that: Any) -> Any:
-        return self.compare(">", that)
-
-    def __ge__(self, that: Any) -> Any:
-        return self.compare(">=", that)
-
-    def __eq__(self, that: object) -> Any:
-        return self.compare("==", that)
-
-    def __ne__(self, that: object) -> Any:
-        return self.compare("!=", that)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def goes_with(self, that: Any) -> bool:
-        """Whether an operation on both is written: not where a derivative by another algorithm, inside, computes it."""
-        inside = isinstance(that, DualNumber) and not isinstance(that, Dual) and that.run.level > self.run.level
-        return _is_number(that) and not inside
-
-    def unknown(self, *_: Any) -> Any:
-        """The error that the number is not known yet."""
-        return Name.unknown(self.x)
-
-    __bool__ = __float__ = __int__ = __trunc__ = __floor__ = __ceil__ = __index__ = unknown
-    __round__ = unknown  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return f"the generated number {self.x.text}"
-
-    __str__ = __repr__
-
-    def __format__(self, spec: str) -> str:
-        return repr(self)
+    __slots__ = ()
 
 
 zero = None  # a constant has no cell
-
-
-def here() -> Code:
-    """The innermost program that is being generated."""
-    for level in around():
-        if isinstance(level, Code):
-            return level
-    raise StagingError(f"a number was kept after its program had been generated{where()}")
-
-
-def atom(code: Code, u: Any) -> Atom:
-    """What stands for a number, or for an index, in the code: a name of its own for what another program around has."""
-    if isinstance(u, DualNumber) and not isinstance(u, Dual):
-        return Name.mixed(Name("", "float"))
-    if not isinstance(u, (Dual, Index)):
-        return float(u)
-    if isinstance(u.x, int):
-        return u.x
-    if u.run.over:
-        raise StagingError(f"a number was kept after its program had been generated{where()}")
-    return u.x if u.run is code else code.capture(u, "float" if isinstance(u, Dual) else "int")
 
 
 def op(name: str, arguments: tuple[Any, ...]) -> Dual:
@@ -172,11 +89,6 @@ def visit(z: Dual, name: str, i: int, atoms: tuple[Atom, ...], u: Dual) -> None:
     z.run.write(Scaled(u.d, name, i, atoms, z.x, z.d))
 
 
-def is_active(code: Code, u: Any) -> bool:
-    """Whether a number has a cell of this program."""
-    return isinstance(u, Dual) and u.run is code and u.d is not zero
-
-
 def _methods() -> None:
     """A method of Dual for every line of the table."""
     for name, line in PRIMITIVES.items():
@@ -193,30 +105,10 @@ def _methods() -> None:
             setattr(Dual, f"__r{line.symbol}__", reflected)
 
 
-def _is_number(u: Any) -> bool:
-    return isinstance(u, numbers.Real)
-
-
 _methods()
 
 
 # ---- control flow ----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Index:
-    """An integer of the generated code: its name, or the integer."""
-
-    run: Code
-    x: Name | int
-
-    @classmethod
-    def of(cls, array: str, index: Index) -> Index:
-        """array[index]"""
-        code = here()
-        t = code.name("t", "int")
-        code.write(Item(t, array, atom(code, index)))
-        return cls(code, t)
 
 
 class Node(NamedTuple):
@@ -333,7 +225,9 @@ def FUN(like: Any, f: Callable[[Any, Any], Any], result: Any = 0.0) -> Callable[
 
     def call(y: Any) -> Any:
         if here() is not code:
-            raise StagingError(f"a function of another program that is being generated{where()}: make its own FUN there")
+            raise StagingError(
+                f"a function of another program that is being generated{where()}: make its own FUN there"
+            )
 
         def body(k: Any) -> None:
             k1 = reified(code, k, result)
@@ -399,7 +293,8 @@ def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], Any]
     from stages.relatives.staging.twice import again  # which is written with what stands above
 
     scalars, structure = inputs(primals)
-    code, found = Code(), []
+    code = Code()
+    found: list[Any] = []
     names = [Name(f"x{i}", "float") for i in range(len(scalars))]
     xs = [Dual(code, name, code.cell()) for name in names]
 

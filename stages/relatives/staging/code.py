@@ -60,8 +60,8 @@ class Name:
         """What Python gets that asks for the value, or for a comparison of values."""
         raise StagingError(
             f"the value of a number{where()} is not known while code is generated: make what depends on it an argument"
-            " that is no real number, or take shift_reset, which runs the program anew for each derivative. A number of a"
-            " derivative by another algorithm, around this one, has to be an argument, too"
+            " that is no real number, or take shift_reset, which runs the program anew for each derivative. A number of"
+            " a derivative by another algorithm, around this one, has to be an argument, too"
         )
 
     __bool__ = __float__ = __int__ = __index__ = __trunc__ = __floor__ = __ceil__ = __round__ = unknown
@@ -70,8 +70,8 @@ class Name:
     def mixed(self, *_: object) -> Any:
         """What Python gets that computes with a name and a number of another derivative."""
         raise StagingError(
-            f"a number of a derivative by another algorithm in a program that is generated{where()}: make it an argument"
-            " of the function, or take stages.relatives.lantern for both"
+            f"a number of a derivative by another algorithm in a program that is generated{where()}: make it an"
+            " argument of the function, or take stages.relatives.lantern for both"
         )
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = mixed
@@ -184,7 +184,9 @@ class If:
 class Block:
     """Statements, one after the other."""
 
-    statements: list[Let | Item | Cell | Scaled | Add | Box | Load | Store | Fun | Call | If] = field(default_factory=list)
+    statements: list[Let | Item | Cell | Scaled | Add | Box | Load | Store | Fun | Call | If] = field(
+        default_factory=list
+    )
 
 
 class Code:

@@ -29,9 +29,10 @@ import numpy as np
 from dualrev.places import where
 from dualrev.rules.primitives import PRIMITIVES
 from stages.relatives.control import reset
-from stages.relatives.lantern import Code, Dual, Index, Node, StagingError, ended
+from stages.relatives.lantern import Dual, Node, ended
 from stages.relatives.staging import texts
-from stages.relatives.staging.code import Block, Cell, Let, Name, Scaled, inner
+from stages.relatives.staging.code import Block, Cell, Code, Let, Name, Scaled, StagingError, inner
+from stages.relatives.staging.number import Index
 from stages.relatives.staging.running import Memory, in_numba, in_python, numba_compiles
 from stages.relatives.staging.tangents import Tangents, Unwritable
 from stages.relatives.staging.twice import again
@@ -129,8 +130,8 @@ class Staged:
             block = tangents.block(self.block)
         except Unwritable as error:
             raise StagingError(
-                f"the partial derivative of {error} is a choice, whose tangent is not generated: take cotangent(), which"
-                " is reverse over reverse, or write the operation by others, such as"
+                f"the partial derivative of {error} is a choice, whose tangent is not generated: take cotangent(),"
+                " which is reverse over reverse, or write the operation by others, such as"
                 " 1.0 - 2.0 / (exp(2.0 * x) + 1.0) for tanh(x)"
             ) from None
         results = [*self.results, *(name for r in self.results if isinstance(name := tangents.of(r), Name))]

@@ -25,7 +25,7 @@ from typing import Any
 from dualrev.places import where
 from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES
 from stages.relatives.control import reset, shift
-from stages.relatives.lantern import IF, Condition, Dual, Index, atom, flat, fresh, here, op, reified
+from stages.relatives.lantern import IF, Dual, flat, fresh, op, reified
 from stages.relatives.staging.code import (
     Add,
     Atom,
@@ -45,6 +45,7 @@ from stages.relatives.staging.code import (
     free,
     inner,
 )
+from stages.relatives.staging.number import Condition, Index, atom, here
 
 __all__ = ["again"]
 
@@ -160,10 +161,12 @@ class _Running:
                 self.at[name], made = fresh(self.code, 0.0)
                 found += made
                 continue
-            letter, kind = {"cell": ("b", "box"), "box": ("b", "box"), "int": ("t", "int")}.get(name.kind, ("k", name.kind))
-            made = self.code.name(letter, kind)
-            self.at[name] = Index(self.code, made) if kind == "int" else made
-            found.append(made)
+            letter, kind = {"cell": ("b", "box"), "box": ("b", "box"), "int": ("t", "int")}.get(
+                name.kind, ("k", name.kind)
+            )
+            one = self.code.name(letter, kind)
+            self.at[name] = Index(self.code, one) if kind == "int" else one
+            found.append(one)
         return tuple(found)
 
     def function(self, name: Name, parameters: Sequence[Name], body: Block) -> None:
@@ -211,7 +214,8 @@ def _times(p: Any, z: Any) -> Any:
 
 def own_cells(block: Block) -> set[Name]:
     """The cells of a block that no function, no call and no box gets."""
-    made, given = set(), set()
+    made: set[Name] = set()
+    given: set[Atom] = set()
     for s in block.statements:
         match s:
             case Cell(name):
@@ -220,7 +224,7 @@ def own_cells(block: Block) -> set[Name]:
                 given.update(atoms)
         for part in inner(s):
             given.update(free(part))
-    return made - given
+    return made.difference(given)
 
 
 def partial(name: str, k: int, arguments: tuple[Any, ...], y: Any) -> Any:
@@ -252,8 +256,8 @@ def partial(name: str, k: int, arguments: tuple[Any, ...], y: Any) -> Any:
                 if _CALLED.get(which, which) in PRIMITIVES:
                     return op(_CALLED.get(which, which), called)
         raise StagingError(
-            f"the derivative of {name} is {line.partials[k]}, and has no derivative that is generated{where()}: write the"
-            " operation by others"
+            f"the derivative of {name} is {line.partials[k]}, and has no derivative that is generated{where()}: write"
+            " the operation by others"
         )
 
     return of(ast.parse(line.partials[k], mode="eval").body)
