@@ -25,7 +25,7 @@
 #                                           PyTorch (make peers)
 #   make gradbench                          times of the twelve evals of GradBench (bench/gradbench/README.md)
 #   make lantern ARGS="treelstm"            trains a model (treelstm, squeezenet, resnet50, deepspeech2) on generated data
-#   make lantern-table                      times and losses of all four, beside PyTorch (make peers)
+#   make lantern-table                      times and losses of all four, beside PyTorch and JAX (make peers)
 #   make docs                               the site, in site/: open site/index.html
 #   make dist                               the wheel and the sdist, in dist/
 #   make figures                            paper_figures/, made anew; some of it by ARGS="fig2 fig10"

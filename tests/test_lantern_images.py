@@ -86,7 +86,7 @@ def in_pytorch():
 def close(mine, theirs, rtol):
     """Each array to a fraction of its largest number."""
     for name, g in mine.items():
-        t = theirs[name].numpy()
+        t = np.asarray(theirs[name])
         np.testing.assert_allclose(g, t, rtol=0.0, atol=rtol * np.abs(t).max(), err_msg=name)
 
 
@@ -131,6 +131,26 @@ def test_resnet_is_that_of_pytorch():
     mine, _ = resnet.forward(p, known, x, training=False)
     theirs = in_torch.resnet(q, also, torch.tensor(x), training=False).detach().numpy()
     np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-10 * np.abs(theirs).max())
+
+
+def test_both_networks_are_those_of_jax():
+    """In double precision, ResNet50 with narrow layers."""
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    from examples.lantern import in_jax
+
+    x, labels = images.pictures(4, 0, 32)
+    x, known = x.astype(float), resnet.statistics(width=4, dtype=float)
+    for mine, theirs, shapes, statistics in (
+        (squeezenet.forward, in_jax.squeezenet, squeezenet.shapes(10), {}),
+        (resnet.forward, in_jax.resnet, resnet.shapes(10, width=4), known),
+    ):
+        p, also = images.initial(shapes, 0, float), {name: s.copy() for name, s in statistics.items()}
+        value, gradient = images.step_of(mine)(p, statistics, (x, labels))
+        with jax.enable_x64(True):
+            (expected, found), grads = in_jax.image_slope(theirs)(p, also, x, labels)
+        np.testing.assert_allclose(value, expected, rtol=1e-10)
+        close(gradient, grads, 1e-8)
+        close(statistics, found, 1e-10)
 
 
 @pytest.mark.parametrize("name", ["squeezenet", "resnet50"])

@@ -103,6 +103,23 @@ def test_deepspeech_is_that_of_pytorch():
         np.testing.assert_allclose(g, t, rtol=0, atol=1e-8 * np.abs(t).max(), err_msg=name)
 
 
+def test_deepspeech_and_ctc_are_those_of_jax():
+    """Texts of several lengths, one of them empty, with room for more."""
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    from examples.lantern import in_jax
+
+    spectra, texts = speech.utterances(4, 0, bands=24, frames=60)
+    spectra, texts[2], texts[3] = spectra.astype(float), np.array([], int), np.array([3, 3, 3])
+    p = images.initial(deepspeech.shapes(24, hidden=10, channels=6), 0, float)
+    value, gradient = deepspeech.step_of()(p, {}, (spectra, texts))
+    with jax.enable_x64(True):
+        expected, grads = in_jax.speech_slope(max(map(len, texts)) + 2)(p, spectra, texts)
+    np.testing.assert_allclose(value, expected, rtol=1e-10)
+    for name, g in gradient.items():
+        t = np.asarray(grads[name])
+        np.testing.assert_allclose(g, t, rtol=0, atol=1e-8 * np.abs(t).max(), err_msg=name)
+
+
 def test_training_lowers_the_loss_and_goes_on_from_a_checkpoint(tmp_path):
     def task():
         return deepspeech_task(samples=4, batch=2, hidden=16, layers=1, channels=4, frames=60, rate=0.03)

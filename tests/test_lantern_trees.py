@@ -66,6 +66,22 @@ def test_value_and_gradient_are_those_of_pytorch():
             np.testing.assert_allclose(g, grads[name].numpy(), rtol=1e-9, atol=1e-12, err_msg=name)
 
 
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "jit"])
+def test_value_and_gradient_are_those_of_jax(compiled):
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    from examples.lantern.in_jax import tree_data, treelstm_slope
+
+    step, _ = treelstm_step("tape", TREES, NUMBERS, VECTORS)
+    with jax.enable_x64(True):
+        theirs = treelstm_slope(VECTORS, compiled)
+        for tree in TREES[:2]:
+            value, gradient = step(WEIGHTS._asdict(), {}, tree)
+            expected, grads = theirs(WEIGHTS._asdict(), tree_data(tree, NUMBERS))
+            np.testing.assert_allclose(value, expected, rtol=1e-12)
+            for name, g in gradient.items():
+                np.testing.assert_allclose(g, grads[name], rtol=1e-9, atol=1e-12, err_msg=name)
+
+
 def test_the_sentences_come_from_the_seed_and_their_sentiment_from_their_parts():
     assert reviews.sentences(4, seed=3) == reviews.sentences(4, seed=3) != reviews.sentences(4, seed=4)
     for tree in reviews.sentences(50, seed=0):
@@ -169,6 +185,21 @@ def test_the_command_says_what_is_wrong(tmp_path, capsys):
     )
     assert main(["treelstm", "--data", str(tmp_path / "none"), "--to", str(tmp_path)]) == 2
     assert "No such file" in capsys.readouterr().err
+    for bad, said in ((b"\n", "has no tree. A line has one"), (b"\xff(3 it)\n", "is no text in UTF-8: invalid start")):
+        file.write_bytes(bad)
+        assert main(["treelstm", "--data", str(file), "--to", str(tmp_path)]) == 2
+        assert said in capsys.readouterr().err
+    for setting, said in (
+        (("--hidden", "0"), "argument --hidden: 0 is no int from 1 on"),
+        (("--epochs", "-1"), "argument --epochs: -1 is no int from 1 on"),
+        (("--seed", "-1"), "argument --seed: -1 is no int from 0 on"),
+        (("--rate", "nan"), "argument --rate: nan is no number above 0"),
+    ):
+        with pytest.raises(SystemExit):
+            main(["treelstm", *setting])
+        assert said in capsys.readouterr().err
+    assert main(["deepspeech2", "--frames", "3", "--to", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == "error: 3 frames have no room for a letter: take 16 or more.\n"
     there = ["treelstm", "--engine", "tape", "--to", str(tmp_path)]
     assert main([*there, "--samples", "0"]) == 2
     assert capsys.readouterr().err == "error: treelstm: there are no data. Take more --samples.\n"

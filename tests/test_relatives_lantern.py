@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from oracle import assert_same
 
+import dualrev as dr
 from dualrev import math as dm
 from stages import count
 from stages.programs import PROGRAMS
-from stages.relatives import lantern, shift_reset
+from stages.relatives import global_tape, lantern, shift_reset, tagged_forward
 from stages.relatives.lantern import FUN, IF, TREE, WHILE
 from stages.relatives.staging.staged import REAL, TREE_OF_REALS, StagingError, flatten, stage
 
@@ -98,10 +99,160 @@ def test_second_derivatives(program):
         assert moved == pytest.approx(2.0 * dy, rel=1e-13)
         assert second == pytest.approx(2.0 * slope(lambda x: program.in_python(x, arrays(tree))[1], 0.8), rel=1e-6)  # noqa: B023
     x = 0.6
-    nested = stage(lambda x: dm.exp(x) / (1.0 + x * x), REAL).tangent()
-    *_, found = nested.in_python(x, 1.0)
+    quotient = stage(lambda x: dm.exp(x) / (1.0 + x * x), REAL).tangent()
+    *_, found = quotient.in_python(x, 1.0)
     q = 1.0 + x * x
     assert found == pytest.approx(math.exp(x) * ((q - 2 * x) ** 2 / q**3 + (2 * x * x - 2) / q**3), rel=1e-12)
+
+
+def test_second_derivatives_by_reverse_over_reverse(program):
+    """Section 3.7, on generated code: differences, and forward over reverse, agree."""
+    twice, along = program.cotangent(), program.tangent()
+    for tree in TREES[1:]:
+        for x in (0.8, -1.3):
+            y, dy, found = twice.in_python(x, arrays(tree), 0.0, 2.0)
+            assert (y, dy) == program.in_python(x, arrays(tree))
+            assert found == pytest.approx(along.in_python(x, arrays(tree), 2.0)[-1], rel=1e-13)
+            assert found == pytest.approx(2.0 * slope(lambda x: program.in_python(x, arrays(tree))[1], x), rel=1e-6)  # noqa: B023
+            assert twice.in_python(x, arrays(tree), 3.0, 0.0)[-1] == pytest.approx(3.0 * dy, rel=1e-13)
+
+
+def test_third_derivatives_in_every_order_of_modes(program):
+    tree, x = arrays(TREES[2]), 0.8
+    along, back = program.tangent(), program.cotangent()
+    found = [
+        along.tangent().in_python(x, tree, 1.0, 1.0, 0.0)[-1],
+        along.cotangent().in_python(x, tree, 1.0, 0.0, 0.0, 0.0, 1.0)[-2],
+        back.tangent().in_python(x, tree, 0.0, 1.0, 1.0, 0.0, 0.0)[-1],
+        back.cotangent().in_python(x, tree, 0.0, 1.0, 0.0, 0.0, 1.0)[-3],
+    ]
+    assert found == pytest.approx([slope(lambda x: along.in_python(x, tree, 1.0)[-1], x)] * 4, rel=1e-6)
+    assert found == pytest.approx([found[0]] * 4, rel=1e-12)
+
+
+def test_straight_line_code_differentiated_twice_is_straight_line_code():
+    assert (
+        stage(lambda x: x * x, REAL).cotangent().paper
+        == """\
+def snippet(x0, ct0, ct1) = {
+    d0 = ref 0
+    d1 = ref 0
+    d2 = ref 0
+    v0 = x0 * x0
+    d3 = ref 0
+    v1 = x0 + x0
+    d4 = ref 0
+    d1 += v0
+    d2 += v1
+    d3 += ct0
+    d4 += ct1
+    d0 += ! d4
+    d0 += ! d4
+    d0 += x0 * ! d3
+    d0 += x0 * ! d3
+    ! d1, ! d2, ! d0
+}
+"""
+    )
+
+
+def test_choices_in_partial_derivatives_are_staged_too():
+    """tanh has one, which `tangent` refuses; pow, logaddexp and abs have."""
+    for f, g in (
+        (dm.tanh, math.tanh),
+        (lambda x: x**3.0, lambda x: x**3.0),
+        (lambda x: dm.logaddexp(x, 1.0), lambda x: math.log(math.exp(x) + math.e)),
+        (lambda x: abs(x) * x, lambda x: abs(x) * x),
+    ):
+        twice = stage(f, REAL).cotangent()
+        for x in (0.4, 2.0):
+            y, dy, found = twice.in_python(x, 0.0, 1.0)
+            assert (y, dy) == pytest.approx((g(x), slope(g, x)), rel=1e-7)
+            assert found == pytest.approx(slope(lambda x: slope(g, x, 1e-3), x, 1e-3), rel=1e-4)  # noqa: B023
+    with pytest.raises(StagingError, match=r"the derivative of mod is -\(a // b\), and has no derivative that is"):
+        stage(lambda x: x % 0.7 + 0.7 % x, REAL).cotangent()
+
+
+# ---- derivatives inside of programs ----------------------------------------------------------------------------------
+
+
+def grad(f, by=lantern):
+    return lambda x: by.vjp(f, x)[1](1.0)[0]
+
+
+def inner(x, y, choose, repeat):
+    """Of y, with x around it: a branch and a loop."""
+    t = choose(y > 0.5, lambda: x * y * y, lambda: dm.tanh(y * x))
+    return repeat(t, lambda t: t > 2.0, lambda t: t * t * 0.1)
+
+
+def now(c, yes, no):
+    return yes() if c else no()
+
+
+def repeated(t, c, step):
+    while c(t):
+        t = step(t)
+    return t
+
+
+def test_derivatives_nest_in_a_program_that_is_staged():
+    """grad in grad, with a branch and a loop in the inner function, which has captured the outer number."""
+    program = stage(lambda x: grad(lambda y: inner(x, y, IF, WHILE))(x) * x, REAL)
+
+    def plain(x):
+        return grad(lambda y: inner(x, y, now, repeated), shift_reset)(x) * x
+
+    for x in (0.3, 0.9, 1.7):
+        assert_same(program.in_python(x), (plain(x), grad(plain, shift_reset)(x)), rtol=1e-13)
+        assert program.in_python(x)[1] == pytest.approx(slope(plain, x), rel=1e-6)
+
+
+def test_a_derivative_nests_over_a_recursion_over_a_tree():
+    def f(x, tree):
+        return grad(lambda y: TREE(x * y, tree, lambda left, right, value: left * right * value))(x * 2.0)
+
+    def plain(x):
+        def at(node, y):
+            return x * y if node is None else at(node[0], y) * at(node[1], y) * node[2]
+
+        return grad(lambda y: at(TREES[2], y), shift_reset)(x * 2.0)
+
+    program, tree = stage(f, REAL, TREE_OF_REALS), flatten(TREES[2])
+    expected = plain(0.7), grad(plain, shift_reset)(0.7)
+    assert_same(program.in_python(0.7, tree), expected, rtol=1e-13)
+
+
+def test_what_is_differentiated_twice_is_compiled():
+    """A loop, of which x^32 / 10^31 is left at 9: what its turns hold is in boxes."""
+    twice = stage(lambda x: WHILE(x, lambda t: t > 1.0, lambda t: t * t * 0.1), REAL).cotangent()
+    for x in (9.0, 0.5):
+        assert_same(twice(x, 0.5, 2.0), twice.in_python(x, 0.5, 2.0), rtol=1e-15)
+    y = 9.0**32 / 1e31
+    assert twice(9.0, 0.0, 1.0) == pytest.approx((y, 32.0 * y / 9.0, 32.0 * 31.0 * y / 81.0), rel=1e-13)
+
+
+def test_nested_three_times_and_only_where_a_branch_goes():
+    g = grad(grad(grad(lambda x: dm.exp(2.0 * x))))
+    assert stage(g, REAL).in_python(0.5) == pytest.approx((8.0 * math.e, 16.0 * math.e), rel=1e-14)
+
+    def roots(x):  # sqrt of a negative number, in a branch that is not taken, is not computed
+        return grad(lambda y: IF(y > 0.0, lambda: y * y, lambda: dm.sqrt(x) * y))(1.0) + x
+
+    assert stage(roots, REAL).in_python(-1.0) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize("other", [shift_reset, tagged_forward, global_tape, dr], ids=lambda m: m.__name__)
+def test_other_algorithms_nest_in_generated_code_and_refuse_it_around_what_it_cannot_name(other):
+    assert grad(grad(lambda x: 2.0 * x + x * x * x, other))(3.0) == 18.0
+    assert grad(grad(lambda x: 2.0 * x + x * x * x), other)(3.0) == 18.0
+    assert grad(lambda x: x * grad(lambda y: x * y * y, other)(2.0))(3.0) == 24.0
+    with pytest.raises(StagingError, match="a derivative by another algorithm.* an argument"):
+        grad(lambda x: x * grad(lambda y: x * y * y)(2.0), other)(3.0)
+    with pytest.raises(StagingError, match="a derivative by another algorithm.* an argument"):
+        grad(lambda x: x * grad(lambda y: y * x * y)(2.0), other)(3.0)
+    y, pullback = other.vjp(lambda x: x * lantern.vjp(lambda y, x: y * x * y, 2.0, x)[1](1.0)[0], 3.0)
+    assert (y, pullback(1.0)) == (36.0, (24.0,))  # the cure
 
 
 # ---- operators -------------------------------------------------------------------------------------------------------
@@ -171,10 +322,14 @@ def test_other_refusals(program):
         stage(lambda x: (x, x), REAL)
     with pytest.raises(StagingError, match="REAL or TREE_OF_REALS, and not 'array'"):
         stage(lambda x: x, "array")
-    with pytest.raises(StagingError, match=r"derivative of tanh is a choice.* take dualrev.hvp"):
+    with pytest.raises(StagingError, match=r"derivative of tanh is a choice.* take cotangent\(\)"):
         stage(dm.tanh, REAL).tangent()
     with pytest.raises(StagingError, match="numba compiles no logaddexp: run the code in Python"):
         stage(lambda x: dm.logaddexp(x, 1.0), REAL)(1.0)
+    with pytest.raises(StagingError, match="another program that is being generated: stage one after the other"):
+        stage(lambda x: stage(lambda y: x * y, REAL).in_python(1.0)[0] * x, REAL)
+    with pytest.raises(StagingError, match=r"a function of another program .* make its own FUN there"):
+        stage(lambda x: (lambda f: grad(lambda y: f(y) * x)(x))(FUN(x, lambda f, t: t * t)), REAL)
     kept = []
     lantern.vjp(lambda x: kept.append(x) or x * x, 2.0)
     with pytest.raises(StagingError, match="kept after its program had been generated"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,25 @@ from examples.lantern.tasks import GENERATED, TASKS
 from examples.lantern.training import TrainingError, picture, train
 
 
+def positive(text: str, least: int = 1) -> int:
+    """An int from 1 on."""
+    if not text.isdecimal() or int(text) < least:
+        raise argparse.ArgumentTypeError(f"{text} is no int from {least} on")
+    return int(text)
+
+
+def from_zero(text: str) -> int:
+    """An int from 0 on."""
+    return positive(text, 0)
+
+
+def rate(text: str) -> float:
+    """A number above 0."""
+    if not 0.0 < float(text) < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is no number above 0")
+    return float(text)
+
+
 def arguments(argv: list[str] | None) -> argparse.Namespace:
     """The command line; the settings of a model are the arguments of its task."""
     parser = argparse.ArgumentParser(prog="python -m examples.lantern", description=__doc__)
@@ -24,14 +44,17 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     for name, make in TASKS.items():
         model = models.add_parser(name, help=GENERATED[name], formatter_class=argparse.ArgumentDefaultsHelpFormatter)
         for p in inspect.signature(make).parameters.values():
-            kind = type(p.default) if p.default is not None else str
+            kind: Any = from_zero if p.name in ("seed", "samples") else _KINDS[type(p.default)]
             choices = ["compiled", "tape"] if p.name == "engine" else None
             model.add_argument(f"--{p.name}", type=kind, default=p.default, choices=choices, help="setting")
-        model.add_argument("--epochs", type=int, default=5, help="how often all samples are seen")
+        model.add_argument("--epochs", type=positive, default=5, help="how often all samples are seen")
         model.add_argument("--to", type=Path, default=Path("lantern_runs") / name, help="folder of the run")
         model.add_argument("--fresh", action="store_true", help="start anew: delete the checkpoint")
         model.add_argument("--every", type=float, default=30.0, help="seconds between two checkpoints")
     return parser.parse_args(argv)
+
+
+_KINDS = {int: positive, float: rate, str: str, type(None): str}
 
 
 def main(argv: list[str] | None = None) -> int:

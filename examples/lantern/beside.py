@@ -1,20 +1,22 @@
-"""The table of docs/lantern.md: seconds and losses of the four models, by dualrev and by PyTorch, in one process.
+"""The table of docs/lantern.md: seconds and losses of the four models, by dualrev, PyTorch and JAX, in one process.
 
-    make lantern-table                    both, where PyTorch is installed; one thread each
+    make lantern-table                    all of them that are installed; one thread each
     make lantern-table ARGS="treelstm"    one model
 
-Both start from the same parameters, take the batches in the same order, and make the same steps: so their losses agree.
-What is measured is the processor time of an epoch, after one step that compiles and allocates.
+All start from the same parameters, take the batches in the same order, and make the same steps: so their losses agree.
+What is measured is the processor time of an epoch. Before, each batch is seen once, which compiles and allocates: what
+that takes longer than an epoch is the time of compilation.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from rich.console import Console
@@ -26,11 +28,19 @@ from examples.lantern.training import Run, Task, order, picture
 
 #: Settings of each model, and of how many epochs the losses are shown.
 SIZES: dict[str, tuple[dict[str, Any], int]] = {
-    "treelstm": ({"samples": 100}, 5),
+    "treelstm": ({"samples": 10}, 5),  # JAX compiles for each shape of a tree
     "squeezenet": ({"samples": 64}, 5),
     "resnet50": ({"samples": 32}, 4),
     "deepspeech2": ({"samples": 16}, 4),
 }
+
+
+class Way(NamedTuple):
+    """Who computes the gradients: a name, what makes the task, and what hands over parameters, before the clock."""
+
+    by: str
+    make: Callable[[], Task]
+    handed: Callable[[Any], Any] = lambda x: x
 
 
 def by_torch(task: Task) -> Task:
@@ -65,38 +75,83 @@ def by_torch(task: Task) -> Task:
     return task
 
 
-def ways(name: str) -> Iterator[tuple[str, Callable[[], Task]]]:
-    """Who computes the gradients: a name, and what makes the task."""
-    settings = SIZES[name][0]
-    if name == "treelstm":
-        yield "dualrev, compiled", lambda: TASKS[name](engine="compiled", **settings)
-        yield "dualrev, tape", lambda: TASKS[name](engine="tape", **settings)
+def by_jax(task: Task, compiled: bool = True) -> Task:
+    """The same task, with JAX's gradient."""
+    import jax
+
+    from examples.lantern import in_jax
+
+    jax.config.update("jax_cpu_enable_async_dispatch", False)  # on one core, waiting for a thread is all that it adds
+    if task.name == "treelstm":
+        numbers = reviews.vocabulary(task.batches)
+        vectors = reviews.vectors(numbers, task.settings["embedding"], task.settings["seed"])
+        run = in_jax.treelstm_slope(vectors, compiled)
+        task.batches = [in_jax.tree_data(tree, numbers) for tree in task.batches]
+        step = lambda p, _, tree: run(p, tree)  # noqa: E731
+    elif task.name == "deepspeech2":
+        heard = in_jax.speech_slope(max(len(text) for _, texts in task.batches for text in texts))
+        step = lambda p, _, batch: heard(p, *batch)  # noqa: E731
     else:
-        yield "dualrev, tape", lambda: TASKS[name](**settings)
+        seen = in_jax.image_slope({"squeezenet": in_jax.squeezenet, "resnet50": in_jax.resnet}[task.name])
+
+        def step(p: Any, statistics: Any, batch: Any) -> tuple[Any, Any]:
+            (loss, found), gradient = seen(p, statistics, *batch)
+            for name, x in found.items():
+                statistics[name][...] = x
+            return loss, gradient
+
+    def as_numpy(p: Any, statistics: Any, batch: Any) -> tuple[float, dict[str, np.ndarray]]:
+        loss, gradient = jax.block_until_ready(step(p, statistics, batch))
+        return float(loss), {name: np.asarray(gradient[name]) for name in task.parameters}
+
+    task.step = as_numpy
+    return task
+
+
+def on_device(parameters: dict[str, np.ndarray]) -> dict[str, Any]:
+    """Copies of the parameters in JAX's own memory: so that the time of a step is that of a step."""
+    import jax
+
+    return {name: jax.numpy.array(x) for name, x in parameters.items()}
+
+
+def ways(name: str) -> Iterator[Way]:
+    """Who computes the gradients of a model."""
+    make, settings = TASKS[name], SIZES[name][0]
+    trees: dict[str, Any] = {"engine": "tape"} if name == "treelstm" else {}  # the others take trees as the tape does
+    if trees:
+        yield Way("dualrev, compiled", lambda: make(engine="compiled", **settings))
+    yield Way("dualrev, tape", lambda: make(**trees, **settings))
     if find_spec("torch"):
-        made = {"engine": "tape"} if name == "treelstm" else {}
-        yield "PyTorch", lambda: by_torch(TASKS[name](**made, **settings))
+        yield Way("PyTorch", lambda: by_torch(make(**trees, **settings)))
+    if find_spec("jax"):
+        yield Way("JAX, jit", lambda: by_jax(make(**trees, **settings)), on_device)
+        if trees:
+            yield Way("JAX, eager", lambda: by_jax(make(**trees, **settings), compiled=False), on_device)
 
 
-def measured(task: Task, epochs: int, label: str) -> Run:
-    """The losses of epochs, and the processor time that each took, without that of the optimiser."""
+def measured(task: Task, epochs: int, label: str, handed: Callable[[Any], Any]) -> tuple[Run, float]:
+    """The losses of epochs, the processor time that each took, without the optimiser's; and that of compilation."""
     velocities = {name: np.zeros_like(x) for name, x in task.parameters.items()}
     kept = {name: x.copy() for name, x in task.statistics.items()}
-    task.step(task.parameters, task.statistics, task.batches[0])
+    given, first = handed(task.parameters), time.process_time()
+    for batch in track(task.batches, f"{label}, first", transient=True):
+        task.step(given, task.statistics, batch)
+    before = time.process_time() - first
     for name, x in kept.items():
         task.statistics[name][...] = x
     run = Run()
     for epoch in track(range(epochs), label, transient=True):
         total, seconds = 0.0, 0.0
         for k in order(task.settings["seed"], epoch, len(task.batches)):
-            started = time.process_time()
-            loss, gradient = task.step(task.parameters, task.statistics, task.batches[int(k)])
+            given, started = handed(task.parameters), time.process_time()
+            loss, gradient = task.step(given, task.statistics, task.batches[int(k)])
             seconds += time.process_time() - started
             task.optimiser.step(task.parameters, velocities, gradient)
             total += loss
         run.losses.append(total / len(task.batches))
         run.seconds.append(seconds)
-    return run
+    return run, before - min(run.seconds)
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -108,20 +163,23 @@ def main(argv: list[str] | None = None) -> None:
     unknown = set(given.models) - set(SIZES)
     if unknown:
         parser.error(f"there is no model {sorted(unknown)[0]}: take {', '.join(SIZES)}")
-    rows = ["| model | by | ms a batch | seconds an epoch | of PyTorch's | losses of the epochs |"]
-    rows.append("| --- | --- | ---: | ---: | ---: | --- |")
+    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
+    rows = ["| model | by | ms a batch | seconds an epoch | of PyTorch's | compiles, s | losses of the epochs |"]
+    rows.append("| --- | --- | ---: | ---: | ---: | ---: | --- |")
     given.to.mkdir(parents=True, exist_ok=True)
     for name in given.models or SIZES:
-        epochs, runs, count = SIZES[name][1], {}, 0
-        for by, make in ways(name):
-            task = make()
-            runs[by], count = measured(task, epochs, f"{name}, {by}"), len(task.batches)
+        epochs, runs, compiling, count = SIZES[name][1], {}, {}, 0
+        for way in ways(name):
+            task = way.make()
+            runs[way.by], compiling[way.by] = measured(task, epochs, f"{name}, {way.by}", way.handed)
+            count = len(task.batches)
         reference = min(runs["PyTorch"].seconds) if "PyTorch" in runs else None
         for by, run in runs.items():
-            best = min(run.seconds)
+            best, compiles = min(run.seconds), max(0.0, compiling[by])
             share = f"{best / reference:.2f}" if reference else "-"
             losses = ", ".join(f"{x:.3f}" for x in run.losses)
-            rows.append(f"| {name} | {by} | {1000 * best / count:.2f} | {best:.2f} | {share} | {losses} |")
+            times = f"{1000 * best / count:.2f} | {best:.2f} | {share} | {compiles:.1f}"
+            rows.append(f"| {name} | {by} | {times} | {losses} |")
         picture(runs, given.to / f"{name}.svg")
     Console().print("\n".join(rows), soft_wrap=True, markup=False, highlight=False)
 

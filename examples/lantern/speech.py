@@ -18,6 +18,8 @@ ALPHABET = "_abcdefghijklmnopqrstuvwxyz '"  # the first is the blank
 
 def utterances(count: int, seed: int, bands: int = 48, frames: int = 80) -> tuple[np.ndarray, list[np.ndarray]]:
     """Spectra (count, 1, bands, frames), and of each the numbers of its letters in the alphabet."""
+    if frames < 16:
+        raise DataError(f"{frames} frames have no room for a letter: take 16 or more.")
     rng = np.random.default_rng([seed, 6])
     peaks = np.random.default_rng(7).uniform(0, bands, (len(ALPHABET), 3))  # a letter sounds the same for every seed
     band = np.arange(bands)[:, None]

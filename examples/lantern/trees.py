@@ -92,6 +92,12 @@ def _node(tokens: list[tuple[str, str]], k: int) -> tuple[Tree, int]:
 
 
 def read(path: str) -> list[Tree]:
-    """The trees of a file, one a line; DataError, with line and column, for what is none."""
-    with open(path, encoding="utf-8") as file:
-        return [parse(line.rstrip("\n"), f"{path}, line {k}") for k, line in enumerate(file, 1) if line.strip()]
+    """The trees of a file, one a line; DataError, with line and column, for what is none, and if there is none."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            trees = [parse(line.rstrip("\n"), f"{path}, line {k}") for k, line in enumerate(file, 1) if line.strip()]
+    except UnicodeDecodeError as e:
+        raise DataError(f"{path} is no text in UTF-8: {e.reason} at byte {e.start}.") from e
+    if not trees:
+        raise DataError(f"{path} has no tree. A line has one, such as (3 (2 it) (4 works)).")
+    return trees

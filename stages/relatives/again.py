@@ -7,6 +7,7 @@ from typing import Any
 
 from dualrev.eager.overload import value
 from dualrev.tree import inputs
+from stages.relatives.staging.code import Name
 
 __all__ = ["check_again", "running_again"]
 
@@ -35,12 +36,18 @@ def running_again(there_and_back: Callable[..., Any], f: Callable[..., Any], pri
     return output.rebuild(first), pullback
 
 
+def _known(x: Any) -> Any:
+    """The value of a number; 0.0 for one that has none yet, since code is generated for it (lantern.py)."""
+    x = value(x)
+    return 0.0 if isinstance(x, Name) else x
+
+
 def check_again(first: Sequence[Any], again: Sequence[Any]) -> None:
     """RuntimeError unless the real scalars of a function's value are those of the first time.
 
     >>> check_again([1.0, float("nan")], [1.0, float("nan")])
     """
-    a, b = list(map(value, first)), list(map(value, again))
+    a, b = list(map(_known, first)), list(map(_known, again))
     if len(a) != len(b) or any(x != y and (x == x or y == y) for x, y in zip(a, b, strict=True)):
         raise RuntimeError(
             "the pullback ran the function again, and its value was another one: it depends on something that changes"

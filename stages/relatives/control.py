@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import contextvars
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 try:
@@ -35,7 +35,7 @@ try:
 except ImportError:
     greenlet = None  # reset says so
 
-__all__ = ["Continuation", "ControlError", "reset", "shift"]
+__all__ = ["Continuation", "ControlError", "around", "reset", "shift"]
 
 
 class ControlError(RuntimeError):
@@ -106,6 +106,18 @@ def shift(body: Callable[[Continuation], Any], level: Any = None) -> Any:
     if inside is None:
         raise ControlError("a shift without a reset of its level around, in this thread")
     return inside.hub.switch((_shift, body))
+
+
+def around() -> Iterator[Any]:
+    """The levels of the resets around, from the nearest on.
+
+    >>> reset(lambda: reset(lambda: list(around()), "inner"), "outer")
+    ['inner', 'outer']
+    """
+    base = None if greenlet is None else getcurrent()
+    while (inside := getattr(base, "reset", None)) is not None:
+        yield inside.level
+        base = inside.hub
 
 
 def _ask(wanted: Any) -> Reset | None:

@@ -4,6 +4,8 @@ r"""Generated code, before it is text: what Wang et al. 2019 call pseudo LMS-IR 
                  | v = array[i]                      of a constant array: a number or an integer
                  | d = ref 0                         a cell for a cotangent
                  | d += p * !d'   | d += a           on the way back; p: a partial derivative of op at a1, .., an
+                 | b = ref (a1, .., an)              a box of them: what a cell is in a program that is differentiated
+                 | (n1, .., nm) = !b   | b := (a1, .., an)
                  | f = (x, d, ..) => statements      a function, which may call itself
                  | f(a1, .., an)                     a call; what stands after it waits for it to return
                  | if (a < b) statements else statements
@@ -19,21 +21,25 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from dualrev.eager.dual import next_level
 from dualrev.places import where
 
 __all__ = [
     "Add",
     "Atom",
     "Block",
+    "Box",
     "Call",
     "Cell",
     "Fun",
     "If",
     "Item",
     "Let",
+    "Load",
     "Name",
     "Scaled",
     "StagingError",
+    "Store",
     "free",
     "inner",
 ]
@@ -45,7 +51,7 @@ class StagingError(TypeError):
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A variable: its text, and its kind: "float", "int", "cell", or "function"."""
+    """A variable: its text, and its kind: "float", "int", "cell", "box", or "function"."""
 
     text: str
     kind: str
@@ -54,11 +60,22 @@ class Name:
         """What Python gets that asks for the value, or for a comparison of values."""
         raise StagingError(
             f"the value of a number{where()} is not known while code is generated: make what depends on it an argument"
-            " that is no real number, or take shift_reset, which runs the program anew for each derivative"
+            " that is no real number, or take shift_reset, which runs the program anew for each derivative. A number of"
+            " a derivative by another algorithm, around this one, has to be an argument, too"
         )
 
     __bool__ = __float__ = __int__ = __index__ = __trunc__ = __floor__ = __ceil__ = __round__ = unknown
     __lt__ = __le__ = __gt__ = __ge__ = unknown
+
+    def mixed(self, *_: object) -> Any:
+        """What Python gets that computes with a name and a number of another derivative."""
+        raise StagingError(
+            f"a number of a derivative by another algorithm in a program that is generated{where()}: make it an"
+            " argument of the function, or take stages.relatives.lantern for both"
+        )
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = mixed
+    __pow__ = __rpow__ = __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = __neg__ = __abs__ = mixed
 
 
 numbers.Real.register(Name)  # so that what wants a number asks for its value, and is told
@@ -112,6 +129,30 @@ class Add:
 
 
 @dataclass(slots=True)
+class Box:
+    """name = ref (held), of names and numbers"""
+
+    name: Name
+    held: tuple[Atom, ...]
+
+
+@dataclass(slots=True)
+class Load:
+    """(names) = !box"""
+
+    names: tuple[Name, ...]
+    box: Name
+
+
+@dataclass(slots=True)
+class Store:
+    """box := (held)"""
+
+    box: Name
+    held: tuple[Atom, ...]
+
+
+@dataclass(slots=True)
 class Fun:
     """name = (parameters) => body"""
 
@@ -143,16 +184,22 @@ class If:
 class Block:
     """Statements, one after the other."""
 
-    statements: list[Let | Item | Cell | Scaled | Add | Fun | Call | If] = field(default_factory=list)
+    statements: list[Let | Item | Cell | Scaled | Add | Box | Load | Store | Fun | Call | If] = field(
+        default_factory=list
+    )
 
 
 class Code:
-    """Where code is written: the block that grows now, and fresh names."""
+    """Where code is written: the block that grows now, and fresh names.
+
+    `captured` are numbers of a program around this one, which is being generated, too: name -> the number.
+    """
 
     def __init__(self) -> None:
         self.block = Block()
-        self.numbers = {kind: itertools.count() for kind in ("v", "d", "k", "f", "t")}
-        self.level, self.over, self.plain = 0, False, False
+        self.numbers = {kind: itertools.count() for kind in ("v", "d", "b", "k", "f", "t", "o")}
+        self.captured: dict[Name, Any] = {}
+        self.level, self.over, self.plain = next_level(), False, False
 
     def name(self, letter: str, kind: str) -> Name:
         """v0, v1, ..; d0, d1, ..; and so on"""
@@ -167,6 +214,15 @@ class Code:
         d = self.name("d", "cell")
         self.write(Cell(d))
         return d
+
+    def capture(self, u: Any, kind: str) -> Name:
+        """The name of a number of a program around this one."""
+        for name, held in self.captured.items():
+            if held is u:
+                return name
+        name = self.name("o", kind)
+        self.captured[name] = u
+        return name
 
     def within(self, make: Callable[[], Any]) -> Block:
         """The block that is written while `make` runs."""
@@ -212,8 +268,10 @@ def free(block: Block) -> list[Name]:
         for name in _used(statement):
             if name not in bound:
                 found.setdefault(name)
-        if isinstance(statement, (Let, Item, Cell)):
+        if isinstance(statement, (Let, Item, Cell, Box)):
             bound.add(statement.name)
+        if isinstance(statement, Load):
+            bound.update(statement.names)
     return list(found)
 
 
@@ -227,6 +285,12 @@ def _used(statement: object) -> Iterator[Name]:
             yield from _names(cell, *arguments, y, source)
         case Add(cell, atom, times):
             yield from _names(cell, atom, times)
+        case Box(_, held):
+            yield from _names(*held)
+        case Load(_, box):
+            yield box
+        case Store(box, held):
+            yield from _names(box, *held)
         case Fun(_, parameters, body):
             yield from (name for name in free(body) if name not in parameters)
         case Call(function, arguments):

@@ -29,11 +29,13 @@ import numpy as np
 from dualrev.places import where
 from dualrev.rules.primitives import PRIMITIVES
 from stages.relatives.control import reset
-from stages.relatives.lantern import Code, Dual, Node, StagingError, atom, is_active
+from stages.relatives.lantern import Dual, Node, ended
 from stages.relatives.staging import texts
-from stages.relatives.staging.code import Add, Block, Cell, Let, Name, Scaled, inner
+from stages.relatives.staging.code import Block, Cell, Code, Let, Name, Scaled, StagingError, inner
+from stages.relatives.staging.number import Index
 from stages.relatives.staging.running import Memory, in_numba, in_python, numba_compiles
 from stages.relatives.staging.tangents import Tangents, Unwritable
+from stages.relatives.staging.twice import again
 
 __all__ = ["REAL", "TREE_OF_REALS", "Staged", "flatten", "stage"]
 
@@ -47,13 +49,16 @@ class Staged:
     __call__                of arguments; a tree is three arrays: left and right children (-1: none), and values
     """
 
-    def __init__(self, kinds: Sequence[str], block: Block, results: Sequence[Name], moves: Sequence[str] = ()) -> None:
-        self.kinds, self.block, self.results, self.moves = kinds, block, results, list(moves)
+    def __init__(
+        self, kinds: Sequence[str], block: Block, results: Sequence[Name], moves: Sequence[str] = (), order: int = 0
+    ) -> None:
+        self.kinds, self.block, self.results = kinds, block, results
+        self.moves, self.order = list(moves), order  # further real arguments; how often `tangent` was taken
         self.memory = Memory()
 
     @property
     def parameters(self) -> list[str]:
-        """The names of the arguments, the directions last."""
+        """The names of the arguments, directions and cotangents last."""
         names = [f"x{i}" if kind == REAL else name for i, kind in enumerate(self.kinds) for name in _arrays(i, kind)]
         return [*names, *self.moves]
 
@@ -109,23 +114,53 @@ class Staged:
             flat += [float(argument)] if kind == REAL else checked(*argument)
         return flat
 
-    def tangent(self) -> Staged:
-        """The program that takes directions of the real arguments, too, and gives the derivatives' derivatives last.
+    @property
+    def reals(self) -> list[Name]:
+        """The arguments that are numbers."""
+        return [Name(x, "float") for x in self.parameters if x not in self.arrays]
 
-        So stage(f, REAL).tangent()(x, dx) is (f x, f' x, f' x dx, f'' x dx). StagingError where the partial derivative
-        of an operation is a choice between expressions, as that of tanh is.
+    def tangent(self) -> Staged:
+        """The program that takes directions of the real arguments, too, and gives the derivatives of its results last.
+
+        So stage(f, REAL).tangent()(x, dx) is (f x, f' x, f' x dx, f'' x dx): forward over reverse. StagingError where
+        the partial derivative of an operation is a choice between expressions, as that of tanh is.
         """
-        moves = {Name(x, "float"): Name(f"{x}_t", "float") for x in self.parameters if x not in self.arrays}
-        tangents = Tangents(moves)
+        tangents = Tangents(self.reals, self.order)
         try:
             block = tangents.block(self.block)
         except Unwritable as error:
             raise StagingError(
-                f"the partial derivative of {error} is a choice, whose derivative is not generated: write the operation"
-                " by others, such as 1.0 - 2.0 / (exp(2.0 * x) + 1.0) for tanh(x), or take dualrev.hvp"
+                f"the partial derivative of {error} is a choice, whose tangent is not generated: take cotangent(),"
+                " which is reverse over reverse, or write the operation by others, such as"
+                " 1.0 - 2.0 / (exp(2.0 * x) + 1.0) for tanh(x)"
             ) from None
         results = [*self.results, *(name for r in self.results if isinstance(name := tangents.of(r), Name))]
-        return Staged(self.kinds, block, results, [name.text for name in moves.values()])
+        return Staged(self.kinds, block, results, [*self.moves, *tangents.moves], self.order + 1)
+
+    def cotangent(self) -> Staged:
+        """The program that takes cotangents of the results, too, and gives those of the real arguments last.
+
+        So stage(f, REAL).cotangent()(x, ct, ct1) is (f x, f' x, f' x ct + f'' x ct1): reverse over reverse, by staging
+        the generated code once more (twice.py). StagingError where a partial derivative has none that is generated.
+        """
+        code, reals = Code(), self.reals
+        xs = [Dual(code, x, code.cell()) for x in reals]
+        results = [code.name("d", "cell") for _ in self.results]
+        cts = [Name(f"ct{len(self.moves) + i}", "float") for i in range(len(results))]
+        code.write(*map(Cell, results))
+
+        def whole() -> None:
+            values = again(self.block, dict(zip(reals, xs, strict=True)), self.results)
+            ended(code, values, results, cts)
+
+        written(code, whole)
+        return Staged(
+            self.kinds,
+            code.block,
+            [*results, *(x.d for x in xs)],
+            [*self.moves, *(ct.text for ct in cts)],
+            self.order,
+        )
 
 
 def stage(f: Callable[..., Any], *kinds: str) -> Staged:
@@ -144,21 +179,26 @@ def stage(f: Callable[..., Any], *kinds: str) -> Staged:
             given.append(Dual(code, Name(f"x{i}", "float"), code.cell()))
         else:
             left, right, value = _arrays(i, kind)
-            given.append(Node(code, 0, (left, right, value)))
+            given.append(Node(Index(code, 0), (left, right, value)))
 
     def whole() -> None:
         found = f(*given)
         if not isinstance(found, (Dual, float, int)):
             raise StagingError(f"the program{where()} gives a number, and not {found!r}: sum what it should give up")
-        code.write(Add(y, atom(code, found)))
-        if isinstance(found, Dual) and is_active(found):
-            code.write(Add(found.d, 1.0))
+        ended(code, [found], [y], [1.0])
 
+    written(code, whole)
+    return Staged(kinds, code.block, [y, *(u.d for u in given if isinstance(u, Dual))])
+
+
+def written(code: Code, whole: Callable[[], None]) -> None:
+    """Let `whole` write a program that stands for itself."""
     try:
         reset(whole, code)
     finally:
         code.over = True
-    return Staged(kinds, code.block, [y, *(u.d for u in given if isinstance(u, Dual))])
+    if code.captured:
+        raise StagingError("a number of another program that is being generated: stage one after the other")
 
 
 def _arrays(i: int, kind: str) -> list[str]:

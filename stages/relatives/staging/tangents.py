@@ -3,6 +3,7 @@ r"""The derivative of generated code: Fig. 4 of Wang et al. 2019 on its statemen
     v = op(a1, .., an)       and v' = a1' * p1 + .. + an' * pn
     d = ref 0                and d' = ref 0
     d += p * !e              and d' += p' * !e; d' += p * !e'
+    b = ref (x, d)           b = ref (x, d, x', d'), and so are !b and b :=
     f = (x, d, ..) => s      f = (x, d, .., x', d', ..) => s and its tangents
 
 A program that is gradients of first order becomes one that also gives their derivative along a direction: forward over
@@ -15,10 +16,25 @@ from __future__ import annotations
 import ast
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from dualrev.rules.primitives import PRIMITIVES
-from stages.relatives.staging.code import Add, Atom, Block, Call, Cell, Fun, If, Item, Let, Name, Scaled
+from stages.relatives.staging.code import (
+    Add,
+    Atom,
+    Block,
+    Box,
+    Call,
+    Cell,
+    Fun,
+    If,
+    Item,
+    Let,
+    Load,
+    Name,
+    Scaled,
+    Store,
+)
 
 __all__ = ["Tangents", "Unwritable"]
 
@@ -30,10 +46,12 @@ class Unwritable(Exception):  # noqa: N818 - what an expression is
 
 
 class Tangents:
-    """Makes the tangents of one program; `moves` are the inputs that have one, with its name."""
+    """Makes the tangents of one program; `moves` are its inputs. `order` is how often that was done before."""
 
-    def __init__(self, moves: Mapping[Name, Name]) -> None:
-        self.tangent: dict[Name, Atom] = dict(moves)
+    def __init__(self, moves: Iterable[Name], order: int = 0) -> None:
+        self.suffix, self.letter = ("_t", "p") if order == 0 else (f"_t{order + 1}", f"p{order + 1}_")
+        self.tangent: dict[Name, Atom] = {}
+        self.moves = [self.twin(x).text for x in moves]
         self.numbers = itertools.count()
 
     def block(self, block: Block) -> Block:
@@ -49,7 +67,7 @@ class Tangents:
 
     def twin(self, name: Name) -> Name:
         """The name of a tangent."""
-        made = Name(f"{name.text}_t", name.kind)
+        made = Name(f"{name.text}{self.suffix}", name.kind)
         self.tangent[name] = made
         return made
 
@@ -70,13 +88,26 @@ class Tangents:
                 self.add(Add(cell, p, source), into)
             case Add():
                 self.add(s, into)
+            case Box(name, held):
+                into.statements.append(Box(name, self.with_tangents(held)))
+            case Load(names, box):
+                into.statements.append(Load(self.with_twins(names), box))
+            case Store(box, held):
+                into.statements.append(Store(box, self.with_tangents(held)))
             case Fun(name, parameters, body):
-                moving = [self.twin(p) for p in parameters if p.kind in ("float", "cell")]
-                into.statements.append(Fun(name, (*parameters, *moving), self.block(body)))
+                into.statements.append(Fun(name, self.with_twins(parameters), self.block(body)))
             case Call(function, arguments):
-                into.statements.append(Call(function, (*arguments, *(self.of(a) for a in arguments if _moves(a)))))
+                into.statements.append(Call(function, self.with_tangents(arguments)))
             case If(left, symbol, right, yes, no):
                 into.statements.append(If(left, symbol, right, self.block(yes), self.block(no)))
+
+    def with_tangents(self, atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
+        """What is handed over, and its tangents."""
+        return *atoms, *(self.of(a) for a in atoms if _moves(a))
+
+    def with_twins(self, names: tuple[Name, ...]) -> tuple[Name, ...]:
+        """What takes it."""
+        return *names, *(self.twin(n) for n in names if _moves(n))
 
     def add(self, s: Add, into: Block) -> None:
         """d += a * !e and d' += a' * !e; d' += a * !e'"""
@@ -94,7 +125,7 @@ class Tangents:
 
     def fresh(self) -> Name:
         """A name for an intermediate number."""
-        return Name(f"p{next(self.numbers)}", "float")
+        return Name(f"{self.letter}{next(self.numbers)}", "float")
 
     def let(self, op: str, *arguments: Atom, into: Block) -> Atom:
         """A number with its tangent; products with 0 and 1 are not written."""

@@ -16,7 +16,24 @@ import ast
 from collections.abc import Mapping, Sequence
 
 from dualrev.rules.primitives import PRIMITIVES
-from stages.relatives.staging.code import Add, Atom, Block, Call, Cell, Fun, If, Item, Let, Name, Scaled, free, inner
+from stages.relatives.staging.code import (
+    Add,
+    Atom,
+    Block,
+    Box,
+    Call,
+    Cell,
+    Fun,
+    If,
+    Item,
+    Let,
+    Load,
+    Name,
+    Scaled,
+    Store,
+    free,
+    inner,
+)
 
 __all__ = ["compiled", "expression", "paper", "python"]
 
@@ -83,6 +100,10 @@ class Writer:
         """cell += text"""
         return f"{self.read(cell)} += {text}"
 
+    def listed(self, atoms: Sequence[Atom]) -> str:
+        """a1, .., an"""
+        return ", ".join(map(self.atom, atoms))
+
 
 def _indented(lines: list[str]) -> list[str]:
     return [f"    {line}" for line in lines]
@@ -96,10 +117,16 @@ class _Python(Writer):
         match s:
             case Cell(name):
                 return [f"{name.text} = [0.0]"]
+            case Box(name, held):
+                return [f"{name.text} = [{self.listed(held)}]"]
+            case Load(names, box):
+                return [f"[{self.listed(names)}] = {box.text}"]
+            case Store(box, held):
+                return [f"{box.text}[:] = [{self.listed(held)}]"]
             case Fun(name, parameters, body):
                 return [f"def {name.text}({', '.join(p.text for p in parameters)}):", *_indented(self.block(body))]
             case Call(function, arguments):
-                return [f"{function.text}({', '.join(map(self.atom, arguments))})"]
+                return [f"{function.text}({self.listed(arguments)})"]
             case If(left, symbol, right, yes, no):
                 test = f"if {self.atom(left)} {symbol} {self.atom(right)}:"
                 return [test, *_indented(self.block(yes)), "else:", *_indented(self.block(no))]
@@ -119,11 +146,17 @@ class _Paper(Writer):
         match s:
             case Cell(name):
                 return [f"{name.text} = ref 0"]
+            case Box(name, held):
+                return [f"{name.text} = ref ({self.listed(held)})"]
+            case Load(names, box):
+                return [f"({self.listed(names)}) = ! {box.text}"]
+            case Store(box, held):
+                return [f"{box.text} := ({self.listed(held)})"]
             case Fun(name, parameters, body):
                 head = f"{name.text} = ({', '.join(p.text for p in parameters)}) => {{"
                 return [head, *_indented(self.block(body)), "}"]
             case Call(function, arguments):
-                return [f"{function.text}({', '.join(map(self.atom, arguments))})"]
+                return [f"{function.text}({self.listed(arguments)})"]
             case If(left, symbol, right, yes, no):
                 test = f"if ({self.atom(left)} {symbol} {self.atom(right)}) {{"
                 return [test, *_indented(self.block(yes)), "} else {", *_indented(self.block(no)), "}"]
@@ -166,6 +199,14 @@ class _Compiled(Writer):
         match s:
             case Cell(name):
                 return [f"{name.text} = new_cell(cells, top)"]
+            case Box(name, held):
+                count = sum(map(_is_float, held))
+                made = f"new_record(ints, floats, top, -1, {len(held) - count}, {count})"
+                return [f"{name.text} = {made}  # ref", *self.stored(name, held)]
+            case Load(names, box):
+                return [f"{self.atom(n)} = {place}" for n, place in zip(names, _places(box, names), strict=True)]
+            case Store(box, held):
+                return self.stored(box, held)
             case Fun(name):
                 return self.record(name)
             case Call(function, arguments):
@@ -180,16 +221,17 @@ class _Compiled(Writer):
         number = [g.name for g in self.functions].index(f)
         ints = [n for n in self.captured[f] if not _is_float(n)]
         floats = [n for n in self.captured[f] if _is_float(n)]
-        lines = [f"{f.text} = new_record(ints, floats, top, {number}, {len(ints)}, {len(floats)})  # {f.text}"]
-        lines += [f"ints[{f.text} + {2 + k}] = {n.text}" for k, n in enumerate(ints)]
-        lines += [f"floats[ints[{f.text} + 1] + {k}] = {n.text}" for k, n in enumerate(floats)]
-        return lines
+        made = f"{f.text} = new_record(ints, floats, top, {number}, {len(ints)}, {len(floats)})  # {f.text}"
+        return [made, *self.stored(f, [*ints, *floats])]
+
+    def stored(self, record: Name, held: Sequence[Atom]) -> list[str]:
+        """Write to the places of a record."""
+        return [f"{place} = {self.atom(a)}" for place, a in zip(_places(record, held), held, strict=True)]
 
     def call(self, function: Name, arguments: Sequence[Atom]) -> str:
         """apply(record, arguments), with 0 for those that this function does not have."""
-        is_float = [isinstance(a, float) or (isinstance(a, Name) and _is_float(a)) for a in arguments]
-        floats = [self.atom(a) for a, real in zip(arguments, is_float, strict=True) if real]
-        ints = [self.atom(a) for a, real in zip(arguments, is_float, strict=True) if not real]
+        floats = [self.atom(a) for a in arguments if _is_float(a)]
+        ints = [self.atom(a) for a in arguments if not _is_float(a)]
         floats += ["0.0"] * (self.floats - len(floats))
         ints += ["0"] * (self.ints - len(ints))
         return f"apply({', '.join([function.text, *floats, *ints, *self.state])})"
@@ -250,5 +292,16 @@ def _functions(block: Block) -> list[Fun]:
     return found
 
 
-def _is_float(name: Name) -> bool:
-    return name.kind == "float"
+def _is_float(atom: Atom) -> bool:
+    return atom.kind == "float" if isinstance(atom, Name) else isinstance(atom, float)
+
+
+def _places(record: Name, held: Sequence[Atom]) -> list[str]:
+    """Where a record has each of what it holds: integers and floats apart, each in their order."""
+    count, places = {True: 0, False: 0}, []
+    for real in map(_is_float, held):
+        places.append(
+            f"floats[ints[{record.text} + 1] + {count[real]}]" if real else f"ints[{record.text} + {2 + count[real]}]"
+        )
+        count[real] += 1
+    return places

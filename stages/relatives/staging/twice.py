@@ -1,0 +1,263 @@
+r"""Generated code that runs on numbers of a program that is being generated: reverse over reverse, by staging twice.
+
+Section 3.7 of Wang et al. 2019 embeds a layer of shift and reset in another one (Fig. 13, shift2). Generated code has
+the inner layer behind it: continuations are functions, which return, and what stands after their call is the way back.
+So the outer layer takes the way back along, too: the continuation m of a call is all that happens after it.
+
+    D[R], D[Ref R]           (R, Ref R), a box: Ref (R, Ref R)
+    v = op(a1, .., an)       as lantern.op
+    d = ref 0                b = ref (0, d'), d' = ref 0
+    d += p * !d'             let z = !d + p * !d' in d := z
+                             where only this block knows d, no box is written: what it holds is known here
+    f = (x, d, ..) => s      f = (D[x], D[d], .., m) => reset (s; m ())
+    f(a, ..)                 shift (\m. f(D[a], .., fun m))
+    if (c) s1 else s2        shift (\m. let m1 = fun m in if (c) {reset (s1; m1 ())} else {reset (s2; m1 ())})
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from dualrev.places import where
+from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES
+from stages.relatives.control import reset, shift
+from stages.relatives.lantern import IF, Dual, flat, fresh, op, reified
+from stages.relatives.staging.code import (
+    Add,
+    Atom,
+    Block,
+    Box,
+    Call,
+    Cell,
+    Fun,
+    If,
+    Item,
+    Let,
+    Load,
+    Name,
+    Scaled,
+    StagingError,
+    Store,
+    free,
+    inner,
+)
+from stages.relatives.staging.number import Condition, Index, atom, here
+
+__all__ = ["again"]
+
+
+def again(block: Block, given: Mapping[Name, Any], results: Sequence[Name]) -> list[Any]:
+    """What generated code computes of what is given, as numbers of the program that is being generated here."""
+    running = _Running(given)
+    running.block(block)
+    return [running.read(result) for result in results]
+
+
+class _Running:
+    """`at` has what each name stands for: a number, an index, a box, or a function; `held`, what known cells hold."""
+
+    def __init__(self, at: Mapping[Name, Any]) -> None:
+        self.at, self.code = dict(at), here()
+        self.held: dict[Name, Any] = {}
+
+    def value(self, a: Atom) -> Any:
+        """What an atom stands for."""
+        if isinstance(a, Name):
+            return self.at[a]
+        return Index(self.code, a) if isinstance(a, int) else a
+
+    def block(self, block: Block) -> None:
+        """The statements, one after the other."""
+        self.held |= dict.fromkeys(own_cells(block), 0.0)
+        for s in block.statements:
+            self.statement(s)
+
+    def ended(self, block: Block, m: Callable[[], None]) -> Block:
+        """What is written of a block, with the call of its continuation."""
+
+        def whole() -> None:
+            self.block(block)
+            m()
+
+        return self.code.within(lambda: reset(whole, self.code))
+
+    def statement(self, s: object) -> None:
+        """Write what a statement is on numbers of this program."""
+        match s:
+            case Let(name, which, arguments):
+                self.at[name] = op(which, tuple(map(self.value, arguments)))
+            case Item(name, array, index):
+                self.at[name] = self.item(name, array, index)
+            case Cell(name):
+                if name not in self.held:
+                    self.box(name, (0.0,))
+            case Box(name, held):
+                self.box(name, held)
+            case Load(names, box):
+                self.code.write(Load(self.taken(names), self.at[box]))
+            case Store(box, held):
+                self.code.write(Store(self.at[box], tuple(self.handed(held))))
+            case Scaled(cell, which, k, arguments, y, source):
+                p = partial(which, k, tuple(map(self.value, arguments)), self.value(y))
+                self.add(cell, _times(p, self.read(source)))
+            case Add(cell, a, times):
+                added = self.read(a) if isinstance(a, Name) and a.kind == "cell" else self.value(a)
+                self.add(cell, added if times is None else _times(added, self.read(times)))
+            case Fun(name, parameters, body):
+                self.function(name, parameters, body)
+            case Call(function, arguments):
+                call = lambda m: Call(self.at[function], (*self.handed(arguments), m))  # noqa: E731
+                shift(lambda k: self.code.write(call(reified(self.code, k, ()))), self.code)
+            case If(left, symbol, right, yes, no):
+                self.branch(Condition(self.value(left), symbol, self.value(right)), yes, no)
+
+    def item(self, name: Name, array: str, index: Atom) -> Any:
+        """array[index], an index or a number that is a constant."""
+        t = self.code.name("t" if name.kind == "int" else "v", name.kind)
+        self.code.write(Item(t, array, atom(self.code, self.value(index))))
+        return Index(self.code, t) if name.kind == "int" else Dual(self.code, t, None)
+
+    def box(self, name: Name, held: Sequence[Atom]) -> None:
+        """A box, of numbers with their cells, or of boxes."""
+        inside = tuple(self.handed(held))
+        self.at[name] = self.code.name("b", "box")
+        self.code.write(Box(self.at[name], inside))
+
+    def read(self, box: Name) -> Any:
+        """!d"""
+        if box in self.held:
+            return self.held[box]
+        u, names = fresh(self.code, 0.0)
+        self.code.write(Load(names, self.at[box]))
+        return u
+
+    def add(self, box: Name, z: Any) -> None:
+        """d := !d + z"""
+        if box in self.held:
+            self.held[box] = z if _is(self.held[box], 0.0) else self.held[box] + z
+        else:
+            z = self.read(box) + z
+            self.code.write(Store(self.at[box], tuple(flat(self.code, z))))
+
+    def flat(self, u: Any) -> list[Atom]:
+        """What is handed over of what a name stands for."""
+        if isinstance(u, Name):
+            return [u]
+        return [atom(self.code, u)] if isinstance(u, Index) else flat(self.code, u)
+
+    def handed(self, atoms: Sequence[Atom]) -> list[Atom]:
+        """What is handed over of atoms."""
+        return [a for one in atoms for a in self.flat(self.value(one))]
+
+    def taken(self, names: Sequence[Name]) -> tuple[Name, ...]:
+        """Names for what is taken of it."""
+        found: list[Name] = []
+        for name in names:
+            if name.kind == "float":
+                self.at[name], made = fresh(self.code, 0.0)
+                found += made
+                continue
+            letter, kind = {"cell": ("b", "box"), "box": ("b", "box"), "int": ("t", "int")}.get(
+                name.kind, ("k", name.kind)
+            )
+            one = self.code.name(letter, kind)
+            self.at[name] = Index(self.code, one) if kind == "int" else one
+            found.append(one)
+        return tuple(found)
+
+    def function(self, name: Name, parameters: Sequence[Name], body: Block) -> None:
+        """f = (D[x], .., m) => reset (s; m ())"""
+        f = self.at[name] = self.code.name("f", "function")
+        names, m = self.taken(parameters), self.code.name("k", "function")
+        self.code.write(Fun(f, (*names, m), self.ended(body, lambda: self.code.write(Call(m, ())))))
+
+    def branch(self, c: Condition, yes: Block, no: Block) -> None:
+        """if (c) s1 else s2"""
+
+        def body(k: Any) -> None:
+            m = reified(self.code, k, ())
+            first, second = (self.ended(block, lambda: self.code.write(Call(m, ()))) for block in (yes, no))
+            self.code.write(If(atom(self.code, c.left), c.symbol, atom(self.code, c.right), first, second))
+
+        shift(body, self.code)
+
+
+# ---- lines of the table on numbers of a program ----------------------------------------------------------------------
+
+_SYMBOLS: dict[type, Callable[..., Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.USub: operator.neg,
+    ast.Lt: operator.lt,
+    ast.Gt: operator.gt,
+    ast.LtE: operator.le,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
+_CALLED = {"power": "pow"}  # functions that have another name in the table
+
+
+def _is(u: Any, number: float) -> bool:
+    return isinstance(u, float) and u == number
+
+
+def _times(p: Any, z: Any) -> Any:
+    return z if _is(p, 1.0) else p if _is(z, 1.0) else p * z
+
+
+def own_cells(block: Block) -> set[Name]:
+    """The cells of a block that no function, no call and no box gets."""
+    made: set[Name] = set()
+    given: set[Atom] = set()
+    for s in block.statements:
+        match s:
+            case Cell(name):
+                made.add(name)
+            case Call(_, atoms) | Box(_, atoms) | Store(_, atoms):
+                given.update(atoms)
+        for part in inner(s):
+            given.update(free(part))
+    return made.difference(given)
+
+
+def partial(name: str, k: int, arguments: tuple[Any, ...], y: Any) -> Any:
+    """The partial derivative of op with respect to argument k, from 0; a choice in it is an IF."""
+    line = PRIMITIVES[name]
+    at = {**dict(zip(line.parameters, arguments, strict=True)), "y": y, "inf": math.inf, "nan": math.nan}
+
+    def of(node: ast.expr) -> Any:
+        match node:
+            case ast.Constant(value):
+                return value
+            case ast.Name(which):
+                return at[which]
+            case ast.UnaryOp(symbol, operand) if type(symbol) in _SYMBOLS:
+                return _SYMBOLS[type(symbol)](of(operand))
+            case ast.BinOp(left, symbol, right) if type(symbol) in _SYMBOLS:
+                return _SYMBOLS[type(symbol)](of(left), of(right))
+            case ast.Compare(left, [symbol], [right]) if type(symbol) in _SYMBOLS:
+                return _SYMBOLS[type(symbol)](of(left), of(right))
+            case ast.IfExp(test, yes, no):
+                c = of(test)
+                if isinstance(c, Condition):
+                    return IF(c, lambda: of(yes), lambda: of(no))
+                return of(yes) if c else of(no)
+            case ast.Call(ast.Name(which), given):
+                called = tuple(map(of, given))
+                if not any(isinstance(u, Dual) for u in called):
+                    return FUNCTIONS[which](*called)
+                if _CALLED.get(which, which) in PRIMITIVES:
+                    return op(_CALLED.get(which, which), called)
+        raise StagingError(
+            f"the derivative of {name} is {line.partials[k]}, and has no derivative that is generated{where()}: write"
+            " the operation by others"
+        )
+
+    return of(ast.parse(line.partials[k], mode="eval").body)
