@@ -278,7 +278,14 @@ def test_a_program_with_lists_is_the_function(f, points):
         machine = Machine(program)
         value = machine.apply(machine.value(), to_value(point[0] if len(types) == 1 else point, whole))
         found, expected = from_value(value, result), f(*point)
-        assert found == pytest.approx(expected, rel=1e-12) if isinstance(expected, float) else found == expected
+        assert _same(found, expected), (found, expected)
+
+
+def _same(x, y):
+    """Equal, up to what `sum` corrects from Python 3.12 on."""
+    if isinstance(x, list | tuple):
+        return type(x) is type(y) and len(x) == len(y) and all(map(_same, x, y))
+    return math.isclose(x, y, rel_tol=1e-12) if isinstance(y, float) and isinstance(x, float) else x == y
 
 
 DIFFERENTIATED = [
@@ -326,7 +333,7 @@ def test_the_library_is_what_it_says_in_python_too():
     assert lists.zipped(XS, [1, 2], none) == [(XS[0], 1), (XS[1], 2)]
     assert lists.zipped([1, 2], XS, lambda: [(0, 0)])[2:] == [(0, 0)]
     assert lists.enumerated(XS, 3) == list(enumerate(XS, 3))
-    assert (lists.length(XS), lists.total(XS), lists.count([1, 2])) == (4, sum(XS), 3)
+    assert (lists.length(XS), lists.total(XS), lists.count([1, 2])) == (4, 4.0, 3)
 
 
 @pytest.mark.parametrize(

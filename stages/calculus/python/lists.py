@@ -131,7 +131,7 @@ def enumerated(xs: list[A], n: int) -> list[tuple[int, A]]:
 
 
 def total(xs: list[float]) -> float:
-    """sum(xs)"""
+    """sum(xs), by plain additions: from Python 3.12 on, `sum` corrects the rounding of floats"""
     s = 0.0
     for x in xs:
         s += x
