@@ -87,6 +87,8 @@ class Translation(Deltas):
         match term:
             case t.Var() | t.Star() | t.Integer():
                 return self.pure(term)
+            case t.Instance():  # of a polymorphic function, at the types that its parameters become
+                return self.pure(super().term(term))
             case t.Lambda(x, type_, body):
                 return self.pure(t.Lambda(x, self.type(type_), self.term(body)))
             case t.Apply(function, argument):
