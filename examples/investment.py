@@ -290,7 +290,7 @@ def draw(firms: list[str], run: Run, path: str) -> None:
         low, at, high = np.quantile(slopes, [0.05, 0.5, 0.95], axis=0)
         axis.errorbar(at, np.arange(len(firms)), xerr=(at - low, high - at), fmt="o", markersize=4)
         axis.axvspan(*np.quantile(draws[:, k], [0.05, 0.95]), color="0.9")
-        axis.set(title=f"elasticity of investment {title}", yticks=np.arange(len(firms)), yticklabels=firms)
+        axis.set(title=f"elasticity {title}", yticks=np.arange(len(firms)), yticklabels=firms)
     figure.savefig(path, dpi=110)
 
 
