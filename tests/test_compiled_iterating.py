@@ -69,6 +69,25 @@ def test_iterators():
 
 
 @njit
+def bound_again(a):
+    """What an iterator goes over stays what it was."""
+    it = iter(a)
+    s = next(it)
+    a = 3.0 * a
+    s = s * next(it) + a[2] * next(it)
+    for k in range(3):
+        part = a[k:] * 2.0
+        if k == 0:
+            of_first = iter(part)
+        s += next(of_first) * part[0]
+    return s
+
+
+def test_iterators_over_names_that_are_bound_again():
+    check(bound_again, A)
+
+
+@njit
 def over_keys(x, d):
     keys = iter(d)
     return x * next(keys)
@@ -103,7 +122,10 @@ def written_once(b, s):
 def test_nditer_of_several_arrays():
     check(several_arrays, M, B)
     with pytest.raises(ValueError, match="written has to have all of its elements"):
-        dr.grad(written_once)(B, np.zeros(1))
+        gradient(written_once, (M, B), (0,))
+    for f in (written_once, dr.grad(written_once)):
+        with pytest.raises(ValueError, match="could not be broadcast together"):
+            f(B, np.zeros(1))
     with pytest.raises(dr.UnsupportedError, match="in C order"):
         dr.grad(several_arrays)(np.asfortranarray(M), B)
 
@@ -166,6 +188,22 @@ def without_axes(x, a):
 
 def test_arrays_of_one_number():
     check(without_axes, 0.7, A)
+
+
+@njit
+def lists_among_others(a, x):
+    ys = [x]
+    y, more = len(ys) * x, []
+    for v in a:
+        more.append(v * y)
+        ys.append(v)
+    both, z = [x, 2.0], ys[0] + more[1]
+    both.append(z)
+    return sum(both) * sum(more) + sum(ys)
+
+
+def test_lists_that_get_their_names_among_others():
+    check(lists_among_others, A, 0.4)
 
 
 @njit

@@ -27,6 +27,11 @@ from dualrev.compiler.runtime.constants import in_order, in_rows
 
 __all__ = ["over_memory"]
 
+#: Numba repeats an array along axes that it has not, and along no axis of length 1.
+_SAME_AXES = """for {k} in range({array}.ndim):
+    if {array}.shape[{k}] != {view}.shape[{k} + {view}.ndim - {array}.ndim]:
+        raise ValueError("nditer(): operands could not be broadcast together")
+"""
 _SMALLER = "an array of np.nditer that is written has to have all of its elements"
 
 
@@ -89,6 +94,10 @@ def _together(
     }
     size = ast.Attribute(read(bases[0]), "size", ast.Load())
     for base, array in zip(bases, arrays, strict=True):
+        same = ast.parse(_SAME_AXES.format(k=local("k"), array=array, view=base)).body
+        for x in ast.walk(same[0]):
+            ast.copy_location(x, node)
+        made += same
         if base in flat:
             differs = ast.Compare(ast.Attribute(read(array), "size", ast.Load()), [ast.NotEq()], [size])
             error = ast.Call(ast.Name("ValueError", ast.Load()), [ast.Constant(_SMALLER)], [])

@@ -15,6 +15,7 @@ import ast
 from collections.abc import Callable, Mapping
 from typing import Any, TypeGuard
 
+from dualrev.compiler.frontend.closures import parameters
 from dualrev.compiler.frontend.nests import assigned, located, read
 from dualrev.compiler.frontend.scope import Scope
 
@@ -24,6 +25,11 @@ __all__ = ["Iterators", "iterates"]
 def iterates(tree: ast.AST) -> bool:
     """Whether a function may have an iterator."""
     return any(isinstance(x, ast.Name) and x.id == "iter" for x in ast.walk(tree))
+
+
+def is_bound(node: ast.AST) -> TypeGuard[ast.Name]:
+    """Whether this is a name that gets a value."""
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
 
 
 class Iterators:
@@ -38,6 +44,10 @@ class Iterators:
         known |= {id(x.iter) for x in nodes if isinstance(x, ast.For)}
         names = (x for x in nodes if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Load))
         self.passed_on = {x.id for x in names if id(x) not in known}
+        again = {x.id for s in nodes if isinstance(s, (ast.For, ast.While)) for x in ast.walk(s) if is_bound(x)}
+        arguments = set(parameters(tree))
+        self.constant = {x for x in bindings if bindings[x] == 1} - again - arguments
+        self.constant |= {x for x in arguments if not bindings[x]}
         self.found: dict[str, tuple[str, str]] = {}  # what they go over, and the place
 
     def is_call(self, node: Any, name: str) -> TypeGuard[ast.Call]:
@@ -54,7 +64,7 @@ class Iterators:
             return None
         made: list[ast.stmt] = []
         base, place = self.local("items"), self.local("place")
-        if isinstance(over, ast.Name) and self.bindings[over.id] <= 1:  # it has one value, which keeps its name
+        if isinstance(over, ast.Name) and over.id in self.constant:  # it has one value, which keeps its name
             base = over.id
         else:
             made = [assigned(base, over, node)]
