@@ -16,7 +16,6 @@ import functools
 import math as _math
 import operator
 from collections.abc import Iterable
-from fractions import Fraction
 from math import ceil, comb, e, factorial, floor, gcd, inf, isqrt, lcm, nan, perm, pi, prod, tau, trunc
 from typing import Any
 
@@ -245,7 +244,7 @@ def _moved(x: Any, to: float) -> Any:
     return x if plain == to != 0.0 or not _math.isfinite(plain) else to - (plain - x)  # 0.0 may be moved to -0.0
 
 
-# What older versions of Python lack, in exact arithmetic
+# What older versions of Python lack, in exact arithmetic. Others do without `fractions`, which takes time to import.
 
 
 def _exact_sumprod(p: tuple[Any, ...], q: tuple[Any, ...]) -> Any:
@@ -254,12 +253,16 @@ def _exact_sumprod(p: tuple[Any, ...], q: tuple[Any, ...]) -> Any:
     rounded = sum(map(operator.mul, p, q))
     if type(rounded) is not float or not _math.isfinite(rounded):
         return rounded
+    from fractions import Fraction
+
     return float(sum(Fraction(a) * Fraction(b) for a, b in zip(p, q, strict=True)))
 
 
 def _exact_fma(x: float, y: float, z: float) -> float:
     finite = [_math.isfinite(u) for u in (x, y, z)]  # TypeError for what is no number
     if all(finite):
+        from fractions import Fraction
+
         exact = Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z))
         return float(exact) if exact else float(x) * float(y) + float(z)
     made = float(z if finite[0] and finite[1] else x * y + z)

@@ -65,3 +65,24 @@ def test_a_data_array():
     gradient = dr.grad(lambda a: (a * a).sum().item() * 2.0 + a.sel(place="b").sum().item())(x)
     assert gradient.dims == ("time", "place")
     assert_allclose(gradient.to_numpy(), 4.0 * x.to_numpy() + [[0.0, 1.0, 0.0]] * 2)
+
+
+def test_a_sum_with_a_label_is_a_number():
+    xr = pytest.importorskip("xarray")
+    grid = xr.DataArray([[1.0, 2.0], [3.0, 4.0]], dims=("t", "k"), coords={"t": [10, 20]})
+    value, gradient = dr.value_and_grad(lambda x: (x**2).sum())(grid)
+    assert (float(value), list(gradient.coords["t"]), gradient.dims) == (30.0, [10, 20], ("t", "k"))
+    assert_allclose(gradient, 2.0 * grid)
+    assert dr.grad(lambda a: (grid * a).sum())(0.5) == 10.0
+    with pytest.raises(dr.ScalarError, match="shape"):
+        dr.grad(lambda x: x.isel(t=0))(grid)
+
+
+def test_jacobians_have_no_labels():
+    """They have more axes than a table has labels for."""
+    p = np.array([0.5, 2.0])
+    assert_allclose(dr.jacobian(lambda p: pd.Series([p[0], 2.0 * p[1]], index=["a", "b"]))(p), np.diag([1.0, 2.0]))
+    assert_allclose(dr.hessian(lambda s: (s**2).sum())(RETURNS), 2.0 * np.eye(3))
+    found = dr.jacobian(lambda t: t["x"] * t["y"])(FRAME)
+    assert (list(found), found["n"]) == (["x", "n", "y", "s"], None)
+    assert_allclose(found["x"], np.diag(FRAME["y"]))

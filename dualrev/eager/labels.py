@@ -2,7 +2,8 @@
 
 Their floats are leaves, an array for a Series, for each column of a DataFrame, and for a DataArray; everything else is
 discrete. The function gets a table of objects with the same labels, numbers under differentiation; a gradient has the
-labels, too. These packages are not imported here: who has such a table has imported them.
+labels, too. A Jacobian, which has more axes, is an array in place of a Series or a DataArray, and a dict of arrays, a
+column each, in place of a DataFrame. These packages are not imported here: who has such a table has imported them.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ def _of_one(x: Any, make: Callable[[Any], Any]) -> Table | None:
         return None
 
     def build(children: list[Any]) -> Any:
-        return make(_of_numbers(children[0]))
+        made = _of_numbers(children[0])
+        return make(made) if np.shape(made) == x.shape else made  # a Jacobian has more axes than there are labels for
 
     return Table([values], build, build)
 
@@ -63,6 +65,8 @@ def _of_columns(x: Any, frame: Any) -> Table:
         return whole
 
     def build(children: list[Any]) -> Any:
+        if any(child is not None and np.shape(child) != (len(x),) for child in children):
+            return dict(zip(x.columns, children, strict=True))
         return make([[None] * len(x) if child is None else _of_numbers(child) for child in children])
 
     def restore(children: list[Any]) -> Any:

@@ -17,6 +17,7 @@ from dualrev.eager.arguments import Argnums, choose
 from dualrev.eager.arrays.storage import RealArray, innermost, own, strip, zero
 from dualrev.eager.dual import DualNumber
 from dualrev.eager.explanations import explained
+from dualrev.eager.labels import with_labels
 from dualrev.eager.plain_run import PlainRun, wanted
 from dualrev.eager.py_funcs import as_python
 from dualrev.errors import AuxiliaryError, ScalarError, TangentError
@@ -102,14 +103,21 @@ def value_and_grad(
     """(y, gradient), or ((y, aux), gradient) with has_aux; ScalarError if y is not one real number."""
     function, chosen = choose(f, argnums, args, kwargs)
     y, derivative, aux = linearize(function, chosen, has_aux, engine, (f, args, kwargs))
-    one: Any = 1.0
-    if not isinstance(y, (float, np.floating, DualNumber)):
-        if not isinstance(y, (np.ndarray, RealArray)) or y.ndim:
-            raise ScalarError(y)
-        one = np.ones(())
-    gradient = derivative.pull(one)
+    gradient = derivative.pull(_one_like(y))
     gradient = gradient if isinstance(argnums, Sequence) else gradient[0]
     return ((y, aux) if has_aux else y), gradient
+
+
+def _one_like(y: Any) -> Any:
+    """The number 1 as a cotangent of y: a number, or an array without axes, which may have a label."""
+    if isinstance(y, (float, np.floating, DualNumber)):
+        return 1.0
+    if isinstance(y, (np.ndarray, RealArray)) and not y.ndim:
+        return np.ones(())
+    table = with_labels(y)
+    if table is None or y.ndim:
+        raise ScalarError(y)
+    return table.build([np.ones(())])
 
 
 def grad(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], **options: Any) -> Any:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from dualrev.eager.arrays.record import alone, attach, by_terms, ids_of, kept_on
-from dualrev.eager.arrays.special import MANY, compiled_loop
+from dualrev.eager.arrays.special import MANY, compiled_loop, of_scipy
 from dualrev.eager.arrays.storage import (
     RealArray,
     holds_duals,
@@ -215,14 +215,18 @@ def _numpy_names() -> dict[str, Any]:
 
 def on_arrays(line: Primitive) -> Callable[..., Any]:
     """A line that numpy has no function for, as a function of arrays and numbers."""
-    compute = _by_elements(function(line), compiled_loop(line.name))
+    compute = _by_elements(function(line), compiled_loop(line.name), line.name)
     return lambda *args: elementwise(line, args, compute)
 
 
-def _by_elements(f: Callable[..., Any], many: Callable[..., Any] | None = None) -> Callable[..., Any]:
-    """A function of numbers on arrays, too; `many` is the same for many plain numbers."""
+def _by_elements(f: Callable[..., Any], many: Callable[..., Any] | None = None, name: str = "") -> Callable[..., Any]:
+    """A function of numbers on arrays, too; `many` is the same for many plain numbers, `name` that in the table."""
 
     def apply(*args: Any) -> Any:
+        if many is not None and any(map(np.ndim, args)) and not any(map(holds_duals, args)):
+            made = of_scipy(name, tuple(map(plain, args)))
+            if made is not None:
+                return made
         if many is not None and max(map(np.size, args)) >= MANY and not any(map(holds_duals, args)):
             return many(*map(plain, args))
         args = tuple(to_objects(u) for u in args)

@@ -264,7 +264,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 
 
 def _of_full_rank(r: Any) -> Any:
-    """r; NaN where a column of the matrix depends on those before it, up to a rounding error: nothing says which q is."""
+    """r; NaN where a column of the matrix depends on those before it, up to a rounding error."""
     sizes = np.sqrt(np.sum(np.abs(values(r)) ** 2, axis=-2))
     left = np.abs(np.diagonal(values(r), axis1=-2, axis2=-1))
     lost = np.any(left <= 4.0 * r.shape[-1] * np.spacing(sizes), axis=-1)

@@ -1,8 +1,9 @@
-"""Special functions of many numbers: numba's code in place of a loop in Python."""
+"""Special functions of many numbers: SciPy's, where it is imported, or numba's code, in place of a loop in Python."""
 
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from dualrev.rules.library.special import polygamma
 
-__all__ = ["MANY", "compiled_loop"]
+__all__ = ["MANY", "compiled_loop", "of_scipy"]
 
 MANY = 2000  # elements: below, to compile takes longer
 
@@ -20,6 +21,15 @@ MANY = 2000  # elements: below, to compile takes longer
 def compiled_loop(name: str) -> Callable[..., Any] | None:
     """A function of the table on arrays of floats, which broadcast; None if it is not one of those here."""
     return _polygamma if name == "polygamma" else None
+
+
+def of_scipy(name: str, args: tuple[Any, ...]) -> Any:
+    """The function of arrays of floats by SciPy, if somebody has imported it and it is the same there; else None."""
+    special = sys.modules.get("scipy.special")
+    if name != "polygamma" or special is None or np.ndim(args[0]) or not np.all(np.asarray(args[1]) > 0.0):
+        return None  # at poles and to the left of them the two differ
+    n = float(args[0])
+    return special.polygamma(int(n), args[1]) if n.is_integer() and n >= 0.0 else None
 
 
 def _polygamma(n: Any, x: Any) -> Any:
