@@ -71,11 +71,15 @@ def test_the_readable_form_means_the_same(family, name):
 
 @pytest.mark.parametrize("name", [name for name in TRANSFORMATIONS if name != "forward"])
 def test_the_readable_form_of_a_name_that_hides_another(name):
-    """What a let is moved out of may have the name of a variable that gave way to another: it printed u + y of 7."""
+    """What a let is moved out of may have the name of a variable that gave way to another, or to its own part."""
     source = parse_program(r"\(w : R). let u = w in let y = (let w = u * u in w + 1.0) in u + y")
     short = readable(TRANSFORMATIONS[name].wrap(source))
     assert evaluate(short, 3.0)[0] == evaluate(source, 3.0) == 13.0
     assert evaluate_pullback(short, 3.0) == 7.0
+    source = parse_program(r"\(e : (R, (R, R))). let x = (let e = fst(snd(e)) in sin(e) * e) in x")
+    short = readable(TRANSFORMATIONS[name].wrap(source))
+    check(short, "D4")
+    assert evaluate(short, (1.0, (2.0, 3.0)))[0] == 2.0 * math.sin(2.0)
 
 
 def evaluate_pullback(program, x):

@@ -110,6 +110,18 @@ def test_wrap_has_its_type_and_can_be_read_back_and_shortened(name, of):
     wrap_has_its_type(name, of)
 
 
+@pytest.mark.parametrize("name", REVERSE)
+def test_the_readable_form_of_a_name_that_hides_its_own_whole(name):
+    program = DELTAS[name].wrap(
+        parse_program(r"\(e : (R, (R, R))). let x = (let e = fst(snd(e)) in sin(e) * e) in let u = x in x * u")
+    )
+    short = readable(program)
+    check(short, DELTAS[name].language)
+    assert (
+        evaluate(short, (1.0, (2.0, 3.0)))[0] == evaluate(program, (1.0, (2.0, 3.0)))[0] == (2.0 * math.sin(2.0)) ** 2
+    )
+
+
 # ---- gradients -------------------------------------------------------------------------------------------------------
 
 

@@ -59,28 +59,32 @@ def _without_aliases(term: Term, known: dict[str, Term], names: dict[tuple[str, 
     if isinstance(term, Do):
         return _without_units(term, known, names)
     if isinstance(term, t.Let):
-        value = _without_aliases(term.value, known, names)
-        floated = []
-        while isinstance(value, t.Let) and value.name not in _needed(term.body, known):
-            floated.append((value.name, value.value))
-            value = value.body
-        part = _part(value)
-        if _is_alias(value, term.name, term.body):
-            if part is not None and part[1] and not term.name.startswith("_"):
-                names.setdefault(part, term.name)
-            made = _without_aliases(term.body, {**known, term.name: value}, names)
-        else:
-            inner = {x: v for x, v in known.items() if x != term.name}
-            made = t.Let(term.name, value, _without_aliases(term.body, inner, names))
-        for name, bound in reversed(floated):
-            made = t.Let(name, bound, made)
-        return made
+        return _let(term.name, _without_aliases(term.value, known, names), term.body, known, names)
     made = _map(term, lambda s, bound: _without_aliases(s, {x: v for x, v in known.items() if x not in bound}, names))
     match made:
         case t.Fst(t.Tuple(first, _)):
             return first
         case t.Snd(t.Tuple(_, second)):
             return second
+    return made
+
+
+def _let(name: str, value: Term, body: Term, known: dict[str, Term], names: dict[tuple[str, Path], str]) -> Term:
+    """let name = value in body, for a value that is rewritten already: `known` must not be applied to it again."""
+    floated = []
+    while isinstance(value, t.Let) and value.name not in _needed(body, known):
+        floated.append((value.name, value.value))
+        value = value.body
+    part = _part(value)
+    if _is_alias(value, name, body):
+        if part is not None and part[1] and not name.startswith("_"):
+            names.setdefault(part, name)
+        made = _without_aliases(body, {**known, name: value}, names)
+    else:
+        inner = {x: v for x, v in known.items() if x != name}
+        made = t.Let(name, value, _without_aliases(body, inner, names))
+    for x, bound in reversed(floated):
+        made = t.Let(x, bound, made)
     return made
 
 
@@ -91,12 +95,11 @@ def _without_returns(term: t.ResourceLet, known: dict[str, Term], names: dict[tu
     while isinstance(value, (t.Let, t.ResourceLet)) and not _bound(value) & _needed(term.body, known):
         floated.append(value)
         value = value.body
-    within = {name for outer in floated for name in _bound(outer)}  # what is rewritten already may have these
-    inner = {x: v for x, v in known.items() if x not in _bound(term) | within}
+    inner = {x: v for x, v in known.items() if x not in _bound(term)}
     made: Term
     match term.names, value:
         case (x, w), t.Tuple(t.Of(s), Var(v)) if x.startswith("!") and not _rebinds(term.body, v):
-            made = _without_aliases(t.Let(x[1:], s, term.body), {**inner, w: value.second}, names)
+            made = _let(x[1:], s, term.body, {**inner, w: value.second}, names)
         case _:
             made = t.ResourceLet(term.names, value, _without_aliases(term.body, inner, names))
     for outer in reversed(floated):
@@ -111,11 +114,10 @@ def _without_units(term: Do, known: dict[str, Term], names: dict[tuple[str, Path
     while isinstance(value, (t.Let, Do)) and value.name not in _needed(term.body, known):
         floated.append(value)
         value = value.body
-    within = {outer.name for outer in floated}  # what is rewritten already may have these
-    inner = {x: v for x, v in known.items() if x != term.name and x not in within}
+    inner = {x: v for x, v in known.items() if x != term.name}
     made: Term
     if isinstance(value, Pure):
-        made = _without_aliases(t.Let(term.name, value.content, term.body), inner, names)
+        made = _let(term.name, value.content, term.body, inner, names)
     else:
         made = Do(term.name, value, _without_aliases(term.body, inner, names))
     for outer in reversed(floated):

@@ -118,6 +118,10 @@ class Deltas(D1):
         terms: list[Term] = [
             u if factor is None else self.made("Scale", factor, u) for factor, u in zip(factors, us, strict=True)
         ]
+        return self.added_up(terms)
+
+    def added_up(self, terms: list[Term]) -> Term:
+        """Add (Add u1 u2) .. un"""
         made = terms[0]
         for term in terms[1:]:
             made = self.made("Add", made, term)

@@ -85,10 +85,6 @@ class Translation(Deltas):
     def term(self, term: Term) -> Term:
         """D[t]"""
         match term:
-            case t.Var() | t.Star() | t.Integer():
-                return self.pure(term)
-            case t.Instance():  # of a polymorphic function, at the types that its parameters become
-                return self.pure(super().term(term))
             case t.Lambda(x, type_, body):
                 return self.pure(t.Lambda(x, self.type(type_), self.term(body)))
             case t.Apply(function, argument):
@@ -110,7 +106,9 @@ class Translation(Deltas):
                 return self.run(arguments, lambda *xs: InSequence(t.Primitive("build", xs)), "nf")
             case t.Primitive(name, arguments):
                 return self.run(arguments, lambda *xs: self.pure(t.Primitive(name, xs)), "vi")
-        return super().term(term)  # letrec, let and what is discrete: as there, with what is below
+            case t.Let() | t.Letrec() | t.Discrete():
+                return super().term(term)  # with `lets`, `function` and `discrete` of here
+        return self.pure(super().term(term))  # variables and the like
 
     def run(self, terms: tuple[Term, ...], use: Callable[..., Term], called: str = "") -> Term:
         """do {x1 <- D[t1]; ..; xn <- D[tn]; use(x1, .., xn)}, with the letters that the figure has."""

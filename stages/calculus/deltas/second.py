@@ -67,10 +67,7 @@ class Second(Arrays, Twice):
         """do {let (y, y') = ..; ..; w <- deltaLet (..); pure (y, y', Var w)}"""
 
         def made(y: Var, ps: list[Term]) -> Term:
-            terms = [self.term_of(p, t.Snd(u)) for p, u in zip(ps, us, strict=True)]
-            total = terms[0]
-            for term in terms[1:]:
-                total = self.made("Add", total, term)
+            total = self.added_up([self.term_of(p, t.Snd(u)) for p, u in zip(ps, us, strict=True)])
             w = self.fresh("u")
             value = t.Tuple(t.Fst(y), t.Tuple(t.Snd(y), self.made("Var", Var(w))))
             return Do(w, t.Apply(self.own("deltaLet"), total), self.pure(value))
