@@ -306,10 +306,8 @@ def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], Any]
         ended(code, [leaves[i] for i in places], results, cts)
         found.extend((leaves, places, results, output))
 
-    try:
+    with code:
         reset(whole, code)
-    finally:
-        code.over = True
     leaves, places, results, output = found
     code.block.statements[:0] = map(Cell, results)  # where all of the code can see them
     names += [Name(f"ct{i}", "float") for i in range(len(leaves))]

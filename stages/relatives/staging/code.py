@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from dualrev.eager.dual import next_level
+from dualrev.eager.overload import Run
 from dualrev.places import where
 
 __all__ = [
@@ -189,17 +189,17 @@ class Block:
     )
 
 
-class Code:
+class Code(Run):
     """Where code is written: the block that grows now, and fresh names.
 
     `captured` are numbers of a program around this one, which is being generated, too: name -> the number.
     """
 
     def __init__(self) -> None:
-        self.block = Block()
+        super().__init__()
+        self.block, self.plain = Block(), False
         self.numbers = {kind: itertools.count() for kind in ("v", "d", "b", "k", "f", "t", "o")}
         self.captured: dict[Name, Any] = {}
-        self.level, self.over, self.plain = next_level(), False, False
 
     def name(self, letter: str, kind: str) -> Name:
         """v0, v1, ..; d0, d1, ..; and so on"""

@@ -193,10 +193,8 @@ def stage(f: Callable[..., Any], *kinds: str) -> Staged:
 
 def written(code: Code, whole: Callable[[], None]) -> None:
     """Let `whole` write a program that stands for itself."""
-    try:
+    with code:
         reset(whole, code)
-    finally:
-        code.over = True
     if code.captured:
         raise StagingError("a number of another program that is being generated: stage one after the other")
 
