@@ -208,22 +208,22 @@ def test_many_products_with_a_matrix_have_the_derivatives_of_differences(n):
 
 
 def test_products_that_wait_take_no_more_memory_than_the_matrix():
-    """A gradient of 400 products takes little more than that of one, where each of them would make a matrix."""
+    """A gradient of 400 products takes at most two matrices more than that of one."""
     w, x = np.full((300, 200), 0.5), np.ones(200)
 
     def peak(n):
         def f(w):
-            return sum(np.sum((w @ x)[:1]) for _ in range(n))
+            return sum(np.sum(w @ x) for _ in range(n))
 
         _, pull = dr.vjp(f, w)
         tracemalloc.start()
         (ct,) = pull(1.0)
-        assert np.array_equal(ct, n * np.outer(np.arange(300) == 0, x))
+        assert np.array_equal(ct, np.full((300, 200), float(n)))
         made = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return made
 
-    assert peak(400) < peak(1) + 3 * w.nbytes
+    assert peak(400) < peak(1) + 2 * w.nbytes
 
 
 def test_a_matrix_of_infinities_has_the_products_of_each_use():
