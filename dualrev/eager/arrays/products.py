@@ -199,7 +199,7 @@ def _einsum_of(names: list[str], result: str, arrays: list[Any]) -> Any:
     lengths = {
         letter: n for name, a in zip(names, arrays, strict=True) for letter, n in zip(name, a.shape, strict=True)
     }
-    large = len(arrays) > 1 and math.prod(lengths.values()) > _WORTH_A_PLAN
+    large = len(arrays) > 2 or (len(arrays) == 2 and math.prod(lengths.values()) > _WORTH_A_PLAN)
 
     def pull(xs: Sequence[Any], ys: Any, gs: Sequence[Any]) -> list[Any]:
         made = []
@@ -226,7 +226,7 @@ def _einsum_of(names: list[str], result: str, arrays: list[Any]) -> Any:
     return by_rule(compute, pull, push, *arrays, keeps_value=False)
 
 
-_WORTH_A_PLAN = 20_000  # products: for fewer, numpy takes longer to find out how to sum them than to do it
+_WORTH_A_PLAN = 20_000  # products of two: for fewer, numpy takes longer to find a way to sum them than to do it
 
 
 def _subscripts(text: str, ndims: list[int]) -> tuple[list[str], str]:
