@@ -718,13 +718,16 @@ def test_a_dataclass_with_a_field_that_is_not_set_yet_is_rebuilt_without_it():
         (np.ones(3), np.ones(3, complex)),
         (np.ones(3), np.ones(3, bool)),
         (np.ones(3), np.array(["a", "b", "c"])),
-        (np.ones(()), 1.0),
         (np.ones(0), np.ones((0, 1))),
     ],
 )
 def test_read_refuses_a_wrong_structure(data, ct):
     with pytest.raises(CotangentError, match="the pullback was given"):
         flatten(data)[1].read(ct)
+
+
+def test_an_array_without_axes_takes_a_number():
+    assert [float(leaf) for leaf in flatten(np.ones(()))[1].read(1.5)] == [1.5]
 
 
 @pytest.mark.parametrize(
