@@ -41,17 +41,17 @@ def without_optionals(lowered: Lowered, typed: Typed, paired: bool, converts: bo
     with `converts` one of another type.
     """
     _defaults(lowered, typed)
-    maybe = isinstance(typed.result, types.Optional) and lowered.result not in lowered.parameters and not converts
-    kept = {*lowered.parameters} if maybe else {*lowered.parameters, lowered.result, lowered.exit_value}
-    found = {
-        x for x, kind in typed.of.items() if isinstance(kind, types.Optional) and x not in kept and _is_plain(kind)
-    }
+    result = lowered.result
     passed = {x for s in walk(lowered.body) if isinstance(s, Let) and s.op in _CALLS for x in s.args}
     made = {s.target for s in walk(lowered.body) if isinstance(s, Let) and _may_be_none(s, typed)}
-    found -= passed | made  # these stay, and are refused
-    if maybe and lowered.result not in found:
+    plain = {x for x, kind in typed.of.items() if isinstance(kind, types.Optional) and _is_plain(kind)}
+    plain -= passed | made  # these stay, and are refused
+    optional = isinstance(typed.result, types.Optional) and result not in lowered.parameters and not converts
+    maybe = optional and result in plain
+    if optional and paired and not maybe:
         why = "it is None on some paths, which may be that a `return` is missing"
         lowered.source.refuse(lowered.source.tree, "the value of this function", why, "a number on every path")
+    found = plain - ({*lowered.parameters} if maybe else {*lowered.parameters, result, lowered.exit_value})
     if found:
         _Optionals(lowered, typed, found).run(maybe, paired)
 
