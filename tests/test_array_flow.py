@@ -237,3 +237,21 @@ def test_a_matrix_of_infinities_has_the_products_of_each_use():
         assert np.array_equal(dr.grad(f)(w), expected, equal_nan=True)
     never = lambda w: np.sum(w) + 0.0 * sum(len(w @ v) for v in vectors)  # noqa: E731
     assert np.array_equal(dr.grad(never)(w), np.ones((3, 2)))
+
+
+@pytest.mark.parametrize(
+    "write", ["a[1] = a[:, 2]", "a[:, 2] = a[1]", "a.T[2] = a[1]", "a[0] = a[:, 1]", "a.ravel()[1:] = a.ravel()[:-1]"]
+)
+def test_numbers_that_are_read_after_they_are_written_have_the_derivatives_of_what_is_read(write):
+    """numpy stores a row in a column that crosses it in some order: values and derivatives follow the same one."""
+    weights = np.arange(1.0, 10.0).reshape(3, 3) ** 2
+
+    def f(a):
+        exec(write, {"a": a})
+        return np.sum(weights * a)
+
+    a = np.linspace(0.5, 2.0, 9).reshape(3, 3)
+    slopes = [f(a + d.reshape(3, 3)) - f(a - d.reshape(3, 3)) for d in 0.5 * np.eye(9)]  # f is linear
+    assert np.allclose(dr.grad(f)(a), np.reshape(slopes, (3, 3)), rtol=1e-12)
+    assert np.isclose(dr.jvp(f, (a,), (np.cos(a),))[1], np.sum(np.cos(a).ravel() * slopes), rtol=1e-12)
+    assert dr.value_and_grad(f)(a)[0] == f(a.copy())

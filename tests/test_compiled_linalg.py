@@ -181,6 +181,20 @@ def test_degenerate_matrices():
     assert_same(dr.grad(lambda a: np.sum(np.linalg.svd(a)[1]))(TALL), np.linalg.svd(TALL, False)[0] @ VT, rtol=1e-12)
 
 
+@njit
+def with_roots(t, values, direction):
+    """A matrix with the roots of the singular values, moved in a direction."""
+    u, s, vt = np.linalg.svd(np.diag(values) + t * direction, False)
+    return np.dot(u * np.sqrt(s), vt)
+
+
+def test_a_direction_that_turns_equal_singular_vectors_against_each_other():
+    values, direction = np.array([2.0, 1.0, 1.0]), np.array([[0.0, 1.0, -0.5], [-1.0, 0.0, 2.0], [0.5, -2.0, 0.0]])
+    _, slope = dr.jvp(with_roots, (0.0, values, direction), (1.0, 0.0 * values, 0.0 * direction))
+    expected = (with_roots(1e-5, values, direction) - with_roots(-1e-5, values, direction)) / 2e-5
+    np.testing.assert_allclose(slope, expected, atol=1e-8)
+
+
 def test_what_numba_raises():
     for call in (spectrum, dr.grad(spectrum)):
         with pytest.raises(np.linalg.LinAlgError, match="must be square"):

@@ -178,6 +178,24 @@ def test_repeated_singular_values_have_vectors_without_derivatives():
     assert_allclose(dr.grad(lambda x: np.sum(np.linalg.svd(two * x)[1]))(3.0), 4.0)
 
 
+@pytest.mark.parametrize("turn", [1.0, 1.0j], ids=["real", "complex"])
+@pytest.mark.parametrize("values", [(2.0, 2.0, 1.0), (2.0, 1.0, 1.0), (1.0, 1.0, 1.0)], ids=str)
+def test_a_direction_that_turns_equal_singular_vectors_against_each_other(values, turn):
+    """It leaves the singular values equal: so what both vectors make has its derivative, in forward mode."""
+    direction = np.array([[0.0, 1.0, -0.5], [-1.0, 0.0, 2.0], [0.5, -2.0, 0.0]])
+
+    def polar(t):
+        u, _, vh = np.linalg.svd(turn * np.diag(values) + turn * t * direction)
+        return parts(u @ vh)
+
+    def roots(t):
+        u, s, vh = np.linalg.svd(turn * np.diag(values) + turn * t * direction)
+        return parts((u * np.sqrt(s)) @ vh)
+
+    for f in (polar, roots):
+        assert_allclose(dr.jvp(f, (0.0,), (1.0,))[1], (f(1e-5) - f(-1e-5)) / 2e-5, atol=1e-8)
+
+
 def test_vectors_that_complete_a_basis():
     assert np.all(np.isnan(dr.grad(lambda x: np.linalg.svd(TALL * x[0])[0][0, 3].real)(M)[0]))
     correct(lambda x: parts(tuple(u[..., :3] for u in np.linalg.svd(tall(turned(x))))), M)

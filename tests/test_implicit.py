@@ -15,6 +15,7 @@ from scipy import sparse as sparse_of_scipy
 
 import dualrev as dr
 from dualrev import math as dm
+from dualrev import numpy as dnp
 from dualrev.errors import ConversionError, CustomRuleError, SolutionError, UnsupportedError
 from dualrev.implicit import attach, custom_fixed_point, custom_linear_solve, custom_root
 from dualrev.scipy import integrate, optimize, sparse
@@ -603,6 +604,20 @@ def test_functions_of_several_columns(method):
         return integrate.solve_ivp(decay, (0.0, 1.0), np.array([1.0, 2.0]), **options).y[1, -1]
 
     assert_same(dr.grad(last)(0.7), -2.0 * math.exp(-0.7), rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["RK45", "Radau"])
+def test_a_function_that_writes_into_the_same_array_each_time(method):
+    def last(rate, again):
+        slope = dnp.zeros(2)
+
+        def f(t, y):
+            slope[0], slope[1] = y[1], -rate * y[0]
+            return slope if again else slope.copy()
+
+        return integrate.solve_ivp(f, (0.0, 2.0), np.array([1.0, 0.5]), method=method, rtol=1e-6, atol=1e-8).y[0, -1]
+
+    assert_same(dr.value_and_grad(last)(1.3, True), dr.value_and_grad(last)(1.3, False), rtol=1e-12)
 
 
 def test_a_stiff_equation_to_the_second_order():

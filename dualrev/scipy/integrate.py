@@ -78,7 +78,8 @@ def _slope(fun: Any, vectorized: bool) -> Any:
     f = applied(fun)
 
     def slope(t: Any, y: Any, args: Any) -> Any:
-        return np.reshape(real_array(f(t, y[:, None] if vectorized else y, *args)), y.shape)
+        # a copy, for functions that write what they return into the same array each time
+        return np.reshape(real_array(f(t, y[:, None] if vectorized else y, *args)), y.shape).copy()
 
     return slope
 

@@ -167,9 +167,10 @@ def _svd(a: Any, full: bool) -> Any:
         v = adjoint(vh)
         tv, tu = t @ v, adjoint(t) @ u
         p = adjoint(u) @ tv
-        rows, by_columns, divisors = s[..., :, None], columns(s), columns(_or_zero(s))
-        left = _over_gaps_of_squares(p * by_columns + rows * adjoint(p), s)
-        right = _over_gaps_of_squares(rows * p + adjoint(p) * by_columns, s)
+        divisors = columns(_or_zero(s))
+        together = over_gaps((p + adjoint(p)) / 2.0, s)  # how u and v turn together, and against each other
+        apart = quotient((p - adjoint(p)) / 2.0 * (1.0 - np.eye(k)), divisors + transposed(divisors))
+        left, right = together + apart, together - apart
         du, dv = u @ (left + columns(_turns(p, s)) * np.eye(k)), v @ right
         if m > k:
             du = du + quotient(tv - u @ p, divisors)

@@ -78,12 +78,16 @@ class RealArray(Layered, Operators):
                 parts[u.run] = u.i if isinstance(u, Real) else u
                 u = u.x
         elif u.__class__ is not float:
-            u = real_array(u)
-            innermost([u])  # is it left over from a call that has ended?
-            parts = u.layers() if isinstance(u, RealArray) else {}
-            u = plain(u)
+            source: Any = real_array(u)
+            innermost([source])  # is it left over from a call that has ended?
+            parts = source.layers() if isinstance(source, RealArray) else {}
+            u = plain(source)
             refuse_foreign(u)
         self.before_change()
+        if parts and u.__class__ is np.ndarray and np.may_share_memory(u, self.x):
+            for run in tuple(parts):  # numpy may read what it has just written, as in a[1] = a[:, 2]: of ids, too
+                self.layer(run)
+            parts = source.layers()
         self.x[key] = u
         for run in {**self.layers(), **parts}:
             self.layer(run)[key] = parts.get(run, 0 if run.__class__ is Tape else None)

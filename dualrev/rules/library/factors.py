@@ -228,13 +228,9 @@ def svd_push(primals, y, tangents):
     v = turned(vt)
     tv, tu = product(t, v), product(turned(t), u)
     p = product(turned(u), tv)
-    left, right = np.empty(p.shape, p.dtype), np.empty(p.shape, p.dtype)
-    for i in range(len(s)):
-        for j in range(len(s)):
-            left[i, j] = p[i, j] * s[j] + s[i] * p[j, i]
-            right[i, j] = s[i] * p[i, j] + p[j, i] * s[j]
-    du = product(u, _over_gaps_of_squares(left, s, left != 0.0))
-    dv = product(v, _over_gaps_of_squares(right, s, right != 0.0))
+    both = p + p.T
+    together, apart = over_gaps(both, s, both != 0.0, 0.5), _over_sums(p - p.T, s)
+    du, dv = product(u, together + apart), product(v, together - apart)
     if len(u) > len(s):
         du += _across(tv, product(u, p), s)
     if len(v) > len(s):
@@ -253,6 +249,21 @@ def _over_gaps_of_squares(p, s, asked):
                 if not abs(s[j] - s[i]) <= least:
                     made[i, j] = p[i, j] / ((s[j] - s[i]) * (s[j] + s[i]))
                 elif asked[i, j]:
+                    made[i, j] = np.nan * p[i, j]
+    return made
+
+
+@njit(error_model="numpy")
+def _over_sums(p, s):
+    """How u and v turn against each other: at ties, too, but for the vectors of 0, which have no derivative."""
+    least = rounding(s)
+    made = np.zeros(p.shape, p.dtype)
+    for i in range(len(s)):
+        for j in range(len(s)):
+            if i != j:
+                if not (s[i] <= least and s[j] <= least):
+                    made[i, j] = 0.5 * p[i, j] / (s[j] + s[i])
+                elif p[i, j] != 0.0:
                     made[i, j] = np.nan * p[i, j]
     return made
 
