@@ -351,3 +351,50 @@ def test_a_number_out_of_a_function_that_only_reads():
         with pytest.raises(dr.errors.UnsupportedError, match="try/except cannot be differentiated"):
             gradient(f, given, (0,))
     assert gradient(of_data_beside, given, (0,))[1][0].tolist() == [15.0, 0.0, 0.0, 0.0]
+
+
+@njit
+def list_of(n):
+    for _ in np.nditer((A, A)):
+        n += 1
+    return [0.5 * n, 3.0]
+
+
+@njit
+def list_and_count(n):
+    return list_of(n), n
+
+
+@njit
+def places_of(n):
+    for _ in np.nditer((A, A)):
+        n += 1
+    return [n, 3]
+
+
+@njit
+def of_a_list(x):
+    ys = list_of(2)
+    return ys[0] * x[0]
+
+
+@njit
+def of_a_list_in_a_tuple(x):
+    ys, n = list_and_count(2)
+    return ys[0] * x[0] * n
+
+
+@njit
+def of_places(x):
+    places, y = places_of(-3), x[0]
+    for k in places:
+        y *= x[k]
+    return y * x[places[0]] * len(places)
+
+
+def test_a_list_that_a_call_returns():
+    """It is none of the lists that are arrays in core: numba could not type the derivative. Lists of ints stay."""
+    for f in (of_a_list, of_a_list_in_a_tuple):
+        with pytest.raises(dr.errors.UnsupportedError, match=r" list_(of|and_count)\(2\)`: a list that a call returns"):
+            dr.grad(f)(A)
+    check(of_places, (A,), (0,))
