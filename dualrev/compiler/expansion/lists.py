@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 from numba.core import types
 
@@ -108,7 +108,7 @@ def _check_calls(lowered: Lowered, of: dict[str, Any], every: list[Any]) -> None
             lowered.source.refuse(s.line, "a list that a call returns", _WHY, _INSTEAD)
 
 
-def _is_list(kind: Any) -> bool:
+def _is_list(kind: Any) -> TypeGuard[Any]:
     return isinstance(kind, (types.List, types.ListType))
 
 
