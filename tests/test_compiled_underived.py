@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from compiled.incore import gradient
 from numba import njit, stencil, types
 from numba.extending import overload, overload_method
 from test_compiled_wild import STEP, check
@@ -296,3 +297,104 @@ def test_data_that_a_derived_function_passes_on():
     assert found == pytest.approx([(a - b) / (2.0 * STEP) for a, b in ends], rel=1e-7)
     with pytest.raises(dr.errors.UnsupportedError, match=r"numpy\.nditer"):
         dr.grad(of_data_that_changes, 1)(A, K + 0.5)
+
+
+@njit
+def sum_of_squares(a):
+    """It writes to nothing, and is read but for what is tried."""
+    total = 0.0
+    for u in a:
+        try:
+            total += u * u
+        except Exception:
+            total = 0.0
+    return total
+
+
+@njit
+def with_squares(x, d):
+    d[1] = x[0]
+    return sum_of_squares(d) + x[0]
+
+
+@njit
+def larger_of(a, b):
+    return a if a[0] > b[0] else b
+
+
+@njit
+def of_argument(x, d):
+    return sum_of_squares(x) * d[0]
+
+
+@njit
+def of_what_is_given_back(x, d):
+    b = d * 1.0
+    larger_of(b, d * 0.5)[1] = x[1]
+    return sum_of_squares(b) * x[0]
+
+
+@njit
+def of_a_callee(x, d):
+    return with_squares(x, d)
+
+
+@njit
+def of_data_beside(x, d):
+    return sum_of_squares(d) * x[0]
+
+
+def test_a_number_out_of_a_function_that_only_reads():
+    """No derivative is seen to come out of it, so the caller has to look."""
+    given = A.copy(), K + 0.5
+    for f in (of_argument, of_what_is_given_back, of_a_callee):
+        with pytest.raises(dr.errors.UnsupportedError, match="try/except cannot be differentiated"):
+            gradient(f, given, (0,))
+    assert gradient(of_data_beside, given, (0,))[1][0].tolist() == [15.0, 0.0, 0.0, 0.0]
+
+
+@njit
+def list_of(n):
+    for _ in np.nditer((A, A)):
+        n += 1
+    return [0.5 * n, 3.0]
+
+
+@njit
+def list_and_count(n):
+    return list_of(n), n
+
+
+@njit
+def places_of(n):
+    for _ in np.nditer((A, A)):
+        n += 1
+    return [n, 3]
+
+
+@njit
+def of_a_list(x):
+    ys = list_of(2)
+    return ys[0] * x[0]
+
+
+@njit
+def of_a_list_in_a_tuple(x):
+    ys, n = list_and_count(2)
+    return ys[0] * x[0] * n
+
+
+@njit
+def of_places(x):
+    places, y = places_of(-3), x[0]
+    for k in places:
+        y *= x[k]
+    return y * x[places[0]] * len(places)
+
+
+def test_a_list_that_a_call_returns():
+    """It is none of the lists that are arrays in core: numba could not type the derivative. Lists of ints stay."""
+    for f in (of_a_list, of_a_list_in_a_tuple):
+        with pytest.raises(dr.errors.UnsupportedError, match=r" list_(of|and_count)\(2\)`: a list that a call returns"):
+            dr.grad(f)(A)
+    check(of_places, (A,), (0,))

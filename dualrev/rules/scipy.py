@@ -33,7 +33,8 @@ _EXPONENT = "(b * log(a))"  # a**b = exp(b log a)
 _LINES: tuple[tuple[str, tuple[tuple[float, float], ...], tuple[str, ...]], ...] = (
     # normal distribution, error functions
     ("ndtr", (_ANY,), ("0.3989422804014327 * exp(-0.5 * x * x)",)),
-    ("log_ndtr", (_ANY,), (f"{_SQRT_2_PI} / erfcx(-0.7071067811865476 * x)",)),
+    ("log_ndtr", (_ANY,), (f"{_SQRT_2_PI} / erfcx(-0.7071067811865476 * x) if x < 5.0"
+                           " else 0.3989422804014327 * exp(-0.5 * x * x) / ndtr(x)",)),  # erfcx is infinite from 38 on
     ("ndtri", (_UNIT,), ("2.5066282746310002 * exp(0.5 * y * y)",)),
     ("erfinv", ((-0.9, 0.9),), ("0.886226925452758 * exp(y * y)",)),
     ("erfcinv", ((0.1, 1.9),), ("-0.886226925452758 * exp(y * y)",)),

@@ -11,7 +11,7 @@ from typing import Any
 
 from dualrev.compiler.analyses.flows import carries, made_of, sources
 from dualrev.compiler.analyses.memory import Classes, Memory, given, is_array
-from dualrev.compiler.analyses.opaque import check_flows
+from dualrev.compiler.analyses.opaque import check_flows, meets_opaque
 from dualrev.compiler.core.atoms import Var
 from dualrev.compiler.core.terms import Call, Function, Statement, Store
 from dualrev.compiler.core.walks import leaves, statements
@@ -40,15 +40,30 @@ class Activity:
         for s in order:
             if isinstance(s, Call) and memory.is_draw(s) and any(self._in(self._varied, x) for x in given(s)):
                 memory.refuse_draw(s)
-        check_flows(f, lambda x: self._in(self._varied, x), self._enter)
+        if meets_opaque(f, self._calls_opaque):
+            check_flows(f, lambda x: self._in(self._varied, x), self._enter)
         self._repeat(self._useful, self._matters, order[::-1])
         self._active = (self._varied & self._useful) - {self._key(x) for x in without}
 
-    def _enter(self, s: Call) -> bool:
-        """Look into what a call calls with containers; False if that cannot be looked at."""
+    def _is_known(self, s: Call) -> bool:
+        program = self._memory.program
+        return program.gradient(s) is None and not program.function(s).opaque
+
+    def _calls_opaque(self, s: Call) -> bool:
+        """Whether what a call calls has to do with opaque values."""
         memory = self._memory
-        if memory.program.gradient(s) is not None or memory.program.function(s).opaque:
+        if not self._is_known(s):
             return False
+        f = memory.program.function(s)
+        return memory.opaque.value(memory.program.key(s), lambda: False, lambda: meets_opaque(f, self._calls_opaque))
+
+    def _enter(self, s: Call) -> bool:
+        """Look into what a call calls with what varies; False if that cannot be looked at."""
+        memory = self._memory
+        if not self._is_known(s):
+            return False
+        if not self._calls_opaque(s):
+            return True
         flags = tuple(self._in(self._varied, x) for x in given(s))
         if (key := (memory.program.key(s), flags)) not in memory.entered:
             memory.entered.add(key)

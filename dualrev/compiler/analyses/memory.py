@@ -114,7 +114,8 @@ class Memory:
     def __init__(self, program: Program, refuse_draw: Callable[[Call], NoReturn] = _no_place) -> None:
         """`refuse_draw` raises for a call that draws by parameters that are differentiated: see activity.py."""
         self.program, self.refuse_draw = program, refuse_draw
-        self.entered: set[Any] = set()  # calls with containers that activity.py has looked into
+        self.entered: set[Any] = set()  # calls that activity.py has looked into, for opaque values
+        self.opaque = FixedPoint[bool]()  # whether a function has to do with these
         self.flows = FixedPoint[tuple[frozenset[int], ...]]()  # see flows.py
         self._effects = FixedPoint[Effects]()
 

@@ -18,7 +18,7 @@ from dualrev.compiler.core.opaque import holds_floats, holds_text, is_opaque
 from dualrev.compiler.core.terms import Call, Copy, Discrete, Function, Opaque, Statement
 from dualrev.compiler.core.walks import leaves, reads, statements
 
-__all__ = ["check_flows", "is_opaque_atom"]
+__all__ = ["check_flows", "is_opaque_atom", "meets_opaque"]
 
 _CONTAINER = ("the call with a container", "floats that are differentiated might get into it", "an array")
 
@@ -28,21 +28,28 @@ def is_opaque_atom(x: Any) -> bool:
     return isinstance(x, (Var, Global)) and is_opaque(x.type)
 
 
+def meets_opaque(f: Function, calls: Callable[[Call], bool]) -> bool:
+    """Whether a function has to do with opaque values, itself or in what it calls: `calls` tells that of a call."""
+    return any(
+        isinstance(s, Opaque) or (isinstance(s, Call) and calls(s)) or any(map(is_opaque_atom, reads(s)))
+        for s in statements(f.body)
+    )
+
+
 def check_flows(f: Function, varied: Callable[[Any], bool], enter: Callable[[Call], bool]) -> None:
     """UnsupportedError if what varies gets into opaque values from which it could come back.
 
-    `enter` looks into the function of a call to which containers are passed, and tells whether it can.
+    `f` meets such values. `enter` looks into the function of a call, and tells whether it can. It does so of every call
+    that takes what varies: nobody else looks there if no derivative is seen to come out (flows.py).
     """
     order = list(statements(f.body))
-    if not any(isinstance(s, Opaque) or any(map(is_opaque_atom, reads(s))) for s in order):
-        return
     texts: set[Any] = set()  # strings that are made of what varies
     count = -1
     while count < len(texts):
         count = len(texts)
         for s in order:
             texts |= _texts(f, s, varied, texts)
-            if isinstance(s, Call) and _passes_floats(s) and any(map(varied, given(s))) and not enter(s):
+            if isinstance(s, Call) and any(map(varied, given(s))) and not enter(s) and _passes_floats(s):
                 _refuse(f, s, _CONTAINER)
 
 

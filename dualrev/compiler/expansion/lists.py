@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 from numba.core import types
 
@@ -75,11 +75,8 @@ class Lists:
 def lists_in(lowered: Lowered, of: dict[str, Any]) -> Lists:
     """The lists of a function; the types `of` its variables are changed."""
     every = list(walk(lowered.body))
-    names = {
-        x
-        for x, kind in of.items()
-        if isinstance(kind, (types.List, types.ListType)) and isinstance(kind.dtype, NUMBERS)
-    }
+    _check_calls(lowered, of, every)
+    names = {x for x, kind in of.items() if _is_list(kind) and isinstance(kind.dtype, NUMBERS)}
     _check_parameters(lowered, names)
     names -= _odd(lowered, of, names - set(lowered.parameters), every)
     typed = {x for x, kind in of.items() if isinstance(kind, types.ListType)}
@@ -101,6 +98,20 @@ def lists_in(lowered: Lowered, of: dict[str, Any]) -> Lists:
     return found
 
 
+def _check_calls(lowered: Lowered, of: dict[str, Any], every: list[Any]) -> None:
+    """Refuse a list that a call gives: it is none of those which are arrays here. One of ints stays a list."""
+    for s in every:
+        kind = of.get(s.target) if isinstance(s, Let) and s.op in ("call", "star") else None
+        inside = kind.types if isinstance(kind, types.BaseTuple) else ()
+        floats = _is_list(kind) and isinstance(kind.dtype, types.Float)
+        if floats or any(_is_list(x) and isinstance(x.dtype, NUMBERS) for x in inside):
+            lowered.source.refuse(s.line, "a list that a call returns", _WHY, _INSTEAD)
+
+
+def _is_list(kind: Any) -> TypeGuard[Any]:
+    return isinstance(kind, (types.List, types.ListType))
+
+
 def _odd(lowered: Lowered, of: dict[str, Any], names: set[str], every: list[Any]) -> set[str]:
     """The lists without floats that are used otherwise than arrays can be: they stay lists (opaque.py)."""
     discrete = {x for x in names if not isinstance(of[x].dtype, types.Float)}
@@ -109,7 +120,8 @@ def _odd(lowered: Lowered, of: dict[str, Any], names: set[str], every: list[Any]
         known = not isinstance(s, Opaque)
         if isinstance(s, Let):
             known = (
-                s.op in ("copy", "list", "listed", "func", "plain", "call", "star")
+                s.op in ("copy", "list", "listed", "func", "plain")
+                or (s.op in ("call", "star") and s.target not in discrete)
                 or (s.op == "getitem" and s.args[0] in names)
                 or (s.op == "method" and s.info[0] in (*_CHANGING, *_READING, "reverse", "sort", "extend"))
             )
@@ -131,7 +143,7 @@ def check_unpacked(lowered: Lowered, of: dict[str, Any]) -> None:
     """Refuse `u, v = ys` of a list of something else than numbers: whether it has two items is seen when it runs."""
     for s in walk(lowered.body):
         kind = of.get(s.args[0]) if s in lowered.unpacked else None
-        if isinstance(kind, (types.List, types.ListType)) and not isinstance(kind.dtype, NUMBERS):
+        if _is_list(kind) and not isinstance(kind.dtype, NUMBERS):
             refuse_unpacked(lowered, s.line)
 
 
