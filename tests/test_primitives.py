@@ -649,3 +649,9 @@ def test_derivatives_of_lgamma(stage):
             assert_same(found, polygamma(order + 1, x))
     (second,) = vjp(lambda u: vjp(dm.lgamma, u)[1](1.0)[0], 2.5)[1](1.0)
     assert_same(second, float(scipy.special.polygamma(1, 2.5)))
+
+
+def test_the_exponent_of_a_negative_base_has_no_derivative_of_any_order():
+    """The second one was 0: `nan * a` does not depend on the exponent."""
+    hessian = dr.hessian(lambda p: p[0] ** p[1])(np.array([-2.0, 3.0]))
+    np.testing.assert_array_equal(hessian, [[-12.0, np.nan], [np.nan, np.nan]])

@@ -77,7 +77,7 @@ _LINES = (
     Primitive("div", "a / b", ("1.0 / b", "-y / b"), (R, ABOVE), symbol="truediv", ufunc="divide", cheap=True),
     Primitive("pow", "power(a, b)", ("b * power(a, b - 1.0) if b != 0.0"
                                      " else b * power(a, b - 1.0) if abs(a) > 1e-100 else 0.0",
-                                     "log(a) * y if a > 0.0 else 0.0 * y if a == 0.0 else nan * a"), (POSITIVE, R),
+                                     "log(a) * y if a > 0.0 else 0.0 * y if a == 0.0 else nan * a * b"), (POSITIVE, R),
               edges={(0.0, 0.0): (0.0, 0.0), (3.0, 0.0): (0.0, math.log(3.0)), (0.0, 1.0): (1.0, 0.0),
                      (0.0, 2.0): (0.0, 0.0), (0.0, 0.5): (inf, 0.0),
                      (-2.0, 3.0): (12.0, nan), (-2.0, 2.0): (-4.0, nan), (-2.0, 0.0): (0.0, nan)},
