@@ -13,6 +13,7 @@ import pytest
 import scipy.special
 from oracle import ROUND, RTOL, assert_same, check_order_2, differences
 
+import dualrev as dr
 from dualrev import math as dm
 from dualrev import value
 from dualrev.eager.overload import function
