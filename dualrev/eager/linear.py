@@ -149,7 +149,7 @@ class Linear:
         """The rows; for a nested flow as tuples, with the partials that are numbers of an outer run."""
         if isinstance(flow, Flow):
             return self.rows
-        rows: list[tuple[Any, ...]] = self.rows.tolist()
+        rows: Any = self.rows.tolist()
         return _with_partials(rows, self.nested) if self.nested else rows
 
 

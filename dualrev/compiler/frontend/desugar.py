@@ -20,6 +20,7 @@ table = {1: x, 2: y}, table[k]        see tables.py
 from __future__ import annotations
 
 import ast
+import copy
 from collections import Counter
 from dataclasses import replace
 from typing import Any
@@ -52,7 +53,8 @@ def desugar(scope: Scope) -> None:
     """Replace the syntax tree of a function, and what the scope knows of it."""
     tree = scope.source.tree
     scope.functions = dict(scope.functions)  # it gets those that are named inside
-    made = ast.copy_location(ast.FunctionDef(tree.name, tree.args, [], tree.decorator_list), tree)
+    made = copy.copy(tree)
+    made.returns = None
     made.body = _Desugaring(scope, tree).block(renamed(ast.Module(tree.body, []), {}).body)
     scope.source = replace(scope.source, tree=made)
     scope.assigned = scope.assigned_in(made.body)

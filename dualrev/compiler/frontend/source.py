@@ -247,7 +247,9 @@ class _Units:
         if len(found) != 1:
             return None
         node = copy.deepcopy(found[0])
-        made = ast.FunctionDef("lambda_", node.args, [ast.copy_location(ast.Return(node.body), node)], [])
+        made = ast.parse("def lambda_(): pass").body[0]
+        assert isinstance(made, ast.FunctionDef)
+        made.args, made.body = node.args, [ast.copy_location(ast.Return(node.body), node)]
         ast.copy_location(made, node)
         return _mangled(made, code) if self._makes(made, code) else None
 

@@ -105,8 +105,10 @@ def _slogdet(a: Any) -> Any:
     kind = type(np.linalg.slogdet(np.eye(1)))
     if not is_complex(a):
         return kind(sign, made)
-    turn = np.exp(1j * imag_part(made))
-    return kind(np.where(sign == 0, 0.0, turn) if np.any(sign == 0) else turn, real_part(made))
+    turn: Any = np.exp(1j * imag_part(made))
+    if np.any(sign == 0):
+        turn = np.where(sign == 0, 0.0, turn)
+    return kind(turn, real_part(made))
 
 
 def _pinv(a: Any, rcond: Any = None) -> Any:
