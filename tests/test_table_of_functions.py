@@ -38,8 +38,7 @@ CASES += [(f"np.{name}", (A, U, *mode)) for name in ("convolve", "correlate") fo
 CASES += [(f"np.{name}", (0.4, 1.3, *num)) for name in ("logspace", "geomspace") for num in ((), (4,))]
 CASES += [(f"np.linalg.{name}", (SQUARE,)) for name in ("inv", "det", "slogdet", "qr")]
 CASES += [("np.linalg.eigh", (SYMMETRIC,)), ("np.linalg.eigvalsh", (SYMMETRIC,)), ("np.linalg.svd", (M, False))]
-if not np.iscomplexobj(np.linalg.eigvals(np.eye(2))):  # numpy 2.5 gives complex numbers for every matrix
-    CASES += [("np.linalg.eig", (UNEVEN,)), ("np.linalg.eigvals", (UNEVEN,))]
+CASES += [("np.linalg.eig", (UNEVEN,)), ("np.linalg.eigvals", (UNEVEN,))]
 CASES += [("np.linalg.pinv", (M,)), ("np.linalg.pinv", (M.T, 1e-12)), ("np.linalg.matrix_power", (SQUARE, 3))]
 CASES += [("np.linalg.matrix_power", (SQUARE, -5)), ("np.linalg.matrix_power", (SQUARE, 6))]
 CASES += [("np.linalg.lstsq", (M.T, U, 1e-12)), ("np.linalg.lstsq", (M, A[:2], 1e-12)), ("np.linalg.cond", (M,))]
@@ -68,6 +67,8 @@ def test_every_line_with_both_is_here():
 def test_the_table_gives_what_a_handler_gives(number):
     """The value, and the derivative in a direction and back, through numpy's protocols and by the table."""
     name, args = CASES[number]
+    if name.endswith((".eig", ".eigvals")) and np.iscomplexobj(np.linalg.eigvals(np.eye(2))):
+        pytest.skip("numpy 2.5 has complex eigenvalues for every matrix: the table is numba's, with real ones")
     moving = [k for k, x in enumerate(args) if isinstance(x, float) or (isinstance(x, np.ndarray) and x.dtype == float)]
     moving = moving[:1] if name.endswith(("percentile", "quantile", "norm", "cond", "pinv")) else moving
     moving = moving[:2] if name.endswith("lstsq") else moving
