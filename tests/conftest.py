@@ -1,5 +1,7 @@
 """`make test` tries the same examples each time; `make campaign` looks for new ones."""
 
+import gc
+
 import pytest
 from hypothesis import settings
 
@@ -14,3 +16,10 @@ settings.load_profile("repeatable")
 def checked(monkeypatch):
     """Every derivative compares its value with that of the function."""
     monkeypatch.setenv("DUALREV_CHECK", "1")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _what_is_alive_stays_alive():
+    """Numba keeps millions of objects: no collection has to look at those of earlier modules."""
+    gc.collect()
+    gc.freeze()
