@@ -66,11 +66,14 @@ def piecewise(x, at, y):
 KNOTS = np.array([0.2, 0.5, 0.5]), np.array([0.2, 0.2, 0.5]), np.array([0.3, 0.3, 0.3])
 
 
-@pytest.mark.parametrize("x", [0.1, 0.2, 0.3, 0.5, 0.7])
+@pytest.mark.parametrize("x", [0.1, 0.2, 0.3, 0.5, 0.7, np.nan])
 def test_knots_that_coincide_are_no_division(x):
-    """Neither in compiled code nor on the tape: the piece has no width, and no number is in it."""
+    """Neither in compiled code nor on the tape: the piece has no width, and no number is in it.
+
+    At NaN, which has no piece, the slope by x is that of the last piece.
+    """
     y = np.array([0.1, 0.4, 0.9])
-    for at in KNOTS:
+    for at in (*KNOTS, np.array([0.2, 0.5, 0.9])):
         found = dr.value_and_grad(piecewise, (0, 1, 2))(x, at, y)
         assert_same(found[0], piecewise(x, at, y), rtol=1e-14)
         assert_same(found, dr.value_and_grad(lambda *xs: dr.numpy.interp(*xs), (0, 1, 2))(x, at, y), types=False)

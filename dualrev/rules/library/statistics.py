@@ -244,15 +244,16 @@ def bincount(a, weights, minlength):
 
 @njit
 def interp(x, xp, fp):
-    """np.interp of a number: the slope is that of the piece to its right, and 0 outside."""
+    """np.interp of a number: the slope is that of the piece to its right, 0 outside, and at NaN that of the last piece."""
     n = len(xp)
     if n == 0:
         raise ValueError("array of sample points is empty")
     if n != len(fp):
         raise ValueError("fp and xp are not of the same size.")
-    if np.isnan(x):
-        return x * 1.0
-    if x > xp[n - 1] or xp[n - 2] == xp[n - 1] == x:  # the last piece may have no width: n is 1, or knots coincide
+    narrow = xp[n - 2] == xp[n - 1]  # the last piece may have no width: n is 1, or knots coincide
+    if narrow and np.isnan(x):
+        return fp[n - 1] * (1.0 + 0.0 * x)
+    if x > xp[n - 1] or (narrow and x == xp[n - 1]):
         return fp[n - 1] * 1.0
     if x < xp[0]:
         return fp[0] * 1.0
