@@ -244,7 +244,7 @@ def bincount(a, weights, minlength):
 
 @njit
 def interp(x, xp, fp):
-    """np.interp of a number: the slope is that of the piece to its right, 0 outside, and at NaN that of the last piece."""
+    """np.interp of a number: the slope is that of the piece to its right; outside 0; at NaN that of the last piece."""
     n = len(xp)
     if n == 0:
         raise ValueError("array of sample points is empty")
