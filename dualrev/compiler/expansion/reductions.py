@@ -65,13 +65,13 @@ class Reductions:
         axis = s.args[1] if len(s.args) > 1 else Const(None)
         if len(s.args) > 2 or (axis != Const(None) and (name != "sum" or code.kind(x).ndim > 1)):
             code.refuse(s.line, f"{name} with these arguments", "only that of all elements is known", "a loop")
-        sizes, element = self.lazy.over(x, s.line)
         total = code.temp(kind)
         unit = 1.0 if name == "prod" else 0.0
         start: Atom = Const(unit)
         if kind == types.float32:
             start = code.let("plain", (), syntax.name(f"np.float32({unit})"), s.line, kind)
         code.let("copy", (start,), None, s.line, target=total)
+        sizes, element = self.lazy.over(x, s.line)
         symbol = "*" if name == "prod" else "+"
 
         def one(i: tuple[str, ...]) -> None:
