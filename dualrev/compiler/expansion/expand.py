@@ -39,9 +39,7 @@ from dualrev.compiler.core.lowered import (
     While,
     leaves,
     reads,
-    walk,
 )
-from dualrev.compiler.core.sets import Sets
 from dualrev.compiler.expansion.admitted import check_types
 from dualrev.compiler.expansion.array_lists import by_elements
 from dualrev.compiler.expansion.assignments import Assignments
@@ -74,6 +72,7 @@ from dualrev.compiler.expansion.opaque import Opaques, without_listed
 from dualrev.compiler.expansion.overloads import Overloads
 from dualrev.compiler.expansion.reductions import Reductions
 from dualrev.compiler.expansion.scalars import arithmetic
+from dualrev.compiler.expansion.sharing import sharing
 from dualrev.compiler.expansion.splitting import Splitting
 from dualrev.compiler.expansion.structures import Structures
 from dualrev.compiler.expansion.tuples import Tuples
@@ -83,7 +82,6 @@ from dualrev.compiler.expansion.windows import Windows
 from dualrev.compiler.expansion.writing import Writer
 from dualrev.compiler.frontend.inference import Typed
 from dualrev.compiler.frontend.lowered import Lowered
-from dualrev.compiler.runtime.structured import is_structured
 
 __all__ = ["Expanded", "Expansion", "expand"]
 
@@ -126,7 +124,7 @@ class Expansion:
         by_leaves(lowered, of)
         by_elements(lowered, of, apart)
         self.lists = lists_in(lowered, of)
-        self.code = code = Writer(lowered, of, _sharing(lowered, of, apart))
+        self.code = code = Writer(lowered, of, sharing(lowered, of, apart))
         self.lazy = lazy = Lazy(code)
         self.tuples = Tuples(code, tuples)
         self.opaques = Opaques(code, lazy, self.lists)
@@ -377,21 +375,3 @@ def _told(tree: Any) -> tuple[str, list[Any]]:
     text = ", ".join(text for text, _ in parts) + "," * (len(parts) == 1 and tree.cls is None)
     atoms = [x for _, atoms in parts for x in atoms]
     return ("{}" if tree.cls else "") + f"({text})", [tree.cls, *atoms] if tree.cls else atoms
-
-
-def _sharing(lowered: Lowered, of: dict[str, Any], apart: bool) -> Sets[str]:
-    """Which arrays may share memory, from their definitions, without regard to order."""
-    alias = Sets[str]()
-    arrays = [x for x in lowered.parameters if _holds_memory(of.get(x))]
-    for x in arrays[1:] if not apart else ():
-        alias.join(x, arrays[0])
-    for s in walk(lowered.body):
-        if isinstance(s, Let) and _holds_memory(of.get(s.target)):
-            for y in s.args:
-                if isinstance(y, (str, Ref)):
-                    alias.join(s.target, y if isinstance(y, str) else y.name)
-    return alias
-
-
-def _holds_memory(kind: Any) -> bool:
-    return isinstance(kind, (types.Array, types.BaseTuple)) or is_structured(kind)

@@ -16,7 +16,7 @@ from typing import Any
 from dualrev.compiler.core.lowered import Atom, Const, If, Let, OfElements, reads
 from dualrev.compiler.expansion.kinds import is_array
 from dualrev.compiler.expansion.scalars import arithmetic, product
-from dualrev.compiler.expansion.writing import Writer, named
+from dualrev.compiler.expansion.writing import Sizes, Writer, named
 from dualrev.rules.functions import known
 
 __all__ = ["Expression", "Lazy"]
@@ -113,8 +113,20 @@ class Lazy:
             return list(dict.fromkeys(found))
         return [x] if not isinstance(x, Const) and is_array(self.code.kind(x)) else []
 
-    def element_of(self, x: Any, shape_of: str, ndim: int, line: int) -> Callable[[tuple[str, ...]], Atom]:
-        """A function that writes how to compute the element of x at an index of the array `shape_of`.
+    def over(self, x: Any, line: int) -> tuple[Sizes, Callable[[tuple[str, ...]], Atom]]:
+        """The lengths of the axes of x, and a function that writes its element at an index; no array is made of it."""
+        code, ndim = self.code, self.code.kind(x).ndim
+        if x not in self:
+            return code.sizes(named(x), ndim, line), lambda i: code.pick(x, i, line)
+        arrays = self.arrays_in(x)
+        if len(arrays) == 1 and code.kind(arrays[0]).ndim == ndim:
+            like = named(arrays[0])
+            return code.sizes(like, ndim, line), self.element_of(x, like, ndim, line)
+        sizes = code.common_sizes(tuple(map(named, arrays)), ndim, line)
+        return sizes, self.element_of(x, sizes, ndim, line)
+
+    def element_of(self, x: Any, shape_of: str | Sizes, ndim: int, line: int) -> Callable[[tuple[str, ...]], Atom]:
+        """A function that writes how to compute the element of x at an index of the array `shape_of`, or below lengths.
 
         What waits in x does so no longer.
         """

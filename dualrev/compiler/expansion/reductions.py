@@ -1,7 +1,6 @@
 """Sums, means, products and extremes of arrays -> loops, in the order in which numba takes the elements.
 
-Takes the writer, what has been put off, and tuples. The sum of an expression that has been put off makes no
-array of it, if it reads one array.
+Takes the writer, what has been put off, and tuples. The sum of an expression that has been put off makes no array.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from dualrev.compiler.expansion.kinds import dtype_name, is_real, is_real_array
 from dualrev.compiler.expansion.lazy import Lazy
 from dualrev.compiler.expansion.scalars import arithmetic
 from dualrev.compiler.expansion.tuples import Tuples
-from dualrev.compiler.expansion.writing import Writer, named
+from dualrev.compiler.expansion.writing import Writer
 
 __all__ = ["Reductions"]
 
@@ -66,26 +65,21 @@ class Reductions:
         axis = s.args[1] if len(s.args) > 1 else Const(None)
         if len(s.args) > 2 or (axis != Const(None) and (name != "sum" or code.kind(x).ndim > 1)):
             code.refuse(s.line, f"{name} with these arguments", "only that of all elements is known", "a loop")
-        arrays, ndim = self.lazy.arrays_in(x), code.kind(x).ndim
-        if x in self.lazy and (len(arrays) != 1 or code.kind(arrays[0]).ndim != ndim):
-            self.lazy.materialise(x)
-        lazy = x in self.lazy
-        shape_of = named(arrays[0] if lazy else x)
         total = code.temp(kind)
         unit = 1.0 if name == "prod" else 0.0
         start: Atom = Const(unit)
         if kind == types.float32:
             start = code.let("plain", (), syntax.name(f"np.float32({unit})"), s.line, kind)
         code.let("copy", (start,), None, s.line, target=total)
-        element = self.lazy.element_of(x, shape_of, ndim, s.line) if lazy else lambda i: code.pick(x, i, s.line)
+        sizes, element = self.lazy.over(x, s.line)
         symbol = "*" if name == "prod" else "+"
 
         def one(i: tuple[str, ...]) -> None:
             arithmetic(code, Let(total, "binop", (total, element(i)), symbol, s.line), kind)
 
-        code.over(shape_of, ndim, s.line, one)
+        code.nest(sizes, s.line, one)
         if name == "mean":
-            n = code.plain("a.size", s.line, a=shape_of)
+            n = code.let("plain", sizes, syntax.name(" * ".join(sizes) or "1"), s.line, types.int64)
             division = OfElements("/")  # that of no elements is NaN
             arithmetic(code, Let(s.target, "binop", (total, n), division, s.line), kind)
         else:
@@ -98,20 +92,20 @@ class Reductions:
         known = isinstance(axis, Const) and type(axis.value) is int and -ndim <= axis.value < ndim
         if len(s.args) > 2 or not known:
             code.refuse(s.line, "np.sum with this axis or dtype", "only an int that is a constant is known", "a loop")
-        self.lazy.materialise(x)
-        skipped, name = axis.value % ndim, named(x)
-        sizes = ", ".join(f"{name}.shape[{k}]" for k in range(ndim) if k != skipped)
-        made = s.target if s.target != name else code.temp(kind)
-        zeros = syntax.name(f"np.zeros(({sizes},), {dtype_name(kind.dtype)})")
-        code.let("alloc", (name,), zeros, s.line, target=made)
+        skipped = axis.value % ndim
+        made = s.target if s.target not in self.lazy.arrays_in(x) else code.temp(kind)  # v = np.sum(m * v, 1)
+        sizes, element = self.lazy.over(x, s.line)
+        rest = tuple(n for k, n in enumerate(sizes) if k != skipped)
+        zeros = syntax.name(f"np.zeros(({', '.join(rest)},), {dtype_name(kind.dtype)})")
+        code.let("alloc", rest, zeros, s.line, target=made)
 
         def one(i: tuple[str, ...]) -> None:
             place = tuple(k for n, k in enumerate(i) if n != skipped)
-            both = (code.pick(made, place, s.line), code.pick(x, i, s.line))
+            both = (code.pick(made, place, s.line), element(i))
             new = arithmetic(code, Let(code.temp(kind.dtype), "binop", both, "+", s.line), kind.dtype)
             code.put(made, place, new, s.line)
 
-        code.over(name, ndim, s.line, one)
+        code.nest(sizes, s.line, one)
         code.copy(s.target, made, s.line)
 
 

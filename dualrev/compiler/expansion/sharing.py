@@ -1,4 +1,4 @@
-"""Which arrays of a function may be written to, from its text: for what is right only of arrays that stay as they are.
+"""Which arrays of a function may share memory, and which may be written to, from its text.
 
 An operation that makes a new array shares nothing; any other may share memory with all arrays that it is given, and
 what is passed to a function that may write is written to. No order is looked at.
@@ -16,11 +16,12 @@ from dualrev.compiler.core.sets import Sets
 from dualrev.compiler.expansion.kinds import is_array
 from dualrev.compiler.frontend.lowered import Lowered
 from dualrev.compiler.frontend.source import Source, is_numba_function, read
+from dualrev.compiler.runtime.structured import is_structured
 from dualrev.errors import UnsupportedError
 from dualrev.rules.functions import canonical, known
 from dualrev.rules.names import line_of
 
-__all__ = ["read_only"]
+__all__ = ["read_only", "sharing"]
 
 _NEW = ("binop", "unary", "literal", "plain")
 _COPY = ("copy", "copy", "copy")
@@ -28,27 +29,36 @@ _PLAIN = (range, zip, enumerate, reversed)
 _WRITING = ("fill", "sort", "np.fill_diagonal", "np.random.shuffle", "runtime.python_random.shuffle")
 
 
-def read_only(lowered: Lowered, of: dict[str, Any], arrays: set[str], apart: bool) -> bool:
-    """Whether none of these arrays, and none that may share memory with one, is written to, returned or passed on."""
-    alias, written = Sets[str](), {x for x in [lowered.result] if isinstance(x, str)}
+def sharing(lowered: Lowered, of: dict[str, Any], apart: bool) -> Sets[str]:
+    """Which arrays may share memory, from their definitions; `apart` says that those of parameters never do."""
+    alias = Sets[str]()
     parameters = [x for x in lowered.parameters if _holds(of.get(x))]
     for x in parameters[1:] if not apart else ():
         alias.join(x, parameters[0])
     for s in walk(lowered.body):
+        if isinstance(s, Let) and _holds(kind := of.get(s.target)) and not (is_array(kind) and _is_new(s)):
+            for y in s.args[:1] if s.op == "iop" and is_array(kind) else s.args:
+                if isinstance(y, (str, Ref)):
+                    alias.join(s.target, y if isinstance(y, str) else y.name)
+    return alias
+
+
+def read_only(lowered: Lowered, of: dict[str, Any], arrays: set[str], apart: bool) -> bool:
+    """Whether none of these arrays, and none that may share memory with one, is written to, returned or passed on.
+
+    It is right only of arrays that stay as they are to take them for their elements.
+    """
+    alias, written = sharing(lowered, of, apart), {x for x in [lowered.result] if isinstance(x, str)}
+    for s in walk(lowered.body):
         if isinstance(s, Store):
             written.add(s.array)
-        elif isinstance(s, Let):
-            given = [x for x in s.args if isinstance(x, str) and _holds(of.get(x))]
-            if _may_write(s):
-                written.update(given)
-            if not _is_new(s) and _holds(of.get(s.target)):
-                for x in given:
-                    alias.join(s.target, x)
+        elif isinstance(s, Let) and _may_write(s):
+            written.update(x for x in s.args if isinstance(x, str) and _holds(of.get(x)))
     return not any(alias.same(x, y) for x in arrays for y in written if _holds(of.get(y)))
 
 
 def _holds(kind: Any) -> bool:
-    return is_array(kind) or isinstance(kind, types.BaseTuple)
+    return is_array(kind) or isinstance(kind, types.BaseTuple) or is_structured(kind)
 
 
 def _is_new(s: Let) -> bool:

@@ -13,7 +13,7 @@ import ast
 import functools
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numba
 from numba.core import types
@@ -29,7 +29,10 @@ from dualrev.rules import library
 
 _NO_NAME = re.compile(r"\W", re.ASCII)  # what stands in names of fields, and in no variable's
 
-__all__ = ["Writer", "line_of_variable", "named"]
+#: The lengths of axes, as variables.
+Sizes: TypeAlias = tuple[str, ...]
+
+__all__ = ["Sizes", "Writer", "line_of_variable", "named"]
 
 #: numpy's functions that do to numbers what these operators do to elements of arrays.
 _DIVISIONS = {"/": "np.true_divide", "//": "np.floor_divide", "%": "np.remainder"}
@@ -47,6 +50,12 @@ def line_of_variable(lowered: Lowered, x: str) -> int:
 def named(array: Any) -> str:
     """The name of an array, which may be a frozen one."""
     return array if isinstance(array, str) else array.name
+
+
+def _common_shape(arrays: tuple[str, ...]) -> str:
+    """The shape that arrays are broadcast to."""
+    shapes = [f"{x}.shape" for x in arrays] or ["()"]
+    return functools.reduce(lambda one, two: f"runtime.common_shape({one}, {two})", shapes)
 
 
 class Writer:
@@ -231,18 +240,18 @@ class Writer:
 
     def empty_for(self, target: str, arrays: tuple[str, ...], line: int) -> None:
         """Target = a new array of the shape that these arrays are broadcast to."""
-        shapes = [f"{x}.shape" for x in arrays] or ["()"]
-        shape = functools.reduce(lambda one, two: f"runtime.common_shape({one}, {two})", shapes)
-        self.empty(target, shape, arrays, line)
+        self.empty(target, _common_shape(arrays), arrays, line)
 
     def empty_like(self, target: str, shape_of: str, line: int) -> None:
         """Target = a new array of the same shape."""
         self.empty(target, f"{shape_of}.shape", (shape_of,), line)
 
-    def spread(self, array: Any, like: str, ndim: int, line: int) -> str:
-        """A view of an array that has the shape of another one, with this number of axes."""
+    def spread(self, array: Any, like: str | Sizes, ndim: int, line: int) -> str:
+        """A view of an array that has the shape of another one, or these lengths, with this number of axes."""
         made = self.temp(types.Array(self.kind(array).dtype, ndim, "A"))
-        return self.let("view", (array, like), syntax.name(f"runtime.spread(BASE, {like}.shape)"), line, target=made)
+        whole = isinstance(like, str)
+        shape, names = (f"{like}.shape", (like,)) if whole else (f"({''.join(f'{n}, ' for n in like)})", like)
+        return self.let("view", (array, *names), syntax.name(f"runtime.spread(BASE, {shape})"), line, target=made)
 
     def pick(self, array: Any, index: tuple[Any, ...], line: int) -> str:
         """An element."""
@@ -254,11 +263,23 @@ class Writer:
 
     def over(self, array: str, ndim: int, line: int, body: Callable[[tuple[str, ...]], Any]) -> None:
         """Loops over all indices of an array."""
-        sizes = [self.plain(f"a.shape[{k}]", line, a=array) for k in range(ndim)]
-        index = tuple(self.temp(types.int64) for _ in range(ndim))
+        self.nest(self.sizes(array, ndim, line), line, body)
+
+    def sizes(self, array: str, ndim: int, line: int) -> Sizes:
+        """The lengths of the axes of an array."""
+        return tuple(self.plain(f"a.shape[{k}]", line, a=array) for k in range(ndim))
+
+    def common_sizes(self, arrays: tuple[str, ...], ndim: int, line: int) -> Sizes:
+        """The lengths of the axes that arrays are broadcast to."""
+        shape = _common_shape(arrays)
+        return tuple(self.let("plain", arrays, syntax.name(f"{shape}[{k}]"), line, types.int64) for k in range(ndim))
+
+    def nest(self, sizes: Sizes, line: int, body: Callable[[tuple[str, ...]], Any]) -> None:
+        """Loops over all indices below these lengths."""
+        index = tuple(self.temp(types.int64) for _ in sizes)
 
         def nest(k: int) -> None:
-            if k == ndim:
+            if k == len(sizes):
                 body(index)
             else:
                 inner = self.collect(lambda: nest(k + 1))

@@ -35,33 +35,47 @@ def dot_right_11(d_b, a, ct):
 @njit
 def dot_left_21(d_a, b, ct):
     """The cotangent of a in dot(a, b): matrix times vector."""
-    for i in range(d_a.shape[0]):
+    if _by_columns(d_a):
         for j in range(d_a.shape[1]):
-            d_a[i, j] += ct[i] * b[j]
+            for i in range(d_a.shape[0]):
+                d_a[i, j] += ct[i] * b[j]
+    else:
+        for i in range(d_a.shape[0]):
+            for j in range(d_a.shape[1]):
+                d_a[i, j] += ct[i] * b[j]
 
 
 @njit
 def dot_right_21(d_b, a, ct):
     """The cotangent of b in dot(a, b): matrix times vector."""
-    for i in range(a.shape[0]):
+    if _by_columns(a):
         for j in range(a.shape[1]):
-            d_b[j] += a[i, j] * ct[i]
+            total = d_b[j]
+            for i in range(a.shape[0]):
+                total += a[i, j] * ct[i]
+            d_b[j] = total
+    else:
+        for i in range(a.shape[0]):
+            for j in range(a.shape[1]):
+                d_b[j] += a[i, j] * ct[i]
+
+
+@njit
+def _by_columns(a):
+    """Whether the elements of a column are next to one another in memory, and those of a row are not."""
+    return abs(a.strides[0]) < abs(a.strides[1])
 
 
 @njit
 def dot_left_12(d_a, b, ct):
     """The cotangent of a in dot(a, b): vector times matrix."""
-    for i in range(b.shape[0]):
-        for j in range(b.shape[1]):
-            d_a[i] += b[i, j] * ct[j]
+    dot_right_21(d_a, b.T, ct)
 
 
 @njit
 def dot_right_12(d_b, a, ct):
     """The cotangent of b in dot(a, b): vector times matrix."""
-    for i in range(d_b.shape[0]):
-        for j in range(d_b.shape[1]):
-            d_b[i, j] += a[i] * ct[j]
+    dot_left_21(d_b, ct, a)
 
 
 @njit
