@@ -37,6 +37,8 @@ __all__ = ["Linearized", "linearize", "vjp"]
 class Linearized:
     """The derivative of a function at a point."""
 
+    __slots__ = ("_inputs", "_linear", "_output", "_outputs", "_structure")
+
     def __init__(
         self, linear: Linear | FewRows, inputs: list[Any], structure: Any, outputs: list[Any], output: Any
     ) -> None:
@@ -70,17 +72,15 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Linearized]:
     if not leaves:
         raise ArgumentError(primals)
     with Tape() as run:
-        pairs = [_interleave(run, leaf) for leaf in leaves]
-        inputs = [ids for ids, _ in pairs]
-        y = f(*structure.rebuild_leaves([dual for _, dual in pairs]))
-        outputs, output = flatten_leaves(y)
-        if not outputs:
-            raise OutputError(y)
-        innermost(outputs)  # is none of them left over from a call that has ended?
-        ids = [_ids(run, leaf) for leaf in outputs]
-        values = output.rebuild_leaves([_value(run, leaf) for leaf in outputs])
-        linear = linear_map(run, (*inputs, *ids))
-    return values, Linearized(linear, inputs, structure, ids, output)
+        inputs, duals = _pairs(_interleave, run, leaves)
+        made = f(*structure.rebuild_leaves(duals))
+        leaves, output = flatten_leaves(made)
+        if not leaves:
+            raise OutputError(made)
+        outputs, values = _pairs(_deinterleave, run, leaves)
+        y = output.rebuild_leaves(values)
+        linear = linear_map(run, (*inputs, *outputs))
+    return y, Linearized(linear, inputs, structure, outputs, output)
 
 
 def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
@@ -89,9 +89,19 @@ def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tupl
     return y, linearized.pull
 
 
+def _pairs(f: Callable[[Tape, Any], tuple[Any, Any]], run: Tape, leaves: list[Any]) -> tuple[list[Any], list[Any]]:
+    """The first and the second of what f makes of every leaf."""
+    firsts, seconds = [], []
+    for leaf in leaves:
+        first, second = f(run, leaf)
+        firsts.append(first)
+        seconds.append(second)
+    return firsts, seconds
+
+
 def _interleave(run: Tape, leaf: Any) -> tuple[Any, Any]:
     """A leaf of the primals: its ids, and what stands for it in the function."""
-    if not isinstance(leaf, (np.ndarray, RealArray)):
+    if leaf.__class__ is float or not isinstance(leaf, (np.ndarray, RealArray)):
         i = run.fresh()
         return i, real(run, leaf, i)
     innermost([leaf])  # is it left over from a call that has ended?
@@ -102,16 +112,15 @@ def _interleave(run: Tape, leaf: Any) -> tuple[Any, Any]:
     return ids, RealArray(x, {**{other: in_copy(i, "K", given, x) for other, i in outer.items()}, run: layer}, True)
 
 
-def _ids(run: Tape, leaf: Any) -> Any:
+def _deinterleave(run: Tape, leaf: Any) -> tuple[Any, Any]:
+    """A leaf of the value: its ids, None for a constant, and what it is outside of the run: an array of its own."""
     if isinstance(leaf, Real) and leaf.run is run:
-        return leaf.i
+        return leaf.i, leaf.x
+    innermost([leaf])  # is it left over from a call that has ended?
+    if not isinstance(leaf, RealArray):
+        return None, strip(leaf, run)
     ids = ids_of(leaf, run)
-    return None if ids is None else saved(ids)
-
-
-def _value(run: Tape, leaf: Any) -> Any:
-    """What a leaf of the value is outside of the run; an array is the caller's own."""
-    return own(strip(leaf, run)) if isinstance(leaf, RealArray) else strip(leaf, run)
+    return None if ids is None else saved(ids), own(strip(leaf, run))
 
 
 def _seed(flow: Any, ids: Any, leaf: Any) -> None:

@@ -156,9 +156,9 @@ def part_of(x: Any) -> Scalar | Array | None:
     kind = x.__class__
     if kind is float:
         return FLOAT
-    if kind is RealArray or (kind is np.ndarray and x.dtype.kind == "f"):
-        return Array(x.shape, x.dtype)
-    return SAME if isinstance(x, DualNumber) else None
+    if isinstance(x, DualNumber):
+        return SAME
+    return Array(x.shape, x.dtype) if kind is RealArray or (kind is np.ndarray and x.dtype.kind == "f") else None
 
 
 def alone(leaves: list[Any]) -> Any:

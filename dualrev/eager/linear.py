@@ -23,7 +23,6 @@ from dualrev.eager.tape import ROW, Tape
 __all__ = ["FewRows", "Linear", "linear_map"]
 
 FEW = 40  # rows
-_SCALAR = {int, type(None)}  # the classes of ids of scalars, and of constants
 _id = operator.itemgetter(4)  # of a row
 _unpacked = struct.Struct("=dqdqq").iter_unpack
 
@@ -34,9 +33,11 @@ def linear_map(run: Tape, ends: Sequence[Any]) -> Linear | FewRows:
     `ends` are the ids of the inputs and of the outputs, leaf by leaf.
     """
     rows = run.buffer.getvalue()
-    arrays = run.blocks or run.elements or not {i.__class__ for i in ends} <= _SCALAR
-    if arrays or (len(rows) > FEW * ROW.itemsize and not run.nested):
+    if run.blocks or run.elements or (len(rows) > FEW * ROW.itemsize and not run.nested):
         return Linear(run)
+    for i in ends:
+        if i.__class__ is not int and i is not None:  # an array of numbers
+            return Linear(run)
     return FewRows(rows, run.nested)
 
 
@@ -60,18 +61,20 @@ class FewRows:
             g = cts.get(id)
             if g is not None:
                 ct = cts.get(i)
-                cts[i] = g * p if ct is None else ct + g * p
+                new = g * p if g.__class__ is p.__class__ else _times(g, p)
+                cts[i] = new if ct is None else ct + new
                 if j:
                     ct = cts.get(j)
-                    cts[j] = g * q if ct is None else ct + g * q
+                    new = g * q if g.__class__ is q.__class__ else _times(g, q)
+                    cts[j] = new if ct is None else ct + new
 
     def push(self, flow: Numbers) -> None:
         """From the inputs' tangents to the outputs'."""
         for p, i, q, j, id in self._rows:
             if i and flow.has(i):
-                flow.add_one(id, flow.number(i) * p)
+                flow.add_one(id, _times(flow.number(i), p))
             if j and flow.has(j):
-                flow.add_one(id, flow.number(j) * q)
+                flow.add_one(id, _times(flow.number(j), q))
 
 
 class Linear:
@@ -130,9 +133,9 @@ class Linear:
         for p, i, q, j, id in reversed(rows[start:end]):
             if flow.has(id):
                 g = flow.number(id)
-                flow.add_one(i, g * p)
+                flow.add_one(i, _times(g, p))
                 if j:
-                    flow.add_one(j, g * q)
+                    flow.add_one(j, _times(g, q))
 
     def _push_rows(self, flow: Any, rows: Any, start: int, end: int) -> None:
         if isinstance(flow, Flow):
@@ -141,9 +144,9 @@ class Linear:
             return
         for p, i, q, j, id in rows[start:end]:
             if i and flow.has(i):
-                flow.add_one(id, flow.number(i) * p)
+                flow.add_one(id, _times(flow.number(i), p))
             if j and flow.has(j):
-                flow.add_one(id, flow.number(j) * q)
+                flow.add_one(id, _times(flow.number(j), q))
 
     def _rows(self, flow: Any) -> Any:
         """The rows; for a nested flow as tuples, with the partials that are numbers of an outer run."""
@@ -164,6 +167,13 @@ def _with_partials(rows: list[tuple[Any, ...]], nested: dict[int, tuple[Any, ...
             at = 2 * (k - first)
             made[k] = partials[at], i, partials[at + 1], j, id
     return made
+
+
+def _times(g: Any, p: Any) -> Any:
+    """g * p, of which one is a number of an outer run, on whose tape a factor 1 writes nothing."""
+    if p.__class__ is float and p == 1.0:
+        return g
+    return p if g.__class__ is float and g == 1.0 else g * p
 
 
 def _is_nested(x: Any) -> bool:
