@@ -60,14 +60,16 @@ class Structure:
     """Nested data without its real leaves: the parts of the data, every node before its children.
 
     A real leaf is a scalar or a whole floating array. The methods with `leaves` in their names take one item for each;
-    the others take real scalars, as many for an array as it has elements.
+    the others take real scalars, as many for an array as it has elements. `has_complex` says whether there are complex
+    numbers, each of which has two leaves.
     """
 
     def __init__(self, parts: Sequence[Scalar | Array | Discrete | Node], flat: Any = None) -> None:
         self._parts = parts
         self._flat = flat  # tuple, list, or `alone`, if it is a tuple or a list of leaves or one leaf: then, no walk
         self._leaf_parts = _leaf_parts(parts, flat)
-        self._numbers = _NUMBERS.issuperset(self._leaf_parts)  # no arrays, nor numpy's numbers of fewer digits
+        self._numbers = _NUMBERS.issuperset(self._leaf_parts)
+        self.has_complex = flat is None and any(part.__class__ is Node and part.cls is complex for part in parts)
         self._of_value: Structure | None = None
 
     def rebuild(self, scalars: Sequence[Any]) -> Any:
@@ -97,7 +99,7 @@ class Structure:
         Without `copy`, arrays of the right dtype are those that are given.
         """
         if self._numbers:
-            for x in leaves:
+            for x in leaves:  # faster than all(...) for a few
                 if x.__class__ is not float:
                     leaves = self._typed(leaves, copy)
                     break
@@ -115,11 +117,6 @@ class Structure:
     def map_leaves(self, leaves: Sequence[Any]) -> Any:
         """Data of this structure with anything in place of the leaves, and None in place of discrete values."""
         return self.fold(leaves, node=lambda part, children: part.build(children), discrete=lambda x: None)
-
-    @property
-    def has_complex(self) -> bool:
-        """Whether there are complex numbers, each of which has two leaves."""
-        return self._flat is None and any(part.__class__ is Node and part.cls is complex for part in self._parts)
 
     def complex_places(self) -> list[int]:
         """The places of the real parts of complex numbers among the leaves; the imaginary part is the next one."""
@@ -203,8 +200,12 @@ class Structure:
         """
         if self._numbers and self._flat is not None:
             given = [ct] if self._flat is alone else list(ct) if ct.__class__ is self._flat else []
-            if len(given) == len(self._leaf_parts) and all(map(is_exact, given)):
-                return given
+            if len(given) == len(self._leaf_parts):
+                for x in given:
+                    if not is_exact(x):
+                        break
+                else:
+                    return given
         leaves: list[Any] = []
         todo = [ct]
         for part in self._parts:

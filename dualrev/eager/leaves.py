@@ -51,12 +51,20 @@ class Scalar(NamedTuple):
 
     kind: Callable[[Any], Any]
 
+    def zero(self) -> float:
+        """That of its shape."""
+        return 0.0
+
 
 class Array(NamedTuple):
     """A floating array: as many real scalars as it has elements, in C order."""
 
     shape: tuple[int, ...]
     dtype: np.dtype
+
+    def zero(self) -> np.ndarray:
+        """That of its shape."""
+        return np.zeros(self.shape)
 
 
 class Discrete(NamedTuple):

@@ -52,7 +52,10 @@ def linearize(
     aux: list[Any] = []
     f = as_python(f)
     function = _without_aux(f, aux) if has_aux else f
-    plain = PlainRun(*(call or (f, primals, {})), has_aux=has_aux) if check or wanted() else None
+    plain = None
+    if check or wanted():
+        called, args, kwargs = call or (f, primals, {})
+        plain = PlainRun(called, args, kwargs, has_aux)
     try:
         y, derivative = run(function, *primals)
     except (TypeError, AttributeError, SystemError, NotImplementedError) as error:
@@ -190,7 +193,8 @@ def jacobian(
             for tangents in map(structure.cotangent_leaves, _basis(inputs))
         ]
         transposed = _blocks(inputs, outputs, columns)
-        blocks = [[_transpose(transposed[k][j], np.ndim(x)) for k, x in enumerate(inputs)] for j in range(len(outputs))]
+        firsts = [len(_shape(x)) for x in inputs]
+        blocks = [[_transpose(transposed[k][j], n) for k, n in enumerate(firsts)] for j in range(len(outputs))]
     parts = structure.leaf_parts()
     blocks = [list(map(_in_dtype, row, parts)) for row in blocks]
     nest: Any = type(structure).map_leaves
@@ -226,8 +230,13 @@ def _basis(leaves: Sequence[Any]) -> Any:
             yield [*zeros[:k], one, *zeros[k + 1 :]]
 
 
+def _shape(x: Any) -> tuple[int, ...]:
+    """np.shape of a leaf, but faster."""
+    return getattr(x, "shape", ())
+
+
 def _size(x: Any) -> int:
-    return math.prod(np.shape(x))
+    return math.prod(_shape(x))
 
 
 def _blocks(of: Sequence[Any], by: Sequence[Any], rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
@@ -236,8 +245,8 @@ def _blocks(of: Sequence[Any], by: Sequence[Any], rows: Sequence[Sequence[Any]])
     for x in of:
         mine = rows[start : start + _size(x)]
         start += _size(x)
-        if np.ndim(x):
-            blocks.append([_stack([row[k] for row in mine], np.shape(x), u) for k, u in enumerate(by)])
+        if _shape(x):
+            blocks.append([_stack([row[k] for row in mine], _shape(x), u) for k, u in enumerate(by)])
         else:
             blocks.append(list(mine[0]))
     return blocks
@@ -245,8 +254,8 @@ def _blocks(of: Sequence[Any], by: Sequence[Any], rows: Sequence[Sequence[Any]])
 
 def _stack(rows: list[Any], shape: tuple[int, ...], u: Any) -> Any:
     if not rows:
-        return np.zeros(shape + np.shape(u))
-    return np.reshape(np.stack(rows), shape + np.shape(u))
+        return np.zeros(shape + _shape(u))
+    return np.reshape(np.stack(rows), shape + _shape(u))
 
 
 def _transpose(block: Any, first: int) -> Any:
