@@ -1,6 +1,6 @@
 """Partial derivatives of the table's lines as lines of their own: their text, differentiated.
 
-    tanh, "1.0 - y * y"  ~>  a line of y: value "1.0 - x * x", partial "-(x + x)"
+    tan, "1.0 + y * y"  ~>  a line of y: value "1.0 + x * x", partial "x + x"
 
 Where an array is under two derivatives, a partial is a value that is differentiated. Done as its text stands, each
 operator in it is an operation; as a line it is one.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import functools
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES, Primitive
@@ -23,38 +24,38 @@ _ONE, _ZERO = ast.Constant(1.0), ast.Constant(0.0)
 
 
 class Derived(NamedTuple):
-    """A partial as a line; of the first line's arguments it takes those with the numbers `places`, -1 for the value."""
+    """A partial as a line. What it takes has the numbers `places`: 0 is the first line's argument, -1 its value."""
 
     line: Primitive
     places: tuple[int, ...]
 
 
 @functools.cache
-def derived(line: Primitive, k: int) -> Derived | None:
-    """The partial derivative number k of a line of the table; None if its text has fewer than two operations.
+def derived(line: Primitive) -> Derived | None:
+    """The partial derivative of a line of the table by its only argument; None if its text is one operation, or none.
 
-    None, too, for a line that is derived itself: text that is differentiated again and again grows with its parts.
+    None, too, for a line of several arguments, since sums in another order would have NaN where they overflow, and for
+    one that is derived itself: text that is differentiated again and again grows with its parts.
 
-    >>> derived(PRIMITIVES["tan"], 0).line.value, derived(PRIMITIVES["tan"], 0).line.partials
+    >>> derived(PRIMITIVES["tan"]).line.value, derived(PRIMITIVES["tan"]).line.partials
     ('1.0 + x * x', ('x + x',))
     """
-    tree = ast.parse(line.partials[k], mode="eval").body
+    tree = ast.parse(line.partials[0], mode="eval").body
     operations = sum(isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Call)) for node in ast.walk(tree))
-    if PRIMITIVES.get(line.name) is not line or operations < 2:
-        return None
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    taken = [(j, name) for j, name in [*enumerate(line.parameters), (-1, "y")] if name in used]
-    if not taken:
+    taken = [(j, name) for j, name in ((0, "x"), (-1, "y")) if name in used]
+    of_table = len(line.partials) == 1 and not line.functions and PRIMITIVES.get(line.name) is line
+    if not of_table or not taken or operations < 2:
         return None
-    parameters = ("x",) if len(taken) == 1 else ("a", "b", "c", "d")
+    parameters = ("x",) if len(taken) == 1 else ("a", "b")
     own = {name: ast.Name(new, ast.Load()) for (_, name), new in zip(taken, parameters, strict=False)}
     value = _substituted(tree, own)
     partials = [_derivative(value, name.id) or _ZERO for name in own.values()]
     made = Primitive(
-        f"{line.name}, partial {k + 1}",
+        f"the derivative of {line.name}",
         ast.unparse(value),
         tuple(map(ast.unparse, partials)),
-        tuple([line.domain[j] if j >= 0 else (-1.0, 1.0) for j, _ in taken]),
+        tuple([line.domain[0] if j == 0 else (-1.0, 1.0) for j, _ in taken]),
     )
     return Derived(made, tuple([j for j, _ in taken]))
 
@@ -97,14 +98,14 @@ def _product(u: ast.expr, v: ast.expr) -> ast.expr:
     return u if v is _ONE else ast.BinOp(u, ast.Mult(), v)
 
 
-def _substituted(u: ast.expr, meant: dict[str, ast.expr]) -> ast.expr:
+def _substituted(u: ast.expr, meant: Mapping[str, ast.expr]) -> ast.expr:
     """The expression with others in place of names."""
     made: ast.expr = _Substitution(meant).visit(ast.parse(ast.unparse(u), mode="eval").body)
     return made
 
 
 class _Substitution(ast.NodeTransformer):
-    def __init__(self, meant: dict[str, ast.expr]) -> None:
+    def __init__(self, meant: Mapping[str, ast.expr]) -> None:
         self._meant = meant
 
     def visit_Name(self, node: ast.Name) -> ast.AST:

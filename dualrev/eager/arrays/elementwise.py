@@ -115,7 +115,7 @@ def _partial(line: Primitive, k: int, xs: Sequence[Any], y: Any) -> Any:
     # Python's numbers would raise at the edge of a domain where numpy's have a limit
     xs = [np.float64(x) if x.__class__ is float else real_array(x) if isinstance(x, DualNumber) else x for x in xs]
     with np.errstate(all="ignore"):
-        f = _as_operation(line, k) if isinstance(innermost(xs), Tape) else None
+        f = _as_operation(line) if isinstance(innermost(xs), Tape) else None
         p = (f or _array_partials(line)[k])(*xs, y)
     if isinstance(p, DualNumber):
         return p
@@ -134,19 +134,19 @@ def _partial(line: Primitive, k: int, xs: Sequence[Any], y: Any) -> Any:
 
 
 @functools.cache
-def _as_operation(line: Primitive, k: int) -> Callable[..., Any] | None:
-    """A partial as one operation on arrays of an outer run, in place of one for each operator of its text."""
-    made = derived(line, k)
+def _as_operation(line: Primitive) -> Callable[..., Any] | None:
+    """The partial as one operation on arrays of an outer run, in place of one for each operator of its text."""
+    made = derived(line)
     if made is None:
         return None
-    whole, places = _array_partials(line)[k], made.places
+    whole, places = _array_partials(line)[0], made.places
 
     def compute(*given: Any) -> Any:
         if any(map(holds_duals, given)):
             return elementwise(made.line, given, compute)
-        return whole(*[given[places.index(j)] if j in places else None for j in [*range(len(line.partials)), -1]])
+        return whole(*[given[places.index(j)] if j in places else None for j in (0, -1)])
 
-    return lambda *every: elementwise(made.line, [every[j] for j in places], compute)
+    return lambda x, y: elementwise(made.line, [(x, y)[j] for j in places], compute)
 
 
 def _later(line: Primitive, k: int, args: Sequence[Any], run: Tape, y: Any) -> Any:

@@ -49,7 +49,8 @@ class Layered:
         """The ids of every run that has numbers here (or had): an array or a Range, which is not to be changed."""
         if self._parent is None:
             return self._layers
-        chain, above = [self], self._parent  # no recursion: x = x[1:] in a loop makes a long one
+        above: Any = self._parent
+        chain = [self]  # no recursion: x = x[1:] in a loop makes a long one
         while above._parent is not None:
             chain.append(above)
             above = above._parent
