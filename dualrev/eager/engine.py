@@ -62,12 +62,20 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Linearized]:
     if not leaves:
         raise ArgumentError(primals)
     with Tape() as run:
-        inputs, duals = _pairs(_interleave, run, leaves)
+        inputs, duals = [], []
+        for leaf in leaves:
+            ids, dual = _interleave(run, leaf)
+            inputs.append(ids)
+            duals.append(dual)
         made = f(*structure.rebuild_leaves(duals))
         leaves, output = flatten_leaves(made)
         if not leaves:
             raise OutputError(made)
-        outputs, values = _pairs(_deinterleave, run, leaves)
+        outputs, values = [], []
+        for leaf in leaves:
+            ids, value = _deinterleave(run, leaf)
+            outputs.append(ids)
+            values.append(value)
         y = output.rebuild_leaves(values)
         linear = linear_map(run, (*inputs, *outputs))
     return y, Linearized(linear, inputs, structure, outputs, output)
@@ -77,16 +85,6 @@ def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tupl
     """The value of f, and its pullback: what every engine has."""
     y, linearized = linearize(f, *primals)
     return y, linearized.pull
-
-
-def _pairs(f: Callable[[Tape, Any], tuple[Any, Any]], run: Tape, leaves: list[Any]) -> tuple[list[Any], list[Any]]:
-    """The first and the second of what f makes of every leaf."""
-    firsts, seconds = [], []
-    for leaf in leaves:
-        first, second = f(run, leaf)
-        firsts.append(first)
-        seconds.append(second)
-    return firsts, seconds
 
 
 def _interleave(run: Tape, leaf: Any) -> tuple[Any, Any]:

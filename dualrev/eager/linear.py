@@ -222,14 +222,14 @@ def _read(flow: Any, ids: list[Any], letting_go: bool = False) -> list[Any]:
 
 def _with_partials(rows: list[tuple[Any, ...]], nested: dict[int, tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """The rows with the partials that are numbers of an outer run."""
-    made, before, first = list(rows), 0, 0
-    for k, (_, i, _, j, id) in enumerate(rows):
-        if id != before:  # an operation on many numbers has several rows
-            before, first = id, k
+    made, before, at = [], 0, 0
+    for row in rows:
+        _, i, _, j, id = row
         partials = nested.get(id)
         if partials is not None:
-            at = 2 * (k - first)
-            made[k] = partials[at], i, partials[at + 1], j, id
+            at = at + 2 if id == before else 0  # an operation on many numbers has several rows
+            before, row = id, (partials[at], i, partials[at + 1], j, id)
+        made.append(row)
     return made
 
 

@@ -163,17 +163,20 @@ def op(run: Tape, y: Any, args: Sequence[Real], partials: Sequence[Any]) -> Real
 
 
 # The same where nothing has to be asked: of one number u, and of two, u and v.
-_RECORD = """
-i = run.fresh()
-run.write(pack({p}, u.i, %s, i))
-r = new(Dual)
+_RESULT = """
 r.run = run
 r.x = y
 r.i = i
 return r
 """
-_RECORD_NESTED = """
-p = {p}
+_RECORD = f"""
+i = run.fresh()
+run.write(pack({{p}}, u.i, %s, i))
+r = new(Dual)
+{_RESULT}
+"""
+_RECORD_NESTED = f"""
+p = {{p}}
 q = %s
 i = run.fresh()
 if p.__class__ is float and q.__class__ is float:
@@ -181,7 +184,8 @@ if p.__class__ is float and q.__class__ is float:
 else:
     run.nested[i] = p, q
     run.write(pack(0.0, u.i, 0.0, %s, i))
-return real(run, y, i)
+r = new(Real if y.__class__ is float else Dual)
+{_RESULT}
 """
 _new = object.__new__
 _OF_NUMBERS: dict[Any, Callable[..., Any]] = {
@@ -192,7 +196,7 @@ _OF_NUMBERS: dict[Any, Callable[..., Any]] = {
     np.greater_equal: operator.ge,
 }
 _NUMBERS = (DualNumber, float, int, np.floating, np.integer)
-_names = {"pack": _pack, "new": _new, "real": real}
+_names = {"pack": _pack, "new": _new, "Real": Real}
 overload(Real, None, op, inline=(_RECORD % "0.0, 0", _RECORD % "{q}, v.i"), names={**FUNCTIONS, **_names})
 _of_nested = _RECORD_NESTED % ("0.0", "0", "0"), _RECORD_NESTED % ("{q}", "v.i", "v.i")
 overload(NestedReal, None, op, inline=_of_nested, names=_names, nested=True)
