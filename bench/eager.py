@@ -4,7 +4,8 @@ Of every operation (bench/eager_programs.py) and size, per operation, and of mod
 of value and gradient, by dualrev's tape, by autograd, and by JAX and PyTorch in their eager modes; and the memory that
 is allocated at most, per element, as far as tracemalloc sees it. Gradients are compared before anything is timed. Times
 are the least of many, of the processor time of the process, taken in turns.
-Libraries that are not installed are left out (`make peers`).
+Libraries that are not installed are left out (`make peers`). `--products` takes products of the models' Hessians with
+vectors in place of values and gradients.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import argparse
 import importlib.util
 import sys
 import tracemalloc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bench import use_one_thread
@@ -28,6 +29,7 @@ import dualrev as dr
 from bench.agreement import convert, disagreement
 from bench.compiled import first_line, keep_pages
 from bench.eager_models import MODELS, Model
+from bench.eager_products import PRODUCTS
 from bench.eager_programs import PROGRAMS, Program
 from bench.machine import processor, versions
 from bench.second import Entry, measured
@@ -79,7 +81,7 @@ def by_torch(program: Program | Model, x: Any, c: Any) -> Run:
 WAYS = {"dualrev": by_dualrev, "autograd": by_autograd, "JAX": by_jax, "PyTorch": by_torch}
 
 
-def prepared(program: Program | Model, size: int) -> dict[str, Entry]:
+def prepared(program: Program | Model, size: int, ways: Mapping[str, Callable[..., Run]] = WAYS) -> dict[str, Entry]:
     """What can be timed: installed, and found to agree with the tape."""
     x, c = program.make(size)
     made: dict[str, Entry] = {}
@@ -89,7 +91,7 @@ def prepared(program: Program | Model, size: int) -> dict[str, Entry]:
             made[key] = Entry(absent="not installed")
             continue
         try:
-            run = WAYS[key](program, x, c)
+            run = ways[key](program, x, c)
             found = run()
         except Exception as error:
             made[key] = Entry(absent=first_line(error))
@@ -110,9 +112,11 @@ def peak(run: Run) -> int:
         tracemalloc.stop()
 
 
-def row(program: Program | Model, size: int, budget: float) -> tuple[list[str], list[str], bool]:
+def row(
+    program: Program | Model, size: int, budget: float, ways: Mapping[str, Callable[..., Run]]
+) -> tuple[list[str], list[str], bool]:
     """The cells of one line, what is to be said beside it, and whether an answer is wrong."""
-    entries = prepared(program, size)
+    entries = prepared(program, size, ways)
     measured(entries, budget)
     x, _ = program.make(size)
     elements = sum(map(np.size, x if isinstance(x, list) else [x]))
@@ -133,6 +137,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--program", action="append", choices=ALL, help="only this one (may be repeated)")
     made.add_argument("--size", action="append", type=int, help="only this many elements (may be repeated)")
     made.add_argument("--budget", type=float, default=0.3, metavar="SECONDS", help="of each time in the table (0.3)")
+    made.add_argument(
+        "--products", action="store_true", help="products with the Hessians of the models, in their place"
+    )
     return made
 
 
@@ -145,9 +152,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     lines = [f"| an operation | elements | {' | '.join(header)} |", "| --- |" + " ---: |" * (len(header) + 1)]
     said: dict[str, None] = {}
     failed = False
-    for name in [name for name in ALL if name in (options.program or ALL)]:
-        for size in ALL[name].sizes(options.size):
-            cells, notes, wrong = row(ALL[name], size, options.budget)
+    programs, ways = (MODELS, PRODUCTS) if options.products else (ALL, WAYS)
+    for name in [name for name in programs if name in (options.program or ALL)]:
+        for size in programs[name].sizes(options.size):
+            cells, notes, wrong = row(programs[name], size, options.budget, ways)
             lines.append(f"| {name} | {size:,} | {' | '.join(cells)} |")
             said |= dict.fromkeys(notes)
             failed = failed or wrong

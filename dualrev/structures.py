@@ -60,14 +60,17 @@ class Structure:
     """Nested data without its real leaves: the parts of the data, every node before its children.
 
     A real leaf is a scalar or a whole floating array. The methods with `leaves` in their names take one item for each;
-    the others take real scalars, as many for an array as it has elements.
+    the others take real scalars, as many for an array as it has elements. `has_complex` says whether there are complex
+    numbers, each of which has two leaves.
     """
 
     def __init__(self, parts: Sequence[Scalar | Array | Discrete | Node], flat: Any = None) -> None:
         self._parts = parts
         self._flat = flat  # tuple, list, or `alone`, if it is a tuple or a list of leaves or one leaf: then, no walk
         self._leaf_parts = _leaf_parts(parts, flat)
-        self._numbers = flat is not None and all(part is FLOAT or part is SAME for part in self._leaf_parts)
+        self._numbers = _NUMBERS.issuperset(self._leaf_parts)
+        self.has_complex = flat is None and any(part.__class__ is Node and part.cls is complex for part in parts)
+        self._of_value: Structure | None = None
 
     def rebuild(self, scalars: Sequence[Any]) -> Any:
         """The same data with new real scalars; arrays become arrays of floats or, where needed, of objects."""
@@ -96,23 +99,24 @@ class Structure:
         Without `copy`, arrays of the right dtype are those that are given.
         """
         if self._numbers:
-            pairs = zip(self._leaf_parts, leaves, strict=True)
-            return self._flat([x if x.__class__ is float else typed(part, x) for part, x in pairs])
-        with np.errstate(over="ignore"):  # in float16 a large cotangent is inf
-            cts = [
-                leaf if part is FLOAT and leaf.__class__ is float else typed(part, leaf, copy)
-                for part, leaf in zip(self._leaf_parts, leaves, strict=True)
-            ]
-        return self.map_leaves(cts)
+            for x in leaves:  # faster than all(...) for a few
+                if x.__class__ is not float:
+                    leaves = self._typed(leaves, copy)
+                    break
+        else:
+            with np.errstate(over="ignore"):  # in float16 a large cotangent is inf
+                leaves = self._typed(leaves, copy)
+        return self.map_leaves(leaves) if self._flat is None else self._flat(leaves)
+
+    def _typed(self, leaves: Sequence[Any], copy: bool) -> list[Any]:
+        return [
+            leaf if part is FLOAT and leaf.__class__ is float else typed(part, leaf, copy)
+            for part, leaf in zip(self._leaf_parts, leaves, strict=True)
+        ]
 
     def map_leaves(self, leaves: Sequence[Any]) -> Any:
         """Data of this structure with anything in place of the leaves, and None in place of discrete values."""
         return self.fold(leaves, node=lambda part, children: part.build(children), discrete=lambda x: None)
-
-    @property
-    def has_complex(self) -> bool:
-        """Whether there are complex numbers, each of which has two leaves."""
-        return any(part.__class__ is Node and part.cls is complex for part in self._parts)
 
     def complex_places(self) -> list[int]:
         """The places of the real parts of complex numbers among the leaves; the imaginary part is the next one."""
@@ -125,7 +129,7 @@ class Structure:
 
     def conjugated(self, leaves: Sequence[Any]) -> Sequence[Any]:
         """The leaves with the other sign for imaginary parts: the cotangent of x + iy is df/dx - i df/dy."""
-        if self._flat is not None or not self.has_complex:
+        if not self.has_complex:
             return leaves
         made = list(leaves)
         for k in self.complex_places():
@@ -138,7 +142,10 @@ class Structure:
 
     def of_value(self) -> Structure:
         """The same for the value of a function, in which every real scalar is a float, also if numpy made it."""
-        return Structure([FLOAT if part.__class__ is Scalar else part for part in self._parts])
+        if self._of_value is None:
+            parts = [FLOAT if part.__class__ is Scalar else part for part in self._parts]
+            self._of_value = Structure(parts, self._flat)
+        return self._of_value
 
     def same(self, other: Structure) -> bool:
         """Whether nodes and discrete values are the same as in another one."""
@@ -191,10 +198,14 @@ class Structure:
 
         `error` if the structure differs.
         """
-        if self._numbers and (self._flat is alone or ct.__class__ is self._flat):
-            given = [ct] if self._flat is alone else list(ct)
-            if len(given) == len(self._leaf_parts) and all(map(is_exact, given)):
-                return given
+        if self._numbers and self._flat is not None:
+            given = [ct] if self._flat is alone else list(ct) if ct.__class__ is self._flat else []
+            if len(given) == len(self._leaf_parts):
+                for x in given:
+                    if not is_exact(x):
+                        break
+                else:
+                    return given
         leaves: list[Any] = []
         todo = [ct]
         for part in self._parts:
@@ -248,12 +259,15 @@ def flatten_leaves(x: Any) -> tuple[list[Any], Structure]:
     >>> flatten_leaves({"w": np.ones(2), "b": 0.5})[0]
     [0.5, array([1., 1.])]
     """
-    kind = x.__class__ if x.__class__ is tuple or x.__class__ is list else alone
-    given = [x] if kind is alone else list(x)
-    parts: list[Any] = [part_of(leaf) for leaf in given]
+    kind: Any = x.__class__
+    if kind is tuple or kind is list:
+        given = list(x)
+        parts = tuple([FLOAT if leaf.__class__ is float else part_of(leaf) for leaf in given])
+    else:
+        kind, given, parts = alone, [x], (part_of(x),)
     if None in parts or not parts:
         return _walk(x, adopting=True)
-    return given, _of_few(tuple(parts), kind) if len(parts) <= 4 else _flat_structure(parts, kind)
+    return given, _of_few(parts, kind) if len(parts) <= 4 else _flat_structure(parts, kind)
 
 
 def _flat_structure(parts: Sequence[Any], kind: Any) -> Structure:
@@ -261,6 +275,7 @@ def _flat_structure(parts: Sequence[Any], kind: Any) -> Structure:
     return Structure(parts if kind is alone else [Node(kind, len(parts), None, kind, kind), *parts], kind)
 
 
+_NUMBERS = frozenset((FLOAT, SAME))
 _of_few = functools.lru_cache(_flat_structure)  # functions of a few numbers are called most often
 
 
@@ -307,6 +322,9 @@ class _Leave(NamedTuple):
 
 def unpack(x: Any) -> tuple[Node, list[Any]] | None:
     """A node and its children; None for a leaf. A complex number, and an array of them, has two children."""
+    if x.__class__ is list or x.__class__ is tuple:
+        kind = x.__class__
+        return Node(kind, len(x), None, kind, kind), list(x)
     if is_one_complex(x):
         return complex_node(x)
     if isinstance(x, np.ndarray):

@@ -8,6 +8,7 @@ import pytest
 import dualrev as dr
 from bench import eager
 from bench.eager_models import MODELS
+from bench.eager_products import PRODUCTS, direction
 from bench.eager_programs import PROGRAMS
 
 
@@ -34,6 +35,23 @@ def test_all_that_is_installed_agrees(program):
     for key, module in eager.LIBRARIES.items():
         missing = importlib.util.find_spec(module) is None
         assert entries[key].absent == ("not installed" if missing else ""), key
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+def test_products_of_the_models_are_differences_of_gradients(model):
+    x, c = model.make(0)
+    _, found = PRODUCTS["dualrev"](model, x, c)()
+    gradient = dr.grad(lambda x: model.run(np, x, c))
+    up, down = (gradient([u + h * t for u, t in zip(x, direction(x), strict=True)]) for h in (1e-6, -1e-6))
+    for product, above, below in zip(found, up, down, strict=True):
+        expected = (above - below) / 2e-6
+        np.testing.assert_allclose(product, expected, rtol=1e-5, atol=1e-7 * np.abs(expected).max())
+
+
+def test_the_table_of_products(capsys):
+    assert eager.main(["--products", "--program", "hidden Markov model", "--budget", "0"]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| hidden")]
+    assert float(line.split("|")[3]) > 0.0
 
 
 def test_the_table(capsys):

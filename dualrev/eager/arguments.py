@@ -8,13 +8,19 @@ from typing import Any
 
 import numpy as np
 
+from dualrev.eager.leaves import part_of
 from dualrev.eager.py_funcs import as_python
 from dualrev.errors import ArgumentError, ArgumentNumberError
 from dualrev.tree import flatten_leaves
 
-__all__ = ["Argnums", "argument_numbers", "choose"]
+__all__ = ["Argnums", "argument_numbers", "choose", "several"]
 
 Argnums = int | Sequence[int]
+
+
+def several(argnums: Argnums) -> bool:
+    """Whether it is a sequence of numbers: then a derivative is a tuple, of one for each."""
+    return argnums.__class__ is not int and (argnums.__class__ is tuple or isinstance(argnums, Sequence))
 
 
 def _index(k: Any) -> int | None:
@@ -29,7 +35,7 @@ def _index(k: Any) -> int | None:
 
 def argument_numbers(argnums: Argnums, count: int) -> list[int]:
     """The numbers of the chosen ones of so many arguments; ArgumentNumberError if argnums does not name any."""
-    given = argnums if isinstance(argnums, Sequence) else (argnums,)
+    given: Any = argnums if several(argnums) else (argnums,)
     numbers = [k % count for k in map(_index, given) if k is not None and -count <= k < count]
     if not numbers or len(set(numbers)) < len(given):
         raise ArgumentNumberError(argnums, count)
@@ -41,7 +47,7 @@ def _numbers(argnums: Argnums, args: tuple[Any, ...]) -> list[int]:
     numbers = argument_numbers(argnums, len(args))
     if len(numbers) > 1:  # a single one is looked at by the engine
         for k in numbers:
-            if args[k].__class__ is not float and not flatten_leaves(args[k])[0]:
+            if part_of(args[k]) is None and not flatten_leaves(args[k])[0]:
                 raise ArgumentError((args[k],))
     return numbers
 
@@ -50,10 +56,9 @@ def choose(
     f: Callable[..., Any], argnums: Argnums, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """f as a function of the chosen arguments only, and those."""
-    f = as_python(f)
     if len(args) == 1 and argnums == 0 and argnums.__class__ is int and not kwargs:
         return f, args
-    numbers = _numbers(argnums, args)
+    f, numbers = as_python(f), _numbers(argnums, args)
 
     def function(*duals: Any) -> Any:
         whole = list(args)

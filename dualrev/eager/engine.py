@@ -17,15 +17,11 @@ from dualrev.eager.arrays.layout import in_its_layout
 from dualrev.eager.arrays.record import ids_of, of_new
 from dualrev.eager.arrays.storage import (
     RealArray,
-    holds_duals,
     innermost,
     own,
-    plain,
-    real_array,
     strip,
 )
-from dualrev.eager.flow import Numbers
-from dualrev.eager.ids import Range, in_copy, saved
+from dualrev.eager.ids import in_copy, saved
 from dualrev.eager.linear import FewRows, Linear, linear_map
 from dualrev.eager.tape import Real, Tape, real
 from dualrev.errors import ArgumentError, OutputError, TangentError
@@ -37,6 +33,8 @@ __all__ = ["Linearized", "linearize", "vjp"]
 class Linearized:
     """The derivative of a function at a point."""
 
+    __slots__ = ("_inputs", "_linear", "_output", "_outputs", "_structure")
+
     def __init__(
         self, linear: Linear | FewRows, inputs: list[Any], structure: Any, outputs: list[Any], output: Any
     ) -> None:
@@ -46,21 +44,15 @@ class Linearized:
     def pull(self, ct: Any) -> tuple[Any, ...]:
         """A cotangent for every primal, from a cotangent of the value."""
         cts = self._output.conjugated(self._output.read_leaves(ct))
-        flow = self._linear.flow(cts, self._inputs)
-        for ids, leaf in zip(self._outputs, cts, strict=True):
-            if ids is not None:
-                _seed(flow, ids, leaf)
-        self._linear.pull(flow)
-        return self._structure.cotangent_leaves(self._structure.conjugated(_read(flow, self._inputs)), copy=False)
+        found = self._linear.pull(self._outputs, cts, self._inputs)
+        return self._structure.cotangent_leaves(self._structure.conjugated(found), copy=False)
 
     def push(self, *tangents: Any) -> Any:
         """A tangent of the value, from a tangent for every primal."""
         leaves = self._structure.read_leaves(tangents, TangentError)
-        flow = self._linear.flow(leaves, self._inputs)
-        for ids, leaf in zip(self._inputs, leaves, strict=True):
-            _seed(flow, ids, leaf)
-        self._linear.push(flow)
-        found = _read(flow, self._outputs, self._output.leaf_parts())
+        found = self._linear.push(self._inputs, leaves, self._outputs)
+        parts = self._output.leaf_parts()
+        found = [part.zero() if i is None else t for i, t, part in zip(self._outputs, found, parts, strict=True)]
         return self._output.of_value().cotangent_leaves(found, copy=False)
 
 
@@ -70,17 +62,23 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Linearized]:
     if not leaves:
         raise ArgumentError(primals)
     with Tape() as run:
-        pairs = [_interleave(run, leaf) for leaf in leaves]
-        inputs = [ids for ids, _ in pairs]
-        y = f(*structure.rebuild_leaves([dual for _, dual in pairs]))
-        outputs, output = flatten_leaves(y)
-        if not outputs:
-            raise OutputError(y)
-        innermost(outputs)  # is none of them left over from a call that has ended?
-        ids = [_ids(run, leaf) for leaf in outputs]
-        values = output.rebuild_leaves([_value(run, leaf) for leaf in outputs])
-        linear = linear_map(run, (*inputs, *ids))
-    return values, Linearized(linear, inputs, structure, ids, output)
+        inputs, duals = [], []
+        for leaf in leaves:
+            ids, dual = _interleave(run, leaf)
+            inputs.append(ids)
+            duals.append(dual)
+        made = f(*structure.rebuild_leaves(duals))
+        leaves, output = flatten_leaves(made)
+        if not leaves:
+            raise OutputError(made)
+        outputs, values = [], []
+        for leaf in leaves:
+            ids, value = _deinterleave(run, leaf)
+            outputs.append(ids)
+            values.append(value)
+        y = output.rebuild_leaves(values)
+        linear = linear_map(run, (*inputs, *outputs))
+    return y, Linearized(linear, inputs, structure, outputs, output)
 
 
 def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
@@ -91,7 +89,7 @@ def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tupl
 
 def _interleave(run: Tape, leaf: Any) -> tuple[Any, Any]:
     """A leaf of the primals: its ids, and what stands for it in the function."""
-    if not isinstance(leaf, (np.ndarray, RealArray)):
+    if leaf.__class__ is float or not isinstance(leaf, (np.ndarray, RealArray)):
         i = run.fresh()
         return i, real(run, leaf, i)
     innermost([leaf])  # is it left over from a call that has ended?
@@ -102,55 +100,12 @@ def _interleave(run: Tape, leaf: Any) -> tuple[Any, Any]:
     return ids, RealArray(x, {**{other: in_copy(i, "K", given, x) for other, i in outer.items()}, run: layer}, True)
 
 
-def _ids(run: Tape, leaf: Any) -> Any:
+def _deinterleave(run: Tape, leaf: Any) -> tuple[Any, Any]:
+    """A leaf of the value: its ids, None for a constant, and what it is outside of the run: an array of its own."""
     if isinstance(leaf, Real) and leaf.run is run:
-        return leaf.i
+        return leaf.i, leaf.x
+    innermost([leaf])  # is it left over from a call that has ended?
+    if not isinstance(leaf, RealArray):
+        return None, strip(leaf, run)
     ids = ids_of(leaf, run)
-    return None if ids is None else saved(ids)
-
-
-def _value(run: Tape, leaf: Any) -> Any:
-    """What a leaf of the value is outside of the run; an array is the caller's own."""
-    return own(strip(leaf, run)) if isinstance(leaf, RealArray) else strip(leaf, run)
-
-
-def _seed(flow: Any, ids: Any, leaf: Any) -> None:
-    """Where to begin. A zero takes no part: a result that is not asked for, an argument that does not move."""
-    if isinstance(ids, int):
-        if (leaf.__class__ is not float and holds_duals(leaf)) or leaf != 0.0:
-            flow.add_one(ids, leaf)
-    elif holds_duals(leaf):
-        flow.add(ids, leaf)
-    elif np.ndim(leaf):
-        leaf = plain(leaf)
-        chosen = leaf != 0.0
-        flow.add(*((ids, leaf) if chosen.all() else (np.asarray(ids)[chosen], leaf[chosen])))
-    elif leaf != 0.0:
-        flow.add(ids, leaf)
-
-
-def _read(flow: Any, ids: list[Any], parts: list[Any] | None = None) -> list[Any]:
-    """The numbers that arrived, leaf by leaf, in arrays of their own; `parts` are those of the value.
-
-    Zeros for a leaf of the value that is a constant.
-    """
-    if flow.__class__ is Numbers and None not in ids:
-        return flow.numbers(ids)
-    numbers = iter(flow.numbers([i for i in ids if isinstance(i, int)]))
-    made: list[Any] = []
-    for k, i in enumerate(ids):
-        if isinstance(i, int):
-            made.append(next(numbers))
-        elif i is None:
-            shape = getattr(parts[k], "shape", None) if parts else None
-            made.append(0.0 if shape is None else np.zeros(shape))
-        else:  # a leaf of the value may have the ids of another one, a leaf of the arguments has not
-            u, mine = flow.take(i) if parts is None and i.__class__ is Range else (None, False)
-            u = flow.get(i) if u is None else u
-            if isinstance(u, (RealArray, Real)):
-                made.append(real_array(u).copy())
-            elif mine and u.flags.c_contiguous:
-                made.append(np.add(u, 0.0, out=u))
-            else:
-                made.append(np.asarray(np.add(u, 0.0, order="C")))
-    return made
+    return None if ids is None else saved(ids), own(strip(leaf, run))

@@ -19,31 +19,7 @@ import numpy as np
 from dualrev.eager import loops
 from dualrev.eager.ids import Nodes, Pieces, Range
 
-__all__ = ["Flow", "Nodewise", "Numbers"]
-
-
-class Numbers:
-    """Numbers for the ids of scalars, where there is something: floats, or numbers of an outer run."""
-
-    def __init__(self) -> None:
-        self.of_scalars: dict[int, Any] = {}
-
-    def numbers(self, ids: list[int]) -> list[Any]:
-        """The numbers at these ids, 0 where nothing contributed."""
-        return [x + 0.0 if (x := self.of_scalars.get(i, 0.0)).__class__ is float else x for i in ids]
-
-    def has(self, i: int) -> bool:
-        """Whether anything contributed to this id."""
-        return i in self.of_scalars
-
-    def number(self, i: int) -> Any:
-        """The number at this id, which has been reached."""
-        return self.of_scalars[i]
-
-    def add_one(self, i: int, ct: Any) -> None:
-        """Add to this id."""
-        have = self.of_scalars.get(i)
-        self.of_scalars[i] = ct if have is None else have + ct
+__all__ = ["Flow", "Nodewise"]
 
 
 class Nodewise:

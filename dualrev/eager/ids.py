@@ -184,14 +184,18 @@ def laid_out(start: int, x: np.ndarray) -> Range | None:
 
 def of_view(ids: Range, x: np.ndarray, view: np.ndarray) -> Range | None:
     """The ids of a view of x, given those of x; None if an element occurs in it twice."""
-    steps = tuple(stride // 8 for stride in view.strides)
+    whole = view.size == x.size and x.flags.c_contiguous and ids.steps is None
+    if whole and view.flags.c_contiguous:
+        return Range(ids.start, view.shape)
+    steps = tuple([stride // 8 for stride in view.strides])
     room = 1
     for n, step in sorted(zip(view.shape, map(abs, steps), strict=True), key=lambda axis: axis[1]):
         if n > 1:
             if step < room:
                 return None
             room = step * n
-    return _range(ids.start + (_address(view) - _address(x)) // 8, view.shape, steps)
+    first = 0 if whole and min(steps) >= 0 else (_address(view) - _address(x)) // 8
+    return _range(ids.start + first, view.shape, steps)
 
 
 def in_copy(ids: Any, order: Any, x: np.ndarray, copy: np.ndarray) -> Any:

@@ -51,12 +51,20 @@ class Scalar(NamedTuple):
 
     kind: Callable[[Any], Any]
 
+    def zero(self) -> float:
+        """That of its shape."""
+        return 0.0
+
 
 class Array(NamedTuple):
     """A floating array: as many real scalars as it has elements, in C order."""
 
     shape: tuple[int, ...]
     dtype: np.dtype
+
+    def zero(self) -> np.ndarray:
+        """That of its shape."""
+        return np.zeros(self.shape)
 
 
 class Discrete(NamedTuple):
@@ -156,9 +164,9 @@ def part_of(x: Any) -> Scalar | Array | None:
     kind = x.__class__
     if kind is float:
         return FLOAT
-    if kind is RealArray or (kind is np.ndarray and x.dtype.kind == "f"):
-        return Array(x.shape, x.dtype)
-    return SAME if isinstance(x, DualNumber) else None
+    if isinstance(x, DualNumber):
+        return SAME
+    return Array(x.shape, x.dtype) if kind is RealArray or (kind is np.ndarray and x.dtype.kind == "f") else None
 
 
 def alone(leaves: list[Any]) -> Any:

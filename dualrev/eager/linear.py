@@ -16,14 +16,14 @@ import numpy as np
 
 from dualrev.eager import loops
 from dualrev.eager.arrays.nested import NestedFlow
-from dualrev.eager.flow import Flow, Numbers
-from dualrev.eager.ids import Nodes
-from dualrev.eager.tape import ROW, Tape
+from dualrev.eager.arrays.storage import RealArray, holds_duals, plain, real_array
+from dualrev.eager.flow import Flow
+from dualrev.eager.ids import Nodes, Range
+from dualrev.eager.tape import ROW, Real, Tape
 
 __all__ = ["FewRows", "Linear", "linear_map"]
 
 FEW = 40  # rows
-_SCALAR = {int, type(None)}  # the classes of ids of scalars, and of constants
 _id = operator.itemgetter(4)  # of a row
 _unpacked = struct.Struct("=dqdqq").iter_unpack
 
@@ -34,9 +34,11 @@ def linear_map(run: Tape, ends: Sequence[Any]) -> Linear | FewRows:
     `ends` are the ids of the inputs and of the outputs, leaf by leaf.
     """
     rows = run.buffer.getvalue()
-    arrays = run.blocks or run.elements or not {i.__class__ for i in ends} <= _SCALAR
-    if arrays or (len(rows) > FEW * ROW.itemsize and not run.nested):
+    if run.blocks or run.elements or (len(rows) > FEW * ROW.itemsize and not run.nested):
         return Linear(run)
+    for i in ends:
+        if i.__class__ is not int and i is not None:  # an array of numbers
+            return Linear(run)
     return FewRows(rows, run.nested)
 
 
@@ -49,29 +51,45 @@ class FewRows:
         if nested:
             self._rows = _with_partials(self._rows, nested)
 
-    def flow(self, numbers: Sequence[Any], inputs: Sequence[Any]) -> Numbers:
-        """Room for a cotangent or a tangent of every id."""
-        return Numbers()
-
-    def pull(self, flow: Numbers) -> None:
-        """From the outputs' cotangents to the inputs'."""
-        cts = flow.of_scalars
+    def pull(self, outputs: list[Any], cts: Sequence[Any], inputs: list[Any]) -> list[Any]:
+        """The cotangents of the inputs, from those of the outputs."""
+        found = _begun(outputs, cts)
         for p, i, q, j, id in reversed(self._rows):
-            g = cts.get(id)
+            g = found.get(id)
             if g is not None:
-                ct = cts.get(i)
-                cts[i] = g * p if ct is None else ct + g * p
+                ct = found.get(i)
+                new = g * p if g.__class__ is p.__class__ else _times(g, p)
+                found[i] = new if ct is None else ct + new
                 if j:
-                    ct = cts.get(j)
-                    cts[j] = g * q if ct is None else ct + g * q
+                    ct = found.get(j)
+                    new = g * q if g.__class__ is q.__class__ else _times(g, q)
+                    found[j] = new if ct is None else ct + new
+        return _numbers(found, inputs)
 
-    def push(self, flow: Numbers) -> None:
-        """From the inputs' tangents to the outputs'."""
+    def push(self, inputs: list[Any], tangents: Sequence[Any], outputs: list[Any]) -> list[Any]:
+        """The tangents of the outputs, from those of the inputs; 0 for a constant, whose id is None."""
+        found = _begun(inputs, tangents)
         for p, i, q, j, id in self._rows:
-            if i and flow.has(i):
-                flow.add_one(id, flow.number(i) * p)
-            if j and flow.has(j):
-                flow.add_one(id, flow.number(j) * q)
+            for partial, operand in ((p, i), (q, j)):
+                t = found.get(operand)
+                if t is not None:
+                    have, new = found.get(id), _times(t, partial)
+                    found[id] = new if have is None else have + new
+        return _numbers(found, outputs)
+
+
+def _begun(ids: list[Any], numbers: Sequence[Any]) -> dict[int, Any]:
+    """Where to begin, by ids. A zero takes no part: a result that is not asked for, an argument that does not move."""
+    found: dict[int, Any] = {}
+    for i, x in zip(ids, numbers, strict=True):
+        if i is not None and (x.__class__ is not float or x != 0.0):
+            found[i] = found[i] + x if i in found else x
+    return found
+
+
+def _numbers(found: dict[int, Any], ids: list[Any]) -> list[Any]:
+    """The numbers at these ids, 0 where nothing contributed."""
+    return [x + 0.0 if (x := found.get(i, 0.0)).__class__ is float else x for i in ids]
 
 
 class Linear:
@@ -92,17 +110,10 @@ class Linear:
         if run.elements and rows.size:  # rows of scalars read and write the buffer
             self._pinned = self._nodes.of(np.concatenate([rows["i"], rows["j"]]))
 
-    def flow(self, numbers: Sequence[Any], inputs: Sequence[Any]) -> Any:
-        """Room for a cotangent or a tangent of every id; `inputs` are those of the arguments, leaf by leaf."""
-        plain = self._plain and not any(_is_nested(x) for x in numbers)
-        if not plain:
-            return NestedFlow(self.elements, self._nodes)
-        scalars = max((i for i in inputs if i.__class__ is int), default=0)
-        return Flow(max(self.scalars, scalars + 1), self.elements, self._nodes, self._pinned)
-
     @np.errstate(all="ignore")  # partial derivatives never warn
-    def pull(self, flow: Any) -> None:
-        """From the outputs' cotangents to the inputs'."""
+    def pull(self, outputs: list[Any], cts: Sequence[Any], inputs: list[Any]) -> list[Any]:
+        """The cotangents of the inputs, from those of the outputs, in arrays of their own."""
+        flow = self._flow(outputs, cts, inputs)
         rows, end = self._rows(flow), len(self.rows)
         for block, start in zip(reversed(self.blocks), reversed(self._places), strict=True):
             if start < end:
@@ -110,10 +121,12 @@ class Linear:
             block.pull(flow)
             end = start
         self._pull_rows(flow, rows, 0, end)
+        return _read(flow, inputs, letting_go=True)
 
     @np.errstate(all="ignore")
-    def push(self, flow: Any) -> None:
-        """From the inputs' tangents to the outputs'."""
+    def push(self, inputs: list[Any], tangents: Sequence[Any], outputs: list[Any]) -> list[Any]:
+        """The tangents of the outputs, from those of the inputs; 0 for a constant, whose id is None."""
+        flow = self._flow(inputs, tangents, inputs)
         rows, start = self._rows(flow), 0
         for block, end in zip(self.blocks, self._places, strict=True):
             if start < end:
@@ -121,6 +134,20 @@ class Linear:
             block.push(flow)
             start = end
         self._push_rows(flow, rows, start, len(self.rows))
+        return _read(flow, outputs)
+
+    def _flow(self, ids: list[Any], numbers: Sequence[Any], inputs: list[Any]) -> Any:
+        """Room for a cotangent or a tangent of every id, with these numbers at these ids."""
+        flow: Any
+        if self._plain and not any(map(_is_nested, numbers)):
+            scalars = max((i for i in inputs if i.__class__ is int), default=0)
+            flow = Flow(max(self.scalars, scalars + 1), self.elements, self._nodes, self._pinned)
+        else:
+            flow = NestedFlow(self.elements, self._nodes)
+        for i, leaf in zip(ids, numbers, strict=True):
+            if i is not None:
+                _seed(flow, i, leaf)
+        return flow
 
     def _pull_rows(self, flow: Any, rows: Any, start: int, end: int) -> None:
         if isinstance(flow, Flow):
@@ -130,9 +157,9 @@ class Linear:
         for p, i, q, j, id in reversed(rows[start:end]):
             if flow.has(id):
                 g = flow.number(id)
-                flow.add_one(i, g * p)
+                flow.add_one(i, _times(g, p))
                 if j:
-                    flow.add_one(j, g * q)
+                    flow.add_one(j, _times(g, q))
 
     def _push_rows(self, flow: Any, rows: Any, start: int, end: int) -> None:
         if isinstance(flow, Flow):
@@ -141,9 +168,9 @@ class Linear:
             return
         for p, i, q, j, id in rows[start:end]:
             if i and flow.has(i):
-                flow.add_one(id, flow.number(i) * p)
+                flow.add_one(id, _times(flow.number(i), p))
             if j and flow.has(j):
-                flow.add_one(id, flow.number(j) * q)
+                flow.add_one(id, _times(flow.number(j), q))
 
     def _rows(self, flow: Any) -> Any:
         """The rows; for a nested flow as tuples, with the partials that are numbers of an outer run."""
@@ -153,17 +180,64 @@ class Linear:
         return _with_partials(rows, self.nested) if self.nested else rows
 
 
+def _seed(flow: Any, ids: Any, leaf: Any) -> None:
+    """Where to begin. A zero takes no part: a result that is not asked for, an argument that does not move."""
+    if isinstance(ids, int):
+        if (leaf.__class__ is not float and holds_duals(leaf)) or leaf != 0.0:
+            flow.add_one(ids, leaf)
+    elif holds_duals(leaf):
+        flow.add(ids, leaf)
+    elif np.ndim(leaf):
+        leaf = plain(leaf)
+        chosen = leaf != 0.0
+        flow.add(*((ids, leaf) if chosen.all() else (np.asarray(ids)[chosen], leaf[chosen])))
+    elif leaf != 0.0:
+        flow.add(ids, leaf)
+
+
+def _read(flow: Any, ids: list[Any], letting_go: bool = False) -> list[Any]:
+    """The numbers that arrived, leaf by leaf, in arrays of their own.
+
+    With `letting_go` they need not stay: a leaf of the value may have the ids of another one, one of the arguments has
+    not.
+    """
+    numbers = iter(flow.numbers([i for i in ids if isinstance(i, int)]))
+    made: list[Any] = []
+    for i in ids:
+        if isinstance(i, int):
+            made.append(next(numbers))
+        elif i is None:
+            made.append(0.0)
+        else:
+            u, mine = flow.take(i) if letting_go and i.__class__ is Range else (None, False)
+            u = flow.get(i) if u is None else u
+            if isinstance(u, (RealArray, Real)):
+                made.append(real_array(u).copy())
+            elif mine and u.flags.c_contiguous:
+                made.append(np.add(u, 0.0, out=u))
+            else:
+                made.append(np.asarray(np.add(u, 0.0, order="C")))
+    return made
+
+
 def _with_partials(rows: list[tuple[Any, ...]], nested: dict[int, tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """The rows with the partials that are numbers of an outer run."""
-    made, before, first = list(rows), 0, 0
-    for k, (_, i, _, j, id) in enumerate(rows):
-        if id != before:  # an operation on many numbers has several rows
-            before, first = id, k
+    made, before, at = [], 0, 0
+    for row in rows:
+        _, i, _, j, id = row
         partials = nested.get(id)
         if partials is not None:
-            at = 2 * (k - first)
-            made[k] = partials[at], i, partials[at + 1], j, id
+            at = at + 2 if id == before else 0  # an operation on many numbers has several rows
+            before, row = id, (partials[at], i, partials[at + 1], j, id)
+        made.append(row)
     return made
+
+
+def _times(g: Any, p: Any) -> Any:
+    """g * p, of which one is a number of an outer run, on whose tape a factor 1 writes nothing."""
+    if p.__class__ is float and p == 1.0:
+        return g
+    return p if g.__class__ is float and g == 1.0 else g * p
 
 
 def _is_nested(x: Any) -> bool:

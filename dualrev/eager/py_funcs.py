@@ -28,7 +28,7 @@ def as_python(f: Callable[..., Any]) -> Callable[..., Any]:
     if f.__class__ is not FunctionType:
         return f
     known = f.__globals__.get(f.__name__)
-    return _copied(f, {}) if isinstance(known, Dispatcher) and known.py_func is f else f
+    return _copied(f, {}) if known is not None and isinstance(known, Dispatcher) and known.py_func is f else f
 
 
 def _copied(f: Any, made: dict[Any, Any]) -> Any:

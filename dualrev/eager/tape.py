@@ -51,7 +51,6 @@ class Tape(Run):
     """
 
     __slots__ = (
-        "_lock",
         "blocks",
         "buffer",
         "constants",
@@ -74,7 +73,6 @@ class Tape(Run):
         self.sizes: dict[int, int] = {}  # of the arrays that have ids, by the first of those
         self.constants: dict[int, tuple[Any, Any]] = {}  # arrays by their id(), each with what is kept of it
         self.multiplied: dict[Any, Products | None] = {}  # by the ids of a matrix: arrays/products.py
-        self._lock = threading.Lock()
 
     def __enter__(self) -> Tape:
         return self
@@ -89,12 +87,15 @@ class Tape(Run):
         """The first of n consecutive ids for elements of an array; it is negative."""
         if self.over:
             raise LeakError
-        with self._lock:
+        with _ALLOCATING:
             self.elements += n
             start = -self.elements
             if n:
                 self.sizes[start] = n
             return start
+
+
+_ALLOCATING = threading.Lock()
 
 
 def _leaked(*_: Any) -> Any:
@@ -161,34 +162,30 @@ def op(run: Tape, y: Any, args: Sequence[Real], partials: Sequence[Any]) -> Real
     return real(run, y, i)
 
 
-def _one(run: Tape, y: Any, u: Real, p: Any) -> Real:
-    """The same of one number."""
-    i = run.fresh()
-    if isinstance(p, DualNumber):
-        run.nested[i] = p, 0.0
-        p = 0.0
-    run.write(_pack(p, u.i, 0.0, 0, i))
-    return real(run, y, i)
-
-
-def _two(run: Tape, y: Any, u: Real, p: Any, v: Real, q: Any) -> Real:
-    """The same of two."""
-    i = run.fresh()
-    if isinstance(p, DualNumber) or isinstance(q, DualNumber):
-        run.nested[i] = p, q
-        p = q = 0.0
-    run.write(_pack(p, u.i, q, v.i, i))
-    return real(run, y, i)
-
-
-_RECORD = """
-i = run.fresh()
-run.write(pack({p}, u.i, %s, i))
-r = new(Dual)
+# The same where nothing has to be asked: of one number u, and of two, u and v.
+_RESULT = """
 r.run = run
 r.x = y
 r.i = i
 return r
+"""
+_RECORD = f"""
+i = run.fresh()
+run.write(pack({{p}}, u.i, %s, i))
+r = new(Dual)
+{_RESULT}
+"""
+_RECORD_NESTED = f"""
+p = {{p}}
+q = %s
+i = run.fresh()
+if p.__class__ is float and q.__class__ is float:
+    run.write(pack(p, u.i, q, %s, i))
+else:
+    run.nested[i] = p, q
+    run.write(pack(0.0, u.i, 0.0, %s, i))
+r = new(Real if y.__class__ is float else Dual)
+{_RESULT}
 """
 _new = object.__new__
 _OF_NUMBERS: dict[Any, Callable[..., Any]] = {
@@ -199,7 +196,7 @@ _OF_NUMBERS: dict[Any, Callable[..., Any]] = {
     np.greater_equal: operator.ge,
 }
 _NUMBERS = (DualNumber, float, int, np.floating, np.integer)
-_names = {**FUNCTIONS, "pack": _pack, "new": _new}
-overload(Real, None, op, inline=(_RECORD % "0.0, 0", _RECORD % "{q}, v.i"), names=_names)
-_of_nested = "return one(run, y, u, {p})", "return two(run, y, u, {p}, v, {q})"
-overload(NestedReal, None, op, inline=_of_nested, names={"one": _one, "two": _two}, nested=True)
+_names = {"pack": _pack, "new": _new, "Real": Real}
+overload(Real, None, op, inline=(_RECORD % "0.0, 0", _RECORD % "{q}, v.i"), names={**FUNCTIONS, **_names})
+_of_nested = _RECORD_NESTED % ("0.0", "0", "0"), _RECORD_NESTED % ("{q}", "v.i", "v.i")
+overload(NestedReal, None, op, inline=_of_nested, names=_names, nested=True)

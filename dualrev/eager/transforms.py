@@ -6,6 +6,7 @@ with `linearize`, as dualrev.eager.engine has it, or with `vjp`, as the stages o
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dualrev.eager import engine as default_engine
-from dualrev.eager.arguments import Argnums, choose
+from dualrev.eager.arguments import Argnums, choose, several
 from dualrev.eager.arrays.storage import RealArray, innermost, own, strip, zero
 from dualrev.eager.dual import DualNumber
 from dualrev.eager.explanations import explained
@@ -47,30 +48,42 @@ def linearize(
     If the user's function has other arguments, too, `call` is that function and its (args, kwargs). With `check`, or if
     the environment says so, the value is compared with that on plain numbers.
     """
-    engine = default_engine if engine is None else engine
-    if engine is not default_engine and not (hasattr(engine, "vjp") or hasattr(engine, "linearize")):
-        raise TypeError(f"an engine has vjp(f, *primals) -> (y, pullback), and engine={engine!r} has none")
+    run = default_engine.linearize if engine is None else _linearize_of(engine)
     aux: list[Any] = []
     f = as_python(f)
     function = _without_aux(f, aux) if has_aux else f
-    called, args, kwargs = call or (f, primals, {})
-    plain = PlainRun(called, args, kwargs, has_aux) if check or wanted() else None
-
-    def run() -> tuple[Any, Any]:
-        if hasattr(engine, "linearize"):
-            return engine.linearize(function, *primals)
-        y, pull = engine.vjp(function, *primals)
-        return y, _ByPullback(engine, primals, y, pull)
-
+    plain = None
+    if check or wanted():
+        called, args, kwargs = call or (f, primals, {})
+        plain = PlainRun(called, args, kwargs, has_aux)
     try:
-        y, derivative = run()
+        y, derivative = run(function, *primals)
     except (TypeError, AttributeError, SystemError, NotImplementedError) as error:
         if (ours := explained(error)) is None:
             raise
         raise ours from (None if ours is error.__cause__ else error)
     if plain is not None:
-        plain.compare(y, lambda: run()[0])
+        plain.compare(y, functools.partial(_value_by, run, function, primals))
     return y, derivative, aux[0] if has_aux else None
+
+
+def _linearize_of(engine: Any) -> Callable[..., tuple[Any, Any]]:
+    """`linearize` of an engine; TypeError if it is none."""
+    if hasattr(engine, "linearize"):
+        of_engine: Callable[..., tuple[Any, Any]] = engine.linearize
+        return of_engine
+    if not hasattr(engine, "vjp"):
+        raise TypeError(f"an engine has vjp(f, *primals) -> (y, pullback), and engine={engine!r} has none")
+
+    def by_pullback(function: Callable[..., Any], *primals: Any) -> tuple[Any, Any]:
+        y, pull = engine.vjp(function, *primals)
+        return y, _ByPullback(engine, primals, y, pull)
+
+    return by_pullback
+
+
+def _value_by(run: Callable[..., tuple[Any, Any]], function: Callable[..., Any], primals: tuple[Any, ...]) -> Any:
+    return run(function, *primals)[0]
 
 
 def _without_aux(f: Callable[..., Any], aux: list[Any]) -> Callable[..., Any]:
@@ -104,7 +117,7 @@ def value_and_grad(
     function, chosen = choose(f, argnums, args, kwargs)
     y, derivative, aux = linearize(function, chosen, has_aux, engine, (f, args, kwargs))
     gradient = derivative.pull(_one_like(y))
-    gradient = gradient if isinstance(argnums, Sequence) else gradient[0]
+    gradient = gradient if several(argnums) else gradient[0]
     return ((y, aux) if has_aux else y), gradient
 
 
@@ -120,10 +133,18 @@ def _one_like(y: Any) -> Any:
     return table.build([np.ones(())])
 
 
-def grad(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], **options: Any) -> Any:
+def grad(
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    *,
+    argnums: Argnums,
+    has_aux: bool,
+    engine: Any,
+) -> Any:
     """The gradient, or (gradient, aux)."""
-    y, gradient = value_and_grad(f, args, kwargs, **options)
-    return (gradient, y[1]) if options["has_aux"] else gradient
+    y, gradient = value_and_grad(f, args, kwargs, argnums=argnums, has_aux=has_aux, engine=engine)
+    return (gradient, y[1]) if has_aux else gradient
 
 
 def hvp(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], *, engine: Any) -> Any:
@@ -172,14 +193,15 @@ def jacobian(
             for tangents in map(structure.cotangent_leaves, _basis(inputs))
         ]
         transposed = _blocks(inputs, outputs, columns)
-        blocks = [[_transpose(transposed[k][j], np.ndim(x)) for k, x in enumerate(inputs)] for j in range(len(outputs))]
+        firsts = [len(_shape(x)) for x in inputs]
+        blocks = [[_transpose(transposed[k][j], n) for k, n in enumerate(firsts)] for j in range(len(outputs))]
     parts = structure.leaf_parts()
     blocks = [list(map(_in_dtype, row, parts)) for row in blocks]
     nest: Any = type(structure).map_leaves
     if has_complex:
         blocks, nest = complex_jacobians.entries(blocks, output, structure), complex_jacobians.folded
     nested = [nest(structure, row) for row in blocks]
-    made = nest(output, nested if isinstance(argnums, Sequence) else [row[0] for row in nested])
+    made = nest(output, nested if several(argnums) else [row[0] for row in nested])
     return (made, aux) if has_aux else made
 
 
@@ -208,8 +230,13 @@ def _basis(leaves: Sequence[Any]) -> Any:
             yield [*zeros[:k], one, *zeros[k + 1 :]]
 
 
+def _shape(x: Any) -> tuple[int, ...]:
+    """np.shape of a leaf, but faster."""
+    return getattr(x, "shape", ())
+
+
 def _size(x: Any) -> int:
-    return math.prod(np.shape(x))
+    return math.prod(_shape(x))
 
 
 def _blocks(of: Sequence[Any], by: Sequence[Any], rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
@@ -218,8 +245,8 @@ def _blocks(of: Sequence[Any], by: Sequence[Any], rows: Sequence[Sequence[Any]])
     for x in of:
         mine = rows[start : start + _size(x)]
         start += _size(x)
-        if np.ndim(x):
-            blocks.append([_stack([row[k] for row in mine], np.shape(x), u) for k, u in enumerate(by)])
+        if _shape(x):
+            blocks.append([_stack([row[k] for row in mine], _shape(x), u) for k, u in enumerate(by)])
         else:
             blocks.append(list(mine[0]))
     return blocks
@@ -227,8 +254,8 @@ def _blocks(of: Sequence[Any], by: Sequence[Any], rows: Sequence[Sequence[Any]])
 
 def _stack(rows: list[Any], shape: tuple[int, ...], u: Any) -> Any:
     if not rows:
-        return np.zeros(shape + np.shape(u))
-    return np.reshape(np.stack(rows), shape + np.shape(u))
+        return np.zeros(shape + _shape(u))
+    return np.reshape(np.stack(rows), shape + _shape(u))
 
 
 def _transpose(block: Any, first: int) -> Any:

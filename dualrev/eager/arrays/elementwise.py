@@ -35,6 +35,7 @@ from dualrev.eager.ids import Range, saved
 from dualrev.eager.lines import function
 from dualrev.eager.tape import Real, Tape
 from dualrev.eager.ufuncs import apply_ufunc as apply_to_objects
+from dualrev.rules.derived import derived
 from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES, Primitive
 
 __all__ = ["as_real_array", "elementwise", "on_arrays"]
@@ -114,7 +115,8 @@ def _partial(line: Primitive, k: int, xs: Sequence[Any], y: Any) -> Any:
     # Python's numbers would raise at the edge of a domain where numpy's have a limit
     xs = [np.float64(x) if x.__class__ is float else real_array(x) if isinstance(x, DualNumber) else x for x in xs]
     with np.errstate(all="ignore"):
-        p = _array_partials(line)[k](*xs, y)
+        f = _as_operation(line) if isinstance(innermost(xs), Tape) else None
+        p = (f or _array_partials(line)[k])(*xs, y)
     if isinstance(p, DualNumber):
         return p
     if not isinstance(p, (np.ndarray, RealArray)):
@@ -129,6 +131,22 @@ def _partial(line: Primitive, k: int, xs: Sequence[Any], y: Any) -> Any:
     if isinstance(p, RealArray):
         return p.copy() if of_others else p
     return np.array(p, dtype=float) if of_others or p.dtype != float else p
+
+
+@functools.cache
+def _as_operation(line: Primitive) -> Callable[..., Any] | None:
+    """The partial as one operation on arrays of an outer run, in place of one for each operator of its text."""
+    made = derived(line)
+    if made is None:
+        return None
+    whole, places = _array_partials(line)[0], made.places
+
+    def compute(*given: Any) -> Any:
+        if any(map(holds_duals, given)):
+            return elementwise(made.line, given, compute)
+        return whole(*[given[places.index(j)] if j in places else None for j in (0, -1)])
+
+    return lambda x, y: elementwise(made.line, [(x, y)[j] for j in places], compute)
 
 
 def _later(line: Primitive, k: int, args: Sequence[Any], run: Tape, y: Any) -> Any:

@@ -49,10 +49,11 @@ class Layered:
         """The ids of every run that has numbers here (or had): an array or a Range, which is not to be changed."""
         if self._parent is None:
             return self._layers
+        above: Any = self._parent
         chain = [self]  # no recursion: x = x[1:] in a loop makes a long one
-        while chain[-1]._parent is not None:
-            chain.append(chain[-1]._parent)
-        above = chain.pop()
+        while above._parent is not None:
+            chain.append(above)
+            above = above._parent
         while chain:
             view = chain.pop()
             for run, ids in tuple(above._layers.items()):

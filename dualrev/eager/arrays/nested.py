@@ -31,7 +31,10 @@ class NestedFlow(Nodewise):
     def shaped(self, ct: Any, shape: tuple[int, ...]) -> Any:
         """What a rule made, as a contribution to an array of this shape."""
         ct = real_array(ct)
-        return ct if ct.shape == shape else np.broadcast_to(ct, shape)
+        if ct.shape == shape:
+            return ct
+        # a view of numbers of an outer run would have their ids many times, which are then resolved one by one
+        return ct + np.zeros(shape) if isinstance(ct, RealArray) else np.broadcast_to(ct, shape)
 
     # Scalars
 
