@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
-from dualrev import math as our_math
 from dualrev import numpy as our_numpy
 from dualrev.eager.ruled import Ruled
 
@@ -56,11 +55,17 @@ def _names(code: CodeType) -> Iterator[str]:
 def _meant(x: Any, made: dict[Any, Any]) -> Any:
     """What a global stands for on the tape."""
     if x is math:
-        return our_math
+        return _our_math()
     if x is np:
         return our_numpy
     if isinstance(x, Dispatcher) and not isinstance(x, Ruled):
         return _copied(x.py_func, made)
     if isinstance(x, BuiltinFunctionType) and x.__module__ == "math":
-        return getattr(our_math, x.__name__)
+        return getattr(_our_math(), x.__name__)
     return x
+
+
+def _our_math() -> Any:
+    from dualrev import math as ours  # all lines of the table: most programs need a few of them
+
+    return ours
