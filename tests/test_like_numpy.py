@@ -27,6 +27,8 @@ OF_ELEMENTS = {
     "transpose": lambda x: x[0].transpose() ** 2,
     "any": lambda x: x[0] if x[1].any() else x[2],
     "view": lambda x: x.view() * x.view(float),
+    "x[None]": lambda x: x[0][None] * x + x.sum()[None, ..., None] * x[1][...] + x[2][()],
+    "number's view": lambda x: x[0].view() * x[1] * x[2].nbytes * x[0].flags.c_contiguous,
     "strides": lambda x: x * x.strides[0] * x.flags.c_contiguous,
 }
 
@@ -57,7 +59,7 @@ def test_an_element_has_what_numpys_have(name):
 def test_an_element_is_no_sequence():
     with pytest.raises(TypeError, match="not iterable"):
         dr.grad(lambda x: sum(x[0]))(X)
-    with pytest.raises(TypeError, match="not subscriptable"):
+    with pytest.raises(TypeError, match="a number has no axes"):
         dr.grad(lambda x: x[0][0])(X)
     with pytest.raises(dr.UnsupportedError, match=r"ndarray\.view as"):
         dr.grad(lambda x: x.view(np.int64)[0])(X)

@@ -64,7 +64,7 @@ def linearize(
 
     try:
         y, derivative = run()
-    except (TypeError, AttributeError, SystemError, NotImplementedError) as error:
+    except (TypeError, ValueError, AttributeError, SystemError, NotImplementedError) as error:
         if (ours := explained(error)) is None:
             raise
         raise ours from (None if ours is error.__cause__ else error)
