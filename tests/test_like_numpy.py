@@ -98,6 +98,8 @@ OF_OBJECTS = {
     "arctan2": lambda x: np.sum(np.arctan2(np.array([x, 1.0]), 2.0)),
     "isnan": lambda x: x * np.isnan(np.array([x, 1.0]))[0],
     "det": rotation,
+    "inv": lambda x: np.linalg.inv(np.array([[x, 1.0], [0.0, x]]))[0, 0],
+    "sqrt": lambda x: np.sum(np.sqrt(np.array([x, np.float64(2.0)]))),
     "solve": lambda x: np.linalg.solve(np.array([[x, 1.0], [0.0, x]]), np.ones(2))[0],
     "eigh": lambda x: np.linalg.eigh(np.array([[x, 1.0], [1.0, x]]))[0][0],
     "array data": lambda x: np.interp(np.array([x, 1.0]), [0.0, 1.0], [0.0, 1.0])[0],

@@ -20,12 +20,13 @@ __all__ = ["explained"]
 
 _READ_ONLY = "assignment destination is read-only"
 _OBJECTS = (
-    r"loop of ufunc does not support argument \d+ of type \w+ which has no callable (?P<name>\w+) method",
+    r"loop of ufunc does not support argument \d+ of type [\w.]+ which has no callable (?P<name>\w+) method",
     r"ufunc '(?P<name>\w+)' not supported for the input types",
     r"Cannot cast ufunc '(?P<name>\w+?)1?(_lo|_up|_n|_n_s|_n_f)?' input.* from dtype\('O'\)",
     r"(?P<name>input) type 'object' not supported",
     r"Cannot cast (?P<name>array data) from dtype\('O'\)",
     r"'(float|int)' object has no attribute '(?P<name>\w+)'",
+    r"(Could not convert Real\(.*\) to numeric|No numeric types to aggregate)$",  # pandas
 )
 
 
@@ -52,7 +53,10 @@ def _refusal(text: str, place: str) -> UnsupportedError | None:
     found = next(filter(None, (re.search(pattern, text) for pattern in _OBJECTS)), None)
     if found is None or (text.startswith("'") and not isinstance(getattr(np, found["name"], None), np.ufunc)):
         return None
-    name = found["name"]
+    name = found.groupdict().get("name")
+    if name is None:
+        why = "pandas computes it of plain numbers"
+        return UnsupportedError.at(place, "this method of a table", why, "it with numpy, as np.mean(s.to_numpy())")
     return UnsupportedError.at(
         place,
         f"{name} of what is no array of floats",

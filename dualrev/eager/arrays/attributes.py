@@ -100,6 +100,7 @@ _number.T = property(lambda self: self, doc="The number itself.")
 _number.copy = lambda self, order="C": self
 _number.astype = _astype
 _number.conj = lambda self: self
+_number.fabs = lambda self: abs(self)  # which np.fabs of an array of objects looks for
 _number.view = _same
 _number.strides, _number.itemsize, _number.nbytes = (), 8, 8
 _number.flags = np.float64().flags
