@@ -118,6 +118,22 @@ def test_functions_of_arrays_of_objects_are_refused_by_name_and_line(name):
     assert found.value.__cause__ is not None
 
 
+def test_arrays_of_objects_are_written_in_place():
+    """np.full(3, x) of numpy itself is one."""
+
+    def f(x):
+        v = np.full(3, x[0])
+        v += x * x
+        v -= x[1]
+        v[1:] *= x[:2]
+        np.copyto(v[:1], x[2:])
+        np.multiply(v, x, out=v)
+        return v * x
+
+    dr.check(f, X)
+    dr.check_grads(f, (X,))
+
+
 def test_errors_of_the_user_stay_as_they_are():
     for wrong in (lambda x: x + "a", lambda x: x.exponential, lambda x: (1.0).exponential):
         with pytest.raises((TypeError, AttributeError)) as found:

@@ -45,6 +45,7 @@ MPMATH = {
     "kl_div": lambda a, b: a * mpmath.log(a / b) - a + b,
     "boxcox": lambda a, b: (a**b - 1) / b,
     "loggamma": mpmath.loggamma,
+    "gammasgn": lambda x: mpmath.sign(mpmath.gamma(x)),
     "rgamma": mpmath.rgamma,
     "beta": mpmath.beta,
     "betaln": lambda a, b: mpmath.log(mpmath.beta(a, b)),

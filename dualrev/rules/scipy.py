@@ -72,6 +72,7 @@ _LINES: tuple[tuple[str, tuple[tuple[float, float], ...], tuple[str, ...]], ...]
 
     # the gamma function and its family
     ("loggamma", (_POSITIVE,), ("psi(x)",)),
+    ("gammasgn", (_POSITIVE,), ("0.0",)),
     ("rgamma", (_POSITIVE,), (f"-y * psi(x) if x > 0.5 else {_slope('x')}",)),
     ("beta", (_POSITIVE, _POSITIVE), (_beta("a", "b"), _beta("b", "a"))),
     ("betaln", (_POSITIVE, _POSITIVE), ("psi(a) - psi(a + b)", "psi(b) - psi(a + b)")),
