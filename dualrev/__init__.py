@@ -13,7 +13,7 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from dualrev import derivatives, errors, math, numpy, tree
+from dualrev import derivatives, errors, numpy, tree
 from dualrev._version import __version__
 from dualrev.checking import check, check_grads
 from dualrev.checkpointing import checkpoint
@@ -53,7 +53,7 @@ from dualrev.errors import (
 from dualrev.tree import register_node
 
 if TYPE_CHECKING:
-    from dualrev import implicit
+    from dualrev import implicit, math
     from dualrev.batching import vmap
     from dualrev.compiler.host.lift import derivative_source, lift
     from dualrev.sparse import sparse_hessian, sparse_jacobian
@@ -126,6 +126,7 @@ _LATE = {
     "derivative_source": "dualrev.compiler.host.lift",
     "implicit": "dualrev.implicit",
     "lift": "dualrev.compiler.host.lift",
+    "math": "dualrev.math",
     "sparse_hessian": "dualrev.sparse",
     "sparse_jacobian": "dualrev.sparse",
     "vmap": "dualrev.batching",

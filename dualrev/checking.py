@@ -13,7 +13,7 @@ from dualrev.derivatives import compiled, grad, is_compiled, jacfwd, jacrev, jvp
 from dualrev.eager.arguments import Argnums, argument_numbers, choose
 from dualrev.eager.arrays.storage import RealArray, own, zero
 from dualrev.eager.transforms import linearize
-from dualrev.errors import ArgumentError, CheckError
+from dualrev.errors import ArgumentError, CheckError, ConversionError, HashError, UnsupportedError
 from dualrev.tree import flatten, flatten_leaves
 
 __all__ = ["check", "check_grads"]
@@ -27,6 +27,10 @@ def check(f: Callable[..., Any], *args: Any, argnums: int | Sequence[int] | None
     derivative is that of something else. CheckError (an AssertionError) if so: it says which numbers differ, and the
     line at which the two runs part, or what else is the reason. f is run a few times, with copies of args; objects that
     are no nested data are not copied.
+
+    Where the tape refuses something, the error lists all places at once: f goes on after each, with the same value. It
+    sees the branches that these arguments take; where a number has become a plain one for good, in float(x) or in a
+    library, it does not see what is computed from that. Of numba functions, the first place is told.
 
     argnums says by which arguments f is differentiated: by default, by all that hold real numbers. Of a numba function
     it is the compiled derivatives that are compared, with the arguments as f leaves them, in both modes.
@@ -50,7 +54,17 @@ def check(f: Callable[..., Any], *args: Any, argnums: int | Sequence[int] | None
     else:
         numbers = argument_numbers(argnums, len(args))
     function, chosen = choose(f, numbers, args, {})
-    linearize(function, chosen, False, engine, (f, args, {}), check=True)
+    try:
+        linearize(function, chosen, False, engine, (f, args, {}), check=True)
+    except (ConversionError, HashError, UnsupportedError) as error:
+        if engine is not None:
+            raise
+        from dualrev.eager.survey import survey  # which needs all of dualrev.math
+
+        found = survey(f, args, numbers, error)
+        if found is error:
+            raise
+        raise found from None
 
 
 def check_grads(

@@ -371,7 +371,8 @@ Write the body alone.
 _IN_A_LIBRARY = (
     "It computes with plain numbers: dualrev.scipy has functions of SciPy (special, linalg, stats, sparse, optimize,"
     " integrate) that take these; dualrev.implicit gives a solver the derivative of its solution, and"
-    " dualrev.custom_jvp any function that calls others a rule of its own. "
+    " dualrev.custom_jvp any function that calls others a rule of its own. To Python code that calls np.asarray, pass"
+    " np.asarray(x, dtype=object): an array of numbers under differentiation. "
 )
 _CONVERSIONS = {
     "float()": (
@@ -392,7 +393,7 @@ _CONVERSIONS = {
     "asarray()": (
         "making a plain array of one that holds numbers that are being differentiated",
         "np.array, np.asarray and functions that call them do this: leave the call out, or use the function of the same"
-        " name in dualrev.numpy; for a list of arrays, write np.stack([a, b]). ",
+        " name in dualrev.numpy; for a list of arrays, write np.stack([a, b]); for a.dot(x), a @ x. ",
     ),
 }
 

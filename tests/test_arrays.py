@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from oracle import assert_same, check_vjp
 
+import dualrev as dr
 from dualrev.errors import ConversionError, UnsupportedError
 from stages import STAGES
 
@@ -144,3 +145,20 @@ def test_the_derivative_of_a_partial_that_is_nan_is_nan():
     for inner, outer in ((0, 1), (1, 0)):
         first = lambda *at, k=inner: vjp(lambda x, n: x**n, *at)[1](1.0)[k]  # noqa: E731
         assert math.isnan(vjp(first, -2.0, 3.0)[1](1.0)[outer])
+
+
+@pytest.mark.parametrize("rank", [0, 1, 2])
+def test_determinants_of_singular_matrices_have_all_derivatives(rank):
+    """They are polynomials of the entries."""
+    rng = np.random.default_rng(rank)
+    a = rng.normal(size=(3, rank)) @ rng.normal(size=(rank, 3)) if rank else np.zeros((3, 3))
+
+    def by_hand(a):
+        return sum(a[0, k] * (a[1, k - 2] * a[2, k - 1] - a[1, k - 1] * a[2, k - 2]) for k in range(3))
+
+    for f, g in ((np.linalg.det, by_hand), (dr.grad(np.linalg.det), dr.grad(by_hand))):
+        for derivative in (dr.jacrev, dr.jacfwd, lambda f: dr.jacrev(dr.jacrev(f))):
+            np.testing.assert_allclose(derivative(f)(a), derivative(g)(a), atol=1e-12)
+    of_several = dr.hessian(lambda a: np.sum(np.linalg.det(np.stack([a, a + np.eye(3)]))))
+    np.testing.assert_allclose(of_several(a), dr.hessian(lambda a: by_hand(a) + by_hand(a + np.eye(3)))(a), atol=1e-10)
+    assert dr.hessian(np.linalg.det)(np.zeros((1, 1))).tolist() == [[[[0.0]]]]

@@ -1,5 +1,6 @@
 """What compiled gradients refuse: always, and with a message that says where, what, why, and what to write instead."""
 
+import ctypes
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -187,6 +188,13 @@ class Frame:
         return np.array([self.x])
 
 
+class Buffer(ctypes.c_double * 2):
+    """As the arrays of JAX: numba knows its memory, and no operation on it."""
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(list(self))
+
+
 @dataclass
 class Point:
     x: float
@@ -206,10 +214,11 @@ def first_times(a, x):
         (np.ones(2, ">f8"), r"no arrays of dtype '>f8'.*Write np.asarray\(x, float\)"),
         (np.ma.ones(2), r"does not know numpy.*MaskedArray.*Write np.asarray\(x\)"),
         (Frame(1.0), r"of type test_compiled_refusals.Frame,.*Write x.to_numpy\(\)"),
+        (Buffer(1.0, 2.0), r"of type test_compiled_refusals.Buffer,.*Write np.asarray\(x\)"),
         (Point(1.0), r"of type test_compiled_refusals.Point,.*Write a named tuple with these fields"),
         (Fraction(1, 2), r"of type fractions.Fraction,.*Write float\(x\)"),
     ],
-    ids=["dict", "bytes", "masked", "frame", "dataclass", "fraction"],
+    ids=["dict", "bytes", "masked", "frame", "buffer", "dataclass", "fraction"],
 )
 def test_an_argument_that_numba_or_the_compiler_does_not_take(a, words):
     for derivative in (dr.grad(first_times), dr.grad(first_times, 1), lambda *args: dr.vjp(first_times, *args)):

@@ -27,6 +27,8 @@ OF_ELEMENTS = {
     "transpose": lambda x: x[0].transpose() ** 2,
     "any": lambda x: x[0] if x[1].any() else x[2],
     "view": lambda x: x.view() * x.view(float),
+    "x[None]": lambda x: x[0][None] * x + x.sum()[None, ..., None] * x[1][...] + x[2][()],
+    "number's view": lambda x: x[0].view() * x[1] * x[2].nbytes * x[0].flags.c_contiguous,
     "strides": lambda x: x * x.strides[0] * x.flags.c_contiguous,
 }
 
@@ -57,7 +59,7 @@ def test_an_element_has_what_numpys_have(name):
 def test_an_element_is_no_sequence():
     with pytest.raises(TypeError, match="not iterable"):
         dr.grad(lambda x: sum(x[0]))(X)
-    with pytest.raises(TypeError, match="not subscriptable"):
+    with pytest.raises(TypeError, match="a number has no axes"):
         dr.grad(lambda x: x[0][0])(X)
     with pytest.raises(dr.UnsupportedError, match=r"ndarray\.view as"):
         dr.grad(lambda x: x.view(np.int64)[0])(X)
@@ -96,6 +98,8 @@ OF_OBJECTS = {
     "arctan2": lambda x: np.sum(np.arctan2(np.array([x, 1.0]), 2.0)),
     "isnan": lambda x: x * np.isnan(np.array([x, 1.0]))[0],
     "det": rotation,
+    "inv": lambda x: np.linalg.inv(np.array([[x, 1.0], [0.0, x]]))[0, 0],
+    "sqrt": lambda x: np.sum(np.sqrt(np.array([x, np.float64(2.0)]))),
     "solve": lambda x: np.linalg.solve(np.array([[x, 1.0], [0.0, x]]), np.ones(2))[0],
     "eigh": lambda x: np.linalg.eigh(np.array([[x, 1.0], [1.0, x]]))[0][0],
     "array data": lambda x: np.interp(np.array([x, 1.0]), [0.0, 1.0], [0.0, 1.0])[0],
@@ -112,6 +116,22 @@ def test_functions_of_arrays_of_objects_are_refused_by_name_and_line(name):
     assert f"{name} of what is no array of floats" in message
     assert "dualrev.numpy.array([x, 1.0])" in message
     assert found.value.__cause__ is not None
+
+
+def test_arrays_of_objects_are_written_in_place():
+    """np.full(3, x) of numpy itself is one."""
+
+    def f(x):
+        v = np.full(3, x[0])
+        v += x * x
+        v -= x[1]
+        v[1:] *= x[:2]
+        np.copyto(v[:1], x[2:])
+        np.multiply(v, x, out=v)
+        return v * x
+
+    dr.check(f, X)
+    dr.check_grads(f, (X,))
 
 
 def test_errors_of_the_user_stay_as_they_are():

@@ -126,6 +126,50 @@ def test_flat_reads_and_writes():
     check_vjp(dr.vjp, f, X)
 
 
+def _shifted(a):
+    a.flat[1:] = a.ravel()[:-1]  # numpy reads what it has just written: a[0], everywhere
+
+
+def _shifted_back(a):
+    a.flat[:-1] = a.ravel()[1:]
+
+
+def _transposed(a):
+    a.flat = a.T
+
+
+def _repeated(a):
+    a.flat[1:5] = [a[0, 1], 2.0, a[1, 1]]  # too few: numpy begins again
+
+
+def _products(a):
+    a.flat[1:5] = a[0] * a[1]
+    a.flat[0] = a[1, 2]
+
+
+@pytest.mark.parametrize("write", [_shifted, _shifted_back, _transposed, _repeated, _products])
+def test_flat_writes_as_numpy_does(write):
+    def f(x):
+        a = x.reshape(2, 3) * 1.0
+        write(a)
+        return a * np.arange(3.0, 9.0).reshape(2, 3)
+
+    dr.check(f, X)
+    dr.check_grads(f, (X,))
+
+
+def test_a_write_to_what_is_read_only_names_its_line():
+    def f(x):
+        y = np.broadcast_to(x, (2, 6))
+        y[0] = 1.0
+        return np.sum(y)
+
+    with pytest.raises(ValueError, match=r"read-only at .*test_real_array.py:\d+: `y\[0\] = 1.0`. It is a view"):
+        dr.grad(f)(X)
+    with pytest.raises(ValueError, match=r"^assignment destination is read-only$"):  # the user's own array
+        dr.grad(lambda x: np.broadcast_to(1.0, 3).__setitem__(0, 2.0))(X)
+
+
 def test_the_callers_array_is_left_alone():
     x = X.copy()
 

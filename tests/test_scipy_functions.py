@@ -45,6 +45,7 @@ MPMATH = {
     "kl_div": lambda a, b: a * mpmath.log(a / b) - a + b,
     "boxcox": lambda a, b: (a**b - 1) / b,
     "loggamma": mpmath.loggamma,
+    "gammasgn": lambda x: mpmath.sign(mpmath.gamma(x)),
     "rgamma": mpmath.rgamma,
     "beta": mpmath.beta,
     "betaln": lambda a, b: mpmath.log(mpmath.beta(a, b)),
@@ -83,6 +84,46 @@ MPMATH = {
     "hyp2f1": mpmath.hyp2f1,
 }
 SAMPLES = 4
+
+
+#: By which argument, counted from 0: where psi has poles, and the functions none.
+AT_POLES = [
+    *(("rgamma", (x,), 0) for x in (0.0, -1.0, -5.0, -1.0 + 1e-9, 0.5, -1.5)),
+    *(("poch", args, 0) for args in ((-2.0, 1.0), (-2.0, 3.0), (-3.0, -1.0), (0.0, 2.0), (-1.5, 2.0), (-4.4, 1.2))),
+    *(("poch", args, 1) for args in ((-2.0, 3.0), (0.0, 2.0), (-1.5, 2.0), (2.0, -1.0))),
+    *(("beta", args, 0) for args in ((-1.5, 0.5), (-2.0, 1.0), (-5.0, 3.0), (2.5, -3.5), (-2.5, 2.2))),
+    *(("beta", args, 1) for args in ((0.5, -0.5), (1.0, -1.0), (-0.5, -0.5))),
+    *(("binom", args, k) for args in ((5.0, 7.0), (5.0, -1.0), (5.0, 6.5), (-1.5, 2.0), (50.0, 52.0)) for k in (0, 1)),
+]
+BY_GAMMA = {
+    "rgamma": mpmath.rgamma,
+    "poch": lambda a, b: mpmath.gammaprod([a + b], [a]),
+    "beta": lambda a, b: mpmath.gammaprod([a, b], [a + b]),
+    "binom": lambda a, b: mpmath.gammaprod([a + 1], [b + 1, a - b + 1]),
+}
+
+
+@pytest.mark.parametrize(("name", "args", "k"), AT_POLES)
+def test_the_family_of_gamma_where_psi_has_poles(name, args, k):
+    f, g = getattr(scipy.special, name), BY_GAMMA[name]
+
+    def there(steps):
+        return g(*(mp.mpf(x) + (steps * mp.mpf("1e-12") if j == k else 0) for j, x in enumerate(args)))
+
+    with mp.workdps(50):
+        slope = float((there(1) - there(-1)) / mp.mpf("2e-12"))
+        second = float((there(3) - there(1) - there(-1) + there(-3)) / mp.mpf("8e-24"))  # without the point itself
+    partial = dr.grad(f, argnums=k)
+    assert partial(*args) == pytest.approx(slope, rel=1e-10, abs=1e-10)
+    assert dr.grad(partial, argnums=k)(*args) == pytest.approx(second, rel=1e-7, abs=1e-7)
+    of_many = dr.grad(lambda *xs: np.sum(f(*xs)), argnums=k)(*(np.full(2, x) for x in args))
+    np.testing.assert_allclose(of_many, slope, rtol=1e-10, atol=1e-10)
+
+
+def test_where_the_family_of_gamma_jumps_there_is_no_derivative():
+    """By an argument that is whole, where the value at all others near it is another one."""
+    for name, args, k in (("poch", (-2.0, 1.0), 1), ("beta", (1.0, -1.0), 0), ("beta", (-2.0, 1.0), 1)):
+        assert np.isnan(dr.grad(getattr(scipy.special, name), argnums=k)(*args))
 
 
 @pytest.mark.parametrize("name", lines())

@@ -29,6 +29,15 @@ def test_a_series_as_a_constant():
         dr.check_grads(f, (np.array([0.3, -0.5, 2.0]),))
 
 
+@pytest.mark.parametrize("method", ["mean", "std", "var", "median"])
+def test_what_pandas_computes_of_plain_numbers_is_refused_by_line(method):
+    with pytest.raises(
+        dr.UnsupportedError, match=r"test_tables.py:\d+: .* of a table .*Write it with numpy, as np\.mean"
+    ):
+        dr.grad(lambda s: getattr(s, method)())(RETURNS)
+    assert_allclose(dr.grad(lambda s: np.mean(s.to_numpy()))(RETURNS), np.full(3, 1 / 3))
+
+
 def test_a_series_that_is_differentiated():
     def f(s):
         return s["mon"] ** 2 * s.sum() + np.exp(s).iloc[1] + (2.0 * s).max() + len(s.index) * s.iloc[2]

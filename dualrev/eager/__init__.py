@@ -11,6 +11,7 @@ A module imports from those before it, never from those after it, also not insid
     copies, comparison, diagnosis, plain_run      what the function computes by itself, beside that
     ruled, py_funcs                   numba functions on the tape
     arguments, transforms             gradients, Jacobians, products with Hessians
+    survey                            all places at once that are refused, for dualrev.check
     custom, steps, primitive          what users say themselves: rules, loops in little memory, lines of the table
 
 Above them are the compiler, and what users call: dualrev/derivatives.py, checkpointing.py, checking.py.

@@ -18,36 +18,45 @@ from dualrev.places import is_of_library, line_of
 
 __all__ = ["explained"]
 
+_READ_ONLY = "assignment destination is read-only"
 _OBJECTS = (
-    re.compile(r"loop of ufunc does not support argument \d+ of type \w+ which has no callable (?P<name>\w+) method"),
-    re.compile(r"ufunc '(?P<name>\w+)' not supported for the input types"),
-    re.compile(r"Cannot cast ufunc '(?P<name>\w+?)1?(_lo|_up|_n|_n_s|_n_f)?' input.* from dtype\('O'\)"),
-    re.compile(r"(?P<name>input) type 'object' not supported"),
-    re.compile(r"Cannot cast (?P<name>array data) from dtype\('O'\)"),
-    re.compile(r"'(float|int)' object has no attribute '(?P<name>\w+)'"),
+    r"loop of ufunc does not support argument \d+ of type [\w.]+ which has no callable (?P<name>\w+) method",
+    r"ufunc '(?P<name>\w+)' not supported for the input types",
+    r"Cannot cast ufunc '(?P<name>\w+?)1?(_lo|_up|_n|_n_s|_n_f)?' input.* from dtype\('O'\)",
+    r"(?P<name>input) type 'object' not supported",
+    r"Cannot cast (?P<name>array data) from dtype\('O'\)",
+    r"'(float|int)' object has no attribute '(?P<name>\w+)'",
+    r"(Could not convert Real\(.*\) to numeric|No numeric types to aggregate)$",  # pandas
 )
 
 
-def explained(error: Exception) -> DualrevError | None:
+def explained(error: Exception) -> Exception | None:
     """Our error for one that a function raised because of a number under differentiation; None for all others."""
     if isinstance(error, DualrevError):
         return None
-    if isinstance(error, SystemError) and isinstance(error.__cause__, DualrevError):
-        return error.__cause__  # C code went on with an error set
+    if isinstance(error.__cause__, DualrevError) and (
+        isinstance(error, SystemError) or str(error).startswith("setting an array element with a sequence")
+    ):
+        return error.__cause__  # C code went on with an error set; numpy takes what has indices for a sequence
     if isinstance(error, AttributeError):
         explain(error)
-    return _refusal(str(error), error.__traceback__)
+    user, below = _place(error.__traceback__)
+    if str(error) == _READ_ONLY and user and below is None:
+        return ValueError(
+            f"{_READ_ONLY} at {user}. It is a view that numpy lets nobody write to: write to y = x.copy()"
+        )
+    return _refusal(str(error), user + below) if user and below is not None else None
 
 
-def _refusal(text: str, traceback: TracebackType | None) -> UnsupportedError | None:
+def _refusal(text: str, place: str) -> UnsupportedError | None:
     """Our error for one of numpy's or Python's; None for all others."""
-    place = _place(traceback)
-    if not place:
-        return None
-    found = next(filter(None, (pattern.search(text) for pattern in _OBJECTS)), None)
+    found = next(filter(None, (re.search(pattern, text) for pattern in _OBJECTS)), None)
     if found is None or (text.startswith("'") and not isinstance(getattr(np, found["name"], None), np.ufunc)):
         return None
-    name = found["name"]
+    name = found.groupdict().get("name")
+    if name is None:
+        why = "pandas computes it of plain numbers"
+        return UnsupportedError.at(place, "this method of a table", why, "it with numpy, as np.mean(s.to_numpy())")
     return UnsupportedError.at(
         place,
         f"{name} of what is no array of floats",
@@ -56,17 +65,18 @@ def _refusal(text: str, traceback: TracebackType | None) -> UnsupportedError | N
     )
 
 
-def _place(traceback: TracebackType | None) -> str:
-    """The user's line, and that of a library below it, where something was raised; "" if this library raised it."""
-    user = library = ""
+def _place(traceback: TracebackType | None) -> tuple[str, str | None]:
+    """The user's line, and that of a library below it, where something was raised; None if this library raised it."""
+    user = ""
+    library: str | None = ""
     while traceback is not None:
         code, line = traceback.tb_frame.f_code, traceback.tb_lineno
         kind = is_of_library(code.co_filename)
         if kind is None:
-            library = "ours"
+            library = None
         elif kind:
             library = f" (in {line_of(code.co_filename, line)})"
         else:
             user, library = line_of(code.co_filename, line), ""
         traceback = traceback.tb_next
-    return "" if library == "ours" else user + library
+    return user, library

@@ -11,6 +11,7 @@ import functools
 import itertools
 import math
 import numbers
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -189,7 +190,9 @@ def method_name(primitive: Primitive) -> str:
 
 def define(source: str, name: str, **names: Any) -> Any:
     """The function `made` that the source defines, under its name, with the table's functions and `names` in scope."""
-    scope: dict[str, Any] = {**_NAMES, **names}
+    called = _CALLED.findall(source)  # the others would be compiled in vain
+    table = {text: function(_LINES[text]) for text in called if text in _LINES and text not in names}
+    scope: dict[str, Any] = {**_NAMES, **table, **names}
     exec(compile(source, f"<dualrev {name}>", "exec"), scope)
     made = scope["made"]
     made.__qualname__ = name
@@ -211,8 +214,8 @@ _NAMES: dict[str, Any] = {
     "nan": math.nan,
     "inf": math.inf,
 }
-_lines = {text: PRIMITIVES["pow" if text == "power" else text] for text in FUNCTIONS}
+_CALLED = re.compile(r"(?<![.\w])\w+(?=\()")
+_LINES = {text: PRIMITIVES["pow" if text == "power" else text] for text in FUNCTIONS}
 _IEEE = {
-    text: getattr(np, line.ufunc, FUNCTIONS[text]) if line.ufunc else FUNCTIONS[text] for text, line in _lines.items()
+    text: getattr(np, line.ufunc, FUNCTIONS[text]) if line.ufunc else FUNCTIONS[text] for text, line in _LINES.items()
 }
-_NAMES.update({text: function(line) for text, line in _lines.items()})

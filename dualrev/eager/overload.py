@@ -17,6 +17,7 @@ ufuncs.py numpy's functions. What a transformation needs of them can be imported
 
 from __future__ import annotations
 
+import functools
 import numbers
 import re
 import textwrap
@@ -56,17 +57,10 @@ def overload(
         right = "return op(run, y, (constant(run, a), u), ({p}, {q}))"
     for name, primitive in PRIMITIVES.items():
         unary = len(primitive.partials) == 1
+        texts = {"one": one, "two": two, "left": left, "right": right}
+        if constant is None:
+            texts = _without_zeros(texts, primitive.partials)
         for method in _method_names(primitive):
-            template = _UNARY if unary else _REFLECTED if method.startswith("__r") else _BINARY
-            partials = dict(zip(("p", "q"), primitive.partials, strict=False))
-            source = template
-            texts = {"one": one, "two": two, "left": left, "right": right}
-            outer = _OUTER_RIGHT if method.startswith("__r") else _OUTER
-            source = _insert(source, "outer", outer if nested else "")
-            if constant is None:
-                texts = _without_zeros(texts, primitive.partials)
-            for place, text in texts.items():
-                source = _insert(source, place, text)
             scope = {
                 **(names or {}),
                 "Dual": dual,
@@ -75,16 +69,26 @@ def overload(
                 "primitive": primitive,
                 "apply": _operator if method.startswith("__") and not unary else apply,
             }
-            made = _later(dual, method, source.format(value=primitive.value, **partials), scope)
+            made = _later(dual, method, functools.partial(_source, method, primitive, texts, nested), scope)
             made.__doc__ = f"{name}: {primitive.value}; partial derivatives {', '.join(primitive.partials)}."
             setattr(dual, method, made)
 
 
-def _later(dual: Any, method: str, source: str, scope: Mapping[str, Any]) -> Callable[..., Any]:
+def _source(method: str, primitive: Primitive, texts: dict[str, str], nested: bool) -> str:
+    """The text of a method for a line of the table."""
+    reflected = method.startswith("__r")
+    source = _UNARY if len(primitive.partials) == 1 else _REFLECTED if reflected else _BINARY
+    source = _insert(source, "outer", "" if not nested else _OUTER_RIGHT if reflected else _OUTER)
+    for place, text in texts.items():
+        source = _insert(source, place, text)
+    return source.format(value=primitive.value, **dict(zip(("p", "q"), primitive.partials, strict=False)))
+
+
+def _later(dual: Any, method: str, source: Callable[[], str], scope: Mapping[str, Any]) -> Callable[..., Any]:
     """A method that is compiled at its first call, and stands in its own place from then on: most are never called."""
 
     def first(*args: Any) -> Any:
-        made = define(source, f"{dual.__name__}.{method}", **scope)
+        made = define(source(), f"{dual.__name__}.{method}", **scope)
         made.__doc__ = first.__doc__
         setattr(dual, method, made)
         return made(*args)

@@ -8,6 +8,7 @@ that a copy of the function may have its own: dualrev.math, dualrev.numpy, and s
 from __future__ import annotations
 
 import builtins
+import contextlib
 import math
 from collections.abc import Callable, Iterator
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType
@@ -16,11 +17,10 @@ from typing import Any
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
-from dualrev import math as our_math
 from dualrev import numpy as our_numpy
 from dualrev.eager.ruled import Ruled
 
-__all__ = ["as_python"]
+__all__ = ["as_python", "with_globals"]
 
 
 def as_python(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -28,21 +28,31 @@ def as_python(f: Callable[..., Any]) -> Callable[..., Any]:
     if f.__class__ is not FunctionType:
         return f
     known = f.__globals__.get(f.__name__)
-    return _copied(f, {}) if known is not None and isinstance(known, Dispatcher) and known.py_func is f else f
+    ours = known is not None and isinstance(known, Dispatcher) and known.py_func is f
+    return with_globals(f, _meant, {}) if ours else f
 
 
-def _copied(f: Any, made: dict[Any, Any]) -> Any:
-    """The function with our globals; `made` has the copies of those that it calls."""
+def with_globals(f: Any, meant: Callable[[Any, Callable[[Any], Any]], Any], made: dict[Any, Any]) -> Any:
+    """A copy of a function where meant(x, copy) stands for a global, or a variable from around it, that is x.
+
+    copy(g) copies a function that it calls likewise; `made` has the copies.
+    """
     if f in made:
         return made[f]
-    scope: dict[str, Any] = {"__builtins__": builtins, "__name__": f.__module__}
+    scope: dict[str, Any] = {**f.__globals__, "__builtins__": builtins, "__name__": f.__module__}
     cells = tuple(CellType() for _ in f.__closure__ or ())
-    made[f] = copy = FunctionType(f.__code__, scope, f.__name__, f.__defaults__, cells)
-    copy.__kwdefaults__, copy.__qualname__, copy.__module__ = f.__kwdefaults__, f.__qualname__, f.__module__
-    scope |= {name: _meant(f.__globals__[name], made) for name in _names(f.__code__) if name in f.__globals__}
+    made[f] = copied = FunctionType(f.__code__, scope, f.__name__, f.__defaults__, cells)
+    copied.__kwdefaults__, copied.__qualname__, copied.__module__ = f.__kwdefaults__, f.__qualname__, f.__module__
+    copied.__dict__.update(f.__dict__)
+
+    def copy(g: Any) -> Any:
+        return with_globals(g, meant, made)
+
+    scope |= {name: meant(f.__globals__[name], copy) for name in _names(f.__code__) if name in f.__globals__}
     for cell, mine in zip(f.__closure__ or (), cells, strict=True):
-        mine.cell_contents = _meant(cell.cell_contents, made)
-    return copy
+        with contextlib.suppress(ValueError):  # a variable that has no value yet
+            mine.cell_contents = meant(cell.cell_contents, copy)
+    return copied
 
 
 def _names(code: CodeType) -> Iterator[str]:
@@ -53,14 +63,20 @@ def _names(code: CodeType) -> Iterator[str]:
             yield from _names(inner)
 
 
-def _meant(x: Any, made: dict[Any, Any]) -> Any:
+def _meant(x: Any, copy: Callable[[Any], Any]) -> Any:
     """What a global stands for on the tape."""
     if x is math:
-        return our_math
+        return _our_math()
     if x is np:
         return our_numpy
     if isinstance(x, Dispatcher) and not isinstance(x, Ruled):
-        return _copied(x.py_func, made)
+        return copy(x.py_func)
     if isinstance(x, BuiltinFunctionType) and x.__module__ == "math":
-        return getattr(our_math, x.__name__)
+        return getattr(_our_math(), x.__name__)
     return x
+
+
+def _our_math() -> Any:
+    from dualrev import math as ours  # all lines of the table: most programs need a few of them
+
+    return ours

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import linecache
 import math
 from collections.abc import Callable
@@ -49,7 +50,9 @@ def _length(count: int, levels: int) -> int:
     return max(1, math.ceil(count ** ((levels - 1) / levels)))
 
 
-_compiled_length = njit(_length)
+@functools.cache
+def _compiled_length() -> Any:
+    return njit(_length)
 
 
 def looped(step: Callable[..., Any], levels: int, checkpoint: Callable[..., Any]) -> Callable[..., Any]:
@@ -80,7 +83,7 @@ def _made(step: Any, text: str, given: dict[str, str], levels: int, compiled: bo
     filename = f"<dualrev loop of {given['name']}, {levels}, {', '.join([given['state'], given['rest']])}>"
     linecache.cache[filename] = len(text), None, text.splitlines(keepends=True), filename
     space: dict[str, Any] = {"__name__": getattr(step, "__module__", __name__), given["step"]: step}
-    space[given["length"]] = _compiled_length if compiled else _length
+    space[given["length"]] = _compiled_length() if compiled else _length
     exec(compile(text, filename, "exec"), space)
     options = {k: v for k, v in step.targetoptions.items() if k in _KEPT} if compiled else {}
     make: Any = njit(**options) if compiled else lambda f: f

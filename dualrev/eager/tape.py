@@ -115,7 +115,7 @@ class Real(DualNumber):
         return self
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        of_numbers = _OF_NUMBERS.get(ufunc) if method == "__call__" and not kwargs else None
+        of_numbers = _of_numbers(ufunc) if method == "__call__" and not kwargs else None
         if of_numbers is not None:
             numbers = []
             for u in inputs:  # numpy's floats come here in x * y: faster than as arrays
@@ -188,13 +188,21 @@ r = new(Real if y.__class__ is float else Dual)
 {_RESULT}
 """
 _new = object.__new__
-_OF_NUMBERS: dict[Any, Callable[..., Any]] = {
-    **{getattr(np, line.ufunc): function(line) for line in PRIMITIVES.values() if line.ufunc},
+_LINES = {getattr(np, line.ufunc): line for line in PRIMITIVES.values() if line.ufunc}
+_COMPARISONS: dict[Any, Callable[..., Any]] = {
     np.less: operator.lt,
     np.less_equal: operator.le,
     np.greater: operator.gt,
     np.greater_equal: operator.ge,
 }
+
+
+def _of_numbers(ufunc: Any) -> Callable[..., Any] | None:
+    """What a function of numpy is on numbers; None if it is no line of the table, which is compiled when it is used."""
+    line = _LINES.get(ufunc)
+    return function(line) if line else _COMPARISONS.get(ufunc)
+
+
 _NUMBERS = (DualNumber, float, int, np.floating, np.integer)
 _names = {"pack": _pack, "new": _new, "Real": Real}
 overload(Real, None, op, inline=(_RECORD % "0.0, 0", _RECORD % "{q}, v.i"), names={**FUNCTIONS, **_names})

@@ -70,7 +70,7 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[s
     name = ufunc.__name__
     if name in _OF_VALUES:
         return getattr(ufunc, method)(*map(_values, inputs), **{key: _objects(x) for key, x in kwargs.items()})
-    known = _UFUNCS.get(name) or next((function(line) for line in PRIMITIVES.values() if line.ufunc == name), None)
+    known = _known(name)
     arrays = [np.asarray(u) if isinstance(u, (list, tuple)) and method != "at" else u for u in inputs]
     if known and method == "__call__" and not kwargs and not any(isinstance(u, np.ndarray) for u in arrays):
         return known(*arrays)
@@ -84,6 +84,12 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[s
     with np.errstate(all="ignore"):  # the processor's flags after a loop over objects mean nothing
         made = getattr(ufunc, method)(*map(_objects, arrays), **kwargs)
     return tuple(map(_as_dual, made)) if isinstance(made, tuple) else _as_dual(made)
+
+
+def _known(name: str) -> Callable[..., Any] | None:
+    """What a function of numpy is on numbers, by its name; None if nobody has said it."""
+    line = _LINES.get(name)
+    return function(line) if line else _UFUNCS.get(name)
 
 
 def _as_dual(made: Any) -> Any:
@@ -114,17 +120,28 @@ _NUMPY_S = (np.ndarray, np.generic, DualNumber)
 _OF_VALUES = {"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"}
 _OF_VALUES |= {"isnan", "isinf", "isfinite", "signbit", "logical_and", "logical_or", "logical_xor", "logical_not"}
 _PYTHON_S = {"add", "subtract", "multiply"}  # whose loops over objects do what the operators do, only faster
-_maximum, _minimum = function(PRIMITIVES["maximum"]), function(PRIMITIVES["minimum"])
+_LINES = {
+    **{line.ufunc: line for line in PRIMITIVES.values() if line.ufunc},
+    "fabs": PRIMITIVES["abs"],
+    "float_power": PRIMITIVES["pow"],
+}
+
+
+def _maximum(a: Any, b: Any) -> Any:
+    return function(_LINES["maximum"])(a, b)
+
+
+def _minimum(a: Any, b: Any) -> Any:
+    return function(_LINES["minimum"])(a, b)
+
+
 _UFUNCS: dict[str, Callable[..., Any]] = {
     "square": lambda x: x * x,
     "reciprocal": lambda x: 1.0 / x,
     "divmod": lambda a, b: (a // b, a % b),
-    "fabs": function(PRIMITIVES["abs"]),
-    "float_power": function(PRIMITIVES["pow"]),
     "clip": lambda x, low, high: _minimum(_maximum(x, low), high),
     "fmax": lambda a, b: b if a != a else a if b != b else _maximum(a, b),
     "fmin": lambda a, b: b if a != a else a if b != b else _minimum(a, b),
     **dict.fromkeys(("deg2rad", "radians"), lambda x: x * (math.pi / 180.0)),
     **dict.fromkeys(("rad2deg", "degrees"), lambda x: x * (180.0 / math.pi)),
-    **{getattr(np, line.ufunc).__name__: function(line) for line in PRIMITIVES.values() if line.ufunc},
 }

@@ -29,6 +29,21 @@ _FAR = (
 
 _EXPONENT = "(b * log(a))"  # a**b = exp(b log a)
 
+
+def _slope(x: str) -> str:
+    """The derivative of 1 / gamma at x <= 0.5, by reflection (DLMF 5.5.3): without poles, also at 0, -1, -2, ..."""
+    angle = f"(3.141592653589793 * ({x}))"
+    return f"gamma(1.0 - ({x})) * (cos({angle}) - 0.3183098861837907 * sin({angle}) * psi(1.0 - ({x})))"
+
+
+def _beta(a: str, b: str) -> str:
+    """The derivative of beta by a; for a whole b it is a rational function of a, with poles at 0, -1, ..., 1 - b."""
+    return (
+        f"y * (psi({a}) - psi(a + b)) if a + b > 0.5 else y * (psi(1.0 - {a}) - psi(1.0 - a - b))"
+        f" if {b} > 0.5 and {b} == floor({b}) else y * psi({a}) + gamma(a) * gamma(b) * {_slope('a + b')}"
+    )
+
+
 # fmt: off
 _LINES: tuple[tuple[str, tuple[tuple[float, float], ...], tuple[str, ...]], ...] = (
     # normal distribution, error functions
@@ -57,12 +72,18 @@ _LINES: tuple[tuple[str, tuple[tuple[float, float], ...], tuple[str, ...]], ...]
 
     # the gamma function and its family
     ("loggamma", (_POSITIVE,), ("psi(x)",)),
-    ("rgamma", (_POSITIVE,), ("-y * psi(x)",)),
-    ("beta", (_POSITIVE, _POSITIVE), ("y * (psi(a) - psi(a + b))", "y * (psi(b) - psi(a + b))")),
+    ("gammasgn", (_POSITIVE,), ("0.0",)),
+    ("rgamma", (_POSITIVE,), (f"-y * psi(x) if x > 0.5 else {_slope('x')}",)),
+    ("beta", (_POSITIVE, _POSITIVE), (_beta("a", "b"), _beta("b", "a"))),
     ("betaln", (_POSITIVE, _POSITIVE), ("psi(a) - psi(a + b)", "psi(b) - psi(a + b)")),
-    ("binom", ((3.0, 6.0), (0.5, 2.0)), ("y * (psi(a + 1.0) - psi(a - b + 1.0))",
-                                         "y * (psi(a - b + 1.0) - psi(b + 1.0))")),
-    ("poch", (_POSITIVE, _POSITIVE), ("y * (psi(a + b) - psi(a))", "y * psi(a + b)")),
+    ("binom", ((3.0, 6.0), (0.5, 2.0)), (
+        "y * (psi(a + 1.0) - psi(a - b + 1.0)) if a - b > -0.5"
+        f" else y * psi(a + 1.0) + {_slope('a - b + 1.0')} / poch(a + 1.0, b - a)",
+        f"(y * psi(a - b + 1.0) if a - b > -0.5 else -{_slope('a - b + 1.0')} / poch(a + 1.0, b - a))"
+        f" + (-y * psi(b + 1.0) if b > -0.5 else {_slope('b + 1.0')} * poch(a - b + 1.0, b))")),
+    ("poch", (_POSITIVE, _POSITIVE), (
+        "y * (psi(a + b) - psi(a)) if a > 0.5 else y * (psi(1.0 - a - b) - psi(1.0 - a))"
+        f" if a + b < 0.5 and b == floor(b) else y * psi(a + b) + gamma(a + b) * {_slope('a')}", "y * psi(a + b)")),
     ("gammainc", (_ORDER, _POSITIVE), (_NONE, "exp(xlogy(a - 1.0, b) - b - gammaln(a))")),
     ("gammaincc", (_ORDER, _POSITIVE), (_NONE, "-exp(xlogy(a - 1.0, b) - b - gammaln(a))")),
     ("betainc", (_ORDER, _ORDER, _UNIT), (_NONE, _NONE,
@@ -126,7 +147,7 @@ def lines() -> Mapping[str, Primitive]:
     """
     from scipy import special  # it takes time to import, and most programs do without
 
-    used = ("expit", "gammaln", "psi")
+    used = ("expit", "gamma", "gammaln", "psi")
     functions = {name: getattr(special, name) for name in (*NAMES, *used) if hasattr(special, name)}
     made = {}
     for name, domain, partials in _LINES:

@@ -57,6 +57,8 @@ def check_writable(f: Any, kinds: Sequence[types.Type]) -> None:
 
 def _is_known(x: Any) -> bool:
     try:
-        return numba.typeof(x) is not types.pyobject
+        kind = numba.typeof(x)
+        memory = isinstance(kind, types.Buffer) and not isinstance(kind, types.Array)  # such as an array of JAX
+        return kind is not types.pyobject and not (memory and hasattr(x, "__array__"))
     except (NumbaError, ValueError, NotImplementedError):
         return False

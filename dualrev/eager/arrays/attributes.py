@@ -1,8 +1,7 @@
 """What numpy's arrays and its scalars have besides numbers, for ours: x.dtype, x.T, x.reshape(...).
 
 Elements of arrays and sums are numbers of the tape, where numpy has scalars; code that takes either as small arrays
-finds the same attributes here. All but x[None]: numpy takes an object of a Python class that has indices for a
-sequence, and would say so in place of what is wrong.
+finds the same attributes here.
 """
 
 from __future__ import annotations
@@ -34,6 +33,14 @@ def _as_array(name: str) -> Callable[..., Any]:
     return method
 
 
+def _item(self: Real, key: Any) -> Any:
+    """x[None], x[...] and x[()], as of an array without axes."""
+    parts = key if isinstance(key, tuple) else (key,)
+    if not all(part is None or part is Ellipsis for part in parts):
+        raise TypeError("a number has no axes: x[None], x[...] and x[()] are all the indices that it takes")
+    return real_array(self)[key] if parts else self
+
+
 def _astype(self: Real, dtype: Any, *args: Any, **kwargs: Any) -> Any:
     """The number itself for a float type, a complex number for a complex one; for others its value, a constant."""
     if np.dtype(dtype).kind == "c":
@@ -42,11 +49,22 @@ def _astype(self: Real, dtype: Any, *args: Any, **kwargs: Any) -> Any:
     return self if np.dtype(dtype).kind == "f" else np.dtype(dtype).type(value(self))
 
 
+def _same(self: Real, dtype: Any = None) -> Real:
+    """The number itself: a view in double precision."""
+    if dtype is not None and np.dtype(dtype) != float:
+        raise UnsupportedError(f"a view as {dtype} of a number", "x.astype(...) of dualrev.value(x)")
+    return self
+
+
 def _view(self: RealArray, dtype: Any = None, type: Any = None) -> RealArray:
     """A view of the array: of the same type, since numbers under differentiation have no bytes."""
     if type is not None or (dtype is not None and np.dtype(dtype) != self.dtype):
         raise UnsupportedError(f"ndarray.view as {dtype or type}", "x.astype(...) of dualrev.value(x)")
     return self.derived(lambda a: a[...])
+
+
+def _set_flat(self: RealArray, new: Any) -> None:
+    self.flat[:] = new
 
 
 class NumberType:
@@ -82,11 +100,17 @@ _number.T = property(lambda self: self, doc="The number itself.")
 _number.copy = lambda self, order="C": self
 _number.astype = _astype
 _number.conj = lambda self: self
-
+_number.fabs = lambda self: abs(self)  # which np.fabs of an array of objects looks for
+_number.view = _same
+_number.strides, _number.itemsize, _number.nbytes = (), 8, 8
+_number.flags = np.float64().flags
+_number.__getitem__ = _item
+_number.__iter__ = None  # else Python would take what has indices for a sequence
 _number.__pandas_priority__ = _number.__array_priority__ = 10_000  # s - x of a Series is ours
 
 _array: Any = RealArray
 _array.__pandas_priority__ = _array.__array_priority__ = 10_000
 _array.view = _view
+_array.flat = _array.flat.setter(_set_flat)
 _array.flags = property(lambda self: self.x.flags, doc="How the values lie in memory.")
 _array.strides = property(lambda self: self.x.strides, doc="The steps in memory from one value to the next.")

@@ -167,7 +167,8 @@ def _var(a: Any, axis: Any = None, *, ddof: Any = 0, keepdims: Any = False) -> A
     d = a - np.mean(a, axis=axis, keepdims=True)
     squares = real_part(d) ** 2 + imag_part(d) ** 2
     total = np.sum(squares, axis=axis, keepdims=keepdims)
-    return total / (np.size(plain(squares)) / max(np.size(plain(total)), 1) - ddof)
+    count = np.size(plain(squares)) / max(np.size(plain(total)), 1)
+    return (plain(total) if count == 1 else total) / (count - ddof)  # of one number it is 0, and so is its root
 
 
 def _std(a: Any, axis: Any = None, *, ddof: Any = 0, keepdims: Any = False) -> Any:

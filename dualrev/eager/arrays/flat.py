@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,7 +27,15 @@ class Flat:
         return self._a[self._index(key)]
 
     def __setitem__(self, key: Any, new: Any) -> None:
-        self._a[self._index(key)] = new
+        """As numpy: it repeats numbers that are too few, and reads one after the other what it has written before."""
+        places, n = self._index(key), np.size(new)
+        if not np.ndim(places[0]) or np.ndim(new) == 0:
+            self._a[places] = new
+        elif n and isinstance(new, type(self._a)) and np.may_share_memory(new.x, self._a.x):
+            for place, source in zip(zip(*places, strict=True), itertools.cycle(np.ndindex(new.shape)), strict=False):
+                self._a[place] = new[source]
+        elif n:
+            self._a[places] = np.resize(new, len(places[0]))
 
     def _index(self, key: Any) -> Any:
         return np.unravel_index(np.arange(self._a.size)[key], self._a.shape)

@@ -21,6 +21,8 @@ from dualrev.eager.arrays.products import matmul, transposed, vecdot
 
 __all__ = ["HANDLERS"]
 
+SINGULAR = 1e5  # a condition number: above, products with inverses lose too many digits
+
 
 def _inv(a: Any) -> Any:
     """d(inv a) = -inv(a) da inv(a)"""
@@ -76,11 +78,22 @@ def _of_each(g: Any) -> Any:
 def _cofactors(a: Any) -> Any:
     """The derivatives of det by the entries: det(a) inv(a)^T, and its limit where a is singular."""
     if not isinstance(a, np.ndarray):
-        return _of_each(np.linalg.det(a)) * transposed(np.linalg.inv(a))
+        regular = np.max(np.linalg.cond(values(a)), initial=0.0) < SINGULAR
+        return _of_each(np.linalg.det(a)) * transposed(np.linalg.inv(a)) if regular else _minors(a)
     u, s, vh = np.linalg.svd(a)
     others = np.stack([np.prod(np.delete(s, k, axis=-1), axis=-1) for k in range(a.shape[-1])], axis=-1)
     sign = np.linalg.det(u) * np.linalg.det(vh)
     return sign[..., None, None] * ((conjugated(u) * others[..., None, :]) @ conjugated(vh))
+
+
+def _minors(a: Any) -> Any:
+    """The same by determinants of the matrices without a row and a column: as many as entries, and never a division."""
+    n = a.shape[-1]
+    if n == 1:
+        return np.ones(a.shape)
+    left = np.array([np.delete(np.arange(n), k) for k in range(n)])
+    signs = np.where(np.add.outer(np.arange(n), np.arange(n)) % 2, -1.0, 1.0)
+    return signs * np.linalg.det(a[..., left[:, None, :, None], left[None, :, None, :]])
 
 
 def _slogdet(a: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dualrev.eager.arrays.complexes import ComplexArray, as_parts, holds_complex, is_complex, values
-from dualrev.eager.arrays.storage import RealArray, holds_duals, plain, real_array
+from dualrev.eager.arrays.storage import RealArray, holds_duals, plain, real_array, to_objects
 from dualrev.errors import ConversionError
 
 __all__ = ["HANDLERS", "assign", "copyto"]
@@ -22,6 +22,8 @@ def assign(a: Any, key: Any, new: Any) -> None:
     new = as_parts(new) if is_complex(new) else real_array(new)
     if isinstance(a, (RealArray, ComplexArray)):
         a[key] = new
+    elif a.dtype == object and isinstance(new, RealArray):  # as np.full(3, x) of numpy itself
+        a[key] = to_objects(new)
     elif holds_duals(new) or holds_complex(new):
         raise ConversionError("storing")
     else:

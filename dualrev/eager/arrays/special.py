@@ -10,8 +10,6 @@ from typing import Any
 import numba
 import numpy as np
 
-from dualrev.rules.library.special import polygamma
-
 __all__ = ["MANY", "compiled_loop", "of_scipy"]
 
 MANY = 2000  # elements: below, to compile takes longer
@@ -34,12 +32,19 @@ def of_scipy(name: str, args: tuple[Any, ...]) -> Any:
 
 def _polygamma(n: Any, x: Any) -> Any:
     n, x = np.broadcast_arrays(np.asarray(n, dtype=float), np.asarray(x, dtype=float))
-    return _loop(n.ravel(), x.ravel()).reshape(x.shape)
+    return _loop()(n.ravel(), x.ravel()).reshape(x.shape)
 
 
-@numba.njit(nogil=True)  # not cached: numba would not see that polygamma has changed
-def _loop(n, x):  # type: ignore[no-untyped-def]
-    made = np.empty(len(x))
-    for k in range(len(x)):
-        made[k] = polygamma(n[k], x[k])
-    return made
+@functools.cache
+def _loop() -> Callable[..., Any]:
+    from dualrev.rules.library.special import polygamma  # which prepares more for numba than most programs need
+
+    @numba.njit(nogil=True)  # not cached: numba would not see that polygamma has changed
+    def loop(n, x):  # type: ignore[no-untyped-def]
+        made = np.empty(len(x))
+        for k in range(len(x)):
+            made[k] = polygamma(n[k], x[k])
+        return made
+
+    found: Callable[..., Any] = loop
+    return found

@@ -5,8 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 import operator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,8 +16,7 @@ LARGEST = "largest"
 _MODULES = {"np": np, "math": math}
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(NamedTuple):
     """A function of rules/library/, for arguments of certain kinds. The pattern has a letter for every parameter:
 
     v  a vector         m  a matrix        f  any array, which is passed on as a vector in C order
@@ -36,8 +34,7 @@ class Definition:
     more: tuple[Any, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(NamedTuple):
     """Which elements of an argument the result has: their places, as an expression.
 
     It speaks of the array `x_`, of an array `p_` of the same shape that counts its elements, and of the other
@@ -53,8 +50,7 @@ class Selection:
     view: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(NamedTuple):
     """A function of numpy, of math or of Python, and what both engines know of it.
 
     name         as emitted code calls it, where `math` and `np` are imported
