@@ -35,12 +35,12 @@ class Block(Protocol):
 class Partial:
     """A partial derivative that is computed when it is asked for, of values that are kept until then.
 
-    Who asks once, as a gradient does, gets an array of its own; from the second time on it is kept.
+    The function makes an array of its own. Who asks once, as a gradient does, gets an array of its own; from the second time on it is kept.
     """
 
     __slots__ = ("_asked", "_f", "_kept", "_made")
 
-    def __init__(self, f: Callable[..., Any], kept: tuple[Any, ...]) -> None:
+    def __init__(self, f: Callable[..., Any], kept: Sequence[Any]) -> None:
         self._f, self._kept, self._asked = f, kept, False
         self._made: Any = None
 
@@ -51,22 +51,21 @@ class Partial:
 
     def fresh(self) -> tuple[Any, bool]:
         """The array, and whether nobody else knows it."""
-        made, kept = self._made, self._kept
+        made = self._made
         if made is not None:
             return made, False
-        first, self._asked = not self._asked, True
-        made = np.asarray(self._f(*[u.x for u in kept]), dtype=float)
-        if first:
-            return made, not any(made is u.x for u in kept)
-        self._made = made
-        self._kept = ()
+        made = np.asarray(self._f(*[u.x for u in self._kept]), dtype=float)
+        if not self._asked:
+            self._asked = True
+            return made, True
+        self._made, self._kept = made, ()
         return made, False
 
 
 class Kept:
     """Values that a derivative needs later: x is an array's own memory until somebody stores something there."""
 
-    __slots__ = ("__weakref__", "x")
+    __slots__ = ("x",)
 
     def __init__(self, x: Any) -> None:
         self.x = x
@@ -282,12 +281,12 @@ def _times(g: Any, p: Any, spare: bool) -> tuple[Any, bool]:
     if p.__class__ is float:
         if p == 1.0:
             return g, spare
-        return (np.multiply(g, p, out=g) if spare else g * p), True
+        return (np.multiply(g, p, g) if spare else g * p), True
     made, mine = p.fresh() if p.__class__ is Partial else (p.x if p.__class__ is Kept else p, False)
     if mine and g.__class__ is np.ndarray and made.shape == g.shape:
-        return np.multiply(g, made, out=made), True
-    if spare and np.shape(made) in ((), g.shape):
-        return np.multiply(g, made, out=g), True
+        return np.multiply(g, made, made), True
+    if spare and getattr(made, "shape", ()) in ((), g.shape):
+        return np.multiply(g, made, g), True
     return g * made, True
 
 

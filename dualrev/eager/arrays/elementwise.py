@@ -37,18 +37,43 @@ from dualrev.eager.tape import Real, Tape
 from dualrev.eager.ufuncs import apply_ufunc as apply_to_objects
 from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES, Primitive
 
-__all__ = ["as_real_array", "elementwise", "on_arrays"]
+__all__ = ["as_real_array", "elementwise", "in_general", "of_one_run", "on_arrays"]
 
 
 def elementwise(line: Primitive, args: Sequence[Any], compute: Callable[..., Any]) -> Any:
     """A line of the table on arrays and numbers, which broadcast; `compute` is the function of their values."""
-    tape, ids, xs = alone(args)
-    if tape is not None and not line.functions:
-        if line.name == "pow" and args[1].__class__ in (float, int) and args[1] == 2:
-            line, args, compute, ids, xs = PRIMITIVES["mul"], (args[0],) * 2, np.multiply, ids[:1] * 2, xs[:1] * 2
-        y = compute(*xs)
-        if y.__class__ is np.ndarray and y.dtype == float and y.ndim:
-            return _recorded(line, args, ids, tape, y)
+    made = of_one_run(line, args, compute)
+    return in_general(line, args, compute) if made is None else made
+
+
+def of_one_run(line: Primitive, args: Sequence[Any], compute: Callable[..., Any]) -> Any:
+    """The same where all that is known are arrays of one run, plain ones and floats; None in another case."""
+    run, ids, xs = alone(args)
+    if run is None or line.functions:
+        return None
+    if line.name == "pow" and args[1].__class__ in (float, int) and args[1] == 2:
+        line, args, compute, ids, xs = PRIMITIVES["mul"], (args[0],) * 2, np.multiply, ids[:1] * 2, xs[:1] * 2
+    y = compute(*xs)
+    if y.__class__ is not np.ndarray or y.dtype != float or not y.ndim:
+        return None
+    made, out = attach(run, y)
+    operands: list[tuple[Any, Any]] = []
+    for mine, (constant, needs, f) in zip(ids, _array_partials_later(line), strict=True):
+        if mine is None or constant == 0.0:
+            continue
+        p: Any = constant
+        if needs:
+            kepts = [_kept(run, args[k] if k >= 0 else made) for k in needs]
+            p = kepts[0] if f is None else Partial(f, kepts)
+        operands.append((mine if mine.__class__ is Range else saved(mine), p))
+    if not operands:
+        return as_real_array(y)
+    run.blocks.append(Terms(run.fresh(), out, operands, y.shape, y.shape))
+    return made
+
+
+def in_general(line: Primitive, args: Sequence[Any], compute: Callable[..., Any]) -> Any:
+    """The same in all other cases."""
     for u in args:
         refuse_foreign(u)
     for u in args:
@@ -81,26 +106,6 @@ def elementwise(line: Primitive, args: Sequence[Any], compute: Callable[..., Any
     if not terms:
         return as_real_array(y)
     return by_terms(run, y, terms, shape)
-
-
-def _recorded(line: Primitive, args: Sequence[Any], ids: Sequence[Any], run: Tape, y: np.ndarray) -> Any:
-    """The value y as the result of a line, on arrays of one run and floats."""
-    made, out = attach(run, y)
-    operands: list[tuple[Any, Any]] = []
-    for mine, (constant, needs, f) in zip(ids, _array_partials_later(line), strict=True):
-        if mine is None or constant == 0.0:
-            continue
-        mine = mine if mine.__class__ is Range else saved(mine)
-        if not needs:
-            operands.append((mine, constant))
-        elif f is None:
-            operands.append((mine, _kept(run, args[needs[0]] if needs[0] >= 0 else made)))
-        else:
-            operands.append((mine, Partial(f, tuple([_kept(run, args[i] if i >= 0 else made) for i in needs]))))
-    if not operands:
-        return as_real_array(y)
-    run.blocks.append(Terms(run.fresh(), out, operands, y.shape, y.shape))
-    return made
 
 
 def _kept(run: Tape, u: Any) -> Any:
@@ -136,7 +141,7 @@ def _later(line: Primitive, k: int, args: Sequence[Any], run: Tape, y: Any) -> A
     constant, needs, f = _array_partials_later(line)[k]
     if not needs:
         return constant
-    kepts = tuple([_kept(run, y if i < 0 else args[i]) for i in needs])
+    kepts = [_kept(run, y if k < 0 else args[k]) for k in needs]
     return kepts[0] if f is None else Partial(f, kepts)
 
 
@@ -183,7 +188,9 @@ class _ForArrays(ast.NodeTransformer):
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         self.generic_visit(node)
         nothing = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
-        sides: list[ast.expr] = [ast.Lambda(nothing, side) for side in (node.body, node.orelse)]
+        # +x is a copy of x
+        made = [ast.UnaryOp(ast.UAdd(), u) if isinstance(u, ast.Name) else u for u in (node.body, node.orelse)]
+        sides: list[ast.expr] = [ast.Lambda(nothing, side) for side in made]
         return ast.Call(ast.Name("either", ast.Load()), [node.test, *sides], [])
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
@@ -197,9 +204,10 @@ class _ForArrays(ast.NodeTransformer):
 
 def _either(test: Any, one: Callable[[], Any], other: Callable[[], Any]) -> Any:
     """np.where, which computes nothing that no element needs."""
-    if np.logical_and.reduce(test, axis=None):  # np.all, but faster
+    test = np.asarray(test)
+    if not test.size or test.item(test.argmin()):  # np.all, but faster
         return one()
-    return np.where(test, one(), other()) if np.any(test) else other()
+    return np.where(test, one(), other()) if test.item(test.argmax()) else other()
 
 
 @functools.cache

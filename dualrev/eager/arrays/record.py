@@ -49,8 +49,7 @@ __all__ = [
 def attach(run: Tape, y: Any) -> tuple[Any, Any]:
     """The value y with ids of its own, and these: an array, or a number where y has no axes."""
     if y.__class__ is np.ndarray and y.dtype == float and y.ndim:
-        start = run.allocate(y.size)
-        out, ids = (Range(start, y.shape),) * 2 if y.flags.c_contiguous else of_new(start, y)
+        out, ids = of_new(run.allocate(y.size), y)
         return RealArray(y, {run: ids}, y.base is None), out
     if isinstance(y, np.ndarray) and y.dtype == object:
         y = adopt(y)
@@ -64,13 +63,13 @@ def attach(run: Tape, y: Any) -> tuple[Any, Any]:
     out, ids = of_new(run.allocate(x.size), x)
     made = RealArray(x, {**layers, run: ids}, x.base is None)
     if isinstance(y, RealArray):  # which nobody else knows, but who keeps its values
-        made._keeper, y._keeper = y.root()._keeper, BORROWED
+        made._keeper, y._keeper = y._keeper, BORROWED
     return made, out
 
 
 def of_new(start: int, x: np.ndarray) -> tuple[Range, Any]:
     """The ids from `start` for the elements of a new array, and its layer: written out if there are gaps in memory."""
-    ids = laid_out(start, x)
+    ids = Range(start, x.shape) if x.flags.c_contiguous else laid_out(start, x)
     return (Range(start, x.shape), consecutive(start, x)) if ids is None else (ids, ids)
 
 
@@ -95,7 +94,7 @@ def alone(args: Sequence[Any]) -> tuple[Tape | None, list[Any], list[Any]]:
     for u in args:
         kind = u.__class__
         if kind is RealArray:
-            layers = u.layers()
+            layers = u.layers() if u._parent is not None else u._layers
             if len(layers) != 1:
                 return None, ids, xs
             ((found, mine),) = layers.items()
@@ -103,7 +102,7 @@ def alone(args: Sequence[Any]) -> tuple[Tape | None, list[Any], list[Any]]:
         elif kind is Real:
             found, mine = u.run, Range(u.i, ())
             xs.append(u.x)
-        elif kind is float or (kind is int and -_LARGE < u < _LARGE) or (kind is np.ndarray and u.dtype == float):
+        elif kind is float or kind is np.float64 or (kind is int and -_LARGE < u < _LARGE) or (kind is np.ndarray and u.dtype == float):
             ids.append(None)
             xs.append(u)
             continue
