@@ -111,7 +111,10 @@ class Layered:
 
     def derived(self, select: Callable[[Any], Any]) -> Self:
         """The same selection of values and of ids: a view where numpy makes a view."""
-        x = select(self.x)
+        return self.taken(select(self.x), select)
+
+    def taken(self, x: np.ndarray, select: Callable[[Any], Any]) -> Self:
+        """The same, where x is what `select` takes of the values."""
         if np.may_share_memory(x, self.x):
             return self.seen(x, select)
         made = type(self)(x)

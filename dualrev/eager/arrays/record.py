@@ -34,6 +34,7 @@ from dualrev.eager.tape import Real, Tape, real
 __all__ = [
     "alone",
     "attach",
+    "attach_array",
     "by_rule",
     "by_terms",
     "holding",
@@ -49,8 +50,7 @@ __all__ = [
 def attach(run: Tape, y: Any) -> tuple[Any, Any]:
     """The value y with ids of its own, and these: an array, or a number where y has no axes."""
     if y.__class__ is np.ndarray and y.dtype == float and y.ndim:
-        out, ids = of_new(run.allocate(y.size), y)
-        return RealArray(y, {run: ids}, y.base is None), out
+        return attach_array(run, y)
     if isinstance(y, np.ndarray) and y.dtype == object:
         y = adopt(y)
     refuse_foreign(y)
@@ -67,9 +67,19 @@ def attach(run: Tape, y: Any) -> tuple[Any, Any]:
     return made, out
 
 
+def attach_array(run: Tape, y: np.ndarray) -> tuple[RealArray, Range]:
+    """The same of a plain array of floats that has axes."""
+    start = run.allocate(y.size)
+    if y.flags.c_contiguous:
+        ids = out = Range(start, y.shape)
+    else:
+        out, ids = of_new(start, y)
+    return RealArray(y, {run: ids}, y.base is None), out
+
+
 def of_new(start: int, x: np.ndarray) -> tuple[Range, Any]:
     """The ids from `start` for the elements of a new array, and its layer: written out if there are gaps in memory."""
-    ids = Range(start, x.shape) if x.flags.c_contiguous else laid_out(start, x)
+    ids = laid_out(start, x)
     return (Range(start, x.shape), consecutive(start, x)) if ids is None else (ids, ids)
 
 
@@ -121,9 +131,17 @@ def kept_on(run: Tape, u: Any) -> Any:
     if u.__class__ is not np.ndarray or u.size < _SHARED or u.dtype != float or not u.flags.c_contiguous:
         return kept(u)
     found = run.constants.get(id(u))
-    if found is None or found[0] is not u or not np.array_equal(found[1].x.view(np.int64), u.view(np.int64)):
+    if found is None or found[0] is not u or not _has_bits(u, found[1].x):
         found = run.constants[id(u)] = u, kept(u)
     return found[1]
+
+
+def _has_bits(u: np.ndarray, v: np.ndarray) -> bool:
+    """Whether arrays of at least one element are the same, NaN and the signs of zeros included."""
+    if u.shape != v.shape:
+        return False
+    same = np.equal(u.view(np.int64), v.view(np.int64))
+    return bool(same.item(same.argmin()))  # np.all, but faster
 
 
 _LARGE = 2**53  # ints below are exact in double precision
