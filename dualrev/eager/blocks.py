@@ -201,10 +201,12 @@ class Rule:
 
     def pull(self, flow: Any) -> None:
         """Add to the operands' cotangents."""
-        if not any(map(flow.touched, self.outs)):
-            return
         gs = [flow.take(out)[0] for out in self.outs]
-        gs = [flow.get(out) if g is None else g for g, out in zip(gs, self.outs, strict=True)]
+        missing = [k for k, g in enumerate(gs) if g is None]
+        if len(missing) == len(gs) and not any(map(flow.touched, self.outs)):
+            return
+        for k in missing:
+            gs[k] = flow.get(self.outs[k])
         for ids, ct in zip(self.ids, self._pull(gs), strict=True):
             if ids is not None and ct is not None:
                 if callable(ct):
@@ -268,6 +270,8 @@ def spread(a: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 def sum_to(x: Any, shape: tuple[int, ...]) -> Any:
     """The sum over what broadcasting repeated: the transpose of broadcasting to the shape of x."""
+    if x.shape == shape:
+        return x
     extra = x.ndim - len(shape)
     axes = tuple(range(extra)) + tuple(extra + k for k, n in enumerate(shape) if n == 1 and x.shape[extra + k] != 1)
     if not axes:

@@ -218,14 +218,17 @@ def record_rule(
 ) -> Any:
     """The same for arrays that have been stripped of a run."""
     y = compute(*xs)
-    ys = [_apart(v) for v in (y if isinstance(y, tuple) else (y,))]
-    nested = not all(isinstance(x, np.ndarray) for x in xs)
-    needs = [True] * len(xs) if needs is None or nested else needs
+    ys = [_apart(v) for v in y] if isinstance(y, tuple) else [_apart(y)]
+    nested = RealArray in map(type, xs)
     # what is kept does not change when the user's function assigns to an element later
-    given = [
-        Kept(own(x)) if nested or _is_discrete(u) else kept_on(run, u) if needed else Kept(_of_shape(x.shape))
-        for x, u, needed in zip(xs, args, needs, strict=True)
-    ]
+    given = []
+    for k, (x, u) in enumerate(zip(xs, args, strict=True)):
+        if nested or _is_discrete(u):
+            given.append(Kept(own(x)))
+        elif needs is None or needs[k]:
+            given.append(kept_on(run, u))
+        else:
+            given.append(Kept(_of_shape(x.shape)))
     found = [Kept(own(v)) for v in ys] if nested and keeps_value else []
     made = [attach(run, v) for v in ys]
     if not nested and keeps_value:
@@ -236,12 +239,12 @@ def record_rule(
             run.fresh(),
             [out for _, out in made],
             ids,
-            lambda gs: pull([k.x for k in given], tuple(k.x for k in found), gs),
-            lambda ts: push([k.x for k in given], tuple(k.x for k in found), ts),
+            lambda gs: pull([k.x for k in given], tuple([k.x for k in found]), gs),
+            lambda ts: push([k.x for k in given], tuple([k.x for k in found]), ts),
             nested,
         )
     )
-    return tuple(v for v, _ in made) if isinstance(y, tuple) else made[0][0]
+    return tuple([v for v, _ in made]) if isinstance(y, tuple) else made[0][0]
 
 
 def _of_shape(shape: tuple[int, ...]) -> np.ndarray:
@@ -258,6 +261,8 @@ def _is_discrete(u: Any) -> bool:
 
 def _apart(y: Any) -> Any:
     """A value that is no view of an argument."""
+    if y.__class__ is np.ndarray:
+        return y if y.base is None else own(y)
     alone = not isinstance(y, (np.ndarray, RealArray)) or plain(y).flags.owndata
     return y if alone else own(y)
 

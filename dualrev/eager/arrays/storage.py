@@ -330,7 +330,7 @@ def kept(u: Any) -> Any:
     if isinstance(u, RealArray):
         return u.keep()
     if isinstance(u, np.ndarray):
-        return Kept(np.array(u, dtype=float, order="K"))
+        return Kept(u.copy("K") if u.dtype == float else u.astype(float))
     return Kept(u if isinstance(u, DualNumber) else np.float64(u))
 
 
