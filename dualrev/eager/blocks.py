@@ -7,6 +7,7 @@ explain ids.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -54,7 +55,7 @@ class Partial:
         made = self._made
         if made is not None:
             return made, False
-        made = np.asarray(self._f(*[u.x for u in self._kept]), dtype=float)
+        made = np.asarray(self._f(*map(_x, self._kept)), dtype=float)
         if not self._asked:
             self._asked = True
             return made, True
@@ -74,6 +75,8 @@ class Kept:
         """The same."""
         return self.x
 
+
+_x = operator.attrgetter("x")
 
 #: The classes of partials that are no numbers of an outer run.
 PLAIN = frozenset((float, np.ndarray, Partial, Kept))

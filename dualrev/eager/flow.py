@@ -226,7 +226,8 @@ class Flow(Nodewise):
 
     def __init__(self, scalars: int, elements: int, nodes: Nodes, pinned: Iterable[int]) -> None:
         super().__init__(nodes)
-        self.buffer = np.full(scalars, -0.0)
+        self.buffer = np.empty(scalars)
+        self.buffer.fill(-0.0)
         self._elements = elements  # for which there is no room yet
         self._open_nodes(pinned)
 

@@ -161,10 +161,13 @@ def by_terms(
     A function in place of a partial makes it of the result.
     """
     made, out = attach(run, y)
-    operands = [(ids if ids.__class__ is Range else saved(ids), p(made) if callable(p) else p) for ids, p in operands]
-    nested = not all(p.__class__ in PLAIN for _, p in operands)
+    nested, given = False, []
+    for ids, p in operands:
+        p = p(made) if callable(p) else p
+        nested = nested or p.__class__ not in PLAIN
+        given.append((ids if ids.__class__ is Range else saved(ids), p))
     kept = out.shape if reduced is None else reduced
-    run.blocks.append(Terms(run.fresh(), out, operands, domain, kept, rows, nested))
+    run.blocks.append(Terms(run.fresh(), out, given, domain, kept, rows, nested))
     return made
 
 
