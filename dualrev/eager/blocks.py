@@ -36,7 +36,8 @@ class Block(Protocol):
 class Partial:
     """A partial derivative that is computed when it is asked for, of values that are kept until then.
 
-    The function makes an array of its own. Who asks once, as a gradient does, gets an array of its own; from the second time on it is kept.
+    The function makes an array of its own. Who asks once, as a gradient does, gets that; from the second time on it is
+    kept.
     """
 
     __slots__ = ("_asked", "_f", "_kept", "_made")

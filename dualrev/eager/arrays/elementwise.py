@@ -58,15 +58,19 @@ def of_one_run(line: Primitive, args: Sequence[Any], compute: Callable[..., Any]
         return None
     made, out = attach_array(run, y)
     operands: list[tuple[Any, Any]] = []
-    for mine, (p, needs, f) in zip(ids, _array_partials_later(line), strict=True):
-        if mine is None or p == 0.0:
+    for mine, (constant, needs, f) in zip(ids, _array_partials_later(line), strict=True):
+        if mine is None or constant == 0.0:
             continue
-        if needs:
+        p: Any = constant
+        if f is not None:
             kepts = []
             for k in needs:
-                u = args[k] if k >= 0 else made
+                u: Any = args[k] if k >= 0 else made
                 kepts.append(u.keep() if u.__class__ is RealArray else _kept(run, u))
-            p = kepts[0] if f is None else Partial(f, kepts)
+            p = Partial(f, kepts)
+        elif needs:
+            u = args[needs[0]] if needs[0] >= 0 else made
+            p = float(u) if u.__class__ in _NUMBERS else _kept(run, u)
         operands.append((mine if mine.__class__ is Range else saved(mine), p))
     if not operands:
         return as_real_array(y)
@@ -108,6 +112,9 @@ def in_general(line: Primitive, args: Sequence[Any], compute: Callable[..., Any]
     if not terms:
         return as_real_array(y)
     return by_terms(run, y, terms, shape)
+
+
+_NUMBERS: Any = frozenset((float, int, np.float64))
 
 
 def _kept(run: Tape, u: Any) -> Any:
@@ -204,12 +211,11 @@ class _ForArrays(ast.NodeTransformer):
         return node
 
     def _constant(self, node: ast.expr) -> ast.expr:
-        negative = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
-        number = node.operand if negative else node
+        number = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
         if not self._plain or not isinstance(number, ast.Constant):
             return node
         name = f"constant{len(self.constants)}"
-        self.constants[name] = np.array(-number.value if negative else number.value)
+        self.constants[name] = np.array(float(ast.literal_eval(node)))
         return ast.Name(name, ast.Load())
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:

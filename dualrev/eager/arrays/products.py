@@ -46,8 +46,7 @@ def matmul(a: Any, b: Any) -> Any:
 
 def _recorded(run: Tape, a: Any, b: Any, ids: Sequence[Any], xs: Sequence[Any]) -> Any:
     active = ids[0] is not None, ids[1] is not None
-    flat = a.ndim <= 2 and b.ndim <= 2
-    sums = [_sum_at(run, i) if flat else None for i in ids]
+    sums = _sums(run, ids) if a.ndim <= 2 and b.ndim <= 2 else [None, None]
     vectors = a.ndim == 1 or b.ndim == 1
 
     def pull(xs: Sequence[Any], ys: Any, gs: Sequence[Any]) -> list[Any]:
@@ -77,19 +76,23 @@ def _recorded(run: Tape, a: Any, b: Any, ids: Sequence[Any], xs: Sequence[Any]) 
     return record_rule(run, np.matmul, pull, push, (a, b), ids, xs, keeps_value=False, needs=active[::-1])
 
 
-def _sum_at(run: Tape, ids: Any) -> Products | None:
-    """Where contributions to the cotangent of a factor come together: for a matrix, from its second product on."""
-    if ids.__class__ is not Range or len(ids.shape) != 2:
-        return None
-    key = ids.start, ids.shape, ids.steps
-    if key not in run.multiplied:
-        run.multiplied[key] = None
-        return None
-    found = run.multiplied[key]
-    if found is None:
-        found = run.multiplied[key] = Products(run.fresh(), ids)
-        run.blocks.append(found)
-    return found
+def _sums(run: Tape, ids: Sequence[Any]) -> list[Products | None]:
+    """For each factor, where contributions to its cotangent come together: for a matrix, from its second product on."""
+    made: list[Products | None] = []
+    matrices = []
+    for mine in ids:
+        found = None
+        if mine.__class__ is Range and len(mine.shape) == 2:
+            key = mine.start, mine.shape, mine.steps
+            matrices.append(key)
+            found = run.multiplied.get(key)
+            if found is None and key in run.multiplied:
+                found = run.multiplied[key] = Products(run.fresh(), mine)
+                run.blocks.append(found)
+        made.append(found)
+    for key in matrices:
+        run.multiplied.setdefault(key)
+    return made
 
 
 def _matrices(a: Any, b: Any) -> tuple[Any, Any]:
@@ -184,7 +187,9 @@ class _Plan(NamedTuple):
     """How einsum goes about it, for operands of certain shapes."""
 
     view: str  # what takes the result as a view of the only operand, if it is one
-    before: list[tuple[list[tuple[int, int]], tuple[int, ...]]]  # for each operand: diagonals, and axes to be summed over
+    before: list[
+        tuple[list[tuple[int, int]], tuple[int, ...]]
+    ]  # for each operand: diagonals, and axes to be summed over
     value: str  # the sum of what is left: letters of one operand differ, and each is in another one or in the result
     cotangents: list[str]  # the same of an operand's cotangent, of those of the result and of the other operands
     large: bool  # whether to ask numpy for a way to sum
@@ -193,7 +198,9 @@ class _Plan(NamedTuple):
 @functools.lru_cache(1000)
 def _plan(text: str, shapes: tuple[tuple[int, ...], ...]) -> _Plan:
     names, result = _subscripts(text, [len(shape) for shape in shapes])
-    lengths = {letter: n for name, shape in zip(names, shapes, strict=True) for letter, n in zip(name, shape, strict=True)}
+    lengths = {
+        letter: n for name, shape in zip(names, shapes, strict=True) for letter, n in zip(name, shape, strict=True)
+    }
     view = f"{names[0]}->{result}" if len(names) == 1 and set(names[0]) == set(result) else ""
     before = []
     everywhere = [set(name) for name in names]

@@ -112,7 +112,12 @@ def alone(args: Sequence[Any]) -> tuple[Tape | None, list[Any], list[Any]]:
         elif kind is Real:
             found, mine = u.run, Range(u.i, ())
             xs.append(u.x)
-        elif kind is float or kind is np.float64 or (kind is int and -_LARGE < u < _LARGE) or (kind is np.ndarray and u.dtype == float):
+        elif (
+            kind is float
+            or kind is np.float64
+            or (kind is int and -_LARGE < u < _LARGE)
+            or (kind is np.ndarray and u.dtype == float)
+        ):
             ids.append(None)
             xs.append(u)
             continue
