@@ -155,7 +155,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 console.print(lines.pop(0), markup=False, highlight=False)
     known = versions()
     shown = [key for key in ("Python", "dualrev", "numpy", "autograd", "jax", "torch") if key in known]
-    for line in ["", *said, ", ".join([*(f"{key} {known[key]}" for key in shown), processor()])]:
+    for line in [*lines, "", *said, ", ".join([*(f"{key} {known[key]}" for key in shown), processor()])]:
         console.print(line, markup=False, highlight=False)
     return 1 if failed else 0
 
