@@ -1,4 +1,4 @@
-"""Matrix products and what is made of them: one block each, resolved by two products of matrices."""
+"""What is made of products of matrices (matmul.py): numpy's other products, and einsum, which is a block of its own."""
 
 from __future__ import annotations
 
@@ -10,94 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dualrev.eager.arrays.record import by_terms, holding, kept_on, record_rule, stripped
+from dualrev.eager.arrays.matmul import matmul, transposed
+from dualrev.eager.arrays.record import holding, record_rule, stripped
 from dualrev.eager.arrays.storage import RealArray, plain, real_array, to_objects
-from dualrev.eager.blocks import Products, sum_to
-from dualrev.eager.ids import Range
+from dualrev.eager.blocks import sum_to
 from dualrev.eager.tape import Tape
 from dualrev.errors import UnsupportedError
 
 __all__ = ["HANDLERS", "matmul", "matvec", "sum_to", "transposed", "vecdot", "vecmat"]
-
-
-def transposed(a: Any) -> Any:
-    """The matrices of the last two axes, transposed."""
-    return a.mT
-
-
-def matmul(a: Any, b: Any) -> Any:
-    """numpy.matmul: vectors, matrices, and stacks of them that broadcast."""
-    a, b = real_array(a), real_array(b)
-    if a.ndim == 0 or b.ndim == 0:
-        raise ValueError("matmul: an operand has no axes; write a * b")
-    run, ids, xs = stripped((a, b))
-    if run is None:
-        return holding(np.matmul(plain(a), plain(b)), (a, b))
-    if not isinstance(run, Tape):
-        return np.matmul(to_objects(a), to_objects(b))
-    if a.ndim == b.ndim == 1:
-        if a.shape != b.shape:
-            raise ValueError(f"matmul: vectors of {len(a)} and {len(b)} elements")
-        if xs[0].__class__ is xs[1].__class__ is np.ndarray:
-            terms = [(i, kept_on(run, other)) for i, other in zip(ids, (b, a), strict=True) if i is not None]
-            return by_terms(run, np.dot(*xs), terms, a.shape, ())
-    return _recorded(run, a, b, ids, xs)
-
-
-def _recorded(run: Tape, a: Any, b: Any, ids: Sequence[Any], xs: Sequence[Any]) -> Any:
-    active = ids[0] is not None, ids[1] is not None
-    sums = _sums(run, ids) if a.ndim <= 2 and b.ndim <= 2 else [None, None]
-    vectors = a.ndim == 1 or b.ndim == 1
-
-    def pull(xs: Sequence[Any], ys: Any, gs: Sequence[Any]) -> list[Any]:
-        (a, b), (g,) = xs, gs
-        if vectors:
-            a, b = _matrices(*xs)
-            g = np.reshape(g, (*np.shape(g)[: max(xs[0].ndim, xs[1].ndim) - 2], a.shape[-2], b.shape[-1]))
-        cts: list[Any] = [None, None]
-        if sums[0] is not None:
-            cts[0] = functools.partial(sums[0].add, u=transposed(g), v=transposed(b))
-        elif active[0]:
-            cts[0] = sum_to(np.matmul(g, transposed(b)), a.shape)
-        if sums[1] is not None:
-            cts[1] = functools.partial(sums[1].add, u=a, v=g)
-        elif active[1]:
-            cts[1] = sum_to(np.matmul(transposed(a), g), b.shape)
-        if vectors:
-            cts = [ct if ct is None or callable(ct) else ct.reshape(x.shape) for ct, x in zip(cts, xs, strict=True)]
-        return cts
-
-    def push(xs: Sequence[Any], ys: Any, ts: Sequence[Any]) -> list[Any]:
-        (a, b), (ta, tb) = xs, ts
-        terms = [np.matmul(ta, b)] if ta is not None else []
-        terms += [np.matmul(a, tb)] if tb is not None else []
-        return [sum(terms[1:], terms[0])]
-
-    return record_rule(run, np.matmul, pull, push, (a, b), ids, xs, keeps_value=False, needs=active[::-1])
-
-
-def _sums(run: Tape, ids: Sequence[Any]) -> list[Products | None]:
-    """For each factor, where contributions to its cotangent come together: for a matrix, from its second product on."""
-    made: list[Products | None] = []
-    matrices = []
-    for mine in ids:
-        found = None
-        if mine.__class__ is Range and len(mine.shape) == 2:
-            key = mine.start, mine.shape, mine.steps
-            matrices.append(key)
-            found = run.multiplied.get(key)
-            if found is None and key in run.multiplied:
-                found = run.multiplied[key] = Products(run.fresh(), mine)
-                run.blocks.append(found)
-        made.append(found)
-    for key in matrices:
-        run.multiplied.setdefault(key)
-    return made
-
-
-def _matrices(a: Any, b: Any) -> tuple[Any, Any]:
-    """The factors of a product as matrices: a vector on the left is a row, one on the right a column."""
-    return a.reshape(1, -1) if a.ndim == 1 else a, b.reshape(-1, 1) if b.ndim == 1 else b
 
 
 def vecdot(a: Any, b: Any, axis: int = -1) -> Any:

@@ -39,6 +39,7 @@ __all__ = [
     "by_terms",
     "holding",
     "ids_of",
+    "kept_as_is",
     "kept_on",
     "of_new",
     "record_rule",
@@ -231,10 +232,8 @@ def record_rule(
     # what is kept does not change when the user's function assigns to an element later
     given = []
     for k, (x, u) in enumerate(zip(xs, args, strict=True)):
-        if nested or _is_discrete(u):
-            given.append(Kept(own(x)))
-        elif needs is None or needs[k]:
-            given.append(kept_on(run, u))
+        if needs is None or needs[k] or nested:
+            given.append(kept_as_is(run, u, x, nested))
         else:
             given.append(Kept(_of_shape(x.shape)))
     found = [Kept(own(v)) for v in ys] if nested and keeps_value else []
@@ -253,6 +252,11 @@ def record_rule(
         )
     )
     return tuple([v for v, _ in made]) if isinstance(y, tuple) else made[0][0]
+
+
+def kept_as_is(run: Tape, u: Any, x: Any, nested: bool) -> Any:
+    """What is kept of an array u, stripped to x, for a rule; `nested` says that there are numbers of an outer run."""
+    return Kept(own(x)) if nested or _is_discrete(u) else kept_on(run, u)
 
 
 def _of_shape(shape: tuple[int, ...]) -> np.ndarray:
