@@ -159,6 +159,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             lines.append(f"| {name} | {size:,} | {' | '.join(cells)} |")
             said |= dict.fromkeys(notes)
             failed = failed or wrong
+            while lines:  # row by row: the whole table takes minutes
+                console.print(lines.pop(0), markup=False, highlight=False)
     known = versions()
     shown = [key for key in ("Python", "dualrev", "numpy", "autograd", "jax", "torch") if key in known]
     for line in [*lines, "", *said, ", ".join([*(f"{key} {known[key]}" for key in shown), processor()])]:

@@ -256,3 +256,28 @@ def test_numbers_that_are_read_after_they_are_written_have_the_derivatives_of_wh
     assert np.allclose(dr.grad(f)(a), np.reshape(slopes, (3, 3)), rtol=1e-12)
     assert np.isclose(dr.jvp(f, (a,), (np.cos(a),))[1], np.sum(np.cos(a).ravel() * slopes), rtol=1e-12)
     assert dr.value_and_grad(f)(a)[0] == f(a.copy())
+
+
+@pytest.mark.parametrize("lay_out", [np.array, np.asfortranarray, lambda x: np.repeat(x, 2, axis=0)[::2]])
+def test_where_a_condition_differs_each_element_has_the_partial_of_its_side(lay_out):
+    """The table's conditional expressions on arrays, in any order in memory and broadcast, as on numbers."""
+    x = np.array([[-700.0, -20.0, -0.5], [0.0, 0.5, 0.9], [3.0, 400.0, np.nan]])
+    gradient = dr.grad(lambda a: np.sum(np.tanh(a)))(lay_out(x))
+    expected = [dr.grad(dr.math.tanh)(u) for u in x.ravel().tolist()]
+    assert np.allclose(gradient.ravel(), expected, rtol=4e-15, atol=0.0, equal_nan=True)
+    row = np.array([0.25, -0.5, 700.0])
+    gradients = dr.grad(lambda a, b: np.sum(np.logaddexp(a, b)), (0, 1))(lay_out(x[:2]), row)
+    one = dr.grad(lambda a, b: dr.math.logaddexp(a, b), (0, 1))
+    expected = np.array([[one(a, b) for a, b in zip(line, row.tolist(), strict=True)] for line in x[:2].tolist()])
+    assert np.allclose(gradients[0], expected[..., 0], rtol=1e-14)
+    assert np.allclose(gradients[1], expected[..., 1].sum(axis=0), rtol=1e-14)
+
+
+def test_an_inner_run_keeps_what_an_outer_array_was():
+    """The outer array is written to between inner derivatives, which are called later."""
+    a, pulls = dr.RealArray(np.ones(3)), []
+    for k in range(3):
+        pulls.append(dr.vjp(lambda x: np.sum(a * x * x), np.full(3, 0.5))[1])
+        a[k] = 5.0
+    found = [pull(1.0)[0].tolist() for pull in pulls]
+    assert found == [[1.0, 1.0, 1.0], [5.0, 1.0, 1.0], [5.0, 5.0, 1.0]]

@@ -506,3 +506,12 @@ def test_a_checkpoint_that_gives_another_value_the_second_time():
     dropped = dr.checkpoint(lambda x: np.sum(x * (rng.random(4) > 0.5)))
     with pytest.raises(CustomRuleError, match=r"the same value when it is run again.*pass random numbers"):
         dr.grad(dropped)(np.array([1.0, 10.0, 100.0, 1000.0]))
+
+
+def test_a_partial_that_is_an_argument_is_an_array_of_its_own():
+    """Its user may write the product there: values that are kept stay as they are, for the next cotangent, too."""
+    leaky = dr.primitive("leaky", "x * x if x > 0.0 else 0.0 * x", "x if x > 0.0 else 0.0 * x")
+    x = np.array([0.5, 2.0, 3.0])
+    _, pull = dr.vjp(lambda x: leaky(np.exp(x)), x)
+    for _ in range(3):
+        assert np.array_equal(pull(np.array([1.0, 10.0, 100.0]))[0], np.exp(x) ** 2 * [1.0, 10.0, 100.0])

@@ -7,6 +7,7 @@ explain ids.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -35,12 +36,13 @@ class Block(Protocol):
 class Partial:
     """A partial derivative that is computed when it is asked for, of values that are kept until then.
 
-    Who asks once, as a gradient does, gets an array of its own; from the second time on it is kept.
+    The function makes an array of its own. Who asks once, as a gradient does, gets that; from the second time on it is
+    kept.
     """
 
     __slots__ = ("_asked", "_f", "_kept", "_made")
 
-    def __init__(self, f: Callable[..., Any], kept: tuple[Any, ...]) -> None:
+    def __init__(self, f: Callable[..., Any], kept: Sequence[Any]) -> None:
         self._f, self._kept, self._asked = f, kept, False
         self._made: Any = None
 
@@ -51,22 +53,21 @@ class Partial:
 
     def fresh(self) -> tuple[Any, bool]:
         """The array, and whether nobody else knows it."""
-        made, kept = self._made, self._kept
+        made = self._made
         if made is not None:
             return made, False
-        first, self._asked = not self._asked, True
-        made = np.asarray(self._f(*[u.x for u in kept]), dtype=float)
-        if first:
-            return made, not any(made is u.x for u in kept)
-        self._made = made
-        self._kept = ()
+        made = np.asarray(self._f(*map(_x, self._kept)), dtype=float)
+        if not self._asked:
+            self._asked = True
+            return made, True
+        self._made, self._kept = made, ()
         return made, False
 
 
 class Kept:
     """Values that a derivative needs later: x is an array's own memory until somebody stores something there."""
 
-    __slots__ = ("__weakref__", "x")
+    __slots__ = ("x",)
 
     def __init__(self, x: Any) -> None:
         self.x = x
@@ -75,6 +76,8 @@ class Kept:
         """The same."""
         return self.x
 
+
+_x = operator.attrgetter("x")
 
 #: The classes of partials that are no numbers of an outer run.
 PLAIN = frozenset((float, np.ndarray, Partial, Kept))
@@ -202,10 +205,12 @@ class Rule:
 
     def pull(self, flow: Any) -> None:
         """Add to the operands' cotangents."""
-        if not any(map(flow.touched, self.outs)):
-            return
         gs = [flow.take(out)[0] for out in self.outs]
-        gs = [flow.get(out) if g is None else g for g, out in zip(gs, self.outs, strict=True)]
+        missing = [k for k, g in enumerate(gs) if g is None]
+        if len(missing) == len(gs) and not any(map(flow.touched, self.outs)):
+            return
+        for k in missing:
+            gs[k] = flow.get(self.outs[k])
         for ids, ct in zip(self.ids, self._pull(gs), strict=True):
             if ids is not None and ct is not None:
                 if callable(ct):
@@ -269,6 +274,8 @@ def spread(a: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 def sum_to(x: Any, shape: tuple[int, ...]) -> Any:
     """The sum over what broadcasting repeated: the transpose of broadcasting to the shape of x."""
+    if x.shape == shape:
+        return x
     extra = x.ndim - len(shape)
     axes = tuple(range(extra)) + tuple(extra + k for k, n in enumerate(shape) if n == 1 and x.shape[extra + k] != 1)
     if not axes:
@@ -282,12 +289,12 @@ def _times(g: Any, p: Any, spare: bool) -> tuple[Any, bool]:
     if p.__class__ is float:
         if p == 1.0:
             return g, spare
-        return (np.multiply(g, p, out=g) if spare else g * p), True
+        return (np.multiply(g, p, g) if spare else g * p), True
     made, mine = p.fresh() if p.__class__ is Partial else (p.x if p.__class__ is Kept else p, False)
     if mine and g.__class__ is np.ndarray and made.shape == g.shape:
-        return np.multiply(g, made, out=made), True
-    if spare and np.shape(made) in ((), g.shape):
-        return np.multiply(g, made, out=g), True
+        return np.multiply(g, made, made), True
+    if spare and getattr(made, "shape", ()) in ((), g.shape):
+        return np.multiply(g, made, g), True
     return g * made, True
 
 

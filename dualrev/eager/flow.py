@@ -40,24 +40,28 @@ class Nodewise:
 
     def add(self, ids: Any, ct: Any, fresh: bool = False) -> None:
         """Add to these ids; one may occur more than once. Nobody else knows the array ct if it is `fresh`."""
-        if ids.__class__ is Pieces:
+        if ids.__class__ is Range:
+            if self._nodes.sizes.get(ids.start) == ids.size and ids.shape:
+                self._add_node(ids, ct, fresh)
+            elif ids.start > 0:
+                self._add_open(ids, ct)
+            elif ids.size and ids.start:
+                self._add_part(ids, ct)
+        elif ids.__class__ is Pieces:
             for part, of_part in ids.parts(ct):
                 self.add(part, of_part)
-        elif ids.__class__ is not Range:
+        else:
             self._open_nodes(self._nodes.of(ids))
             self._add_open(ids, ct)
-        elif not ids.size or not ids.start:
-            pass
-        elif ids.start > 0:
-            self._add_open(ids, ct)
-        elif not ids.shape or self._nodes.sizes.get(ids.start) != ids.size:
-            self._add_part(ids, ct)
-        elif ids.start in self._open:
-            self._add_open(ids, ct)
-        else:
-            self._add_whole(ids.start, ids.in_order(ct), fresh)
 
-    def _add_whole(self, node: int, ct: Any, fresh: bool) -> None:
+    def _add_node(self, ids: Range, ct: Any, fresh: bool) -> None:
+        """Add to all ids of a node."""
+        node = ids.start
+        if node in self._open:
+            self._add_open(ids, ct)
+            return
+        if ids.steps is not None or ct.ndim != 1:
+            ct = ids.in_order(ct)
         have = self._whole.get(node)
         if have is None:
             self._whole[node] = ct
@@ -85,13 +89,16 @@ class Nodewise:
 
         So it is if nobody else knows the array.
         """
-        made = self._whole.pop(out.start, None) if out.size else None
+        node = out.start
+        made = self._whole.pop(node, None) if out.size else None
         if made is None:
             return self.look(out), False
-        if out.start in self._owned:
-            self._owned.discard(out.start)
-            return out.arranged(made), self.reuses
-        return out.arranged(made), False
+        if out.steps is not None or len(out.shape) != 1:
+            made = out.arranged(made)
+        if node in self._owned:
+            self._owned.remove(node)
+            return made, self.reuses
+        return made, False
 
     def look(self, ids: Any) -> Any:
         """The numbers at these ids, if all have been reached; None otherwise. They are not to be changed."""
@@ -195,7 +202,8 @@ class Flow(Nodewise):
 
     def __init__(self, scalars: int, elements: int, nodes: Nodes, pinned: Iterable[int]) -> None:
         super().__init__(nodes)
-        self.buffer = np.full(scalars, -0.0)
+        self.buffer = np.empty(scalars)
+        self.buffer.fill(-0.0)
         self._elements = elements  # for which there is no room yet
         self._open_nodes(pinned)
 

@@ -25,6 +25,7 @@ __all__ = ["FewRows", "Linear", "linear_map"]
 
 FEW = 40  # rows
 _id = operator.itemgetter(4)  # of a row
+_of_block, _is_of_outer_run = operator.attrgetter("id"), operator.attrgetter("nested")
 _unpacked = struct.Struct("=dqdqq").iter_unpack
 
 
@@ -99,13 +100,13 @@ class Linear:
         rows = np.frombuffer(run.buffer.getvalue(), dtype=ROW)
         if len(rows) > 1 and (np.diff(rows["id"]) < 0).any():  # written by several threads
             rows = rows[np.argsort(rows["id"], kind="stable")]
-        blocks = sorted(run.blocks, key=lambda block: block.id)
+        blocks = sorted(run.blocks, key=_of_block)
         self.rows, self.blocks, self.nested, self.elements = rows, blocks, run.nested, run.elements
         last = [int(rows["id"][-1])] if rows.size else []
-        self.scalars = 1 + max([*last, *(block.id for block in blocks)], default=0)
-        places = [block.id for block in blocks]
+        places = list(map(_of_block, blocks))
+        self.scalars = 1 + max([*last, *places[-1:]], default=0)
         self._places = np.searchsorted(rows["id"], places).tolist() if rows.size else [0] * len(blocks)
-        self._plain = not run.nested and not any(block.nested for block in blocks)
+        self._plain = not run.nested and not any(map(_is_of_outer_run, blocks))
         self._nodes, self._pinned = Nodes(run.sizes), list[int]()
         if run.elements and rows.size:  # rows of scalars read and write the buffer
             self._pinned = self._nodes.of(np.concatenate([rows["i"], rows["j"]]))

@@ -288,7 +288,9 @@ for _name in _OF_NUMPY.split():
 def is_complex(u: Any) -> bool:
     """Whether a number, an array or a list is of complex numbers, under differentiation or not."""
     kind = u.__class__
-    if kind is float or kind is RealArray or kind is int:
+    if kind is float or kind is RealArray or kind is int or kind is str:
+        return False
+    if kind is np.ndarray and u.dtype.kind == "f":
         return False
     if isinstance(u, np.ndarray) and u.dtype == object:
         return any(map(is_one_complex, u.flat))

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.eager.arrays.record import alone, attach, by_terms, ids_of, kept_on
+from dualrev.eager.arrays.record import alone, attach_array, by_terms, ids_of, kept_on
 from dualrev.eager.arrays.special import MANY, compiled_loop, of_scipy
 from dualrev.eager.arrays.storage import (
     RealArray,
@@ -38,18 +38,49 @@ from dualrev.eager.ufuncs import apply_ufunc as apply_to_objects
 from dualrev.rules.derived import derived
 from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES, Primitive
 
-__all__ = ["as_real_array", "elementwise", "on_arrays"]
+__all__ = ["as_real_array", "elementwise", "in_general", "of_one_run", "on_arrays"]
 
 
 def elementwise(line: Primitive, args: Sequence[Any], compute: Callable[..., Any]) -> Any:
     """A line of the table on arrays and numbers, which broadcast; `compute` is the function of their values."""
-    tape, ids, xs = alone(args)
-    if tape is not None and not line.functions:
-        if line.name == "pow" and args[1].__class__ in (float, int) and args[1] == 2:
-            line, args, compute, ids, xs = PRIMITIVES["mul"], (args[0],) * 2, np.multiply, ids[:1] * 2, xs[:1] * 2
-        y = compute(*xs)
-        if y.__class__ is np.ndarray and y.dtype == float and y.ndim:
-            return _recorded(line, args, ids, tape, y)
+    made = of_one_run(line, args, compute)
+    return in_general(line, args, compute) if made is None else made
+
+
+def of_one_run(line: Primitive, args: Sequence[Any], compute: Callable[..., Any]) -> Any:
+    """The same where all that is known are arrays of one run, plain ones and floats; None in another case."""
+    run, ids, xs = alone(args)
+    if run is None or line.functions:
+        return None
+    if line.name == "pow" and args[1].__class__ in (float, int) and args[1] == 2:
+        line, args, compute, ids, xs = PRIMITIVES["mul"], (args[0],) * 2, np.multiply, ids[:1] * 2, xs[:1] * 2
+    y = compute(*xs)
+    if y.__class__ is not np.ndarray or y.dtype != float or not y.ndim:
+        return None
+    made, out = attach_array(run, y)
+    operands: list[tuple[Any, Any]] = []
+    for mine, (constant, needs, f) in zip(ids, _array_partials_later(line), strict=True):
+        if mine is None or constant == 0.0:
+            continue
+        p: Any = constant
+        if f is not None:
+            kepts = []
+            for k in needs:
+                u: Any = args[k] if k >= 0 else made
+                kepts.append(u.keep() if u.__class__ is RealArray else _kept(run, u))
+            p = Partial(f, kepts)
+        elif needs:
+            u = args[needs[0]] if needs[0] >= 0 else made
+            p = float(u) if u.__class__ in _NUMBERS else _kept(run, u)
+        operands.append((mine if mine.__class__ is Range else saved(mine), p))
+    if not operands:
+        return as_real_array(y)
+    run.blocks.append(Terms(run.fresh(), out, operands, out.shape, out.shape))
+    return made
+
+
+def in_general(line: Primitive, args: Sequence[Any], compute: Callable[..., Any]) -> Any:
+    """The same in all other cases."""
     for u in args:
         refuse_foreign(u)
     for u in args:
@@ -84,24 +115,7 @@ def elementwise(line: Primitive, args: Sequence[Any], compute: Callable[..., Any
     return by_terms(run, y, terms, shape)
 
 
-def _recorded(line: Primitive, args: Sequence[Any], ids: Sequence[Any], run: Tape, y: np.ndarray) -> Any:
-    """The value y as the result of a line, on arrays of one run and floats."""
-    made, out = attach(run, y)
-    operands: list[tuple[Any, Any]] = []
-    for mine, (constant, needs, f) in zip(ids, _array_partials_later(line), strict=True):
-        if mine is None or constant == 0.0:
-            continue
-        mine = mine if mine.__class__ is Range else saved(mine)
-        if not needs:
-            operands.append((mine, constant))
-        elif f is None:
-            operands.append((mine, _kept(run, args[needs[0]] if needs[0] >= 0 else made)))
-        else:
-            operands.append((mine, Partial(f, tuple([_kept(run, args[i] if i >= 0 else made) for i in needs]))))
-    if not operands:
-        return as_real_array(y)
-    run.blocks.append(Terms(run.fresh(), out, operands, y.shape, y.shape))
-    return made
+_NUMBERS: Any = frozenset((float, int, np.float64))
 
 
 def _kept(run: Tape, u: Any) -> Any:
@@ -154,7 +168,7 @@ def _later(line: Primitive, k: int, args: Sequence[Any], run: Tape, y: Any) -> A
     constant, needs, f = _array_partials_later(line)[k]
     if not needs:
         return constant
-    kepts = tuple([_kept(run, y if i < 0 else args[i]) for i in needs])
+    kepts = [_kept(run, y if k < 0 else args[k]) for k in needs]
     return kepts[0] if f is None else Partial(f, kepts)
 
 
@@ -163,46 +177,75 @@ def _array_partials_later(line: Primitive) -> list[tuple[float | None, tuple[int
     """Each partial as a number, or as a function of the arguments that it needs: their places, -1 for the value."""
     made: list[tuple[float | None, tuple[int, ...], Any]] = []
     places = {**{name: k for k, name in enumerate(line.parameters)}, "y": -1}
-    for text, whole in zip(line.partials, _array_partials(line), strict=True):
-        used = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+    for text in line.partials:
+        tree = ast.parse(text, mode="eval")
+        used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
         names = [name for name in places if name in used]
-        if not names:
-            made.append((float(whole(*([np.float64(1.0)] * len(places)))), (), None))
-            continue
-        f = None if names == [text] else _of_names(whole, list(places), names)
-        made.append((None, tuple(places[name] for name in names), f))
-    return made
-
-
-def _of_names(whole: Callable[..., Any], places: list[str], names: list[str]) -> Callable[..., Any]:
-    """A function of all arguments and the value as one of those that it needs."""
-    arguments = ", ".join(name if name in names else "None" for name in places)
-    made: Callable[..., Any] = eval(f"lambda {', '.join(names)}: whole({arguments})", {"whole": whole})
+        f = _of_arrays(line, text, names, plain=True)
+        if names:
+            itself = isinstance(tree.body, ast.Name)
+            made.append((None, tuple(places[name] for name in names), None if itself else f))
+        else:
+            made.append((float(f()), (), None))
     return made
 
 
 @functools.cache
 def _array_partials(line: Primitive) -> list[Callable[..., Any]]:
     """The partials as functions of arrays: x or a, b, c, and the value y."""
+    return [_of_arrays(line, text, (*line.parameters, "y")) for text in line.partials]
+
+
+def _of_arrays(line: Primitive, text: str, parameters: Sequence[str], plain: bool = False) -> Callable[..., Any]:
+    """Text of the table as a function of these arrays: one of their own, if it is more than a name."""
+    reading = _ForArrays(parameters, plain)
+    tree = reading.visit(ast.parse(text, mode="eval"))
+    source = f"lambda {', '.join(parameters)}: {ast.unparse(ast.fix_missing_locations(tree))}"
     own = {name: f if isinstance(f, np.ufunc) else _by_elements(f) for name, f in line.functions.items()}
-    names = {**_numpy_names(), **own}
-    made = []
-    for text in line.partials:
-        tree = _ForArrays().visit(ast.parse(text, mode="eval"))
-        parameters = ", ".join((*line.parameters, "y"))
-        source = ast.unparse(ast.fix_missing_locations(tree))
-        made.append(eval(compile(f"lambda {parameters}: {source}", f"<dualrev {line.name}>", "eval"), names))
+    names = {**_numpy_names(), **own, **reading.constants}
+    made: Callable[..., Any] = eval(compile(source, f"<dualrev {line.name}>", "eval"), names)
     return made
 
 
 class _ForArrays(ast.NodeTransformer):
-    """Conditional expressions and logic become functions that numpy has for arrays."""
+    """Conditional expressions and logic become functions that numpy has for arrays.
+
+    Beside `plain` arrays, constants become arrays without axes, which numpy takes faster than Python's floats.
+    """
+
+    def __init__(self, parameters: Sequence[str], plain: bool) -> None:
+        self._parameters, self._plain = parameters, plain
+        self.constants: dict[str, np.ndarray] = {}
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        if not isinstance(node.op, ast.Pow):
+            node.left, node.right = self._constant(node.left), self._constant(node.right)
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        self.generic_visit(node)
+        node.comparators = [self._constant(u) for u in node.comparators]
+        return node
+
+    def _constant(self, node: ast.expr) -> ast.expr:
+        number = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
+        if not self._plain or not isinstance(number, ast.Constant):
+            return node
+        name = f"constant{len(self.constants)}"
+        self.constants[name] = np.array(float(ast.literal_eval(node)))
+        return ast.Name(name, ast.Load())
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         self.generic_visit(node)
-        nothing = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
-        sides: list[ast.expr] = [ast.Lambda(nothing, side) for side in (node.body, node.orelse)]
-        return ast.Call(ast.Name("either", ast.Load()), [node.test, *sides], [])
+        # +x is a copy of x
+        sides = [ast.UnaryOp(ast.UAdd(), u) if isinstance(u, ast.Name) else u for u in (node.body, node.orelse)]
+        used = {u.id for side in sides for u in ast.walk(side) if isinstance(u, ast.Name)}
+        names = [name for name in self._parameters if name in used]
+        given = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
+        arguments = [ast.Name(name, ast.Load()) for name in names]
+        made = [ast.Lambda(given, side) for side in sides]
+        return ast.Call(ast.Name("either", ast.Load()), [node.test, *made, *arguments], [])
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         self.generic_visit(node)
@@ -213,11 +256,19 @@ class _ForArrays(ast.NodeTransformer):
         return made
 
 
-def _either(test: Any, one: Callable[[], Any], other: Callable[[], Any]) -> Any:
-    """np.where, which computes nothing that no element needs."""
-    if np.logical_and.reduce(test, axis=None):  # np.all, but faster
-        return one()
-    return np.where(test, one(), other()) if np.any(test) else other()
+def _either(test: Any, one: Callable[..., Any], other: Callable[..., Any], *xs: Any) -> Any:
+    """np.where(test, one(*xs), other(*xs)); the other one is computed only where it is needed."""
+    test = np.asarray(test)
+    if not test.size or test.item(test.argmin()):  # np.all, but faster
+        return one(*xs)
+    if not test.item(test.argmax()):
+        return other(*xs)
+    if not all(x.__class__ is np.ndarray and x.shape == test.shape for x in xs):
+        return np.where(test, one(*xs), other(*xs))
+    made, rest = np.empty(test.shape), np.flatnonzero(~test)
+    made[...] = one(*xs)
+    made.reshape(-1)[rest] = other(*[x.reshape(-1)[rest] for x in xs])
+    return made
 
 
 @functools.cache

@@ -12,7 +12,6 @@ In the layer of a run that writes no tape (a stage, forward mode), the dual numb
 from __future__ import annotations
 
 import threading
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
@@ -43,7 +42,7 @@ class Layered:
         self._layers = {} if layers is None else layers
         self._parent: Self | None = None
         self._select: Callable[[Any], Any] | None = None
-        self._keeper: Any = None if owner else BORROWED  # a weak reference to the Kept of x, if there is one
+        self._keeper: Any = None if owner else BORROWED  # the Kept of x, if there is one
 
     def layers(self) -> dict[Run, Any]:
         """The ids of every run that has numbers here (or had): an array or a Range, which is not to be changed."""
@@ -97,27 +96,26 @@ class Layered:
 
     def keep(self) -> Kept:
         """The values as they are now, whatever is stored later: not copied before that."""
-        root = self.root()
-        if root is not self or self._keeper is BORROWED:
+        kept: Any = self._keeper
+        if kept is BORROWED:  # or a view
             return Kept(self.x.copy("K"))
-        kept: Kept | None = None if self._keeper is None else self._keeper()
         if kept is None:
-            kept = Kept(self.x)
-            self._keeper = weakref.ref(kept)
+            kept = self._keeper = Kept(self.x)
         return kept
 
     def before_change(self) -> None:
         """Who keeps the values gets a copy of them."""
         root = self.root()
         if root._keeper is not None and root._keeper is not BORROWED:
-            kept = root._keeper()
+            root._keeper.x = root._keeper.x.copy("K")
             root._keeper = None
-            if kept is not None:
-                kept.x = kept.x.copy("K")
 
     def derived(self, select: Callable[[Any], Any]) -> Self:
         """The same selection of values and of ids: a view where numpy makes a view."""
-        x = select(self.x)
+        return self.taken(select(self.x), select)
+
+    def taken(self, x: np.ndarray, select: Callable[[Any], Any]) -> Self:
+        """The same, where x is what `select` takes of the values."""
         if np.may_share_memory(x, self.x):
             return self.seen(x, select)
         made = type(self)(x)

@@ -15,8 +15,10 @@ def in_its_layout(x: np.ndarray) -> np.ndarray:
     The strides have the order and the signs of those of x, and the same axes lie one behind the other; the gaps between
     elements are smaller. Where elements share memory, as in np.broadcast_to, the copy has one for each.
     """
+    if x.flags.c_contiguous or x.flags.f_contiguous:
+        return np.array(x, dtype=float)
     axes = sorted((k for k in range(x.ndim) if x.shape[k] > 1), key=lambda k: abs(x.strides[k]))
-    if x.flags.c_contiguous or x.flags.f_contiguous or any(x.strides[k] == 0 for k in axes):
+    if any(x.strides[k] == 0 for k in axes):
         return np.array(x, dtype=float)
     steps, end, smaller = [1] * x.ndim, 0, 0
     for k in axes:

@@ -1,4 +1,4 @@
-"""Matrix products and what is made of them: one block each, resolved by two products of matrices."""
+"""What is made of products of matrices (matmul.py): numpy's other products, and einsum, which is a block of its own."""
 
 from __future__ import annotations
 
@@ -6,90 +6,18 @@ import functools
 import math
 import string
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from dualrev.eager.arrays.record import by_rule, by_terms, holding, kept_on, record_rule, stripped
-from dualrev.eager.arrays.storage import RealArray, innermost, plain, real_array, to_objects
-from dualrev.eager.blocks import Products, sum_to
-from dualrev.eager.ids import Range
+from dualrev.eager.arrays.matmul import matmul, transposed
+from dualrev.eager.arrays.record import holding, record_rule, stripped
+from dualrev.eager.arrays.storage import RealArray, plain, real_array, to_objects
+from dualrev.eager.blocks import sum_to
 from dualrev.eager.tape import Tape
 from dualrev.errors import UnsupportedError
 
 __all__ = ["HANDLERS", "matmul", "matvec", "sum_to", "transposed", "vecdot", "vecmat"]
-
-
-def transposed(a: Any) -> Any:
-    """The matrices of the last two axes, transposed."""
-    return np.swapaxes(a, -1, -2)
-
-
-def matmul(a: Any, b: Any) -> Any:
-    """numpy.matmul: vectors, matrices, and stacks of them that broadcast."""
-    a, b = real_array(a), real_array(b)
-    if a.ndim == 0 or b.ndim == 0:
-        raise ValueError("matmul: an operand has no axes; write a * b")
-    run, ids, xs = stripped((a, b))
-    if run is None:
-        return holding(np.matmul(plain(a), plain(b)), (a, b))
-    if not isinstance(run, Tape):
-        return np.matmul(to_objects(a), to_objects(b))
-    if a.ndim == b.ndim == 1:
-        if a.shape != b.shape:
-            raise ValueError(f"matmul: vectors of {len(a)} and {len(b)} elements")
-        if xs[0].__class__ is xs[1].__class__ is np.ndarray:
-            terms = [(i, kept_on(run, other)) for i, other in zip(ids, (b, a), strict=True) if i is not None]
-            return by_terms(run, np.dot(*xs), terms, a.shape, ())
-    return _recorded(run, a, b, ids, xs)
-
-
-def _recorded(run: Tape, a: Any, b: Any, ids: Sequence[Any], xs: Sequence[Any]) -> Any:
-    active = [i is not None for i in ids]
-    sums = _sums(run, ids) if a.ndim <= 2 and b.ndim <= 2 else [None, None]
-
-    def pull(xs: Sequence[Any], ys: Any, gs: Sequence[Any]) -> list[Any]:
-        a, b = _matrices(*xs)
-        g = np.reshape(gs[0], (*np.shape(gs[0])[: max(xs[0].ndim, xs[1].ndim) - 2], a.shape[-2], b.shape[-1]))
-        cts: list[Any] = [None, None]
-        if sums[0] is not None:
-            cts[0] = functools.partial(sums[0].add, u=transposed(g), v=transposed(b))
-        elif active[0]:
-            cts[0] = sum_to(np.matmul(g, transposed(b)), a.shape).reshape(xs[0].shape)
-        if sums[1] is not None:
-            cts[1] = functools.partial(sums[1].add, u=a, v=g)
-        elif active[1]:
-            cts[1] = sum_to(np.matmul(transposed(a), g), b.shape).reshape(xs[1].shape)
-        return cts
-
-    def push(xs: Sequence[Any], ys: Any, ts: Sequence[Any]) -> list[Any]:
-        (a, b), (ta, tb) = xs, ts
-        terms = [np.matmul(ta, b)] if ta is not None else []
-        terms += [np.matmul(a, tb)] if tb is not None else []
-        return [sum(terms[1:], terms[0])]
-
-    return record_rule(run, np.matmul, pull, push, (a, b), ids, xs, keeps_value=False, needs=active[::-1])
-
-
-def _sums(run: Tape, ids: Sequence[Any]) -> list[Products | None]:
-    """For each factor, where contributions to its cotangent come together: for a matrix, from its second product on."""
-    keys = [(i.start, i.shape, i.steps) if i.__class__ is Range and len(i.shape) == 2 else None for i in ids]
-    made: list[Products | None] = []
-    for key, mine in zip(keys, ids, strict=True):
-        found = run.multiplied.get(key)
-        if found is None and key in run.multiplied:
-            found = run.multiplied[key] = Products(run.fresh(), mine)
-            run.blocks.append(found)
-        made.append(found)
-    for key in keys:
-        if key is not None:
-            run.multiplied.setdefault(key, None)
-    return made
-
-
-def _matrices(a: Any, b: Any) -> tuple[Any, Any]:
-    """The factors of a product as matrices: a vector on the left is a row, one on the right a column."""
-    return a.reshape(1, -1) if a.ndim == 1 else a, b.reshape(-1, 1) if b.ndim == 1 else b
 
 
 def vecdot(a: Any, b: Any, axis: int = -1) -> Any:
@@ -164,24 +92,55 @@ def _einsum(*operands: Any, optimize: Any = False) -> Any:
     if not isinstance(operands[0], str):
         operands = _spelled_out(operands)
     arrays = [real_array(u) for u in operands[1:]]
-    names, result = _subscripts(operands[0], [a.ndim for a in arrays])
-    if len(arrays) == 1 and set(names[0]) == set(result) and isinstance(arrays[0], RealArray):  # a view
-        return arrays[0].derived(lambda x: np.einsum(f"{names[0]}->{result}", x))[()]
+    plan = _plan(operands[0], tuple([a.shape for a in arrays]))
+    if plan.view and isinstance(arrays[0], RealArray):
+        return arrays[0].derived(lambda x: np.einsum(plan.view, x))[()]
+    for k, (diagonals, alone) in enumerate(plan.before):
+        for first, second in diagonals:
+            arrays[k] = np.diagonal(arrays[k], 0, first, second)
+        if alone:
+            arrays[k] = real_array(np.sum(arrays[k], axis=alone))
+    return _einsum_of(plan, arrays)
+
+
+class _Plan(NamedTuple):
+    """How einsum goes about it, for operands of certain shapes."""
+
+    view: str  # what takes the result as a view of the only operand, if it is one
+    before: list[
+        tuple[list[tuple[int, int]], tuple[int, ...]]
+    ]  # for each operand: diagonals, and axes to be summed over
+    value: str  # the sum of what is left: letters of one operand differ, and each is in another one or in the result
+    cotangents: list[str]  # the same of an operand's cotangent, of those of the result and of the other operands
+    large: bool  # whether to ask numpy for a way to sum
+
+
+@functools.lru_cache(1000)
+def _plan(text: str, shapes: tuple[tuple[int, ...], ...]) -> _Plan:
+    names, result = _subscripts(text, [len(shape) for shape in shapes])
+    lengths = {
+        letter: n for name, shape in zip(names, shapes, strict=True) for letter, n in zip(name, shape, strict=True)
+    }
+    view = f"{names[0]}->{result}" if len(names) == 1 and set(names[0]) == set(result) else ""
+    before = []
     everywhere = [set(name) for name in names]
-    for k, (a, name) in enumerate(zip(arrays, names, strict=True)):
+    for k, name in enumerate(names):
+        diagonals = []
         for letter in sorted(set(name)):
-            while name.count(letter) > 1:  # a diagonal
+            while name.count(letter) > 1:
                 first = name.index(letter)
                 second = name.index(letter, first + 1)
-                a = np.diagonal(a, 0, first, second)
+                diagonals.append((first, second))
                 name = name[:first] + name[first + 1 : second] + name[second + 1 :] + letter
         others = set(result).union(*everywhere[:k], *everywhere[k + 1 :])
         alone = tuple(place for place, letter in enumerate(name) if letter not in others)
-        if alone:
-            a = np.sum(a, axis=alone)
-            name = "".join(letter for letter in name if letter in others)
-        arrays[k], names[k], everywhere[k] = a, name, set(name)
-    return _einsum_of(names, result, arrays)
+        names[k] = "".join(letter for letter in name if letter in others)
+        everywhere[k] = set(names[k])
+        before.append((diagonals, alone))
+    products = math.prod(lengths[letter] for letter in set().union(*everywhere))
+    large = len(names) > 2 or (len(names) == 2 and products > _WORTH_A_PLAN)
+    cotangents = [f"{','.join([result, *names[:k], *names[k + 1 :]])}->{name}" for k, name in enumerate(names)]
+    return _Plan(view, before, f"{','.join(names)}->{result}", cotangents, large)
 
 
 def _spelled_out(operands: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -193,37 +152,33 @@ def _spelled_out(operands: tuple[Any, ...]) -> tuple[Any, ...]:
     return (text, *operands[: 2 * pairs : 2])
 
 
-def _einsum_of(names: list[str], result: str, arrays: list[Any]) -> Any:
-    """Every operand's letters differ from one another, and each is in another operand or in the result."""
-    subscripts = f"{','.join(names)}->{result}"
-    lengths = {
-        letter: n for name, a in zip(names, arrays, strict=True) for letter, n in zip(name, a.shape, strict=True)
-    }
-    large = len(arrays) > 2 or (len(arrays) == 2 and math.prod(lengths.values()) > _WORTH_A_PLAN)
-
+def _einsum_of(plan: _Plan, arrays: list[Any]) -> Any:
     def pull(xs: Sequence[Any], ys: Any, gs: Sequence[Any]) -> list[Any]:
-        made = []
-        for k, name in enumerate(names):
-            others = [*names[:k], *names[k + 1 :]]
-            g = np.einsum(f"{','.join([result, *others])}->{name}", gs[0], *xs[:k], *xs[k + 1 :], optimize=large)
-            made.append(sum_to(real_array(g), np.shape(xs[k])))
+        made: list[Any] = []
+        for k, active in enumerate(known):
+            others = [*xs[:k], *xs[k + 1 :]]
+            g = np.einsum(plan.cotangents[k], gs[0], *others, optimize=plan.large) if active else None
+            made.append(g if g is None else sum_to(real_array(g), xs[k].shape))
         return made
 
     def push(xs: Sequence[Any], ys: Any, ts: Sequence[Any]) -> list[Any]:
         total: Any = 0.0
         for k, t in enumerate(ts):
             if t is not None:
-                total = total + np.einsum(subscripts, *xs[:k], t, *xs[k + 1 :], optimize=large)
+                total = total + np.einsum(plan.value, *xs[:k], t, *xs[k + 1 :], optimize=plan.large)
         return [total]
 
-    run = innermost(arrays)
-    if run is not None and not isinstance(run, Tape):
-        return np.einsum(subscripts, *map(to_objects, arrays))
-
     def compute(*xs: Any) -> Any:
-        return np.einsum(subscripts, *xs, optimize=large)
+        return np.einsum(plan.value, *xs, optimize=plan.large)
 
-    return by_rule(compute, pull, push, *arrays, keeps_value=False)
+    run, ids, xs = stripped(arrays)
+    if run is None:
+        return holding(compute(*map(plain, arrays)), arrays)
+    if not isinstance(run, Tape):
+        return np.einsum(plan.value, *map(to_objects, arrays))
+    known = [i is not None for i in ids]
+    needs = [any(known[:k] + known[k + 1 :]) for k in range(len(known))]
+    return record_rule(run, compute, pull, push, arrays, ids, xs, keeps_value=False, needs=needs)
 
 
 _WORTH_A_PLAN = 20_000  # products of two: for fewer, numpy takes longer to find a way to sum them than to do it

@@ -34,10 +34,12 @@ from dualrev.eager.tape import Real, Tape, real
 __all__ = [
     "alone",
     "attach",
+    "attach_array",
     "by_rule",
     "by_terms",
     "holding",
     "ids_of",
+    "kept_as_is",
     "kept_on",
     "of_new",
     "record_rule",
@@ -49,9 +51,7 @@ __all__ = [
 def attach(run: Tape, y: Any) -> tuple[Any, Any]:
     """The value y with ids of its own, and these: an array, or a number where y has no axes."""
     if y.__class__ is np.ndarray and y.dtype == float and y.ndim:
-        start = run.allocate(y.size)
-        out, ids = (Range(start, y.shape),) * 2 if y.flags.c_contiguous else of_new(start, y)
-        return RealArray(y, {run: ids}, y.base is None), out
+        return attach_array(run, y)
     if isinstance(y, np.ndarray) and y.dtype == object:
         y = adopt(y)
     refuse_foreign(y)
@@ -64,8 +64,18 @@ def attach(run: Tape, y: Any) -> tuple[Any, Any]:
     out, ids = of_new(run.allocate(x.size), x)
     made = RealArray(x, {**layers, run: ids}, x.base is None)
     if isinstance(y, RealArray):  # which nobody else knows, but who keeps its values
-        made._keeper, y._keeper = y.root()._keeper, BORROWED
+        made._keeper, y._keeper = y._keeper, BORROWED
     return made, out
+
+
+def attach_array(run: Tape, y: np.ndarray) -> tuple[RealArray, Range]:
+    """The same of a plain array of floats that has axes."""
+    start = run.allocate(y.size)
+    if y.flags.c_contiguous:
+        ids = out = Range(start, y.shape)
+    else:
+        out, ids = of_new(start, y)
+    return RealArray(y, {run: ids}, y.base is None), out
 
 
 def of_new(start: int, x: np.ndarray) -> tuple[Range, Any]:
@@ -95,7 +105,7 @@ def alone(args: Sequence[Any]) -> tuple[Tape | None, list[Any], list[Any]]:
     for u in args:
         kind = u.__class__
         if kind is RealArray:
-            layers = u.layers()
+            layers = u.layers() if u._parent is not None else u._layers
             if len(layers) != 1:
                 return None, ids, xs
             ((found, mine),) = layers.items()
@@ -103,7 +113,12 @@ def alone(args: Sequence[Any]) -> tuple[Tape | None, list[Any], list[Any]]:
         elif kind is Real:
             found, mine = u.run, Range(u.i, ())
             xs.append(u.x)
-        elif kind is float or (kind is int and -_LARGE < u < _LARGE) or (kind is np.ndarray and u.dtype == float):
+        elif (
+            kind is float
+            or kind is np.float64
+            or (kind is int and -_LARGE < u < _LARGE)
+            or (kind is np.ndarray and u.dtype == float)
+        ):
             ids.append(None)
             xs.append(u)
             continue
@@ -122,9 +137,17 @@ def kept_on(run: Tape, u: Any) -> Any:
     if u.__class__ is not np.ndarray or u.size < _SHARED or u.dtype != float or not u.flags.c_contiguous:
         return kept(u)
     found = run.constants.get(id(u))
-    if found is None or found[0] is not u or not np.array_equal(found[1].x.view(np.int64), u.view(np.int64)):
+    if found is None or found[0] is not u or not _has_bits(u, found[1].x):
         found = run.constants[id(u)] = u, kept(u)
     return found[1]
+
+
+def _has_bits(u: np.ndarray, v: np.ndarray) -> bool:
+    """Whether arrays of at least one element are the same, NaN and the signs of zeros included."""
+    if u.shape != v.shape:
+        return False
+    same = np.equal(u.view(np.int64), v.view(np.int64))
+    return bool(same.item(same.argmin()))  # np.all, but faster
 
 
 _LARGE = 2**53  # ints below are exact in double precision
@@ -144,10 +167,13 @@ def by_terms(
     A function in place of a partial makes it of the result.
     """
     made, out = attach(run, y)
-    operands = [(ids if ids.__class__ is Range else saved(ids), p(made) if callable(p) else p) for ids, p in operands]
-    nested = not all(p.__class__ in PLAIN for _, p in operands)
+    nested, given = False, []
+    for ids, p in operands:
+        p = p(made) if callable(p) else p
+        nested = nested or p.__class__ not in PLAIN
+        given.append((ids if ids.__class__ is Range else saved(ids), p))
     kept = out.shape if reduced is None else reduced
-    run.blocks.append(Terms(run.fresh(), out, operands, domain, kept, rows, nested))
+    run.blocks.append(Terms(run.fresh(), out, given, domain, kept, rows, nested))
     return made
 
 
@@ -201,14 +227,15 @@ def record_rule(
 ) -> Any:
     """The same for arrays that have been stripped of a run."""
     y = compute(*xs)
-    ys = [_apart(v) for v in (y if isinstance(y, tuple) else (y,))]
-    nested = not all(isinstance(x, np.ndarray) for x in xs)
-    needs = [True] * len(xs) if needs is None or nested else needs
+    ys = [_apart(v) for v in y] if isinstance(y, tuple) else [_apart(y)]
+    nested = RealArray in map(type, xs)
     # what is kept does not change when the user's function assigns to an element later
-    given = [
-        Kept(own(x)) if nested or _is_discrete(u) else kept_on(run, u) if needed else Kept(_of_shape(x.shape))
-        for x, u, needed in zip(xs, args, needs, strict=True)
-    ]
+    given = []
+    for k, (x, u) in enumerate(zip(xs, args, strict=True)):
+        if needs is None or needs[k] or nested:
+            given.append(kept_as_is(run, u, x, nested))
+        else:
+            given.append(Kept(_of_shape(x.shape)))
     found = [Kept(own(v)) for v in ys] if nested and keeps_value else []
     made = [attach(run, v) for v in ys]
     if not nested and keeps_value:
@@ -219,12 +246,17 @@ def record_rule(
             run.fresh(),
             [out for _, out in made],
             ids,
-            lambda gs: pull([k.x for k in given], tuple(k.x for k in found), gs),
-            lambda ts: push([k.x for k in given], tuple(k.x for k in found), ts),
+            lambda gs: pull([k.x for k in given], tuple([k.x for k in found]), gs),
+            lambda ts: push([k.x for k in given], tuple([k.x for k in found]), ts),
             nested,
         )
     )
-    return tuple(v for v, _ in made) if isinstance(y, tuple) else made[0][0]
+    return tuple([v for v, _ in made]) if isinstance(y, tuple) else made[0][0]
+
+
+def kept_as_is(run: Tape, u: Any, x: Any, nested: bool) -> Any:
+    """What is kept of an array u, stripped to x, for a rule; `nested` says that there are numbers of an outer run."""
+    return Kept(own(x)) if nested or _is_discrete(u) else kept_on(run, u)
 
 
 def _of_shape(shape: tuple[int, ...]) -> np.ndarray:
@@ -241,6 +273,8 @@ def _is_discrete(u: Any) -> bool:
 
 def _apart(y: Any) -> Any:
     """A value that is no view of an argument."""
+    if y.__class__ is np.ndarray:
+        return y if y.base is None else own(y)
     alone = not isinstance(y, (np.ndarray, RealArray)) or plain(y).flags.owndata
     return y if alone else own(y)
 

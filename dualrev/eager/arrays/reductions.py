@@ -34,8 +34,10 @@ def _out_of_range(axis: int, ndim: int) -> int:
 
 def _kept(shape: tuple[int, ...], axis: Any) -> tuple[int, ...]:
     """The shape of a reduction that keeps its axes."""
+    if axis is None:
+        return (1,) * len(shape)
     axes = _axes(axis, len(shape))
-    return tuple(1 if k in axes else n for k, n in enumerate(shape))
+    return tuple([1 if k in axes else n for k, n in enumerate(shape)])
 
 
 def _reduction(

@@ -57,7 +57,7 @@ class RealArray(Layered, Operators):
         x = self.x.item(key) if one else self.x[key]
         if isinstance(x, np.ndarray):
             sure = key.__class__ is int or key.__class__ is slice  # a view, as numpy has it
-            return self.seen(x, At(key)) if sure else self.derived(At(key))
+            return self.seen(x, At(key)) if sure else self.taken(x, At(key))
         u: Any = float(x)
         layers = self.layers()
         for run in sorted(layers, key=_level) if len(layers) > 1 else layers:
@@ -330,7 +330,7 @@ def kept(u: Any) -> Any:
     if isinstance(u, RealArray):
         return u.keep()
     if isinstance(u, np.ndarray):
-        return Kept(np.array(u, dtype=float, order="K"))
+        return Kept(u.copy("K") if u.dtype == float else u.astype(float))
     return Kept(u if isinstance(u, DualNumber) else np.float64(u))
 
 

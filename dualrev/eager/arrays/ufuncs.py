@@ -16,7 +16,7 @@ import numpy as np
 from dualrev.eager.arrays import places, products, reductions
 from dualrev.eager.arrays.complex_elements import complex_ufunc, refused
 from dualrev.eager.arrays.complexes import ComplexArray, as_parts, imag_part, is_complex, real_part
-from dualrev.eager.arrays.elementwise import as_real_array, elementwise, on_arrays
+from dualrev.eager.arrays.elementwise import as_real_array, elementwise, in_general, of_one_run, on_arrays
 from dualrev.eager.arrays.record import sum_of_rows
 from dualrev.eager.arrays.storage import (
     RealArray,
@@ -41,12 +41,16 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[s
     UnsupportedError for what has no rule. ConversionError if the result is to go into a plain array.
     """
     name = ufunc.__name__
-    if method == "__call__" and not kwargs and all(map(_is_usual, inputs)):
-        line = table_by_ufunc().get(name)  # the common case, without what the others need
-        if line is not None:
-            return elementwise(line, inputs, ufunc)
-        if name in _PRODUCTS:
-            return getattr(products, name)(*inputs)
+    if method == "__call__" and not kwargs:  # the common case, without what the others need
+        line = table_by_ufunc().get(name)
+        made = None if line is None else of_one_run(line, inputs, ufunc)
+        if made is not None:
+            return made
+        if all(map(_is_usual, inputs)):
+            if line is not None:
+                return in_general(line, inputs, ufunc)
+            if name in _PRODUCTS:
+                return getattr(products, name)(*inputs)
     if method == "at":
         return _at(ufunc, *inputs)
     args = tuple(u if isinstance(u, DualNumber) or is_complex(u) else real_array(u) for u in inputs)
