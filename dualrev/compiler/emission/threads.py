@@ -95,6 +95,7 @@ class _Running:
         first, last = (f"runtime.bound({start}, {stop}, {count}, {at})" for at in (k, f"{k} + 1"))
         args = ", ".join(["tape", some, first, last, *given, *["tape"] * self.tape])
         body: list[Any] = [Code(f"tape = runtime.new_tape({self.slots})", 0)]
+        body += [Code(f"{emission.var(x)}[...] = 0", 0) for x in self.shared.private]  # here, where it is needed next
         body.append(Code(f"{made} = runtime.attempt({args})" if results else f"runtime.attempt({args})", 0))
         places = [made] if len(results) == 1 else [f"{made}[{j}]" for j in range(len(results))]
         body += [Code(f"{parts}[{k}] = {x}", 0) for parts, x in zip(results, places, strict=True)]
