@@ -11,18 +11,22 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
+import optree
 from numba.core.dispatcher import Dispatcher
+from numba.core.errors import NumbaTypeError
+from numba.extending import overload
 
 from dualrev import numpy as dnp
+from dualrev.compiler.frontend.transformations import FROM_PYTHON
 from dualrev.derivatives import compiled
-from dualrev.eager.arrays.storage import RealArray
+from dualrev.eager.arrays.storage import RealArray, plain
 from dualrev.eager.dual import DualNumber
 from dualrev.errors import BatchError
+from dualrev.structures import NAMESPACE, unpack
 from dualrev.transformed import Transformed
-from dualrev.tree import unpack
 
 __all__ = ["vmap"]
 
@@ -35,7 +39,8 @@ def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0, *, parall
 
     in_axes is the axis of the samples for all arguments, or a tuple with one for each; None is for an argument that all
     samples share. An argument that is nested data may have nested data of axes. Those that are passed by name are
-    mapped over axis 0. What f returns, numbers and arrays in nested data, gets an axis of samples at out_axes.
+    mapped over axis 0. What f returns, numbers and arrays in nested data, gets an axis of samples at out_axes. That may
+    be nested data of axes, too, and None is for a result that is the same for all samples, and comes once.
 
     If f is a numba function, or the compiled derivative of one, the loop over the samples is compiled; with
     parallel=True it is shared by numba.get_num_threads() threads. It is called from Python. On the tape, and for other
@@ -43,7 +48,7 @@ def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0, *, parall
     argument that it writes to may be a copy.
 
     Raises BatchError (a ValueError) for axes that arguments or results do not have, for batches of different sizes,
-    and for results that differ in structure or shape.
+    for results that differ in structure or shape, and for those that differ at all where out_axes is None.
 
     >>> import numpy as np
     >>> from numba import njit
@@ -60,6 +65,13 @@ def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0, *, parall
     (array([4., 5.]), array([3., 6.]))
     """
     return Transformed(_vmap, f, in_axes=in_axes, out_axes=out_axes, parallel=parallel)
+
+
+@overload(vmap)
+def _typed(f, in_axes=0, out_axes=0, parallel=False):  # type: ignore[no-untyped-def]
+    """What numba is told of dr.vmap in a numba function."""
+    why, instead = FROM_PYTHON
+    raise NumbaTypeError(f"dr.vmap in a numba function: {why}. Write {instead}.")
 
 
 def _vmap(
@@ -144,7 +156,8 @@ def _inner(axis: Axes, x: Any, node: Any, place: str) -> list[Axes]:
     if axis is None or isinstance(axis, int):
         return [axis] * len(node[1])
     if isinstance(axis, dict) and isinstance(x, dict) and set(axis) == set(x):
-        return [axis[key] for key in x]
+        parts: Any = optree.tree_flatten_one_level(cast("Any", x), none_is_leaf=True, namespace=NAMESPACE)
+        return [axis[key] for key in parts.entries]  # in the order of the parts, which is not always that of x
     if not isinstance(axis, (tuple, list)) or len(axis) != len(node[1]):
         raise BatchError(
             f"the axes {axis!r} of {place}",
@@ -216,7 +229,17 @@ def _placed(stacked: Any, axis: Axes) -> Any:
         return node[0].build([_placed(u, a) for u, a in parts])
     if stacked is None:
         return None
+    if axis is None:
+        return _shared(stacked)
     if not isinstance(axis, int) or isinstance(axis, bool) or not -stacked.ndim <= axis < stacked.ndim:
         why = f"a result with its samples has {stacked.ndim} axes"
         raise BatchError(f"out_axes={axis!r}", why, "the number of one of them")
     return np.moveaxis(stacked, 0, axis)
+
+
+def _shared(stacked: Any) -> Any:
+    """The result of the first sample, which all samples have to have."""
+    values = plain(stacked)
+    if not np.array_equal(values, np.broadcast_to(values[0], values.shape), equal_nan=values.dtype.kind in "fc"):
+        raise BatchError("out_axes=None", "samples differ in this result", "the axis where it has its samples")
+    return stacked[0]

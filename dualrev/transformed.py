@@ -48,8 +48,13 @@ class Transformed(Wrapper):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: D102 - see `grad`
         return self._compute(self._f, args, kwargs, **self._options)
 
+    @property
+    def made_by(self) -> str:
+        """The name of the public function that has made it."""
+        return self._compute.__name__.strip("_")
+
     def __repr__(self) -> str:
-        return f"<dualrev {self._compute.__name__.strip('_')} of {self._f!r}>"
+        return f"<dualrev {self.made_by} of {self._f!r}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         options = {

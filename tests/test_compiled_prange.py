@@ -24,6 +24,13 @@ def weighted(u, v):
 
 
 @njit
+def root(x):
+    if x < 0.0:
+        raise ValueError("the root of a negative number")
+    return np.sqrt(x)
+
+
+@njit
 def fill(row, x):
     for j in range(len(row)):
         row[j] = x * (j + 1) + row[j] * row[j]
@@ -131,6 +138,25 @@ def with_threads(count, f, args):
         numba.set_num_threads(before)
 
 
+def assert_loses_nothing(right, wrong):
+    """Calls free all memory that they get, those that raise for the root of a negative number, too."""
+    memory = numba.core.runtime._nrt_python
+    memory.memsys_enable_stats()
+    try:
+        before = numba.core.runtime.rtsys.get_allocation_stats()
+        for _ in range(5):
+            right()
+        between = numba.core.runtime.rtsys.get_allocation_stats()
+        for _ in range(5):
+            with pytest.raises(ValueError, match="the root of a negative number"):
+                wrong()
+        after = numba.core.runtime.rtsys.get_allocation_stats()
+    finally:
+        memory.memsys_disable_stats()
+    assert between.alloc - before.alloc == between.free - before.free
+    assert after.alloc - between.alloc == after.free - between.free
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_value_and_gradient_are_the_tape_s_and_those_of_any_number_of_threads(name):
     f, args, chosen, shared = CASES[name]
@@ -151,6 +177,51 @@ def test_value_and_gradient_are_the_tape_s_and_those_of_any_number_of_threads(na
     told = " ".join(re.findall(r"(?:Of each chunk|With an array|Written directly)[^\"]*", text))
     assert all(re.search(rf"\b{x}\b", told) for x in shared), told
     assert ("parallel=True" in text) == bool(shared)
+
+
+# What a round records
+
+
+@njit(parallel=True)
+def recording(x, pairs, w):
+    """Rounds that begin at 1, change elements of their own, and scatter what is dear to compute."""
+    force, u = np.zeros(len(x)), x.copy()
+    for p in prange(1, len(pairs)):
+        i, j = pairs[p, 0], pairs[p, 1]
+        far = np.exp(-root(w) * (x[i] - x[j]) ** 2)
+        force[i] += far * x[j]
+        force[j] -= far * w
+    for p in prange(len(x)):
+        u[p] = np.sin(u[p]) * force[p]
+        u[p] = np.sin(u[p]) * w
+    return np.sum(force**2) * np.sum(u * x)
+
+
+def test_a_few_numbers_of_a_round_are_recorded_and_no_round_runs_twice():
+    x, pairs = RNG.random(30), RNG.integers(0, 30, (200, 2))
+    both = dr.value_and_grad(recording, argnums=(0, 2))
+    expected = dr.value_and_grad(twin(recording), argnums=(0, 2))(x, pairs, 0.7)
+    for count in (1, 2):
+        value, gradient = with_threads(count, both, (x, pairs, 0.7))
+        assert value == pytest.approx(expected[0], rel=1e-12)
+        assert_same(gradient, expected[1], rtol=1e-11)
+    text = dr.derivative_source(recording, x, pairs, 0.7, argnums=(0, 2))
+    forward, backward = re.search(r"_forward_some.*?return.*?_reverse_some.*?return", text, re.S)[0].split(
+        "_reverse_some"
+    )
+    assert ".exp(" in forward
+    assert ".exp(" not in backward
+    few = pairs[:1]  # no round
+    assert_same(both(x, few, 0.7)[1], dr.grad(twin(recording), argnums=(0, 2))(x, few, 0.7), rtol=1e-11)
+    assert_loses_nothing(lambda: both(x, pairs, 0.7), lambda: both(x, pairs, -0.7))
+
+
+@pytest.mark.slow
+def test_second_derivatives_of_rounds_that_are_recorded():
+    x, pairs = RNG.random(30), RNG.integers(0, 30, (200, 2))
+    direction = RNG.random(30)
+    found, expected = (dr.hvp(f)(x, direction, pairs, 0.7) for f in (recording, twin(recording)))
+    assert_same(found, expected, rtol=1e-10)
 
 
 # How large the loop is
@@ -303,13 +374,6 @@ def test_derivatives_of_other_kinds():
 # Exceptions, memory, threads
 
 
-@njit
-def root(x):
-    if x < 0.0:
-        raise ValueError("the root of a negative number")
-    return np.sqrt(x)
-
-
 @njit(parallel=True)
 def roots(a, b):
     s = 0.0
@@ -328,21 +392,7 @@ def test_an_exception_in_a_thread_reaches_the_caller_and_loses_nothing():
     assert_same(slope, expected[1], rtol=1e-12)
     wrong = a.copy()
     wrong[[2000, 2900]] = -1.0
-    memory = numba.core.runtime._nrt_python
-    memory.memsys_enable_stats()
-    try:
-        before = numba.core.runtime.rtsys.get_allocation_stats()
-        for _ in range(5):
-            both(a, b)
-        between = numba.core.runtime.rtsys.get_allocation_stats()
-        for _ in range(5):
-            with pytest.raises(ValueError, match="the root of a negative number"):
-                both(wrong, b)
-        after = numba.core.runtime.rtsys.get_allocation_stats()
-    finally:
-        memory.memsys_disable_stats()
-    assert between.alloc - before.alloc == between.free - before.free
-    assert after.alloc - between.alloc == after.free - between.free
+    assert_loses_nothing(lambda: both(a, b), lambda: both(wrong, b))
 
 
 def test_calls_from_several_python_threads():

@@ -164,6 +164,25 @@ def test_a_worker_that_is_killed(client, tmp_path):
     assert marker.exists()
 
 
+def sum_of_squares(a, x):
+    return a * np.sum(x * x)
+
+
+@pytest.mark.slow
+def test_data_that_are_larger_than_the_memory_of_a_worker():
+    """1.2 GB in partitions of 40 MB, for one worker that may have 800 MB."""
+    x = da.ones((30 * 5_000_000,), chunks=5_000_000) * 2.0
+    with (
+        distributed.LocalCluster(
+            1, threads_per_worker=1, processes=True, memory_limit="800MB", dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        assert x.nbytes > 800e6
+        value, slope = parallel.value_and_grad(sum_of_squares, x, client)(3.0)
+        assert_same((value, slope), (12.0 * x.size, 4.0 * x.size), rtol=1e-12, types=False)
+
+
 CELL = """
 @njit
 def in_a_cell(w, x, y):

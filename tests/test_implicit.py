@@ -717,6 +717,31 @@ def test_sparse_arrays_of_every_form_and_operators():
         dr.grad(lambda b: linalg.spsolve(as_columns, np.stack([b, b], axis=1))[0, 0])(b)
 
 
+def by_diagonals(d):
+    return sparse.diags_array([d[:3], d[3], d[4:6]], offsets=[0, -1, 1], shape=(3, 3))
+
+
+@pytest.mark.parametrize("name", ["bicg", "bicgstab", "cgs", "gcrotmk", "gmres", "lgmres", "tfqmr", "spsolve"])
+def test_solvers_of_matrices_by_their_diagonals(name):
+    """A diagonal may be a number, and a matrix has every format already."""
+    solver, d = getattr(linalg, name), np.array([4.0, 5.0, 6.0, 0.5, 1.0, -0.7])
+    b = np.array([1.0, 2.0, 3.0])
+
+    def f(d):
+        a = by_diagonals(d).tocsc().asformat("csr")
+        x = solver(a, b) if name == "spsolve" else solver(a, b, rtol=1e-12)[0]
+        return np.sum(x**2)
+
+    def expected(d):
+        a = np.stack([np.stack([d[0], d[4], 0.0]), np.stack([d[3], d[1], d[5]]), np.stack([0.0, d[3], d[2]])])
+        return np.sum(np.linalg.solve(a, b) ** 2)
+
+    assert_same(dr.grad(f)(d), dr.grad(expected)(d), rtol=1e-7)
+    assert_same(f(d), expected(d), rtol=1e-9)
+    main = dr.jacobian(lambda d: sparse.diags_array(d).toarray())(b)  # one diagonal, without the list around it
+    assert_same(main.sum(axis=2), np.eye(3))
+
+
 def test_the_examples_of_the_page_run():
     found = doctest.testfile(str(DOCS / "implicit.md"), module_relative=False, optionflags=doctest.ELLIPSIS)
     assert found.failed == 0

@@ -138,6 +138,56 @@ def test_the_tape_goes_through_a_compiled_loop():
     assert_equal(found, np.stack([by_hand(x) for x in X[:3, :2]], axis=1))
 
 
+def test_dicts_of_axes_go_by_their_keys():
+    """In whatever order: optree takes a dict apart by its sorted keys."""
+    data = {"b": rng.normal(size=(3, 3)), "a": rng.normal(size=(3, 3)), "c": 2.0}
+    made = dr.vmap(lambda p: {"z": p["b"] * p["c"], "y": p["a"]}, ({"b": 1, "a": 0, "c": None},), {"z": 0, "y": 1})(
+        data
+    )
+    assert_equal(made["z"], 2.0 * data["b"].T)
+    assert_equal(made["y"], data["a"].T)
+
+
+def test_results_that_all_samples_share():
+    both = dr.vmap(lambda x, w: (x * w, np.sin(w)), in_axes=(0, None), out_axes=(0, None))
+    assert_equal(both(X, X[0])[1], np.sin(X[0]))
+    assert_equal(dr.grad(lambda w: np.sum(both(X, w)[1]))(X[0]), np.cos(X[0]))
+    assert_equal(dr.vmap(curve, in_axes=(None, 0), out_axes=None)(X[0], np.full(3, 2.0)), curve(X[0]))
+    with pytest.raises(BatchError, match=r"out_axes=None at .*samples differ in this result\. Write the axis"):
+        dr.vmap(curve, out_axes=None)(X)
+
+
+BATCHED = dr.vmap(curve)
+
+
+@numba.njit
+def calls_what_is_made(x):
+    return np.sum(BATCHED(x))
+
+
+@numba.njit
+def makes_it(x):
+    return np.sum(dr.vmap(curve)(x))
+
+
+@pytest.mark.parametrize(
+    ("f", "words"),
+    [
+        (
+            calls_what_is_made,
+            r"test_vmap.py:\d+: `return np.sum\(BATCHED.*curve, which dr.vmap has made, cannot be diff",
+        ),
+        (makes_it, r"test_vmap.py:\d+: `return np.sum\(dr.vmap.*dr.vmap in a numba function cannot be diff"),
+    ],
+)
+def test_in_numba_code_it_is_refused_with_the_line(f, words):
+    """By numba, too, where no derivative is asked for."""
+    with pytest.raises(dr.UnsupportedError, match=words + r".*it is called from Python\. Write a loop over f"):
+        dr.grad(f)(X)
+    with pytest.raises(numba.TypingError, match=r"(?s)it is called from Python\. Write a loop over f.*test_vmap.py"):
+        f(X)
+
+
 def test_what_is_refused():
     with pytest.raises(BatchError, match="argument 0 has 7 and argument 1 has 3"):
         dr.vmap(several)(X, np.ones(3))

@@ -16,15 +16,15 @@ from numba.core import types
 
 from dualrev.compiler.analyses.memory import is_array
 from dualrev.compiler.core import syntax
-from dualrev.compiler.core.atoms import Constant, Symbol, Var
-from dualrev.compiler.core.terms import Block, Copy, For, Function, Hold
+from dualrev.compiler.core.atoms import Applied, Constant, Symbol, Var
+from dualrev.compiler.core.terms import Block, Copy, Discrete, For, Function, Hold
 from dualrev.compiler.core.walks import leaves, reads, several, statements, writes
 from dualrev.compiler.emission.code import Code, Suite
 from dualrev.compiler.emission.emission import Emission
 from dualrev.compiler.parallel.chunking import MOST, neutral
 from dualrev.compiler.parallel.sharing import Sharing
 from dualrev.compiler.parallel.totals import SYMBOLS
-from dualrev.compiler.transforms.units import uses_tape
+from dualrev.compiler.transforms.units import has_words, uses_tape
 
 if TYPE_CHECKING:
     from dualrev.compiler.pipeline import Module
@@ -48,11 +48,12 @@ class _Running:
         self.given = tuple(dict.fromkeys(x for x in read if x not in wrote))
         self.slots = 1 + max((t.slot for t in statements(loop.body) if isinstance(t, Hold)), default=-1)
         self.tape = uses_tape(loop.body) or self.slots > 0
-        self.emission = self.emission_of(f)
+        self.columns = has_words(tuple(s for s in f.body if s is not loop))
+        self.emission = self.emission_of(f, self.columns)
 
-    def emission_of(self, f: Function) -> Emission:
+    def emission_of(self, f: Function, words: bool = False) -> Emission:
         """Names for one more function."""
-        made = Emission(self.names, self.module.refer, f.checked)
+        made = Emission(self.names, self.module.refer, f.checked, words)
         made.introduce([x for p in f.parameters for x in leaves(p) if isinstance(x, Var)])
         return made
 
@@ -71,7 +72,12 @@ class _Running:
         loop = self.loop
         first, last = Var("first", types.int64), Var("last", types.int64)
         before = tuple(Copy(x, neutral(kind, x.type), loop.line) for x, kind in self.shared.totals.items())
-        body: Block = (*before, replace(loop, start=first, stop=last, parallel=False))
+        rounds = replace(loop, start=first, stop=last, parallel=False)
+        if isinstance(loop.start, Constant) and loop.start.value >= 0:  # with it, LLVM knows that of all indices
+            counter = Var("_", types.int64)
+            counted = Discrete(loop.target, Applied("runtime.natural", (counter,)), loop.line)
+            rounds = replace(rounds, target=counter, body=(counted, *loop.body))
+        body: Block = (*before, rounds)
         doc = f"The rounds of {self.f.name} from `first` to `last`."
         made = replace(self.f, name=f"{self.f.name}_some", parameters=(first, last, *self.given), body=body)
         made = replace(made, result=several(list(self.shared.totals)), tape=self.tape, doc=doc, together=())
@@ -89,6 +95,7 @@ class _Running:
         first, last = (f"runtime.bound({start}, {stop}, {count}, {at})" for at in (k, f"{k} + 1"))
         args = ", ".join(["tape", some, first, last, *given, *["tape"] * self.tape])
         body: list[Any] = [Code(f"tape = runtime.new_tape({self.slots})", 0)]
+        body += [Code(f"{emission.var(x)}[...] = 0", 0) for x in self.shared.private]  # here, where it is needed next
         body.append(Code(f"{made} = runtime.attempt({args})" if results else f"runtime.attempt({args})", 0))
         places = [made] if len(results) == 1 else [f"{made}[{j}]" for j in range(len(results))]
         body += [Code(f"{parts}[{k}] = {x}", 0) for parts, x in zip(results, places, strict=True)]
@@ -168,12 +175,16 @@ class _Running:
         for x in f.parameters:
             assert isinstance(x, (Var, Constant)), "the function was made for the loop"
             parameters.append(emission.var(x) if isinstance(x, Var) else self.names.fresh("arg_{k}"))
+        if self.columns:
+            body += [Code("words = runtime.words(tape)", 0), Code("top = tape[1]", 0)]
         body += emission.block(f.body[:at])
         args = [syntax.text(emission.atom(x)) for x in (loop.start, loop.stop, *given)]
         results, failed = [emission.var(x) for x in self.shared.totals], self.names.fresh("failed")
         body.append(Code(f"{', '.join([failed, *results])} = {threads}({', '.join(args)})", loop.line))
         body.append(Code(f"runtime.raise_failed({failed})", 0))
         body += emission.block(f.body[at + 1 :])
+        if self.columns:
+            body.append(Code("tape[1] = top", 0))
         body.append(Code(f"return {emission.returned(f.result)}".strip(), 0))
         doc = f.doc or f"{f.name}, as derivatives call it."
         self.function(self.name, [*parameters, *["tape"] * f.tape], doc, body)

@@ -20,6 +20,7 @@ from dualrev.compiler.frontend.jitted import callable_name, global_value, is_gen
 from dualrev.compiler.frontend.objects import constructor, is_jitclass
 from dualrev.compiler.frontend.options import check_inlined
 from dualrev.compiler.frontend.source import Static, describe, is_derivative, is_numba_function
+from dualrev.compiler.frontend.transformations import FROM_PYTHON
 from dualrev.compiler.frontend.wording import EXPRESSIONS
 from dualrev.compiler.frontend.written import WrittenAsTheyAre
 from dualrev.eager.ruled import Ruled
@@ -272,6 +273,9 @@ class Expressions(WrittenAsTheyAre):
                 args += [self.function_argument(k.value) for k in node.keywords]
                 keywords = tuple(str(k.arg) for k in node.keywords)
                 return self.let(target, "method", tuple(args), (node.func.attr, keywords), node.lineno)
+            of = self.static(node.func.func) if isinstance(node.func, ast.Call) else None
+            if of is not None and describe(of.value).startswith("dualrev."):
+                return self.refuse(node, f"dr.{of.value.__name__} in a numba function", *FROM_PYTHON)
             return self.refuse(node, "a call of a variable", "which function it is, is not known", "a numba function")
         f = static.value
         if is_numba_function(f):

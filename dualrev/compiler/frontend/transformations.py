@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["AT_A_POINT", "MAKING", "TRANSFORMATIONS"]
+__all__ = ["AT_A_POINT", "FROM_PYTHON", "MAKING", "TRANSFORMATIONS"]
 
 #: Those that make a function of a function: what they take in numba code.
 MAKING = {
@@ -18,6 +18,8 @@ MAKING = {
 }
 #: Those that are called with numbers.
 AT_A_POINT = ("jvp", "vjp")
+#: What is said of dr.vmap(f) and of the derivatives of Python functions: the reason, and the remedy.
+FROM_PYTHON = ("it is called from Python", "a loop over f, or over dr.grad(f), of a numba function f")
 
 
 class Transformations:

@@ -27,8 +27,10 @@ from dualrev.compiler.frontend.jitted import callable_name, is_pointer
 from dualrev.compiler.frontend.looks import gives_new_arrays
 from dualrev.compiler.frontend.scope import Scope
 from dualrev.compiler.frontend.source import Static, describe
+from dualrev.compiler.frontend.transformations import FROM_PYTHON
 from dualrev.compiler.frontend.wording import EXPRESSIONS, FUNCTIONS, STATEMENTS, Words, about_function
 from dualrev.rules.functions import canonical as of_the_table
+from dualrev.transformed import Transformed
 
 __all__ = ["WrittenAsTheyAre"]
 
@@ -139,6 +141,8 @@ class WrittenAsTheyAre(Scope):
         if is_pointer(f):
             what, why = f"the call of {ast.unparse(node.func)}", "it is a function in C, whose derivative is not known"
             said = what, why, "a numba function that calls it, with dualrev.custom_jvp"
+        elif isinstance(f, Transformed):
+            said = f"{what}, which dr.{f.made_by} has made,", *FROM_PYTHON
         elif (about := about_function(name)) is not None:
             said = what, *about
         elif plain:

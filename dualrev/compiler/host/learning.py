@@ -13,13 +13,15 @@ from __future__ import annotations
 from typing import Any
 
 from numba.core.typing.templates import AbstractTemplate, infer_global
+from numba.core.typing.typeof import Purpose
 from numba.extending import overload, typeof_impl
 
-from dualrev.compiler.frontend.transformations import AT_A_POINT, MAKING, TRANSFORMATIONS
+from dualrev.compiler.frontend.transformations import AT_A_POINT, FROM_PYTHON, MAKING, TRANSFORMATIONS
 from dualrev.eager.arrays.complexes import ComplexArray, ComplexNumber
 from dualrev.eager.arrays.storage import RealArray
 from dualrev.eager.custom import stop_gradient
 from dualrev.eager.dual import DualNumber
+from dualrev.transformed import Transformed
 
 __all__ = ["learn"]
 
@@ -38,6 +40,7 @@ def learn(public: Any) -> None:
     overload(stop_gradient)(_stop_gradient)
     for kind in (DualNumber, RealArray, ComplexNumber, ComplexArray):
         typeof_impl.register(kind, _refuse)
+    typeof_impl.register(Transformed, _refuse_transformed)
 
 
 def _inside() -> Any:
@@ -86,3 +89,10 @@ def _refuse(x: Any, context: Any) -> None:
     from dualrev.compiler.host import lift
 
     lift.refuse(x, context)
+
+
+def _refuse_transformed(x: Any, context: Any) -> None:
+    """What numba is told of the type of dr.vmap(f), or of a derivative of a Python function."""
+    if context.purpose is Purpose.constant:
+        why, instead = FROM_PYTHON
+        raise ValueError(f"dr.{x.made_by} has made it, and {why}. Write {instead}.")

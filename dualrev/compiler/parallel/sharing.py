@@ -171,17 +171,19 @@ class _Uses:
 
     def _offset(self, t: Any) -> int | None:
         """What a whole number is more than the counter."""
-        match t:
-            case Copy(_, Var() as x):
-                return self.offsets.get(x)
-            case Discrete(_, Operator("+" | "-" as symbol, (Var() as x, Constant(int() as n)))):
+        return self._distance(t.source if isinstance(t, Copy) else t.value) if isinstance(t, (Copy, Discrete)) else None
+
+    def _distance(self, e: Any) -> int | None:
+        """What an expression is more than the counter."""
+        match e:
+            case Var():
+                return self.offsets.get(e)
+            case Operator("+" | "-" as symbol, (Var() as x, Constant(int() as n))):
                 known = self.offsets.get(x)
                 return None if known is None else known + (n if symbol == "+" else -n)
-            case Discrete(_, Operator("+", (Constant(int() as n), Var() as x))):
+            case Operator("+", (Constant(int() as n), Var() as x)):
                 known = self.offsets.get(x)
                 return None if known is None else known + n
-            case Discrete(_, Var() as x):
-                return self.offsets.get(x)
         return None
 
     def origin(self, x: Any) -> _Origin:
@@ -214,8 +216,8 @@ class _Uses:
     def _place(self, index: tuple[Any, ...]) -> Place | None:
         """The first index that is the counter, but for a constant."""
         for axis, i in enumerate(index):
-            if isinstance(i, Var) and self.offsets.get(i) is not None:
-                return axis, self.offsets[i]  # type: ignore[return-value]
+            if (distance := self._distance(i)) is not None:
+                return axis, distance
             if i is None or i is Ellipsis or not isinstance(i, (Var, Constant, Operator, Span)):
                 return None
         return None

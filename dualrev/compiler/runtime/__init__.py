@@ -93,6 +93,7 @@ from dualrev.compiler.runtime.threads import (  # noqa: F401 - emitted code has 
     bound,
     chunks,
     first_failed,
+    natural,
     nothing_failed,
     private,
     raise_failed,

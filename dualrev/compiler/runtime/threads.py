@@ -10,9 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
 
 from dualrev.compiler.runtime.tape import CODE, ERROR, free, raise_noted
 
@@ -22,6 +23,7 @@ __all__ = [
     "bound",
     "chunks",
     "first_failed",
+    "natural",
     "nothing_failed",
     "private",
     "raise_failed",
@@ -59,6 +61,19 @@ def bound(start, stop, count, k):
     return start + each * k + min(k, more)
 
 
+@intrinsic
+def natural(typingctx: Any, number: Any) -> Any:
+    """A whole number which is known not to be below 0, so that no index is looked at for that."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = ir.FunctionType(ir.VoidType(), [ir.IntType(1)])
+        assume = builder.module.declare_intrinsic("llvm.assume", (), kind)
+        builder.call(assume, [builder.icmp_signed(">=", args[0], ir.Constant(args[0].type, 0))])
+        return args[0]
+
+    return types.int64(types.int64), codegen
+
+
 @_njit
 def nothing_failed(count):
     """Room for the failures of so many chunks: numba's status, and its exception."""
@@ -67,17 +82,38 @@ def nothing_failed(count):
 
 @_njit
 def private(count, x):
-    """Zeros like an array, for each chunk."""
-    return np.zeros((count, *x.shape), x.dtype)
+    """Room for an array like this one, for each chunk."""
+    return np.empty((count, *x.shape), x.dtype)
 
 
 @_njit
 def add_parts(x, parts):
     """Add what the chunks have to an array, in their order."""
     for k in range(len(parts)):
-        part = parts[k]
-        for index in np.ndindex(x.shape):
-            x[index] += part[index]
+        _add(x, parts[k])
+
+
+def _add(x, part):
+    """Add an array to another one, of any layout."""
+    raise NotImplementedError("it is called from compiled code")
+
+
+@overload(_add)
+def _overload_add(x, part):
+    if x.layout != "C":
+
+        def add(x, part):
+            for index in np.ndindex(x.shape):
+                x[index] += part[index]
+
+        return add
+
+    def add_in_a_row(x, part):  # in which LLVM sees a loop over vectors
+        to, of = x.reshape(x.size), part.reshape(x.size)
+        for i in range(x.size):
+            to[i] += of[i]
+
+    return add_in_a_row
 
 
 # Exceptions

@@ -32,6 +32,7 @@ from dualrev.compiler.core.terms import Accumulate, Block, Call, Copy, Function,
 from dualrev.compiler.core.walks import leaves, mapped, statements
 from dualrev.compiler.parallel.fusing import fused_calls
 from dualrev.compiler.parallel.outlining import loop_of
+from dualrev.compiler.parallel.recorded import Recorded
 from dualrev.compiler.parallel.reversing import Called as Parallel
 from dualrev.compiler.parallel.reversing import is_fresh
 from dualrev.compiler.transforms.adjoint import Adjoint
@@ -152,8 +153,12 @@ class Reverse:
         key = self.program.key(s), call
 
         def recorded(unit: Unit) -> None:
-            if loop_of(f) is None or not Parallel(self, s, f, call, unit).define():
-                Called(self.program, f, call, unit, *self._called(f, call)).define()
+            if loop_of(f) is not None:
+                if Recorded(self.program, f, call, unit, *self._called(f, call)).in_threads(self.memory):
+                    return
+                if Parallel(self, s, f, call, unit).define():
+                    return
+            Called(self.program, f, call, unit, *self._called(f, call)).define()
 
         if not f.again:
             return self._known(key, f.name, len(inputs), recorded)

@@ -1,8 +1,8 @@
 """`scipy.sparse`: matrices whose entries are under differentiation, and linear systems (`linalg`) with such.
 
-`coo_array`, `csr_array` and `csc_array` are SciPy's; where the entries are under differentiation they make a `Sparse`,
-which has products with vectors, `.T`, `.toarray()`, and is taken by dualrev.scipy.sparse.linalg. Where an entry stands
-is constant; entries at one place are added. Everything else in here is SciPy's own.
+`coo_array`, `csr_array`, `csc_array` and `diags_array` are SciPy's; where the entries are under differentiation they
+make a `Sparse`, which has products with vectors, `.T`, `.toarray()`, and is taken by dualrev.scipy.sparse.linalg. Where
+an entry stands is constant; entries at one place are added. Everything else in here is SciPy's own.
 
 >>> import dualrev as dr
 >>> import numpy as np
@@ -18,9 +18,9 @@ from typing import Any
 from scipy import sparse as _sparse
 
 from dualrev.scipy.sparse import linalg
-from dualrev.scipy.sparse.matrices import Sparse, coo_array, csc_array, csr_array
+from dualrev.scipy.sparse.matrices import Sparse, coo_array, csc_array, csr_array, diags_array
 
-__all__ = ["Sparse", "coo_array", "csc_array", "csr_array", "linalg"]
+__all__ = ["Sparse", "coo_array", "csc_array", "csr_array", "diags_array", "linalg"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""`scipy.sparse.linalg`: spsolve, cg, gmres, bicgstab and minres, with derivatives by both sides of the equation.
+"""`scipy.sparse.linalg`: spsolve and iterations such as cg and gmres, with derivatives by both sides of the equation.
 
     A x = b        pull(g) = (-w x^T at A's entries, w),  A^T w = g            push(dA, db) = A^-1 (db - dA x)
 
@@ -30,7 +30,7 @@ from dualrev.errors import SolutionError, UnsupportedError
 from dualrev.scipy.calls import without_duals
 from dualrev.scipy.sparse.matrices import Sparse
 
-__all__ = ["bicgstab", "cg", "gmres", "minres", "spsolve"]
+__all__ = ["bicg", "bicgstab", "cg", "cgs", "gcrotmk", "gmres", "lgmres", "minres", "spsolve", "tfqmr"]
 
 
 def __getattr__(name: str) -> Any:
@@ -181,3 +181,5 @@ cg = _iteration(_linalg.cg)
 gmres = _iteration(_linalg.gmres)
 bicgstab = _iteration(_linalg.bicgstab)
 minres = _iteration(_linalg.minres)
+bicg, cgs, tfqmr = map(_iteration, (_linalg.bicg, _linalg.cgs, _linalg.tfqmr))
+gcrotmk, lgmres = map(_iteration, (_linalg.gcrotmk, _linalg.lgmres))

@@ -14,7 +14,7 @@ from dualrev.eager.arrays.storage import plain, real_array
 from dualrev.errors import UnsupportedError
 from dualrev.scipy.calls import is_plain, without_duals
 
-__all__ = ["Sparse", "coo_array", "csc_array", "csr_array"]
+__all__ = ["Sparse", "coo_array", "csc_array", "csr_array", "diags_array"]
 
 
 class Sparse:
@@ -44,6 +44,16 @@ class Sparse:
         """The matrix with its zeros."""
         places = self.rows * self.shape[1] + self.columns
         return sum_of_rows(self.data, places, self.shape[0] * self.shape[1]).reshape(self.shape)
+
+    def asformat(self, format: str | None, copy: bool = False) -> Sparse:
+        """The matrix itself: how SciPy stores one is no matter here."""
+        return self
+
+    def tocsc(self, copy: bool = False) -> Sparse:
+        """The same."""
+        return self
+
+    tocsr = tocoo = tocsc
 
     def plain(self) -> Any:
         """The matrix of SciPy's with the values."""
@@ -77,3 +87,20 @@ def _constructor(original: Callable[..., Any], axis: int | None) -> Callable[...
 coo_array = _constructor(_sparse.coo_array, None)
 csr_array = _constructor(_sparse.csr_array, 0)
 csc_array = _constructor(_sparse.csc_array, 1)
+
+
+@functools.wraps(_sparse.diags_array)
+def diags_array(diagonals: Any, /, *, offsets: Any = 0, shape: Any = None, **options: Any) -> Any:
+    """A matrix by its diagonals: SciPy says where their elements go."""
+    one = np.ndim(offsets) == 0
+    some = [real_array(x) for x in ([diagonals] if one and np.ndim(diagonals[0]) == 0 else diagonals)]
+    if all(map(is_plain, some)):
+        return _sparse.diags_array(without_duals(diagonals), offsets=offsets, shape=shape, **options)
+    data = np.concatenate([np.atleast_1d(x) for x in some])
+    ends = np.cumsum([x.size for x in some])
+    numbers = [np.arange(end - x.size, end) + 1 for x, end in zip(some, ends, strict=True)]
+    offsets = [offsets] if one else offsets
+    made = _sparse.diags_array(numbers, offsets=offsets, shape=shape, dtype=np.int64).tocoo()
+    rows, columns = made.coords
+    kept = made.data > 0
+    return Sparse(data[made.data[kept] - 1], rows[kept], columns[kept], made.shape)
