@@ -72,7 +72,7 @@ class Tape(Run):
         self.elements = 0
         self.sizes: dict[int, int] = {}  # of the arrays that have ids, by the first of those
         self.constants: dict[int, tuple[Any, Any]] = {}  # arrays by their id(), each with what is kept of it
-        self.multiplied: dict[Any, Products | None] = {}  # by the ids of a matrix: arrays/products.py
+        self.multiplied: dict[Any, Products | None] = {}  # by the ids of a matrix: arrays/matmul.py
 
     def __enter__(self) -> Tape:
         return self
