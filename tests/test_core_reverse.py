@@ -1,17 +1,22 @@
 """Reverse mode from core to core, by the reference evaluator: nothing here is compiled but f itself."""
 
+import math
+
 import numba
 import numpy as np
 import pytest
 from compiled.constructs import CASES
-from compiled.incore import pullback
+from compiled.incore import gradient, pullback
 from compiled.twin import twin
 from numba import njit
 from oracle import assert_same, direction, flat
 
 import dualrev as dr
 from dualrev.compiler.analyses.memory import is_array
+from dualrev.compiler.core.atoms import Constant
 from dualrev.compiler.core.show import show
+from dualrev.compiler.core.terms import Real
+from dualrev.compiler.core.walks import statements
 from dualrev.tree import flatten_leaves
 
 EACH = [pytest.param(c, id=c.name, marks=[pytest.mark.slow] if k % 5 != 1 else []) for k, c in enumerate(CASES)]
@@ -73,3 +78,18 @@ def powers_pullback(x: float64, n: int64, ct_0: float64):
         d_y = mul(x, d_y)
     return (result, (d_x,))
 """
+
+
+@njit
+def quotients(x, y, tiny):
+    return math.sin(x / 3.0) + math.sin(y / 4) + x / 1e-310 + y / tiny
+
+
+def test_a_quotient_by_a_constant_is_a_product_on_the_way_back():
+    """Where the reciprocal is finite, and where LLVM would not make a product of it by itself: not for powers of 2."""
+    made, found = gradient(quotients, (0.4, -0.3, 2.0), (0, 1))
+    ways = [s for s in statements(made.body) if isinstance(s, Real) and s.rule.name == "div"]
+    below = [s.args[1].value for s in ways if isinstance(s.args[1], Constant)]
+    assert below == [3.0, 4, 1e-310, 1e-310, 4, 3.0]  # the last one is 1.0 / 3.0
+    assert ways[-1].args[0] == Constant(1.0, numba.float64)
+    assert found == [math.inf, math.cos(-0.3 / 4) / 4 + 0.5]

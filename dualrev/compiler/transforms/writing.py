@@ -112,7 +112,9 @@ class Writer:
             case ast.UnaryOp(ast.USub(), operand):
                 return self.real("neg", "-", self.product(operand, names, t, line, scaled), line=line)
             case ast.BinOp(ast.Constant(1.0), ast.Div(), right) if not scaled:
-                return self.real("div", "/", t, self.value(right, names, line), line=line)
+                below = self.value(right, names, line)
+                if not _has_reciprocal(below):
+                    return self.real("div", "/", t, below, line=line)
         value = self.value(factor, names, line)
         if scaled:
             target = self.temporary()
@@ -179,6 +181,13 @@ class Writer:
         for i, n in zip(reversed(counters), reversed(counts), strict=True):
             out = [For(i, Constant(0, _I64), n, Constant(1, _I64), tuple(out), (), line)]
         self.out.extend(out)
+
+
+def _has_reciprocal(x: Atom) -> bool:
+    """Whether to multiply by the reciprocal of a constant, which is faster; for powers of two, LLVM does so itself."""
+    if not isinstance(x, Constant) or abs(math.frexp(x.value)[0]) in (0.0, 0.5):
+        return False
+    return math.isfinite(x.value) and math.isfinite(1.0 / x.value)
 
 
 def _is_constant(e: ast.expr) -> bool:
