@@ -89,20 +89,32 @@ def polynomials(t, x, y):
 
 @njit
 def roots(t, x, y):
-    """Rounds with an inner loop of a length that is not known, which ends early in some of them."""
+    """Rounds with inner loops that end early in some of them."""
     total = 0.0
     for i in range(len(x)):
         z = t[0] + y[i]
-        while abs(z * z - t[1]) > 1e-6:
-            z = 0.5 * (z + t[1] / z)
-            if z > 1e3:
+        for _ in range(20):
+            if abs(z * z - t[1]) < 1e-6:
                 break
+            z = 0.5 * (z + t[1] / z)
         for k in range(3):
             if k > i:
                 break
             z = math.sin(z + x[k])
         total += z
     return 0.5 * total
+
+
+@njit
+def unknown_length(t, x, y):
+    """Rounds with an inner loop of a length that nothing tells."""
+    total = 0.0
+    for i in range(len(x)):
+        z = t[0] + y[i]
+        while abs(z * z - t[1]) > 1e-6:
+            z = 0.5 * (z + t[1] / z)
+        total += z
+    return total
 
 
 @njit
@@ -195,6 +207,7 @@ FUSED = [
     *[(polynomials, 1), (roots, 1)],
 ]
 APART = [not_linear, active_factor, carried, read_inside, written_later, branch_after, result_changed]
+APART += [unknown_length]
 
 
 def users_loops(f):

@@ -12,6 +12,8 @@ sums are known before it: nothing of its rounds is recorded, and the function ne
 likelihoods and sums of squares. What an inner loop records is taken from the tape before the next round of the outer
 one: the tape is as long as one round asks for. The conditions:
 
+    length      no inner loop is a while: its way back would wait for its way there, where in a sweep of its own the
+                processor is at several rounds of the outer loop at a time
     sums        what the rounds hand on is only added to, or is a whole number; no array is made or written
     cotangents  from the sums to the result, all is linear with factors that are known before the loop
     shadows     what comes after the loop does not write into arrays that it reads: in the reverse sweep, that would
@@ -97,7 +99,7 @@ def fusable(facts: Facts, seeds: dict[int, Atom]) -> list[Fusable]:
 
 def _candidate(facts: Facts, s: For, seeds: dict[int, Atom]) -> Fusable | None:
     versions, body = facts.versions, list(statements(s.body))
-    if any(isinstance(t, Make) or facts.memory.changed(t) for t in body):
+    if any(isinstance(t, (While, Make)) or facts.memory.changed(t) for t in body):
         return None
     if versions.afters[s][s.target].used:
         return None

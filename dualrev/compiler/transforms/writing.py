@@ -45,7 +45,12 @@ def _tree(text: str) -> ast.expr:
 
 
 def partial(s: Real, k: int) -> ast.expr:
-    """The k-th partial derivative of an operation: syntax in the names of the table, `x`, `a`, `b`, `y`."""
+    """The k-th partial derivative of an operation: syntax in the names of the table, `x`, `a`, `b`, `y`.
+
+    Both of a quotient have the reciprocal as a factor: it is one division, which does not wait for the cotangent.
+    """
+    if s.rule.name == "div" and k == 1:
+        return _tree("-(y * (1.0 / b))")
     if s.rule.name == "pow" and k == 0 and isinstance(s.args[1], Constant):
         return _tree(power(s.args[1].value))
     return _tree(s.rule.partials[k])
@@ -111,10 +116,6 @@ class Writer:
                 return t
             case ast.UnaryOp(ast.USub(), operand):
                 return self.real("neg", "-", self.product(operand, names, t, line, scaled), line=line)
-            case ast.BinOp(ast.Constant(1.0), ast.Div(), right) if not scaled:
-                below = self.value(right, names, line)
-                if not _has_reciprocal(below):
-                    return self.real("div", "/", t, below, line=line)
         value = self.value(factor, names, line)
         if scaled:
             target = self.temporary()
@@ -181,13 +182,6 @@ class Writer:
         for i, n in zip(reversed(counters), reversed(counts), strict=True):
             out = [For(i, Constant(0, _I64), n, Constant(1, _I64), tuple(out), (), line)]
         self.out.extend(out)
-
-
-def _has_reciprocal(x: Atom) -> bool:
-    """Whether to multiply by the reciprocal of a constant, which is faster; for powers of two, LLVM does so itself."""
-    if not isinstance(x, Constant) or abs(math.frexp(x.value)[0]) in (0.0, 0.5):
-        return False
-    return math.isfinite(x.value) and math.isfinite(1.0 / x.value)
 
 
 def _is_constant(e: ast.expr) -> bool:
