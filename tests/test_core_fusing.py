@@ -10,7 +10,8 @@ from numba import njit
 from oracle import assert_same, flat
 
 import dualrev as dr
-from dualrev.compiler.core.terms import For
+from dualrev.compiler.core.terms import Columns, For, Pop, Push
+from dualrev.compiler.core.walks import statements
 
 
 def arguments():
@@ -69,6 +70,51 @@ def twice_the_sum(t, x, y):
         total += x[i] * t[0]
     total = total + total
     return t[1] - total
+
+
+@njit
+def polynomials(t, x, y):
+    """Rounds with an inner loop that records, and one that does not."""
+    total = 0.0
+    for i in range(len(x)):
+        p = 0.0
+        for k in range(len(t)):
+            p = p * x[i] + t[k]
+        q = 0.0
+        for k in range(len(y)):
+            q += y[k] * t[1]
+        total += p * p * q
+    return total
+
+
+@njit
+def roots(t, x, y):
+    """Rounds with inner loops that end early in some of them."""
+    total = 0.0
+    for i in range(len(x)):
+        z = t[0] + y[i]
+        for _ in range(20):
+            if abs(z * z - t[1]) < 1e-6:
+                break
+            z = 0.5 * (z + t[1] / z)
+        for k in range(3):
+            if k > i:
+                break
+            z = math.sin(z + x[k])
+        total += z
+    return 0.5 * total
+
+
+@njit
+def unknown_length(t, x, y):
+    """Rounds with an inner loop of a length that nothing tells."""
+    total = 0.0
+    for i in range(len(x)):
+        z = t[0] + y[i]
+        while abs(z * z - t[1]) > 1e-6:
+            z = 0.5 * (z + t[1] / z)
+        total += z
+    return total
 
 
 @njit
@@ -156,8 +202,12 @@ def result_changed(t, x, y):
     return total
 
 
-FUSED = [(likelihood, 1), (twice_the_sum, 1), (two_sums, 2), (ends_early, 1), (written_before, 1)]
+FUSED = [
+    *[(likelihood, 1), (twice_the_sum, 1), (two_sums, 2), (ends_early, 1), (written_before, 1)],
+    *[(polynomials, 1), (roots, 1)],
+]
 APART = [not_linear, active_factor, carried, read_inside, written_later, branch_after, result_changed]
+APART += [unknown_length]
 
 
 def users_loops(f):
@@ -178,6 +228,16 @@ def test_the_gradient_is_that_of_the_tape(f, numbers):
 def test_a_sum_has_one_loop(f, count):
     made, _ = gradient(f, arguments(), (0,))
     assert len(users_loops(made)) == count
+
+
+@pytest.mark.parametrize("f", [polynomials, roots])
+def test_a_round_leaves_nothing_on_the_tape(f):
+    """Whatever it records is taken in the same round: outside of its loop there is nothing but sums."""
+    made, _ = gradient(f, arguments(), (0, 1))
+    (loop,) = users_loops(made)
+    inside = [s for s in statements(loop.body) if isinstance(s, (Push, Pop, Columns))]
+    assert inside
+    assert inside == [s for s in statements(made.body) if isinstance(s, (Push, Pop, Columns))]
 
 
 @pytest.mark.parametrize("f", APART)

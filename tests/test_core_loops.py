@@ -11,7 +11,7 @@ from numpy.lib.stride_tricks import as_strided, sliding_window_view
 from oracle import assert_same, flat
 
 import dualrev as dr
-from dualrev.compiler.core.terms import Columns, For, Load, Pop
+from dualrev.compiler.core.terms import Columns, For, Load, Pop, Store
 from dualrev.compiler.core.walks import statements
 
 
@@ -225,8 +225,23 @@ def flagged(x, y):
     return np.sum(b * b)
 
 
+@njit
+def best_so_far(x, y):
+    """A store that may as well be the last one of its round, and one that is read in it."""
+    a, best = np.zeros(len(x) + 1), 0.0
+    for i in range(len(x)):
+        s = max(a[i] * y[i], x[i])
+        a[i + 1] = s
+        if s > best:
+            best = s
+    for i in range(len(x)):
+        a[i] = a[i] * a[i + 1]
+        best = best * math.sin(a[i])
+    return best + a[1]
+
+
 CASES = [in_place, steps_and_bounds, nested, kinds, ends_or_raises, neighbours, rows, crossed, handed_on, read_before]
-CASES += [chosen, other_names, conditions, discounted, wandering, flagged]
+CASES += [chosen, other_names, conditions, discounted, wandering, flagged, best_so_far]
 
 
 @pytest.mark.parametrize("f", CASES)
@@ -234,6 +249,16 @@ def test_the_gradient_is_that_of_the_tape(f):
     _, found = gradient(f, arguments(), (0, 1))
     expected = flat(dr.grad(twin(f), (0, 1))(*twin(arguments())))
     assert_same(np.array(flat(found)), np.array(expected), rtol=1e-12)
+
+
+def test_columns_are_written_before_the_last_stores_of_a_round():
+    """In the first loop these are stores into the array; in the second one its element is read after it was written."""
+    made, _ = gradient(best_so_far, arguments(), (0, 1))
+    first, second = [s for s in made.body if isinstance(s, For) and s.target.name == "i"][:2]
+    for loop, expected in ((first, True), (second, False)):
+        written = [s.array.name for s in loop.body if isinstance(s, Store)]
+        assert {*written} == {"a", "saved_{k}"}
+        assert (written[-1] == "a") is expected
 
 
 @njit

@@ -1,17 +1,22 @@
 """Reverse mode from core to core, by the reference evaluator: nothing here is compiled but f itself."""
 
+import math
+
 import numba
 import numpy as np
 import pytest
 from compiled.constructs import CASES
-from compiled.incore import pullback
+from compiled.incore import gradient, pullback
 from compiled.twin import twin
 from numba import njit
 from oracle import assert_same, direction, flat
 
 import dualrev as dr
 from dualrev.compiler.analyses.memory import is_array
+from dualrev.compiler.core.atoms import Constant
 from dualrev.compiler.core.show import show
+from dualrev.compiler.core.terms import Real
+from dualrev.compiler.core.walks import statements
 from dualrev.tree import flatten_leaves
 
 EACH = [pytest.param(c, id=c.name, marks=[pytest.mark.slow] if k % 5 != 1 else []) for k, c in enumerate(CASES)]
@@ -73,3 +78,19 @@ def powers_pullback(x: float64, n: int64, ct_0: float64):
         d_y = mul(x, d_y)
     return (result, (d_x,))
 """
+
+
+@njit
+def quotients(x, y):
+    return math.sin(x / y) + y / 3.0
+
+
+def test_no_division_waits_for_a_cotangent():
+    """On the way back there are products by reciprocals, of the divisor and of the constant."""
+    made, found = gradient(quotients, (0.4, -0.3), (0, 1))
+    divisions = [s for s in statements(made.body) if isinstance(s, Real) and s.rule.name == "div"]
+    assert all(s.args[0] == Constant(1.0, numba.float64) for s in divisions[2:])
+    below = {s.args[1] for s in divisions[2:]}
+    assert below == {divisions[0].args[1], Constant(3.0, numba.float64)}
+    slope = math.cos(0.4 / -0.3)
+    assert_same(np.array(found), np.array([slope / -0.3, -slope * 0.4 / 0.09 + 1 / 3.0]), rtol=1e-14)

@@ -3,6 +3,7 @@
 The statements from the last to the first. With d_x the cotangent of the variable x at this place:
 
     y = op(a, b)        d_a += (partial by a) * d_y ; d_b += ... ; d_y = 0
+    y = x * x           d_x += 2 * (x * d_y) ; d_y = 0: one sum that the next one waits for
     y = a               d_a += d_y ; d_y = 0
     y = a[i]            d_a[i] += d_y ; d_y = 0
     a[i] = x            d_x += d_a[i] ; d_a[i] = 0 ; a[i] = its old value
@@ -54,6 +55,8 @@ from dualrev.compiler.transforms.writing import ZERO, Writer, partial
 from dualrev.rules.primitives import PRIMITIVES
 
 __all__ = ["Adjoint", "shadow_of", "zeros_like"]
+
+_TWO = Constant(2.0, types.float64)
 
 
 class Adjoint(Writer):
@@ -217,7 +220,8 @@ class Adjoint(Writer):
         names: dict[str, Atom] = {p: self._at(s, x) for p, x in zip(s.rule.parameters, s.args, strict=True)}
         names["y"] = self._ref(self.versions.made[s][t])
         own: list[tuple[ast.expr, bool]] = []
-        for k, x in enumerate(s.args):
+        square = s.rule.name == "mul" and s.args[0] is s.args[1] is not t
+        for k, x in enumerate(s.args[:1] if square else s.args):
             factor = partial(s, k) if facts.is_scalar(x) else ast.Constant(0.0)
             if isinstance(factor, ast.Constant) and factor.value == 0.0:
                 continue
@@ -226,7 +230,8 @@ class Adjoint(Writer):
                 own.append((factor, apart))
             else:
                 assert isinstance(x, Var)
-                self._contribute(x, self.product(factor, names, ct, s.line, apart), s.line)
+                value = self.product(factor, names, ct, s.line, apart)
+                self._contribute(x, self.real("mul", "*", _TWO, value, line=s.line) if square else value, s.line)
         if not own:
             self._zero.add(t)
             return

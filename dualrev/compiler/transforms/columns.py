@@ -6,6 +6,9 @@
 The tape has room for the columns before the loop begins. So no round depends on where the one before has stopped, the
 reversed rounds may come in any order if nothing else asks for one (order.py), and LLVM can make vectors of them. A loop
 that may end early, or that records in a branch or in an inner loop, pushes: how many words these are is not known.
+
+Columns are written before the last stores of a round into arrays of the function. LLVM takes a column for any memory:
+if it were written after them, the next round could not have what this one has stored in a register.
 """
 
 from __future__ import annotations
@@ -14,20 +17,25 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.core.atoms import Constant, Expr, Operator, Var
+from dualrev.compiler.analyses.memory import is_array
+from dualrev.compiler.core.atoms import Comparison, Constant, Expr, Operator, Var
 from dualrev.compiler.core.terms import (
     Block,
     Call,
     Columns,
+    Copy,
+    Discrete,
     Effect,
     For,
+    If,
     Load,
     Pop,
     Push,
+    Real,
     Statement,
     Store,
 )
-from dualrev.compiler.core.walks import statements
+from dualrev.compiler.core.walks import reads, statements, writes
 
 __all__ = ["Saved", "filled", "is_measured", "read_back"]
 
@@ -52,13 +60,15 @@ def filled(s: For, body: Block) -> tuple[Columns, Block, Saved]:
     """The columns of a loop, and its forward sweep that writes into them."""
     saved: Saved = []
     made: list[Statement] = []
+    last = _last_stores(body)
     for t in body:
         if isinstance(t, Push):
             columns = tuple(_column(x) for x in t.values)
             saved.append(columns)
             made += [Store(a, (_round(s),), x, t.line) for a, x in zip(columns, t.values, strict=True)]
-        else:
+        elif t not in last:
             made.append(t)
+    made += last
     every = tuple(a for columns in saved for a in columns)
     return Columns(every, s.start, s.stop, s.step, s.line), tuple(made), saved
 
@@ -73,6 +83,33 @@ def read_back(s: For, code: Block, saved: Saved) -> Block:
         else:
             made.append(t)
     return tuple(made)
+
+
+def _last_stores(body: Block) -> list[Store]:
+    """The stores of a block that may as well stand at its end: after them, nothing but numbers is read or written."""
+    found: list[Store] = []
+    wrote: set[Any] = set()
+    for t in reversed(body):
+        if isinstance(t, Store) and wrote.isdisjoint(reads(t)):
+            found.insert(0, t)
+        elif not isinstance(t, Push):
+            inner = list(statements((t,)))
+            if not all(_is_of_numbers(u) for u in inner):
+                break
+            wrote |= {x for u in inner for x in writes(u)}
+    return found
+
+
+def _is_of_numbers(s: Statement) -> bool:
+    """Whether a statement has nothing to do with arrays, and raises nothing."""
+    match s:
+        case Real():
+            return not s.checked
+        case Copy():
+            return not is_array(s.target)
+        case Discrete():
+            return isinstance(s.value, Comparison) and not any(map(is_array, reads(s)))
+    return isinstance(s, If)
 
 
 def _records(s: Statement) -> bool:

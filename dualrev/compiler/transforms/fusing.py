@@ -9,11 +9,12 @@
 
 A loop that hands nothing on but sums and whole numbers need not wait for the reverse sweep, if the cotangents of its
 sums are known before it: nothing of its rounds is recorded, and the function needs no second loop. So it is with most
-likelihoods and sums of squares. The conditions:
+likelihoods and sums of squares. What an inner loop records is taken from the tape before the next round of the outer
+one: the tape is as long as one round asks for. The conditions:
 
+    length      no inner loop is a while: its way back would wait for its way there, where in a sweep of its own the
+                processor is at several rounds of the outer loop at a time
     sums        what the rounds hand on is only added to, or is a whole number; no array is made or written
-    no loops    around inner loops there is nothing to gain: in a sweep of its own, the processor does several rounds
-                at a time
     cotangents  from the sums to the result, all is linear with factors that are known before the loop
     shadows     what comes after the loop does not write into arrays that it reads: in the reverse sweep, that would
                 read and clear cotangents before the rounds may add to them
@@ -98,7 +99,7 @@ def fusable(facts: Facts, seeds: dict[int, Atom]) -> list[Fusable]:
 
 def _candidate(facts: Facts, s: For, seeds: dict[int, Atom]) -> Fusable | None:
     versions, body = facts.versions, list(statements(s.body))
-    if any(isinstance(t, (For, While, Make)) or facts.memory.changed(t) for t in body):
+    if any(isinstance(t, (While, Make)) or facts.memory.changed(t) for t in body):
         return None
     if versions.afters[s][s.target].used:
         return None

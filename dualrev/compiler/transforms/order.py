@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dualrev.compiler.analyses.memory import is_array
-from dualrev.compiler.core.atoms import Constant, Global, Item
+from dualrev.compiler.core.atoms import Constant, Global, Item, Var
 from dualrev.compiler.core.terms import Block, Copy, Discrete, For, If, Load, Make, Real, Store, View
 from dualrev.compiler.core.walks import blocks, reads, statements, writes
 from dualrev.compiler.transforms.plan import contents
@@ -13,7 +13,7 @@ from dualrev.compiler.transforms.plan import contents
 if TYPE_CHECKING:
     from dualrev.compiler.transforms.facts import Facts
 
-__all__ = ["order_free"]
+__all__ = ["order_free", "shadow_classes"]
 
 
 def order_free(facts: Facts, s: For, code: Block) -> bool:
@@ -39,7 +39,7 @@ class _Rounds:
 
     def __init__(self, facts: Facts, s: For, code: Block) -> None:
         self.facts, self.s, self.code = facts, s, code
-        self.shadows = {d: facts.classes.find(_known(facts, x)) for x, d in facts.cotangents.items() if is_array(x)}
+        self.shadows = shadow_classes(facts)
         self.wrote = wrote = {x for t in statements(code) for x in writes(t)}
         self.primal = {d: x for x, d in facts.cotangents.items()}
         self.shared = {facts.cotangent(x) for x in facts.crossing(s)} & wrote
@@ -101,6 +101,11 @@ class _Rounds:
             case For() | If():
                 return not any(x in self.shared for x in reads(t))
         return False
+
+
+def shadow_classes(facts: Facts) -> dict[Var, Any]:
+    """The shadows of arrays, with the classes of these."""
+    return {d: facts.classes.find(_known(facts, x)) for x, d in facts.cotangents.items() if is_array(x)}
 
 
 def _has_distinct_elements(facts: Facts, x: Any) -> bool:

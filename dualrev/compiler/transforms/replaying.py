@@ -34,6 +34,7 @@ from dualrev.compiler.core.walks import blocks, substituted
 from dualrev.compiler.transforms.adjoint import shadow_of
 from dualrev.compiler.transforms.columns import Saved, read_back
 from dualrev.compiler.transforms.crossing import Crossing
+from dualrev.compiler.transforms.gathering import gathered
 from dualrev.compiler.transforms.order import order_free
 from dualrev.compiler.transforms.writing import Writer
 
@@ -243,10 +244,10 @@ class ReverseSweep(Writer):
         if not source.exits and step == _ONE:
             stop = self._read(s.stop)
             if order_free(self.facts, source, code):
-                self.write(For(s.target, start, stop, _ONE, code, (), line))
+                self._rounds(For(s.target, start, stop, _ONE, code, (), line))
             else:
                 last, low = self._less(stop, line), _MINUS if start == _ZERO else self._less(start, line)
-                self.write(For(s.target, last, low, _MINUS, code, (), line))
+                self._rounds(For(s.target, last, low, _MINUS, code, (), line))
             return
         if source.exits:
             count = self._read(s.stop)
@@ -261,8 +262,11 @@ class ReverseSweep(Writer):
         place = place if start == _ZERO else Operator("+", (start, place))
         self._down(k, count, (Discrete(s.target, place, line), *code), line)
 
+    def _rounds(self, s: For) -> None:
+        self.out += gathered(self.facts, s)
+
     def _down(self, target: Var, count: Atom, code: Block, line: int) -> None:
-        self.write(For(target, self._less(count, line), _MINUS, _MINUS, code, (), line))
+        self._rounds(For(target, self._less(count, line), _MINUS, _MINUS, code, (), line))
 
     def _less(self, x: Atom, line: int) -> Atom:
         """x - 1"""

@@ -45,7 +45,12 @@ def _tree(text: str) -> ast.expr:
 
 
 def partial(s: Real, k: int) -> ast.expr:
-    """The k-th partial derivative of an operation: syntax in the names of the table, `x`, `a`, `b`, `y`."""
+    """The k-th partial derivative of an operation: syntax in the names of the table, `x`, `a`, `b`, `y`.
+
+    Both of a quotient have the reciprocal as a factor: it is one division, which does not wait for the cotangent.
+    """
+    if s.rule.name == "div" and k == 1:
+        return _tree("-(y * (1.0 / b))")
     if s.rule.name == "pow" and k == 0 and isinstance(s.args[1], Constant):
         return _tree(power(s.args[1].value))
     return _tree(s.rule.partials[k])
@@ -111,8 +116,6 @@ class Writer:
                 return t
             case ast.UnaryOp(ast.USub(), operand):
                 return self.real("neg", "-", self.product(operand, names, t, line, scaled), line=line)
-            case ast.BinOp(ast.Constant(1.0), ast.Div(), right) if not scaled:
-                return self.real("div", "/", t, self.value(right, names, line), line=line)
         value = self.value(factor, names, line)
         if scaled:
             target = self.temporary()
