@@ -32,7 +32,7 @@ _Library: Any = JITCodeLibrary  # numba has no types
 
 
 def link_parts(entry: Any, functions: list[Any]) -> None:
-    """Let numba compile the functions of an emitted module so; in threads they are called by address, each by itself."""
+    """Let numba compile the functions of a module so; if some have threads, which call by address, as numba does."""
     if not any(f.targetoptions.get("parallel") for f in functions):
         for f in functions:
             f._compiler.pipeline_class = _EntryCompiler if f is entry else _PartCompiler
