@@ -12,7 +12,9 @@ pages are not given back to the system and fetched again each time, malloc is to
 glibc's; --fresh-pages leaves malloc alone): a process whose heap is larger than the gradient does so anyway.
 
 The first call of a gradient is timed in new processes, from `value_and_grad(f, argnums)` to the answer on small inputs,
-with numba's own set-up: one process with an empty DUALREV_CACHE_DIR, and the next one with what it left there.
+with numba's own set-up: one process with an empty DUALREV_CACHE_DIR, and the next one with what it left there. In a
+third one, it is the first call of the numba function itself. (Python has its own bytecode of dualrev there, as it has
+of any package that was installed.) With --first-calls, nothing else is measured.
 
 Memory is measured on the pendulum, whose gradient is three numbers: all that a call takes is what it has saved for the
 reverse sweep. It is the peak of the resident memory in the call over that before, in a new process, in bytes per step.
@@ -59,6 +61,7 @@ EVERY = PROGRAMS | ARRAYS
 TURN = 0.004  # seconds
 LONG = 10_000_000  # steps of the pendulum, so that what is saved is larger than what the compiler needed
 GOALS = {"primal": (2.5, 6.0), "adjoint": (1.2, 2.0), "first call": (5.0, 0.5)}  # ratios; seconds, from the cache
+FIRST = (2.0, 3.0)  # median and largest of first calls over the primal's own
 PRODUCT = 3.0  # over the gradient
 OVERHEAD = 1.0  # us: the goal of a call
 
@@ -78,7 +81,7 @@ class Cell:
 
 @dataclasses.dataclass
 class Result:
-    """One program. `first_calls`: the gradient's, in a new process each, without and with a cache."""
+    """One program. `first_calls`, in a new process each: the gradient's, without and with a cache; the primal's."""
 
     program: Program
     primal: Cell
@@ -87,6 +90,11 @@ class Result:
     product: Cell = dataclasses.field(default_factory=Cell)  # of the Hessian and a vector
     wrong: str = ""
     first_calls: list[float] = dataclasses.field(default_factory=list)
+
+    @property
+    def first_ratio(self) -> float | None:
+        """The gradient's first call over the primal's own."""
+        return self.first_calls[0] / self.first_calls[2] if len(self.first_calls) > 2 else None
 
     def ratio(self, over: str, under: str) -> float | None:
         above, below = getattr(self, over), getattr(self, under)
@@ -232,6 +240,15 @@ def first_call(name: str) -> float:
     return time.perf_counter() - start
 
 
+def first_primal(name: str) -> float:
+    """The same for the numba function itself."""
+    program = EVERY[name]
+    args = program.make(program.small)
+    start = time.perf_counter()
+    program.function(*args)
+    return time.perf_counter() - start
+
+
 def resident(name: str, size: int, what: str = "gradient") -> float:
     """The peak of the memory of this process in a call over that before, in bytes per step. On Linux only."""
     program = PROGRAMS[name]
@@ -252,10 +269,15 @@ def attempt(expression: str, **environment: str) -> float | None:
         return None
 
 
-def first_calls(name: str) -> list[float]:
-    """Seconds of the first call without a cache, and with the one it leaves; none if it fails."""
+def first_calls(name: str, bytecode: str) -> list[float]:
+    """Seconds of the first call without a cache, with the one it leaves, and of the primal's; those that do not fail.
+
+    `bytecode` is a folder for Python's own cache.
+    """
+    python = {"PYTHONPYCACHEPREFIX": bytecode, "PYTHONDONTWRITEBYTECODE": ""}
+    expressions = [f"first_call({name!r})"] * 2 + [f"first_primal({name!r})"]
     with tempfile.TemporaryDirectory() as folder:
-        times = [attempt(f"first_call({name!r})", DUALREV_CACHE_DIR=folder) for _ in range(2)]
+        times = [attempt(expression, DUALREV_CACHE_DIR=folder, **python) for expression in expressions]
     return [seconds for seconds in times if seconds is not None]
 
 
@@ -306,6 +328,7 @@ HEADING = [
     "Enzyme",
     "first call\ns",
     "from cache\ns",
+    "first call\n/ primal's",
 ]
 
 
@@ -319,7 +342,7 @@ def row(result: Result) -> list[str]:
     return [
         program.name,
         str(program.lines),
-        number(min(result.primal.seconds) * 1e6, ",.1f"),
+        number(min(result.primal.seconds) * 1e6 if result.primal.seconds else None, ",.1f"),
         number(result.ratio("gradient", "primal")),
         number(result.ratio("adjoint", "primal")),
         number(result.ratio("gradient", "adjoint")),
@@ -327,7 +350,8 @@ def row(result: Result) -> list[str]:
         number(program.enzyme, ".1f"),
         number(calls[0] if calls else None),
         number(calls[1] if len(calls) > 1 else None),
-        result.gradient.absent or result.product.absent,
+        number(result.first_ratio),
+        result.gradient.absent.strip("-") or result.product.absent,
     ]
 
 
@@ -344,8 +368,9 @@ def summary(results: dict[str, Result], measured: Extras) -> list[str]:
         middle, most = GOALS[under]
         goal = f"(goals: median {middle}, largest {most:g})"
         found = worst((key, result.ratio("gradient", under)) for key, result in results.items())
-        text = f"median {found[0]:.2f}, largest {found[1]:.2f} of {found[2]}" if found else "none"
-        lines.append(f"Gradient over {name}: {text} {goal}.")
+        if found:
+            text = f"median {found[0]:.2f}, largest {found[1]:.2f} of {found[2]}"
+            lines.append(f"Gradient over {name}: {text} {goal}.")
     if found := worst((key, result.ratio("product", "gradient")) for key, result in results.items()):
         text = f"median {found[0]:.2f}, largest {found[1]:.2f} of {found[2]} (goal: median {PRODUCT:g})"
         lines.append(f"Product of the Hessian and a vector over the gradient: {text}.")
@@ -354,6 +379,9 @@ def summary(results: dict[str, Result], measured: Extras) -> list[str]:
         if found := worst(calls):
             goal = f"(goal: {GOALS['first call'][k]} s)"
             lines.append(f"{what}: median {found[0]:.2f} s, largest {found[1]:.2f} s of {found[2]} {goal}.")
+    if found := worst((key, result.first_ratio) for key, result in results.items()):
+        text = f"median {found[0]:.2f}, largest {found[1]:.2f} of {found[2]}"
+        lines.append(f"First call over the primal's own: {text} (goals: median {FIRST[0]:g}, largest {FIRST[1]:g}).")
     if measured.gradient_bytes is not None:
         by_hand = number(measured.adjoint_bytes, ".1f")
         lines.append(
@@ -415,6 +443,7 @@ def data(results: dict[str, Result], measured: Extras, about: dict[str, str], bu
             "product/gradient": result.ratio("product", "gradient"),
             "enzyme": result.program.enzyme,
             "first calls": result.first_calls,
+            "first call/primal": result.first_ratio,
         }
         for name, result in results.items()
     }
@@ -427,11 +456,31 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--arrays", action="store_true", help="the programs in array style (bench/array_programs.py)")
     made.add_argument("--budget", type=float, default=1.0, metavar="SECONDS", help="of each time in the table (1)")
     made.add_argument("--second", action="store_true", help="time products with the Hessian, too")
+    made.add_argument("--first-calls", action="store_true", help="measure first calls, and nothing else")
     made.add_argument("--times-only", action="store_true", help="start no new processes for first calls and memory")
     made.add_argument("--fresh-pages", action="store_true", help="leave it to malloc what it gives back to the system")
     made.add_argument("--markdown", action="store_true", help="print the table for GitHub")
     made.add_argument("--json", type=Path, metavar="FILE", help="save all numbers in this file, too")
     return made
+
+
+def result_of(name: str, options: argparse.Namespace, bytecode: str) -> Result:
+    """All that is measured of a program."""
+    program = EVERY[name]
+    if options.first_calls:
+        progress(f"{name}: first calls, in new processes")
+        return Result(program, Cell("-"), Cell("-"), Cell("-"), first_calls=first_calls(name, bytecode))
+    progress(f"{name}: compiling and checking")
+    result, runs = prepare(program, program.size)
+    if options.second and "gradient" in runs:
+        progress(f"{name}: compiling and checking the product with the Hessian")
+        prepare_product(result, runs, program.size)
+    progress(f"{name}: timing")
+    measure(result, runs, options.budget)
+    if result.gradient.seconds and not options.times_only:
+        progress(f"{name}: first calls, in new processes")
+        result.first_calls = first_calls(name, bytecode)
+    return result
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -440,21 +489,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.json and not options.json.parent.is_dir():
         made.error(f"--json {options.json}: the folder is not there")
     kept = not options.fresh_pages and keep_pages()
-    results = {}
-    for name in [name for name in EVERY if name in (options.program or (ARRAYS if options.arrays else PROGRAMS))]:
-        program = EVERY[name]
-        progress(f"{name}: compiling and checking")
-        result, runs = prepare(program, program.size)
-        if options.second and "gradient" in runs:
-            progress(f"{name}: compiling and checking the product with the Hessian")
-            prepare_product(result, runs, program.size)
-        progress(f"{name}: timing")
-        measure(result, runs, options.budget)
-        if result.gradient.seconds and not options.times_only:
-            progress(f"{name}: the first call, in new processes")
-            result.first_calls = first_calls(name)
-        results[name] = result
-    measured = extras(results, processes=not options.times_only)
+    names = [name for name in EVERY if name in (options.program or (ARRAYS if options.arrays else PROGRAMS))]
+    with tempfile.TemporaryDirectory() as bytecode:
+        if not options.times_only:
+            first_calls(names[0], bytecode)  # Python writes its bytecode
+        results = {name: result_of(name, options, bytecode) for name in names}
+    measured = Extras() if options.first_calls else extras(results, processes=not options.times_only)
     known = versions()
     about = {name: known[name] for name in ("Python", "dualrev", "numpy", "numba")} | {"processor": processor()}
     about |= {"malloc": "keeps what is freed" if kept else "as it is"}

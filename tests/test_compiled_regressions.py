@@ -1,6 +1,7 @@
 """What the compiler once got wrong: compiled derivatives against the eager tape on the same functions (twin.py)."""
 
 import ast
+import gc
 import importlib
 import linecache
 import math
@@ -660,3 +661,22 @@ def test_the_reverse_of_what_overlaps_runs_downwards_under_an_older_name():
         d = 1e-5 * (np.arange(3) == k)
         slope = (mirrored_and_squared(z + d) - mirrored_and_squared(z - d)) / 2e-5
         assert abs(gradient[k] - slope) < 1e-7 * abs(gradient).max()
+
+
+def test_the_garbage_collector_works_again_after_a_first_call():
+    """It rests while numba compiles, and so it is after an error."""
+
+    @njit
+    def refused(x):
+        return float(str(x))
+
+    assert gc.isenabled()
+    with pytest.raises(TypeError):
+        dr.grad(refused)(1.0)
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        assert dr.grad(njit(lambda x: x * x))(3.0) == 6.0
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
