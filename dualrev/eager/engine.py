@@ -33,7 +33,7 @@ __all__ = ["Linearized", "linearize", "vjp"]
 class Linearized:
     """The derivative of a function at a point."""
 
-    __slots__ = ("_inputs", "_linear", "_output", "_outputs", "_structure")
+    __slots__ = ("__weakref__", "_inputs", "_linear", "_output", "_outputs", "_structure")
 
     def __init__(
         self, linear: Linear | FewRows, inputs: list[Any], structure: Any, outputs: list[Any], output: Any

@@ -88,8 +88,10 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[s
 
 def _known(name: str) -> Callable[..., Any] | None:
     """What a function of numpy is on numbers, by its name; None if nobody has said it."""
-    line = _LINES.get(name)
-    return function(line) if line else _UFUNCS.get(name)
+    if name in _UFUNCS:
+        return _UFUNCS[name]
+    line = _LINES.get(name) or next((line for line in PRIMITIVES.values() if line.ufunc == name), None)
+    return function(line) if line else None
 
 
 def _as_dual(made: Any) -> Any:

@@ -36,8 +36,8 @@ from dualrev.compiler.frontend.options import inherited, outlined
 from dualrev.compiler.host.cache import Module, folder_for, resolve, warn
 from dualrev.compiler.host.fingerprint import fingerprint
 from dualrev.compiler.host.frozen import World, check, plain, watch
-from dualrev.compiler.host.linked import link_parts, load_recursive, resting_collector
 from dualrev.compiler.host.machine import MachineCode
+from dualrev.compiler.host.resting import resting_collector
 from dualrev.compiler.host.taken import check_taken, check_writable
 from dualrev.compiler.runtime.stack import need_stack  # noqa: F401 - functions that numba loads from its cache may need it
 from dualrev.errors import DualrevError
@@ -110,7 +110,6 @@ class Derivative(_CPUDispatcher):
                     # numba warns of slow products where it compiles f itself
                     warnings.simplefilter("ignore", NumbaPerformanceWarning)
                     entry.compile(args)
-                load_recursive(own)
                 for made in own:
                     _forget_intermediate_code(made)
                 self._entries[args], self._worlds[args] = entry, frozen
@@ -301,12 +300,11 @@ def _execute(module: Module, constants: dict[str, Any], filename: str, digest: s
     unique = digest or uuid.uuid4().hex
     namespace: dict[str, Any] = {"__name__": __name__, **constants}
     exec(compile(module.source, filename, "exec"), namespace)
-    entry, functions = namespace[module.entry], _functions(namespace)[0]
-    for made in functions:
+    entry = namespace[module.entry]
+    for made in _functions(namespace)[0]:
         made.py_func.__qualname__ = f"{unique[:16]}.{made.py_func.__name__}"
         if made is not entry:  # Python does not call it
             made.targetoptions.update(no_cpython_wrapper=True, no_cfunc_wrapper=True)
-    link_parts(entry, functions)
     if not digest:
         linecache.cache[filename] = len(module.source), None, module.source.splitlines(keepends=True), filename
         weakref.finalize(entry, linecache.cache.pop, filename, None)
