@@ -266,7 +266,7 @@ def test_a_wrong_gradient_is_not_timed(script, capsys):
     out, _ = capsys.readouterr()
     assert "no gradient because" in out
     assert "does not agree" in out
-    assert "Gradient over the primal: none" in out
+    assert "Gradient over the primal:" not in out
 
 
 @pytest.mark.parametrize("arguments", [["--program", "none"], ["--json", "no/such/folder/x.json"]])
