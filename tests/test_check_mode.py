@@ -499,3 +499,16 @@ def test_a_compiled_derivative_that_returns_where_the_function_raises(checked, m
     monkeypatch.setattr(Derivative, "__call__", lambda self, *args: (1.0, 1.0), raising=False)
     with pytest.raises(CheckError, match="by itself it raises ValueError, and under differentiation it returns"):
         dr.jvp(pair, (50.0, np.ones(2)), (1.0, np.zeros(2)))
+
+
+@njit
+def grows(body, rate):
+    body.x *= rate
+    return body.x
+
+
+def test_a_record_is_changed_once(monkeypatch):
+    monkeypatch.setenv("DUALREV_CHECK", "1")
+    body = np.array([(2.0, 1)], dtype=[("x", "f8"), ("k", "i8")])[0]
+    assert dr.value_and_grad(grows, 1)(body, 1.5) == (3.0, 2.0)
+    assert body["x"] == 3.0

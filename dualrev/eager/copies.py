@@ -68,7 +68,7 @@ def _copied_leaf(x: Any, change: Callable[[Any], Any]) -> Any:
         return change(value(x))
     if isinstance(x, RealArray):
         return RealArray(change(x.x.copy("K")))
-    return copy.copy(x) if isinstance(x, (np.ndarray, set, bytearray)) else x
+    return copy.copy(x) if isinstance(x, (np.ndarray, np.void, set, bytearray)) else x
 
 
 def _arrays(x: Any, opened: _Opened) -> dict[int, np.ndarray | RealArray]:
