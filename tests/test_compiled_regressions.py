@@ -680,3 +680,17 @@ def test_the_garbage_collector_works_again_after_a_first_call():
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+@njit
+def named(x):
+    def bend(t, by=0.5):
+        return by * t
+
+    return bend(x, by=0.767)
+
+
+def test_a_default_that_numba_takes_in_place_of_what_is_given_is_refused():
+    """Numba's value is that of by=0.5."""
+    with pytest.raises(dr.errors.UnsupportedError, match="numba takes its default there"):
+        dr.grad(named)(1.0)

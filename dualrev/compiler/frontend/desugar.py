@@ -277,6 +277,12 @@ class _Desugaring(ast.NodeTransformer):
         if wrong or any(x not in given and x not in defaults for x in names):
             what = f"the call of {readable(closure.name)}"
             self.scope.refuse(node, what, "it has other parameters", "its arguments, one by one")
+        for k in node.keywords:
+            if k.arg in places and k.arg in defaults:
+                what = f"the argument {k.arg}, given by its name to {readable(closure.name)},"
+                self.scope.refuse(
+                    node, what, "numba takes its default there", "the argument at its place, without its name"
+                )
         rest = [(x, ast.copy_location(renamed(defaults[x], {}), node)) for x in names if x not in given]
         return [*given.items(), *rest]
 
