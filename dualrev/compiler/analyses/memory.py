@@ -117,6 +117,7 @@ class Memory:
         self.entered: set[Any] = set()  # calls that activity.py has looked into, for opaque values
         self.opaque = FixedPoint[bool]()  # whether a function has to do with these
         self.flows = FixedPoint[tuple[frozenset[int], ...]]()  # see flows.py
+        self.carried = FixedPoint[Any]()  # see carrying.py
         self._effects = FixedPoint[Effects]()
 
     def effects(self, s: Call) -> Effects:

@@ -38,6 +38,12 @@ class Callee(Protocol):
     def primal_suffices(self) -> bool:
         """Whether the forward sweep may call the function itself."""
 
+    def takes_shadow(self, k: int) -> bool:
+        """Whether the forward function takes the shadow of the k-th leaf of the arguments."""
+
+    def gives_shadow(self, k: int) -> bool:
+        """Whether it makes that of the k-th leaf of the results."""
+
     def needs(self, k: int) -> bool:
         """Whether the reverse function takes the k-th leaf of the arguments."""
 

@@ -6,8 +6,8 @@ keep them. If nobody reads their elements on the way back, it does not keep the 
         for i in ...: y[i] = c * x[i]              d_y = np.zeros_like(y)
         for i in ...: x[i] += y[i]                 ...
 
-A round's temporary arrays are so: one statement makes the memory, and only views of it are other names. It is handed to
-no function, and no other round, branch or loop has a value of it.
+A round's temporary arrays are so: one statement makes the memory, and only views of it are other names. No function
+needs its shadow on the way forward (analyses/carrying.py), and no other round, branch or loop has a value of it.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from dualrev.compiler.core.atoms import Applied, Var
 from dualrev.compiler.core.terms import Call, Make, View, While
 from dualrev.compiler.core.walks import leaves, statements
 from dualrev.compiler.transforms.facts import Facts
+from dualrev.compiler.transforms.fusing import Fused
 
 __all__ = ["can_be_made_again", "late_arrays"]
 
@@ -30,16 +31,16 @@ def late_arrays(facts: Facts, joint: bool) -> dict[Any, Value]:
     out = {find(x) for x in [*facts.parameters, *facts.results] if is_array(x)}
     for s in statements(facts.f.body):
         if isinstance(s, Call):
-            out |= {find(x) for x in [*given(s), *leaves(s.result)] if is_array(x)}
+            out |= {find(x) for x in _carried(facts, s)}
     made: dict[Any, list[Value]] = {}
     counts: dict[Var, int] = {}
     for v in versions.values:
         if not is_array(v.variable):
             continue
         key = find(v.variable)
-        if v.kind == "op" and isinstance(v.statement, (Make, View)):
+        if v.kind == "op" and isinstance(v.statement, (Make, View, Call)):
             counts[v.variable] = counts.get(v.variable, 0) + 1
-            if isinstance(v.statement, Make):
+            if not isinstance(v.statement, View):
                 made.setdefault(key, []).append(v)
             if counts[v.variable] > 1 or _is_before(v.region):
                 out.add(key)
@@ -47,6 +48,16 @@ def late_arrays(facts: Facts, joint: bool) -> dict[Any, Value]:
             out.add(key)
     found = {key: values[0] for key, values in made.items() if len(values) == 1 and key not in out}
     return {key: v for key, v in found.items() if v.domain is not None or not joint}
+
+
+def _carried(facts: Facts, s: Call) -> list[Any]:
+    """The arrays of a call whose shadows the forward sweep needs for it."""
+    arrays, results = given(s), leaves(s.result)
+    unit = facts.callee(s, facts)
+    if unit is not None and not isinstance(unit, Fused):
+        arrays = [x for k, x in enumerate(arrays) if unit.takes_shadow(k)]
+        results = [x for k, x in enumerate(results) if unit.gives_shadow(k)]
+    return [x for x in [*arrays, *results] if is_array(x)]
 
 
 def _is_before(region: Region | None) -> bool:
@@ -60,5 +71,5 @@ def _is_before(region: Region | None) -> bool:
 
 def can_be_made_again(v: Value) -> bool:
     """Whether its statement only asks for memory: that costs nothing, and reads no elements."""
-    value = v.statement.value
-    return isinstance(value, Applied) and value.function == "np.empty"
+    made = v.statement.value if isinstance(v.statement, Make) else None
+    return isinstance(made, Applied) and made.function == "np.empty"

@@ -93,8 +93,8 @@ class Needs:
         return {self._facts.classes.find(v.variable) for v in views} & self.late.keys()
 
     def is_late(self, x: Any) -> bool:
-        """Whether the reverse sweep makes the shadow of an array."""
-        return self._facts.classes.find(x) in self.late
+        """Whether the reverse sweep makes the shadow of an array, here or where this function is called."""
+        return (key := self._facts.classes.find(x)) in self.late or key in self._subject.left
 
     def is_live(self, s: Statement) -> bool:
         """Whether a statement of the adjoint is there: it does not only undo what need not be undone."""

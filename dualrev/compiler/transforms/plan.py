@@ -60,6 +60,7 @@ class Subject:
     joint: bool  # both sweeps are one function
     given: frozenset[Value]  # arrays that the reverse sweep gets from its caller
     spent: frozenset[Any] = frozenset()  # classes of parameters whose old elements its caller does not need
+    left: frozenset[Any] = frozenset()  # classes of results whose shadows its caller makes
 
     def changes(self) -> dict[Any, list[int]]:
         """Where the elements of each class may change."""

@@ -38,6 +38,7 @@ from dualrev.compiler.core.walks import blocks, leaves, statements
 from dualrev.compiler.transforms.adjoint import shadow_of, zeros_like
 from dualrev.compiler.transforms.columns import Saved, filled, is_measured
 from dualrev.compiler.transforms.crossing import Crossing
+from dualrev.compiler.transforms.facts import Callee
 from dualrev.compiler.transforms.fusing import Fused
 from dualrev.compiler.transforms.writing import Writer
 
@@ -215,30 +216,38 @@ class ForwardSweep(Writer):
         if isinstance(unit, Fused):
             self.out += unit.statements
             return
-        if unit is None or unit.primal_suffices:
+        given_back: list[Var] = []
+        primal = unit is None or unit.primal_suffices
+        if primal:
             self.write(s)
-            if unit is None:  # an array that is drawn may have the name of one that is differentiated
-                self._drawn(s)
-            return
+        else:
+            assert unit is not None
+            given_back = self._forward(s, unit)
+        for t, v in self.versions.made[s].items():
+            if t not in given_back:  # also one that is drawn under the name of one that is differentiated
+                self._new_shadow(t, s.line)
+            if not primal or self.facts.has_shadow(t):
+                self._hold_array(v, s.line)
+
+    def _forward(self, s: Call, unit: Callee) -> list[Var]:
+        """The call of the forward function, and the targets of which it makes the shadows."""
         inputs = given(s)
         shadows = []
-        for x in inputs:
-            if self.facts.shares(x):
+        for k, x in enumerate(inputs):
+            if self.facts.shares(x) and unit.takes_shadow(k):
                 shadows.append(zeros_like(self, x, s.line) if isinstance(x, Global) else self.facts.cotangent(x))
-        made = tuple(self.facts.cotangent(t) for t in s.targets if self.facts.has_shadow(t))
-        targets = (*s.targets, *made)
+        results = enumerate(leaves(s.result))
+        given_back = [t for k, t in results if self.facts.has_shadow(t) and unit.gives_shadow(k)]
+        made = tuple(map(self.facts.cotangent, given_back))
         parts: tuple[Tree, ...] = (*leaves(s.result), *made)
         result = parts[0] if len(parts) == 1 else Node(parts)
-        self.write(Call(targets, unit.forward, (*inputs, *shadows), result, s.line, unit.uses_tape, s))
-        for v in self.versions.made[s].values():
-            self._hold_array(v, s.line)
+        self.write(Call((*s.targets, *made), unit.forward, (*inputs, *shadows), result, s.line, unit.uses_tape, s))
+        return given_back
 
-    def _drawn(self, s: Call) -> None:
-        """New shadows for new arrays, which nothing is differentiated through."""
-        for t in s.targets:
-            if self.facts.has_shadow(t):
-                self.write(Make(self.facts.cotangent(t), Applied("np.zeros_like", (t,)), s.line))
-                self._hold_array(self.versions.made[s][t], s.line)
+    def _new_shadow(self, x: Var, line: int) -> None:
+        """The shadow of a new array that a call has made, unless the reverse sweep makes it."""
+        if self.facts.has_shadow(x) and not self.crossing.needs.is_late(x):
+            self.write(Make(self.facts.cotangent(x), Applied("np.zeros_like", (x,)), line))
 
 
 def _without_room(body: Block) -> Block:

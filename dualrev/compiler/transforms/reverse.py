@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 from numba.core import types
 
 from dualrev.compiler.analyses.activity import Activity, carries
+from dualrev.compiler.analyses.carrying import carried
 from dualrev.compiler.analyses.cost import Cost
 from dualrev.compiler.analyses.finite import Wild
 from dualrev.compiler.analyses.memory import Classes, Memory, given, is_array, is_real
@@ -150,34 +151,34 @@ class Reverse:
         fresh = tuple(is_fresh(caller, s, x) for x in inputs) if loop_of(f) is not None else ()
         spent = caller.spent.get(s, frozenset())
         call = Signature(flags, wanted, pattern, caller.known_of(s), fresh, spent)
-        key = self.program.key(s), call
+        key, shadows = (self.program.key(s), call), carried(s, self.memory)
 
         def recorded(unit: Unit) -> None:
             if loop_of(f) is not None:
-                if Recorded(self.program, f, call, unit, *self._called(f, call)).in_threads(self.memory):
+                if Recorded(self.program, f, call, unit, *self._called(f, call, unit)).in_threads(self.memory):
                     return
                 if Parallel(self, s, f, call, unit).define():
                     return
-            Called(self.program, f, call, unit, *self._called(f, call)).define()
+            Called(self.program, f, call, unit, *self._called(f, call, unit)).define()
 
         if not f.again:
-            return self._known(key, f.name, len(inputs), recorded)
+            return self._known(key, Unit(f.name, len(inputs), shadows), recorded)
 
         def again(unit: Unit) -> None:
-            inner = self._known((key, "recorded"), f.name, len(inputs), recorded)
+            inner = self._known((key, "recorded"), Unit(f.name, len(inputs), shadows), recorded)
             Checkpoint(self.program, self.memory, s, flags, unit, inner, caller).define()
 
-        return self._known(key, f"{f.name}_again", len(inputs), again)
+        return self._known(key, Unit(f"{f.name}_again", len(inputs), shadows), again)
 
-    def _known(self, key: Hashable, name: str, count: int, define: Callable[[Unit], None]) -> Unit:
-        """The unit that is known by a key, defined when it is asked for first."""
+    def _known(self, key: Hashable, new: Unit, define: Callable[[Unit], None]) -> Unit:
+        """The unit that is known by a key: a new one, defined when it is asked for first."""
         if key in self._units:
             unit = self._units[key]
             unit.recursive = unit.recursive or not unit.done
             return unit
-        unit = self._units[key] = Unit(name, count)
-        define(unit)
-        return unit
+        self._units[key] = new
+        define(new)
+        return new
 
     def round(
         self,
@@ -223,12 +224,20 @@ class Reverse:
             self.unit,
         )
 
-    def _sweeps(self, facts: Facts, seeds: dict[int, Atom], joint: bool, spent: frozenset[Any] = frozenset()) -> Sweeps:
+    def _sweeps(
+        self,
+        facts: Facts,
+        seeds: dict[int, Atom],
+        joint: bool,
+        spent: frozenset[Any] = frozenset(),
+        left: frozenset[Any] = frozenset(),
+    ) -> Sweeps:
         result = {
             facts.versions.result[x] for k, x in enumerate(facts.results) if k in facts.wanted and facts.has_shadow(x)
         }
         given = frozenset[Value]() if joint else frozenset(v for v in result if v.kind != "param")
-        subject = Subject(facts.f, facts.versions, facts.classes, self.memory, self._cost, joint, given, spent)
+        own = facts.f, facts.versions, facts.classes, self.memory
+        subject = Subject(*own, self._cost, joint, given, spent, left)
         crossing = self._crossing(facts, seeds, subject)
         forward = ForwardSweep(crossing)
         return Sweeps(facts, crossing, forward, ReverseSweep(crossing, forward.saved))
@@ -251,7 +260,7 @@ class Reverse:
         unit = self.unit(s, facts)
         return isinstance(unit, Unit) and unit.restores and not unit.recursive
 
-    def _called(self, f: Function, call: Signature) -> tuple[Sweeps, dict[int, Var]]:
+    def _called(self, f: Function, call: Signature, unit: Unit) -> tuple[Sweeps, dict[int, Var]]:
         """The sweeps of a function for a call, and the cotangents of its results that are numbers."""
         inputs, results = [x for p in f.parameters for x in leaves(p)], leaves(f.result)
         flagged = [x for x, flag in zip(inputs, call.flags, strict=True) if flag]
@@ -270,7 +279,10 @@ class Reverse:
         # arrays of one class come back together: where one has to, all do
         back = {facts.classes.find(x) for k, x in enumerate(inputs) if is_array(x) and k not in call.spent}
         spent = frozenset(facts.classes.find(inputs[k]) for k in call.spent) - back
-        return self._sweeps(facts, dict(seeds), joint=False, spent=spent), seeds
+        left = frozenset(
+            facts.classes.find(x) for k, x in enumerate(results) if is_array(x) and not unit.gives_shadow(k)
+        )
+        return self._sweeps(facts, dict(seeds), joint=False, spent=spent, left=left), seeds
 
     def _gradient(self, g: Gradient, s: Call, flags: tuple[bool, ...], wanted: tuple[bool, ...]) -> Unit:
         """The derivative of the call of a gradient."""

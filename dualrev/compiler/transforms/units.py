@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dualrev.compiler.analyses.carrying import Carried
 from dualrev.compiler.analyses.memory import is_array, is_real
 from dualrev.compiler.analyses.reached import Known
 from dualrev.compiler.analyses.versions import Value
@@ -38,7 +39,9 @@ def has_words(body: Block) -> bool:
 class Unit:
     """The derivative of a function that another one calls: `forward` and `reverse`."""
 
-    def __init__(self, name: str, leaf_count: int) -> None:
+    def __init__(self, name: str, leaf_count: int, carried: Carried | None = None) -> None:
+        """`carried` are the shadows that the forward sweep takes and gives; None: those of all arrays."""
+        self.carried = carried
         self.forward, self.reverse = Symbol(f"{name}_forward"), Symbol(f"{name}_reverse")
         self.done, self.recursive = False, False
         self.restores = False  # whether the reverse function brings back old elements of arguments
@@ -72,6 +75,14 @@ class Unit:
     def primal_suffices(self) -> bool:
         """Whether the forward sweep may call the function itself."""
         return self._primal
+
+    def takes_shadow(self, k: int) -> bool:
+        """Whether the forward function takes the shadow of the k-th leaf of the arguments."""
+        return self.carried is None or k in self.carried.arguments
+
+    def gives_shadow(self, k: int) -> bool:
+        """Whether the forward function makes that of the k-th leaf of the results."""
+        return self.carried is None or k in self.carried.results
 
     def needs(self, k: int) -> bool:
         """Whether the reverse function takes the k-th leaf of the arguments."""
@@ -139,7 +150,7 @@ class Called:
     ) -> None:
         self.program, self.f, self.call, self.unit = program, f, call, unit
         self.inputs, self.results = [x for p in f.parameters for x in leaves(p)], leaves(f.result)
-        self.sweeps, self.seeds = sweeps, seeds
+        self.call, self.sweeps, self.seeds = call, sweeps, seeds
         self.facts, self.crossing = self.sweeps.facts, self.sweeps.crossing
         flagged = zip(self.inputs, call.flags, strict=True)
         self.moving = [x for x, flag in flagged if flag]
@@ -165,7 +176,7 @@ class Called:
         final = {k: facts.versions.result[x] for k, x in enumerate(self.results) if isinstance(x, Var)}
         self.unit.finish(
             sweeps.uses_tape,
-            not sweeps.uses_tape and not self.arrays,
+            not sweeps.uses_tape and not any(map(self.unit.gives_shadow, self.arrays)),
             {k for k, x in enumerate(self.inputs) if x in parameters},
             {k for k, x in enumerate(self.inputs) if is_read(x)},
             {k for k, v in final.items() if (v in used and v in self.crossing.given) or v.variable in parameters},
@@ -175,10 +186,12 @@ class Called:
     def _define_forward(self) -> None:
         writing = Writer()
         shadows: list[Tree] = []
-        for k in self.arrays:
+        for k in filter(self.unit.gives_shadow, self.arrays):
             x = self.results[k]
             shadows.append(self.facts.cotangent(x) if self.facts.has_shadow(x) else zeros_like(writing, x, 0))
-        given = (*self.inputs, *(self.facts.cotangent(x) for x in self.moving if is_array(x)))
+        flagged = enumerate(zip(self.inputs, self.call.flags, strict=True))
+        taken = [x for k, (x, flag) in flagged if flag and is_array(x) and self.unit.takes_shadow(k)]
+        given = (*self.inputs, *map(self.facts.cotangent, taken))
         doc = f"{self.f.name}, and on the tape what {self.unit.reverse.name} needs."
         body = (*self.sweeps.forward.body, *writing.out)
         result = several([*self.results, *shadows])
