@@ -117,6 +117,7 @@ class Memory:
         self.entered: set[Any] = set()  # calls that activity.py has looked into, for opaque values
         self.opaque = FixedPoint[bool]()  # whether a function has to do with these
         self.flows = FixedPoint[tuple[frozenset[int], ...]]()  # see flows.py
+        self.wild = FixedPoint[tuple[bool, ...]]()  # see finite.py
         self._effects = FixedPoint[Effects]()
 
     def effects(self, s: Call) -> Effects:
