@@ -88,7 +88,6 @@ class Wild:
                 if not tame or any(map(self.has, reads(s))):
                     self._add(s.target)
 
-
     def _call(self, s: Call) -> None:
         """What is so of results, and of arrays that the function writes to."""
         memory, inputs, results = self._memory, given(s), leaves(s.result)

@@ -2,8 +2,8 @@
 
     form   c + k1 * x1 + k2 * x2 + ...       x: a value that a variable has at one place, or that of an operation
 
-Of an x are known forms that it is not below, and forms that it is not above, all of them over older ones. The proof puts
-these in the place of the newest x, again and again, until a number is left.
+Of an x are known forms that it is not below, and forms that it is not above, all of them over older ones. The proof
+puts these in the place of the newest x, again and again, until a number is left.
 """
 
 from __future__ import annotations

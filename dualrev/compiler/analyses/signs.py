@@ -1,8 +1,8 @@
 """Which indices are certainly not below 0: a negative index counts from the end, and numba's code asks for that.
 
-LLVM sees it of the counters of loops that go up from a constant, and of little else: where an index is a product, comes
-out of a division, is counted in a variable or goes down, every access asks. Here the code of a function is followed from
-its start to its end, with a linear form (linear.py) for every whole number:
+LLVM sees it of the counters of loops that go up from a constant, or down to one in no other loop, and of little else:
+where an index is a product, comes out of a division or is counted in a variable, every access asks. Here the code of a
+function is followed from its start to its end, with a linear form (linear.py) for every whole number:
 
     range(a, b)      its counter is not below a, and below b; a < b holds in the rounds
     len, shape       not below 0
@@ -72,9 +72,9 @@ class _Walk:
         self.read: set[Var] = set()  # columns that it has relied on
         self.filled: set[Var] = set()  # columns that are made here, until something below 0 is stored
         self.known: dict[Any, Form] = {}  # of variables, and of axes of arrays
-        self.up: set[Number] = set()  # counters of which LLVM sees it
+        self.seen: set[Number] = set()  # counters of which LLVM sees it
         self.told: dict[Number, For] = {}  # those of which it can be told
-        self.count = 0
+        self.count, self.depth = 0, 0  # of numbers, and of loops around
 
     # Numbers
 
@@ -170,8 +170,8 @@ class _Walk:
             case Copy(target, source) if _is_whole(target):
                 self.known[target] = self.value(source)
             case Load(target, array) if array in self.columns:
-                self.read.add(array)  # type: ignore[arg-type]
-                self.known[target] = self.number(self.columns[array], [_ZERO])  # type: ignore[index]
+                self.read.add(array)
+                self.known[target] = self.number(self.columns[array], [_ZERO])
             case Store():
                 self.store(s)
             case If():
@@ -195,14 +195,14 @@ class _Walk:
             self.known[x] = self.number()
 
     def access(self, s: Load | Store) -> None:
-        """Look at the indices of an element."""
+        """Look at the indices of an element; those outside of all loops cost nothing."""
         for k, i in enumerate(s.index):
             if isinstance(i, Constant) or not _is_whole(i):
                 continue
             form = self.value(i)
             if not is_natural(form):
                 self.other.add((s, k))
-            elif not self.is_seen(form):
+            elif not self.is_seen(form) and self.depth:
                 self.natural.add((s, k))
 
     def is_seen(self, a: Form) -> bool:
@@ -213,7 +213,7 @@ class _Walk:
         if k == 1 and a.constant >= 0 and x in self.told:
             self.counters.add(self.told[x])
             return True
-        return k == 1 and x in self.up
+        return k == 1 and x in self.seen
 
     def store(self, s: Store) -> None:
         """What is stored in a column."""
@@ -247,8 +247,9 @@ class _Walk:
         most = _COUNT if None in sizes or sizes[0] == 0 else max(sizes)  # type: ignore[type-var]
         counter = self.number(most, [low], [high]) if step else self.number()
         (x,) = counter.factors
-        if up and step == 1 and not start.factors and start.constant >= 0:
-            self.up.add(x)
+        end = start if step == 1 else stop
+        if is_natural(counter) and not end.factors and (step == 1 or (step == -1 and self.depth == 0)):
+            self.seen.add(x)
         elif is_natural(counter):
             self.told[x] = s
 
@@ -282,7 +283,9 @@ class _Walk:
             self.forget(x)
             if assumed:
                 starts[x] = self.known[x] = self.number(_SUM, [_ZERO])
+        self.depth += 1
         once()
+        self.depth -= 1
         for x, start in starts.items():
             if not self.stays(start, self.known[x]):
                 self.refuted.add((s, x))
@@ -294,7 +297,7 @@ class _Walk:
             self.forget(s.target)
 
     def stays(self, start: Form, end: Form) -> bool:
-        """Whether a number that is not below 0 when a round starts is so at its end, and grows by no more than a count."""
+        """Whether a number that is not below 0 when a round starts is so at its end, and grows by a count at most."""
         by = minus(end, start)
         most = magnitude(by)
         if most is not None and most <= _COUNT:

@@ -163,8 +163,11 @@ class Emission:
 
     def _place(self, s: terms.Load | terms.Store) -> ast.expr:
         """The element that is read or written."""
-        told = [Applied("runtime.natural", (i,)) if (s, k) in self.natural.indices else i for k, i in enumerate(s.index)]
-        return self.element(self.atom(s.array), tuple(told))
+        index: list[Any] = [*s.index]
+        for k in range(len(index)):
+            if (s, k) in self.natural.indices:
+                index[k] = Applied("runtime.natural", (index[k],))
+        return self.element(self.atom(s.array), tuple(index))
 
     def _entry(self, i: Any) -> ast.expr:
         if isinstance(i, atoms.Span):
