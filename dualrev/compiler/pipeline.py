@@ -17,6 +17,7 @@ from typing import Any
 from dualrev.compiler.analyses.activity import carries
 from dualrev.compiler.analyses.borrowing import only_borrows
 from dualrev.compiler.analyses.memory import type_of
+from dualrev.compiler.analyses.signs import Natural
 from dualrev.compiler.core.atoms import Node, Symbol, Var
 from dualrev.compiler.core.naming import renamed, words_of
 from dualrev.compiler.core.program import Gradient, Program
@@ -123,6 +124,7 @@ class Module:
         self.f, self.front = f, Front()
         self.names, self.program = self.front.names, self.front.program
         self.functions: list[_Function] = []
+        self.natural = Natural()
         self._made: dict[Symbol, str] = {}
         self._leaves: dict[Any, Symbol] = {}  # numba functions that core stands for, by their keys
         self._opened: tuple[str, Any] | None = None  # the transform, and its arguments, if f itself takes objects
@@ -231,7 +233,8 @@ class Module:
             write_loop(self, name, made, loop, shared)
             return
         origin = made.origin
-        emission = Emission(self.names, self.refer, made.checked, has_words(made.body))
+        emission = Emission(self.names, self.refer, made.checked, has_words(made.body), self.natural)
+        self.natural.look(made.body)
         emission.introduce(variables(made))
         parameters, before = [], []
         for x in made.parameters:

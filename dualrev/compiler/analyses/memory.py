@@ -118,6 +118,7 @@ class Memory:
         self.opaque = FixedPoint[bool]()  # whether a function has to do with these
         self.flows = FixedPoint[tuple[frozenset[int], ...]]()  # see flows.py
         self.carried = FixedPoint[Any]()  # see carrying.py
+        self.wild = FixedPoint[tuple[bool, ...]]()  # see finite.py
         self._effects = FixedPoint[Effects]()
 
     def effects(self, s: Call) -> Effects:

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from dualrev.compiler.analyses.memory import is_array, is_real
+from dualrev.compiler.analyses.signs import Natural
 from dualrev.compiler.core import atoms, syntax, terms, walks
-from dualrev.compiler.core.atoms import SCALED, Constant, Expr, Global, Symbol, Var
+from dualrev.compiler.core.atoms import SCALED, Applied, Constant, Expr, Global, Symbol, Var
 from dualrev.compiler.core.naming import Names
 from dualrev.compiler.core.terms import Block
 from dualrev.compiler.emission.code import Assign, Code, Pop, Suite
@@ -32,13 +33,19 @@ class Emission:
 
     `refer` tells the name of a function that a transformation has made, and of a call of the user's function the name
     of what stands for that one; an empty one where it is called itself. `own_tape` says that the function's own words
-    are on the tape, so that it has `words` and `top`.
+    are on the tape, so that it has `words` and `top`. LLVM is told of what is `natural` that it is not below 0.
     """
 
     def __init__(
-        self, names: Names, refer: Callable[[Symbol | terms.Call], str], checked: bool, own_tape: bool = False
+        self,
+        names: Names,
+        refer: Callable[[Symbol | terms.Call], str],
+        checked: bool,
+        own_tape: bool = False,
+        natural: Natural | None = None,
     ) -> None:
         self.names, self.refer, self.checked, self.own_tape = names, refer, checked, own_tape
+        self.natural = natural or Natural()
         self.tape = TapeCode(names, self.atom, self.var)
         self._text: dict[Var, str] = {}
         self._taken: set[str] = set()
@@ -154,6 +161,14 @@ class Emission:
         place = parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load())
         return ast.Subscript(base, place, ast.Load())
 
+    def _place(self, s: terms.Load | terms.Store) -> ast.expr:
+        """The element that is read or written."""
+        index: list[Any] = [*s.index]
+        for k in range(len(index)):
+            if (s, k) in self.natural.indices:
+                index[k] = Applied("runtime.natural", (index[k],))
+        return self.element(self.atom(s.array), tuple(index))
+
     def _entry(self, i: Any) -> ast.expr:
         if isinstance(i, atoms.Span):
             return ast.Slice(*(None if x is None else self.expr(x) for x in (i.lower, i.upper, i.step)))
@@ -187,8 +202,7 @@ class Emission:
             s, after = body[k], body[k + 1] if k + 1 < len(body) else None
             match s, after:
                 case terms.Pop((x,)), terms.Store(op="=") if after.value is x:
-                    place = self.element(self.atom(after.array), after.index)
-                    code.append(Pop([(place, from_word(x.type))], s.line))
+                    code.append(Pop([(self._place(after), from_word(x.type))], s.line))
                     k += 1
                 case _, terms.Hold(target, source, slot) if walks.writes(s) == (source,) and source.name == "_":
                     (made,) = self._statement(s)
@@ -211,13 +225,13 @@ class Emission:
             case terms.Real():
                 return [self._assign(s.target, self._real(s), s.line)]
             case terms.Load():
-                return [self._assign(s.target, self.element(self.atom(s.array), s.index), s.line)]
+                return [self._assign(s.target, self._place(s), s.line)]
             case terms.Whole():
                 return [self._assign(s.target, syntax.call(s.function, *map(self.atom, s.args)), s.line)]
             case terms.Store(index=(place,)) if place is ... and is_array(s.value):
                 return [Code(syntax.text(syntax.call("runtime.store", self.atom(s.array), self.atom(s.value))), s.line)]
             case terms.Store():
-                return [Assign(self.element(self.atom(s.array), s.index), self.atom(s.value), s.line, s.op)]
+                return [Assign(self._place(s), self.atom(s.value), s.line, s.op)]
             case terms.Call():
                 return self._calling(s)
             case terms.If():
@@ -261,6 +275,8 @@ class Emission:
         body: list[Any] = []
         if isinstance(s, terms.For):
             header = f"for {self.var(s.target)} in range({self._bounds(s.start, s.stop, s.step)}):"
+            if s in self.natural.counters:
+                body.append(Code(f"runtime.natural({self.var(s.target)})", s.line))
         else:
             header = "while True:"
             body += self.block(s.before)

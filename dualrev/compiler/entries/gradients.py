@@ -60,7 +60,8 @@ class Entry:
         known = NOTHING if self.pulls else Known((True,))
         self.sweeps = module.front.reverse.joint(f, varied, seeds, known)
         self.facts = self.sweeps.facts
-        self.emission = Emission(module.names, module.refer, f.checked, self.sweeps.own_tape)
+        self.emission = Emission(module.names, module.refer, f.checked, self.sweeps.own_tape, module.natural)
+        module.natural.look((*self.sweeps.forward.body, *self.sweeps.reverse.body))
         self.parameters = parameters or [self._word(x) for x in f.parameters]
         for name, tree in zip(self.parameters, f.parameters, strict=True):
             if isinstance(tree, Var):

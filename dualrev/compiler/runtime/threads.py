@@ -63,7 +63,7 @@ def bound(start, stop, count, k):
 
 @intrinsic
 def natural(typingctx: Any, number: Any) -> Any:
-    """A whole number which is known not to be below 0, so that no index is looked at for that."""
+    """A whole number which is known not to be below 0 (analyses/signs.py), so that no index is looked at for that."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kind = ir.FunctionType(ir.VoidType(), [ir.IntType(1)])
