@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from compiled.incore import gradient
 from numba import njit
+from numba.core.runtime import _nrt_python, rtsys
 from oracle import assert_same
 
 import dualrev as dr
@@ -65,6 +66,93 @@ def test_products_contribute_to_their_operands_in_each_layout(layout):
         expected = into + more
         work(into, *given)
         np.testing.assert_allclose(into, expected, rtol=1e-14, atol=1e-15)
+
+
+@pytest.mark.parametrize("layout", ["C", "F"])
+@pytest.mark.parametrize("size", [(2, 3, 4), (8, 8, 8), (8, 8, 9), (20, 3, 11), (3, 0, 2)])
+def test_matrix_products_contribute_by_loops_or_by_blas(size, layout):
+    """What dot(a, b) contributes, added to what is there; operands are views, too."""
+    rows, inner, columns = size
+    a, d_a = (np.array(RNG.normal(size=(rows, inner)), order=layout) for _ in range(2))
+    b, d_b = (np.array(RNG.normal(size=(inner, columns)), order=layout) for _ in range(2))
+    ct = RNG.normal(size=(rows, 2 * columns))[:, ::2]
+    left, right = d_a + ct @ b.T, d_b + a.T @ ct
+    runtime.dot_left_22(d_a, b, ct)
+    runtime.dot_right_22(d_b, a, ct)
+    np.testing.assert_allclose(d_a, left, rtol=1e-13, atol=1e-14)
+    np.testing.assert_allclose(d_b, right, rtol=1e-13, atol=1e-14)
+
+
+@pytest.fixture
+def pieces():
+    """How many pieces of memory numba code has asked for that are not freed."""
+
+    def count():
+        stats = rtsys.get_allocation_stats()
+        return stats.alloc - stats.free
+
+    _nrt_python.memsys_enable_stats()
+    yield count
+    _nrt_python.memsys_disable_stats()
+
+
+@njit
+def array_and_shadow(shape):
+    return runtime.empty_with_shadow(shape, np.float64)
+
+
+@pytest.mark.parametrize("shape", [(8,), (0,), (4, 16), (64,), (65,), (9, 8), (300, 2)])
+def test_a_new_array_and_its_shadow_are_apart(shape, pieces):
+    """In one piece of memory or in two: filling one leaves the other, also when the other name is gone."""
+    array_and_shadow(shape)
+    before = pieces()
+    array, shadow = array_and_shadow(shape)
+    assert array.shape == shadow.shape == shape
+    assert array.flags.c_contiguous
+    assert shadow.flags.c_contiguous
+    assert not shadow.any()
+    array[...] = 1.0
+    assert not shadow.any()
+    shadow[...] = 2.0
+    assert (array == 1.0).all()
+    del array
+    again = array_and_shadow(shape)
+    assert (shadow == 2.0).all()
+    del shadow, again
+    assert pieces() == before
+
+
+@pytest.mark.parametrize("shape", [(-1,), (2**62, 2**62)])
+def test_a_shape_that_cannot_be_is_an_error(shape):
+    with pytest.raises((ValueError, MemoryError)):
+        array_and_shadow(shape)
+
+
+@njit
+def squared(y, x):
+    y[:] = x * x
+    return y
+
+
+@njit
+def handed_on(x):
+    """Arrays that are handed to functions have their shadows from the forward sweep on."""
+    total = 0.0
+    for _ in range(3):
+        y = np.empty(len(x))
+        w = np.empty((len(x), 2), dtype=np.float64)
+        w[:, 0] = x
+        w[:, 1] = x
+        squared(y, x)
+        total += np.sum(squared(y, y)) + np.sum(squared(w, w[:, ::-1]))
+    return total
+
+
+@pytest.mark.parametrize("size", [0, 3, 40, 200])
+def test_small_and_large_arrays_share_memory_with_shadows_or_not(size):
+    x = np.linspace(1.0, 2.0, size)
+    assert "runtime.empty_with_shadow" in dr.derivative_source(handed_on, x)
+    np.testing.assert_allclose(dr.grad(handed_on)(x), 12.0 * x**3 + 12.0 * x, rtol=1e-13)
 
 
 @njit

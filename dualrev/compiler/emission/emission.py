@@ -209,6 +209,10 @@ class Emission:
                     made.target, made.value = ast.Name(self.var(target)), held(slot, made.value)
                     code.append(made)
                     k += 1
+                case terms.Make(x, atoms.Applied("np.empty", (shape, *_))), terms.Make() if _is_shadow(after, x):
+                    made = syntax.call("runtime.empty_with_shadow", self.expr(shape), syntax.name(f"np.{x.type.dtype}"))
+                    code.append(Assign(ast.Name(f"{self.var(x)}, {self.var(after.target)}"), made, s.line))
+                    k += 1
                 case _:
                     code += self._statement(s)
             k += 1
@@ -292,6 +296,12 @@ class Emission:
         if step == Constant(1):
             texts = texts[1:2] if start == Constant(0) else texts[:2]
         return ", ".join(texts)
+
+
+def _is_shadow(s: terms.Make, array: Var) -> bool:
+    """Whether a statement makes zeros in the shape of an array, with the same place of elements in memory."""
+    zeros = isinstance(s.value, atoms.Applied) and s.value.function == "np.zeros_like" and s.value.args == (array,)
+    return zeros and array.type.layout == s.target.type.layout == "C"
 
 
 def _if(test: ast.expr, then: list[Any], orelse: list[Any], line: int) -> Suite:

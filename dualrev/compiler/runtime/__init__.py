@@ -75,6 +75,7 @@ from dualrev.compiler.runtime.lists import (  # noqa: F401 - emitted code has th
     windows,
 )
 from dualrev.compiler.runtime.rooms import room, rounds  # noqa: F401 - emitted code has them from here
+from dualrev.compiler.runtime.shadowed import empty_with_shadow  # noqa: F401 - emitted code has it from here
 from dualrev.compiler.runtime.stack import need_stack  # noqa: F401 - emitted code has it from here
 from dualrev.compiler.runtime.tape import (  # noqa: F401 - emitted code has them from here
     attempt,

@@ -81,10 +81,30 @@ def dot_right_12(d_b, a, ct):
 @njit
 def dot_left_22(d_a, b, ct):
     """The cotangent of a in dot(a, b): matrix times matrix."""
-    d_a += np.dot(np.ascontiguousarray(ct), np.ascontiguousarray(b).T)
+    if _is_small(d_a.shape[0], d_a.shape[1], b.shape[1]):
+        for i in range(d_a.shape[0]):
+            for j in range(d_a.shape[1]):
+                total = 0.0
+                for k in range(b.shape[1]):
+                    total += ct[i, k] * b[j, k]
+                d_a[i, j] += total
+    else:
+        d_a += np.dot(np.ascontiguousarray(ct), np.ascontiguousarray(b).T)
 
 
 @njit
 def dot_right_22(d_b, a, ct):
     """The cotangent of b in dot(a, b): matrix times matrix."""
-    d_b += np.dot(np.ascontiguousarray(a).T, np.ascontiguousarray(ct))
+    if _is_small(d_b.shape[0], d_b.shape[1], a.shape[0]):
+        for k in range(a.shape[0]):
+            for i in range(d_b.shape[0]):
+                for j in range(d_b.shape[1]):
+                    d_b[i, j] += a[k, i] * ct[k, j]
+    else:
+        d_b += np.dot(np.ascontiguousarray(a).T, np.ascontiguousarray(ct))
+
+
+@njit
+def _is_small(rows, columns, terms):
+    """Whether loops multiply matrices sooner than BLAS, with the copies and the new array that it needs."""
+    return rows * columns * terms <= 512
