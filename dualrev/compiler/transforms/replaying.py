@@ -36,6 +36,7 @@ from dualrev.compiler.transforms.columns import Saved, read_back
 from dualrev.compiler.transforms.crossing import Crossing
 from dualrev.compiler.transforms.gathering import gathered
 from dualrev.compiler.transforms.order import order_free
+from dualrev.compiler.transforms.settling import settled
 from dualrev.compiler.transforms.writing import Writer
 
 __all__ = ["ReverseSweep"]
@@ -263,7 +264,7 @@ class ReverseSweep(Writer):
         self._down(k, count, (Discrete(s.target, place, line), *code), line)
 
     def _rounds(self, s: For) -> None:
-        self.out += gathered(self.facts, s)
+        self.out += gathered(self.facts, replace(s, body=settled(self.facts, s.body)))
 
     def _down(self, target: Var, count: Atom, code: Block, line: int) -> None:
         self._rounds(For(target, self._less(count, line), _MINUS, _MINUS, code, (), line))
