@@ -369,8 +369,8 @@ Write the body alone.
 
 
 _IN_A_LIBRARY = (
-    "It computes with plain numbers: dualrev.scipy has functions of SciPy (special, linalg, stats, sparse, optimize,"
-    " integrate) that take these; dualrev.implicit gives a solver the derivative of its solution, and"
+    "It computes with plain numbers: dualrev.scipy has functions of SciPy (special, linalg, signal, stats, sparse,"
+    " optimize, integrate) that take these; dualrev.implicit gives a solver the derivative of its solution, and"
     " dualrev.custom_jvp any function that calls others a rule of its own. To Python code that calls np.asarray, pass"
     " np.asarray(x, dtype=object): an array of numbers under differentiation. "
 )

@@ -18,6 +18,7 @@ from dualrev.places import is_of_library, line_of
 
 __all__ = ["explained"]
 
+_IN_C = r"(must be|expected) .*, (not|got) '?(RealArray|Real)\b"
 _READ_ONLY = "assignment destination is read-only"
 _OBJECTS = (
     r"loop of ufunc does not support argument \d+ of type [\w.]+ which has no callable (?P<name>\w+) method",
@@ -50,6 +51,12 @@ def explained(error: Exception) -> Exception | None:
 
 def _refusal(text: str, place: str) -> UnsupportedError | None:
     """Our error for one of numpy's or Python's; None for all others."""
+    if re.search(_IN_C, text):
+        why, cure = (
+            f"it takes plain numbers only ({text})",
+            "the one of dualrev.scipy, or give it a rule of its own by ",
+        )
+        return UnsupportedError.at(place, "this function in C", why, cure + "dualrev.custom_jvp")
     found = next(filter(None, (re.search(pattern, text) for pattern in _OBJECTS)), None)
     if found is None or (text.startswith("'") and not isinstance(getattr(np, found["name"], None), np.ufunc)):
         return None
