@@ -60,6 +60,8 @@ class ArgumentError(DualrevError, TypeError):
         kinds = ", ".join(type(x).__name__ for x in primals) or "none"
         others = [type(x) for x in primals if hasattr(x, "__array__") and type(x).__module__ != "numpy"]
         arrays = f" Write np.asarray(x) for an array of {others[0].__module__.partition('.')[0]}." if others else ""
+        if others and others[0].__name__ == "Dataset":  # its sums leave out what is under differentiation
+            arrays = " Write dict(x.data_vars) for a Dataset: a gradient has an array with labels for each variable."
         super().__init__(
             f"there is nothing to differentiate with respect to: the arguments (types: {kinds}) hold no real"
             " scalar. Real scalars are floats, numpy floating scalars and the elements of floating arrays;"
