@@ -7,6 +7,7 @@ All are subclasses of `DualrevError` and of the built-in class that Python would
 from __future__ import annotations
 
 import numbers
+from collections.abc import Sequence
 from typing import Any, Self
 
 from dualrev.places import is_assigned_to_an_element, library, where
@@ -51,6 +52,11 @@ class DualrevError(Exception):
         error = cls.__new__(cls)
         error.args = (message,)
         return error
+
+    def among(self, name: str, places: Sequence[str], unseen: str) -> Self:
+        """The same error, of all these places of a function."""
+        listed = "".join(f"\n{k}. {text}" for k, text in enumerate(places, 1))
+        return self._saying(f"{len(places)} places of {name!r} cannot be differentiated:{listed}\n{unseen}")
 
 
 class ArgumentError(DualrevError, TypeError):
@@ -344,6 +350,8 @@ class LiftError(DualrevError, TypeError):
 
 class UnsupportedError(DualrevError, TypeError):
     """A function that has no derivative rule, or would give a wrong answer on dual numbers."""
+
+    place: tuple[str, int] | None = None  # in a numba function: file and line
 
     def __init__(self, name: str, instead: str, why: str = "there is no derivative rule for it") -> None:
         super().__init__(

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dualrev.eager.arrays.attributes import LABELLED
+from dualrev.eager.arrays.attributes import LABELLED, frame_like
 from dualrev.eager.arrays.storage import RealArray, adopt, holds_duals, to_objects
 
-__all__ = ["Table", "relabelled", "with_labels"]
+__all__ = ["Table", "with_labels"]
 
 
 class Table(NamedTuple):
@@ -55,27 +55,12 @@ def _of_one(x: Any, make: Callable[[Any], Any]) -> Table | None:
     return Table([values], build, build)
 
 
-def relabelled(x: Any, made: Any) -> Any:
-    """What numpy made of the values of a table of pandas: with its labels, if the table is under differentiation."""
-    values = np.asarray(x)
-    if values.dtype != object or not holds_duals(values) or np.shape(made) != values.shape:
-        return made
-    made = np.asarray(to_objects(made))
-    return type(x)(made, index=x.index, name=x.name) if made.ndim == 1 else _frame(x, made)
-
-
-def _frame(x: Any, values: Any) -> Any:
-    whole = type(x)(values, index=x.index)
-    whole.columns = x.columns
-    return whole
-
-
 def _of_columns(x: Any) -> Table:
     columns = [x.iloc[:, k] for k in range(x.shape[1])]
     leaves = [_leaf(column.to_numpy()) for column in columns]
 
     def make(made: list[Any]) -> Any:
-        return _frame(x, dict(enumerate(made)))
+        return frame_like(x, dict(enumerate(made)))
 
     def build(children: list[Any]) -> Any:
         if any(child is not None and np.shape(child) != (len(x),) for child in children):

@@ -143,11 +143,8 @@ def _operator(primitive: Primitive, u: Any, v: Any) -> Any:
     tables = [x for x in (u, v) if type(x).__module__.partition(".")[0] == "pandas"]
     if primitive.ufunc and (listed or tables) and _has_arrays(u, v):
         made = getattr(np, primitive.ufunc)(*(x if isinstance(x, DualNumber) else np.asarray(x) for x in (u, v)))
-        if tables:
-            from dualrev.eager.labels import relabelled  # which needs arrays, and these numbers like the ones here
-
-            return relabelled(tables[0], made)
-        return made
+        number: Any = u if isinstance(u, DualNumber) else v
+        return number.relabelled(tables[0], made) if tables else made
     return NotImplemented
 
 
