@@ -30,7 +30,8 @@ def check(f: Callable[..., Any], *args: Any, argnums: int | Sequence[int] | None
 
     Where the tape refuses something, the error lists all places at once: f goes on after each, with the same value. It
     sees the branches that these arguments take; where a number has become a plain one for good, in float(x) or in a
-    library, it does not see what is computed from that. Of numba functions, the first place is told.
+    library, it does not see what is computed from that. Where the compiler refuses something of a numba function, it
+    reads the function again, without that statement and those that depend on it, and lists what else it refuses.
 
     argnums says by which arguments f is differentiated: by default, by all that hold real numbers. Of a numba function
     it is the compiled derivatives that are compared, with the arguments as f leaves them, in both modes.

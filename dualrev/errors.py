@@ -7,6 +7,7 @@ All are subclasses of `DualrevError` and of the built-in class that Python would
 from __future__ import annotations
 
 import numbers
+from collections.abc import Sequence
 from typing import Any, Self
 
 from dualrev.places import is_assigned_to_an_element, library, where
@@ -52,6 +53,11 @@ class DualrevError(Exception):
         error.args = (message,)
         return error
 
+    def among(self, name: str, places: Sequence[str], unseen: str) -> Self:
+        """The same error, of all these places of a function."""
+        listed = "".join(f"\n{k}. {text}" for k, text in enumerate(places, 1))
+        return self._saying(f"{len(places)} places of {name!r} cannot be differentiated:{listed}\n{unseen}")
+
 
 class ArgumentError(DualrevError, TypeError):
     """The arguments of the function to differentiate hold no real scalar."""
@@ -60,6 +66,8 @@ class ArgumentError(DualrevError, TypeError):
         kinds = ", ".join(type(x).__name__ for x in primals) or "none"
         others = [type(x) for x in primals if hasattr(x, "__array__") and type(x).__module__ != "numpy"]
         arrays = f" Write np.asarray(x) for an array of {others[0].__module__.partition('.')[0]}." if others else ""
+        if others and others[0].__name__ == "Dataset":  # its sums leave out what is under differentiation
+            arrays = " Write dict(x.data_vars) for a Dataset: a gradient has an array with labels for each variable."
         super().__init__(
             f"there is nothing to differentiate with respect to: the arguments (types: {kinds}) hold no real"
             " scalar. Real scalars are floats, numpy floating scalars and the elements of floating arrays;"
@@ -343,6 +351,8 @@ class LiftError(DualrevError, TypeError):
 class UnsupportedError(DualrevError, TypeError):
     """A function that has no derivative rule, or would give a wrong answer on dual numbers."""
 
+    place: tuple[str, int] | None = None  # in a numba function: file and line
+
     def __init__(self, name: str, instead: str, why: str = "there is no derivative rule for it") -> None:
         super().__init__(
             f"{name} of numbers that are being differentiated{where()}{library()}: {why}. Write {instead}."
@@ -369,8 +379,8 @@ Write the body alone.
 
 
 _IN_A_LIBRARY = (
-    "It computes with plain numbers: dualrev.scipy has functions of SciPy (special, linalg, stats, sparse, optimize,"
-    " integrate) that take these; dualrev.implicit gives a solver the derivative of its solution, and"
+    "It computes with plain numbers: dualrev.scipy has functions of SciPy (special, linalg, signal, stats, sparse,"
+    " optimize, integrate) that take these; dualrev.implicit gives a solver the derivative of its solution, and"
     " dualrev.custom_jvp any function that calls others a rule of its own. To Python code that calls np.asarray, pass"
     " np.asarray(x, dtype=object): an array of numbers under differentiation. "
 )

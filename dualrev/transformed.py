@@ -9,7 +9,14 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Transformed", "Wrapper"]
+__all__ = ["Transformed", "Wrapper", "check_functions"]
+
+
+def check_functions(*fs: Any) -> None:
+    """TypeError for what cannot be called: where it is given, and not where it would be called."""
+    for f in fs:
+        if not callable(f):
+            raise TypeError(f"expected a function, got {f!r} (type {type(f).__name__})")
 
 
 class Wrapper:
@@ -19,8 +26,7 @@ class Wrapper:
     """
 
     def __init__(self, f: Callable[..., Any]) -> None:
-        if not callable(f):
-            raise TypeError(f"expected a function, got {f!r} (type {type(f).__name__})")
+        check_functions(f)
         functools.update_wrapper(self, f)
         self._f = f
 

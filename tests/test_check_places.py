@@ -7,6 +7,7 @@ from math import log
 
 import numpy as np
 import pytest
+from numba import njit
 from scipy import special
 
 import dualrev as dr
@@ -136,3 +137,73 @@ def test_other_threads_are_refused_as_ever():
     error = dr.ConversionError("float()")
     assert survey(f, (0.5,), [0], error) is error  # one place, twice: the other thread's is not among them
     assert len(found) == 2
+
+
+# Numba functions
+
+
+@njit
+def smallest(y):
+    table = {1: y[0]}
+    table[2] = y[1] * y[1]
+    return np.nextafter(min(table[1], table[2]), 0.0)
+
+
+@njit
+def priced(x, n):
+    total, steps = 0.0, np.zeros(n)
+    for k in range(n):
+        steps[k] = np.nextafter(x[k], 2.0)
+        total += x[k] * steps[k]
+        seen = total
+    seen = np.nextafter(total, 1.0)
+    again = seen * np.nextafter(seen, 3.0)  # it depends on what is refused
+    flags = x > 0.7
+    if n > 2:
+        total = x[flags, None][0, 0]
+    else:
+        total = total * np.nextafter(total, 2.0)
+    return total + again + smallest(x)
+
+
+@njit
+def in_turns(x, n):
+    past = x
+    for _ in range(n):
+        new = np.nextafter(past, 1.0)  # it depends on itself, one round before
+        past = new * np.nextafter(past, 4.0)
+    return past + np.nextafter(x, 5.0)
+
+
+def test_all_places_of_a_numba_function():
+    with pytest.raises(
+        dr.UnsupportedError, match=r"(?s)^5 places of 'priced'.*What depends on them.*not seen"
+    ) as caught:
+        dr.check(priced, X, 3)
+    assert re.findall(r"^\d+\. .*?test_check_places\.py:\d+: `(.*?)`", str(caught.value), re.MULTILINE) == [
+        "return np.nextafter(min(table[1], table[2]), 0.0)",
+        "steps[k] = np.nextafter(x[k], 2.0)",
+        "seen = np.nextafter(total, 1.0)",
+        "total = x[flags, None][0, 0]",
+        "total = total * np.nextafter(total, 2.0)",
+    ]
+
+
+def test_what_a_later_round_of_a_numba_function_has_lost():
+    with pytest.raises(dr.UnsupportedError, match=r"^2 places of 'in_turns'") as caught:
+        dr.check(in_turns, 0.5, 2)
+    assert "past, 4.0" not in str(caught.value)
+
+
+def test_one_place_of_a_numba_function_is_the_error_itself():
+    @njit
+    def one(x):
+        y = np.nextafter(x, 2.0)
+        return y * np.sin(y) + x
+
+    with pytest.raises(dr.UnsupportedError) as first:
+        dr.grad(one)(0.5)
+    with pytest.raises(dr.UnsupportedError) as caught:
+        dr.check(one, 0.5)
+    assert str(caught.value) == str(first.value)
+    assert dr.grad(njit(lambda x: x * 2.0))(0.5) == 2.0

@@ -273,6 +273,15 @@ def test_other_misuse_says_what_is_needed():
 
     with pytest.raises(CustomRuleError, match=r"returns \(x, aux\)"):
         alone(1.0, 2.0)
+    for misused in (
+        lambda: custom_root(3),
+        lambda: custom_root(lambda x: x, solve=3),
+        lambda: custom_fixed_point(3),
+        lambda: attach(3, 1.0),
+        lambda: custom_linear_solve(lambda x: x, 1.0, 3),
+    ):
+        with pytest.raises(TypeError, match=r"expected a function, got 3 \(type int\)"):
+            misused()
     with pytest.raises(CustomRuleError, match="its start"):
         custom_root(lambda x: x)(lambda *, start: start)(start=1.0)
     assert dr.grad(lambda a: cube_root(start=1.0, a=a))(8.0) == dr.grad(cube_root, 1)(1.0, 8.0)
@@ -643,6 +652,67 @@ def test_a_stiff_equation_to_the_second_order():
     assert_same(dr.hvp(last)(p, d[1] * 1e3), differences(dr.grad(last), p, d[1]), rtol=5e-3)
 
 
+@pytest.mark.parametrize("tfirst", [False, True])
+def test_odeint(tfirst):
+    def f(*given):
+        t, y, p = (given[0], given[1], given[2]) if tfirst else (given[1], given[0], given[2])
+        return y[1], -p[0] * np.sin(y[0]) - p[1] * y[1] + 0.1 * np.cos(p[0] * t)
+
+    def solved(p, y0, t, odeint=integrate.odeint):
+        return odeint(f, y0, t, args=(p,), tfirst=tfirst, rtol=1e-10, atol=1e-10)
+
+    given = np.array([2.0, 0.3]), np.array([1.0, 0.0]), np.array([0.0, 0.4, 0.4, 1.5, 2.0])
+    y, pull = dr.vjp(solved, *given)
+    assert np.array_equal(y, solved(*given, of_scipy.odeint))
+    moves = np.array([1.0, 0.5]), np.array([-1.0, 0.2]), np.array([0.3, 0.1, 0.1, 0.2, 0.5])
+    ahead, behind = (solved(*(x + s * d for x, d in zip(given, moves, strict=True))) for s in (1e-4, -1e-4))
+    assert_same(
+        sum(np.sum(a * b) for a, b in zip(pull(y), moves, strict=True)), np.sum(y * (ahead - behind)) / 2e-4, rtol=1e-5
+    )
+    assert_same(dr.jvp(solved, given, moves)[1], (ahead - behind) / 2e-4, rtol=1e-4, floor=1e-6)
+
+
+def test_odeint_to_the_second_order_of_one_number_and_backwards():
+    def decayed(rate, end, **more):
+        made = integrate.odeint(lambda y, t, r: -r * y, 2.0, [0.0, end], (rate,), **more)
+        return (made[0] if more else made)[-1, 0]
+
+    for end in (0.8, -0.8):
+        expected = 2.0 * math.exp(-1.5 * end)
+        assert_same(dr.grad(decayed, (0, 1))(1.5, end), (-end * expected, -1.5 * expected), rtol=1e-6)
+        assert_same(dr.grad(dr.grad(decayed))(1.5, end, full_output=True), end * end * expected, rtol=1e-5)
+    assert dr.grad(lambda y: integrate.odeint(lambda y, t: y, y, [1.0])[0, 0])(3.0) == 1.0
+    with pytest.raises(UnsupportedError, match="an integration over no time, of whose ends"):
+        dr.grad(lambda t: integrate.odeint(lambda y, t: y, 1.0, [t, t])[1, 0])(3.0)
+    compiled = dr.jacobian(lambda p: integrate.odeint(_pendulum, [1.0, 0.0], [0.0, 2.0], (p,), tfirst=True)[-1])
+    by_steps = dr.jacobian(
+        lambda p: integrate.solve_ivp(pendulum, (0.0, 2.0), [1.0, 0.0], args=(p,), rtol=1e-9).y[:, -1]
+    )
+    assert_same(compiled(np.array([2.0, 0.3])), by_steps(np.array([2.0, 0.3])), rtol=1e-4)
+
+
+def test_odeint_of_a_stiff_equation_and_what_is_refused():
+    def last(p):
+        y, report = integrate.odeint(
+            lambda y, t: -p[0] * (y - p[1] * np.cos(t)), 0.0, [0.0, 0.5, 1.0], full_output=True
+        )
+        assert 2 in report["mused"]
+        return y[-1, 0]
+
+    rate, size = p = np.array([1000.0, 0.7])
+    exact = size * rate / (rate * rate + 1.0) * (rate * math.cos(1.0) + math.sin(1.0))
+    slope = size * (2.0 * rate * math.cos(1.0) + math.sin(1.0)) / (rate * rate + 1.0) - exact * 2.0 * rate / (
+        rate**2 + 1.0
+    )
+    assert_same(last(p), exact, rtol=1e-6)
+    assert_same(dr.grad(last)(p), np.array([slope, exact / size]), rtol=1e-5)
+    with pytest.raises(UnsupportedError, match=r"odeint with tcrit .* at .*a call for each piece"):
+        dr.grad(lambda a: integrate.odeint(lambda y, t: -a * y, 1.0, [0.0, 1.0], tcrit=[0.5])[-1, 0])(1.0)
+    with pytest.raises(SolutionError, match="SciPy's solver says: Excess work"), pytest.warns(of_scipy.ODEintWarning):
+        dr.grad(lambda a: integrate.odeint(lambda y, t: -a * y, 1.0, [0.0, 9.0], mxstep=2)[-1, 0])(1.0)
+    assert integrate.odeint(lambda y, t: -y, 1.0, [0.0, 1.0], tcrit=[0.5]).shape == (2, 1)
+
+
 def test_an_integration_that_fails():
     with pytest.raises(SolutionError, match="SciPy's solver says: Required step size"), np.errstate(all="ignore"):
         dr.grad(lambda r: integrate.solve_ivp(lambda t, y: r * y * y, (0.0, 5.0), [1.0]).y[0, -1])(1.0)
@@ -663,6 +733,9 @@ def dense(d):
     "solve",
     [
         linalg.spsolve,
+        lambda a, b: linalg.splu(a.tocsc()).solve(b),
+        lambda a, b: linalg.factorized(a)(b),
+        lambda a, b: linalg.splu(a.T.tocsc()).solve(np.stack([b, b], axis=1), "T")[:, 1],
         lambda a, b: linalg.gmres(a, b, rtol=1e-12, M=np.diag([0.25, 0.3, 0.4]), callback=None)[0],
         lambda a, b: linalg.gmres(a, b, rtol=1e-12, M=linalg.LinearOperator((3, 3), lambda v: v / 3.0))[0],
     ],
@@ -682,7 +755,8 @@ def test_sparse_systems(solve):
     tangents = np.cos(np.arange(7.0)), np.ones(3)
     assert_same(dr.jvp(f, (ENTRIES, b), tangents)[1], dr.jvp(expected, (ENTRIES, b), tangents)[1], rtol=1e-8)
     assert_same(dr.hessian(f)(ENTRIES, b), dr.hessian(expected)(ENTRIES, b), rtol=1e-7, floor=1e-9)
-    constant = sparse_of_scipy.csr_array(dense(ENTRIES))
+    assert_same(dr.jacrev(dr.jacrev(f))(ENTRIES, b), dr.jacfwd(dr.jacfwd(f))(ENTRIES, b), rtol=1e-6, floor=1e-9)
+    constant = sparse_of_scipy.csc_array(dense(ENTRIES))
     assert_same(dr.grad(lambda b: np.sum(solve(constant, b) ** 3))(b), dr.grad(expected, 1)(ENTRIES, b), rtol=1e-8)
 
 
@@ -715,6 +789,25 @@ def test_sparse_arrays_of_every_form_and_operators():
         dr.grad(lambda b: linalg.spsolve(as_columns * 1j, b)[0])(b)
     with pytest.raises(UnsupportedError, match="several right-hand sides"):
         dr.grad(lambda b: linalg.spsolve(as_columns, np.stack([b, b], axis=1))[0, 0])(b)
+
+
+def test_factors_are_kept_for_several_systems():
+    whole = sparse_of_scipy.csc_array(dense(ENTRIES))
+    factors, b = linalg.splu(whole), np.array([1.0, 2.0, 3.0])
+    assert (factors.L @ factors.U).shape == factors.shape == (3, 3)
+    assert np.array_equal(factors.solve(b), linalg.factorized(whole)(b))
+    jacobian = dr.jacobian(lambda b: factors.solve(factors.solve(b, "H")))(b)
+    assert_same(jacobian, np.linalg.inv(whole.toarray()) @ np.linalg.inv(whole.toarray().T), rtol=1e-12)
+    with pytest.raises(
+        UnsupportedError, match=r"splu\(a\)\.L, where a is being differentiated, at .*: SciPy's factors"
+    ):
+        dr.grad(lambda d: linalg.splu(sparse.coo_array((d, (ROWS, COLUMNS)), shape=(3, 3))).L)(ENTRIES)
+    with pytest.raises(UnsupportedError, match="complex matrix"):
+        dr.grad(lambda b: np.sum(np.real(linalg.splu(whole * 1j).solve(b))))(b)
+    with pytest.raises(UnsupportedError, match="complex right-hand side"):
+        dr.grad(lambda b: np.sum(np.real(factors.solve(b * 1j))))(b)
+    with pytest.raises(UnsupportedError, match=r"test_implicit\.py:\d+: .*takes plain.*dualrev\.scipy"):
+        dr.grad(lambda b: sparse_of_scipy.linalg.splu(whole).solve(b)[0])(b)
 
 
 def by_diagonals(d):

@@ -13,7 +13,7 @@ from mpmath import mp
 
 import dualrev as dr
 from dualrev.rules.scipy import UNKNOWN, lines
-from dualrev.scipy import linalg, special, stats
+from dualrev.scipy import linalg, signal, special, stats
 from dualrev.scipy.stats import _FORMULAS
 
 
@@ -301,9 +301,77 @@ def test_the_value_is_scipys_and_the_derivatives_are_those_of_differences(name):
     dr.check_grads(f, args, order=2, atol=1e-5 if name == "log_softmax" else None)
 
 
-def test_a_singular_covariance_is_refused():
-    with pytest.raises(dr.UnsupportedError, match=r"multivariate_normal with a singular covariance.*in coordinates"):
+def test_a_singular_covariance():
+    """Along the line or plane of the points that are possible; a covariance that may leave it is refused."""
+    for rank in (1, 2):
+        directions = B[:, :rank]
+
+        def logpdf(z, mean, directions=directions):
+            cov = directions @ directions.T
+            return stats.multivariate_normal(directions @ mean, cov, allow_singular=True).logpdf(directions @ z)
+
+        dr.check(logpdf, V[:rank], P[:rank])
+        dr.check_grads(logpdf, (V[:rank], P[:rank]))
+    cov = np.diag([2.0, 0.0])
+    value, g = dr.value_and_grad(lambda x: stats.multivariate_normal.pdf(x, None, cov, True))(np.array([0.5, 0.1]))
+    assert value == 0.0
+    assert not g.any()
+    with pytest.raises(ValueError, match="positive semidefinite"):
+        dr.grad(lambda x: stats.multivariate_normal.logpdf(x, None, -cov, True))(np.ones(2))
+    with pytest.raises(dr.UnsupportedError, match=r"singular covariance that is being.* at .*in coordinates"):
         dr.grad(lambda c: stats.multivariate_normal.logpdf(np.ones(2), None, c, allow_singular=True))(np.ones((2, 2)))
+
+
+BAND = RNG.normal(size=(4, 5)) + np.array([0.0, 5.0, 0.0, 0.0])[:, None]
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.0 - 0.5j], ids=["real", "complex"])
+@pytest.mark.parametrize("right", [BAND[0], BAND[:3].T], ids=["vector", "matrix"])
+def test_systems_with_a_few_diagonals(factor, right):
+    def solved(ab, b):
+        return linalg.solve_banded((2, 1), factor * ab, b)
+
+    dr.check(solved, BAND, right)
+    dr.check_grads(solved, (BAND, right))
+    dr.check_grads(lambda ab: solved(ab, right), (BAND,))
+    twice = dr.jacrev(dr.jacrev(lambda ab: np.sum(np.abs(solved(ab, right)) ** 2)))(BAND)
+    np.testing.assert_allclose(
+        twice, dr.jacfwd(dr.jacfwd(lambda ab: np.sum(np.abs(solved(ab, right)) ** 2)))(BAND), atol=1e-12
+    )
+
+
+def test_the_corners_of_a_band_are_not_read():
+    ab = BAND.copy()
+    ab[0, 0] = ab[2, -1] = np.nan
+    g = dr.grad(lambda ab: np.sum(linalg.solve_banded((2, 1), ab, BAND[0], check_finite=False)))(ab)
+    assert g[0, 0] == g[2, -1] == g[3, -1] == 0.0
+    np.testing.assert_array_equal(g, dr.grad(lambda ab: np.sum(linalg.solve_banded((2, 1), ab, BAND[0])))(BAND))
+    with pytest.raises(dr.UnsupportedError, match="of several matrices"):
+        dr.grad(lambda ab: np.sum(linalg.solve_banded((1, 1), ab, np.ones((2, 3)))))(np.ones((2, 3, 3)))
+
+
+@pytest.mark.parametrize("name", ["convolve", "correlate", "fftconvolve"])
+@pytest.mark.parametrize("shapes", [((5,), (3,)), ((2,), (5,)), ((3, 4), (2, 3)), ((2, 4), (3, 3))], ids=str)
+def test_convolutions(name, shapes):
+    a, b = RNG.normal(size=shapes[0]), RNG.normal(size=shapes[1])
+    for mode in ("full", "same", "valid"):
+        f = lambda a, b, mode=mode: getattr(signal, name)(a, b, mode)  # noqa: E731
+        if shapes == ((2, 4), (3, 3)) and mode == "valid":
+            with pytest.raises(ValueError, match="at least as large"):
+                dr.jacobian(f)(a, b)
+            continue
+        dr.check(f, a, b)
+        dr.check_grads(f, (a, b))
+        dr.check(lambda a, b, f=f: f(a - 2j * a, b + 1j * b), a, b)
+        dr.check_grads(lambda a, b, f=f: f(a - 2j * a, b + 1j * b), (a, b), order=1)
+
+
+def test_convolutions_of_numbers_and_what_is_refused():
+    assert dr.grad(lambda x: signal.convolve(x, x))(3.0) == 6.0
+    with pytest.raises(ValueError, match="same dimensionality"):
+        dr.grad(lambda x: signal.convolve(x, np.ones((2, 2))))(np.ones(3))
+    with pytest.raises(dr.UnsupportedError, match="fftconvolve along some axes"):
+        dr.grad(lambda x: signal.fftconvolve(x, x, axes=0))(np.ones((2, 2)))
 
 
 @pytest.mark.parametrize(
@@ -397,7 +465,7 @@ def test_distributions_with_parameters_that_are_none():
 
 def test_the_page_lists_what_is_there():
     page = Path(__file__).parent.parent.joinpath("docs", "numpy.md").read_text(encoding="utf-8")
-    for module in (special, linalg):
+    for module in (special, linalg, signal):
         line = re.search(rf"- `{module.__name__.rpartition('.')[2]}`: ((?:`\w+`[,\s]*)+)", page)[1]
         assert re.findall(r"\w+", line) == sorted(module.__all__)
     text = page.partition("- `stats`:")[2].partition("\n\n")[0].replace("\n", " ")

@@ -38,6 +38,42 @@ def test_what_pandas_computes_of_plain_numbers_is_refused_by_line(method):
     assert_allclose(dr.grad(lambda s: np.mean(s.to_numpy()))(RETURNS), np.full(3, 1 / 3))
 
 
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda s: s.rolling(2).mean().iloc[-1],
+        lambda s: s.to_frame().rolling(2).mean().iloc[-1, 0],
+        lambda s: s.ewm(alpha=0.5).mean().iloc[-1],
+        lambda s: s.groupby([0, 0, 1]).mean().iloc[0],
+        lambda s: s.interpolate().sum(),
+        lambda s: s.nlargest(2).sum(),
+    ],
+)
+def test_windows_groups_and_the_like_are_refused_by_line(f):
+    with pytest.raises(dr.UnsupportedError, match=r"test_tables.py:\d+: .* of a table .*sliding_window_view"):
+        dr.grad(f)(RETURNS)
+    windows = lambda s: np.sum(np.std(np.lib.stride_tricks.sliding_window_view(s.to_numpy(), 2), axis=1))  # noqa: E731
+    dr.check_grads(windows, (RETURNS,))
+
+
+def test_a_table_keeps_its_labels_in_operations_with_one_of_its_numbers():
+    assert_allclose(dr.grad(lambda s: (s / s.iloc[0] - 1.0).dropna().sum())(RETURNS), [15.0, 10.0, 10.0])
+    assert_allclose(dr.grad(lambda s: (s["mon"] - s)["tue"])(RETURNS), [1.0, -1.0, 0.0])
+    gradient = dr.grad(lambda t: (t[["x", "y"]] / t.loc["p", "x"]).loc["q", "y"])(FRAME)
+    assert (gradient.loc["p", "x"], gradient.loc["q", "y"]) == (-0.1, 1.0)
+
+
+def test_an_array_has_no_methods_of_a_table():
+    with pytest.raises(
+        dr.UnsupportedError, match=r"test_tables.py:\d+: .*dropna of an array .*pd\.Series\(np\.asarray"
+    ):
+        dr.grad(lambda x: (RETURNS - x).dropna().sum())(0.1)
+    labelled = lambda x: pd.Series(np.asarray(RETURNS - x, dtype=object), index=RETURNS.index)  # noqa: E731
+    assert dr.grad(lambda x: labelled(x).dropna().sum())(0.1) == -3.0
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        dr.grad(lambda x: (RETURNS - x).nothing)(0.1)
+
+
 def test_a_series_that_is_differentiated():
     def f(s):
         return s["mon"] ** 2 * s.sum() + np.exp(s).iloc[1] + (2.0 * s).max() + len(s.index) * s.iloc[2]
@@ -74,6 +110,17 @@ def test_a_data_array():
     gradient = dr.grad(lambda a: (a * a).sum().item() * 2.0 + a.sel(place="b").sum().item())(x)
     assert gradient.dims == ("time", "place")
     assert_allclose(gradient.to_numpy(), 4.0 * x.to_numpy() + [[0.0, 1.0, 0.0]] * 2)
+
+
+def test_a_dataset_is_passed_as_its_arrays():
+    xr = pytest.importorskip("xarray")
+    data = xr.Dataset({"a": ("t", [1.0, 2.0]), "b": ("t", [3.0, 4.0]), "n": ("t", [1, 2])}, coords={"t": [10, 20]})
+    f = lambda x: (x["a"] * x["b"]).sum()  # noqa: E731
+    with pytest.raises(dr.ArgumentError, match=r"Write dict\(x\.data_vars\) for a Dataset"):
+        dr.grad(f)(data)
+    gradient = dr.grad(f)(dict(data.data_vars))
+    assert_allclose(gradient["a"], data["b"])
+    assert (list(gradient["b"].coords["t"]), gradient["n"]) == ([10, 20], None)
 
 
 def test_a_sum_with_a_label_is_a_number():

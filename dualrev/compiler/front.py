@@ -8,8 +8,9 @@ A function is read once for every combination of argument types. What it calls i
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from numba.core import types
@@ -75,7 +76,7 @@ class Front:
     refs     what its text uses and does not define, by name
     """
 
-    def __init__(self) -> None:
+    def __init__(self, sources: Mapping[int, Source] = MappingProxyType({})) -> None:
         self.names = Names()
         self.refs: dict[str, Ref] = {}
         self.program = Program(self.called)
@@ -86,7 +87,7 @@ class Front:
         self.f: Any = None  # the function that is differentiated
         self.sites: dict[Call, Source] = {}  # where functions with rules are called
         self.place: tuple[Source, int] | None = None  # the user's line that calls the derivative that is read
-        self._sources: dict[int, Source] = {}
+        self.sources = dict(sources)  # of functions, by their id
         self._cores: dict[Any, Function] = {}
         self._refused: dict[Any, UnsupportedError] = {}  # why there are none, of what is called
         self._paths: dict[int, tuple[Any, ...]] = {}  # to functions that are arguments
@@ -94,11 +95,11 @@ class Front:
 
     def source(self, f: Any) -> Source:
         """The source of a numba function."""
-        if id(f) not in self._sources:
-            self._sources[id(f)] = (
+        if id(f) not in self.sources:
+            self.sources[id(f)] = (
                 derived.source_of(f, self.source(f.derivative_of[0])) if is_derivative(f) else with_conversions(read(f))
             )
-        return self._sources[id(f)]
+        return self.sources[id(f)]
 
     def parameters(self, f: Any) -> list[str]:
         """The names of its parameters."""

@@ -8,16 +8,19 @@ the derivative was asked for, by the traceback: what raises them is the user's l
 from __future__ import annotations
 
 import re
+import sys
 from types import TracebackType
 
 import numpy as np
 
+from dualrev.eager.arrays.storage import RealArray
 from dualrev.errors import DualrevError, UnsupportedError
 from dualrev.objects import explain
 from dualrev.places import is_of_library, line_of
 
 __all__ = ["explained"]
 
+_IN_C = r"(must be|expected) .*, (not|got) '?(RealArray|Real)\b"
 _READ_ONLY = "assignment destination is read-only"
 _OBJECTS = (
     r"loop of ufunc does not support argument \d+ of type [\w.]+ which has no callable (?P<name>\w+) method",
@@ -26,7 +29,10 @@ _OBJECTS = (
     r"(?P<name>input) type 'object' not supported",
     r"Cannot cast (?P<name>array data) from dtype\('O'\)",
     r"'(float|int)' object has no attribute '(?P<name>\w+)'",
-    r"(Could not convert Real\(.*\) to numeric|No numeric types to aggregate)$",  # pandas
+)
+_PANDAS = (
+    r"(Could not convert Real\(.*\) to numeric|No numeric types to aggregate|non-numeric type: object"
+    r"|dtype->object\]|(object dtype|dtype object)\.?)$"
 )
 
 
@@ -40,6 +46,8 @@ def explained(error: Exception) -> Exception | None:
         return error.__cause__  # C code went on with an error set; numpy takes what has indices for a sequence
     if isinstance(error, AttributeError):
         explain(error)
+        if (refused := _without_labels(error)) is not None:
+            return refused
     user, below = _place(error.__traceback__)
     if str(error) == _READ_ONLY and user and below is None:
         return ValueError(
@@ -48,15 +56,34 @@ def explained(error: Exception) -> Exception | None:
     return _refusal(str(error), user + below) if user and below is not None else None
 
 
+def _without_labels(error: AttributeError) -> UnsupportedError | None:
+    """Our error for a method of pandas' tables that was asked of an array."""
+    user, below = _place(error.__traceback__)
+    pandas = sys.modules.get("pandas")
+    name = error.name or ""
+    if not user or pandas is None or not isinstance(error.obj, RealArray) or not hasattr(pandas.Series, name):
+        return None
+    why = "a table of constants and a number under differentiation make an array, which has no labels"
+    cure = "numpy's function, or pd.Series(np.asarray(y, dtype=object), index=s.index) for y"
+    return UnsupportedError.at(user + (below or ""), f"{name} of an array", why, cure)
+
+
 def _refusal(text: str, place: str) -> UnsupportedError | None:
     """Our error for one of numpy's or Python's; None for all others."""
+    if re.search(_IN_C, text):
+        why, cure = (
+            f"it takes plain numbers only ({text})",
+            "the one of dualrev.scipy, or give it a rule of its own by ",
+        )
+        return UnsupportedError.at(place, "this function in C", why, cure + "dualrev.custom_jvp")
+    if re.search(_PANDAS, text):
+        why = "pandas computes it of plain numbers"
+        cure = "it with numpy, as np.mean(s.to_numpy()); for s.rolling(n), np.lib.stride_tricks.sliding_window_view"
+        return UnsupportedError.at(place, "this method of a table", why, f"{cure}(s.to_numpy(), n)")
     found = next(filter(None, (re.search(pattern, text) for pattern in _OBJECTS)), None)
     if found is None or (text.startswith("'") and not isinstance(getattr(np, found["name"], None), np.ufunc)):
         return None
-    name = found.groupdict().get("name")
-    if name is None:
-        why = "pandas computes it of plain numbers"
-        return UnsupportedError.at(place, "this method of a table", why, "it with numpy, as np.mean(s.to_numpy())")
+    name = found["name"]
     return UnsupportedError.at(
         place,
         f"{name} of what is no array of floats",

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dualrev.eager.arrays.attributes import LABELLED
+from dualrev.eager.arrays.attributes import LABELLED, frame_like
 from dualrev.eager.arrays.storage import RealArray, adopt, holds_duals, to_objects
 
 __all__ = ["Table", "with_labels"]
@@ -37,7 +37,7 @@ def with_labels(x: Any) -> Table | None:
     if package == "pandas" and isinstance(x, module.Series):
         return _of_one(x, lambda a: module.Series(a, index=x.index, name=x.name))
     if package == "pandas" and isinstance(x, module.DataFrame):
-        return _of_columns(x, module.DataFrame)
+        return _of_columns(x)
     if package == "xarray" and isinstance(x, module.DataArray):
         return _of_one(x, lambda a: x.copy(data=a))
     return None
@@ -55,14 +55,12 @@ def _of_one(x: Any, make: Callable[[Any], Any]) -> Table | None:
     return Table([values], build, build)
 
 
-def _of_columns(x: Any, frame: Any) -> Table:
+def _of_columns(x: Any) -> Table:
     columns = [x.iloc[:, k] for k in range(x.shape[1])]
     leaves = [_leaf(column.to_numpy()) for column in columns]
 
     def make(made: list[Any]) -> Any:
-        whole = frame(dict(enumerate(made)), index=x.index)
-        whole.columns = x.columns
-        return whole
+        return frame_like(x, dict(enumerate(made)))
 
     def build(children: list[Any]) -> Any:
         if any(child is not None and np.shape(child) != (len(x),) for child in children):

@@ -65,11 +65,7 @@ def survey(f: Callable[..., Any], args: tuple[Any, ...], argnums: Sequence[int],
         return error
     unseen = "; the run ended at the last one, and what comes after it was not" if ended else ""
     name = getattr(f, "__qualname__", type(f).__name__)
-    listed = "".join(f"\n{k}. {text}" for k, text in enumerate(texts, 1))
-    return type(error)._saying(
-        f"{len(texts)} places of {name!r} cannot be differentiated:{listed}\nThe branches that these arguments do not"
-        f" take were not seen{unseen}."
-    )
+    return error.among(name, texts, f"The branches that these arguments do not take were not seen{unseen}.")
 
 
 class _Survey:

@@ -58,7 +58,7 @@ def linearize(
         plain = PlainRun(called, args, kwargs, has_aux)
     try:
         y, derivative = run(function, *primals)
-    except (TypeError, ValueError, AttributeError, SystemError, NotImplementedError) as error:
+    except Exception as error:
         if (ours := explained(error)) is None:
             raise
         raise ours from (None if ours is error.__cause__ else error)

@@ -24,6 +24,7 @@ from dualrev.eager.arrays.record import by_rule
 from dualrev.eager.arrays.storage import RealArray, holds_duals, innermost, plain, strip
 from dualrev.eager.tape import Tape
 from dualrev.errors import SolutionError
+from dualrev.transformed import check_functions
 from dualrev.tree import flatten_leaves, ravel
 
 __all__ = ["Solve", "applied", "attach", "attached", "constant", "values"]
@@ -54,6 +55,7 @@ def attach(
     >>> grad(lambda a: attach(lambda x: x * x - a, math.sqrt(2.0)))(2.0)
     0.353553390593...
     """
+    check_functions(residual, residual if solve is None else solve)
     return attached(residual, constant(x), args, solve, None, tol)
 
 

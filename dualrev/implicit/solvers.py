@@ -13,7 +13,7 @@ from dualrev.errors import CustomRuleError, SolutionError
 from dualrev.implicit.compiled import CompiledSolver, difference
 from dualrev.implicit.solution import Solve, applied, attached, constant
 from dualrev.reading import signature
-from dualrev.transformed import Wrapper
+from dualrev.transformed import Wrapper, check_functions
 from dualrev.tree import flatten_leaves, map
 
 __all__ = ["custom_fixed_point", "custom_linear_solve", "custom_root"]
@@ -47,6 +47,7 @@ def custom_root(
     array([[0.25 , 0.   ],
            [0.   , 0.125]])
     """
+    check_functions(residual, residual if solve is None else solve)
 
     def decorate(solver: F) -> F:
         call = Call(residual, solve, has_aux, tol)
@@ -77,6 +78,7 @@ def custom_fixed_point(
     >>> abs(grad(settled, 1)(0.5, 0.8) - math.cos(x) / (1.0 + 0.8 * math.sin(x))) < 1e-12
     True
     """
+    check_functions(f)
     step = applied(f)
 
     def residual(x: Any, *args: Any) -> Any:
@@ -124,6 +126,7 @@ def custom_linear_solve(
     >>> grad(lambda b: custom_linear_solve(lambda x: a @ x, b, steepest)[0])(np.array([1.0, 0.0])).round(6)
     array([ 0.4, -0.2])
     """
+    check_functions(matvec, solve, solve if transpose_solve is None else transpose_solve)
     product, fixed = applied(matvec), constant(args)
 
     def residual(x: Any, b: Any, *args: Any) -> Any:

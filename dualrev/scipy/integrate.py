@@ -1,4 +1,4 @@
-"""`scipy.integrate`: `solve_ivp` with derivatives, in both modes and of any order, by explicit Runge-Kutta methods.
+"""`scipy.integrate`: `solve_ivp` and `odeint` with derivatives, in both modes and of any order, by Runge-Kutta methods.
 
 SciPy chooses the steps, on plain numbers. Then the same steps are taken with numbers under differentiation: so the
 derivative is that of the numbers which are returned, for steps that are constants. (Their choice depends on the
@@ -7,8 +7,10 @@ The value is SciPy's. The derivative is by y0, `args`, the ends of t_span, t_eva
 Reverse mode is the adjoint method for these steps, forward mode the variational equation; the tape keeps every step.
 
 Methods are RK45, RK23 and DOP853, and Radau for stiff equations: its steps are solutions of equations, and get their
-derivative by dualrev.implicit. Refused under differentiation: BDF, LSODA, events, dense_output. Everything else in here
-is SciPy's own.
+derivative by dualrev.implicit. Refused under differentiation: BDF, LSODA, events, dense_output.
+
+`odeint` is LSODA, whose steps depend on those before. Its value is SciPy's, and its derivative that of DOP853 for the
+same tolerances; of Radau, where LSODA found the equation stiff. Everything else in here is SciPy's own.
 
 >>> import dualrev as dr
 >>> def decayed(rate):
@@ -27,14 +29,15 @@ from scipy import integrate as _integrate
 
 from dualrev.eager.arrays.storage import plain, real_array
 from dualrev.errors import SolutionError, UnsupportedError
-from dualrev.implicit.solution import applied
+from dualrev.implicit.solution import applied, constant
 from dualrev.reading import signature
-from dualrev.scipy.steps import Explicit, Radau
+from dualrev.scipy.steps import Explicit, Radau, Steps
 from dualrev.scipy.watching import Watch
 
-__all__ = ["solve_ivp"]
+__all__ = ["odeint", "solve_ivp"]
 
 _METHODS = {name: getattr(_integrate, name) for name in ("RK23", "RK45", "DOP853", "Radau")}
+_STIFF, _TOLERANCE = 2, 1.49012e-8  # what odeint reports of stiff equations; its tolerances, if none are given
 
 
 def __getattr__(name: str) -> Any:
@@ -65,11 +68,59 @@ def solve_ivp(*given: Any, **options: Any) -> Any:
     first, last = of["t_span"]
     args = () if of["args"] is None else tuple(of["args"])
     f = _slope(of["fun"], of["vectorized"])
-    kind: Any = Radau if method is _integrate.Radau else Explicit
     times = real_array([first, *steps[1:-1], last])
-    y = kind(method, f, args, list(times), of["y0"]).at(of["t_eval"])
+    y = _steps(method, f, args, times, of["y0"]).at(of["t_eval"])
     t = times if of["t_eval"] is None else real_array(of["t_eval"])
     made.t, made.y = made.t + (t - plain(t)), made.y + (y - plain(y))
+    return made
+
+
+@functools.wraps(_integrate.odeint)
+def odeint(*given: Any, **options: Any) -> Any:
+    """The solution of y' = func(y, t, *args), a row for every time: see the module."""
+    bound = signature(_integrate.odeint).bind(*given, **options)
+    bound.apply_defaults()
+    of, watch = bound.arguments, Watch()
+    known = watch.options(of)
+    made = _integrate.odeint(**known)
+    if not watch.seen:
+        return made
+    value, report = made if of["full_output"] else _integrate.odeint(**known | {"full_output": True})
+    if not report["message"].startswith(("Integration successful", "Nothing was done; the integration time was 0")):
+        raise SolutionError(of["func"], f"SciPy's solver says: {report['message'].rstrip('.')}")
+    if of["tcrit"] is not None:
+        raise UnsupportedError.call(
+            "scipy.integrate.odeint with tcrit of numbers that are being differentiated",
+            "its derivative is that of another method, which steps over these times",
+            "a call for each piece between them",
+        )
+
+    f = applied(of["func"])
+
+    def fun(t: Any, y: Any, *args: Any) -> Any:
+        return f(t, y, *args) if of["tfirst"] else f(y, t, *args)
+
+    method = _METHODS["Radau" if _STIFF in report["mused"] else "DOP853"]
+    t, args = of["t"], of["args"]
+    steps = _integrate.solve_ivp(
+        watch.plain(fun),
+        (known["t"][0], known["t"][-1]),
+        value[0],
+        method,
+        args=constant(args),
+        max_step=of["hmax"] or np.inf,
+        **{name: _TOLERANCE if known[name] is None else known[name] for name in ("rtol", "atol")},
+    )
+    watch.forget()
+    times = real_array([t[0], *steps.t[1:-1], t[-1]])
+    y = _steps(method, _slope(fun, False), args, times, np.ravel(real_array(of["y0"]))).at(t).T
+    value = value + (y - plain(y))
+    return (value, report) if of["full_output"] else value
+
+
+def _steps(method: Any, f: Any, args: tuple[Any, ...], times: Any, y0: Any) -> Steps:
+    kind: Any = Radau if method is _integrate.Radau else Explicit
+    made: Steps = kind(method, f, args, list(times), y0)
     return made
 
 

@@ -41,6 +41,7 @@ __all__ = [
     "pinv",
     "qr",
     "solve",
+    "solve_banded",
     "solve_continuous_lyapunov",
     "solve_sylvester",
     "solve_triangular",
@@ -211,6 +212,46 @@ def solve_triangular(
         return [solve_triangular(xs[0], right, 0, lower, unit_diagonal)]
 
     return rule(lambda a, b: solve_triangular(a, b, 0, lower, unit_diagonal), pull, push, a, b)
+
+
+@instead_of(_linalg.solve_banded)
+def solve_banded(
+    l_and_u: tuple[int, int],
+    ab: Any,
+    b: Any,
+    overwrite_ab: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """The solution of a x = b, where ab[u + i - j, j] = a[i, j]: the diagonals of a, l below the main one and u above.
+
+    What stands in the corners of ab, beside the ends of its diagonals, is not read.
+    """
+    ab, b = of_matrices(ab), of_matrices(b)
+    if ab.ndim != 2:
+        raise UnsupportedError("scipy.linalg.solve_banded of several matrices", "a loop over them")
+    if b.ndim == 1:
+        return solve_banded(l_and_u, ab, b[:, None], check_finite=check_finite)[:, 0]
+    below, above = l_and_u
+    k, j = np.arange(below + above + 1)[:, None], np.arange(ab.shape[1])
+    i, wide = k - above + j, k - below + j  # the row of every place of ab; the columns of every row of a
+
+    def is_there(x: np.ndarray) -> np.ndarray:
+        return (x >= 0) & (x < len(j))
+
+    def by_rows(ab: Any) -> Any:
+        """The elements of every row of a, which are the diagonals of the transpose, with zeros in the corners."""
+        return np.where(is_there(wide), ab[k[::-1], wide % len(j)], 0.0)
+
+    def pull(xs: Sequence[Any], ys: Sequence[Any], gs: Sequence[Any]) -> list[Any]:
+        g = solve_banded((above, below), conjugated(by_rows(xs[0])), gs[0])
+        return [np.where(is_there(i), -np.sum(g[i % len(j)] * conjugated(ys[0]), axis=-1), 0.0), g]
+
+    def push(xs: Sequence[Any], ys: Sequence[Any], ts: Sequence[Any]) -> list[Any]:
+        moved = None if ts[0] is None else -np.sum(by_rows(ts[0])[..., None] * ys[0][wide % len(j)], axis=0)
+        return [solve_banded(l_and_u, xs[0], _sum(ts[1], moved))]
+
+    return rule(lambda ab, b: solve_banded(l_and_u, ab, b, check_finite=check_finite), pull, push, ab, b)
 
 
 # Functions of matrices

@@ -271,14 +271,38 @@ def _multivariate_normal(x: Any, mean: Any = None, cov: Any = 1.0, allow_singula
     if not x.ndim or (x.ndim == 1 and n == 1):
         x = x[..., None]
     away = np.reshape(x if mean is None else x - real_array(mean), (-1, n))
-    if allow_singular and np.linalg.matrix_rank(cov, hermitian=True) < n:
-        raise UnsupportedError(
-            "scipy.stats.multivariate_normal with a singular covariance", "the density in coordinates that vary"
-        )
-    factor = np.linalg.cholesky(cov)
-    white = linalg.solve_triangular(factor, away.T, lower=True)
-    made = -0.5 * np.sum(white * white, axis=0) - np.sum(np.log(np.diag(factor))) - 0.5 * n * _LOG_2_PI
+    if allow_singular and len(_along(plain(cov))[0]) < n:
+        made = _singular(away, cov)
+    else:
+        factor = np.linalg.cholesky(cov)
+        white = linalg.solve_triangular(factor, away.T, lower=True)
+        made = -0.5 * np.sum(white * white, axis=0) - np.sum(np.log(np.diag(factor))) - 0.5 * n * _LOG_2_PI
     return real_array(np.reshape(made, x.shape[:-1]))[()]
+
+
+def _along(cov: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The variances that SciPy does not take for 0, and their directions."""
+    variances, directions = np.linalg.eigh(cov)
+    large = variances > 1e6 * np.finfo(float).eps * np.max(np.abs(variances), initial=0.0)
+    return variances[large], directions[:, large]
+
+
+def _singular(away: Any, cov: Any) -> Any:
+    """The logarithm of the density among the points that are possible, at distances from the mean; -inf at others.
+
+    The derivative is that of a formula for all points, which is the density at those that are possible.
+    """
+    if not is_plain(cov):
+        raise UnsupportedError.call(
+            "scipy.stats.multivariate_normal with a singular covariance that is being differentiated",
+            "the density jumps where the rank changes",
+            "the density in coordinates that vary",
+        )
+    cov = plain(cov)
+    possible = np.isfinite(_stats.multivariate_normal.logpdf(plain(away), None, cov, allow_singular=True))
+    variances, directions = _along(cov)
+    z = away @ directions
+    return np.where(possible, -0.5 * np.sum(z * z / variances + np.log(2.0 * math.pi * variances), axis=-1), -np.inf)
 
 
 def _entropy(mean: Any = None, cov: Any = 1) -> Any:

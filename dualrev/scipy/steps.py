@@ -18,7 +18,9 @@ import numpy as np
 
 from dualrev.eager import engine
 from dualrev.eager.arrays.storage import plain, real_array
+from dualrev.errors import UnsupportedError
 from dualrev.implicit.solution import attach, constant
+from dualrev.scipy.calls import is_plain
 
 __all__ = ["Explicit", "Radau", "Steps"]
 
@@ -57,8 +59,21 @@ class Steps:
         for place, t in zip(places, wanted, strict=True):
             k = max(int(place), 0)
             h = self._times[k + 1] - self._times[k]
+            if plain(h) == 0.0:
+                columns.append(self._unmoved(k, t, h))
+                continue
             columns.append(self.between(k, (t - self._times[k]) / h, h))
         return np.stack(columns, axis=1)
+
+    def _unmoved(self, k: int, t: Any, h: Any) -> Any:
+        """The state at the end of a step of no length."""
+        if not is_plain(t, h):
+            raise UnsupportedError.call(
+                "an integration over no time, of whose ends one is being differentiated,",
+                "there is no interpolant",
+                "the initial value",
+            )
+        return self.states[k]
 
 
 class Explicit(Steps):

@@ -33,7 +33,9 @@ from dualrev.compiler.core.sets import Sets
 from dualrev.compiler.frontend.listing import Listing
 from dualrev.compiler.frontend.lowered import Lowered
 
-__all__ = ["Typed", "infer"]
+__all__ = ["UNTYPED", "Typed", "infer"]
+
+UNTYPED = "the compiler cannot type it"
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)
@@ -123,7 +125,7 @@ def _refusing(lowered: Lowered, listing: Listing, compile_itself: Callable[[], o
         found = re.findall(r'File "<A-normal form[^"]*", line (\d+)', str(error))
         statement = next((listing.places[int(n)][0] for n in found if int(n) in listing.places), None)
         line = getattr(statement, "line", lowered.source.tree.lineno)
-        why = f"the compiler cannot type it ({readable(reason)})"
+        why = f"{UNTYPED} ({readable(reason)})"
         lowered.source.refuse(line, "this line", why, "it in several steps")
 
 

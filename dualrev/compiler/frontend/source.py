@@ -89,7 +89,9 @@ class Source:
         """UnsupportedError for a construct at a node or a line."""
         number = where if isinstance(where, int) else getattr(where, "lineno", self.tree.lineno)
         place = f"{self.file}:{number}: `{self.line(number)}`"
-        raise UnsupportedError.at(place, what, why, instead)
+        refused = UnsupportedError.at(place, what, why, instead)
+        refused.place = self.file, number
+        raise refused
 
     def lookup(self, name: str, path: tuple[Any, ...]) -> Static | None:
         """What a name that is no local variable stands for; `path` leads to this function."""

@@ -11,6 +11,8 @@ import inspect
 from collections.abc import Sequence
 from typing import Any
 
+import numba
+
 from dualrev.compiler.frontend.source import describe
 from dualrev.compiler.host.arguments import bound, real_leaves, zeros
 from dualrev.compiler.host.build import Derivative, made
@@ -82,6 +84,18 @@ def check_compiled(f: Any, args: tuple[Any, ...], argnums: int | Sequence[int] |
     if not numbers:
         raise ArgumentError(args)
     whole = bound(f, args, {})
+    try:
+        _compare_all(f, whole, numbers)
+    except UnsupportedError as error:
+        from dualrev.compiler.survey import survey  # only where something is refused
+
+        found = survey(f, tuple(map(numba.typeof, whole)), numbers, error)
+        if found is error:
+            raise
+        raise found from None
+
+
+def _compare_all(f: Any, whole: tuple[Any, ...], numbers: Sequence[int]) -> None:
     y = f(*copied(whole))
     leaves, output = flatten_leaves(y)
     if not leaves:

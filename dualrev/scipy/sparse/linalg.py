@@ -1,4 +1,4 @@
-"""`scipy.sparse.linalg`: spsolve and iterations such as cg and gmres, with derivatives by both sides of the equation.
+"""`scipy.sparse.linalg`: spsolve, splu and iterations (cg, gmres, ...), with derivatives by both sides of A x = b.
 
     A x = b        pull(g) = (-w x^T at A's entries, w),  A^T w = g            push(dA, db) = A^-1 (db - dA x)
 
@@ -24,13 +24,15 @@ import numpy as np
 from scipy import sparse as _sparse
 from scipy.sparse import linalg as _linalg
 
+from dualrev.eager.arrays.complexes import is_complex
 from dualrev.eager.arrays.record import by_rule
 from dualrev.eager.arrays.storage import RealArray, holds_duals, plain, real_array
 from dualrev.errors import SolutionError, UnsupportedError
-from dualrev.scipy.calls import without_duals
+from dualrev.scipy.calls import is_plain, without_duals
 from dualrev.scipy.sparse.matrices import Sparse
 
-__all__ = ["bicg", "bicgstab", "cg", "cgs", "gcrotmk", "gmres", "lgmres", "minres", "spsolve", "tfqmr"]
+__all__ = ["bicg", "bicgstab", "cg", "cgs", "factorized", "gcrotmk", "gmres", "lgmres", "minres", "splu", "spsolve"]
+__all__ += ["tfqmr"]
 
 
 def __getattr__(name: str) -> Any:
@@ -83,10 +85,14 @@ class _System:
         return Sparse(data, self._a.rows, self._a.columns, self._a.shape).plain()
 
 
+def _refuse_complex(a: Any, b: Any) -> None:
+    for what, x in (("a linear system with a complex matrix", a), ("a complex right-hand side", b)):
+        if is_complex(x) or getattr(getattr(x, "dtype", None), "kind", "") == "c":
+            raise UnsupportedError(what, "the real and the imaginary part as one system")
+
+
 def _entries(a: Any) -> Any:
     """A matrix as a `Sparse` one, but for operators."""
-    if getattr(getattr(a, "dtype", None), "kind", "") == "c":
-        raise UnsupportedError("a linear system with a complex matrix", "the real and the imaginary part as one system")
     if isinstance(a, (Sparse, _linalg.LinearOperator)):
         return a
     if _sparse.issparse(a):
@@ -101,9 +107,8 @@ def _entries(a: Any) -> Any:
 def _solved(original: Callable[..., Any], solver: Solver, a: Any, b: Any) -> Any:
     """The solution, with its derivative."""
     name = original.__name__
+    _refuse_complex(a, b)
     b = real_array(b)
-    if b.dtype.kind == "c":
-        raise UnsupportedError("a complex right-hand side", "the real and the imaginary part as one system")
     if b.ndim != 1:
         raise UnsupportedError(
             f"scipy.sparse.linalg.{name} of several right-hand sides", "a call for each: b is a vector"
@@ -135,6 +140,46 @@ def spsolve(A: Any, b: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N803 - S
         return x
 
     return _solved(_linalg.spsolve, solver, A, b)
+
+
+class Factors:
+    """What `splu` returns: SciPy's factors of the values, and systems with derivatives; one elimination for all."""
+
+    def __init__(self, a: Any, factors: Any) -> None:
+        self._of_scipy, self._a, self._data = factors, a, a.data if isinstance(a, Sparse) else np.zeros(0)
+
+        def solver(a: Any, v: Any, turned: bool) -> Any:
+            return factors.solve(v, "T" if turned else "N")
+
+        self._system = _System(solver, a)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("L", "U") and not is_plain(self._data):
+            why = "SciPy's factors are plain numbers"
+            raise UnsupportedError.call(f"splu(a).{name}, where a is being differentiated,", why, "splu(a).solve(b)")
+        return getattr(self._of_scipy, name)
+
+    def solve(self, rhs: Any, trans: str = "N") -> Any:
+        """The solution of a x = rhs; with trans="T" or "H", of the transpose. rhs is a vector, or a matrix of such."""
+        if is_plain(rhs, self._data):
+            return self._of_scipy.solve(without_duals(rhs), trans)
+        _refuse_complex(self._a, rhs)
+        system, rhs = self._system if trans == "N" else self._system.transposed, real_array(rhs)
+        if rhs.ndim == 2:
+            return np.stack([system.solve(self._data, rhs[:, k]) for k in range(rhs.shape[1])], axis=1)
+        return system.solve(self._data, rhs)
+
+
+@functools.wraps(_linalg.splu)
+def splu(A: Any, *args: Any, **kwargs: Any) -> Factors:  # noqa: N803 - SciPy's name
+    """The factors of a sparse matrix, for several systems."""
+    return Factors(A, _linalg.splu(_usual(A), *args, **kwargs))
+
+
+@functools.wraps(_linalg.factorized)
+def factorized(A: Any) -> Callable[[Any], Any]:  # noqa: N803 - SciPy's name
+    """A function that solves systems with a sparse matrix, of which it keeps the factors."""
+    return splu(A if isinstance(A, Sparse) else _sparse.csc_array(A)).solve
 
 
 def _iteration(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,0 +1,71 @@
+"""`scipy.signal`: convolutions and correlations, of any number of axes, real or complex.
+
+    y = a * b        pull(g) = (g correlated with b, g correlated with a)        push(da, db) = da * b + a * db
+
+All are parts of the full convolution, of which the derivative is taken. Everything else in here is SciPy's own.
+
+>>> import dualrev as dr
+>>> dr.grad(lambda a: convolve(a, np.array([1.0, 3.0]), "valid")[0])(np.array([1.0, 2.0, 4.0]))
+array([3., 1., 0.])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import signal as _signal
+
+from dualrev.eager.arrays.matrices import conjugated, of_matrices, rule
+from dualrev.errors import UnsupportedError
+from dualrev.scipy.calls import instead_of
+
+__all__ = ["convolve", "correlate", "fftconvolve"]
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_signal, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *dir(_signal)})
+
+
+@instead_of(_signal.convolve)
+def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
+    """The convolution: all of it, the middle with the shape of in1, or where both overlap in full."""
+    in1, in2 = of_matrices(in1), of_matrices(in2)
+    if in1.ndim == in2.ndim == 0:
+        return in1 * in2
+    shape = _signal.convolve(np.ones(in1.shape), np.ones(in2.shape), mode, "fft").shape  # or SciPy's error
+    full = rule(lambda a, b: convolve(a, b, "full", method), _pull, _push, in1, in2)
+    return full[_middle(full.shape, shape)]
+
+
+def _pull(xs: Sequence[Any], ys: Any, gs: Sequence[Any]) -> list[Any]:
+    return [convolve(gs[0], conjugated(np.flip(other)), "valid") for other in xs[::-1]]
+
+
+def _push(xs: Sequence[Any], ys: Any, ts: Sequence[Any]) -> list[Any]:
+    terms = [convolve(t, other) for t, other in zip(ts, xs[::-1], strict=True) if t is not None]
+    return [sum(terms[1:], terms[0])]
+
+
+def _middle(whole: tuple[int, ...], part: tuple[int, ...]) -> tuple[slice, ...]:
+    """Where a part stands that has as many elements before it as behind it, or one less."""
+    return tuple(slice((n - m) // 2, (n - m) // 2 + m) for n, m in zip(whole, part, strict=True))
+
+
+@instead_of(_signal.correlate)
+def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
+    """The correlation: the convolution with the conjugate of in2, turned round."""
+    return convolve(in1, conjugated(np.flip(of_matrices(in2))), mode, method)
+
+
+@instead_of(_signal.fftconvolve)
+def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
+    """The convolution by Fourier transforms."""
+    if axes is not None:
+        raise UnsupportedError("scipy.signal.fftconvolve along some axes", "a call for each row")
+    return convolve(in1, in2, mode, "fft")
