@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from compiled.twin import twin
 from numba import njit, prange
+from numba.experimental import jitclass
 from oracle import assert_same, check_vjp
 
 import dualrev as dr
@@ -288,6 +289,47 @@ def test_loops_that_run_in_one_thread():
     assert_same(slope, expected[1], rtol=1e-12)
     with pytest.raises(ValueError, match="a negative number"):
         dr.grad(serially)(-a, order)
+
+
+@njit(parallel=True)
+def without_axes(x, a, b):
+    """Numba itself does not compile such loops: threads get an array without axes as a number."""
+    s = 0.0
+    for i in prange(len(x)):
+        a[()] += x[i] * x[i]
+    for i in prange(len(x)):
+        s += x[i] * b[()]
+    return s * a[()]
+
+
+def test_loops_with_arrays_without_axes_run_in_one_thread():
+    args = RNG.random(5), np.array(0.3), np.array(0.7)
+    value, slopes = dr.value_and_grad(without_axes, argnums=(0, 1, 2))(*copies(args))
+    x, a, b = args
+    assert value == pytest.approx(np.sum(x * b) * (a + np.sum(x * x)), rel=1e-13)
+    expected = b * (a + np.sum(x * x)) + np.sum(x * b) * 2 * x, np.sum(x * b), np.sum(x) * (a + np.sum(x * x))
+    assert_same(slopes, (expected[0], np.array(expected[1]), np.array(expected[2])), rtol=1e-12)
+    text = dr.derivative_source(without_axes, *args, argnums=(0, 1, 2))
+    assert "parallel=True" not in text
+
+
+@jitclass([("scale", numba.float64), ("rows", numba.float64[:])])
+class Scaled:
+    def __init__(self, scale, rows):
+        self.scale, self.rows = scale, rows
+
+
+@njit(parallel=True)
+def of_fields(x, scaled):
+    s = 0.0
+    for i in prange(len(x)):
+        s += x[i] * scaled.scale * scaled.rows[i]
+    return s
+
+
+def test_fields_of_an_instance_in_a_loop_are_arrays_without_axes():
+    x, rows = RNG.random(3), RNG.random(3)
+    assert_same(dr.grad(of_fields)(x, Scaled(2.0, rows)), 2.0 * rows, rtol=1e-14)
 
 
 # What numba refuses, or computes otherwise in threads (more of it in compiled/refusals.py)

@@ -19,13 +19,15 @@ from numba.core import types
 from dualrev.compiler.analyses.cost import Cost
 from dualrev.compiler.analyses.memory import type_of
 from dualrev.compiler.core import syntax, walks
-from dualrev.compiler.core.atoms import Constant, Node
-from dualrev.compiler.core.terms import Function
+from dualrev.compiler.core.atoms import Comparison, Constant, Node, Operator, Var
+from dualrev.compiler.core.terms import Copy, Discrete, For, Function, If, Load, Make, Real, Statement, Store
+from dualrev.compiler.core.walks import reads
 from dualrev.compiler.emission.code import Code, Suite
-from dualrev.compiler.entries.directions import Leaf
+from dualrev.compiler.entries.directions import Leaf, is_single
 from dualrev.compiler.entries.gradients import Entry
 from dualrev.compiler.entries.matrices import WIDTH, Matrices, Part
 from dualrev.compiler.entries.plain import Plain
+from dualrev.compiler.transforms.few import with_few
 from dualrev.compiler.transforms.lanes import Lanes
 from dualrev.errors import OutputError
 
@@ -62,7 +64,10 @@ class _Jacobian(Matrices):
         body.append(Code("tape = runtime.new_tape(0)", 0))
         body += self.copied()
         self.likes = [""] * len(self.found)
-        if any(leaf.is_array for leaf in self.found):
+        if transform in ("jacfwd", "jacobian"):
+            self.few = self.with_few()[2]
+        unknown = any(leaf.is_array and j not in self.few for j, leaf in enumerate(self.found))
+        if unknown or (self.few and any(map(_acts, walks.statements(self.f.body)))):
             value = fresh("value")
             body.append(Code(f"{value} = runtime.attempt(tape, {self.value()}, {', '.join(self.names)})", 0))
             self.likes = [value + _path(leaf) for leaf in self.found]
@@ -94,7 +99,7 @@ class _Jacobian(Matrices):
         """The calls of what fills them."""
         if self.transform != "jacobian":
             return self.by_rows() if self.transform == "jacrev" else self.by_columns()
-        rows = [f"{like}.size" for like, leaf in zip(self.likes, self.found, strict=True) if leaf.is_array]
+        rows = [self.size(j) for j, leaf in enumerate(self.found) if leaf.is_array]
         columns = [f"{x}.size" for x in self.moving if self.is_array(x)]
         more = len(self.found) - len(rows), len(self.moving) - len(columns)
         weight, width = self.weight()
@@ -122,8 +127,8 @@ class _Jacobian(Matrices):
 
     def by_columns(self) -> list[Any]:
         """Fill the matrices in forward mode."""
-        made, self.width = self.with_lanes()
-        if self.width > 1:
+        made, self.width, _ = self.with_few()
+        if made is not self.core:
             self.take(made)
         some = [self.tangents[k : k + self.width] for k in range(0, len(self.tangents), self.width)]
         self.lane = dict(zip(self.ordered, some, strict=True))
@@ -153,6 +158,18 @@ class _Jacobian(Matrices):
             self._laned = (self.core, 1) if made is None else (made.function, width)
         return self._laned
 
+    def with_few(self) -> tuple[Function, int, dict[int, int]]:
+        """The same with tuples in place of the arrays in the result, if all are short; their lengths, by numbers."""
+        made, width = self.with_lanes()
+        function, lengths = with_few(made)
+        trees = made.result.parts if width > 1 and isinstance(made.result, Node) else (made.result,)
+        arrays = [(j, leaf.path) for j, leaf in enumerate(self.found) if leaf.is_array]
+        found = {j: [lengths.get(_at(tree, path), 0) for tree in trees] for j, path in arrays}
+        short = bool(arrays) and all(all(some) for some in found.values())
+        if not short or any(is_single(self.whole.types[x]) for x in self.moving):
+            return made, width, {}
+        return function, width, {j: some[0] for j, some in found.items()}
+
     # By rows
 
     def by_rows(self) -> list[Any]:
@@ -160,9 +177,10 @@ class _Jacobian(Matrices):
         fresh = self.module.names.fresh
         cts = [fresh("ct_{k}") for _ in self.found]
         arrays = {j: ct for j, ct in enumerate(cts) if self.found[j].is_array}
-        body = [
-            Code(f"{ct} = runtime.attempt(tape, runtime.zeros_like, {self.likes[j]})", 0) for j, ct in arrays.items()
-        ]
+        body = []
+        for j, ct in arrays.items():
+            made = f"runtime.zeros, {self.few[j]}" if j in self.few else f"runtime.zeros_like, {self.likes[j]}"
+            body.append(Code(f"{ct} = runtime.attempt(tape, {made})", 0))
         given = [*self.names, *arrays.values(), *self.blocks.values(), *self.kept.values()]
         filling = self.rows(cts, given)
         return [*body, Code(f"runtime.attempt(tape, {filling}, {', '.join(given)})", 0)]
@@ -205,6 +223,24 @@ class _Jacobian(Matrices):
             return [path] if self.moves(tree) else []
 
         return [found for n, k in enumerate(self.chosen) for found in inside(self.parameters[k], f"[{n}]")]
+
+
+def _acts(s: Statement) -> bool:
+    """Whether a statement may raise, or do more than compute; false only if that is certain."""
+    match s:
+        case Real():
+            return s.checked and any(symbol in s.rule.value for symbol in ("/", "%", "**"))
+        case Discrete():
+            return not isinstance(s.value, (Comparison, Operator)) or bool({*"/%"} & {*getattr(s.value, "symbol", "")})
+        case Make():
+            return any(isinstance(x, Var) for x in reads(s))
+    return not isinstance(s, (Copy, Load, Store, If, For))
+
+
+def _at(tree: Any, path: tuple[int, ...]) -> Any:
+    for k in path:
+        tree = tree.parts[k]
+    return tree
 
 
 def _sum(sizes: list[str], more: int) -> str:

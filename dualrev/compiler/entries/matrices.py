@@ -30,6 +30,7 @@ class Matrices(Chosen):
     likes     for those that are arrays, arrays of their shapes
     blocks    the matrices: by the number of a leaf of the result, and a leaf of the arguments
     kept      copies of the arrays that a run writes, for the next run
+    few       the lengths of those that are tuples in the functions which make columns (transforms/few.py), by numbers
     lane      the directions, by leaves of the arguments, then by lanes
     given     the name of the matrix whose rows are the directions; empty for unit vectors
     """
@@ -58,6 +59,7 @@ class Matrices(Chosen):
         inputs = [x for p in plain.parameters[: len(self.names)] for x in leaves(p) if plain.is_array(x)]
         self.arrays = [x for x in self.moving if self.is_array(x)]
         self.kept = {x: fresh("{}_given", x) for x in inputs if plain.is_written(x)}
+        self.few: dict[int, int] = {}
         self.blocks = {(j, x): fresh("block_{k}") for j in range(len(self.found)) for x in self.moving}
 
     def copied(self) -> list[Any]:
@@ -68,11 +70,23 @@ class Matrices(Chosen):
         """Room for the matrices."""
         body: list[Any] = []
         for (j, x), block in self.blocks.items():
-            rows = f"{self.likes[j]}.size" if self.found[j].is_array else "1"
+            rows = self.size(j) if self.found[j].is_array else "1"
             columns = f"{x}.size" if self.is_array(x) else "1"
             size = f"{self.given}.shape[0], {rows}" if self.given else f"{rows}, {columns}"
-            body.append(Code(f"{block} = runtime.attempt(tape, runtime.block, {size})", 0))
+            made, room = self.small("block")
+            body += [*room, Code(f"{block} = runtime.attempt(tape, {made}, {size})", 0)]
         return body
+
+    def size(self, j: int) -> str:
+        """How many numbers a leaf of the result has, if it is an array."""
+        return str(self.few[j]) if j in self.few else f"{self.likes[j]}.size"
+
+    def small(self, what: str) -> tuple[str, list[Any]]:
+        """What makes a block, or zeros, and what has to stand before it: in the frame, if the matrix may be small."""
+        if not self.few:
+            return {"block": "runtime.block", "zeros": "runtime.zeros_like"}[what], []
+        name = self.module.names.fresh("room_{k}")
+        return f"runtime.{what}_in, {name}", [Code(f"{name} = runtime.frame()", 0)]
 
     def shaped(self, result: Any) -> list[Any]:
         """What is returned, in the structure of the result, with numbers for its leaves."""
@@ -84,6 +98,8 @@ class Matrices(Chosen):
             like = [self.likes[j]] if self.found[j].is_array else []
             like += [x] if self.is_array(x) else []
             what = f"runtime.shaped_{len(like)}{'_single' if is_single(self.whole.types[x]) else ''}"
+            if j in self.few:
+                what, like = f"runtime.shaped_few_{len(like)}", like[1:]
             shaped[j, x] = fresh("part_{k}")
             body.append(Code(f"{shaped[j, x]} = runtime.attempt(tape, {', '.join([what, block, *like])})", 0))
         return body + self.returned(syntax.text(rebuilt(result, lambda j: self.inner(j, shaped))))
@@ -112,7 +128,11 @@ class Matrices(Chosen):
     def directions(self) -> list[Any]:
         """Room for the directions that are arrays."""
         every = [(t, x) for x in self.arrays for t in self.lane[x]]
-        return [Code(f"{t} = runtime.attempt(tape, runtime.zeros_like, {x})", 0) for t, x in every]
+        body: list[Any] = []
+        for t, x in every:
+            made, room = self.small("zeros")
+            body += [*room, Code(f"{t} = runtime.attempt(tape, {made}, {x})", 0)]
+        return body
 
     def filling(self, given: list[str]) -> str:
         """Write what fills the matrices column by column."""
@@ -157,4 +177,5 @@ class Matrices(Chosen):
     def entry(self, j: int, x: str, k: str, text: str) -> Code:
         """A column of a matrix; for a given direction, a row."""
         what = ("put_row" if self.given else "put_column") if self.found[j].is_array else "put_number"
+        what = "put_few" if j in self.few else what
         return Code(f"runtime.{what}({self.blocks[j, x]}, {k}, {text})", 0)

@@ -3,8 +3,7 @@
     def loop(start, stop, a0, a1, out0):          the text for f(x[i], w) -> an array, with x mapped and w shared
         for i in range(start, stop):
             made = f(a0[i], a1)
-            same_shape(made, out0)
-            out0[i] = made
+            put(out0, i, made)                 out0[i] = made, if that has the shape of the first one
 
 The first sample is run on its own: it says what there has to be room for. Threads have a part of the samples each.
 """
@@ -22,6 +21,7 @@ import numba
 import numpy as np
 from numba.core import types
 from numba.core.registry import CPUDispatcher
+from numba.extending import overload
 from numba.np.numpy_support import as_dtype
 
 from dualrev.compiler.frontend.source import describe
@@ -115,7 +115,7 @@ class _Loop:
 
     def _compiled(self, text: str, name: str) -> Any:
         file = f"<vmap of {self._f.__name__} {uuid.uuid4().hex}>"
-        namespace: dict[str, Any] = {"f": self._f, "same_shape": same_shape, **self._classes}
+        namespace: dict[str, Any] = {"f": self._f, "put": put, **self._classes}
         exec(compile(text, file, "exec"), namespace)
         made: Any = CPUDispatcher(namespace[name], {}, {"nopython": True, "nogil": True})
         linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
@@ -157,12 +157,27 @@ def _stores(made: Any, text: str) -> list[str]:
         return []
     if isinstance(made, _Out):
         out = f"out{made.number}"
-        return [f"same_shape({text}, {out})", f"{out}[i, ...] = {text}"] if made.is_array else [f"{out}[i] = {text}"]
+        return [f"put({out}, i, {text})"] if made.is_array else [f"{out}[i] = {text}"]
     return [line for k, part in enumerate(made[0]) for line in _stores(part, f"{text}[{k}]")]
 
 
-@numba.njit
-def same_shape(made, out):  # type: ignore[no-untyped-def]
-    """ValueError if the result of a sample has another shape than the first one."""
-    if made.shape != out.shape[1:]:
-        raise ValueError("vmap of a function whose results differ in shape: return arrays of one shape")
+def put(out: Any, i: int, made: Any) -> None:
+    """out[i] = made; ValueError if the result of a sample has another shape than the first one."""
+    raise NotImplementedError("it is called from compiled code")
+
+
+@overload(put)
+def _overload_put(out, i, made):  # type: ignore[no-untyped-def]
+    in_order = made.layout == "C"
+
+    def put(out, i, made):  # type: ignore[no-untyped-def]
+        if made.shape != out.shape[1:]:
+            raise ValueError("vmap of a function whose results differ in shape: return arrays of one shape")
+        if in_order:  # numba's assignment takes several times as long for a small array
+            first = i * made.size
+            for k in range(made.size):
+                out.flat[first + k] = made.flat[k]
+        else:
+            out[i, ...] = made
+
+    return put

@@ -77,6 +77,8 @@ def sharing(f: Function, loop: For, memory: Memory) -> Sharing | None:
     body = list(statements(loop.body))
     if loop.exits or loop.step != Constant(1) or any(isinstance(t, (Opaque, Effect)) for t in body):
         return None
+    if any(is_array(x) and not x.type.ndim for t in body for x in reads(t)):
+        return None  # numba hands threads an array without axes as a number
     carried = [x for x, v in Versions(f).headers[loop].items() if v.used]
     totals = {x: total_of(x, loop.body) for x in carried}
     if any(is_array(x) or totals[x] is None for x in carried):

@@ -30,6 +30,7 @@ from dualrev.compiler.runtime.blocks import (  # noqa: F401 - emitted code has t
     clear,
     put_column,
     put_direction,
+    put_few,
     put_number,
     put_row,
     shaped_0,
@@ -38,6 +39,8 @@ from dualrev.compiler.runtime.blocks import (  # noqa: F401 - emitted code has t
     shaped_1_single,
     shaped_2,
     shaped_2_single,
+    shaped_few_1,
+    shaped_few_2,
 )
 from dualrev.compiler.runtime.complexes import complex_array, conjugate  # noqa: F401 - emitted code has it from here
 from dualrev.compiler.runtime.constants import (  # noqa: F401 - emitted code has them from here
@@ -63,6 +66,7 @@ from dualrev.compiler.runtime.fields import (  # noqa: F401 - emitted code has t
     tangents,
     to_return,
 )
+from dualrev.compiler.runtime.frames import block_in, frame, zeros, zeros_in  # noqa: F401 - emitted code has them from here
 from dualrev.compiler.runtime.listing import listed  # noqa: F401 - emitted code has it from here
 from dualrev.compiler.runtime.lists import (  # noqa: F401 - emitted code has them from here
     as_list,

@@ -11,6 +11,7 @@ __all__ = [
     "clear",
     "put_column",
     "put_direction",
+    "put_few",
     "put_number",
     "put_row",
     "shaped_0",
@@ -19,6 +20,8 @@ __all__ = [
     "shaped_1_single",
     "shaped_2",
     "shaped_2_single",
+    "shaped_few_1",
+    "shaped_few_2",
 ]
 
 
@@ -51,6 +54,14 @@ def put_column(block, k, made):
     if k < block.shape[1]:
         for i in range(made.size):
             block[i, k] = made.flat[i]
+
+
+@njit
+def put_few(block, k, made):
+    """The k-th column of a matrix, from a tuple; behind its end there is none."""
+    if k < block.shape[1]:
+        for i in range(len(made)):
+            block[i, k] = made[i]
 
 
 @njit
@@ -101,3 +112,18 @@ def shaped_1_single(block, x):
 def shaped_2_single(block, x, y):
     """The same in single precision."""
     return block.reshape(x.shape + y.shape).astype(np.float32)
+
+
+@njit
+def shaped_few_1(block):
+    """A column."""
+    return block[:, 0].copy()
+
+
+@njit
+def shaped_few_2(block, x):
+    """A matrix with a row for each number of a vector, and columns in the shape of an array."""
+    made = np.empty((block.shape[0], *x.shape))
+    for k in range(block.size):  # in the order of the elements: numba's reshape takes longer than a small matrix
+        made.flat[k] = block.flat[k]
+    return made
