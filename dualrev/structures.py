@@ -32,6 +32,7 @@ from dualrev.eager.leaves import (
     alone,
     array_of,
     complex_node,
+    has_type,
     is_exact,
     is_number,
     is_numeric,
@@ -103,7 +104,7 @@ class Structure:
                 if x.__class__ is not float:
                     leaves = self._typed(leaves, copy)
                     break
-        else:
+        elif copy or not all(map(has_type, self._leaf_parts, leaves)):
             with np.errstate(over="ignore"):  # in float16 a large cotangent is inf
                 leaves = self._typed(leaves, copy)
         return self.map_leaves(leaves) if self._flat is None else self._flat(leaves)

@@ -7,7 +7,6 @@ explain ids.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -56,7 +55,9 @@ class Partial:
         made = self._made
         if made is not None:
             return made, False
-        made = np.asarray(self._f(*map(_x, self._kept)), dtype=float)
+        made = self._f(*[u.x for u in self._kept])
+        if made.__class__ is not np.ndarray or made.dtype != float:
+            made = np.asarray(made, dtype=float)
         if not self._asked:
             self._asked = True
             return made, True
@@ -76,8 +77,6 @@ class Kept:
         """The same."""
         return self.x
 
-
-_x = operator.attrgetter("x")
 
 #: The classes of partials that are no numbers of an outer run.
 PLAIN = frozenset((float, np.ndarray, Partial, Kept))
@@ -118,9 +117,10 @@ class Terms:
             return
         if self._kept != out.shape and out.shape:
             g = np.reshape(g, self._kept)
-        last = len(self._operands) - 1
-        for k, (ids, p) in enumerate(self._operands):
-            ct, fresh = _times(g, p, spare and k == last)
+        left = len(self._operands)
+        for ids, p in self._operands:
+            left -= 1
+            ct, fresh = _times(g, p, spare and not left)
             spare = spare and ct is not g
             if getattr(ct, "shape", ()) != ids.shape:
                 ct, fresh = _fit(flow, ct, fresh, self._domain, ids.shape)

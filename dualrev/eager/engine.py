@@ -92,11 +92,14 @@ def _interleave(run: Tape, leaf: Any) -> tuple[Any, Any]:
     if leaf.__class__ is float or not isinstance(leaf, (np.ndarray, RealArray)):
         i = run.fresh()
         return i, real(run, leaf, i)
+    if not isinstance(leaf, RealArray):
+        x = in_its_layout(leaf)
+        ids, layer = of_new(run.allocate(leaf.size), x)
+        return ids, RealArray(x, {run: layer}, True)
     innermost([leaf])  # is it left over from a call that has ended?
-    given = leaf.x if isinstance(leaf, RealArray) else leaf
+    given, outer = leaf.x, leaf.layers()
     x = in_its_layout(given)
     ids, layer = of_new(run.allocate(leaf.size), x)
-    outer = leaf.layers() if isinstance(leaf, RealArray) else {}
     return ids, RealArray(x, {**{other: in_copy(i, "K", given, x) for other, i in outer.items()}, run: layer}, True)
 
 

@@ -220,7 +220,7 @@ class Nodes:
     def __init__(self, sizes: dict[int, int]) -> None:
         self.sizes = sizes
         self._ends = [-start for start in sizes]  # they grow, since ids count down
-        self._end_array = np.array(self._ends, np.int64)
+        self._end_array: np.ndarray | None = None
 
     def around(self, i: int) -> int:
         """The first id of the node that a negative id belongs to."""
@@ -230,6 +230,8 @@ class Nodes:
         """The first ids of the nodes that these ids belong to; those of scalars belong to none."""
         if not self._ends or not ids.size:
             return []
+        if self._end_array is None:
+            self._end_array = np.array(self._ends, np.int64)
         found = loops.nodes_of(ids.reshape(-1), self._end_array)
         return [-self._ends[k] for k in sorted(set(found.tolist()))]
 

@@ -29,6 +29,7 @@ __all__ = [
     "alone",
     "array_of",
     "complex_node",
+    "has_type",
     "is_exact",
     "is_number",
     "is_numeric",
@@ -211,6 +212,13 @@ def typed(part: Scalar | Array, leaf: Any, copy: bool = True) -> Any:
             alive(x)
         return leaf
     return leaf.astype(part.dtype, copy=copy)
+
+
+def has_type(part: Scalar | Array, leaf: Any) -> bool:
+    """Whether a cotangent of a leaf is a float or a plain array of the leaf's type as it is."""
+    if leaf.__class__ is np.ndarray:
+        return part.__class__ is Array and bool(leaf.dtype == part.dtype)
+    return leaf.__class__ is float and part is FLOAT
 
 
 def array_of(shape: tuple[int, ...], scalars: list[Any]) -> np.ndarray:

@@ -97,7 +97,8 @@ class Linear:
     """Rows and blocks."""
 
     def __init__(self, run: Tape) -> None:
-        rows = np.frombuffer(run.buffer.getvalue(), dtype=ROW)
+        written = run.buffer.getvalue()
+        rows = np.frombuffer(written, dtype=ROW) if written else _NO_ROWS
         if len(rows) > 1 and (np.diff(rows["id"]) < 0).any():  # written by several threads
             rows = rows[np.argsort(rows["id"], kind="stable")]
         blocks = sorted(run.blocks, key=_of_block)
@@ -141,8 +142,11 @@ class Linear:
         """Room for a cotangent or a tangent of every id, with these numbers at these ids."""
         flow: Any
         if self._plain and not any(map(_is_nested, numbers)):
-            scalars = max((i for i in inputs if i.__class__ is int), default=0)
-            flow = Flow(max(self.scalars, scalars + 1), self.elements, self._nodes, self._pinned)
+            scalars = self.scalars
+            for i in inputs:  # they may be read, even if nothing is written
+                if i.__class__ is int and i >= scalars:
+                    scalars = i + 1
+            flow = Flow(scalars, self.elements, self._nodes, self._pinned)
         else:
             flow = NestedFlow(self.elements, self._nodes)
         for i, leaf in zip(ids, numbers, strict=True):
@@ -181,6 +185,10 @@ class Linear:
         return _with_partials(rows, self.nested) if self.nested else rows
 
 
+_NO_ROWS = np.empty(0, ROW)
+_ZERO = np.zeros(())
+
+
 def _seed(flow: Any, ids: Any, leaf: Any) -> None:
     """Where to begin. A zero takes no part: a result that is not asked for, an argument that does not move."""
     if isinstance(ids, int):
@@ -215,7 +223,7 @@ def _read(flow: Any, ids: list[Any], letting_go: bool = False) -> list[Any]:
             if isinstance(u, (RealArray, Real)):
                 made.append(real_array(u).copy())
             elif mine and u.flags.c_contiguous:
-                made.append(np.add(u, 0.0, out=u))
+                made.append(np.add(u, _ZERO, u))
             else:
                 made.append(np.asarray(np.add(u, 0.0, order="C")))
     return made

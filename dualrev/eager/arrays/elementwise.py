@@ -237,6 +237,7 @@ class _ForArrays(ast.NodeTransformer):
         return ast.Name(name, ast.Load())
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        bounded = _everywhere(node.test)
         self.generic_visit(node)
         # +x is a copy of x
         sides = [ast.UnaryOp(ast.UAdd(), u) if isinstance(u, ast.Name) else u for u in (node.body, node.orelse)]
@@ -245,7 +246,8 @@ class _ForArrays(ast.NodeTransformer):
         given = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
         arguments = [ast.Name(name, ast.Load()) for name in names]
         made = [ast.Lambda(given, side) for side in sides]
-        return ast.Call(ast.Name("either", ast.Load()), [node.test, *made, *arguments], [])
+        chosen = ast.Call(ast.Name("either", ast.Load()), [node.test, *made, *arguments], [])
+        return ast.IfExp(bounded, sides[0], chosen) if bounded else chosen
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         self.generic_visit(node)
@@ -271,11 +273,26 @@ def _either(test: Any, one: Callable[..., Any], other: Callable[..., Any], *xs: 
     return made
 
 
+def _everywhere(test: ast.expr) -> ast.expr | None:
+    """Text that says whether abs(x) < a number holds everywhere; None for another test."""
+    match test:
+        case ast.Compare(ast.Call(ast.Name("abs"), [ast.Name() as x]), [ast.Lt()], [ast.Constant() as limit]):
+            return ast.Call(ast.Name("bounded", ast.Load()), [x, limit], [])
+    return None
+
+
+def _bounded(x: Any, limit: float) -> bool:
+    """Whether all of abs(x) < limit, without an array of abs(x); not where there is a NaN."""
+    if x.__class__ is not np.ndarray or not x.size:
+        return False
+    return bool(-limit < x.item(x.argmin()) and x.item(x.argmax()) < limit)
+
+
 @functools.cache
 def _numpy_names() -> dict[str, Any]:
     """What the functions of the table's text are on arrays."""
     made: dict[str, Any] = {name: getattr(np, name) for name in ("logical_and", "logical_or", "nan", "inf")}
-    made["either"] = _either
+    made |= {"either": _either, "bounded": _bounded}
     for name in FUNCTIONS:
         line = PRIMITIVES["pow" if name == "power" else name]
         made[name] = getattr(np, line.ufunc) if line.ufunc else on_arrays(line)

@@ -103,7 +103,7 @@ class Product:
             if ids is not None and flow.touched(ids):
                 t = flow.get(ids)
                 made = np.matmul(t, other.x) if k == 0 else np.matmul(other.x, t)
-                flow.add(self._out, flow.shaped(made, self._out.shape))
+                flow.add(self._out, flow.shaped(made, self._out.shape), made.shape == self._out.shape)
 
     def _as_matrices(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The shapes of the factors as matrices: a vector on the left is a row, one on the right a column."""

@@ -52,6 +52,9 @@ def attach(run: Tape, y: Any) -> tuple[Any, Any]:
     """The value y with ids of its own, and these: an array, or a number where y has no axes."""
     if y.__class__ is np.ndarray and y.dtype == float and y.ndim:
         return attach_array(run, y)
+    if y.__class__ is np.float64:
+        i = run.fresh()
+        return real(run, float(y), i), Range(i, ())
     if isinstance(y, np.ndarray) and y.dtype == object:
         y = adopt(y)
     refuse_foreign(y)
