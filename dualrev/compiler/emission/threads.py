@@ -1,8 +1,7 @@
 """Core -> text: a function that holds a parallel loop becomes four.
 
 f_rounds          the function that is called; it raises what has failed in a thread
-f_rounds_threads  the chunks of the loop, in several threads, and what they come to (the only one that numba
-                  compiles with parallel=True)
+f_rounds_threads  the chunks of the loop, in several threads, and what they come to
 f_rounds_chunk    a chunk, with a tape of its own
 f_rounds_some     the rounds of a chunk: core, as any function
 """
@@ -63,9 +62,8 @@ class _Running:
         chunk = self.chunk(some)
         self.whole(self.threads(chunk))
 
-    def function(self, name: str, parameters: list[str], doc: str, body: list[Any], parallel: bool = False) -> None:
-        options = {"parallel": True} if parallel else {}
-        self.module.function(name, parameters, doc, body, self.origin.source, self.origin.dispatcher, options)
+    def function(self, name: str, parameters: list[str], doc: str, body: list[Any]) -> None:
+        self.module.function(name, parameters, doc, body, self.origin.source, self.origin.dispatcher)
 
     def some(self) -> str:
         """The rounds of a chunk; what they put together begins with what changes nothing."""
@@ -91,16 +89,20 @@ class _Running:
         k, count, start, stop, failed, made = map(fresh, ("k", "count", "start", "stop", "failed", "made"))
         emission = self.emission_of(self.f)
         given = [emission.var(x) for x in self.given]
+        private = {x: fresh("{}_parts", emission.var(x)) for x in self.shared.private}
+        taken = [private.get(x, emission.var(x)) for x in self.given]
         results = [fresh("{}_parts", emission.var(x)) for x in self.shared.totals]
         first, last = (f"runtime.bound({start}, {stop}, {count}, {at})" for at in (k, f"{k} + 1"))
         args = ", ".join(["tape", some, first, last, *given, *["tape"] * self.tape])
         body: list[Any] = [Code(f"tape = runtime.new_tape({self.slots})", 0)]
-        body += [Code(f"{emission.var(x)}[...] = 0", 0) for x in self.shared.private]  # here, where it is needed next
+        for x, of in private.items():
+            body.append(Code(f"{emission.var(x)} = {of}[{k}]", 0))
+            body.append(Code(f"{emission.var(x)}[...] = 0", 0))  # here, where it is needed next
         body.append(Code(f"{made} = runtime.attempt({args})" if results else f"runtime.attempt({args})", 0))
         places = [made] if len(results) == 1 else [f"{made}[{j}]" for j in range(len(results))]
         body += [Code(f"{parts}[{k}] = {x}", 0) for parts, x in zip(results, places, strict=True)]
         body.append(Code(f"{failed}[{k}, 0], {failed}[{k}, 1] = runtime.released(tape)", 0))
-        parameters = [k, count, start, stop, *given, *results, failed]
+        parameters = [k, count, start, stop, *taken, *results, failed]
         self.function(name, parameters, f"A chunk of {self.f.name}: the rounds from its bound to the next.", body)
         return name
 
@@ -120,9 +122,9 @@ class _Running:
         for x, of in parts.items():
             made = f"runtime.private({count}, {text(x)})" if is_array(x) else f"np.empty({count}, {_dtype(x)})"
             body.append(Code(f"{of} = {made}", 0))
-        mine = [f"{parts[x]}[{{}}]" if x in shared.private else text(x) for x in self.given]
-        call = ", ".join(["{}", count, start, stop, *mine, *(parts[x] for x in shared.totals), failed])
-        body += self.loops(chunk, call, count, k, near)
+        mine = [parts[x] if x in shared.private else text(x) for x in self.given]
+        given_to = [count, start, stop, *mine, *(parts[x] for x in shared.totals), failed]
+        body += self.loops(chunk, given_to, count, near)
         for x in shared.totals:
             body.append(Suite(f"for {k} in range({count}):", [self.together(text(x), f"{parts[x]}[{k}]", x)], 0))
         body += [Code(f"runtime.add_parts({text(x)}, {parts[x]})", 0) for x in shared.private]
@@ -130,20 +132,16 @@ class _Running:
         body.append(Code(f"return {', '.join(returned)}", 0))
         if not shared.totals:
             body[-1] = Code(f"return {returned[0]}", 0)
-        self.function(name, [start, stop, *map(text, given)], self.doc(text), body, parallel=True)
+        self.function(name, [start, stop, *map(text, given)], self.doc(text), body)
         return name, given
 
-    def loops(self, chunk: str, call: str, count: str, k: str, near: bool) -> list[Any]:
-        """The loop over all chunks; over every other one, if those that are next to one another share elements."""
+    def loops(self, chunk: str, given: list[str], count: str, near: bool) -> list[Any]:
+        """All chunks; first every other one, then the rest, if those that are next to one another share elements."""
+        more = ", ".join([chunk, *given])
         if not near:
-            return [
-                Suite(f"for {k} in prange({count}):", [Code(f"{chunk}({call.replace('{}', f'np.int64({k})')})", 0)], 0)
-            ]
-        odd, at = self.names.fresh("odd"), self.names.fresh("at")
-        body = [Code(f"{at} = 2 * np.int64({k}) + {odd}", 0), Code(f"{chunk}({call.replace('{}', at)})", 0)]
-        return [
-            Suite(f"for {odd} in range(2):", [Suite(f"for {k} in prange(({count} + 1 - {odd}) // 2):", body, 0)], 0)
-        ]
+            return [Code(f"runtime.in_threads(0, {count}, 1, {more})", 0)]
+        odd = self.names.fresh("odd")
+        return [Suite(f"for {odd} in range(2):", [Code(f"runtime.in_threads({odd}, {count}, 2, {more})", 0)], 0)]
 
     def together(self, total: str, part: str, x: Var) -> Code:
         """What a chunk comes to goes to the rest."""

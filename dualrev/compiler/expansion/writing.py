@@ -24,6 +24,7 @@ from dualrev.compiler.core.sets import Sets
 from dualrev.compiler.expansion.complex_types import Parts
 from dualrev.compiler.expansion.kinds import dtype_name
 from dualrev.compiler.frontend.lowered import Lowered
+from dualrev.compiler.frontend.options import is_parallel
 from dualrev.compiler.runtime.structured import is_structured, members
 from dualrev.rules import library
 
@@ -64,6 +65,7 @@ class Writer:
     def __init__(self, lowered: Lowered, of: dict[str, Any], alias: Sets[str]) -> None:
         self.lowered, self.names, self.of, self.alias = lowered, lowered.names, of, alias
         self.out: list[Any] = []
+        self.together = is_parallel(lowered.source.dispatcher)
         self.classes: dict[Any, Ref] = {}  # of named tuples
         self._part_names: dict[tuple[str, int | str], str] = {}
 
@@ -283,7 +285,7 @@ class Writer:
                 body(index)
             else:
                 inner = self.collect(lambda: nest(k + 1))
-                self.out.append(For(index[k], Const(0), sizes[k], Const(1), inner, [], line))
+                self.out.append(For(index[k], Const(0), sizes[k], Const(1), inner, [], line, k == 0 and self.together))
 
         nest(0)
 

@@ -98,6 +98,7 @@ from dualrev.compiler.runtime.threads import (  # noqa: F401 - emitted code has 
     bound,
     chunks,
     first_failed,
+    in_threads,
     natural,
     nothing_failed,
     private,
