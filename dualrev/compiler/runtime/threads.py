@@ -25,12 +25,16 @@ __all__ = [
     "first_failed",
     "in_threads",
     "natural",
+    "no_overlap",
     "nothing_failed",
+    "overlap",
     "private",
     "raise_failed",
     "released",
+    "span",
 ]
 
+FAR = 2**40  # rounds: more than a loop has
 MOST_PRIVATE = 2**24  # elements: of all the arrays that chunks have of their own
 _INT, _ANY = ir.IntType(64), ir.IntType(8).as_pointer()
 _THUNK = ir.FunctionType(ir.VoidType(), [_ANY, _INT])  # of what is given, and a number
@@ -55,6 +59,34 @@ def chunks(start, stop, low, spread, most, size, works):
         if not works:
             count = min(count, 4 * rounds // size)
     return max(count, 1)
+
+
+@_njit
+def span(x, axis):
+    """Where the first part of x along an axis begins and ends in memory, and how far the next one is; in bytes."""
+    low = high = np.int64(x.ctypes.data)
+    for k in range(x.ndim):
+        if k != axis:
+            last = x.strides[k] * (x.shape[k] - 1)
+            low, high = low + min(last, 0), high + max(last, 0)
+    return low, high + x.itemsize, x.strides[axis]
+
+
+@_njit
+def overlap(spans):
+    """How many parts may lie between two that overlap, in arrays with these spans; FAR if that is not known."""
+    low, high, step = spans[0]
+    for other in spans:
+        low, high = min(low, other[0]), max(high, other[1])
+        if other[2] != step or step == 0:
+            return FAR
+    return (high - low - 1) // abs(step)
+
+
+@_njit
+def no_overlap(spans):
+    """0 if no two parts at different places overlap, in arrays with these spans; else FAR."""
+    return 0 if overlap(spans) == 0 else FAR
 
 
 @_njit
@@ -129,7 +161,12 @@ def in_threads(typingctx: Any, first: Any, stop: Any, step: Any, function: Any, 
         thunk.linkage = "internal"
         inside = ir.IRBuilder(thunk.append_basic_block())
         of = inside.bitcast(thunk.args[0], room.type)
-        call(context, inside, thunk.args[1], [inside.load(cgutils.gep_inbounds(inside, of, 0, at)) for at in range(len(values))])
+        call(
+            context,
+            inside,
+            thunk.args[1],
+            [inside.load(cgutils.gep_inbounds(inside, of, 0, at)) for at in range(len(values))],
+        )
         inside.ret_void()
         several = builder.icmp_signed("<", builder.add(begin, by), end)
         one = builder.icmp_signed("<", begin, end)
