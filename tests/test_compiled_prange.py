@@ -90,7 +90,7 @@ def chosen(a, x):
     return s * p + lo * hi + n
 
 
-@njit(parallel=True)
+@njit(parallel={"numpy": False})
 def least_of_rows(a, m):
     """A choice, and arrays that change: the function runs in threads, its derivative in one."""
     grid, lo = m.copy(), 9.0

@@ -306,4 +306,4 @@ class Writer:
         """Target = a new array with the same elements."""
         self.empty_like(target, named(source), line)
         ndim = self.kind(target).ndim
-        self.over(target, ndim, line, lambda i: self.put(target, i, self.pick(source, i, line), line))
+        self.over(target, ndim, line, lambda i: self.put(target, i, self.pick(source, i, line), line), False)
