@@ -1,4 +1,7 @@
-"""The programs of `bench/parallel.py`: Python functions with loops over prange, of which numba makes both kinds."""
+"""The programs of `bench/parallel.py`: Python functions with loops over prange, or with array expressions.
+
+numba makes both kinds of them, in one thread and in several.
+"""
 
 from __future__ import annotations
 
@@ -136,10 +139,40 @@ def make_stencil(size: int) -> tuple[Any, ...]:
     return np.random.default_rng(0).random((size, size)), 0.1
 
 
+def logistic(w, scale, x1, x2, y):
+    """The log-likelihood of a logistic regression with a prior, in array expressions."""
+    z = w[0] + w[1] * x1 + w[2] * x2 + w[3] * x1 * x2
+    return np.mean(np.log(1.0 + np.exp(-y * z))) + scale * np.sum(w * w)
+
+
+def make_logistic(size: int) -> tuple[Any, ...]:
+    rng = np.random.default_rng(5)
+    x1, x2 = rng.normal(size=(2, size))
+    y = np.where(rng.random(size) < 1.0 / (1.0 + np.exp(-x1 + x2)), 1.0, -1.0)
+    return np.array([0.1, 0.7, -0.8, 0.05]), 1e-3, x1, x2, y
+
+
+def forwards(spot, strike, years, rate, volatility):
+    """The mean price of options with a smooth payoff, in array expressions: derivatives by every option, too."""
+    deviation = volatility * np.sqrt(years)
+    d1 = (np.log(spot / strike) + (rate + 0.5 * volatility**2) * years) / deviation
+    d2 = d1 - deviation
+    first, second = 1.0 / (1.0 + np.exp(-1.702 * d1)), 1.0 / (1.0 + np.exp(-1.702 * d2))
+    return np.mean(spot * first - strike * np.exp(-rate * years) * second)
+
+
+def make_forwards(size: int) -> tuple[Any, ...]:
+    rng = np.random.default_rng(6)
+    spot, strike, years = rng.uniform(80.0, 120.0, size), rng.uniform(80.0, 120.0, size), rng.uniform(0.2, 2.0, size)
+    return spot, strike, years, 0.02, 0.25
+
+
 PROGRAMS = {
     "Heston, 7 Greeks": Program(heston, tuple(range(7)), make_heston, 100_000, 300),
     "Asian option": Program(asian, (0, 1, 2, 3, 4), make_asian, 100_000, 300),
     "particles": Program(particles, (0, 1), make_particles, 5_000, 20),
     "Gaussian mixture": Program(mixture, (0, 1, 2), make_mixture, 50_000, 100),
     "stencil": Program(stencil, (0, 1), make_stencil, 1500, 30, computes=False),
+    "logistic regression, arrays": Program(logistic, (0, 1), make_logistic, 1_000_000, 5_000),
+    "option prices, arrays": Program(forwards, (0, 1, 2, 3, 4), make_forwards, 200_000, 5_000, computes=False),
 }

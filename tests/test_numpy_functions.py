@@ -1009,3 +1009,18 @@ def check_transpose(f, *primals):
 def test_interpolation_at_a_number_outside_is_a_number():
     y, dy = dr.jvp(lambda x: np.interp(x, [0.0, 1.0], [1.0, 3.0]), (5.0,), (1.0,))
     assert (type(y), y, type(dy), dy) == (float, 3.0, float, 0.0)
+
+
+@pytest.mark.parametrize("given", [(np.inf, 0.0, 3), (1.0, 3.0, 1), (0.1, 0.7, 7, False), (2.0, 2.0, 3)])
+def test_linspace_has_numpy_s_values(given):
+    """Of (1 - t) * x + t * y, the first element would be infinite where numpy's is NaN."""
+    start, *rest = given
+    with np.errstate(invalid="ignore"):
+        value = dr.value_and_grad(lambda x: (x * 0.0, np.linspace(x, *rest)), has_aux=True)(start)[0][1]
+        expected = np.linspace(*given)
+    np.testing.assert_array_equal(value, expected)
+
+
+def test_the_last_element_of_linspace_is_stop():
+    x = np.array([0.3, 0.7])
+    np.testing.assert_array_equal(dr.grad(lambda x: np.linspace(x[0], x[1], 7)[-1])(x), [0.0, 1.0])

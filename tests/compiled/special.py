@@ -165,6 +165,8 @@ def _check_as_numpy(of: Program, f: Any, on_tape: Any) -> None:
         same("numba's value", value, float(on_tape(*arguments(of, wide=True))), coarse(of) * 1e-11, 1.0)
     except Failed as error:
         raise Discarded("numba differs from the tape") from error
+    except (ArithmeticError, ValueError) as error:  # int(nan), and a few more
+        raise Discarded(f"the tape raises {type(error).__name__}") from error
 
 
 def _check_one(of: Program, f: Any, on_tape: Any, engine: Engine) -> None:

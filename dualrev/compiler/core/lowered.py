@@ -138,7 +138,8 @@ class If:
 class For:
     """A loop over range(start, stop, step), which ends early after an iteration that has set one of `exits`.
 
-    A `parallel` one is over prange: the user says that its iterations may run at the same time.
+    A `parallel` one is over prange: the user says that its iterations may run at the same time. Or it is over
+    `elements` of arrays, which numba runs so.
     """
 
     target: str
@@ -149,6 +150,7 @@ class For:
     exits: list[str]
     line: int
     parallel: bool = False
+    elements: bool = False
 
 
 @dataclass(eq=False)

@@ -176,7 +176,7 @@ class For:
     """A loop over range(start, stop, step); it ends after a round that has set one of `exits`.
 
     The rounds of a `parallel` one may run at the same time, but for what they add up (parallel/sharing.py). It means
-    the same as the loop that runs them one after the other.
+    the same as the loop that runs them one after the other. One over `elements` of arrays was not written as a loop.
     """
 
     target: Var
@@ -187,6 +187,7 @@ class For:
     exits: tuple[Var, ...]
     line: int
     parallel: bool = False
+    elements: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -163,7 +163,9 @@ class _Typing:
             case lowered.For():
                 start, stop, step = (self.atom(x) for x in (s.start, s.stop, s.step))
                 body = self.block(s.body)
-                return terms.For(self.var(s.target), start, stop, step, body, self.flags(s), s.line, s.parallel)
+                return terms.For(
+                    self.var(s.target), start, stop, step, body, self.flags(s), s.line, s.parallel, s.elements
+                )
             case lowered.While():
                 return terms.While(
                     self.block(s.test_block), self.atom(s.test), self.block(s.body), self.flags(s), s.line

@@ -1,8 +1,7 @@
-"""Core -> text: a function that holds a parallel loop becomes four.
+"""Core -> text: a function that holds a parallel loop becomes three.
 
-f_rounds          the function that is called; it raises what has failed in a thread
-f_rounds_threads  the chunks of the loop, in several threads, and what they come to (the only one that numba
-                  compiles with parallel=True)
+f_rounds          the function that is called: the chunks of the loop in several threads, and what they come to; it
+                  raises what has failed in one
 f_rounds_chunk    a chunk, with a tape of its own
 f_rounds_some     the rounds of a chunk: core, as any function
 """
@@ -22,7 +21,7 @@ from dualrev.compiler.core.walks import leaves, reads, several, statements, writ
 from dualrev.compiler.emission.code import Code, Suite
 from dualrev.compiler.emission.emission import Emission
 from dualrev.compiler.parallel.chunking import MOST, neutral
-from dualrev.compiler.parallel.sharing import Sharing
+from dualrev.compiler.parallel.sharing import Group, Sharing
 from dualrev.compiler.parallel.totals import SYMBOLS
 from dualrev.compiler.transforms.units import has_words, uses_tape
 
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["write_loop"]
 
 FEW = 16  # chunks with arrays of their own
+ENOUGH = 1024  # elements of arrays, for a chunk
 
 
 def write_loop(module: Module, name: str, f: Function, loop: For, shared: Sharing) -> None:
@@ -58,14 +58,11 @@ class _Running:
         return made
 
     def write(self) -> None:
-        """Write all four."""
-        some = self.some()
-        chunk = self.chunk(some)
-        self.whole(self.threads(chunk))
+        """Write all three."""
+        self.whole(self.chunk(self.some()))
 
-    def function(self, name: str, parameters: list[str], doc: str, body: list[Any], parallel: bool = False) -> None:
-        options = {"parallel": True} if parallel else {}
-        self.module.function(name, parameters, doc, body, self.origin.source, self.origin.dispatcher, options)
+    def function(self, name: str, parameters: list[str], doc: str, body: list[Any]) -> None:
+        self.module.function(name, parameters, doc, body, self.origin.source, self.origin.dispatcher)
 
     def some(self) -> str:
         """The rounds of a chunk; what they put together begins with what changes nothing."""
@@ -91,59 +88,66 @@ class _Running:
         k, count, start, stop, failed, made = map(fresh, ("k", "count", "start", "stop", "failed", "made"))
         emission = self.emission_of(self.f)
         given = [emission.var(x) for x in self.given]
+        private = {x: fresh("{}_parts", emission.var(x)) for x in self.shared.private}
+        taken = [private.get(x, emission.var(x)) for x in self.given]
         results = [fresh("{}_parts", emission.var(x)) for x in self.shared.totals]
         first, last = (f"runtime.bound({start}, {stop}, {count}, {at})" for at in (k, f"{k} + 1"))
         args = ", ".join(["tape", some, first, last, *given, *["tape"] * self.tape])
         body: list[Any] = [Code(f"tape = runtime.new_tape({self.slots})", 0)]
-        body += [Code(f"{emission.var(x)}[...] = 0", 0) for x in self.shared.private]  # here, where it is needed next
+        for x, of in private.items():
+            body.append(Code(f"{emission.var(x)} = {of}[{k}]", 0))
+            body.append(Code(f"{emission.var(x)}[...] = 0", 0))  # here, where it is needed next
         body.append(Code(f"{made} = runtime.attempt({args})" if results else f"runtime.attempt({args})", 0))
         places = [made] if len(results) == 1 else [f"{made}[{j}]" for j in range(len(results))]
         body += [Code(f"{parts}[{k}] = {x}", 0) for parts, x in zip(results, places, strict=True)]
         body.append(Code(f"{failed}[{k}, 0], {failed}[{k}, 1] = runtime.released(tape)", 0))
-        parameters = [k, count, start, stop, *given, *results, failed]
+        parameters = [k, count, start, stop, *taken, *results, failed]
         self.function(name, parameters, f"A chunk of {self.f.name}: the rounds from its bound to the next.", body)
         return name
 
-    def threads(self, chunk: str) -> tuple[str, list[Var]]:
-        """All chunks, in several threads; the name of the function, and what it takes."""
-        fresh, shared, emission = self.names.fresh, self.shared, self.emission_of(self.f)
-        name = fresh(f"{self.f.name}_threads{{n}}")
-        count, start, stop, failed, k = map(fresh, ("count", "start", "stop", "failed", "k"))
-        text, near = emission.var, shared.spread > 0
-        given = list(dict.fromkeys([*self.given, *shared.totals]))
+    def threads(self, chunk: str) -> list[Any]:
+        """All chunks, in several threads, and what they come to."""
+        fresh, shared, loop, text = self.names.fresh, self.shared, self.loop, self.emission.var
+        count, failed, k = map(fresh, ("count", "failed", "k"))
+        start, stop = (syntax.text(self.emission.atom(x)) for x in (loop.start, loop.stop))
         sizes = " + ".join(f"{text(x)}.size" for x in shared.private) or "0"
-        most = FEW if shared.private else MOST * (1 + near)
-        bounds = f"{start}, {stop}, {shared.low}, {shared.spread}, {most}, {sizes}, {shared.works}"
-        body: list[Any] = [Code(f"{count} = runtime.chunks({bounds})", 0)]
+        spread = " + ".join([str(shared.spread), *(self.seen(group, text) for group in shared.looked_at)])
+        bounds = f"{start}, {stop}, {shared.low}, {spread}, {self.most(text)}, {sizes}, {shared.works}"
+        body: list[Any] = [Code(f"{count} = runtime.chunks({bounds})", loop.line)]
         body.append(Code(f"{failed} = runtime.nothing_failed({count})", 0))
         parts = {x: fresh("{}_parts", text(x)) for x in [*shared.totals, *shared.private]}
         for x, of in parts.items():
             made = f"runtime.private({count}, {text(x)})" if is_array(x) else f"np.empty({count}, {_dtype(x)})"
             body.append(Code(f"{of} = {made}", 0))
-        mine = [f"{parts[x]}[{{}}]" if x in shared.private else text(x) for x in self.given]
-        call = ", ".join(["{}", count, start, stop, *mine, *(parts[x] for x in shared.totals), failed])
-        body += self.loops(chunk, call, count, k, near)
+        given = [parts[x] if x in shared.private else text(x) for x in self.given]
+        given_to = [count, start, stop, *given, *(parts[x] for x in shared.totals), failed]
+        body += self.loops(chunk, given_to, count)
         for x in shared.totals:
             body.append(Suite(f"for {k} in range({count}):", [self.together(text(x), f"{parts[x]}[{k}]", x)], 0))
         body += [Code(f"runtime.add_parts({text(x)}, {parts[x]})", 0) for x in shared.private]
-        returned = [f"runtime.first_failed({failed})", *(text(x) for x in shared.totals)]
-        body.append(Code(f"return {', '.join(returned)}", 0))
-        if not shared.totals:
-            body[-1] = Code(f"return {returned[0]}", 0)
-        self.function(name, [start, stop, *map(text, given)], self.doc(text), body, parallel=True)
-        return name, given
+        body.append(Code(f"runtime.raise_failed(runtime.first_failed({failed}))", 0))
+        return body
 
-    def loops(self, chunk: str, call: str, count: str, k: str, near: bool) -> list[Any]:
-        """The loop over all chunks; over every other one, if those that are next to one another share elements."""
-        if not near:
-            return [
-                Suite(f"for {k} in prange({count}):", [Code(f"{chunk}({call.replace('{}', f'np.int64({k})')})", 0)], 0)
-            ]
-        odd, at = self.names.fresh("odd"), self.names.fresh("at")
-        body = [Code(f"{at} = 2 * np.int64({k}) + {odd}", 0), Code(f"{chunk}({call.replace('{}', at)})", 0)]
-        return [
-            Suite(f"for {odd} in range(2):", [Suite(f"for {k} in prange(({count} + 1 - {odd}) // 2):", body, 0)], 0)
-        ]
+    def most(self, text: Any) -> str:
+        """How many chunks there are at most: few elements of arrays make one, and no thread begins for them."""
+        most = FEW if self.shared.private else MOST * (1 + self.shared.near)
+        if not self.loop.elements:
+            return str(most)
+        sizes = ", ".join(f"{text(x)}.size" for x in self.given if is_array(x))
+        return f"min({most}, 1 + max(0, {sizes}) // {ENOUGH})" if sizes else str(most)
+
+    def loops(self, chunk: str, given: list[str], count: str) -> list[Any]:
+        """All chunks; first every other one, then the rest, if those that are next to one another share elements."""
+        more = ", ".join([chunk, *given])
+        if not self.shared.near:
+            return [Code(f"runtime.in_threads(0, {count}, 1, {more})", 0)]
+        odd = self.names.fresh("odd")
+        return [Suite(f"for {odd} in range(2):", [Code(f"runtime.in_threads({odd}, {count}, 2, {more})", 0)], 0)]
+
+    def seen(self, group: Group, text: Any) -> str:
+        """How far apart elements of a round lie in arrays that may share memory."""
+        spans = ", ".join(f"runtime.span({text(x)}, {group.axis})" for x in group.arrays)
+        return f"runtime.{'overlap' if group.near else 'no_overlap'}(({spans},))"
 
     def together(self, total: str, part: str, x: Var) -> Code:
         """What a chunk comes to goes to the rest."""
@@ -156,19 +160,18 @@ class _Running:
     def doc(self, text: Any) -> str:
         """What the threads share, and how."""
         shared = self.shared
-        said = [f"The rounds of {self.f.name}, in several threads."]
+        said = [f"{self.f.doc or f'{self.f.name}, as derivatives call it.'} Its rounds run in several threads."]
         if shared.totals:
             said.append(f"Of each chunk, and put together in order: {', '.join(map(text, shared.totals))}.")
         if shared.private:
             said.append(f"With an array for each chunk: {', '.join(map(text, shared.private))}.")
         if shared.direct:
-            how = "chunks that are not next to one another" if shared.spread else "each round writes its own elements"
+            how = "chunks that are not next to one another" if shared.near else "each round writes its own elements"
             said.append(f"Written directly, {how}: {', '.join(map(text, shared.direct))}.")
         return "\n\n    ".join([said[0], *([" ".join(said[1:])] if said[1:] else [])])
 
-    def whole(self, made: tuple[str, list[Var]]) -> None:
+    def whole(self, chunk: str) -> None:
         """The function itself: what stands before the loop, the loop, and what stands after it."""
-        threads, given = made
         f, loop, emission = self.f, self.loop, self.emission
         at = f.body.index(loop)
         parameters, body = [], []
@@ -177,17 +180,11 @@ class _Running:
             parameters.append(emission.var(x) if isinstance(x, Var) else self.names.fresh("arg_{k}"))
         if self.columns:
             body += [Code("words = runtime.words(tape)", 0), Code("top = tape[1]", 0)]
-        body += emission.block(f.body[:at])
-        args = [syntax.text(emission.atom(x)) for x in (loop.start, loop.stop, *given)]
-        results, failed = [emission.var(x) for x in self.shared.totals], self.names.fresh("failed")
-        body.append(Code(f"{', '.join([failed, *results])} = {threads}({', '.join(args)})", loop.line))
-        body.append(Code(f"runtime.raise_failed({failed})", 0))
-        body += emission.block(f.body[at + 1 :])
+        body += emission.block(f.body[:at]) + self.threads(chunk) + emission.block(f.body[at + 1 :])
         if self.columns:
             body.append(Code("tape[1] = top", 0))
         body.append(Code(f"return {emission.returned(f.result)}".strip(), 0))
-        doc = f.doc or f"{f.name}, as derivatives call it."
-        self.function(self.name, [*parameters, *["tape"] * f.tape], doc, body)
+        self.function(self.name, [*parameters, *["tape"] * f.tape], self.doc(emission.var), body)
 
 
 def _dtype(x: Var) -> str:

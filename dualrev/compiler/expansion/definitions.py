@@ -112,7 +112,7 @@ class Definitions:
             code.let("copy", (source,), None, line, target=target)
             return
         code.empty_like(target, source, line)
-        code.over(source, kind.ndim, line, lambda i: code.put(target, i, code.pick(source, i, line), line))
+        code.over(source, kind.ndim, line, lambda i: code.put(target, i, code.pick(source, i, line), line), False)
 
     def _select(self, s: Let, kind: Any, selection: Selection, given: list[Any]) -> None:
         """target = elements of an argument."""

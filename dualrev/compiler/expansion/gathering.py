@@ -40,7 +40,9 @@ class Gathering:
         names = tuple(dict.fromkeys(n for n, _ in shape))
         made = s.target if s.target not in (*names, view, s.args[0]) else code.temp(kind)
         code.empty(made, _shape_text(shape), names, s.line)
-        code.over(made, kind.ndim, s.line, lambda i: code.put(made, i, code.pick(view, place(i), s.line), s.line))
+        code.over(
+            made, kind.ndim, s.line, lambda i: code.put(made, i, code.pick(view, place(i), s.line), s.line), False
+        )
         code.copy(s.target, made, s.line)
 
     def store(self, s: Store) -> None:
@@ -63,7 +65,7 @@ class Gathering:
                 code.copy_elements(source, value, s.line)
             spread = code.spread(source, room, len(shape), s.line)
             one = lambda i: code.pick(spread, i, s.line)  # noqa: E731
-        code.over(room, len(shape), s.line, lambda i: code.put(view, place(i), one(i), s.line))
+        code.over(room, len(shape), s.line, lambda i: code.put(view, place(i), one(i), s.line), False)
 
     def _subspace(self, base: Any, index: tuple[Any, ...], line: int) -> tuple[Any, list[tuple[str, int]], _Place]:
         """A view of the array, the axes whose lengths the result has, and what is read of the view for an element."""
@@ -168,7 +170,7 @@ class Gathering:
                 value = code.pick(base, unravelled(code, base, k, s.line), s.line)
             code.put(made, i, value, s.line)
 
-        code.over(made, kind.ndim, s.line, one)
+        code.over(made, kind.ndim, s.line, one, False)
         code.copy(s.target, made, s.line)
 
     def _element_or_zero(self, base: Any, k: str, kind: Any, line: int) -> str:

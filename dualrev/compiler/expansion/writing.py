@@ -24,6 +24,7 @@ from dualrev.compiler.core.sets import Sets
 from dualrev.compiler.expansion.complex_types import Parts
 from dualrev.compiler.expansion.kinds import dtype_name
 from dualrev.compiler.frontend.lowered import Lowered
+from dualrev.compiler.frontend.options import is_parallel
 from dualrev.compiler.runtime.structured import is_structured, members
 from dualrev.rules import library
 
@@ -64,6 +65,7 @@ class Writer:
     def __init__(self, lowered: Lowered, of: dict[str, Any], alias: Sets[str]) -> None:
         self.lowered, self.names, self.of, self.alias = lowered, lowered.names, of, alias
         self.out: list[Any] = []
+        self.threads = is_parallel(lowered.source.dispatcher, "numpy")  # for elements of arrays
         self.classes: dict[Any, Ref] = {}  # of named tuples
         self._part_names: dict[tuple[str, int | str], str] = {}
 
@@ -261,9 +263,11 @@ class Writer:
         """Write an element."""
         self.out.append(Store(array, index, value, line))
 
-    def over(self, array: str, ndim: int, line: int, body: Callable[[tuple[str, ...]], Any]) -> None:
-        """Loops over all indices of an array."""
-        self.nest(self.sizes(array, ndim, line), line, body)
+    def over(
+        self, array: str, ndim: int, line: int, body: Callable[[tuple[str, ...]], Any], threads: bool = True
+    ) -> None:
+        """Loops over all indices of an array, as those of `nest`."""
+        self.nest(self.sizes(array, ndim, line), line, body, threads)
 
     def sizes(self, array: str, ndim: int, line: int) -> Sizes:
         """The lengths of the axes of an array."""
@@ -274,8 +278,9 @@ class Writer:
         shape = _common_shape(arrays)
         return tuple(self.let("plain", arrays, syntax.name(f"{shape}[{k}]"), line, types.int64) for k in range(ndim))
 
-    def nest(self, sizes: Sizes, line: int, body: Callable[[tuple[str, ...]], Any]) -> None:
-        """Loops over all indices below these lengths."""
+    def nest(self, sizes: Sizes, line: int, body: Callable[[tuple[str, ...]], Any], threads: bool = True) -> None:
+        """Loops over all indices below these lengths; in `threads`, if numba runs what is done to an element so."""
+        threads = threads and self.threads
         index = tuple(self.temp(types.int64) for _ in sizes)
 
         def nest(k: int) -> None:
@@ -283,7 +288,8 @@ class Writer:
                 body(index)
             else:
                 inner = self.collect(lambda: nest(k + 1))
-                self.out.append(For(index[k], Const(0), sizes[k], Const(1), inner, [], line))
+                outer = threads and k == 0
+                self.out.append(For(index[k], Const(0), sizes[k], Const(1), inner, [], line, outer, outer))
 
         nest(0)
 
@@ -300,4 +306,4 @@ class Writer:
         """Target = a new array with the same elements."""
         self.empty_like(target, named(source), line)
         ndim = self.kind(target).ndim
-        self.over(target, ndim, line, lambda i: self.put(target, i, self.pick(source, i, line), line))
+        self.over(target, ndim, line, lambda i: self.put(target, i, self.pick(source, i, line), line), False)

@@ -6,7 +6,7 @@ no matter  nopython, looplift and wrappers for Python or C: they change nothing 
            computes. inline: emitted code calls what it would have copied. (A callee that numba copies takes its
            caller's error model and the like, so it has to have the same.)
 written    locals: see conversions.py
-parallel   loops over prange: see compiler/parallel. What else numba runs in parallel runs in one thread
+parallel   loops over prange, and array expressions: see compiler/parallel
 refused    all others: forceobj, pipeline_class, and what numba may invent
 """
 
@@ -62,10 +62,10 @@ def is_checked(f: Any) -> bool:
     return bool(f.targetoptions.get("error_model", "python") == "python")
 
 
-def is_parallel(f: Any) -> bool:
-    """Whether a numba function runs its loops over prange in parallel."""
+def is_parallel(f: Any, part: str = "prange") -> bool:
+    """Whether a numba function runs its loops over prange in parallel; or another `part`, of those that numba knows."""
     given = f.targetoptions.get("parallel")
-    return bool(given.get("prange", True) if isinstance(given, dict) else given)
+    return bool(given.get(part, True) if isinstance(given, dict) else given)
 
 
 def declared(f: Any, argtypes: tuple[Any, ...]) -> Any:

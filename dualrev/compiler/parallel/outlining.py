@@ -66,7 +66,10 @@ class _Outlining:
         serial = replace(s, body=rewritten(s.body, _serial), parallel=False)
         if s.exits or any(isinstance(t, Effect) and t.raises for t in statements(s.body)):
             return (serial,)
-        self.check(s)
+        if not s.elements:
+            self.check(s)
+        elif any(total_of(x, s.body) != "add" for x in self.live(s)) or self.draws(s):
+            return (serial,)
         serial = replace(serial, body=rewritten(serial.body, _unchecked))
         at_once = replace(serial, body=with_additions(serial.body, self.classes, self.memory), parallel=True)
         live = self.live(s)
@@ -101,6 +104,10 @@ class _Outlining:
         """What a round takes over from the one before, or the loop hands on."""
         return tuple(x for x, v in self.versions.headers[s].items() if v.used)
 
+    def draws(self, s: For) -> bool:
+        """Whether a round draws random numbers."""
+        return draws_anew(replace(self.f, body=s.body), self.program)
+
     # What numba computes otherwise
 
     def check(self, s: For) -> None:
@@ -114,7 +121,7 @@ class _Outlining:
                 what, line = f"the variable {x} in a loop over prange", _line_of(x, s)
                 why = "it is handed on, and its value would depend on the order of the rounds"
                 refuse(line, what, why, f"{x} += ..., *=, min({x}, ...) or max({x}, ...) and no other use, or range")
-        if draws_anew(replace(self.f, body=s.body), self.program):
+        if self.draws(s):
             what, why = "random numbers in a loop over prange", "each thread has a generator, so they depend on threads"
             refuse(s.line, what, why, "np.random.seed(...) as the first line of the loop, an array of them, or range")
         for line in _negated(s):

@@ -4,12 +4,15 @@ For each class of arrays from outside of the loop:
 
     read        all rounds read it, nobody writes
     own         a round reads and writes its own elements only: those with the counter (+ a constant) as an index
-    near        rounds only add to it, at the counter plus several constants: those of every other chunk of rounds may
-                run at the same time, as they are far enough apart
+    near        rounds only add to it, at the counter plus several constants, or through several views of it: those of
+                every other chunk of rounds may run at the same time, as they are far enough apart
     private     rounds only add to it, at any place: each chunk has an array of its own, and these are added up
 
-Anything else has to run in one thread. Sums do not depend on the number of threads: there are as many chunks as the
-bounds of the loop say, and what they come to is added in their order.
+Whether views lie so is seen when the loop runs, from their addresses and strides (runtime/threads.py): if not, there is
+one chunk. Anything else has to run in one thread.
+
+Sums do not depend on the number of threads: there are as many chunks as the bounds of the loop say, and what they come
+to is added in their order.
 """
 
 from __future__ import annotations
@@ -61,6 +64,7 @@ class Sharing:
     direct     other arrays that they write to
     low        the least number that is added to the counter where elements are written, ...
     spread     ... and how far such elements of a round may lie apart
+    looked_at  groups of `direct` whose memory decides, when the loop runs: how far apart elements of a round lie there
     works      whether a round may do a lot
     """
 
@@ -69,7 +73,25 @@ class Sharing:
     direct: tuple[Var, ...]
     low: int
     spread: int
+    looked_at: tuple[Group, ...]
     works: bool
+
+    @property
+    def near(self) -> bool:
+        """Whether rounds may write to elements of their neighbours."""
+        return self.spread > 0 or any(group.near for group in self.looked_at)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Arrays that may share memory, of which a round touches what has the counter as its index on one axis.
+
+    Parts of several arrays may be `near` one another, if rounds only add to them.
+    """
+
+    arrays: tuple[Var, ...]
+    axis: int
+    near: bool
 
 
 def sharing(f: Function, loop: For, memory: Memory) -> Sharing | None:
@@ -84,9 +106,12 @@ def sharing(f: Function, loop: For, memory: Memory) -> Sharing | None:
     if any(is_array(x) or totals[x] is None for x in carried):
         return None
     classes = Classes(f, memory, f.together)
+    known = {x: k for k, x in enumerate(x for p in f.parameters for x in leaves(p))}
+    sort = lambda some: tuple(sorted(some, key=lambda x: known.get(x, -1)))  # noqa: E731
     uses = _Uses(memory, classes, loop.body, loop.target, set()).found
     private: list[Var] = []
     direct: list[Var] = []
+    looked_at: list[Group] = []
     offsets, spread = [0], 0
     for some in uses.values():
         modes, roots = {mode for _, _, mode in some}, {root for root, _, _ in some}
@@ -94,22 +119,23 @@ def sharing(f: Function, loop: For, memory: Memory) -> Sharing | None:
             continue
         places = {place for _, place, _ in some}
         axes = {place[0] if place is not None else None for place in places}
-        apart = None not in places and len(axes) == 1 and len(roots) == 1
+        apart = None not in places and len(axes) == 1
         if apart and (len(places) == 1 or modes == {"add"}):
             here = [place[1] for place in places if place is not None]
             offsets, spread = [*offsets, *here], max(spread, max(here) - min(here))
             direct += roots
+            if len(roots) > 1 or any(x.type.layout == "A" for x in roots):
+                (axis,) = {place[0] for place in places if place is not None}
+                looked_at.append(Group(sort(roots), axis, len(roots) > 1 and modes == {"add"}))
         elif modes == {"add"}:
             private += roots
         else:
             return None
-    known = {x: k for k, x in enumerate(x for p in f.parameters for x in leaves(p))}
     if any(x not in known for x in private):
         return None
     works = any(isinstance(t, (For, While, Call, Whole, Accumulate)) for t in body)
     found = {x: str(kind) for x, kind in totals.items()}
-    sort = lambda some: tuple(sorted(some, key=lambda x: known.get(x, -1)))  # noqa: E731
-    return Sharing(found, sort(private), sort(direct), min(offsets), spread, works)
+    return Sharing(found, sort(private), sort(direct), min(offsets), spread, tuple(looked_at), works)
 
 
 @dataclass(frozen=True)
@@ -194,7 +220,7 @@ class _Uses:
             return _NEW  # frozen
         if x in self.inside:
             return self.origins.get(x, _NEW)
-        return _Origin(frozenset((x,)), None, x.type.layout in "CF")
+        return _Origin(frozenset((x,)), None, True)
 
     def _made(self, t: Any, x: Var) -> _Origin:
         match t:

@@ -98,11 +98,15 @@ from dualrev.compiler.runtime.threads import (  # noqa: F401 - emitted code has 
     bound,
     chunks,
     first_failed,
+    in_threads,
     natural,
+    no_overlap,
     nothing_failed,
+    overlap,
     private,
     raise_failed,
     released,
+    span,
 )
 from dualrev.rules.library.special import polygamma  # noqa: F401 - emitted code has it from here
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import njit, prange, types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
@@ -23,14 +23,21 @@ __all__ = [
     "bound",
     "chunks",
     "first_failed",
+    "in_threads",
     "natural",
+    "no_overlap",
     "nothing_failed",
+    "overlap",
     "private",
     "raise_failed",
     "released",
+    "span",
 ]
 
+FAR = 2**40  # rounds: more than a loop has
 MOST_PRIVATE = 2**24  # elements: of all the arrays that chunks have of their own
+_INT, _ANY = ir.IntType(64), ir.IntType(8).as_pointer()
+_THUNK = ir.FunctionType(ir.VoidType(), [_ANY, _INT])  # of what is given, and a number
 _njit = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
@@ -55,6 +62,34 @@ def chunks(start, stop, low, spread, most, size, works):
 
 
 @_njit
+def span(x, axis):
+    """Where the first part of x along an axis begins and ends in memory, and how far the next one is; in bytes."""
+    low = high = np.int64(x.ctypes.data)
+    for k in range(x.ndim):
+        if k != axis:
+            last = x.strides[k] * (x.shape[k] - 1)
+            low, high = low + min(last, 0), high + max(last, 0)
+    return low, high + x.itemsize, x.strides[axis]
+
+
+@_njit
+def overlap(spans):
+    """How many parts may lie between two that overlap, in arrays with these spans; FAR if that is not known."""
+    low, high, step = spans[0]
+    for other in spans:
+        low, high = min(low, other[0]), max(high, other[1])
+        if other[2] != step or step == 0:
+            return FAR
+    return (high - low - 1) // abs(step)
+
+
+@_njit
+def no_overlap(spans):
+    """0 if no two parts at different places overlap, in arrays with these spans; else FAR."""
+    return 0 if overlap(spans) == 0 else FAR
+
+
+@_njit
 def bound(start, stop, count, k):
     """Where the k-th of so many chunks begins."""
     each, more = divmod(stop - start, count)
@@ -72,6 +107,82 @@ def natural(typingctx: Any, number: Any) -> Any:
         return args[0]
 
     return types.int64(types.int64), codegen
+
+
+@njit(parallel=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _shared_out(thunk, given, first, step, count):
+    """Run a thunk in threads, for the numbers first, first + step, ...: the only code that numba makes parallel."""
+    for k in prange(count):
+        _run(thunk, given, first + step * np.int64(k))
+
+
+@intrinsic
+def _run(typingctx: Any, thunk: Any, given: Any, k: Any) -> Any:
+    """Call a thunk at this address."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        builder.call(builder.inttoptr(args[0], _THUNK.as_pointer()), [builder.inttoptr(args[1], _ANY), args[2]])
+        return context.get_dummy_value()
+
+    return types.none(types.int64, types.int64, types.int64), codegen
+
+
+@intrinsic
+def in_threads(typingctx: Any, first: Any, stop: Any, step: Any, function: Any, *given: Any) -> Any:
+    """function(k, *given) for k in range(first, stop, step), which raises nothing and returns nothing.
+
+    numba takes a second to compile a loop over prange. So there is one for all (_shared_out), which gets the address of
+    a thunk: a function that finds what is given in the caller's memory. One number alone takes no threads.
+    """
+    number, outer = types.int64, types.int64(*[types.int64] * 5)
+    kinds = (number, *map(types.unliteral, given))
+    typed = function.get_call_type(typingctx, kinds, {})
+    compiled = function.dispatcher.overloads[tuple(typed.args)]
+    typingctx.resolve_function_type(typingctx.resolve_value_type(_shared_out), outer.args, {})
+    shared = _shared_out.overloads[outer.args]
+
+    def call(context: Any, builder: Any, k: Any, values: list[Any]) -> None:
+        callee = context.declare_function(builder.module, compiled.fndesc)
+        cast = [context.cast(builder, x, a, b) for x, a, b in zip([k, *values], kinds, typed.args, strict=True)]
+        context.call_conv.call_function(builder, callee, typed.return_type, compiled.fndesc.argtypes, cast)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        begin, end, by = args[:3]
+        values = [
+            context.cast(builder, x, a, b)
+            for x, a, b in zip(cgutils.unpack_tuple(builder, args[4]), given, kinds[1:], strict=True)
+        ]
+        for made in (compiled, shared):
+            context.active_code_library.add_linking_library(made.library)
+        room = cgutils.alloca_once(builder, ir.LiteralStructType([x.type for x in values]))
+        for at, x in enumerate(values):
+            builder.store(x, cgutils.gep_inbounds(builder, room, 0, at))
+        thunk = ir.Function(builder.module, _THUNK, builder.module.get_unique_name(f"{builder.function.name}.thunk"))
+        thunk.linkage = "internal"
+        inside = ir.IRBuilder(thunk.append_basic_block())
+        of = inside.bitcast(thunk.args[0], room.type)
+        call(
+            context,
+            inside,
+            thunk.args[1],
+            [inside.load(cgutils.gep_inbounds(inside, of, 0, at)) for at in range(len(values))],
+        )
+        inside.ret_void()
+        several = builder.icmp_signed("<", builder.add(begin, by), end)
+        one = builder.icmp_signed("<", begin, end)
+        with builder.if_else(several) as (in_several, alone):
+            with in_several:
+                count = builder.sdiv(builder.sub(builder.add(end, by), builder.add(begin, _INT(1))), by)
+                addresses = [builder.ptrtoint(x, _INT) for x in (thunk, room)]
+                callee = context.declare_function(builder.module, shared.fndesc)
+                context.call_conv.call_function(
+                    builder, callee, types.none, shared.fndesc.argtypes, [*addresses, begin, by, count]
+                )
+            with alone, builder.if_then(one):
+                call(context, builder, begin, values)
+        return context.get_dummy_value()
+
+    return types.none(number, number, number, function, types.StarArgTuple(given)), codegen
 
 
 @_njit

@@ -322,7 +322,7 @@ class Adjoint(Writer):
         else:
             stop = trips if trips is not None else self._at(s, s.stop)
             start, step = self._at(s, s.start), self._at(s, s.step)
-            self.write(For(s.target, start, stop, step, tuple(code), (), s.line))
+            self.write(For(s.target, start, stop, step, tuple(code), (), s.line, elements=s.elements))
 
     def only_undoes(self, code: Iterable[Statement]) -> bool:
         """Whether nothing but old elements are brought back."""

@@ -245,10 +245,10 @@ class ReverseSweep(Writer):
         if not source.exits and step == _ONE:
             stop = self._read(s.stop)
             if order_free(self.facts, source, code):
-                self._rounds(For(s.target, start, stop, _ONE, code, (), line))
+                self._rounds(For(s.target, start, stop, _ONE, code, (), line, elements=source.elements))
             else:
                 last, low = self._less(stop, line), _MINUS if start == _ZERO else self._less(start, line)
-                self._rounds(For(s.target, last, low, _MINUS, code, (), line))
+                self._rounds(For(s.target, last, low, _MINUS, code, (), line, elements=source.elements))
             return
         if source.exits:
             count = self._read(s.stop)

@@ -90,11 +90,13 @@ def _trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Any:
 
 def _linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, axis: int = 0) -> Any:
     start, stop = real_array(start), real_array(stop)
-    t = np.linspace(0.0, 1.0, num, endpoint)
-    t = t.reshape(t.shape + (1,) * max(start.ndim, stop.ndim))
-    y = np.moveaxis(start * (1.0 - t) + stop * t, 0, axis)
     intervals = num - 1 if endpoint else num
-    return (y, (stop - start) / intervals if intervals > 0 else math.nan) if retstep else y
+    step = (stop - start) / intervals if intervals > 0 else stop - start
+    y = np.arange(num).reshape(-1, *(1,) * max(start.ndim, stop.ndim)) * step + start
+    if endpoint and num > 1:
+        y[-1] = stop
+    y = np.moveaxis(y, 0, axis)
+    return (y, step if intervals > 0 else math.nan) if retstep else y
 
 
 def _logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, axis: int = 0) -> Any:
