@@ -23,6 +23,7 @@ from dualrev.compiler.core.lowered import Atom, Call, Const, For, Let, Node, OfE
 from dualrev.compiler.core.sets import Sets
 from dualrev.compiler.expansion.complex_types import Parts
 from dualrev.compiler.expansion.kinds import dtype_name
+from dualrev.compiler.expansion.strides import are_even
 from dualrev.compiler.frontend.lowered import Lowered
 from dualrev.compiler.frontend.options import is_parallel
 from dualrev.compiler.runtime.structured import is_structured, members
@@ -65,6 +66,7 @@ class Writer:
     def __init__(self, lowered: Lowered, of: dict[str, Any], alias: Sets[str]) -> None:
         self.lowered, self.names, self.of, self.alias = lowered, lowered.names, of, alias
         self.out: list[Any] = []
+        self.even = are_even(lowered, of)
         self.threads = is_parallel(lowered.source.dispatcher, "numpy")  # for elements of arrays
         self.classes: dict[Any, Ref] = {}  # of named tuples
         self._part_names: dict[tuple[str, int | str], str] = {}
@@ -253,7 +255,8 @@ class Writer:
         made = self.temp(types.Array(self.kind(array).dtype, ndim, "A"))
         whole = isinstance(like, str)
         shape, names = (f"{like}.shape", (like,)) if whole else (f"({''.join(f'{n}, ' for n in like)})", like)
-        return self.let("view", (array, *names), syntax.name(f"runtime.spread(BASE, {shape})"), line, target=made)
+        spread = "spread_evenly" if self.even and isinstance(array, str) else "spread"
+        return self.let("view", (array, *names), syntax.name(f"runtime.{spread}(BASE, {shape})"), line, target=made)
 
     def pick(self, array: Any, index: tuple[Any, ...], line: int) -> str:
         """An element."""

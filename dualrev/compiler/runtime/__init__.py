@@ -22,7 +22,6 @@ from dualrev.compiler.runtime.arrays import (  # noqa: F401 - emitted code has t
     common_shape,
     divide,
     empty_like,
-    spread,
     zeros_like,
 )
 from dualrev.compiler.runtime.blocks import (  # noqa: F401 - emitted code has them from here
@@ -80,6 +79,10 @@ from dualrev.compiler.runtime.lists import (  # noqa: F401 - emitted code has th
 )
 from dualrev.compiler.runtime.rooms import room, rounds  # noqa: F401 - emitted code has them from here
 from dualrev.compiler.runtime.shadowed import empty_with_shadow  # noqa: F401 - emitted code has it from here
+from dualrev.compiler.runtime.spreads import (  # noqa: F401 - emitted code has them from here
+    spread,
+    spread_evenly,
+)
 from dualrev.compiler.runtime.stack import need_stack  # noqa: F401 - emitted code has it from here
 from dualrev.compiler.runtime.tape import (  # noqa: F401 - emitted code has them from here
     attempt,

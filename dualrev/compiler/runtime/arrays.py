@@ -17,7 +17,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic, lower_builtin, type_callable
 from numba.np import arrayobj
 
-__all__ = ["check_apart", "check_new", "common_shape", "divide", "empty_like", "spread", "zeros_like"]
+__all__ = ["check_apart", "check_new", "common_shape", "divide", "empty_like", "raise_if", "zeros_like"]
 
 _njit = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)  # they are called by emitted code only
 
@@ -85,43 +85,12 @@ def _lower_common_shape(context: Any, builder: Any, signature: Any, args: Any) -
             common[k] = builder.select(builder.icmp_signed("==", common[k], unit), size, common[k])
             other = builder.icmp_signed("!=", size, common[k])
             wrong = builder.or_(wrong, builder.and_(other, builder.icmp_signed("!=", size, unit)))
-    _raise_if(context, builder, wrong, ValueError, "shape mismatch: objects cannot be broadcast to a single shape")
+    raise_if(context, builder, wrong, ValueError, "shape mismatch: objects cannot be broadcast to a single shape")
     return context.make_tuple(builder, signature.return_type, common)
 
 
-def spread(a: Any, shape: tuple[int, ...]) -> Any:
-    """A view of a in the shape that it is broadcast to; axes of length 1 are repeated in place."""
-    sizes = (1,) * (len(shape) - a.ndim) + a.shape
-    steps = (0,) * (len(shape) - a.ndim) + a.strides
-    if any(size not in (1, wanted) for size, wanted in zip(sizes, shape, strict=True)):
-        raise ValueError("operands could not be broadcast together")
-    strides = [step if size == wanted else 0 for step, size, wanted in zip(steps, sizes, shape, strict=True)]
-    return np.lib.stride_tricks.as_strided(a, shape, strides)
-
-
-@type_callable(spread)
-def _type_spread(context: Any) -> Callable[..., Any]:
-    return lambda a, shape: a.copy(ndim=len(shape), layout="A")
-
-
-@lower_builtin(spread, types.Array, types.BaseTuple)
-def _lower_spread(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    given = context.make_array(signature.args[0])(context, builder, args[0])
-    made = context.make_array(signature.return_type)(context, builder)
-    zero, one = (context.get_constant(types.intp, k) for k in (0, 1))
-    shape = cgutils.unpack_tuple(builder, args[1])
-    strides, wrong = [zero] * len(shape), ir.IntType(1)(0)
-    sizes, steps = (cgutils.unpack_tuple(builder, x) for x in (given.shape, given.strides))
-    for k, (size, step) in enumerate(zip(sizes, steps, strict=True), len(shape) - len(sizes)):
-        same = builder.icmp_signed("==", size, shape[k])
-        strides[k] = builder.select(same, step, zero)
-        wrong = builder.or_(wrong, builder.not_(builder.or_(same, builder.icmp_signed("==", size, one))))
-    _raise_if(context, builder, wrong, ValueError, "operands could not be broadcast together")
-    arrayobj.populate_array(made, given.data, shape, strides, given.itemsize, given.meminfo, given.parent)
-    return arrayobj.impl_ret_borrowed(context, builder, signature.return_type, made._getvalue())
-
-
-def _raise_if(context: Any, builder: Any, test: Any, error: type[Exception], text: str) -> None:
+def raise_if(context: Any, builder: Any, test: Any, error: type[Exception], text: str) -> None:
+    """Code that raises an exception where a test is true."""
     with cgutils.if_unlikely(builder, test):
         context.call_conv.return_user_exc(builder, error, (text,))
 
@@ -151,7 +120,7 @@ def _checked(a: Any, b: Any, text: str) -> Any:
             for kind, x in zip(signature.args, args, strict=True)
         )
         below, above = builder.icmp_unsigned("<", low_a, high_b), builder.icmp_unsigned("<", low_b, high_a)
-        _raise_if(context, builder, builder.and_(below, above), ValueError, text)
+        raise_if(context, builder, builder.and_(below, above), ValueError, text)
         return context.get_dummy_value()
 
     return types.none(a, b), codegen
@@ -188,7 +157,7 @@ def divide(typingctx: Any, a: Any, b: Any) -> Any:
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         zero = builder.fcmp_ordered("==", args[1], args[1].type(0.0))
-        _raise_if(context, builder, zero, ZeroDivisionError, "division by zero")
+        raise_if(context, builder, zero, ZeroDivisionError, "division by zero")
         return builder.fdiv(*args)
 
     return found.return_type(found.return_type, found.return_type), codegen
