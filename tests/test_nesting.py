@@ -181,3 +181,46 @@ def test_every_mixture_of_modes_over_a_call_that_is_one_block(modes):
     assert outer(inner(cube))(2.0) == 12.0
     assert_same(outer(inner(cube))(np.array([2.0])), np.array([[[12.0]]]))
     assert_same(outer(inner(lambda x: np.sum(cube(x))))(np.array([2.0])), np.array([[12.0]]))
+
+
+def _written_between(x):
+    """What is kept of z has to be its values at the time, to the inner derivative and to the outer one."""
+    z = x * 1.0
+    y = z * z + np.exp(z) * z  # z = x: the cubes' sum below has derivatives in closed form
+    z[0] = 5.0
+    z[1:] = z[1:] * z[1:]
+    return np.sum(y) + np.sum(z * z)
+
+
+def test_arrays_that_are_written_to_after_they_were_used_at_both_orders():
+    x, v = np.array([0.3, -0.7, 1.1]), np.array([1.0, 2.0, -0.5])
+    e, rest = np.exp(x), np.array([0.0, 1.0, 1.0])  # the function: sum(x^2 + x exp x) + 25 + sum(x[1:]^4)
+    gradient = 2.0 * x + e * (1.0 + x) + rest * 4.0 * x**3
+    assert_same(dr.grad(_written_between)(x), gradient, rtol=1e-13)
+    diagonal = 2.0 + e * (2.0 + x) + rest * 12.0 * x**2
+    assert_same(dr.hvp(_written_between)(x, v), diagonal * v, rtol=1e-13)
+    assert_same(dr.hessian(_written_between)(x), np.diag(diagonal), rtol=1e-13)
+
+
+TWICE = {
+    "x * x": (lambda x: x * x, 2.0),
+    "x + x": (lambda x: x + x, 1.0),
+    "x - x": (lambda x: x - x, 0.0),
+    "one element": (lambda x: (x * x)[1:2], 2.0),
+    "one of them, dot": (lambda x: np.dot(x, x), 2.0),
+    "a copy": (lambda x: x * np.copy(x), 2.0),
+}
+
+
+@pytest.mark.parametrize("name", TWICE)
+def test_an_operation_on_the_same_array_twice(name):
+    f, power = TWICE[name]
+    x, v = np.array([0.3, -0.7, 1.1]), np.array([1.0, 2.0, -0.5])
+    some = np.array([0.0, 1.0, 0.0]) if name == "one element" else np.ones(3)
+    first = {2.0: 2.0 * x, 1.0: np.full(3, 2.0), 0.0: np.zeros(3)}[power] * some
+    second = (2.0 * v if power == 2.0 else np.zeros(3)) * some
+    g = lambda x: np.sum(f(x))  # noqa: E731
+    assert_same(dr.grad(g)(x), first, rtol=1e-15)
+    assert_same(dr.jvp(g, (x,), (v,))[1], float(np.dot(first, v)), rtol=1e-14)
+    assert_same(dr.hvp(g)(x, v), second, rtol=1e-15)
+    assert_same(dr.hvp(lambda x: np.sum(dr.grad(g)(x) * x))(x, v), 2.0 * second, rtol=1e-15)

@@ -88,10 +88,11 @@ class Terms:
     The places have the shape `domain`. The operands broadcast to it, and so does the result in the shape `kept`: where
     it is smaller, a result is the sum of terms. `rows` says for each place to which element of the result the term is,
     if that does not follow from the shapes. An operand is (ids, p), with p a number, an array, or what has one as its
-    `value()`, a Partial or a Kept; the ids are `saved`.
+    `value()`, a Partial or a Kept; the ids are `saved`. Two equal operands, as x * x has them, contribute `_twice` what
+    one does: that is computed once and doubled, which does not round.
     """
 
-    __slots__ = ("_domain", "_kept", "_operands", "_out", "_rows", "id", "nested")
+    __slots__ = ("_domain", "_kept", "_operands", "_out", "_rows", "_twice", "id", "nested")
 
     def __init__(
         self,
@@ -104,7 +105,8 @@ class Terms:
         nested: bool = False,
     ) -> None:
         self.id, self._out, self._domain, self._kept, self._rows, self.nested = id, out, domain, kept, rows, nested
-        self._operands = operands
+        self._twice = len(operands) == 2 and operands[0][0] is operands[1][0] and operands[0][1] is operands[1][1]
+        self._operands = operands[:1] if self._twice else operands
 
     def pull(self, flow: Any) -> None:
         """Add to the operands' cotangents."""
@@ -122,6 +124,8 @@ class Terms:
             left -= 1
             ct, fresh = _times(g, p, spare and not left)
             spare = spare and ct is not g
+            if self._twice:
+                ct, fresh = _times(ct, 2.0, fresh and flow.reuses and ct.__class__ is np.ndarray)
             if getattr(ct, "shape", ()) != ids.shape:
                 ct, fresh = _fit(flow, ct, fresh, self._domain, ids.shape)
             flow.add(ids, ct, fresh)
@@ -132,6 +136,8 @@ class Terms:
             t = flow.look(ids) if self._rows is None else None
             if t is not None:
                 t, fresh = _times(t, p, False)
+                if self._twice:
+                    t, fresh = _times(t, 2.0, fresh and flow.reuses and t.__class__ is np.ndarray)
                 if getattr(t, "shape", ()) != self._kept:
                     t, fresh = _fit(flow, t, fresh, self._domain, self._kept)
                 flow.add(self._out, np.reshape(t, self._out.shape), fresh)
@@ -142,6 +148,10 @@ class Terms:
         """The same one by one, from those ids that have been reached."""
         if isinstance(p, (Partial, Kept)):
             p = p.value()
+        for _ in range(2 if self._twice else 1):
+            self._each(flow, ids, p, pull)
+
+    def _each(self, flow: Any, ids: Any, p: Any, pull: bool) -> None:
         flow.open(ids)
         flow.open(self._out)
         if flow.__class__ is Flow and self._is_in_order(ids, p):

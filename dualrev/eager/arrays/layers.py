@@ -103,6 +103,13 @@ class Layered:
             kept = self._keeper = Kept(self.x)
         return kept
 
+    def relayered(self, layers: dict[Run, Any]) -> Self:
+        """The same values under other runs, for one operation: it need not copy what this array would not copy."""
+        made = type(self)(self.x, layers)
+        if self._keeper is not BORROWED:
+            made._keeper = self.keep()
+        return made
+
     def before_change(self) -> None:
         """Who keeps the values gets a copy of them."""
         root = self.root()

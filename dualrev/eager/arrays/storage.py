@@ -356,7 +356,7 @@ def strip(u: Any, run: Run) -> Any:
             return real_array(flat).reshape(u.shape)
         if not layers:
             return u.x
-        return RealArray(u.x, layers)
+        return u.relayered(layers)
     if isinstance(u, DualNumber):
         return u.x if u.run is run else u
     return u
