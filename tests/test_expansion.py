@@ -45,7 +45,8 @@ class Bench:
     """A writer, with what most parts take, for a function of these parameters; `others` are its variables."""
 
     def __init__(self, body=(), others=(), **parameters):
-        source = SimpleNamespace(tree=SimpleNamespace(name="f", lineno=1), refuse=refuse)
+        dispatcher = SimpleNamespace(targetoptions={})
+        source = SimpleNamespace(tree=SimpleNamespace(name="f", lineno=1), dispatcher=dispatcher, refuse=refuse)
         self.parameters = list(parameters)
         self.lowered = SimpleNamespace(
             body=list(body), parameters=self.parameters, names=Names(), refs={}, source=source, result="y"
