@@ -179,6 +179,35 @@ def written_before(t, x, y):
 
 
 @njit
+def several_at_once(t, x, y):
+    """One statement adds several terms, in any order, and takes some away."""
+    total = 0.0
+    for i in range(len(x)):
+        a, b = t[0] * x[i], math.exp(t[1] * y[i])
+        total = a + (total - b) + a * b
+    return total
+
+
+@njit
+def read_between(t, x, y):
+    """A term of the same statement reads the sum."""
+    total = 0.0
+    for i in range(len(x)):
+        total = total + t[0] * x[i] + math.sin(total)
+    return total * t[1] + y[0]
+
+
+@njit
+def passed_twice(t, x, y):
+    """What is on its way to the sum has another reader."""
+    total, last = 0.0, 0.0
+    for i in range(len(x)):
+        last = total + t[0] * x[i]
+        total = last + t[1] * y[i]
+    return total * last
+
+
+@njit
 def branch_after(t, x, y):
     """What follows adds to the sum, in a branch and a loop, and prints nothing."""
     total = 0.0
@@ -204,10 +233,10 @@ def result_changed(t, x, y):
 
 FUSED = [
     *[(likelihood, 1), (twice_the_sum, 1), (two_sums, 2), (ends_early, 1), (written_before, 1)],
-    *[(polynomials, 1), (roots, 1)],
+    *[(polynomials, 1), (roots, 1), (several_at_once, 1)],
 ]
 APART = [not_linear, active_factor, carried, read_inside, written_later, branch_after, result_changed]
-APART += [unknown_length]
+APART += [unknown_length, read_between, passed_twice]
 
 
 def users_loops(f):

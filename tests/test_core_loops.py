@@ -226,6 +226,39 @@ def flagged(x, y):
 
 
 @njit
+def pairs(x, y):
+    """The inner loop starts after the counter of the outer one."""
+    a, s = np.zeros(len(x)), 0.0
+    for i in range(len(x)):
+        for j in range(i + 1, len(x)):
+            a[j] = x[i] * x[j] + y[j]
+            s += a[j] * x[j] * s
+    return s + np.sum(a * a)
+
+
+@njit
+def pairs_in_rounds(x, y):
+    """So it does here, and its rounds hand nothing on."""
+    a = np.zeros(len(x))
+    for i in range(len(x)):
+        for j in range(i + 1, len(x)):
+            a[j] = x[i] * x[j] * y[j]
+        a[i] = a[i] * x[i]
+    return np.sum(a * a)
+
+
+@njit
+def pairs_from_below(x, y):
+    """The inner loop may start before the first element: a[-1] is the last one."""
+    a, s = np.zeros(len(x)), 0.0
+    for i in range(len(x)):
+        for j in range(i - 1, len(x)):
+            a[j] = x[i] * x[j] + y[j]
+        s += a[i]
+    return s + np.sum(a * a)
+
+
+@njit
 def best_so_far(x, y):
     """A store that may as well be the last one of its round, and one that is read in it."""
     a, best = np.zeros(len(x) + 1), 0.0
@@ -242,6 +275,7 @@ def best_so_far(x, y):
 
 CASES = [in_place, steps_and_bounds, nested, kinds, ends_or_raises, neighbours, rows, crossed, handed_on, read_before]
 CASES += [chosen, other_names, conditions, discounted, wandering, flagged, best_so_far]
+CASES += [pairs, pairs_in_rounds, pairs_from_below]
 
 
 @pytest.mark.parametrize("f", CASES)
@@ -308,14 +342,17 @@ def test_loops_of_known_length_record_in_columns(f, count):
 
 
 def test_rounds_with_elements_of_their_own_run_upwards():
-    def directions(f):
-        loops = [s for s in sweeps(f) if isinstance(s, For) and s.target.name == "i"]
+    def directions(f, counter="i"):
+        loops = [s for s in sweeps(f) if isinstance(s, For) and s.target.name == counter]
         return [s.step.value for s in loops[len(loops) // 2 :]]
 
     assert directions(in_place) == [1]
     assert directions(rows) == [1]
     assert directions(neighbours) == [-1, -1]
     assert directions(crossed) == [-1]
+    assert directions(pairs, "j") == [-1]
+    assert directions(pairs_in_rounds, "j") == [1]
+    assert directions(pairs_from_below, "j") == [-1]
 
 
 def test_elements_of_a_new_array_do_not_come_back():

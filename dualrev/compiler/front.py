@@ -165,7 +165,7 @@ class Front:
         returned = signature.return_type if converts else known.result
         without_optionals(lowered, known, not (apart or converts), converts)
         made = expand(lowered, known, argtypes, apart, returned if converts else None)
-        simplify(made.body, old_leaves(made.result))
+        simplify(made.body, old_leaves(made.result), made.types)
         origin = Origin(f, source, lowered.parameters, made.asks_for_layout, returned)
         return replace(
             typed(made, origin, is_checked(f), lambda s: self.complexes.symbol(s, source)), again=is_checkpoint(f)

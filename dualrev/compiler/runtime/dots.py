@@ -3,8 +3,9 @@
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-import numpy as np
 from numba import njit
+
+from dualrev.compiler.runtime.blas import add_product
 
 __all__ = [
     "dot_left_11",
@@ -89,7 +90,7 @@ def dot_left_22(d_a, b, ct):
                     total += ct[i, k] * b[j, k]
                 d_a[i, j] += total
     else:
-        d_a += np.dot(np.ascontiguousarray(ct), np.ascontiguousarray(b).T)
+        add_product(d_a, ct, b.T)
 
 
 @njit
@@ -101,7 +102,7 @@ def dot_right_22(d_b, a, ct):
                 for j in range(d_b.shape[1]):
                     d_b[i, j] += a[k, i] * ct[k, j]
     else:
-        d_b += np.dot(np.ascontiguousarray(a).T, np.ascontiguousarray(ct))
+        add_product(d_b, a.T, ct)
 
 
 @njit

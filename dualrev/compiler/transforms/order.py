@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dualrev.compiler.analyses.memory import is_array
-from dualrev.compiler.core.atoms import Constant, Global, Item, Var
+from dualrev.compiler.core.atoms import Constant, Global, Item, Operator, Var
 from dualrev.compiler.core.terms import Block, Copy, Discrete, For, If, Load, Make, Real, Store, View
 from dualrev.compiler.core.walks import blocks, reads, statements, writes
 from dualrev.compiler.transforms.plan import contents
@@ -23,9 +23,31 @@ def order_free(facts: Facts, s: For, code: Block) -> bool:
     other memory that belong to one round alone: those with the counter as an index, of arrays whose elements do not
     overlap. `code` is the reverse of the body of s.
     """
-    if s.exits or s.step != Constant(1) or not isinstance(s.start, Constant) or s.start.value < 0:
+    if s.exits or s.step != Constant(1) or not _is_natural(facts, s.start):
         return False  # a[-1] and a[n - 1] are one element
     return _Rounds(facts, s, code).are_free()
+
+
+def _is_natural(facts: Facts, x: Any, seen: frozenset[Any] = frozenset()) -> bool:
+    """Whether a whole number is certainly not below 0: a constant, a counter that starts so, and sums of these.
+
+    What is computed from itself, in a loop, is not known; `seen` are the variables on the way to x.
+    """
+    if not isinstance(x, Var):
+        return isinstance(x, Constant) and x.value >= 0
+    if x in facts.parameters or x in seen:
+        return False
+    seen |= {x}
+
+    def is_natural_there(s: Any) -> bool:
+        match s:
+            case For(start=start, step=Constant(value=step)):
+                return step > 0 and _is_natural(facts, start, seen)
+            case Discrete(value=Operator("+", args)):
+                return all(_is_natural(facts, y, seen) for y in args)
+        return False
+
+    return all(is_natural_there(s) for s in statements(facts.f.body) if x in writes(s))
 
 
 class _Rounds:

@@ -1,0 +1,87 @@
+"""A product of matrices that is added to a matrix, by BLAS: no new array for the product, as np.dot makes it.
+
+BLAS knows matrices whose columns have their elements next to one another in memory, and the distance from one column to
+the next. A matrix by rows is the transpose of one; so here every matrix is one by columns, or the transpose of one.
+One function is compiled for all of them: it takes addresses and strides.
+"""
+
+# mypy: disable-error-code="no-untyped-def,attr-defined"
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, types
+from numba.extending import overload
+
+__all__ = ["add_product"]
+
+_KINDS = {types.float32: "s", types.float64: "d"}
+_ONES = {types.float32: np.ones(1, np.float32), types.float64: np.ones(1)}
+
+#: The function of BLAS by which numba itself multiplies matrices; addresses are whole numbers here.
+_gemm = types.ExternalFunction("numba_xxgemm", types.intc(*[types.char] * 3, *[types.intp] * 11))
+_PLAIN, _TRANSPOSED = ord("n"), ord("t")
+
+
+@njit
+def add_product(c, a, b):
+    """c += a @ b"""
+    if c.size > 0 and a.size > 0:
+        _add_product(c, a, b)
+
+
+def _add_product(c, a, b):
+    raise NotImplementedError("it is called from compiled code only")
+
+
+@overload(_add_product)
+def _add_product_of_types(c, a, b):
+    kind, one = ord(_KINDS.get(c.dtype, " ")), _ONES.get(c.dtype)
+
+    def by_blas(c, a, b):
+        (m, n), k, unit = c.shape, a.shape[1], one.ctypes.data
+        (c0, c1), (a0, a1), (b0, b1) = c.strides, a.strides, b.strides
+        of_c, of_a, of_b = c.ctypes.data, a.ctypes.data, b.ctypes.data
+        return _add(kind, c.itemsize, unit, m, n, k, of_c, c0, c1, of_a, a0, a1, of_b, b0, b1)
+
+    def by_new_array(c, a, b):
+        c += np.dot(np.ascontiguousarray(a), np.ascontiguousarray(b))
+
+    if one is None or not c.dtype == a.dtype == b.dtype:
+        return by_new_array
+    if all(x.layout in "CF" for x in (c, a, b)):
+        return by_blas
+    first, second = njit(by_blas), njit(by_new_array)
+
+    def by_either(c, a, b):
+        if not first(c, a, b):
+            second(c, a, b)
+
+    return by_either
+
+
+@njit
+def _add(kind, size, unit, m, n, k, c, c0, c1, a, a0, a1, b, b0, b1):
+    """Add the product of m x k and k x n elements of this size, at these addresses; whether it was possible."""
+    far_c, far_a, far_b = _distance(size, m, n, c0, c1), _distance(size, m, k, a0, a1), _distance(size, k, n, b0, b1)
+    if far_c == 0 or far_a == 0 or far_b == 0:
+        return False
+    if far_c < 0:  # the transpose of c gets the product of those of b and a
+        m, n, a, b, far_c, far_a, far_b = n, m, b, a, -far_c, -far_b, -far_a
+    flag_a, flag_b = (_PLAIN if far_a > 0 else _TRANSPOSED), (_PLAIN if far_b > 0 else _TRANSPOSED)
+    _gemm(kind, flag_a, flag_b, m, n, k, unit, a, abs(far_a), b, abs(far_b), unit, c, far_c)
+    return True
+
+
+@njit
+def _distance(size, rows, columns, down, right):
+    """How many elements it is from one column to the next, or, less than 0, from one row to the next; 0: neither.
+
+    The stride of an axis with one element says nothing.
+    """
+    across = right if columns > 1 else size * rows
+    if (down == size or rows == 1) and across % size == 0 and across // size >= rows:
+        return across // size
+    across = down if rows > 1 else size * columns
+    if (right == size or columns == 1) and across % size == 0 and across // size >= columns:
+        return -(across // size)
+    return 0
