@@ -13,7 +13,7 @@ from dualrev.compiler.transforms.plan import contents
 if TYPE_CHECKING:
     from dualrev.compiler.transforms.facts import Facts
 
-__all__ = ["order_free", "shadow_classes"]
+__all__ = ["known", "order_free", "shadow_classes"]
 
 
 def order_free(facts: Facts, s: For, code: Block) -> bool:
@@ -93,8 +93,8 @@ class _Rounds:
     def element(self, array: Any, index: tuple[Any, ...]) -> Any:
         """Note that an element is read or changed; the memory that it is in."""
         is_shadow = array in self.shadows
-        key = is_shadow, self.shadows[array] if is_shadow else self.facts.classes.find(_known(self.facts, array))
-        primal = _known(self.facts, self.primal.get(array, array))
+        key = is_shadow, self.shadows[array] if is_shadow else self.facts.classes.find(known(self.facts, array))
+        primal = known(self.facts, self.primal.get(array, array))
         distinct = array not in self.moving and _has_distinct_elements(self.facts, primal)
         own = [k for k, i in enumerate(index) if i is self.s.target] if distinct else []
         self.places.setdefault(key, set()).add((array, own[0]) if own else None)
@@ -127,7 +127,7 @@ class _Rounds:
 
 def shadow_classes(facts: Facts) -> dict[Var, Any]:
     """The shadows of arrays, with the classes of these."""
-    return {d: facts.classes.find(_known(facts, x)) for x, d in facts.cotangents.items() if is_array(x)}
+    return {d: facts.classes.find(known(facts, x)) for x, d in facts.cotangents.items() if is_array(x)}
 
 
 def _has_distinct_elements(facts: Facts, x: Any) -> bool:
@@ -147,6 +147,6 @@ def _has_distinct_elements(facts: Facts, x: Any) -> bool:
     return True
 
 
-def _known(facts: Facts, x: Any) -> Any:
+def known(facts: Facts, x: Any) -> Any:
     """The function's own variable for one that stands for an earlier value of it in the reverse sweep (crossing.py)."""
     return x if isinstance(x, Global) or x in facts.order or x.of is None else x.of

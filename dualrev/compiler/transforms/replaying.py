@@ -37,6 +37,7 @@ from dualrev.compiler.transforms.crossing import Crossing
 from dualrev.compiler.transforms.gathering import gathered
 from dualrev.compiler.transforms.order import order_free
 from dualrev.compiler.transforms.settling import settled
+from dualrev.compiler.transforms.splitting import split
 from dualrev.compiler.transforms.writing import Writer
 
 __all__ = ["ReverseSweep"]
@@ -245,7 +246,9 @@ class ReverseSweep(Writer):
         if not source.exits and step == _ONE:
             stop = self._read(s.stop)
             if order_free(self.facts, source, code):
-                self._rounds(For(s.target, start, stop, _ONE, code, (), line, elements=source.elements))
+                free = For(s.target, start, stop, _ONE, code, (), line, elements=source.elements)
+                for part in split(self.facts, free):
+                    self._rounds(part)
             else:
                 last, low = self._less(stop, line), _MINUS if start == _ZERO else self._less(start, line)
                 self._rounds(For(s.target, last, low, _MINUS, code, (), line, elements=source.elements))
