@@ -77,6 +77,17 @@ def with_a_factor(x, y):
 
 
 @njit
+def added_to_what_is_read(x, y):
+    """A round reads the cotangents of elements of its own, clears them, and adds to them."""
+    z, r = x * y, np.zeros_like(x)
+    for i in range(1, len(x) - 1):
+        r[i] = z[i] * 2.0
+        z[i] = r[i] + z[i] * (x[i - 1] - x[i + 1])
+        r[i] = r[i] * z[i]
+    return np.sum(r * z)
+
+
+@njit
 def expensive(x, y):
     """What the places share is not computed twice."""
     r = np.zeros_like(x)
@@ -124,7 +135,7 @@ def two_arrays(x, y):
 
 #: With the loops of both sweeps; of `restored`, there are two in each, and one of them is split.
 SPLIT = [(residual, 4), (slices, 4), (grid, 3), (grid_in_slices, 3), (restored, 5), (with_a_factor, 3)]
-WHOLE = [expensive, rows, strides, in_place, two_arrays]
+WHOLE = [added_to_what_is_read, expensive, rows, strides, in_place, two_arrays]
 
 
 @pytest.mark.parametrize("numbers", [(0,), (0, 1)])

@@ -54,7 +54,7 @@ class _Split:
         if len(groups) == 1:
             return [self.s]
         last: list[Statement] = []  # stores that the loads before them are not to see; others come first
-        added = {self.shadows[t.array] for t in self.adds}
+        added = {self.memory(t.array) for t in self.adds}
         for k, t in enumerate(self.body):
             if isinstance(t, Load) and self.memory(t.array) in added:
                 return [self.s]
