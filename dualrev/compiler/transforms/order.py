@@ -47,7 +47,8 @@ def _is_natural(facts: Facts, x: Any, seen: frozenset[Any] = frozenset()) -> boo
                 return all(_is_natural(facts, y, seen) for y in args)
         return False
 
-    return all(is_natural_there(s) for s in statements(facts.f.body) if x in writes(s))
+    made = [s for s in statements(facts.f.body) if x in writes(s)]
+    return bool(made) and all(map(is_natural_there, made))
 
 
 class _Rounds:
