@@ -146,6 +146,8 @@ def eager(of: Program, *modules: Any) -> Taped:
     except (ArithmeticError, ValueError) as error:
         raise Discarded("not finite") from error
     except Exception as error:
+        if f"raise {type(error).__name__}" in of.source:
+            raise Discarded("an error of its own") from error
         raise Failed("plain Python", repr(error)) from error
     if not all(math.isfinite(x) and abs(x) < LIMIT for x in [value, *flat(left)]):
         raise Discarded("large value")
