@@ -86,12 +86,13 @@ def _shard(options: argparse.Namespace) -> None:
         status, why = _run(of, options)
         if status == "failed":
             save(of, options.save / f"{name}.py", why)
+        print(json.dumps(_result(number, of, status, why)), flush=True)  # a smaller program may end the process
+        if status == "failed":
             kind = why.partition(":")[0]
             kinds[kind] += 1
             if options.reduce and kinds[kind] <= 2:
                 small = reduce(of, _fails_as(kind, options), options.reduce)
                 save(small, options.save / f"{name}-small.py", _run(small, options)[1])
-        print(json.dumps(_result(number, of, status, why)), flush=True)
     _limit(0.0)
 
 
@@ -110,7 +111,7 @@ def _result(number: int, of: Program, status: str, why: str) -> dict[str, Any]:
 
 
 def _process(options: argparse.Namespace, first: int, count: int) -> list[dict[str, Any]]:
-    """The results of these programs. One that ends its process is a failure; the rest run in another."""
+    """The results of these programs. One that ends its process is a failure; the rest run in another one."""
     results: list[dict[str, Any]] = []
     while count > 0 and time.time() < options.until:
         flags = [
@@ -136,10 +137,11 @@ def _process(options: argparse.Namespace, first: int, count: int) -> list[dict[s
         if not lines:
             raise RuntimeError(done.stderr)
         last = max(line.get("started", -1) for line in lines)
-        name, why = f"{options.seed}-{last}", f"the process ended with {done.returncode}\n{done.stderr[-2000:]}"
-        of = numbered(options.seed, last, options.size, options.variants, options.generator)
-        save(of, options.save / f"{name}.py", why)
-        results.append(_result(last, of, "failed", why))
+        if all(line["number"] != last for line in finished):
+            name, why = f"{options.seed}-{last}", f"the process ended with {done.returncode}\n{done.stderr[-2000:]}"
+            of = numbered(options.seed, last, options.size, options.variants, options.generator)
+            save(of, options.save / f"{name}.py", why)
+            results.append(_result(last, of, "failed", why))
         first, count = last + 1, first + count - last - 1
     return results
 

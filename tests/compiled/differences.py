@@ -11,10 +11,12 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from compiled.agreeing import RTOL, Differs, Engine, check_plain, coarse, compiled
 from compiled.generator import Program
 from compiled.leaves import covector, numbers, tangent, with_numbers
-from compiled.running import LIMIT, Discarded, arguments, same, slopes_of
+from compiled.running import LIMIT, Discarded, Failed, arguments, plain, same, slopes_of
 
 __all__ = ["check_by_differences", "check_by_tape_or_differences", "check_product_by_differences"]
 
@@ -66,6 +68,7 @@ def by_differences(of: Program, f: Any, engine: Engine) -> None:
     _moderate([value, *numbers(left)], "value")
     if engine.value_and_grad is None:
         return
+    _check_draws(of, value)
     derivative, gradient, size = engine.value_and_grad(f, argnums), [0.0], max(1.0, *map(abs, numbers(left)))
     for turn in ("first", "second"):
         mine = arguments(of)
@@ -86,6 +89,20 @@ def by_differences(of: Program, f: Any, engine: Engine) -> None:
         same("value, jvp", float(found), value, 1e-13, max(1.0, abs(value)))
         same("tangent", float(along), math.fsum(slopes), RTOL, scale)
         same("arguments, jvp", numbers(mine, True), numbers(left, True), 1e-13, size)
+
+
+def _check_draws(of: Program, value: float) -> None:
+    """Discard what draws otherwise in numba: beside an inner function, it leaves out a draw that nobody uses."""
+    if "np.random." not in of.source:
+        return
+    try:
+        drawn = float(plain(of.source, math, np)(*arguments(of, wide=True)))
+    except Exception:  # plain Python has not all that numba has
+        return
+    try:
+        same("numba's value", value, drawn, 1e-9, max(1.0, abs(value)))
+    except Failed as error:
+        raise Discarded("numba draws otherwise than plain Python") from error
 
 
 def _directions(v: list[float], given: tuple[Any, ...]) -> list[list[float]]:

@@ -22,6 +22,7 @@ from dualrev.compiler.emission.code import Assign, Code
 from dualrev.compiler.emission.emission import Emission
 from dualrev.compiler.entries.owner import Owned, owner
 from dualrev.compiler.runtime.structured import apart
+from dualrev.compiler.transforms.storing import Storing
 
 if TYPE_CHECKING:
     from dualrev.compiler.pipeline import Module
@@ -61,7 +62,13 @@ class Entry:
         self.sweeps = module.front.reverse.joint(f, varied, seeds, known)
         self.facts = self.sweeps.facts
         self.emission = Emission(module.names, module.refer, f.checked, self.sweeps.own_tape, module.natural)
-        module.natural.look((*self.sweeps.forward.body, *self.sweeps.reverse.body))
+        shadows = {self.facts.cotangent(x) for x in self.facts.parameters if is_array(x) and self.facts.has_shadow(x)}
+        if self.pulls:  # what is given for results is added to their shadows
+            shadows -= {self.facts.cotangent(x) for x in self.results if is_array(x)}
+        storing = Storing(self.facts.sorted(shadows))
+        self.forward, self.reverse = storing.blocks(self.sweeps.forward.body, self.sweeps.reverse.body)
+        self.covered = storing.covered
+        module.natural.look((*self.forward, *self.reverse))
         self.parameters = parameters or [self._word(x) for x in f.parameters]
         for name, tree in zip(self.parameters, f.parameters, strict=True):
             if isinstance(tree, Var):
@@ -96,13 +103,13 @@ class Entry:
         body = [Code(f"{kept[x]} = {text(x)}", 0) for x in finals if kept[x] != text(x)]
         if self.sweeps.own_tape:
             body += [Code("words = runtime.words(tape)", 0), Code("top = 0", 0)]
-        body += [Code("# the forward sweep", 0), *emission.block(self.sweeps.forward.body)]
+        body += [Code("# the forward sweep", 0), *emission.block(self.forward)]
         body += [Code(f"runtime.store({final}, {kept[x]})", 0) for x, final in finals.items()]
         results = {} if self.transform == "pull" else self._keep_results(body, undone)
         body.append(Code("# the reverse sweep", 0))
         if self.pulls:
             self._unpack_cotangent(body)
-        body += emission.block(self.sweeps.reverse.body)
+        body += emission.block(self.reverse)
         body += [Code(f"runtime.store({kept[x]}, {final})", 0) for x, final in finals.items()]
         gradients = [self._gradient(self.f.parameters[k], strided) for k in self.chosen]
         gradient = ast.Tuple(gradients, ast.Load()) if several or self.transform == "vjp" else gradients[0]
@@ -200,6 +207,7 @@ class Entry:
             zeros={text(x): text(facts.cotangent(x)) for x in inputs if x in chosen and is_real_array(x)},
             finals={text(x): final for x, final in finals.items()},
             strided={text(x) for x in strided},
+            covered={text(x) for x in self.covered},
             more=given[len(self.parameters) :],
             slots=self.sweeps.forward.slots,
             uses_tape=self.sweeps.uses_tape,

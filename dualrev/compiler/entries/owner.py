@@ -27,6 +27,7 @@ class Owned:
     zeros: dict[str, str]  # arrays whose gradients are returned
     finals: dict[str, str]  # names for what arrays hold at the end
     strided: set[str]  # arrays whose shadows have their strides
+    covered: set[str]  # shadows that need not be zeros
     more: list[str]  # other parameters
     slots: int  # how many arrays the tape holds
     uses_tape: bool
@@ -52,8 +53,8 @@ def owner(
     parameters += ["tape"] if tape else []
     code = [Code(f"tape = runtime.new_tape({owned.slots})", 0)]
     for x, d in shadows.items():
-        zeros = "strided_zeros" if x in owned.strided else "zeros_like"
-        code.append(Code(f"{d} = runtime.attempt(tape, runtime.{zeros}, {x})", 0))
+        new = "strided_zeros" if x in owned.strided else "empty_like" if d in owned.covered else "zeros_like"
+        code.append(Code(f"{d} = runtime.attempt(tape, runtime.{new}, {x})", 0))
     code += [Code(f"{final} = runtime.attempt(tape, runtime.empty_like, {x})", 0) for x, final in owned.finals.items()]
     call = f"runtime.attempt(tape, {name}, {', '.join(parameters)})"
     code.append(Code(f"{made} = {call}" if found else call, 0))

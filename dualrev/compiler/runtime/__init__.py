@@ -19,6 +19,7 @@ from numba.typed import List  # noqa: F401 - where types are inferred, it is cal
 from dualrev.compiler.runtime.arrays import (  # noqa: F401 - emitted code has them from here
     check_apart,
     check_new,
+    clear_unless,
     common_shape,
     divide,
     empty_like,

@@ -17,7 +17,9 @@ from numba.core import cgutils
 from numba.extending import intrinsic, lower_builtin, type_callable
 from numba.np import arrayobj
 
-__all__ = ["check_apart", "check_new", "common_shape", "divide", "empty_like", "raise_if", "zeros_like"]
+__all__ = [
+    *["check_apart", "check_new", "clear_unless", "common_shape", "divide", "empty_like", "raise_if", "zeros_like"],
+]
 
 _njit = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)  # they are called by emitted code only
 
@@ -60,6 +62,28 @@ def zeros_like(x):
 def empty_like(x):
     """Room for a copy of an array."""
     return _empty_like(x)
+
+
+@intrinsic
+def _clear_unless(typingctx: Any, x: Any, extents: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, args[0])
+        sizes, given = cgutils.unpack_tuple(builder, array.shape), cgutils.unpack_tuple(builder, args[1])
+        other = ir.IntType(1)(0)
+        for size, extent, kind in zip(sizes, given, signature.args[1], strict=True):
+            extent = context.cast(builder, extent, kind, types.intp)
+            other = builder.or_(other, builder.icmp_signed("!=", size, extent))
+        with cgutils.if_unlikely(builder, other):
+            cgutils.memset(builder, array.data, builder.mul(array.itemsize, array.nitems), 0)
+        return context.get_dummy_value()
+
+    return types.none(x, extents), codegen
+
+
+@njit
+def clear_unless(x, *shape):
+    """Zeros in a new array, unless it has this shape: then all of its elements are set."""
+    _clear_unless(x, shape)
 
 
 # Broadcasting

@@ -19,6 +19,7 @@ from dualrev.compiler.transforms.crossing import Crossing
 from dualrev.compiler.transforms.facts import Facts
 from dualrev.compiler.transforms.recording import ForwardSweep
 from dualrev.compiler.transforms.replaying import ReverseSweep
+from dualrev.compiler.transforms.storing import Storing
 from dualrev.compiler.transforms.writing import ZERO, Writer
 
 __all__ = ["Called", "Signature", "Sweeps", "Unit", "has_words", "uses_tape"]
@@ -214,7 +215,8 @@ class Called:
         given += self.seeds.values()
         back = [facts.cotangent(x) if facts.is_scalar(x) else ZERO for x in self.moving if is_real(x)]
         doc = f"Add what the arguments of {self.f.name} contribute to its results, backwards."
-        self._define(self.unit.reverse, tuple(given), self.sweeps.reverse.body, several(back), doc)
+        (body,) = Storing().blocks(self.sweeps.reverse.body)
+        self._define(self.unit.reverse, tuple(given), body, several(back), doc)
 
     def _define(self, symbol: Symbol, given: tuple[Any, ...], body: Block, result: Tree, doc: str) -> None:
         made = replace(

@@ -1,0 +1,304 @@
+"""What is added first to an element of a new shadow is stored (transforms/storing.py), and is right."""
+
+import math
+from dataclasses import replace
+
+import numba
+import numpy as np
+import pytest
+from compiled.incore import gradient
+from numba import njit
+from oracle import assert_same
+
+import dualrev as dr
+from dualrev.compiler.analyses.memory import Memory
+from dualrev.compiler.core.check import check
+from dualrev.compiler.core.terms import Accumulate, Store
+from dualrev.compiler.core.walks import leaves, statements
+from dualrev.compiler.pipeline import core_program
+from dualrev.compiler.transforms.forward import Forward
+from dualrev.compiler.transforms.joint import joint
+from dualrev.compiler.transforms.reverse import Reverse
+from dualrev.compiler.transforms.storing import Storing
+
+
+def arguments():
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(4, 3)), rng.normal(size=4)
+
+
+@njit
+def whole(x, y):
+    """Every element once."""
+    t = 0.0
+    for i in range(len(y)):
+        t += x[i, 0] * x[i, 1] + x[i][2] * y[i]
+    return t
+
+
+@njit
+def downwards(x, y):
+    t = 1.0
+    for i in range(3, -1, -1):
+        t = math.sin(t * y[i]) + x[0, 0]
+    return t
+
+
+@njit
+def nested(x, y):
+    """A matrix is covered by two loops; the vector gets something in every round."""
+    t = 0.0
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            t += x[i, j] * y[i]
+    return t
+
+
+@njit
+def twice_in_a_round(x, y):
+    """The second is added."""
+    t = 0.0
+    for i in range(len(y)):
+        t += math.sin(y[i]) * x[i, 1]
+        t += math.cos(x[i][1]) * y[i]
+    return t
+
+
+@njit
+def two_loops(x, y):
+    """The second loop adds to what the first one has stored."""
+    t = 0.0
+    for i in range(len(y)):
+        t += y[i] * x[i, 0]
+    for i in range(len(y) - 1):
+        t += y[i] * y[i] * x[i, 2]
+    return t
+
+
+@njit
+def some(x, y):
+    """Elements that no round adds to are zeros."""
+    t = 0.0
+    for i in range(1, 3):
+        t += y[i] * x[i, 2]
+    return t
+
+
+@njit
+def fewer_columns(x, y):
+    """The loop adds to as many columns as there are in another matrix."""
+    t = 0.0
+    for i in range(len(y)):
+        t += y[i] * x[i, 0] * x[i, 1]
+    return t
+
+
+@njit
+def diagonal(x, y):
+    t = 0.0
+    for i in range(3):
+        t += x[i, i] * y[i]
+    return t
+
+
+@njit
+def negative(x, y):
+    """y[-1] is the last element, too."""
+    t = 0.0
+    for i in range(-1, 4):
+        t += y[i] * x[i, 0]
+    return t
+
+
+@njit
+def last_too(x, y):
+    t = 0.0
+    for i in range(4):
+        t += y[i] * y[-1]
+    return t
+
+
+@njit
+def neighbours(x, y):
+    t = 0.0
+    for i in range(3):
+        t += y[i] * y[i + 1]
+    return t
+
+
+@njit
+def branching(x, y):
+    """What a round adds to depends on a condition."""
+    t = 0.0
+    for i in range(4):
+        if y[i] > 0.0:
+            t += y[i] * y[i]
+    return t
+
+
+@njit
+def ending(x, y):
+    """A loop that ends early."""
+    t = 0.0
+    for i in range(4):
+        t += y[i] * x[i, 0]
+        if t > 0.3:
+            break
+    return t
+
+
+@njit
+def again(x, y):
+    """The same elements in every round of an outer loop."""
+    t = 0.0
+    for _ in range(3):
+        for i in range(4):
+            t += y[i] * y[i] * x[i, 0]
+    return t
+
+
+@njit
+def rows(x, y):
+    """A part of the matrix that is named outside of the loop where it is read, and again in it."""
+    t = 0.0
+    for i in range(x.shape[0]):
+        r = x[i]
+        for j in range(2):
+            t += r[0] * y[i]
+            r = x[j]
+        t += r[1] * y[i]
+    return t
+
+
+@njit
+def temporary(x, y):
+    """An array of the function, which one loop reads."""
+    t = 0.0
+    for k in range(2):
+        a = np.empty(len(y))
+        for i in range(len(y)):
+            a[i] = math.sin(y[i] * x[i, k])
+        for i in range(len(a)):
+            t += a[i] * a[i]
+        t *= y[k]
+    return t
+
+
+@njit
+def part_of_a_temporary(x, y):
+    """A temporary array of which one element is not read."""
+    t = 0.0
+    for k in range(2):
+        a = np.empty(len(y))
+        for i in range(len(y)):
+            a[i] = math.sin(y[i] * x[i, k])
+        for i in range(len(y) - 1):
+            t += a[i] * a[i]
+        t *= y[k]
+    return t
+
+
+@njit
+def written(x, y):
+    """An argument that is written."""
+    t = 0.0
+    for i in range(len(y)):
+        t += y[i] * x[i, 0]
+        y[i] = t
+    for i in range(len(y)):
+        t += y[i] * y[i]
+    return t
+
+
+@njit
+def counter_changed(x, y):
+    t = 0.0
+    for i in range(4):
+        t += y[i] * x[i, 0]
+        i = 0
+        t += x[i, 1] * y[i]
+    return t
+
+
+PROGRAMS = [whole, downwards, nested, twice_in_a_round, two_loops, some, fewer_columns, diagonal, negative]
+PROGRAMS += [last_too, neighbours, branching, ending, again, rows, temporary, part_of_a_temporary, written]
+PROGRAMS += [counter_changed]
+
+
+def stored(f):
+    """The stores of a gradient that add or replace, before and after; and the shadows that need not be zeros."""
+    made, _ = gradient(f, arguments(), (0, 1))
+    shadows = made.parameters[2:4]
+    storing = Storing(shadows)
+    (body,) = storing.blocks(made.body)
+    return body, storing.covered, shadows
+
+
+@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
+def test_the_compiled_gradient_is_that_of_the_tape(f):
+    found = dr.value_and_grad(f, (0, 1))(*arguments())
+    assert_same(found, dr.value_and_grad(f.py_func, (0, 1))(*arguments()))
+
+
+@pytest.mark.parametrize("shape", [(4, 5), (5, 3), (4, 3), (9, 1), (0, 3)])
+def test_elements_beyond_the_loop_are_zeros(shape):
+    @njit
+    def f(x, n):
+        t = 0.0
+        for i in range(n):
+            t += math.sin(x[i, 0])
+        return t
+
+    x = np.random.default_rng(1).normal(size=shape)
+    for k in range(20):  # memory that has been used
+        n = min(len(x), 1 + k % 4)
+        value, found = dr.value_and_grad(f)(x, n)
+        expected = np.zeros(shape)
+        expected[:n, 0] = np.cos(x[:n, 0])
+        np.testing.assert_array_equal(found, expected)
+        assert value == pytest.approx(np.sum(np.sin(x[:n, 0])))
+
+
+@pytest.mark.parametrize(
+    ("f", "count", "covered"),
+    [
+        (whole, 4, 2),
+        (downwards, 1, 0),
+        (nested, 1, 1),
+        (two_loops, 2, 2),
+        (some, 2, 0),
+        (diagonal, 2, 1),
+        (negative, 0, 0),
+        (last_too, 0, 0),
+        (neighbours, 0, 0),
+        (branching, 0, 0),
+        (ending, 2, 2),
+        (again, 0, 0),
+    ],
+    ids=lambda x: getattr(x, "__name__", str(x)),
+)
+def test_where_it_is_stored(f, count, covered):
+    body, found, shadows = stored(f)
+    stores = [s for s in statements(body) if isinstance(s, Store) and s.op == "=" and s.array in shadows]
+    parts = [s for s in statements(body) if isinstance(s, Store) and s.op == "=" and s.array not in shadows]
+    assert (len(stores) + len(parts), len(found)) == (count, covered)
+    assert sum(isinstance(s, Accumulate) for s in statements(body)) == covered
+
+
+@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
+def test_memory_that_held_something_makes_no_difference(f):
+    """Shadows that need not be zeros are full of NaN before the evaluator runs the sweeps."""
+    core, program = core_program(f, tuple(map(numba.typeof, arguments())))
+    memory = Memory(program)
+    inputs = [x for p in core.parameters for x in leaves(p)]
+    made = joint(Reverse(program, memory, Forward(program, memory)), core, inputs, ())
+    storing = Storing(made.shadows.values())
+    (body,) = storing.blocks(made.function.body)
+    function = replace(made.function, body=body)
+    check(function)
+    given = [
+        np.full_like(x, np.nan if d in storing.covered else 0.0)
+        for x, d in zip(arguments(), made.shadows.values(), strict=True)
+    ]
+    program.run(function, (*arguments(), *given))
+    assert_same(tuple(given), dr.grad(f.py_func, (0, 1))(*arguments()))
