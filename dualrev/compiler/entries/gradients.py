@@ -62,10 +62,10 @@ class Entry:
         self.sweeps = module.front.reverse.joint(f, varied, seeds, known)
         self.facts = self.sweeps.facts
         self.emission = Emission(module.names, module.refer, f.checked, self.sweeps.own_tape, module.natural)
-        shadows = {self.facts.cotangent(x) for x in self.facts.parameters if is_array(x) and self.facts.has_shadow(x)}
+        zeros = [x for x in self.facts.parameters if is_array(x) and self.facts.has_shadow(x)]
         if self.pulls:  # what is given for results is added to their shadows
-            shadows -= {self.facts.cotangent(x) for x in self.results if is_array(x)}
-        storing = Storing(self.facts.sorted(shadows))
+            zeros = [x for x in zeros if x not in self.results]
+        storing = Storing(self.facts.cotangent(x) for x in zeros)
         self.forward, self.reverse = storing.blocks(self.sweeps.forward.body, self.sweeps.reverse.body)
         self.covered = storing.covered
         module.natural.look((*self.forward, *self.reverse))

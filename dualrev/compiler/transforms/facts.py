@@ -114,8 +114,8 @@ class Facts:
         return found
 
     def sorted(self, some: Iterable[Var]) -> list[Var]:
-        """Variables in an order that does not depend on where they are in memory."""
-        return sorted(some, key=lambda x: self.order.get(x, -1))
+        """Variables of the function in an order that does not depend on where they are in memory."""
+        return sorted(some, key=lambda x: self.order[x])
 
     def known_of(self, s: Call) -> Known:
         """What is known to the function that a call calls."""
