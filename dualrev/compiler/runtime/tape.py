@@ -8,8 +8,8 @@ The tape is a block of ints on the stack of the derivative that was called, its 
     tape[HELD]                                how many arrays the tape holds without recording them
     then                                      the first words, room for the first arrays, and the arrays that it holds
 
-More room comes from malloc. An exception in numba code returns a status, and nobody unwinds: what a function refers to
-is lost. So the owner has what lives as long as the call, and hands it on by `attempt`, which calls a function and notes
+More room comes from malloc; the thread keeps what the words had of it for its next tape (arena.py). An exception in
+numba code returns a status, and nobody unwinds: what a function refers to is lost. So the owner has what lives as long as the call, and hands it on by `attempt`, which calls a function and notes
 its failure in the tape:
 
     tape = new_tape(0)
@@ -23,14 +23,13 @@ After a failure attempts do nothing, and give zeros, as `unless_failed` does: wh
 rules. `close` frees the tape, and raises what failed. An attempt lends arrays: the callee gets them without their
 reference counts, so that it cannot lose one. `hold` does that with an array that a sweep makes.
 
-No memory is kept between calls, none is shared by threads, and no place knows of calls that are under way: so calls may
-be nested, may run in threads, without the GIL, and in forked processes.
+No memory is shared by threads, and no place knows of calls that are under way: so calls may be nested, may run in
+threads, without the GIL, and in forked processes.
 """
 
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -39,6 +38,8 @@ from numba.core import cgutils
 from numba.core.callconv import excinfo_ptr_t
 from numba.extending import intrinsic
 from numba.np import arrayobj
+
+from dualrev.compiler.runtime.arena import function, give_back, reallocate, release, take
 
 __all__ = [
     "attempt",
@@ -105,7 +106,7 @@ def _words(context: Any, builder: Any, tape: Any) -> Any:
 
 def _enlarge(context: Any, builder: Any, tape: Any, field: int, first: int, needed: Any) -> None:
     """Move what tape[field] points to where it has more room; MemoryError if there is none, and all is as it was."""
-    enlarge = _function(builder, "dualrev_enlarge", _SHORT, [_INT.as_pointer(), _INT, _INT, _INT], _write_enlarge)
+    enlarge = function(builder, "dualrev_enlarge", _SHORT, [_INT.as_pointer(), _INT, _INT, _INT], _write_enlarge)
     failed = builder.call(enlarge, [tape, _INT(field), _INT(first), needed])
     with cgutils.if_unlikely(builder, builder.trunc(failed, ir.IntType(1))):
         context.call_conv.return_user_exc(
@@ -113,29 +114,29 @@ def _enlarge(context: Any, builder: Any, tape: Any, field: int, first: int, need
         )
 
 
-def _function(builder: Any, name: str, result: Any, parameters: list[Any], write: Callable[[Any, Any], None]) -> Any:
-    """A function of the runtime, which is not inlined: written into a module where it is called first."""
-    made = cgutils.get_or_insert_function(builder.module, ir.FunctionType(result, parameters), name)
-    if made.is_declaration:
-        made.linkage = "internal"
-        made.attributes.add("noinline")
-        write(ir.IRBuilder(made.append_basic_block()), made)
-    return made
-
-
-def _write_enlarge(builder: Any, function: Any) -> None:
-    tape, field, first, needed = function.args
+def _write_enlarge(builder: Any, made: Any) -> None:
+    tape, field, first, needed = made.args
     fields = builder.gep(tape, [field])
     old, room = builder.load(fields), builder.load(_at(builder, fields, 2))
     inside = builder.icmp_unsigned("==", old, builder.ptrtoint(builder.gep(tape, [first]), _INT))
-    movable = builder.select(inside, _INT(0), old)
     many = cgutils.alloca_once_value(builder, _largest(builder, [needed, builder.mul(room, _INT(2)), _INT(512)]))
-    address = cgutils.alloca_once_value(builder, _realloc(builder, movable, builder.load(many)))
+    address = cgutils.alloca_once_value(builder, _INT(0))
+    with builder.if_then(builder.and_(inside, builder.icmp_unsigned("==", field, _INT(ADDRESS)))):
+        kept, words = take(builder)
+        with builder.if_else(builder.icmp_unsigned(">=", words, needed)) as (fits, other):
+            with fits:
+                builder.store(kept, address)
+                builder.store(words, many)
+            with other:
+                release(builder, kept)
     with builder.if_then(_is_zero(builder, builder.load(address))):
-        builder.store(builder.add(needed, builder.udiv(room, _INT(8))), many)
-        builder.store(_realloc(builder, movable, builder.load(many)), address)
+        movable = builder.select(inside, _INT(0), old)
+        builder.store(reallocate(builder, movable, builder.load(many)), address)
         with builder.if_then(_is_zero(builder, builder.load(address))):
-            builder.ret(_SHORT(1))
+            builder.store(builder.add(needed, builder.udiv(room, _INT(8))), many)
+            builder.store(reallocate(builder, movable, builder.load(many)), address)
+            with builder.if_then(_is_zero(builder, builder.load(address))):
+                builder.ret(_SHORT(1))
     with builder.if_then(inside):
         new, before = (builder.inttoptr(x, cgutils.voidptr_t) for x in (builder.load(address), old))
         cgutils.raw_memcpy(builder, new, before, room, _INT(8))
@@ -153,11 +154,6 @@ def _largest(builder: Any, some: list[Any]) -> Any:
 
 def _is_zero(builder: Any, x: Any) -> Any:
     return builder.icmp_unsigned("==", x, _INT(0))
-
-
-def _realloc(builder: Any, address: Any, words: Any) -> Any:
-    function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(_INT, [_INT, _INT]), "realloc")
-    return builder.call(function, [address, builder.mul(words, _INT(8))])
 
 
 @intrinsic
@@ -352,11 +348,13 @@ def free(context: Any, builder: Any, tape: Any) -> None:
     _drop_recorded(context, builder, tape)
     with cgutils.for_range(builder, builder.load(_at(builder, tape, HELD))) as loop:
         _drop(context, builder, builder.load(builder.gep(tape, [builder.add(loop.index, _INT(SLOTS))])))
-    release = cgutils.get_or_insert_function(builder.module, ir.FunctionType(ir.VoidType(), [_INT]), "free")
     for field, first in ((ADDRESS, WORDS), (ARRAYS, KEPT)):
         address, inside = builder.load(_at(builder, tape, field)), builder.ptrtoint(_at(builder, tape, first), _INT)
         with builder.if_then(builder.icmp_unsigned("!=", address, inside)):
-            builder.call(release, [address])
+            if field == ADDRESS:
+                give_back(builder, address, builder.load(_at(builder, tape, ROOM)))
+            else:
+                release(builder, address)
 
 
 def raise_noted(context: Any, builder: Any, code: Any, error: Any) -> None:

@@ -1,0 +1,124 @@
+"""Memory for tapes that a thread keeps from one call to the next: one block for each thread, of a bounded size.
+
+Large memory that is freed goes back to the system, and its pages are new in the next call. That takes longer than what
+is done with them: a tape of 32 MB has 8,000 pages. So a tape that needs more room than its owner's frame takes the block
+of its thread, and gives it back when it is closed.
+
+A block is nobody's while a tape has it: a call inside of another one, or in another thread, finds none, and takes memory
+of its own. Of two that are given back the larger one stays. So calls may be nested, may run in threads, without the GIL,
+and in forked processes. The end of a thread frees its block. On Windows nothing is kept.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import llvmlite.binding
+from llvmlite import ir
+from numba.core import cgutils
+
+__all__ = ["function", "give_back", "reallocate", "release", "take"]
+
+MOST = 8 * 2**20  # words: larger memory is not kept
+KNOWN = sys.platform in ("linux", "darwin")
+
+_INT, _SHORT, _NOTHING = ir.IntType(64), ir.IntType(32), ir.VoidType()
+_NAME = "dualrev_arena_key"
+_key = (ctypes.c_uint64 * 1)()  # pthread_key_t: 32 bits on Linux, 64 on macOS, and small
+if KNOWN:
+    _library = ctypes.CDLL(None)
+    if _library.pthread_key_create(_key, ctypes.cast(_library.free, ctypes.c_void_p)) != 0:
+        KNOWN = False
+llvmlite.binding.add_symbol(_NAME, ctypes.addressof(_key))
+
+
+def function(builder: Any, name: str, result: Any, parameters: list[Any], write: Callable[[Any, Any], None]) -> Any:
+    """A function of the runtime, which is not inlined: written into a module where it is called first."""
+    made = cgutils.get_or_insert_function(builder.module, ir.FunctionType(result, parameters), name)
+    if made.is_declaration:
+        made.linkage = "internal"
+        made.attributes.add("noinline")
+        write(ir.IRBuilder(made.append_basic_block()), made)
+    return made
+
+
+def reallocate(builder: Any, address: Any, words: Any) -> Any:
+    """C's realloc, by addresses as ints, for so many words."""
+    called = cgutils.get_or_insert_function(builder.module, ir.FunctionType(_INT, [_INT, _INT]), "realloc")
+    return builder.call(called, [address, builder.mul(words, _INT(8))])
+
+
+def release(builder: Any, address: Any) -> None:
+    """C's free."""
+    called = cgutils.get_or_insert_function(builder.module, ir.FunctionType(_NOTHING, [_INT]), "free")
+    builder.call(called, [address])
+
+
+def take(builder: Any) -> tuple[Any, Any]:
+    """The address of the thread's block, and how many words it has: 0, 0 if there is none."""
+    pair = ir.LiteralStructType([_INT, _INT])
+    if not KNOWN:
+        return _INT(0), _INT(0)
+    taken = builder.call(function(builder, "dualrev_take", pair, [], _write_take), [])
+    return builder.extract_value(taken, 0), builder.extract_value(taken, 1)
+
+
+def give_back(builder: Any, address: Any, words: Any) -> None:
+    """Let the thread keep memory of so many words, or free it."""
+    if not KNOWN:
+        release(builder, address)
+        return
+    builder.call(function(builder, "dualrev_give_back", _NOTHING, [_INT, _INT], _write_give_back), [address, words])
+
+
+def _write_take(builder: Any, made: Any) -> None:
+    kept = _kept(builder)
+    none = builder.icmp_unsigned("==", kept, _INT(0))
+    empty = ir.Constant(made.function_type.return_type, [_INT(0), _INT(0)])
+    with builder.if_then(none):
+        builder.ret(empty)
+    _keep(builder, _INT(0))
+    pair = builder.insert_value(empty, kept, 0)
+    builder.ret(builder.insert_value(pair, builder.load(_words(builder, kept)), 1))
+
+
+def _write_give_back(builder: Any, made: Any) -> None:
+    address, words = made.args
+    kept = _kept(builder)
+    with builder.if_then(builder.icmp_unsigned(">", words, _INT(MOST))):
+        release(builder, address)
+        builder.ret_void()
+    with builder.if_then(builder.icmp_unsigned("!=", kept, _INT(0))):
+        with builder.if_then(builder.icmp_unsigned(">=", builder.load(_words(builder, kept)), words)):
+            release(builder, address)
+            builder.ret_void()
+        release(builder, kept)
+    builder.store(words, _words(builder, address))
+    with builder.if_then(builder.icmp_unsigned("!=", _keep(builder, address), _SHORT(0))):
+        release(builder, address)
+    builder.ret_void()
+
+
+def _words(builder: Any, address: Any) -> Any:
+    """Where a block that is kept says how many words it has: in its first one."""
+    return builder.inttoptr(address, _INT.as_pointer())
+
+
+def _key_of(builder: Any) -> Any:
+    found = builder.module.globals.get(_NAME)
+    key = ir.GlobalVariable(builder.module, _INT, _NAME) if found is None else found
+    return builder.trunc(builder.load(key), _SHORT)
+
+
+def _kept(builder: Any) -> Any:
+    kind = ir.FunctionType(_INT, [_SHORT])
+    return builder.call(cgutils.get_or_insert_function(builder.module, kind, "pthread_getspecific"), [_key_of(builder)])
+
+
+def _keep(builder: Any, address: Any) -> Any:
+    kind = ir.FunctionType(_SHORT, [_SHORT, _INT])
+    called = cgutils.get_or_insert_function(builder.module, kind, "pthread_setspecific")
+    return builder.call(called, [_key_of(builder), address])
