@@ -20,7 +20,7 @@ STEPS = 2_500_000  # 40 MB on the tape
 @njit
 def swings(x, n):
     v = 0.0
-    for k in range(n):
+    for _ in range(n):
         v -= 0.001 * np.sin(x)
         x += 0.001 * v
         if not np.isfinite(x):

@@ -1,12 +1,12 @@
 """Memory for tapes that a thread keeps from one call to the next: one block for each thread, of a bounded size.
 
-Large memory that is freed goes back to the system, and its pages are new in the next call. That takes longer than what
-is done with them: a tape of 32 MB has 8,000 pages. So a tape that needs more room than its owner's frame takes the block
-of its thread, and gives it back when it is closed.
+Large memory that is freed goes back to the system, and its pages are new in the next call. That takes longer than
+what is done with them: a tape of 32 MB has 8,000 pages. So a tape that needs more room than its owner's frame takes the
+block of its thread, and gives it back when it is closed.
 
-A block is nobody's while a tape has it: a call inside of another one, or in another thread, finds none, and takes memory
-of its own. Of two that are given back the larger one stays. So calls may be nested, may run in threads, without the GIL,
-and in forked processes. The end of a thread frees its block. On Windows nothing is kept.
+A block is nobody's while a tape has it: a call inside of another one, or in another thread, finds none, and takes
+memory of its own. Of two that are given back the larger one stays. So calls may be nested, may run in threads, without
+the GIL, and in forked processes. The end of a thread frees its block. On Windows nothing is kept.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ The tape is a block of ints on the stack of the derivative that was called, its 
     then                                      the first words, room for the first arrays, and the arrays that it holds
 
 More room comes from malloc; the thread keeps what the words had of it for its next tape (arena.py). An exception in
-numba code returns a status, and nobody unwinds: what a function refers to is lost. So the owner has what lives as long as the call, and hands it on by `attempt`, which calls a function and notes
-its failure in the tape:
+numba code returns a status, and nobody unwinds: what a function refers to is lost. So the owner has what lives as long
+as the call, and hands it on by `attempt`, which calls a function and notes its failure in the tape:
 
     tape = new_tape(0)
     d_x = attempt(tape, zeros_like, x)
