@@ -12,7 +12,7 @@ import dualrev as dr
 from compiled.generator import Program
 from compiled.running import Discarded, Failed, Taped, arguments, eager, load, same, widened
 
-__all__ = ["Differs", "Engine", "agree", "check_plain", "coarse", "compiled", "tangents_like"]
+__all__ = ["Differs", "Engine", "agree", "check_plain", "check_rows", "coarse", "compiled", "tangents_like"]
 
 RTOL = 1e-9  # of the compiled gradient against the tape: they add in different orders
 
@@ -37,18 +37,20 @@ def check_plain(of: Program, engine: Engine, folder: str) -> None:
 
 
 def compiled(of: Program, folder: str) -> Any:
-    """The program's f, if numba compiles it, and rightly.
-
-    Beside a list comprehension, numba's loop over the rows of a matrix loses what is written to them.
-    """
-    if re.search(r"for row\d+ in ", of.source) and re.search(r" for \w+ in [^:]*\]", of.source):
-        raise Discarded("numba loses what is written to rows")
+    """The program's f, if numba compiles it, and rightly."""
+    check_rows(of)
     try:
         f = load(of.source, folder).f
         f(*arguments(of))
     except Exception as error:  # numba has limits and errors of its own
         raise Discarded(f"numba raises {type(error).__name__}") from error
     return f
+
+
+def check_rows(of: Program) -> None:
+    """Discard a program whose rows numba loses: beside a list comprehension, a loop over them writes nothing."""
+    if re.search(r"for row\d+ in ", of.source) and re.search(r" for \w+ in [^:]*\]", of.source):
+        raise Discarded("numba loses what is written to rows")
 
 
 def coarse(of: Program) -> float:

@@ -181,7 +181,7 @@ def recorded() -> None:
     """The bytes of memory that a recorded value takes during the call, and after it."""
     from bench.memory import memory
 
-    gradient, n = dr.grad(rounds), 8_000_000
+    gradient, n = dr.grad(rounds), 12_000_000  # more than a thread keeps
     gradient(0.7, 1000)
     before = memory("VmRSS")
     gradient(0.7, n)
@@ -192,7 +192,7 @@ def shadowed() -> None:
     """The same of an argument's element that is read, and of one that is overwritten."""
     from bench.memory import memory
 
-    n = 5_000_000  # arrays so large that malloc gives them back at once
+    n = 10_000_000  # more than a thread keeps, and so large that malloc gives them back at once
     for f in (squares, overwritten):
         gradient = dr.grad(f, (0, 1))
         gradient(np.ones(5), np.ones(5))
