@@ -261,7 +261,8 @@ def test_an_exception_that_compiled_code_catches():
 
 @LINUX
 def test_arrays_outlive_the_call_and_go_with_their_last_reference():
-    """The arrays that a call gives go with their last reference."""  # gradients, and arrays that f returns, are not freed too early either
+    """The arrays that a call gives go with their last reference."""
+    # gradients, and arrays that f returns, are not freed too early either
 
     def call():
         value, pullback = dr.vjp(doubled, LONG, 2.0)
