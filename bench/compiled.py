@@ -16,6 +16,9 @@ with numba's own set-up: one process with an empty DUALREV_CACHE_DIR, and the ne
 third one, it is the first call of the numba function itself. (Python has its own bytecode of dualrev there, as it has
 of any package that was installed.) With --first-calls, nothing else is measured.
 
+The column "vectors" says how many innermost loops LLVM has made vectors of, and how many there are: in the source of
+the function, and in the forward and the reverse sweep of the emitted gradient (bench/vectors.py).
+
 Memory is measured on the pendulum, whose gradient is three numbers: all that a call takes is what it has saved for the
 reverse sweep. It is the peak of the resident memory in the call over that before, in a new process, in bytes per step.
 (What is saved is outside of numba's arrays, so that tracemalloc does not see it.)
@@ -54,7 +57,8 @@ from bench.agreement import convert, disagreement
 from bench.array_programs import ARRAYS
 from bench.compiled_programs import PROGRAMS, Program, plain
 from bench.machine import processor, versions
-from bench.memory import ChildError, elsewhere, memory
+from bench.memory import ChildError, elsewhere, memory, text_elsewhere
+from bench.vectors import Counts
 from dualrev.compiler.host.dispatchers import derivative
 
 EVERY = PROGRAMS | ARRAYS
@@ -90,6 +94,7 @@ class Result:
     product: Cell = dataclasses.field(default_factory=Cell)  # of the Hessian and a vector
     wrong: str = ""
     first_calls: list[float] = dataclasses.field(default_factory=list)
+    vectors: Counts = dataclasses.field(default_factory=dict)
 
     @property
     def first_ratio(self) -> float | None:
@@ -281,6 +286,16 @@ def first_calls(name: str, bytecode: str) -> list[float]:
     return [seconds for seconds in times if seconds is not None]
 
 
+def vector_loops(name: str) -> Counts:
+    """The loops that LLVM has made vectors of; empty if that fails."""
+    try:
+        counts = json.loads(text_elsewhere("vectors", f"counted({name!r})", NUMBA_DEBUGINFO="1", DUALREV_CACHE_DIR=""))
+    except ChildError as error:
+        progress(str(error))
+        return {}
+    return {key: (made, loops) for key, (made, loops) in counts.items()}
+
+
 # ----------------------------------------------------------------------------------------------------------------------
 # Single functions
 
@@ -329,6 +344,7 @@ HEADING = [
     "first call\ns",
     "from cache\ns",
     "first call\n/ primal's",
+    "vectors",
 ]
 
 
@@ -351,6 +367,7 @@ def row(result: Result) -> list[str]:
         number(calls[0] if calls else None),
         number(calls[1] if len(calls) > 1 else None),
         number(result.first_ratio),
+        ", ".join(f"{made}/{loops}" for made, loops in result.vectors.values()) or "-",
         result.gradient.absent.strip("-") or result.product.absent,
     ]
 
@@ -444,6 +461,7 @@ def data(results: dict[str, Result], measured: Extras, about: dict[str, str], bu
             "enzyme": result.program.enzyme,
             "first calls": result.first_calls,
             "first call/primal": result.first_ratio,
+            "vectors": result.vectors,
         }
         for name, result in results.items()
     }
@@ -480,6 +498,7 @@ def result_of(name: str, options: argparse.Namespace, bytecode: str) -> Result:
     if result.gradient.seconds and not options.times_only:
         progress(f"{name}: first calls, in new processes")
         result.first_calls = first_calls(name, bytecode)
+        result.vectors = vector_loops(name)
     return result
 
 
@@ -503,7 +522,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(markdown(results, lines))
     else:
         console = Console()
-        terminal(results, lines, console if console.is_terminal else Console(width=160))
+        terminal(results, lines, console if console.is_terminal else Console(width=180))
     if options.json:
         saved = data(results, measured, about, options.budget)
         options.json.write_text(json.dumps(saved, indent=1) + "\n", encoding="utf-8")

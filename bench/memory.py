@@ -38,7 +38,12 @@ def peak(program: str, library: str, size: int) -> int:
 
 
 def elsewhere(module: str, expression: str, **environment: str) -> float:
-    """The value of an expression of a module of bench/, in a new process. ChildError if that fails."""
+    """The number that an expression of a module of bench/ gives in a new process. ChildError if that fails."""
+    return float(text_elsewhere(module, expression, **environment))
+
+
+def text_elsewhere(module: str, expression: str, **environment: str) -> str:
+    """What an expression of a module of bench/ gives in a new process, as it is printed. ChildError if that fails."""
     code = f"from bench import {module}; print({module}.{expression})"
     variables = {key: value for key, value in os.environ.items() if key != "NUMBA_CACHE_DIR"} | environment
     folder = Path(__file__).parent.parent
@@ -47,4 +52,4 @@ def elsewhere(module: str, expression: str, **environment: str) -> float:
     )
     if done.returncode:
         raise ChildError(f"{expression}: {done.stderr.strip().rpartition(chr(10))[2]}")
-    return float(done.stdout)
+    return done.stdout

@@ -207,7 +207,7 @@ def test_a_line_for_every_program_in_the_terminal_and_in_json(script, capsys, tm
     lines = {line.split()[0]: line.split()[1:] for line in out.splitlines() if line.strip()}
     assert lines["dot"][5:7] == ["-", "1.5"]
     assert all(float(x) > 0.0 for x in lines["dot"][:5])
-    assert lines["tree"][7:] == ["-", "-", "-"]  # no new processes
+    assert lines["tree"][7:] == ["-", "-", "-", "-"]  # no new processes
     assert "Gradient over the primal: median" in out
     assert "(goals: median 2.5, largest 6)" in out
     assert "us more (goal: 1 us)" in out
@@ -225,8 +225,8 @@ def test_first_calls_stand_beside_the_first_call_of_the_function_itself(script, 
     assert script.main(["--first-calls", "--program", "dot", "--program", "tree"]) == 0
     out, err = capsys.readouterr()
     lines = {line.split()[0]: line.split()[1:] for line in out.splitlines() if line.strip()}
-    assert lines["dot"][-3:] == ["3.00", "3.00", "2.00"]
-    assert lines["tree"][-3:] == ["5.00", "5.00", "-"]
+    assert lines["dot"][-4:] == ["3.00", "3.00", "2.00", "-"]
+    assert lines["tree"][-4:] == ["5.00", "5.00", "-", "-"]
     assert "First call over the primal's own: median 2.00, largest 2.00 of dot (goals: median 2, largest 3)." in out
     assert "timing" not in err
 

@@ -1,0 +1,91 @@
+"""How many words the gradients of the programs have on the tape at most, counted: `python -m bench.words`.
+
+The reference evaluator of the compiler's core runs both sweeps, and counts. A word is a number or a flag, of 8 bytes.
+Arrays are recorded by reference; their own elements are not counted. Where words grow in proportion to the program's
+size, the last column has the bytes for one more: a step, a point, a node.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numba
+import numpy as np
+
+from bench.array_programs import ARRAYS
+from bench.compiled_programs import PROGRAMS, Program
+from dualrev.compiler.analyses.activity import carries
+from dualrev.compiler.core import walks
+from dualrev.compiler.core.run import Tape
+from dualrev.compiler.front import Front
+from dualrev.compiler.transforms.joint import joint
+
+__all__ = ["most", "per_step"]
+
+
+class _Counted(list[Any]):
+    """A list that remembers how many words it had at most."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = self.most = 0
+
+    def append(self, values: Any) -> None:
+        super().append(values)
+        self.words += _words(values)
+        self.most = max(self.most, self.words)
+
+    def pop(self, index: Any = -1) -> Any:
+        values = super().pop(index)
+        self.words -= _words(values)
+        return values
+
+
+def _words(values: Any) -> int:
+    """Of what is pushed at once: numbers or columns; of an array, one for the reference."""
+    return sum(int(np.size(x)) for x in values) if isinstance(values, tuple) else 1
+
+
+def _leaves(x: Any) -> list[Any]:
+    return [y for part in x for y in _leaves(part)] if isinstance(x, tuple) else [x]
+
+
+def most(program: Program, size: int) -> tuple[int, int]:
+    """The words and the arrays that are on the tape at most in a gradient at this size."""
+    args = program.make(size)
+    front = Front()
+    core = front.entered(program.function, tuple(map(numba.typeof, args)))
+    numbers = (program.argnums,) if isinstance(program.argnums, int) else program.argnums
+    varied = [x for k in numbers for x in walks.leaves(core.parameters[k]) if carries(x)]
+    made = joint(front.reverse, core, varied, ())
+    given = zip([x for p in core.parameters for x in walks.leaves(p)], _leaves(args), strict=True)
+    shadows = [np.zeros_like(y) for x, y in given if x in made.shadows]
+    tape = Tape(_Counted(), _Counted())
+    front.program.run(made.function, (*args, *shadows), tape)
+    return tape.numbers.most, tape.arrays.most
+
+
+def per_step(program: Program) -> tuple[tuple[int, int], int | None]:
+    """The words and arrays at the small size, and the bytes for one more of the size; None if that is no constant."""
+    n = program.small
+    counts = [most(program, k) for k in (n, n + 1, n + 2)]
+    steps = {8 * (after[0] - before[0]) for before, after in itertools.pairwise(counts)}
+    return counts[0], steps.pop() if len(steps) == 1 else None
+
+
+def main(names: Sequence[str]) -> int:
+    rows = [["program", "size", "words", "arrays", "bytes for one more"]]
+    for name, program in (PROGRAMS | ARRAYS).items():
+        if not names or name in names:
+            (words, arrays), more = per_step(program)
+            rows.append([name, str(program.small), str(words), str(arrays), "-" if more is None else str(more)])
+    rows.insert(1, ["---", *["---:"] * 4])
+    print("\n".join(f"| {' | '.join(row)} |" for row in rows))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
