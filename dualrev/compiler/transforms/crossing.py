@@ -59,7 +59,7 @@ class Crossing:
                 self.names[v] = Var("trips_{k}", _I64)
             elif any(first <= p <= last for p in later):
                 self.names[v] = Var("{}_{k}", v.variable.type, v.variable)
-                if self.joint or (v.kind != "param" and v not in self.given):
+                if v not in plan.again and (self.joint or (v.kind != "param" and v not in self.given)):
                     self.held.add(v)
             else:
                 self.names[v] = v.variable

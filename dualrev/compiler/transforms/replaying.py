@@ -48,9 +48,10 @@ _ZERO, _ONE, _MINUS = Constant(0, _I64), Constant(1, _I64), Constant(-1, _I64)
 
 @dataclass
 class _Frame:
-    """A loop that is being reversed, what goes before it, and how many scopes were open there."""
+    """A loop that is being reversed, its counter, what goes before it, and how many scopes were open there."""
 
     loop: Loop
+    rounds: Var
     before: list[Statement]
     scopes: int
 
@@ -140,17 +141,26 @@ class ReverseSweep(Writer):
         self._available[-1].add(v)
 
     def _compute_header(self, v: Value) -> None:
-        """A whole number that every iteration of a For changes by the same amount."""
-        loop, (symbol, step) = v.statement, self.plan.linear[v]
-        first = self._value(v.parts[0])
-        rounds: Any = loop.target
-        if loop.start != Constant(0):
+        """A whole number that every iteration changes by the same amount, or negates: from how many have run before."""
+        loop, progression = v.statement, self.plan.linear[v]
+        first, by = map(self._part, (progression.first, progression.by))
+        rounds: Any = next(frame.rounds for frame in self._frames if frame.loop is loop)
+        if isinstance(loop, For) and loop.start != Constant(0):
             start = self.versions.reads[loop].get(loop.start) if isinstance(loop.start, Var) else None
             rounds = Operator("-", (rounds, loop.start if start is None else self._value(start)))
-        if step != 1:
-            rounds = Operator("*", (rounds, Constant(step, _I64)))
-        self.write(Discrete(self.crossing.names[v], Operator(symbol, (first, rounds)), loop.line))
+        value: Any
+        if by is None:
+            odd = Operator("*", (Constant(2, _I64), Operator("&", (rounds, _ONE))))
+            value = Operator("*", (first, Operator("-", (_ONE, odd))))
+        else:
+            value = rounds if by == _ONE else Operator("*", (rounds, by))
+            if progression.symbol == "-" or first != _ZERO:
+                value = Operator(progression.symbol, (first, value))
+        self.write(Discrete(self.crossing.names[v], value, loop.line))
         self._available[-1].add(v)
+
+    def _part(self, x: Any) -> Any:
+        return self._value(x) if isinstance(x, Value) else x
 
     # Statements
 
@@ -205,7 +215,7 @@ class ReverseSweep(Writer):
         return Region(None, None, (), None, 0)
 
     def _loop(self, s: For, source: Loop) -> None:
-        frame = _Frame(source, [], len(self._available))
+        frame = _Frame(source, s.target, [], len(self._available))
         self._frames.append(frame)
         region = self.versions.regions[source, int(isinstance(source, While))]
         chained = [v for v in self.plan.chained if v in self.plan.again and v.region is region]
