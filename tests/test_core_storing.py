@@ -220,9 +220,54 @@ def counter_changed(x, y):
     return t
 
 
+@njit
+def bound_in_a_branch(x, y):
+    """The rounds from the second one on have more elements."""
+    t, m, n = 0.0, 2, x.shape[1]
+    for i in range(x.shape[0]):
+        if i >= 1:
+            m = n
+        for j in range(m):
+            t += math.sin(x[i, j]) * y[i]
+    return t
+
+
+@njit
+def bound_in_a_loop(x, y):
+    """The inner loop that sets it has no round at first."""
+    t, m, n = 0.0, 2, x.shape[1]
+    for i in range(x.shape[0]):
+        for _ in range(i):
+            m = n
+        for j in range(m):
+            t += math.sin(x[i, j]) * y[i]
+    return t
+
+
+@njit
+def bound_of_the_loop_itself(x, y):
+    t, m = 0.0, 2
+    n = len(y)
+    for i in range(m):
+        m = n
+        t += math.sin(y[i])
+    return t * m + x[0, 0]
+
+
+@njit
+def row_of_the_round_before(x, y):
+    t = 0.0
+    row = x[0]
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            t += row[j] * y[i] + x[i, j] * x[i, j]
+        row = x[i]
+    return t
+
+
 PROGRAMS = [whole, downwards, nested, twice_in_a_round, two_loops, some, fewer_columns, diagonal, negative]
 PROGRAMS += [last_too, neighbours, branching, ending, again, rows, temporary, part_of_a_temporary, written]
-PROGRAMS += [counter_changed]
+PROGRAMS += [counter_changed, bound_in_a_branch, bound_in_a_loop, bound_of_the_loop_itself, row_of_the_round_before]
 
 
 def stored(f):
@@ -274,6 +319,9 @@ def test_elements_beyond_the_loop_are_zeros(shape):
         (branching, 0, 0),
         (ending, 2, 2),
         (again, 0, 0),
+        (bound_in_a_branch, 1, 1),
+        (bound_in_a_loop, 1, 1),
+        (bound_of_the_loop_itself, 1, 1),
     ],
     ids=lambda x: getattr(x, "__name__", str(x)),
 )

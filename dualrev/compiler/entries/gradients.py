@@ -64,7 +64,9 @@ class Entry:
         self.emission = Emission(module.names, module.refer, f.checked, self.sweeps.own_tape, module.natural)
         zeros = [x for x in self.facts.parameters if is_array(x) and self.facts.has_shadow(x)]
         if self.pulls:  # what is given for results is added to their shadows
-            zeros = [x for x in zeros if x not in self.results]
+            find = self.facts.classes.find
+            given = {find(x) for x in self.results if is_array(x)}
+            zeros = [x for x in zeros if find(x) not in given]
         storing = Storing(self.facts.cotangent(x) for x in zeros)
         self.forward, self.reverse = storing.blocks(self.sweeps.forward.body, self.sweeps.reverse.body)
         self.covered = storing.covered

@@ -136,9 +136,16 @@ class _First:
         self.loop, self.shadow = loop, shadow
         self.inner = [*statements((loop,))]
         self.wrote = [x for s in self.inner for x in writes(s)]
-        self.names = {shadow}  # and parts of it
+        self.names = self._parts(shadow)
         self.places: list[_Place] = []
         self.stores = self._first() if self._collect((loop,), (), {shadow: ()}) else None
+
+    def _parts(self, shadow: Var) -> set[Var]:
+        """The shadow, and what in the loop refers to a part of it, of this round or of the one before."""
+        names = {shadow}
+        while more := {x for s in self.inner if isinstance(s, View) and s.base in names for x in writes(s)} - names:
+            names |= more
+        return names
 
     def _collect(self, body: Block, loops: tuple[For, ...], rows: dict[Var, tuple[Any, ...]]) -> bool:
         """Whether a block only adds to elements at places that are known; `rows` are parts of the shadow."""
@@ -154,7 +161,6 @@ class _First:
                 case View(target, base, Item(_, index)) if {*used} <= {base, target} and base in rows:
                     if not all(isinstance(i, (Var, Constant)) for i in index):
                         return False
-                    self.names.add(target)
                     rows[target] = (*rows[base], *index)
                 case Store(array, index, _, _, "+=") if used == [array] and array in rows:
                     place = _Place(s, body, loops, (*rows[array], *index))
@@ -219,17 +225,17 @@ class _First:
         for s in place.loops:
             if s.target is place.index[k]:
                 if s.step == _ONE:
-                    return self._before(s.stop) if s.start == _ZERO else None
-                upper = self._before(s.start) if s.stop == _MINUS else None
+                    return self._before(s.stop, s) if s.start == _ZERO else None
+                upper = self._before(s.start, s) if s.stop == _MINUS else None
                 return None if upper is None else Operator("+", (upper, _ONE))
         return None
 
-    def _before(self, x: Any) -> Any:
-        """What gives the value of a bound before the loop; a round may ask for a length that is the same in all."""
-        if x not in self.wrote:
+    def _before(self, x: Any, s: For) -> Any:
+        """What gives the value of a loop's bound before all; a round may ask for a length that is the same in all."""
+        if x not in self.wrote or s is self.loop:
             return x
-        (first, *others) = [s for s in self.inner if x in writes(s)]
-        if others or any(y in self.wrote for y in reads(first)):
+        (first, *others) = [t for t in self.inner if x in writes(t)]
+        if others or any(y in self.wrote for y in reads(first)) or not _precedes(first, s, self.loop.body):
             return None
         match first:
             case Copy(_, source):
@@ -237,6 +243,14 @@ class _First:
             case Discrete(_, Applied("len", (Var(),)) | Item(Field(Var(), "shape"), (Constant(),)) as length):
                 return length
         return None
+
+
+def _precedes(first: Statement, s: For, body: Block) -> bool:
+    """Whether each execution of a loop inside of others has a statement before it, in the same round of these."""
+    for k, t in enumerate(body):
+        if t is s or (isinstance(t, For) and any(u is s for u in statements(t.body))):
+            return any(u is first for u in body[:k]) or (t is not s and _precedes(first, s, t.body))
+    return False
 
 
 def _changes_counter(s: For) -> bool:
