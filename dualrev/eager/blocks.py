@@ -241,19 +241,19 @@ class Products:
     """Where the products of matrices that add up to the cotangent of one matrix come together.
 
     It stands on the tape before the operations that contribute. The products are formed as one, when it is pulled:
-    u1^T v1 + u2^T v2 + ... is a product of two matrices, those of all rows of u and of all rows of v. What waits takes
-    no more memory than the matrix.
+    u1 v1 + u2 v2 + ... is a product of two matrices, those of all columns of u and of all rows of v. What waits takes no
+    more memory than the matrix.
     """
 
-    __slots__ = ("_ids", "_most", "id")
+    __slots__ = ("_ids", "_most", "id", "size")
     nested = False
 
     def __init__(self, id: int, ids: Range) -> None:
-        self.id, self._ids = id, ids
+        self.id, self._ids, self.size = id, ids, ids.size
         self._most = max(ids.size, _FEW_NUMBERS)
 
     def add(self, flow: Any, u: Any, v: Any) -> None:
-        """Have the product u^T v in the sum."""
+        """Have the product of u and v in the sum."""
         waiting, size = flow.waiting.get(self, ([], 0))
         waiting.append((u, v))
         size += u.size + v.size
@@ -265,8 +265,10 @@ class Products:
         """Add to the matrix's cotangent."""
         waiting, _ = flow.waiting.pop(self, ([], 0))
         if waiting:
-            us, vs = [np.concatenate(rows) if len(rows) > 1 else rows[0] for rows in zip(*waiting, strict=True)]
-            flow.add(self._ids, flow.shaped(np.matmul(us.T, vs), self._ids.shape), True)
+            us, vs = waiting[0]
+            if len(waiting) > 1:
+                us, vs = np.concatenate([u for u, _ in waiting], 1), np.concatenate([v for _, v in waiting])
+            flow.add(self._ids, flow.shaped(np.matmul(us, vs), self._ids.shape), True)
 
     def push(self, flow: Any) -> None:
         """Nothing: who contributes to the cotangent reads the tangent of the matrix itself."""
@@ -300,7 +302,7 @@ def _times(g: Any, p: Any, spare: bool) -> tuple[Any, bool]:
         if p == 1.0:
             return g, spare
         return (np.multiply(g, p, g) if spare else g * p), True
-    made, mine = p.fresh() if p.__class__ is Partial else (p.x if p.__class__ is Kept else p, False)
+    made, mine = p.fresh() if p.__class__ is Partial else (p.x if isinstance(p, Kept) else p, False)
     if mine and g.__class__ is np.ndarray and made.shape == g.shape:
         return np.multiply(g, made, made), True
     if spare and getattr(made, "shape", ()) in ((), g.shape):

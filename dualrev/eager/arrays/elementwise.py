@@ -145,7 +145,7 @@ def _partial(line: Primitive, k: int, xs: Sequence[Any], y: Any) -> Any:
     if isinstance(p, RealArray) and not p.layers():  # no constant takes the way of numbers of an outer run
         p = p.x
     if isinstance(p, RealArray):
-        return p.copy() if of_others else p
+        return p.keep_layers() if of_others else p
     return np.array(p, dtype=float) if of_others or p.dtype != float else p
 
 
@@ -157,12 +157,15 @@ def _as_operation(line: Primitive) -> Callable[..., Any] | None:
         return None
     whole, places = _array_partials(line)[0], made.places
 
-    def compute(*given: Any) -> Any:
-        if any(map(holds_duals, given)):
-            return elementwise(made.line, given, compute)
-        return whole(*[given[places.index(j)] if j in places else None for j in (0, -1)])
+    def operation(x: Any, y: Any) -> Any:
+        def compute(*given: Any) -> Any:
+            if any(map(holds_duals, given)):
+                return elementwise(made.line, given, compute)
+            return whole(plain(x), plain(y))
 
-    return lambda x, y: elementwise(made.line, [(x, y)[j] for j in places], compute)
+        return elementwise(made.line, [(x, y)[j] for j in places], compute)
+
+    return operation
 
 
 def _later(line: Primitive, k: int, args: Sequence[Any], run: Tape, y: Any) -> Any:

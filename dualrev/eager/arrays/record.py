@@ -236,14 +236,15 @@ def record_rule(
     given = []
     for k, (x, u) in enumerate(zip(xs, args, strict=True)):
         if needs is None or needs[k] or nested:
-            given.append(kept_as_is(run, u, x, nested))
+            given.append(kept_as_is(run, u, x))
         else:
             given.append(Kept(_of_shape(x.shape)))
-    found = [Kept(own(v)) for v in ys] if nested and keeps_value else []
-    made = [attach(run, v) for v in ys]
-    if not nested and keeps_value:
-        of_floats = [isinstance(u, RealArray) and not _is_discrete(v) for v, (u, _) in zip(ys, made, strict=True)]
-        found = [u.keep() if yes else Kept(own(v)) for v, (u, _), yes in zip(ys, made, of_floats, strict=True)]
+    made, found = [], []
+    for v in ys:
+        of_run = v.keep_layers() if keeps_value and v.__class__ is RealArray else None
+        made.append(attach(run, v))
+        if keeps_value:
+            found.append(of_run or _kept_value(v, made[-1][0]))
     run.blocks.append(
         Rule(
             run.fresh(),
@@ -257,9 +258,16 @@ def record_rule(
     return tuple([v for v, _ in made]) if isinstance(y, tuple) else made[0][0]
 
 
-def kept_as_is(run: Tape, u: Any, x: Any, nested: bool) -> Any:
-    """What is kept of an array u, stripped to x, for a rule; `nested` says that there are numbers of an outer run."""
-    return Kept(own(x)) if nested or _is_discrete(u) else kept_on(run, u)
+def kept_as_is(run: Tape, u: Any, x: Any) -> Any:
+    """What is kept of an array u, stripped to x, for a rule."""
+    if x.__class__ is RealArray:
+        return x.keep_layers()
+    return Kept(own(x)) if _is_discrete(u) else kept_on(run, u)
+
+
+def _kept_value(v: Any, made: Any) -> Kept:
+    """The same of a value without numbers of outer runs, of which an array of the run was made."""
+    return made.keep() if made.__class__ is RealArray and not _is_discrete(v) else Kept(own(v))
 
 
 def _of_shape(shape: tuple[int, ...]) -> np.ndarray:
