@@ -140,7 +140,9 @@ class Terms:
                     t, fresh = _times(t, 2.0, fresh and flow.reuses and t.__class__ is np.ndarray)
                 if getattr(t, "shape", ()) != self._kept:
                     t, fresh = _fit(flow, t, fresh, self._domain, self._kept)
-                flow.add(self._out, np.reshape(t, self._out.shape), fresh)
+                if self._kept != self._out.shape:
+                    t = np.reshape(t, self._out.shape)
+                flow.add(self._out, t, fresh)
             elif flow.touched(ids):
                 self._some(flow, ids, p, pull=False)
 

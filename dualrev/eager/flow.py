@@ -1,8 +1,8 @@
 """What flows through a finished tape: a cotangent, or a tangent, of every id.
 
 An operation on whole arrays takes and makes whole arrays. So the numbers of a node, all ids of one array, are kept as
-an array that somebody else has made: the first contribution is taken over, and adding to it makes another array, or
-changes this one if the flow `owns` it. When a node's cotangent has been pulled, it is let go.
+an array that somebody else has made, of any shape, in C order: the first contribution is taken over, and adding to it
+makes another array, or changes this one if the flow `owns` it. When a node's cotangent has been pulled, it is let go.
 
 Some contributions are to parts of a node, or to ids that were picked out. Such a node is `open`: its numbers stand in
 a buffer, where -0.0 says that nothing has contributed (tape.py). The buffer has room for all ids, scalars from its
@@ -60,14 +60,17 @@ class Nodewise:
         if node in self._open:
             self._add_open(ids, ct)
             return
-        if ids.steps is not None or ct.ndim != 1:
+        if ids.steps is not None:
             ct = ids.in_order(ct)
         have = self._whole.get(node)
         if have is None:
             self._whole[node] = ct
             if fresh:
                 self._owned.add(node)
-        elif node in self._owned:
+            return
+        if ct.shape != have.shape:
+            ct = ct.reshape(have.shape)
+        if node in self._owned:
             self._whole[node] = self._add_in_place(have, ct)
         else:
             self._whole[node] = have + ct
@@ -93,8 +96,7 @@ class Nodewise:
         made = self._whole.pop(node, None) if out.size else None
         if made is None:
             return self.look(out), False
-        if out.steps is not None or len(out.shape) != 1:
-            made = out.arranged(made)
+        made = out.arranged(made)
         if node in self._owned:
             self._owned.remove(node)
             return made, self.reuses
@@ -162,8 +164,17 @@ class Nodewise:
         for node in nodes:
             if node not in self._open:
                 self._open.add(node)
-                self._fill(Range(node, (self._nodes.sizes[node],)), self._whole.pop(node, None))
+                whole = self._flat(node) if node in self._whole else None
+                self._whole.pop(node, None)
+                self._fill(Range(node, (self._nodes.sizes[node],)), whole)
                 self._owned.discard(node)
+
+    def _flat(self, node: int) -> Any:
+        """The numbers of a node one after the other."""
+        whole = self._whole[node]
+        if whole.ndim != 1:
+            whole = self._whole[node] = whole.reshape(-1)
+        return whole
 
     # What depends on the kind of numbers
 
@@ -232,10 +243,10 @@ class Flow(Nodewise):
         if node not in self._owned:
             self._whole[node] = np.array(self._whole[node])
             self._owned.add(node)
-        ids.of(self._whole[node], node)[...] += ct
+        ids.of(self._flat(node), node)[...] += ct
 
     def _part(self, node: int, ids: Range) -> Any:
-        whole = self._whole[node]
+        whole = self._flat(node)
         if ids.steps is not None and not whole.flags.c_contiguous:
             whole = self._whole[node] = np.ascontiguousarray(whole)
         return ids.of(whole, node)

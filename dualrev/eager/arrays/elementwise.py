@@ -101,14 +101,14 @@ def in_general(line: Primitive, args: Sequence[Any], compute: Callable[..., Any]
     if line.name == "pow" and args[1].__class__ in (int, float, np.ndarray) and np.ndim(args[1]) == 0 and args[1] == 2:
         line, args, compute = PRIMITIVES["mul"], (args[0], args[0]), np.multiply
     xs = [strip(u, run) for u in args]
-    y = compute(*xs)
+    y = elementwise(line, xs, compute) if RealArray in map(type, xs) else compute(*xs)
     shape = np.shape(y)
     terms = []
     later = y.__class__ is np.ndarray and not line.functions and y.dtype == float
     for k, u in enumerate(args):
         ids = ids_of(u, run)
         if ids is not None and line.partials[k] != "0.0":
-            p = functools.partial(_later, line, k, args, run) if later else _partial(line, k, xs, y)
+            p = functools.partial(_later, line, k, args, run) if later else _partial(run, line, k, args, xs, y)
             terms.append((ids, p))
     if not terms:
         return as_real_array(y)
@@ -126,8 +126,17 @@ def _kept(run: Tape, u: Any) -> Any:
     return kept(u.x) if u.__class__ is Real else kept_on(run, u)
 
 
-def _partial(line: Primitive, k: int, xs: Sequence[Any], y: Any) -> Any:
+def _partial(run: Tape, line: Primitive, k: int, args: Sequence[Any], xs: Sequence[Any], y: Any) -> Any:
     """The partial derivative with respect to argument k: a number, or an array that nobody else can change."""
+    constant, needs, f = _array_partials_later(line)[k]
+    if not needs:
+        return constant
+    if f is None and needs[0] >= 0:
+        x = xs[needs[0]]
+        if x.__class__ is RealArray and x.ndim and x.layers():
+            return x.keep_layers()
+        if x.__class__ is np.ndarray and x.ndim:
+            return _kept(run, args[needs[0]])
     # Python's numbers would raise at the edge of a domain where numpy's have a limit
     xs = [np.float64(x) if x.__class__ is float else real_array(x) if isinstance(x, DualNumber) else x for x in xs]
     with np.errstate(all="ignore"):
