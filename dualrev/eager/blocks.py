@@ -36,7 +36,7 @@ class Partial:
     """A partial derivative that is computed when it is asked for, of values that are kept until then.
 
     The function makes an array of its own. Who asks once, as a gradient does, gets that; from the second time on it is
-    kept.
+    kept, and from the first on if it is `shared`.
     """
 
     __slots__ = ("_asked", "_f", "_kept", "_made")
@@ -49,6 +49,11 @@ class Partial:
         """The array, which is not to be changed."""
         made, _ = self.fresh()
         return made
+
+    def shared(self) -> Any:
+        """The same, where others will ask for it."""
+        self._asked = True
+        return self.value()
 
     def fresh(self) -> tuple[Any, bool]:
         """The array, and whether nobody else knows it."""

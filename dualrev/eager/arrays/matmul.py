@@ -42,8 +42,7 @@ def matmul(a: Any, b: Any) -> Any:
     sums = _sums(run, ids) if a.ndim <= 2 and b.ndim <= 2 else (None, None)
     # what is kept does not change when the user's function assigns to an element later
     factors = [
-        kept_as_is(run, u, x) if i is not None else None
-        for u, x, i in zip((a, b), xs, reversed(ids), strict=True)
+        kept_as_is(run, u, x) if i is not None else None for u, x, i in zip((a, b), xs, reversed(ids), strict=True)
     ]
     made, out = attach(run, y)
     run.blocks.append(Product(run.fresh(), out, ids, factors, (a.shape, b.shape), sums, nested))
