@@ -48,7 +48,8 @@ class FewRows:
 
     def __init__(self, rows: bytes, nested: dict[int, tuple[Any, ...]]) -> None:
         self._rows = list(_unpacked(rows))
-        self._rows.sort(key=_id)  # several threads may have written them
+        if len(self._rows) > 1:
+            self._rows.sort(key=_id)  # several threads may have written them
         if nested:
             self._rows = _with_partials(self._rows, nested)
 
