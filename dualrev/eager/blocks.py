@@ -110,8 +110,11 @@ class Terms:
         nested: bool = False,
     ) -> None:
         self.id, self._out, self._domain, self._kept, self._rows, self.nested = id, out, domain, kept, rows, nested
-        self._twice = len(operands) == 2 and operands[0][0] is operands[1][0] and operands[0][1] is operands[1][1]
-        self._operands = operands[:1] if self._twice else operands
+        self._operands, self._twice = operands, False
+        if len(operands) == 2:
+            (ids, p), (others, q) = operands
+            if ids is others and p is q:
+                self._operands, self._twice = operands[:1], True
 
     def pull(self, flow: Any) -> None:
         """Add to the operands' cotangents."""
@@ -308,6 +311,8 @@ def _times(g: Any, p: Any, spare: bool) -> tuple[Any, bool]:
     if p.__class__ is float:
         if p == 1.0:
             return g, spare
+        if p == -1.0 and g.__class__ is np.ndarray:
+            return np.negative(g, g if spare else None), True
         return (np.multiply(g, p, g) if spare else g * p), True
     made, mine = p.fresh() if p.__class__ is Partial else (p.x if isinstance(p, Kept) else p, False)
     if mine and g.__class__ is np.ndarray and made.shape == g.shape:

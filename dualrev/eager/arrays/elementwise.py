@@ -66,7 +66,8 @@ def of_one_run(
         return None
     made, out = attach_array(run, y)
     operands: list[tuple[Any, Any]] = []
-    for mine, (constant, needs, f) in zip(ids, _array_partials_later(line), strict=True):
+    for place, (constant, needs, f) in enumerate(_array_partials_later(line)):  # zip(..., strict=True) takes longer
+        mine = ids[place]
         if mine is None or constant == 0.0:
             continue
         p: Any = constant

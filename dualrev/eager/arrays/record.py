@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from dualrev.eager import loops
 from dualrev.eager.arrays.layers import BORROWED
 from dualrev.eager.arrays.layout import consecutive
 from dualrev.eager.arrays.storage import (
@@ -149,8 +150,7 @@ def _has_bits(u: np.ndarray, v: np.ndarray) -> bool:
     """Whether arrays of at least one element are the same, NaN and the signs of zeros included."""
     if u.shape != v.shape:
         return False
-    same = np.equal(u.view(np.int64), v.view(np.int64))
-    return bool(same.item(same.argmin()))  # np.all, but faster
+    return bool(loops.same(u.reshape(-1).view(np.int64), v.reshape(-1).view(np.int64)))
 
 
 _LARGE = 2**53  # ints below are exact in double precision
