@@ -7,6 +7,7 @@ explain ids.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -60,7 +61,7 @@ class Partial:
         made = self._made
         if made is not None:
             return made, False
-        made = self._f(*[u.x for u in self._kept])
+        made = self._f(*map(_array, self._kept))
         if made.__class__ is not np.ndarray or made.dtype != float:
             made = np.asarray(made, dtype=float)
         if not self._asked:
@@ -68,6 +69,9 @@ class Partial:
             return made, True
         self._made, self._kept = made, ()
         return made, False
+
+
+_array = operator.attrgetter("x")
 
 
 class Kept:
@@ -315,7 +319,7 @@ def _times(g: Any, p: Any, spare: bool) -> tuple[Any, bool]:
             return np.negative(g, g if spare else None), True
         return (np.multiply(g, p, g) if spare else g * p), True
     made, mine = p.fresh() if p.__class__ is Partial else (p.x if isinstance(p, Kept) else p, False)
-    if mine and g.__class__ is np.ndarray and made.shape == g.shape:
+    if mine and g.__class__ is np.ndarray and made.shape == g.shape and made.size > 1:
         return np.multiply(g, made, made), True
     if spare and getattr(made, "shape", ()) in ((), g.shape):
         return np.multiply(g, made, g), True

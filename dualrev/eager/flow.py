@@ -32,7 +32,7 @@ class Nodewise:
     reuses = False  # whether arrays are changed in place
 
     def __init__(self, nodes: Nodes) -> None:
-        self._nodes = nodes
+        self._nodes, self._sizes = nodes, nodes.sizes
         self._whole: dict[int, Any] = {}
         self._owned: set[int] = set()
         self._open: set[int] = set()
@@ -41,11 +41,17 @@ class Nodewise:
     def add(self, ids: Any, ct: Any, fresh: bool = False) -> None:
         """Add to these ids; one may occur more than once. Nobody else knows the array ct if it is `fresh`."""
         if ids.__class__ is Range:
-            if self._nodes.sizes.get(ids.start) == ids.size and ids.shape:
-                self._add_node(ids, ct, fresh)
-            elif ids.start > 0:
+            node = ids.start
+            if self._sizes.get(node) == ids.size and ids.shape:
+                if ids.steps is None and node not in self._whole and node not in self._open:  # as most: faster
+                    self._whole[node] = ct
+                    if fresh:
+                        self._owned.add(node)
+                else:
+                    self._add_node(ids, ct, fresh)
+            elif node > 0:
                 self._add_open(ids, ct)
-            elif ids.size and ids.start:
+            elif ids.size and node:
                 self._add_part(ids, ct)
         elif ids.__class__ is Pieces:
             for part, of_part in ids.parts(ct):
@@ -96,10 +102,11 @@ class Nodewise:
         made = self._whole.pop(node, None) if out.size else None
         if made is None:
             return self.look(out), False
-        made = out.arranged(made)
+        if out.steps is not None or made.shape != out.shape:
+            made = out.arranged(made)
         if node in self._owned:
             self._owned.remove(node)
-            return made, self.reuses
+            return made, self.reuses and out.size > 1  # numpy writes a single number in place more slowly
         return made, False
 
     def look(self, ids: Any) -> Any:
