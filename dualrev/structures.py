@@ -290,6 +290,7 @@ def _leaf_parts(parts: Sequence[Any], flat: Any) -> Sequence[Any]:
 
 _NUMBER = Structure((SAME,), alone)
 
+
 def _walk(x: Any, adopting: bool) -> tuple[list[Any], Structure]:
     leaves: list[Any] = []
     parts: list[Scalar | Array | Discrete | Node] = []

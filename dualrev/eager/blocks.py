@@ -255,8 +255,8 @@ class Products:
     """Where the products of matrices that add up to the cotangent of one matrix come together.
 
     It stands on the tape before the operations that contribute. The products are formed as one, when it is pulled:
-    u1 v1 + u2 v2 + ... is a product of two matrices, those of all columns of u and of all rows of v. What waits takes no
-    more memory than the matrix.
+    u1 v1 + u2 v2 + ... is a product of two matrices, those of all columns of u and of all rows of v. What waits takes
+    no more memory than the matrix.
     """
 
     __slots__ = ("_ids", "_most", "id", "size")
@@ -289,6 +289,7 @@ class Products:
 
 
 _FEW_NUMBERS = 4096  # take no memory to speak of
+_SHORT = 8  # numbers: in so few a sum in another order is as good
 
 
 def spread(a: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
@@ -306,8 +307,13 @@ def sum_to(x: Any, shape: tuple[int, ...]) -> Any:
     axes = tuple(range(extra)) + tuple(extra + k for k, n in enumerate(shape) if n == 1 and x.shape[extra + k] != 1)
     if not axes:
         return x
-    total = np.add.reduce if x.__class__ is np.ndarray else np.sum
-    return np.reshape(total(x, axis=axes, keepdims=True), shape)
+    if x.__class__ is not np.ndarray:
+        made = np.sum(x, axis=axes, keepdims=True)
+    elif axes == (x.ndim - 1,) and x.shape[-1] <= _SHORT and x.size > _FEW_NUMBERS:
+        made = np.einsum("...k->...", x)  # a quarter of the time
+    else:
+        made = np.add.reduce(x, axis=axes, keepdims=True)
+    return np.reshape(made, shape)
 
 
 def _times(g: Any, p: Any, spare: bool) -> tuple[Any, bool]:

@@ -14,8 +14,8 @@ derivative differentiates it. The text is Python: operators, conditional express
     symbol    Python's name of the operator, without its underscores: "add" for __add__ and __radd__
     ufunc     numpy's name of the function, if it has one
     cheap     may be computed twice rather than recorded
-    by_value  the partial of a line of one argument in y alone, as a text with fewer digits where its partial is in x, too:
-              the derivative of the one is that of the other, and less work
+    by_value  of a line of one argument whose partial is in x, too: the same in y alone, if with fewer digits. Second
+              derivatives are those of this text: less work
     functions what else the text may call, by name: for lines that users add (dualrev.primitive)
 
 Values raise what Python raises (1.0 / 0.0, log(-1.0)) and give IEEE's answer for NaN and infinities. Partials never

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.eager.arrays.record import sum_of_rows
+from dualrev.eager.arrays.record import sum_of_rows, zeros_view
 from dualrev.eager.arrays.storage import RealArray, real_array
 from dualrev.eager.flow import Nodewise
 from dualrev.eager.ids import Nodes, Range
@@ -34,7 +34,7 @@ class NestedFlow(Nodewise):
         if ct.shape == shape:
             return ct
         # a view of numbers of an outer run would have their ids many times, which are then resolved one by one
-        return ct + np.zeros(shape) if isinstance(ct, RealArray) else np.broadcast_to(ct, shape)
+        return ct + zeros_view(shape) if isinstance(ct, RealArray) else np.broadcast_to(ct, shape)
 
     # Scalars
 

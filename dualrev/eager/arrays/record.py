@@ -46,6 +46,7 @@ __all__ = [
     "record_rule",
     "stripped",
     "sum_of_rows",
+    "zeros_view",
 ]
 
 
@@ -238,7 +239,7 @@ def record_rule(
         if needs is None or needs[k] or nested:
             given.append(kept_as_is(run, u, x))
         else:
-            given.append(Kept(_of_shape(x.shape)))
+            given.append(Kept(zeros_view(x.shape)))
     made, found = [], []
     for v in ys:
         of_run = v.keep_layers() if keeps_value and v.__class__ is RealArray else None
@@ -270,7 +271,7 @@ def _kept_value(v: Any, made: Any) -> Kept:
     return made.keep() if made.__class__ is RealArray and not _is_discrete(v) else Kept(own(v))
 
 
-def _of_shape(shape: tuple[int, ...]) -> np.ndarray:
+def zeros_view(shape: tuple[int, ...]) -> np.ndarray:
     """Zeros that take no memory: np.broadcast_to(0.0, shape), but faster."""
     return np.ndarray(shape, float, _ZERO, 0, (0,) * len(shape))
 
