@@ -165,7 +165,9 @@ class KeptLayers(Kept):
     @property
     def x(self) -> Any:
         """The array."""
-        self._array.x = self._values.x
+        if self._array.x is not self._values.x:
+            self._array = self._array.relayered(self._array.layers())
+            self._array.x = self._values.x
         return self._array
 
 
