@@ -139,9 +139,10 @@ class Layered:
             return self.seen(x, select)
         made = type(self)(x)
         for run, ids in self.layers().items():
-            taken = select(np.asarray(ids))
+            written = np.asarray(ids)
+            taken = select(written)
             # ids are compact where x may not be: a copy of x takes a copy of them
-            made._layers[run] = taken.copy() if np.may_share_memory(taken, ids) else taken
+            made._layers[run] = taken.copy() if written is ids and np.may_share_memory(taken, ids) else taken
         return made
 
     def seen(self, x: np.ndarray, select: Callable[[Any], Any]) -> Self:
