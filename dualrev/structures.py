@@ -264,6 +264,8 @@ def flatten_leaves(x: Any) -> tuple[list[Any], Structure]:
     if kind is tuple or kind is list:
         given = list(x)
         parts = tuple([FLOAT if leaf.__class__ is float else part_of(leaf) for leaf in given])
+    elif isinstance(x, DualNumber):
+        return [x], _NUMBER
     else:
         kind, given, parts = alone, [x], (part_of(x),)
     if None in parts or not parts:
@@ -284,6 +286,9 @@ def _leaf_parts(parts: Sequence[Any], flat: Any) -> Sequence[Any]:
     if flat is not None:
         return parts if flat is alone else parts[1:]
     return [part for part in parts if part.__class__ is Scalar or part.__class__ is Array]
+
+
+_NUMBER = Structure((SAME,), alone)
 
 
 def _walk(x: Any, adopting: bool) -> tuple[list[Any], Structure]:

@@ -26,7 +26,8 @@ class Wrapper:
     """
 
     def __init__(self, f: Callable[..., Any]) -> None:
-        check_functions(f)
+        if not callable(f):
+            check_functions(f)
         functools.update_wrapper(self, f)
         self._f = f
 

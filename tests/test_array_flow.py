@@ -9,6 +9,7 @@ import pytest
 import dualrev as dr
 from dualrev import numpy as dnp
 from dualrev.eager import loops
+from dualrev.eager.blocks import Products
 from dualrev.eager.ids import Nodes
 
 
@@ -160,6 +161,38 @@ def test_what_is_kept_is_as_it_was_when_it_was_used():
     )
 
 
+def test_what_is_kept_under_two_derivatives_is_as_it_was_when_it_was_used():
+    """Operands, results and views of products, sums, rules and matrices are written to after their use."""
+    c, m = np.linspace(0.5, 1.5, 6), np.linspace(-1.0, 1.0, 9).reshape(3, 3) + np.eye(3)
+
+    def f(x):
+        a, b, constant, matrix = x * 1.0, x[::-1] * 1.0, c.copy(), m * x[:3]
+        y, z, t = a * b, constant * a, np.tanh(a)
+        p, q, r = a.reshape(2, 3) @ matrix, np.cumprod(b), np.linalg.inv(matrix)
+        before = np.sum(y * z) + np.sum(p * p) + np.sum(q * t) + np.sum(r * r)
+        for u in (a, b[::2], y, z, t, p[0], q, matrix.T[1], r[1:]):
+            u[...] = 7.0 * u
+        constant[...] = 0.0
+        return before + np.sum(a * b * y * z) * 1e-3 + np.sum(matrix * r) * np.sum(p * p)
+
+    def pure(x):
+        a, b, matrix = x * 1.0, x[::-1] * 1.0, m * x[:3]
+        y, z, t = a * b, c * a, np.tanh(a)
+        p, q, r = a.reshape(2, 3) @ matrix, np.cumprod(b), np.linalg.inv(matrix)
+        before = np.sum(y * z) + np.sum(p * p) + np.sum(q * t) + np.sum(r * r)
+        sevens = np.where(np.arange(6) % 2 == 0, 7.0, 1.0)
+        columns, below, top = np.array([1.0, 7.0, 1.0]), np.array([[1.0], [7.0], [7.0]]), np.array([[7.0], [1.0]])
+        after = 7.0 * a * (sevens * b) * 49.0 * y * z
+        return before + np.sum(after) * 1e-3 + np.sum(matrix * columns * r * below) * np.sum((top * p) ** 2)
+
+    x, v = np.linspace(0.6, 1.4, 6), np.cos(np.arange(6.0))
+    assert f(x) == pytest.approx(pure(x), rel=1e-13)
+    assert np.allclose(dr.hvp(f)(x, v), dr.hvp(pure)(x, v), rtol=1e-10)
+    assert np.allclose(dr.hessian(f)(x), dr.hessian(pure)(x), rtol=1e-10)
+    third = [dr.grad(lambda x, g=g: dr.hvp(g)(x, v) @ v)(x) for g in (f, pure)]
+    assert np.allclose(*third, rtol=1e-9)
+
+
 def test_a_part_that_is_not_reached_takes_no_part():
     """A slice, a concatenation and an assignment leave elements out whose derivatives are infinite."""
     x = np.concatenate([np.zeros(100), np.ones(100)])
@@ -206,6 +239,21 @@ def test_many_products_with_a_matrix_have_the_derivatives_of_differences(n):
     rng = np.random.default_rng(0)
     w, x = rng.uniform(-0.3, 0.3, (4, 4)), rng.uniform(0.5, 1.0, 4)
     dr.check_grads(lambda w, x: recurrence(w, x, n), (w, x), order=2)
+
+
+def test_products_that_are_larger_than_the_matrix_do_not_wait(monkeypatch):
+    """Of 500 rows and a matrix of 2 x 3 numbers: what waits would be more to put together than the products to add."""
+    rows, w = np.linspace(-1.0, 1.0, 1000).reshape(500, 2), np.linspace(0.5, 1.0, 6).reshape(2, 3)
+
+    def f(w):
+        return sum(np.sum(np.sin((k + 1.0) * rows @ w)) for k in range(3))
+
+    monkeypatch.delattr(Products, "add")
+    expected = sum((k + 1.0) * rows.T @ np.cos((k + 1.0) * rows @ w) for k in range(3))
+    assert np.allclose(dr.grad(f)(w), expected, rtol=1e-12)
+    dr.check_grads(f, (w,), order=2)
+    with pytest.raises(AttributeError):
+        dr.grad(lambda w: f(w) + sum(np.sum(w @ rows[0, :1].repeat(3)) for _ in range(3)))(w)
 
 
 def test_products_that_wait_take_no_more_memory_than_the_matrix():

@@ -74,6 +74,18 @@ def test_a_partial_is_one_operation_of_the_outer_derivative():
     assert len(blocks) == 3  # the value, its partial, and the cotangent times that
 
 
+def test_a_partial_of_two_derivatives_is_computed_once():
+    """What the inner derivative multiplies its cotangent with, the outer one multiplies its tangent with."""
+
+    def slope(x):
+        return engine.linearize(np.tanh, x)[1].pull(np.ones(3))[0]
+
+    x = np.array([0.1, 2.0, -0.3])
+    value = engine.linearize(slope, x)[1]._linear.blocks[0]
+    ((_, partial),) = value._operands
+    assert_same(partial._made, 1.0 / np.cosh(x) ** 2, rtol=1e-14)
+
+
 def test_cotangents_that_are_broadcast_have_ids_of_their_own():
     """The derivative of a sum is the same number everywhere; under another derivative, that is an array of its own."""
 

@@ -9,6 +9,7 @@ from oracle import assert_same
 import dualrev as dr
 from dualrev import math as dm
 from dualrev import numpy as dnp
+from dualrev.errors import LeakError
 from stages import STAGES
 
 ENGINES = {"default": None, "staged": STAGES["staged"], "sparse": STAGES["sparse"], "tape": STAGES["tape"]}
@@ -224,3 +225,34 @@ def test_an_operation_on_the_same_array_twice(name):
     assert_same(dr.jvp(g, (x,), (v,))[1], float(np.dot(first, v)), rtol=1e-14)
     assert_same(dr.hvp(g)(x, v), second, rtol=1e-15)
     assert_same(dr.hvp(lambda x: np.sum(dr.grad(g)(x) * x))(x, v), 2.0 * second, rtol=1e-15)
+
+
+TWO = [lambda a, b: a + b, lambda a, b: a - b, lambda a, b: a * b, lambda a, b: a / b, lambda a, b: a**b]
+TWO += [lambda a, b: a % b, lambda a, b: a // b, dm.hypot, dm.atan2, dm.maximum, dm.copysign, dm.logaddexp, dm.fmod]
+
+
+@pytest.mark.parametrize("f", TWO)
+def test_numbers_of_three_runs_meet_in_an_operation(f):
+    """Each of them is a constant to the runs inside of its own, whatever side it stands on."""
+    a, b, c = 1.3, 0.7, 2.1
+
+    def whole(x, y, z):
+        return f(x * x, y) * f(z, x) + f(y, z) * f(y, x) + f(z * y, x) + f(2.5, y) * f(z, 1.5)
+
+    mixed = dr.grad(lambda x: dr.grad(lambda y: dr.grad(lambda z: whole(x, y, z))(c))(b))(a)
+    others = dr.grad(lambda z: dr.grad(lambda x: dr.grad(lambda y: whole(x, y, z))(b))(a))(c)
+    flat = dr.hessian(lambda u: dr.grad(lambda z: whole(u[0], u[1], z))(c))([a, b])[0][1]
+    assert mixed == pytest.approx(others, rel=1e-11, abs=1e-11)
+    assert mixed == pytest.approx(flat, rel=1e-11, abs=1e-11)
+    h = 1e-5
+    slope = lambda x: dr.grad(lambda y: dr.grad(lambda z: whole(x, y, z))(c))(b)  # noqa: E731
+    assert mixed == pytest.approx((slope(a + h) - slope(a - h)) / (2 * h), rel=1e-7, abs=1e-7)
+
+
+@pytest.mark.parametrize("f", TWO)
+def test_a_number_that_is_left_over_meets_no_other_run(f):
+    kept = []
+    dr.grad(lambda x: kept.append(x) or x * x)(1.3)
+    for g in (lambda y: f(kept[0], y), lambda y: f(y, kept[0])):
+        with pytest.raises(LeakError):
+            dr.grad(g)(0.7)

@@ -29,5 +29,5 @@ An operation on arrays goes one way down, and its derivative another one:
 Nothing is written out or copied before somebody needs it: ids are written out when a number is stored
 (arrays/layers.py), kept values are copied when their array is written to (`before_change`), and a cotangent goes to a
 buffer, element by element, when only parts of a node have been reached (`open`). Products with one matrix wait as their
-factors until its cotangent is asked for (`Products` in blocks.py).
+factors until its cotangent is asked for, if those are smaller (`Products` in blocks.py).
 """

@@ -36,7 +36,9 @@ def _index(k: Any) -> int | None:
 def argument_numbers(argnums: Argnums, count: int) -> list[int]:
     """The numbers of the chosen ones of so many arguments; ArgumentNumberError if argnums does not name any."""
     given: Any = argnums if several(argnums) else (argnums,)
-    numbers = [k % count for k in map(_index, given) if k is not None and -count <= k < count]
+    numbers = [k for k in given if k.__class__ is int and 0 <= k < count]  # the usual case
+    if len(numbers) < len(given):
+        numbers = [k % count for k in map(_index, given) if k is not None and -count <= k < count]
     if not numbers or len(set(numbers)) < len(given):
         raise ArgumentNumberError(argnums, count)
     return numbers

@@ -43,9 +43,13 @@ class Linearized:
 
     def pull(self, ct: Any) -> tuple[Any, ...]:
         """A cotangent for every primal, from a cotangent of the value."""
-        cts = self._output.conjugated(self._output.read_leaves(ct))
+        cts = self._output.read_leaves(ct)
+        if self._output.has_complex:
+            cts = self._output.conjugated(cts)
         found = self._linear.pull(self._outputs, cts, self._inputs)
-        return self._structure.cotangent_leaves(self._structure.conjugated(found), copy=False)
+        if self._structure.has_complex:
+            found = self._structure.conjugated(found)
+        return self._structure.cotangent_leaves(found, copy=False)
 
     def push(self, *tangents: Any) -> Any:
         """A tangent of the value, from a tangent for every primal."""

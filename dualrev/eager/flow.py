@@ -1,8 +1,8 @@
 """What flows through a finished tape: a cotangent, or a tangent, of every id.
 
 An operation on whole arrays takes and makes whole arrays. So the numbers of a node, all ids of one array, are kept as
-an array that somebody else has made: the first contribution is taken over, and adding to it makes another array, or
-changes this one if the flow `owns` it. When a node's cotangent has been pulled, it is let go.
+an array that somebody else has made, of any shape, in C order: the first contribution is taken over, and adding to it
+makes another array, or changes this one if the flow `owns` it. When a node's cotangent has been pulled, it is let go.
 
 Some contributions are to parts of a node, or to ids that were picked out. Such a node is `open`: its numbers stand in
 a buffer, where -0.0 says that nothing has contributed (tape.py). The buffer has room for all ids, scalars from its
@@ -32,7 +32,7 @@ class Nodewise:
     reuses = False  # whether arrays are changed in place
 
     def __init__(self, nodes: Nodes) -> None:
-        self._nodes = nodes
+        self._nodes, self._sizes = nodes, nodes.sizes
         self._whole: dict[int, Any] = {}
         self._owned: set[int] = set()
         self._open: set[int] = set()
@@ -41,11 +41,17 @@ class Nodewise:
     def add(self, ids: Any, ct: Any, fresh: bool = False) -> None:
         """Add to these ids; one may occur more than once. Nobody else knows the array ct if it is `fresh`."""
         if ids.__class__ is Range:
-            if self._nodes.sizes.get(ids.start) == ids.size and ids.shape:
-                self._add_node(ids, ct, fresh)
-            elif ids.start > 0:
+            node = ids.start
+            if self._sizes.get(node) == ids.size and ids.shape:
+                if ids.steps is None and node not in self._whole and node not in self._open:  # as most: faster
+                    self._whole[node] = ct
+                    if fresh:
+                        self._owned.add(node)
+                else:
+                    self._add_node(ids, ct, fresh)
+            elif node > 0:
                 self._add_open(ids, ct)
-            elif ids.size and ids.start:
+            elif ids.size and node:
                 self._add_part(ids, ct)
         elif ids.__class__ is Pieces:
             for part, of_part in ids.parts(ct):
@@ -60,14 +66,17 @@ class Nodewise:
         if node in self._open:
             self._add_open(ids, ct)
             return
-        if ids.steps is not None or ct.ndim != 1:
+        if ids.steps is not None:
             ct = ids.in_order(ct)
         have = self._whole.get(node)
         if have is None:
             self._whole[node] = ct
             if fresh:
                 self._owned.add(node)
-        elif node in self._owned:
+            return
+        if ct.shape != have.shape:
+            ct = ct.reshape(have.shape)
+        if node in self._owned:
             self._whole[node] = self._add_in_place(have, ct)
         else:
             self._whole[node] = have + ct
@@ -93,11 +102,11 @@ class Nodewise:
         made = self._whole.pop(node, None) if out.size else None
         if made is None:
             return self.look(out), False
-        if out.steps is not None or len(out.shape) != 1:
+        if out.steps is not None or made.shape != out.shape:
             made = out.arranged(made)
         if node in self._owned:
             self._owned.remove(node)
-            return made, self.reuses
+            return made, self.reuses and out.size > 1  # numpy writes a single number in place more slowly
         return made, False
 
     def look(self, ids: Any) -> Any:
@@ -162,8 +171,17 @@ class Nodewise:
         for node in nodes:
             if node not in self._open:
                 self._open.add(node)
-                self._fill(Range(node, (self._nodes.sizes[node],)), self._whole.pop(node, None))
+                whole = self._flat(node) if node in self._whole else None
+                self._whole.pop(node, None)
+                self._fill(Range(node, (self._nodes.sizes[node],)), whole)
                 self._owned.discard(node)
+
+    def _flat(self, node: int) -> Any:
+        """The numbers of a node one after the other."""
+        whole = self._whole[node]
+        if whole.ndim != 1:
+            whole = self._whole[node] = whole.reshape(-1)
+        return whole
 
     # What depends on the kind of numbers
 
@@ -232,10 +250,10 @@ class Flow(Nodewise):
         if node not in self._owned:
             self._whole[node] = np.array(self._whole[node])
             self._owned.add(node)
-        ids.of(self._whole[node], node)[...] += ct
+        ids.of(self._flat(node), node)[...] += ct
 
     def _part(self, node: int, ids: Range) -> Any:
-        whole = self._whole[node]
+        whole = self._flat(node)
         if ids.steps is not None and not whole.flags.c_contiguous:
             whole = self._whole[node] = np.ascontiguousarray(whole)
         return ids.of(whole, node)

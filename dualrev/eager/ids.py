@@ -104,9 +104,9 @@ class Range:
         return u.transpose(self._order()).reshape(-1)
 
     def arranged(self, u: Any) -> Any:
-        """An array of this shape, from all numbers of its node one after the other."""
+        """An array of this shape, from all numbers of its node in C order."""
         if self.steps is None:
-            return u if len(self.shape) == 1 else u.reshape(self.shape)
+            return u if u.shape == self.shape else u.reshape(self.shape)
         order = self._order()
         return u.reshape([self.shape[k] for k in order]).transpose(np.argsort(order))
 

@@ -48,7 +48,8 @@ class FewRows:
 
     def __init__(self, rows: bytes, nested: dict[int, tuple[Any, ...]]) -> None:
         self._rows = list(_unpacked(rows))
-        self._rows.sort(key=_id)  # several threads may have written them
+        if len(self._rows) > 1:
+            self._rows.sort(key=_id)  # several threads may have written them
         if nested:
             self._rows = _with_partials(self._rows, nested)
 
@@ -82,7 +83,8 @@ class FewRows:
 def _begun(ids: list[Any], numbers: Sequence[Any]) -> dict[int, Any]:
     """Where to begin, by ids. A zero takes no part: a result that is not asked for, an argument that does not move."""
     found: dict[int, Any] = {}
-    for i, x in zip(ids, numbers, strict=True):
+    for k, i in enumerate(ids):  # zip(..., strict=True) takes longer
+        x = numbers[k]
         if i is not None and (x.__class__ is not float or x != 0.0):
             found[i] = found[i] + x if i in found else x
     return found

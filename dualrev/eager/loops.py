@@ -21,6 +21,7 @@ __all__ = [
     "pull_terms",
     "push_rows",
     "push_terms",
+    "same",
     "stretches",
 ]
 
@@ -141,3 +142,12 @@ def all_reached(cts):  # type: ignore[no-untyped-def]
     for k in range(len(cts)):
         reached &= cts[k] != 0.0 or math.copysign(1.0, cts[k]) > 0.0
     return reached
+
+
+@_compiled
+def same(u, v):  # type: ignore[no-untyped-def]
+    """Whether two arrays of ints are the same: all of it in one pass, of which the processor does several at a time."""
+    differences = u[0] ^ v[0]
+    for k in range(len(u)):
+        differences |= u[k] ^ v[k]
+    return differences == 0

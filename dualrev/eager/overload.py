@@ -40,14 +40,15 @@ def overload(
     op: Callable[..., Any],
     inline: tuple[str, str] | None = None,
     names: Mapping[str, Any] | None = None,
-    nested: bool = False,
+    nested: Any = None,
 ) -> None:
     """Give the class `dual` a method for every line of the table, made from `constant` and `op`.
 
     `inline`, for a transformation that counts every nanosecond, is the text of `op` where it is not to be called: the
     statements for one dual argument u, and those for two, u and v, with {p} and {q} for the partials and, in scope,
     run, y, and `names`. What the table's text calls comes from `names` too, so that a class whose values are always
-    floats can call `math` itself. Values of a `nested` class are numbers of outer runs: those are constants to it.
+    floats can call `math` itself. Numbers of outer runs are constants to the class `nested`, whose values are such
+    numbers: the class itself, or one that has methods for this one where it meets another run.
     """
     dual.constant, dual.op = constant, op  # read from the class, so they stay plain functions
     one, two = inline or ("return op(run, y, (u,), ({p},))", "return op(run, y, (u, v), ({p}, {q}))")
@@ -64,24 +65,33 @@ def overload(
             scope = {
                 **(names or {}),
                 "Dual": dual,
+                "Nested": nested,
                 "constant": constant,
                 "op": op,
                 "primitive": primitive,
                 "apply": _operator if method.startswith("__") and not unary else apply,
             }
-            made = _later(dual, method, functools.partial(_source, method, primitive, texts, nested), scope)
+            apart = _apart(method, primitive, nested is dual) if nested else ""
+            made = _later(dual, method, functools.partial(_source, method, primitive, {"apart": apart, **texts}), scope)
             made.__doc__ = f"{name}: {primitive.value}; partial derivatives {', '.join(primitive.partials)}."
             setattr(dual, method, made)
 
 
-def _source(method: str, primitive: Primitive, texts: dict[str, str], nested: bool) -> str:
+def _source(method: str, primitive: Primitive, texts: dict[str, str]) -> str:
     """The text of a method for a line of the table."""
-    reflected = method.startswith("__r")
-    source = _UNARY if len(primitive.partials) == 1 else _REFLECTED if reflected else _BINARY
-    source = _insert(source, "outer", "" if not nested else _OUTER_RIGHT if reflected else _OUTER)
+    source = _UNARY if len(primitive.partials) == 1 else _REFLECTED if method.startswith("__r") else _BINARY
     for place, text in texts.items():
         source = _insert(source, place, text)
     return source.format(value=primitive.value, **dict(zip(("p", "q"), primitive.partials, strict=False)))
+
+
+def _apart(method: str, primitive: Primitive, nested: bool) -> str:
+    """What a method with two arguments does with numbers of two runs, in a class of flat numbers, or of nested ones."""
+    reflected = method.startswith("__r")
+    if nested:
+        return _OUTER_RIGHT if reflected else _OUTER
+    text = _APART + _INNER if primitive.symbol else _APART
+    return "" if reflected else text.replace("{method}", method).replace("{symbol}", primitive.symbol)
 
 
 def _later(dual: Any, method: str, source: Callable[[], str], scope: Mapping[str, Any]) -> Callable[..., Any]:
@@ -188,7 +198,7 @@ def made(u, v):
             b = v if v.__class__ is float else float(v)
             y = {value}
             <left>
-        <outer>
+        <apart>
     except EDGE:
         pass
     return apply(primitive, u, v)
@@ -203,14 +213,25 @@ def made(u, v):
             b = u.x
             y = {value}
             <right>
-        <outer>
+        <apart>
     except EDGE:
         pass
     return apply(primitive, v, u)
 """
 
+_APART = """
+if isinstance(v, DualNumber):
+    if v.run.level < run.level:
+        return Nested.{method}(u, v)
+"""
+
+_INNER = """
+    if v.__class__ is Dual:
+        return Nested.__r{symbol}__(v, u)
+"""
+
 _OUTER = """
-elif isinstance(v, DualNumber) and v.run.level < run.level:
+if isinstance(v, DualNumber) and v.run.level < run.level:
     a = u.x
     b = v
     y = {value}
@@ -218,7 +239,7 @@ elif isinstance(v, DualNumber) and v.run.level < run.level:
 """
 
 _OUTER_RIGHT = """
-elif isinstance(v, DualNumber) and v.run.level < run.level:
+if isinstance(v, DualNumber) and v.run.level < run.level:
     a = v
     b = u.x
     y = {value}

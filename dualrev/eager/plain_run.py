@@ -29,7 +29,13 @@ __all__ = ["PlainRun", "wanted"]
 
 def wanted() -> bool:
     """Whether every derivative is to compare its value."""
+    if _KEY not in getattr(os.environ, "_data", _EVERYTHING):  # os.environ.get raises an error and catches it: 1 us
+        return False
     return os.environ.get("DUALREV_CHECK", "0") not in ("", "0")
+
+
+_KEY: Any = os.fsencode("DUALREV_CHECK") if os.name == "posix" else "DUALREV_CHECK"
+_EVERYTHING = (_KEY,)
 
 
 class PlainRun:

@@ -205,6 +205,8 @@ def _of_numbers(ufunc: Any) -> Callable[..., Any] | None:
 
 _NUMBERS = (DualNumber, float, int, np.floating, np.integer)
 _names = {"pack": _pack, "new": _new, "Real": Real}
-overload(Real, None, op, inline=(_RECORD % "0.0, 0", _RECORD % "{q}, v.i"), names={**FUNCTIONS, **_names})
+overload(
+    Real, None, op, inline=(_RECORD % "0.0, 0", _RECORD % "{q}, v.i"), names={**FUNCTIONS, **_names}, nested=NestedReal
+)
 _of_nested = _RECORD_NESTED % ("0.0", "0", "0"), _RECORD_NESTED % ("{q}", "v.i", "v.i")
-overload(NestedReal, None, op, inline=_of_nested, names=_names, nested=True)
+overload(NestedReal, None, op, inline=_of_nested, names=_names, nested=NestedReal)

@@ -40,7 +40,7 @@ def derived(line: Primitive) -> Derived | None:
     >>> derived(PRIMITIVES["tan"]).line.value, derived(PRIMITIVES["tan"]).line.partials
     ('1.0 + x * x', ('x + x',))
     """
-    tree = ast.parse(line.partials[0], mode="eval").body
+    tree = ast.parse(line.by_value or line.partials[0], mode="eval").body
     operations = sum(isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Call)) for node in ast.walk(tree))
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     taken = [(j, name) for j, name in ((0, "x"), (-1, "y")) if name in used]

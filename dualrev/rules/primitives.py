@@ -14,6 +14,8 @@ derivative differentiates it. The text is Python: operators, conditional express
     symbol    Python's name of the operator, without its underscores: "add" for __add__ and __radd__
     ufunc     numpy's name of the function, if it has one
     cheap     may be computed twice rather than recorded
+    by_value  of a line of one argument whose partial is in x, too: the same in y alone, if with fewer digits. Second
+              derivatives are those of this text: less work
     functions what else the text may call, by name: for lines that users add (dualrev.primitive)
 
 Values raise what Python raises (1.0 / 0.0, log(-1.0)) and give IEEE's answer for NaN and infinities. Partials never
@@ -53,6 +55,7 @@ class Primitive:
     ufunc: str = ""
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     cheap: bool = False
+    by_value: str = ""
 
     def __post_init__(self) -> None:
         if len(self.partials) != len(self.domain) or not 1 <= len(self.partials) <= 4:
@@ -115,7 +118,7 @@ _LINES = (
     Primitive("cosh", "cosh(x)", ("sinh(x)",), (R,), ufunc="cosh"),
     Primitive("tanh", "tanh(x)", ("1.0 - y * y if abs(y) < 0.9"
                                   " else exp(-2.0 * abs(x)) * (1.0 + abs(y)) * (1.0 + abs(y))",), (R,),
-              note="1 - y y has few digits where y is almost 1", ufunc="tanh"),
+              note="1 - y y has few digits where y is almost 1", ufunc="tanh", by_value="1.0 - y * y"),
     Primitive("asinh", "asinh(x)", ("1.0 / hypot(x, 1.0)",), (R,), ufunc="arcsinh"),
     Primitive("acosh", "acosh(x)", ("1.0 / (sqrt(x - 1.0) * sqrt(x + 1.0))",), ((1.1, 4.0),),
               edges={(1.0,): (inf,)}, ufunc="arccosh"),

@@ -41,13 +41,20 @@ from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES, Primitive
 __all__ = ["as_real_array", "elementwise", "in_general", "of_one_run", "on_arrays"]
 
 
-def elementwise(line: Primitive, args: Sequence[Any], compute: Callable[..., Any]) -> Any:
-    """A line of the table on arrays and numbers, which broadcast; `compute` is the function of their values."""
-    made = of_one_run(line, args, compute)
-    return in_general(line, args, compute) if made is None else made
+def elementwise(
+    line: Primitive, args: Sequence[Any], compute: Callable[..., Any], later: list[Partial] | None = None
+) -> Any:
+    """A line of the table on arrays and numbers, which broadcast; `compute` is the function of their values.
+
+    The list is given the partials that are computed when they are asked for.
+    """
+    made = of_one_run(line, args, compute, later)
+    return in_general(line, args, compute, later) if made is None else made
 
 
-def of_one_run(line: Primitive, args: Sequence[Any], compute: Callable[..., Any]) -> Any:
+def of_one_run(
+    line: Primitive, args: Sequence[Any], compute: Callable[..., Any], later: list[Partial] | None = None
+) -> Any:
     """The same where all that is known are arrays of one run, plain ones and floats; None in another case."""
     run, ids, xs = alone(args)
     if run is None or line.functions:
@@ -59,7 +66,8 @@ def of_one_run(line: Primitive, args: Sequence[Any], compute: Callable[..., Any]
         return None
     made, out = attach_array(run, y)
     operands: list[tuple[Any, Any]] = []
-    for mine, (constant, needs, f) in zip(ids, _array_partials_later(line), strict=True):
+    for place, (constant, needs, f) in enumerate(_array_partials_later(line)):  # zip(..., strict=True) takes longer
+        mine = ids[place]
         if mine is None or constant == 0.0:
             continue
         p: Any = constant
@@ -69,6 +77,8 @@ def of_one_run(line: Primitive, args: Sequence[Any], compute: Callable[..., Any]
                 u: Any = args[k] if k >= 0 else made
                 kepts.append(u.keep() if u.__class__ is RealArray else _kept(run, u))
             p = Partial(f, kepts)
+            if later is not None:
+                later.append(p)
         elif needs:
             u = args[needs[0]] if needs[0] >= 0 else made
             p = float(u) if u.__class__ in _NUMBERS else _kept(run, u)
@@ -79,7 +89,9 @@ def of_one_run(line: Primitive, args: Sequence[Any], compute: Callable[..., Any]
     return made
 
 
-def in_general(line: Primitive, args: Sequence[Any], compute: Callable[..., Any]) -> Any:
+def in_general(
+    line: Primitive, args: Sequence[Any], compute: Callable[..., Any], later: list[Partial] | None = None
+) -> Any:
     """The same in all other cases."""
     for u in args:
         refuse_foreign(u)
@@ -101,14 +113,15 @@ def in_general(line: Primitive, args: Sequence[Any], compute: Callable[..., Any]
     if line.name == "pow" and args[1].__class__ in (int, float, np.ndarray) and np.ndim(args[1]) == 0 and args[1] == 2:
         line, args, compute = PRIMITIVES["mul"], (args[0], args[0]), np.multiply
     xs = [strip(u, run) for u in args]
-    y = compute(*xs)
+    later = [] if later is None else later
+    y = elementwise(line, xs, compute, later) if RealArray in map(type, xs) else compute(*xs)
     shape = np.shape(y)
     terms = []
-    later = y.__class__ is np.ndarray and not line.functions and y.dtype == float
+    at_once = y.__class__ is not np.ndarray or bool(line.functions) or y.dtype != float
     for k, u in enumerate(args):
         ids = ids_of(u, run)
         if ids is not None and line.partials[k] != "0.0":
-            p = functools.partial(_later, line, k, args, run) if later else _partial(line, k, xs, y)
+            p = _partial(run, line, k, args, xs, y, later) if at_once else functools.partial(_later, line, k, args, run)
             terms.append((ids, p))
     if not terms:
         return as_real_array(y)
@@ -126,13 +139,27 @@ def _kept(run: Tape, u: Any) -> Any:
     return kept(u.x) if u.__class__ is Real else kept_on(run, u)
 
 
-def _partial(line: Primitive, k: int, xs: Sequence[Any], y: Any) -> Any:
-    """The partial derivative with respect to argument k: a number, or an array that nobody else can change."""
+def _partial(
+    run: Tape, line: Primitive, k: int, args: Sequence[Any], xs: Sequence[Any], y: Any, later: list[Partial]
+) -> Any:
+    """The partial derivative with respect to argument k: a number, or an array that nobody else can change.
+
+    `later` has those of the same operation as the outer runs know it.
+    """
+    constant, needs, f = _array_partials_later(line)[k]
+    if not needs:
+        return constant
+    if f is None and needs[0] >= 0:
+        x = xs[needs[0]]
+        if x.__class__ is RealArray and x.ndim and x.layers():
+            return x.keep_layers()
+        if x.__class__ is np.ndarray and x.ndim:
+            return _kept(run, args[needs[0]])
     # Python's numbers would raise at the edge of a domain where numpy's have a limit
     xs = [np.float64(x) if x.__class__ is float else real_array(x) if isinstance(x, DualNumber) else x for x in xs]
     with np.errstate(all="ignore"):
-        f = _as_operation(line) if isinstance(innermost(xs), Tape) else None
-        p = (f or _array_partials(line)[k])(*xs, y)
+        operation = _as_operation(line) if isinstance(innermost(xs), Tape) else None
+        p = operation(*xs, y, later) if operation else _array_partials(line)[k](*xs, y)
     if isinstance(p, DualNumber):
         return p
     if not isinstance(p, (np.ndarray, RealArray)):
@@ -145,7 +172,7 @@ def _partial(line: Primitive, k: int, xs: Sequence[Any], y: Any) -> Any:
     if isinstance(p, RealArray) and not p.layers():  # no constant takes the way of numbers of an outer run
         p = p.x
     if isinstance(p, RealArray):
-        return p.copy() if of_others else p
+        return p.keep_layers() if of_others else p
     return np.array(p, dtype=float) if of_others or p.dtype != float else p
 
 
@@ -157,12 +184,15 @@ def _as_operation(line: Primitive) -> Callable[..., Any] | None:
         return None
     whole, places = _array_partials(line)[0], made.places
 
-    def compute(*given: Any) -> Any:
-        if any(map(holds_duals, given)):
-            return elementwise(made.line, given, compute)
-        return whole(*[given[places.index(j)] if j in places else None for j in (0, -1)])
+    def operation(x: Any, y: Any, later: list[Partial]) -> Any:
+        def compute(*given: Any) -> Any:
+            if any(map(holds_duals, given)):
+                return elementwise(made.line, given, compute)
+            return later[0].shared() if later else whole(plain(x), plain(y))
 
-    return lambda x, y: elementwise(made.line, [(x, y)[j] for j in places], compute)
+        return elementwise(made.line, [(x, y)[j] for j in places], compute)
+
+    return operation
 
 
 def _later(line: Primitive, k: int, args: Sequence[Any], run: Tape, y: Any) -> Any:
@@ -267,10 +297,10 @@ def _either(test: Any, one: Callable[..., Any], other: Callable[..., Any], *xs: 
         return one(*xs)
     if not test.item(test.argmax()):
         return other(*xs)
-    if not all(x.__class__ is np.ndarray and x.shape == test.shape for x in xs):
-        return np.where(test, one(*xs), other(*xs))
-    made, rest = np.empty(test.shape), np.flatnonzero(~test)
-    made[...] = one(*xs)
+    made = one(*xs)
+    if not all(u.__class__ is np.ndarray and u.shape == test.shape for u in (made, *xs)):
+        return np.where(test, made, other(*xs))
+    made, rest = np.ascontiguousarray(made), np.flatnonzero(~test)
     made.reshape(-1)[rest] = other(*[x.reshape(-1)[rest] for x in xs])
     return made
 

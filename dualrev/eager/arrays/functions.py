@@ -60,11 +60,11 @@ def _by_name(
 
     Where the handler has another name for a parameter, what is given by numpy's name goes to it.
     """
-    names = [] if func is np.einsum else [*_parameters(func)]
     first = _by_position(func, handler)
     if len(args) > first:
+        names = [] if func is np.einsum else [*_parameters(func)]
         kwargs = {**kwargs, **dict(zip(names[first:], args[first:], strict=False))}
-    own = dict(zip(names[:first], _places(handler), strict=False))
+    own = _own_names(func, handler)
     kwargs = {own.get(key, key): u for key, u in kwargs.items() if u is not reductions.NOT_GIVEN}
     return args[:first], kwargs
 
@@ -74,6 +74,13 @@ def _by_position(func: Any, handler: Any) -> int:
     """How many arguments go to the handler as they come: those before dtype and out, for which it has a place."""
     names = [] if func is np.einsum else [*_parameters(func)]
     return min([names.index(name) for name in ("dtype", "out") if name in names] + [_room(handler)])
+
+
+@functools.cache
+def _own_names(func: Any, handler: Any) -> dict[str, str]:
+    """The handler's names for the parameters that go to it as they come, by numpy's."""
+    names = [] if func is np.einsum else [*_parameters(func)]
+    return dict(zip(names[: _by_position(func, handler)], _places(handler), strict=False))
 
 
 def _check_options(func: Any, handler: Any, kwargs: dict[str, Any]) -> None:

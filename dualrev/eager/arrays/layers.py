@@ -19,11 +19,11 @@ import numpy as np
 
 from dualrev.eager.blocks import Kept
 from dualrev.eager.dual import DualNumber, Run, value
-from dualrev.eager.ids import Range, of_view
+from dualrev.eager.ids import Range, in_copy, of_view
 from dualrev.eager.tape import Tape
 from dualrev.errors import LeakError, UnsupportedError
 
-__all__ = ["BORROWED", "At", "Layered", "holds_duals", "innermost", "plain", "refuse_foreign"]
+__all__ = ["BORROWED", "At", "KeptLayers", "Layered", "holds_duals", "innermost", "plain", "refuse_foreign"]
 
 
 class Layered:
@@ -103,12 +103,24 @@ class Layered:
             kept = self._keeper = Kept(self.x)
         return kept
 
+    def keep_layers(self) -> KeptLayers:
+        """The same with the numbers of all runs."""
+        if self._keeper is BORROWED:
+            return KeptLayers(self.copy("K"))
+        layers = {run: in_copy(ids, "K", self.x, self.x) for run, ids in self.layers().items()}
+        return KeptLayers(self.relayered(layers))
+
     def relayered(self, layers: dict[Run, Any]) -> Self:
         """The same values under other runs, for one operation: it need not copy what this array would not copy."""
         made = type(self)(self.x, layers)
         if self._keeper is not BORROWED:
             made._keeper = self.keep()
         return made
+
+    def copy(self, order: Any = "C") -> Self:
+        """An array of its own, with the same numbers."""
+        x = self.x.copy(order)
+        return type(self)(x, {run: in_copy(ids, order, self.x, x) for run, ids in self.layers().items()}, True)
 
     def before_change(self) -> None:
         """Who keeps the values gets a copy of them."""
@@ -127,9 +139,10 @@ class Layered:
             return self.seen(x, select)
         made = type(self)(x)
         for run, ids in self.layers().items():
-            taken = select(np.asarray(ids))
+            written = np.asarray(ids)
+            taken = select(written)
             # ids are compact where x may not be: a copy of x takes a copy of them
-            made._layers[run] = taken.copy() if np.may_share_memory(taken, ids) else taken
+            made._layers[run] = taken.copy() if written is ids and np.may_share_memory(taken, ids) else taken
         return made
 
     def seen(self, x: np.ndarray, select: Callable[[Any], Any]) -> Self:
@@ -137,6 +150,26 @@ class Layered:
         made = type(self)(x)
         made._parent, made._select, made._sources = self, select, {}
         return made
+
+
+class KeptLayers(Kept):
+    """Values, and numbers of runs that are kept with them: an array that nobody else knows.
+
+    It has the memory of the array that it was made of, until somebody stores something there.
+    """
+
+    __slots__ = ("_array", "_values")
+
+    def __init__(self, array: Layered) -> None:
+        self._array, self._values = array, array.keep()
+
+    @property
+    def x(self) -> Any:
+        """The array."""
+        if self._array.x is not self._values.x:
+            self._array = self._array.relayered(self._array.layers())
+            self._array.x = self._values.x
+        return self._array
 
 
 def _taken(ids: Any, above: Layered, view: Layered) -> Any:

@@ -42,8 +42,7 @@ def matmul(a: Any, b: Any) -> Any:
     sums = _sums(run, ids) if a.ndim <= 2 and b.ndim <= 2 else (None, None)
     # what is kept does not change when the user's function assigns to an element later
     factors = [
-        kept_as_is(run, u, x, nested) if i is not None else None
-        for u, x, i in zip((a, b), xs, reversed(ids), strict=True)
+        kept_as_is(run, u, x) if i is not None else None for u, x, i in zip((a, b), xs, reversed(ids), strict=True)
     ]
     made, out = attach(run, y)
     run.blocks.append(Product(run.fresh(), out, ids, factors, (a.shape, b.shape), sums, nested))
@@ -85,17 +84,20 @@ class Product:
         if shapes is not self._shapes:
             g = np.reshape(g, (*self._out.shape[: max(map(len, self._shapes)) - 2], left[-2], right[-1]))
         if b is not None:
-            self._add(flow, 0, transposed(g), transposed(b.x.reshape(right)), left)
+            self._add(flow, 0, g, transposed(b.x.reshape(right)), left)
         if a is not None:
-            self._add(flow, 1, a.x.reshape(left), g, right)
+            self._add(flow, 1, transposed(a.x.reshape(left)), g, right)
 
     def _add(self, flow: Any, k: int, u: Any, v: Any, shape: tuple[int, ...]) -> None:
-        """Add u^T v to the cotangent of factor k, whose matrices have this shape."""
+        """Add the product of u and v to the cotangent of factor k, whose matrices have this shape."""
         ids, total = self._ids[k], self._sums[k]
-        if total is not None:
+        if total is not None and u.size + v.size <= total.size:  # the product would be more to add than it is to wait
             total.add(flow, u, v)
-        else:
-            flow.add(ids, sum_to(np.matmul(transposed(u), v), shape).reshape(ids.shape), True)
+            return
+        ct = np.matmul(u, v)
+        if ct.shape != ids.shape:
+            ct = sum_to(ct, shape).reshape(ids.shape)
+        flow.add(ids, ct, True)
 
     def push(self, flow: Any) -> None:
         """Add ta b and a tb to the tangent, for the tangents of the factors."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.eager.arrays.record import sum_of_rows
+from dualrev.eager.arrays.record import sum_of_rows, zeros_view
 from dualrev.eager.arrays.storage import RealArray, real_array
 from dualrev.eager.flow import Nodewise
 from dualrev.eager.ids import Nodes, Range
@@ -34,7 +34,7 @@ class NestedFlow(Nodewise):
         if ct.shape == shape:
             return ct
         # a view of numbers of an outer run would have their ids many times, which are then resolved one by one
-        return ct + np.zeros(shape) if isinstance(ct, RealArray) else np.broadcast_to(ct, shape)
+        return ct + zeros_view(shape) if isinstance(ct, RealArray) else np.broadcast_to(ct, shape)
 
     # Scalars
 
@@ -54,7 +54,7 @@ class NestedFlow(Nodewise):
         if i >= 0:
             return self._scalars[i]
         node = self._nodes.around(i)
-        return self._elements[i] if node in self._open else real_array(self._whole[node])[i - node]
+        return self._elements[i] if node in self._open else real_array(self._flat(node))[i - node]
 
     def add_one(self, i: int, ct: Any) -> None:
         """Add to this id."""
@@ -73,12 +73,12 @@ class NestedFlow(Nodewise):
     def _add_to_part(self, node: int, ids: Range, ct: Any) -> None:
         places = np.asarray(ids) - node
         whole = RealArray(np.zeros(self._nodes.sizes[node]))
-        whole[...] = self._whole[node]
+        whole[...] = self._flat(node)
         whole[places] = whole[places] + ct
         self._whole[node] = whole
 
     def _part(self, node: int, ids: Range) -> Any:
-        whole = real_array(self._whole[node])
+        whole = real_array(self._flat(node))
         if ids.steps is None:
             return whole[ids.start - node : ids.start - node + ids.size].reshape(ids.shape)
         return whole[np.asarray(ids) - node]

@@ -1,4 +1,4 @@
-"""Python's operators on arrays of dual numbers: numpy's functions, without its protocol where both sides are ours."""
+"""Python's operators on arrays of dual numbers: numpy's functions, without its protocol where it would ask us."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Operators(NDArrayOperatorsMixin):
 
 
 _OPERATORS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.divide, "pow": np.power}
-_OURS = frozenset((float, int, Real))
+_OURS = frozenset((float, int, np.float64, np.ndarray, Real))
 
 
 def _operator(name: str, ufunc: Any) -> list[Callable[..., Any]]:

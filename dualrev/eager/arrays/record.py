@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from dualrev.eager import loops
 from dualrev.eager.arrays.layers import BORROWED
 from dualrev.eager.arrays.layout import consecutive
 from dualrev.eager.arrays.storage import (
@@ -45,6 +46,7 @@ __all__ = [
     "record_rule",
     "stripped",
     "sum_of_rows",
+    "zeros_view",
 ]
 
 
@@ -149,8 +151,7 @@ def _has_bits(u: np.ndarray, v: np.ndarray) -> bool:
     """Whether arrays of at least one element are the same, NaN and the signs of zeros included."""
     if u.shape != v.shape:
         return False
-    same = np.equal(u.view(np.int64), v.view(np.int64))
-    return bool(same.item(same.argmin()))  # np.all, but faster
+    return bool(loops.same(u.reshape(-1).view(np.int64), v.reshape(-1).view(np.int64)))
 
 
 _LARGE = 2**53  # ints below are exact in double precision
@@ -236,14 +237,15 @@ def record_rule(
     given = []
     for k, (x, u) in enumerate(zip(xs, args, strict=True)):
         if needs is None or needs[k] or nested:
-            given.append(kept_as_is(run, u, x, nested))
+            given.append(kept_as_is(run, u, x))
         else:
-            given.append(Kept(_of_shape(x.shape)))
-    found = [Kept(own(v)) for v in ys] if nested and keeps_value else []
-    made = [attach(run, v) for v in ys]
-    if not nested and keeps_value:
-        of_floats = [isinstance(u, RealArray) and not _is_discrete(v) for v, (u, _) in zip(ys, made, strict=True)]
-        found = [u.keep() if yes else Kept(own(v)) for v, (u, _), yes in zip(ys, made, of_floats, strict=True)]
+            given.append(Kept(zeros_view(x.shape)))
+    made, found = [], []
+    for v in ys:
+        of_run = v.keep_layers() if keeps_value and v.__class__ is RealArray else None
+        made.append(attach(run, v))
+        if keeps_value:
+            found.append(of_run or _kept_value(v, made[-1][0]))
     run.blocks.append(
         Rule(
             run.fresh(),
@@ -257,12 +259,19 @@ def record_rule(
     return tuple([v for v, _ in made]) if isinstance(y, tuple) else made[0][0]
 
 
-def kept_as_is(run: Tape, u: Any, x: Any, nested: bool) -> Any:
-    """What is kept of an array u, stripped to x, for a rule; `nested` says that there are numbers of an outer run."""
-    return Kept(own(x)) if nested or _is_discrete(u) else kept_on(run, u)
+def kept_as_is(run: Tape, u: Any, x: Any) -> Any:
+    """What is kept of an array u, stripped to x, for a rule."""
+    if x.__class__ is RealArray:
+        return x.keep_layers()
+    return Kept(own(x)) if _is_discrete(u) else kept_on(run, u)
 
 
-def _of_shape(shape: tuple[int, ...]) -> np.ndarray:
+def _kept_value(v: Any, made: Any) -> Kept:
+    """The same of a value without numbers of outer runs, of which an array of the run was made."""
+    return made.keep() if made.__class__ is RealArray and not _is_discrete(v) else Kept(own(v))
+
+
+def zeros_view(shape: tuple[int, ...]) -> np.ndarray:
     """Zeros that take no memory: np.broadcast_to(0.0, shape), but faster."""
     return np.ndarray(shape, float, _ZERO, 0, (0,) * len(shape))
 

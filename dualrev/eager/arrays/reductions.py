@@ -72,9 +72,13 @@ def _reduction(
         run = innermost([a])
         if isinstance(run, Tape):
             x = strip(a, run)
-            y = func(x, axis=axis, keepdims=bool(keepdims))
-            with np.errstate(all="ignore"):
-                p = partials(x, np.reshape(y, _kept(a.shape, axis)), axis)
+            outer = x.__class__ is RealArray
+            y = handler(x, axis, keepdims) if outer else func(x, axis=axis, keepdims=bool(keepdims))
+            if slope is not None:
+                p: Any = slope(x, axis)
+            else:
+                with np.errstate(all="ignore"):
+                    p = partials(x, np.reshape(y, _kept(a.shape, axis)), axis)
             made = _contribute(run, a, y, p, axis)
         else:
             made = func(plain(a) if run is None else to_objects(a), axis=axis, keepdims=bool(keepdims))

@@ -19,7 +19,7 @@ from dualrev.eager.arrays.layers import At, Layered, holds_duals, innermost, pla
 from dualrev.eager.arrays.operators import Operators
 from dualrev.eager.blocks import Kept
 from dualrev.eager.dual import DualNumber, Run, value
-from dualrev.eager.ids import Range, in_copy, is_one
+from dualrev.eager.ids import Range, is_one
 from dualrev.eager.tape import Real, Tape, real
 from dualrev.eager.ufuncs import DualArray
 from dualrev.errors import ConversionError, LeakError
@@ -225,12 +225,8 @@ class RealArray(Layered, Operators):
 
     # Copies and shapes
 
-    def copy(self, order: Any = "C") -> RealArray:
-        """An array of its own, with the same numbers."""
-        x = self.x.copy(order)
-        return RealArray(x, {run: in_copy(ids, order, self.x, x) for run, ids in self.layers().items()}, True)
-
-    __copy__ = copy
+    def __copy__(self) -> RealArray:
+        return self.copy()
 
     def __deepcopy__(self, memo: Any) -> RealArray:
         return self.copy()
