@@ -34,6 +34,11 @@ def test_others_are_not_copied_and_one_that_nothing_calls_may_be():
     assert copied({"a": lines(1), "f": lines(1, "a")}, "f") == ["f"]
 
 
+def test_functions_that_call_one_another_are_not_copied():
+    assert copied({"a": lines(2, "b"), "b": lines(2, "a"), "f": lines(1, "b")}, "ab") == []
+    assert copied({"a": lines(2, "a"), "f": lines(1, "a")}, "a") == []
+
+
 @njit
 def short(x):
     return x * x

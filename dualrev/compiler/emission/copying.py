@@ -19,11 +19,19 @@ LINES, LOOP = 110, 10
 
 
 def copied(functions: Mapping[str, Sequence[str]], some: Collection[str]) -> list[str]:
-    """The names of those among `some` that are copied; `functions`: the lines of all, each after what it calls."""
+    """The names of those among `some` that are copied.
+
+    `functions` are the lines of all, each after what it calls: only in a circle of calls, one comes before what it
+    calls. What leads into a circle is not copied.
+    """
     called = {name: Counter(x for line in lines for x in words_of(line)) for name, lines in functions.items()}
     calls = sum(called.values(), Counter[str]())
     length: dict[str, int] = {}
+    before: set[str] = set()  # those that lead into no circle
     for name, lines in functions.items():
+        if any(x in functions and x not in before for x in called[name]):
+            continue
+        before.add(name)
         loops = sum(line.startswith(("for ", "while ")) for line in lines)
         whole = len(lines) + LOOP * loops + sum(n * length.get(x, 0) for x, n in called[name].items())
         if name in some and calls[name] * whole <= LINES:
