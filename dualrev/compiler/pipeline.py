@@ -26,6 +26,7 @@ from dualrev.compiler.core.show_lowered import show_lowered
 from dualrev.compiler.core.terms import Call, Function
 from dualrev.compiler.core.walks import leaves, variables
 from dualrev.compiler.emission.code import Code, Row, lines_of, rows_of
+from dualrev.compiler.emission.copying import copied
 from dualrev.compiler.emission.emission import Emission
 from dualrev.compiler.emission.threads import write_loop
 from dualrev.compiler.emission.tidy import tidy
@@ -101,6 +102,7 @@ class _Function:
     doc: str
     rows: list[Row]
     source: Source
+    copied: bool = False  # into those that call it
 
     def words(self) -> list[str]:
         """The names in it, in their order, each once."""
@@ -114,7 +116,8 @@ class _Function:
         rows = [Row(renamed(row.text, name), row.line, row.depth) for row in self.rows]
         head = renamed(f"def {self.name}({', '.join(self.parameters)}):", name)
         doc = re.sub(r"\w+", lambda m: name(m.group()), self.doc)
-        return "\n".join([f"@njit({self.options})", head, f'    """{doc}"""', *lines_of(rows, self.source.line)])
+        options = f"{self.options}, forceinline=True" if self.copied else self.options
+        return "\n".join([f"@njit({options})", head, f'    """{doc}"""', *lines_of(rows, self.source.line)])
 
 
 class Module:
@@ -131,6 +134,7 @@ class Module:
         self._around: Around | None = None  # of a derivative by complex numbers
         self._open: set[Symbol] = set()  # the functions that are being written, ...
         self._recursive: set[Symbol] = set()  # ... and those among them that are called while they are
+        self._copiable: set[str] = set()  # the names of functions that LLVM may copy into those that call them
 
     def root(self, transform: str, argnums: Any, argtypes: tuple[Any, ...]) -> Emitted:
         """The derivative of f that is called for a transform."""
@@ -250,6 +254,8 @@ class Module:
         if symbol in self._recursive:  # its frames are larger than those of the user's function
             guard = [Code(f"runtime.need_stack({origin.source.tree.name!r})", 0)]
             options = {"_nrt": False} if only_borrows(made, self.program) else {}
+        elif not kept(origin.dispatcher).get("forceinline"):
+            self._copiable.add(name)
         returned = Code(f"return {emission.returned(made.result)}".strip(), 0)
         body = [*guard, *enter, *before, *code, *leave, returned]
         doc = made.doc or f"{made.name}, as derivatives call it."
@@ -290,6 +296,9 @@ class Module:
         """The whole module, and the printed names of what is generated in it and not local to a function."""
         instead = self._twice()
         functions = [f for f in self.functions if f.name not in instead]
+        lines = {f.name: [renamed(row.text, lambda x: instead.get(x, x)) for row in f.rows] for f in functions}
+        for name in copied(lines, self._copiable):
+            next(f for f in functions if f.name == name).copied = True
         printed, local = self._printed(functions)
         printed |= {name: printed[first] for name, first in instead.items()}
         several = ", prange" if any("parallel=" in f.options for f in functions) else ""

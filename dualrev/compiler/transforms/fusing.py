@@ -14,7 +14,8 @@ one: the tape is as long as one round asks for. The conditions:
 
     length      no inner loop is a while: its way back would wait for its way there, where in a sweep of its own the
                 processor is at several rounds of the outer loop at a time
-    sums        what the rounds hand on is only added to, or is a whole number; no array is made or written
+    sums        what the rounds hand on is only added to, or is a whole number; no array is made, and those that are
+                written have room for numbers of one round (analyses/scratch.py)
     cotangents  from the sums to the result, all is linear with factors that are known before the loop
     shadows     what comes after the loop does not write into arrays that it reads: in the reverse sweep, that would
                 read and clear cotangents before the rounds may add to them
@@ -29,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 from numba.core import types
 
 from dualrev.compiler.analyses.memory import is_array, is_real
+from dualrev.compiler.analyses.scratch import is_scratch
 from dualrev.compiler.core.atoms import Atom, Constant, Symbol, Var
 from dualrev.compiler.core.terms import (
     Block,
@@ -42,6 +44,7 @@ from dualrev.compiler.core.terms import (
     Make,
     Real,
     Statement,
+    Store,
     While,
 )
 from dualrev.compiler.core.walks import blocks, reads, several, statements, substituted, with_blocks, writes
@@ -99,7 +102,10 @@ def fusable(facts: Facts, seeds: dict[int, Atom]) -> list[Fusable]:
 
 def _candidate(facts: Facts, s: For, seeds: dict[int, Atom]) -> Fusable | None:
     versions, body = facts.versions, list(statements(s.body))
-    if any(isinstance(t, (While, Make)) or facts.memory.changed(t) for t in body):
+    if any(isinstance(t, (While, Make)) for t in body):
+        return None
+    changed = [(t, x) for t in body for x in facts.memory.changed(t)]
+    if not all(isinstance(t, Store) and is_scratch(x, s, facts.f, versions, facts.classes) for t, x in changed):
         return None
     if versions.afters[s][s.target].used:
         return None
