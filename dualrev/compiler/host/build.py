@@ -36,6 +36,7 @@ from dualrev.compiler.frontend.options import inherited, outlined
 from dualrev.compiler.host.cache import Module, folder_for, resolve, warn
 from dualrev.compiler.host.fingerprint import fingerprint
 from dualrev.compiler.host.frozen import World, check, plain, watch
+from dualrev.compiler.host.linked import Linked
 from dualrev.compiler.host.machine import MachineCode
 from dualrev.compiler.host.resting import resting_collector
 from dualrev.compiler.host.taken import check_taken, check_writable
@@ -305,6 +306,7 @@ def _execute(module: Module, constants: dict[str, Any], filename: str, digest: s
         made.py_func.__qualname__ = f"{unique[:16]}.{made.py_func.__name__}"
         if made is not entry:  # Python does not call it
             made.targetoptions.update(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+            made._compiler.pipeline_class = Linked
     if not digest:
         linecache.cache[filename] = len(module.source), None, module.source.splitlines(keepends=True), filename
         weakref.finalize(entry, linecache.cache.pop, filename, None)
