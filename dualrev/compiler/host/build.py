@@ -36,7 +36,7 @@ from dualrev.compiler.frontend.options import inherited, outlined
 from dualrev.compiler.host.cache import Module, folder_for, resolve, warn
 from dualrev.compiler.host.fingerprint import fingerprint
 from dualrev.compiler.host.frozen import World, check, plain, watch
-from dualrev.compiler.host.linked import Linked
+from dualrev.compiler.host.lazily import lazily
 from dualrev.compiler.host.machine import MachineCode
 from dualrev.compiler.host.resting import resting_collector
 from dualrev.compiler.host.taken import check_taken, check_writable
@@ -98,7 +98,7 @@ class Derivative(_CPUDispatcher):
 
     def compile(self, sig: Any) -> Any:
         """Compile for a signature, as numba's dispatchers do."""
-        with global_compiler_lock, self._compiling_counter, resting_collector():
+        with global_compiler_lock, self._compiling_counter, resting_collector(), lazily():
             args = self._declared(tuple(map(types.unliteral, sigutils.normalize_signature(sig)[0])))
             if args not in self.overloads:
                 if not self._can_compile:
@@ -306,7 +306,6 @@ def _execute(module: Module, constants: dict[str, Any], filename: str, digest: s
         made.py_func.__qualname__ = f"{unique[:16]}.{made.py_func.__name__}"
         if made is not entry:  # Python does not call it
             made.targetoptions.update(no_cpython_wrapper=True, no_cfunc_wrapper=True)
-            made._compiler.pipeline_class = Linked
     if not digest:
         linecache.cache[filename] = len(module.source), None, module.source.splitlines(keepends=True), filename
         weakref.finalize(entry, linecache.cache.pop, filename, None)
