@@ -41,6 +41,7 @@ def lazily() -> Iterator[None]:
 class _Library(_JITCodeLibrary):
     """The code of a function, which may wait."""
 
+    _linking_libraries: list[Any]
     _waits = False
 
     def finalize(self) -> None:
@@ -66,16 +67,23 @@ class _Library(_JITCodeLibrary):
         return vars(self._linker()).setdefault("_dualrev_waiting", weakref.WeakValueDictionary())
 
     def _called(self) -> list[Any]:
-        """What is to be linked: all that is called, from here and from what waits."""
-        found: dict[Any, None] = {}
-        waiting = [self]
-        while waiting:
-            for library in waiting.pop()._linking_libraries:
-                if library not in found:
-                    found[library] = None
-                    if isinstance(library, _Library) and library._waits:
-                        waiting.append(library)
-        return list(found)
+        """What is to be linked: all that is called, from here and from what waits; callers first.
+
+        LLVM leaves out of a module what nobody calls so far.
+        """
+        seen: set[Any] = set()
+        order: list[Any] = []
+
+        def visit(library: Any) -> None:
+            seen.add(library)
+            waits = isinstance(library, _Library) and library._waits
+            for x in library._linking_libraries if waits or library is self else ():
+                if x not in seen:
+                    visit(x)
+            order.append(library)
+
+        visit(self)
+        return order[-2::-1]
 
     def _environment(self) -> Any:
         """A module with room for the addresses of Python's objects alone: numba fills it now."""
