@@ -51,8 +51,8 @@ class _Library(_JITCodeLibrary):
         if wanted or any(any(_wanted(x)) for x in self._linking_libraries) or names & set(self._linker()._unresolved):
             self._linking_libraries = self._called()
             super().finalize()
-            for name in wanted & set(self._waiting()):
-                self._waiting()[name]._finish()
+            for other in filter(None, map(self._waiting().get, wanted)):
+                other._finish()
         else:
             self._waits = self._finalized = True
             self._waiting().update(dict.fromkeys(names, self))
