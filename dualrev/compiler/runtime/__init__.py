@@ -112,6 +112,7 @@ from dualrev.compiler.runtime.threads import (  # noqa: F401 - emitted code has 
     released,
     span,
 )
+from dualrev.rules.library.inner import inner
 from dualrev.rules.library.special import polygamma  # noqa: F401 - emitted code has it from here
 
 _INT = ir.IntType(64)
@@ -138,7 +139,7 @@ def whole(typingctx: Any, x: Any) -> Any:
     return types.int64(types.float64), codegen
 
 
-@njit
+@inner
 def store(array, x):
     """array[...] = x, which has the same shape.
 
@@ -227,13 +228,13 @@ def power(a, b):
     return a**b
 
 
-@njit
+@inner
 def add_to(array, value):
     """array += value."""
     array += value
 
 
-@njit
+@inner
 def add_cotangent(array, value):
     """array += value, which somebody has given for a cotangent: it has to have the same shape."""
     if array.shape != value.shape:
@@ -241,7 +242,7 @@ def add_cotangent(array, value):
     array += value
 
 
-@njit
+@inner
 def contribute(array, value):
     """array += value, which a rule has given: it has to have the same shape."""
     if array.shape != value.shape:
@@ -249,7 +250,7 @@ def contribute(array, value):
     array += value
 
 
-@njit
+@inner
 def share(d_x, x, extreme, ct):
     """Add ct to the elements of d_x where x has its extreme value, in equal parts; that may be NaN."""
     count = 0
@@ -261,13 +262,13 @@ def share(d_x, x, extreme, ct):
             d_x[index] += ct / count
 
 
-@njit
+@inner
 def is_extreme(value, extreme):
     """Whether an element has the extreme value: NaN is one if it is there."""
     return value == extreme or (value != value and extreme != extreme)
 
 
-@njit
+@inner
 def strided_zeros(x):
     """Zeros with the shape and the strides of x: a view of x is contiguous where the same view of these is."""
     if x.size == 0:
@@ -283,7 +284,7 @@ def strided_zeros(x):
     return np.lib.stride_tricks.as_strided(memory[before // x.itemsize :], x.shape, x.strides)
 
 
-@njit
+@inner
 def check_spread(a):
     """ValueError if elements of an array that is written may share memory: every axis has to step over the inner ones.
 
@@ -302,7 +303,7 @@ def check_spread(a):
 # Forward mode
 
 
-@njit
+@inner
 def tangent(x, t_x):
     """The tangent of an array, if it has the array's shape; else ValueError."""
     if t_x.shape != x.shape:
@@ -310,13 +311,13 @@ def tangent(x, t_x):
     return t_x
 
 
-@njit
+@inner
 def copy(x):
     """A copy of an array."""
     return x.copy()
 
 
-@njit
+@inner
 def new_tangent(x, t_x):
     """The same as a new array, of x's dtype and layout: the function may write it."""
     made = np.zeros_like(x)
@@ -324,7 +325,7 @@ def new_tangent(x, t_x):
     return made
 
 
-@njit
+@inner
 def strided_tangent(x, t_x):
     """The same with the strides of x."""
     made = strided_zeros(x)

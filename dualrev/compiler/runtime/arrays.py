@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, lower_builtin, type_callable
 from numba.np import arrayobj
 
+from dualrev.rules.library.inner import inner
+
 __all__ = [
     *["check_apart", "check_new", "clear_unless", "common_shape", "divide", "empty_like", "raise_if", "zeros_like"],
 ]
-
-_njit = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)  # they are called by emitted code only
 
 
 def _like(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -52,13 +52,13 @@ def _zeros_like(typingctx: Any, x: Any) -> Any:
     return _kind(x)(x), codegen
 
 
-@_njit
+@inner
 def zeros_like(x):
     """A shadow of an array."""
     return _zeros_like(x)
 
 
-@_njit
+@inner
 def empty_like(x):
     """Room for a copy of an array."""
     return _empty_like(x)
@@ -80,7 +80,7 @@ def _clear_unless(typingctx: Any, x: Any, extents: Any) -> Any:
     return types.none(x, extents), codegen
 
 
-@njit
+@inner
 def clear_unless(x, *shape):
     """Zeros in a new array, unless it has this shape: then all of its elements are set."""
     _clear_unless(x, shape)

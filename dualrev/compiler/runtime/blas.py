@@ -9,8 +9,10 @@ One function is compiled for all of them: it takes addresses and strides.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
+
+from dualrev.rules.library.inner import inner
 
 __all__ = ["add_product"]
 
@@ -22,7 +24,7 @@ _gemm = types.ExternalFunction("numba_xxgemm", types.intc(*[types.char] * 3, *[t
 _PLAIN, _TRANSPOSED = ord("n"), ord("t")
 
 
-@njit
+@inner
 def add_product(c, a, b):
     """c += a @ b"""
     if c.size > 0 and a.size > 0:
@@ -50,7 +52,7 @@ def _add_product_of_types(c, a, b):
         return by_new_array
     if all(x.layout in "CF" for x in (c, a, b)):
         return by_blas
-    first, second = njit(by_blas), njit(by_new_array)
+    first, second = inner(by_blas), inner(by_new_array)
 
     def by_either(c, a, b):
         if not first(c, a, b):
@@ -59,7 +61,7 @@ def _add_product_of_types(c, a, b):
     return by_either
 
 
-@njit
+@inner
 def _add(kind, size, unit, m, n, k, c, c0, c1, a, a0, a1, b, b0, b1):
     """Add the product of m x k and k x n elements of this size, at these addresses; whether it was possible."""
     far_c, far_a, far_b = _distance(size, m, n, c0, c1), _distance(size, m, k, a0, a1), _distance(size, k, n, b0, b1)
@@ -72,7 +74,7 @@ def _add(kind, size, unit, m, n, k, c, c0, c1, a, a0, a1, b, b0, b1):
     return True
 
 
-@njit
+@inner
 def _distance(size, rows, columns, down, right):
     """How many elements it is from one column to the next, or, less than 0, from one row to the next; 0: neither.
 

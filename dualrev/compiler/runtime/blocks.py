@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from dualrev.rules.library.inner import inner
 
 __all__ = [
     "block",
@@ -25,20 +26,20 @@ __all__ = [
 ]
 
 
-@njit
+@inner
 def block(n, m):
     """Room for second derivatives: a row for each number of one leaf, a column for each of another."""
     return np.empty((n, m))
 
 
-@njit
+@inner
 def put_number(x, k, number):
     """The k-th number of an array; behind its end there is none."""
     if k < x.size:
         x.flat[k] = number
 
 
-@njit
+@inner
 def put_direction(t, directions, k):
     """The k-th row of a matrix in the shape of an array; zeros behind its end."""
     if k < directions.shape[0]:
@@ -48,7 +49,7 @@ def put_direction(t, directions, k):
         t[...] = 0.0
 
 
-@njit
+@inner
 def put_column(block, k, made):
     """The k-th column of a matrix; behind its end there is none."""
     if k < block.shape[1]:
@@ -56,7 +57,7 @@ def put_column(block, k, made):
             block[i, k] = made.flat[i]
 
 
-@njit
+@inner
 def put_few(block, k, made):
     """The k-th column of a matrix, from a tuple; behind its end there is none."""
     if k < block.shape[1]:
@@ -64,7 +65,7 @@ def put_few(block, k, made):
             block[i, k] = made[i]
 
 
-@njit
+@inner
 def put_row(block, k, made):
     """The k-th row of a matrix; behind its end there is none."""
     if k < block.shape[0]:
@@ -72,55 +73,55 @@ def put_row(block, k, made):
             block[k, i] = made.flat[i]
 
 
-@njit
+@inner
 def clear(x):
     """Zeros, for the next run."""
     x[...] = 0.0
 
 
-@njit
+@inner
 def shaped_0(block):
     """The only number of a matrix."""
     return block[0, 0]
 
 
-@njit
+@inner
 def shaped_1(block, x):
     """A row or a column in the shape of an array: a copy, since what was given is lent."""
     return block.reshape(x.shape).copy()
 
 
-@njit
+@inner
 def shaped_2(block, x, y):
     """A matrix in the shapes of two arrays, one after the other: a copy, too."""
     return block.reshape(x.shape + y.shape).copy()
 
 
-@njit
+@inner
 def shaped_0_single(block):
     """The same in single precision."""
     return np.float32(block[0, 0])
 
 
-@njit
+@inner
 def shaped_1_single(block, x):
     """The same in single precision."""
     return block.reshape(x.shape).astype(np.float32)
 
 
-@njit
+@inner
 def shaped_2_single(block, x, y):
     """The same in single precision."""
     return block.reshape(x.shape + y.shape).astype(np.float32)
 
 
-@njit
+@inner
 def shaped_few_1(block):
     """A column."""
     return block[:, 0].copy()
 
 
-@njit
+@inner
 def shaped_few_2(block, x):
     """A matrix with a row for each number of a vector, and columns in the shape of an array."""
     made = np.empty((block.shape[0], *x.shape))

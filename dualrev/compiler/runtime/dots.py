@@ -3,9 +3,8 @@
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-from numba import njit
-
 from dualrev.compiler.runtime.blas import add_product
+from dualrev.rules.library.inner import inner
 
 __all__ = [
     "dot_left_11",
@@ -19,21 +18,21 @@ __all__ = [
 ]
 
 
-@njit
+@inner
 def dot_left_11(d_a, b, ct):
     """The cotangent of a in dot(a, b): vector times vector."""
     for i in range(d_a.size):
         d_a[i] += ct * b[i]
 
 
-@njit
+@inner
 def dot_right_11(d_b, a, ct):
     """The cotangent of b in dot(a, b): vector times vector."""
     for i in range(d_b.size):
         d_b[i] += ct * a[i]
 
 
-@njit
+@inner
 def dot_left_21(d_a, b, ct):
     """The cotangent of a in dot(a, b): matrix times vector."""
     if _by_columns(d_a):
@@ -46,7 +45,7 @@ def dot_left_21(d_a, b, ct):
                 d_a[i, j] += ct[i] * b[j]
 
 
-@njit
+@inner
 def dot_right_21(d_b, a, ct):
     """The cotangent of b in dot(a, b): matrix times vector."""
     if _by_columns(a):
@@ -61,25 +60,25 @@ def dot_right_21(d_b, a, ct):
                 d_b[j] += a[i, j] * ct[i]
 
 
-@njit
+@inner
 def _by_columns(a):
     """Whether the elements of a column are next to one another in memory, and those of a row are not."""
     return abs(a.strides[0]) < abs(a.strides[1])
 
 
-@njit
+@inner
 def dot_left_12(d_a, b, ct):
     """The cotangent of a in dot(a, b): vector times matrix."""
     dot_right_21(d_a, b.T, ct)
 
 
-@njit
+@inner
 def dot_right_12(d_b, a, ct):
     """The cotangent of b in dot(a, b): vector times matrix."""
     dot_left_21(d_b, ct, a)
 
 
-@njit
+@inner
 def dot_left_22(d_a, b, ct):
     """The cotangent of a in dot(a, b): matrix times matrix."""
     if _is_small(d_a.shape[0], d_a.shape[1], b.shape[1]):
@@ -93,7 +92,7 @@ def dot_left_22(d_a, b, ct):
         add_product(d_a, ct, b.T)
 
 
-@njit
+@inner
 def dot_right_22(d_b, a, ct):
     """The cotangent of b in dot(a, b): matrix times matrix."""
     if _is_small(d_b.shape[0], d_b.shape[1], a.shape[0]):
@@ -105,7 +104,7 @@ def dot_right_22(d_b, a, ct):
         add_product(d_b, a.T, ct)
 
 
-@njit
+@inner
 def _is_small(rows, columns, terms):
     """Whether loops multiply matrices sooner than BLAS, with the copies and the new array that it needs."""
     return rows * columns * terms <= 512

@@ -12,7 +12,7 @@ from collections import namedtuple
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.core.imputils import impl_ret_borrowed
 from numba.experimental.structref import _Utils
@@ -22,6 +22,7 @@ from numba.np.numpy_support import as_dtype
 
 from dualrev.compiler.runtime.structured import holds_structured, is_record, is_records, is_structured, members
 from dualrev.compiler.runtime.tape import attempt
+from dualrev.rules.library.inner import inner
 
 __all__ = ["fields", "mirror_type", "mirrored", "row", "tangents", "to_return"]
 
@@ -116,7 +117,7 @@ def _row(typingctx, a, index):
     return kind(a, index), codegen
 
 
-@njit
+@inner
 def row(a, index):
     """A view of a[index], also where that is a number: an array of no axes."""
     return _row(a, index)
@@ -190,7 +191,7 @@ def _overload_mirror(tape, x, leaves):
     return lambda tape, x, leaves: leaves
 
 
-@njit
+@inner
 def _number(x):
     """The number in an array of no axes."""
     return x[()]
@@ -207,10 +208,10 @@ def _records_like(x):
     lines.append("return made")
     space: dict[str, Any] = {"zeros": np.zeros, "dtype": dtype, "leaf": _leaf, "store": _stored}
     exec("\n    ".join(lines), space)
-    return njit(space["function"])
+    return inner(space["function"])
 
 
-@njit
+@inner
 def _stored(array, x):
     """array[...] = x, which has the same shape."""
     for index in np.ndindex(x.shape):
@@ -246,7 +247,7 @@ def _overload_moved(x, t):
     return lambda x, t: tangents(x, t)
 
 
-@njit
+@inner
 def _whole(x, t):
     """An array of no axes."""
     made = np.zeros_like(x)
@@ -254,7 +255,7 @@ def _whole(x, t):
     return made
 
 
-@njit
+@inner
 def mirrored(tape, x, leaves):
     """The gradient by x, as a numba function."""
     return mirror(tape, x, leaves)
@@ -277,7 +278,7 @@ def _overload_owned(tape, x):
     return lambda tape, x: x
 
 
-@njit
+@inner
 def _copy(x):
     return x.copy()
 
@@ -292,7 +293,7 @@ def _is_lent(typingctx, x):
     return types.boolean(x), codegen
 
 
-@njit
+@inner
 def to_return(tape, x):
     """The same, which may be returned, as a numba function."""
     return owned(tape, x)

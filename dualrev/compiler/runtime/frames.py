@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 from numba.np import arrayobj
 
 from dualrev.compiler.runtime.arrays import zeros_like
+from dualrev.rules.library.inner import inner
 
 __all__ = ["block_in", "frame", "zeros", "zeros_in"]
 
@@ -54,7 +55,7 @@ def _overload_zeros(room, x):
     return zeros
 
 
-@njit
+@inner
 def zeros_in(room, x):
     """Zeros in the shape of an array, in this room if they fit."""
     return _zeros(room, x)
@@ -75,13 +76,13 @@ def _matrix(typingctx: Any, room: Any, n: Any, m: Any) -> Any:
     return array(room, types.int64, types.int64), codegen
 
 
-@njit
+@inner
 def block_in(room, n, m):
     """Room for a matrix, in this room if it fits."""
     return _matrix(room, n, m) if n * m <= room.size else np.empty((n, m))
 
 
-@njit
+@inner
 def zeros(n):
     """A vector of zeros."""
     return np.zeros(n)

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from dualrev.rules.library.inner import inner
 
 __all__ = ["room", "rounds"]
 
@@ -30,7 +32,7 @@ def room(typingctx: Any, top: Any, each: Any, rounds: Any) -> Any:
     return types.int64(types.int64, types.int64, whole), codegen
 
 
-@njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)  # emitted code calls it, and nobody else
+@inner
 def rounds(start, stop, step):
     """How many rounds a loop over range(start, stop, step) has, or _MOST if there are more."""
     if step > 0 and start < stop:

@@ -10,16 +10,16 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np import arrayobj
 
+from dualrev.rules.library.inner import inner
+
 __all__ = ["empty_with_shadow"]
 
 LARGEST = 512  # bytes of an array that shares its memory with its shadow
-
-_njit = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)  # it is called by emitted code only
 
 
 @intrinsic
@@ -58,7 +58,7 @@ def _is_small(context: Any, builder: Any, kind: Any, sizes: Any) -> Any:
     return builder.icmp_unsigned("<=", count, count.type(LARGEST))
 
 
-@_njit
+@inner
 def empty_with_shadow(shape, dtype):
     """np.empty(shape, dtype), and zeros of the same shape; ValueError if a length is negative, or all are too much."""
     return _empty_with_shadow(shape, dtype)

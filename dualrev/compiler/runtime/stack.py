@@ -17,14 +17,15 @@ from typing import Any
 import llvmlite.binding
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.core.typing import signature
 from numba.extending import intrinsic
 
+from dualrev.rules.library.inner import inner
+
 __all__ = ["need_stack"]
 
-_njit = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)
 _MARGIN = 128 * 1024  # what everything else may take that a function calls
 _INT = ir.IntType(64)
 _NAME = "dualrev_first_stack"
@@ -72,7 +73,7 @@ if sys.platform == "darwin":
     _end = types.ExternalFunction("pthread_get_stackaddr_np", signature(types.intp, types.intp))
     _size = types.ExternalFunction("pthread_get_stacksize_np", signature(types.intp, types.intp))
 
-    @_njit
+    @inner
     def _bounds():
         size = _size(_self())
         return _end(_self()) - size, size
@@ -82,7 +83,7 @@ else:
     _stack = types.ExternalFunction("pthread_attr_getstack", signature(types.int32, types.intp, types.intp, types.intp))
     _destroy = types.ExternalFunction("pthread_attr_destroy", signature(types.int32, types.intp))
 
-    @_njit
+    @inner
     def _bounds():
         """The lowest address of this thread's stack, and its size; 0, 0 if they are not known."""
         found, start = _memory()
@@ -93,7 +94,7 @@ else:
         return found[0], found[1]
 
 
-@_njit
+@inner
 def _look(here):
     first = _first()
     key = np.uint32(first[2])

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, prange, types
+from numba import prange, types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
 from dualrev.compiler.runtime.tape import CODE, ERROR, free, raise_noted
+from dualrev.rules.library.inner import inner
 
 __all__ = [
     "MOST_PRIVATE",
@@ -38,10 +39,9 @@ FAR = 2**40  # rounds: more than a loop has
 MOST_PRIVATE = 2**24  # elements: of all the arrays that chunks have of their own
 _INT, _ANY = ir.IntType(64), ir.IntType(8).as_pointer()
 _THUNK = ir.FunctionType(ir.VoidType(), [_ANY, _INT])  # of what is given, and a number
-_njit = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
-@_njit
+@inner
 def chunks(start, stop, low, spread, most, size, works):
     """How many chunks a loop over range(start, stop) has: it does not depend on the number of threads.
 
@@ -61,7 +61,7 @@ def chunks(start, stop, low, spread, most, size, works):
     return max(count, 1)
 
 
-@_njit
+@inner
 def span(x, axis):
     """Where the first part of x along an axis begins and ends in memory, and how far the next one is; in bytes."""
     low = high = np.int64(x.ctypes.data)
@@ -72,7 +72,7 @@ def span(x, axis):
     return low, high + x.itemsize, x.strides[axis]
 
 
-@_njit
+@inner
 def overlap(spans):
     """How many parts may lie between two that overlap, in arrays with these spans; FAR if that is not known."""
     low, high, step = spans[0]
@@ -83,13 +83,13 @@ def overlap(spans):
     return (high - low - 1) // abs(step)
 
 
-@_njit
+@inner
 def no_overlap(spans):
     """0 if no two parts at different places overlap, in arrays with these spans; else FAR."""
     return 0 if overlap(spans) == 0 else FAR
 
 
-@_njit
+@inner
 def bound(start, stop, count, k):
     """Where the k-th of so many chunks begins."""
     each, more = divmod(stop - start, count)
@@ -109,7 +109,7 @@ def natural(typingctx: Any, number: Any) -> Any:
     return types.int64(types.int64), codegen
 
 
-@njit(parallel=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@inner(parallel=True)
 def _shared_out(thunk, given, first, step, count):
     """Run a thunk in threads, for the numbers first, first + step, ...: the only code that numba makes parallel."""
     for k in prange(count):
@@ -185,19 +185,19 @@ def in_threads(typingctx: Any, first: Any, stop: Any, step: Any, function: Any, 
     return types.none(number, number, number, function, types.StarArgTuple(given)), codegen
 
 
-@_njit
+@inner
 def nothing_failed(count):
     """Room for the failures of so many chunks: numba's status, and its exception."""
     return np.zeros((count, 2), np.int64)
 
 
-@_njit
+@inner
 def private(count, x):
     """Room for an array like this one, for each chunk."""
     return np.empty((count, *x.shape), x.dtype)
 
 
-@_njit
+@inner
 def add_parts(x, parts):
     """Add what the chunks have to an array, in their order."""
     for k in range(len(parts)):
@@ -253,7 +253,7 @@ def raise_failed(typingctx: Any, failed: Any) -> Any:
     return types.none(failed), codegen
 
 
-@_njit
+@inner
 def first_failed(failed):
     """The failure of the first chunk that has one."""
     for k in range(len(failed)):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
+from dualrev.rules.library.inner import inner
 
 __all__ = [
     "complex_power",
@@ -23,7 +23,7 @@ _LARGE = 7e307  # whose sum with its own modulus overflows
 _FLAT = 300.0  # from where on 1 / cosh(x)**2 is 4 exp(-2 x), and cosh(x) may overflow
 
 
-@njit
+@inner
 def complex_quotient(a, b, c, d):  # type: ignore[no-untyped-def]
     """(a + b j) / (c + d j), scaled by the larger part of the divisor: Smith's algorithm."""
     if c == 0.0 and d == 0.0:
@@ -31,7 +31,7 @@ def complex_quotient(a, b, c, d):  # type: ignore[no-untyped-def]
     return complex_quotient_of_elements(a, b, c, d)
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def complex_quotient_of_elements(a, b, c, d):  # type: ignore[no-untyped-def]
     """The same of elements of arrays, where the divisor may be zero."""
     if abs(c) >= abs(d):
@@ -45,7 +45,7 @@ def complex_quotient_of_elements(a, b, c, d):  # type: ignore[no-untyped-def]
     return (a * ratio + b) / scale, (b * ratio - a) / scale
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def complex_sqrt(a, b):  # type: ignore[no-untyped-def]
     """The root with the positive real part: algorithm 312 of the ACM, scaled where it would overflow.
 
@@ -64,7 +64,7 @@ def complex_sqrt(a, b):  # type: ignore[no-untyped-def]
     return side * b / (2.0 * t) * scale, side * t * scale
 
 
-@njit
+@inner
 def complex_tanh(a, b):  # type: ignore[no-untyped-def]
     """Tanh(a + b j)."""
     if abs(a) > _FLAT:
@@ -74,7 +74,7 @@ def complex_tanh(a, b):  # type: ignore[no-untyped-def]
     return s * (1.0 + t * t) / scale, t / scale * c * c
 
 
-@njit
+@inner
 def complex_power(a, b, c, d):  # type: ignore[no-untyped-def]
     """(a + b j) ** (c + d j), by the modulus and the angle."""
     if c == 0.0 and d == 0.0 and a == 0.0 and b == 0.0:
@@ -90,7 +90,7 @@ def complex_power(a, b, c, d):  # type: ignore[no-untyped-def]
     return length * math.cos(phase), length * math.sin(phase)
 
 
-@njit
+@inner
 def complex_whole_power(a, b, n):  # type: ignore[no-untyped-def]
     """(a + b j) ** n, by multiplications."""
     x, y = 1.0, 0.0

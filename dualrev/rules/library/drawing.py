@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from dualrev.rules.library.inner import inner
+
 _DRAWS: dict[int, tuple[Any, str]] = {}
 
 
@@ -198,115 +200,115 @@ def py_standard_expovariate():
 # Samples, of one standard sample or an array of them
 
 
-@njit
+@inner
 def sample_normal(z, loc, scale):
     """Normal numbers of standard normal ones."""
     return loc + scale * z
 
 
-@njit
+@inner
 def sample_lognormal(z, mean, sigma):
     """Numbers with normal logarithms, of standard normal ones."""
     return np.exp(mean + sigma * z)
 
 
-@njit
+@inner
 def sample_uniform(u, low, high):
     """Numbers from [low, high), of those from [0, 1)."""
     return low + (high - low) * u
 
 
-@njit
+@inner
 def sample_scaled(e, scale):
     """Exponential numbers of standard ones."""
     return scale * e
 
 
-@njit
+@inner
 def sample_rayleigh(e, scale):
     """Rayleigh's distribution, of standard exponential numbers."""
     return scale * np.sqrt(2.0 * e)
 
 
-@njit
+@inner
 def sample_weibull(e, a):
     """Weibull's distribution, of standard exponential numbers."""
     return e ** (1.0 / a)
 
 
-@njit
+@inner
 def sample_pareto(e, a):
     """Lomax's distribution (numpy's pareto), of standard exponential numbers."""
     return np.expm1(e / a)
 
 
-@njit
+@inner
 def np_normal(loc, scale):
     """np.random.normal."""
     return sample_normal(np_standard_normal(), loc, scale)
 
 
-@njit
+@inner
 def np_normal_of(loc, scale, size):
     """Several of them."""
     return sample_normal(np_standard_normal_of(size), loc, scale)
 
 
-@njit
+@inner
 def np_lognormal(mean, sigma):
     """np.random.lognormal."""
     return sample_lognormal(np_standard_normal(), mean, sigma)
 
 
-@njit
+@inner
 def np_lognormal_of(mean, sigma, size):
     """Several of them."""
     return sample_lognormal(np_standard_normal_of(size), mean, sigma)
 
 
-@njit
+@inner
 def np_uniform(low, high):
     """np.random.uniform."""
     return sample_uniform(np_random(), low, high)
 
 
-@njit
+@inner
 def np_uniform_of(low, high, size):
     """Several of them."""
     return sample_uniform(np_random_of(size), low, high)
 
 
-@njit
+@inner
 def np_exponential(scale):
     """np.random.exponential."""
     return sample_scaled(np_standard_exponential(), scale)
 
 
-@njit
+@inner
 def np_exponential_of(scale, size):
     """Several of them."""
     return sample_scaled(np_standard_exponential_of(size), scale)
 
 
-@njit
+@inner
 def py_gauss(mu, sigma):
     """random.gauss."""
     return mu + sigma * py_standard_gauss()
 
 
-@njit
+@inner
 def py_normalvariate(mu, sigma):
     """random.normalvariate."""
     return mu + sigma * py_standard_normalvariate()
 
 
-@njit
+@inner
 def py_uniform(a, b):
     """random.uniform."""
     return a + (b - a) * py_random()
 
 
-@njit
+@inner
 def py_expovariate(lambd):
     """random.expovariate."""
     return py_standard_expovariate() / lambd
@@ -315,25 +317,25 @@ def py_expovariate(lambd):
 # Elements of arrays
 
 
-@njit
+@inner
 def np_choice(a):
     """np.random.choice of an array."""
     return a[np_randint(0, len(a))]
 
 
-@njit
+@inner
 def np_choice_of(a, size):
     """Several elements, with replacement."""
     return a[np_randint_of(0, len(a), size)]
 
 
-@njit
+@inner
 def np_permuted(x):
     """np.random.permutation of an array."""
     return x[np_permutation(len(x))]
 
 
-@njit
+@inner
 def np_shuffle(x):
     """np.random.shuffle."""
     x[:] = x[np_permutation(len(x))]

@@ -8,30 +8,30 @@ differentiation", 2008; the vectors have the length 1. Numba raises ValueError w
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from dualrev.rules.library.factors import diagonal, over_gaps
+from dualrev.rules.library.inner import inner
 from dualrev.rules.library.matrices import inverse_turned, product, scaled_columns, turned
 from dualrev.rules.library.opaque import define
 
 __all__ = ["eig", "eigvals"]
 
 
-@njit
+@inner
 def eig(a):
     """np.linalg.eig."""
     w, v = np.linalg.eig(a)
     return w, turned(v.T)
 
 
-@njit
+@inner
 def eig_fwd(a):
     """Both, for the value and for the rule."""
     w, v = eig(a)
     return (w, v), (w, v)
 
 
-@njit
+@inner
 def eig_bwd(residuals, ct):
     """The transpose of push."""
     (w, v), (gw, gv) = residuals, ct
@@ -43,7 +43,7 @@ def eig_bwd(residuals, ct):
     return (product(inverse_turned(v), product(inner, t)),)
 
 
-@njit
+@inner
 def eig_push(primals, y, tangents):
     """With p = inv(v) da v: dw = diag(p), dv = v (p / gaps), less what would change the columns' length, which is 1."""
     w, v = y
@@ -51,7 +51,7 @@ def eig_push(primals, y, tangents):
     return diagonal(p), _without_length(v, product(v, over_gaps(p, w, p != 0.0, 1.0)))
 
 
-@njit
+@inner
 def _without_length(v, x):
     """The columns of x without their part along those of v."""
     made = np.empty(v.shape, v.dtype)
@@ -65,26 +65,26 @@ def _without_length(v, x):
 define(eig, eig_fwd, eig_bwd, eig_push)
 
 
-@njit
+@inner
 def eigvals(a):
     """np.linalg.eigvals."""
     return np.linalg.eigvals(a)
 
 
-@njit
+@inner
 def eigvals_fwd(a):
     """The values; the vectors wait until they are asked for."""
     return eigvals(a), a
 
 
-@njit
+@inner
 def eigvals_bwd(a, ct):
     """The transpose of push."""
     _, v = eig(a)
     return (product(inverse_turned(v), turned(scaled_columns(v, ct))),)
 
 
-@njit
+@inner
 def eigvals_push(primals, w, tangents):
     """dw = diag(inv(v) da v)"""
     _, v = eig(primals[0])

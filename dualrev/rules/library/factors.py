@@ -10,8 +10,8 @@ the singular value decomposition", 2016.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from dualrev.rules.library.inner import inner
 from dualrev.rules.library.matrices import (
     both_triangles,
     inverse_turned,
@@ -25,20 +25,20 @@ from dualrev.rules.library.opaque import define
 __all__ = ["cholesky", "eigh", "eigvalsh", "qr", "svd", "svd_of_full"]
 
 
-@njit
+@inner
 def cholesky(a):
     """np.linalg.cholesky."""
     return np.linalg.cholesky(a)
 
 
-@njit
+@inner
 def cholesky_fwd(a):
     """The factor, for the value and for the rule."""
     factor = cholesky(a)
     return factor, factor
 
 
-@njit
+@inner
 def cholesky_bwd(factor, ct):
     """The transpose of push."""
     low = np.zeros(ct.shape, ct.dtype)
@@ -49,14 +49,14 @@ def cholesky_bwd(factor, ct):
     return (of_both_triangles(product(product(inverse, inner), turned(inverse))),)
 
 
-@njit
+@inner
 def cholesky_push(primals, factor, tangents):
     """d(L) = L phi(inv(L) da inv(L)^T), where phi takes the lower triangle and half of the diagonal."""
     inverse = inverse_turned(factor)
     return product(factor, _half_lower(product(product(turned(inverse), both_triangles(tangents[0])), inverse)))
 
 
-@njit
+@inner
 def _half_lower(x):
     made = np.zeros(x.shape, x.dtype)
     for i in range(len(x)):
@@ -69,21 +69,21 @@ def _half_lower(x):
 define(cholesky, cholesky_fwd, cholesky_bwd, cholesky_push)
 
 
-@njit
+@inner
 def eigh(a):
     """np.linalg.eigh."""
     w, v = np.linalg.eigh(a)
     return w, turned(v.T)
 
 
-@njit
+@inner
 def eigh_fwd(a):
     """Both, for the value and for the rule."""
     w, v = eigh(a)
     return (w, v), (w, v)
 
 
-@njit
+@inner
 def eigh_bwd(residuals, ct):
     """The transpose of push."""
     (w, v), (gw, gv) = residuals, ct
@@ -95,7 +95,7 @@ def eigh_bwd(residuals, ct):
     return (of_both_triangles(product(product(v, inner), t)),)
 
 
-@njit
+@inner
 def eigh_push(primals, y, tangents):
     """With p = v^T da v: dw = diag(p), dv = v (p / gaps), where gaps[i, j] = w[j] - w[i]."""
     w, v = y
@@ -108,7 +108,7 @@ def eigh_push(primals, y, tangents):
 # cotangents do not tell.
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def over_gaps(p, w, asked, share):
     """p / gaps; at ties NaN for the pairs that are asked for, and 0 for others."""
     least = rounding(w)
@@ -123,7 +123,7 @@ def over_gaps(p, w, asked, share):
     return made
 
 
-@njit
+@inner
 def rounding(w):
     """What numbers that LAPACK computes may be wrong by, by the largest of them."""
     size = np.zeros(1, w.dtype)
@@ -132,7 +132,7 @@ def rounding(w):
     return 4.0 * len(w) * np.spacing(size[0])
 
 
-@njit
+@inner
 def asked_for(p, g):
     """The pairs of vectors v that a cotangent g turns to each other, by more than a rounding error: of p = v^T g."""
     least = rounding(g.ravel())
@@ -143,7 +143,7 @@ def asked_for(p, g):
     return made
 
 
-@njit
+@inner
 def diagonal(p):
     made = np.empty(len(p), p.dtype)
     for k in range(len(p)):
@@ -154,26 +154,26 @@ def diagonal(p):
 define(eigh, eigh_fwd, eigh_bwd, eigh_push)
 
 
-@njit
+@inner
 def eigvalsh(a):
     """np.linalg.eigvalsh."""
     return np.linalg.eigvalsh(a)
 
 
-@njit
+@inner
 def eigvalsh_fwd(a):
     """The values; the vectors wait until they are asked for."""
     return eigvalsh(a), a
 
 
-@njit
+@inner
 def eigvalsh_bwd(a, ct):
     """The transpose of push."""
     _, v = eigh(a)
     return (of_both_triangles(product(scaled_columns(v, ct), turned(v))),)
 
 
-@njit
+@inner
 def eigvalsh_push(primals, w, tangents):
     """dw = diag(v^T da v)"""
     _, v = eigh(primals[0])
@@ -186,21 +186,21 @@ define(eigvalsh, eigvalsh_fwd, eigvalsh_bwd, eigvalsh_push)
 # Singular values: the rules have v where the function has v^T
 
 
-@njit
+@inner
 def svd(a):
     """np.linalg.svd with full_matrices=False."""
     u, s, vt = np.linalg.svd(a, False)
     return turned(u.T), s, turned(vt.T)
 
 
-@njit
+@inner
 def svd_fwd(a):
     """The factors, for the value and for the rule."""
     u, s, vt = svd(a)
     return (u, s, vt), (u, s, vt)
 
 
-@njit
+@inner
 def svd_bwd(residuals, ct):
     """The transpose of push."""
     (u, s, vt), (gu, gs, gvt) = residuals, ct
@@ -221,7 +221,7 @@ def svd_bwd(residuals, ct):
     return (made,)
 
 
-@njit
+@inner
 def svd_push(primals, y, tangents):
     """With p = u^T da v: ds = diag(p); du and dv have a part in the space of u and v, and one across."""
     (u, s, vt), (t,) = y, tangents
@@ -238,7 +238,7 @@ def svd_push(primals, y, tangents):
     return du, diagonal(p), turned(dv)
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def _over_gaps_of_squares(p, s, asked):
     """As of eigenvalues."""
     least = rounding(s)
@@ -253,7 +253,7 @@ def _over_gaps_of_squares(p, s, asked):
     return made
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def _over_sums(p, s):
     """How u and v turn against each other: at ties, too, but for the vectors of 0, which have no derivative."""
     least = rounding(s)
@@ -268,7 +268,7 @@ def _over_sums(p, s):
     return made
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def _across(x, part, s):
     """The columns without their part in a space, by the singular values; the vectors of 0 have no derivative."""
     least = rounding(s)
@@ -286,21 +286,21 @@ def _across(x, part, s):
 define(svd, svd_fwd, svd_bwd, svd_push)
 
 
-@njit
+@inner
 def svd_of_full(a):
     """np.linalg.svd. The vectors that complete a basis of a matrix that is not square have no derivative: NaN."""
     u, s, vt = np.linalg.svd(a, True)
     return turned(u.T), s, turned(vt.T)
 
 
-@njit
+@inner
 def svd_of_full_fwd(a):
     """The factors, for the value and for the rule."""
     u, s, vt = svd_of_full(a)
     return (u, s, vt), (u, s, vt)
 
 
-@njit
+@inner
 def svd_of_full_bwd(residuals, ct):
     """That of svd."""
     (u, s, vt), (gu, gs, gvt) = residuals, ct
@@ -312,7 +312,7 @@ def svd_of_full_bwd(residuals, ct):
     return (made,)
 
 
-@njit
+@inner
 def svd_of_full_push(primals, y, tangents):
     """That of svd."""
     u, s, vt = y
@@ -321,12 +321,12 @@ def svd_of_full_push(primals, y, tangents):
     return _extended(by_columns, u), ds, _extended(by_rows, vt)
 
 
-@njit
+@inner
 def _first_columns(x, k):
     return x[:, :k].copy()
 
 
-@njit
+@inner
 def _extended(x, like):
     """The same, and NaN where the other has more."""
     made = np.empty(like.shape, like.dtype)
@@ -342,21 +342,21 @@ define(svd_of_full, svd_of_full_fwd, svd_of_full_bwd, svd_of_full_push)
 # Orthogonal factors
 
 
-@njit
+@inner
 def qr(a):
     """np.linalg.qr."""
     q, r = np.linalg.qr(a)
     return turned(q.T), turned(r.T)
 
 
-@njit
+@inner
 def qr_fwd(a):
     """The factors, for the value and for the rule."""
     q, r = qr(a)
     return (q, r), (a, q, r)
 
 
-@njit
+@inner
 def qr_bwd(residuals, ct):
     """The transpose of push."""
     (a, q, r), (gq, gr) = residuals, ct
@@ -372,7 +372,7 @@ def qr_bwd(residuals, ct):
     return (_joined(by_left, product(q, by_right)),)
 
 
-@njit
+@inner
 def qr_push(primals, y, tangents):
     """With c = da inv(r), x = q^T c and its antisymmetric part o: dq = c - q (x - o), dr = (x - o) r.
 
@@ -393,7 +393,7 @@ def qr_push(primals, y, tangents):
     return dq, _joined(product(upper, left), right)
 
 
-@njit
+@inner
 def _inverse_turned_of_full_rank(r):
     """Its transposed inverse; NaN where a column of the matrix depends on those before it, up to a rounding error."""
     for k in range(len(r)):
@@ -402,7 +402,7 @@ def _inverse_turned_of_full_rank(r):
     return inverse_turned(r)
 
 
-@njit
+@inner
 def _joined(left, right):
     """Columns, and columns to the right of them."""
     k, wide = left.shape[1], left.shape[1] + right.shape[1]

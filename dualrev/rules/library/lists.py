@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from dualrev.rules.library.inner import inner
 
 __all__ = ["greatest", "least", "moved_down", "moved_up", "reordered", "repeated", "reversed_list", "two_lists"]
 
 
-@njit
+@inner
 def moved_down(a, k):
     """The last element goes to place k, what stood there and behind it to the next place."""
     x = a[-1]
@@ -19,7 +20,7 @@ def moved_down(a, k):
     return 0
 
 
-@njit
+@inner
 def moved_up(a, k):
     """The element at place k goes to the last one: the inverse of moved_down."""
     x = a[k]
@@ -29,7 +30,7 @@ def moved_up(a, k):
     return 0
 
 
-@njit
+@inner
 def reversed_list(a):
     """ys.reverse()."""
     n = len(a)
@@ -40,20 +41,20 @@ def reversed_list(a):
     return 0
 
 
-@njit
+@inner
 def reordered(a, order):
     """The elements at these places, in this order, in place of the old ones."""
     a[:] = a[order]
     return 0
 
 
-@njit
+@inner
 def two_lists(a, b):
     """ys + zs."""
     return np.concatenate((a, b))
 
 
-@njit
+@inner
 def repeated(a, n):
     """ys * n."""
     made = np.empty(len(a) * max(n, 0), a.dtype)
@@ -62,7 +63,7 @@ def repeated(a, n):
     return made
 
 
-@njit
+@inner
 def greatest(a):
     """max(ys): of equal elements, the first."""
     if len(a) == 0:
@@ -74,7 +75,7 @@ def greatest(a):
     return x
 
 
-@njit
+@inner
 def least(a):
     """min(ys): of equal elements, the first."""
     if len(a) == 0:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from dualrev.rules.library.inner import inner
 
 __all__ = [
     "arange",
@@ -25,7 +26,7 @@ __all__ = [
 ]
 
 
-@njit
+@inner
 def arange(start, stop, step):  # type: ignore[no-untyped-def]
     """np.arange of numbers one of which is a float."""
     if step == 0:
@@ -36,7 +37,7 @@ def arange(start, stop, step):  # type: ignore[no-untyped-def]
     return a
 
 
-@njit
+@inner
 def grown(a, n):  # type: ignore[no-untyped-def]
     """A larger array with the first n elements of a vector."""
     b = np.empty(2 * n + 4, a.dtype)
@@ -45,7 +46,7 @@ def grown(a, n):  # type: ignore[no-untyped-def]
     return b
 
 
-@njit
+@inner
 def linspace(start, stop, num):  # type: ignore[no-untyped-def]
     """np.linspace; the last element is `stop` exactly."""
     a = np.empty(num)
@@ -60,7 +61,7 @@ def linspace(start, stop, num):  # type: ignore[no-untyped-def]
     return a
 
 
-@njit
+@inner
 def cumsum(a):  # type: ignore[no-untyped-def]
     """np.cumsum of a vector."""
     sums = np.empty(len(a), a.dtype)
@@ -72,7 +73,7 @@ def cumsum(a):  # type: ignore[no-untyped-def]
     return sums
 
 
-@njit
+@inner
 def cumprod(a):  # type: ignore[no-untyped-def]
     """np.cumprod of a vector."""
     products = np.empty(len(a), a.dtype)
@@ -84,7 +85,7 @@ def cumprod(a):  # type: ignore[no-untyped-def]
     return products
 
 
-@njit
+@inner
 def logspace(start, stop, num):  # type: ignore[no-untyped-def]
     """np.logspace."""
     a = linspace(start, stop, num)
@@ -93,7 +94,7 @@ def logspace(start, stop, num):  # type: ignore[no-untyped-def]
     return a
 
 
-@njit
+@inner
 def geomspace(start, stop, num):  # type: ignore[no-untyped-def]
     """np.geomspace of numbers of the same sign; the ends are exact."""
     if start == 0 or stop == 0:
@@ -108,7 +109,7 @@ def geomspace(start, stop, num):  # type: ignore[no-untyped-def]
     return a * sign
 
 
-@njit
+@inner
 def diff_of_order(a, n):  # type: ignore[no-untyped-def]
     """np.diff of a vector, n times."""
     if n < 0:
@@ -120,7 +121,7 @@ def diff_of_order(a, n):  # type: ignore[no-untyped-def]
     return work[: max(len(a) - n, 0)]
 
 
-@njit
+@inner
 def vander(x, n, increasing):  # type: ignore[no-untyped-def]
     """np.vander."""
     if n < 0:
@@ -134,13 +135,13 @@ def vander(x, n, increasing):  # type: ignore[no-untyped-def]
     return powers
 
 
-@njit
+@inner
 def union1d(a, b):  # type: ignore[no-untyped-def]
     """np.union1d of two vectors: of numbers that are equal, the first is taken."""
     return np.unique(np.concatenate((a, b)))
 
 
-@njit
+@inner
 def var(a):  # type: ignore[no-untyped-def]
     """np.var of all elements."""
     mean = np.mean(a)
@@ -150,7 +151,7 @@ def var(a):  # type: ignore[no-untyped-def]
     return total / a.size
 
 
-@njit
+@inner
 def std(a):  # type: ignore[no-untyped-def]
     """np.std of all elements; of one element it is 0 whatever that is, and no root, whose slope at 0 is infinite."""
     if a.size == 1:
@@ -158,14 +159,14 @@ def std(a):  # type: ignore[no-untyped-def]
     return var(a) ** 0.5
 
 
-@njit
+@inner
 def divmod_of(a, b):  # type: ignore[no-untyped-def]
     """Python's divmod, which raises what % raises."""
     remainder = a % b
     return a // b, remainder
 
 
-@njit
+@inner
 def vander_square(x, increasing):  # type: ignore[no-untyped-def]
     """np.vander with as many columns as rows."""
     return vander(x, len(x), increasing)

@@ -4,18 +4,19 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from dualrev.rules.library.inner import inner
 
 __all__ = ["both_triangles", "inverse_turned", "of_both_triangles", "product", "scaled_columns", "turned"]
 
 
-@njit
+@inner
 def product(a, b):
     """A @ b."""
     return np.dot(a, b)
 
 
-@njit
+@inner
 def turned(a):
     """a.T in memory of its own."""
     made = np.empty((a.shape[1], a.shape[0]), a.dtype)
@@ -25,13 +26,13 @@ def turned(a):
     return made
 
 
-@njit
+@inner
 def inverse_turned(a):
     """inv(a).T."""
     return np.linalg.inv(a).T
 
 
-@njit
+@inner
 def scaled_columns(a, x):
     """a * x."""
     made = np.empty(a.shape, a.dtype)
@@ -44,7 +45,7 @@ def scaled_columns(a, x):
 # A symmetric matrix of which the lower triangle is read: the derivatives by the entries above the diagonal are 0
 
 
-@njit
+@inner
 def both_triangles(a):
     """The symmetric matrix that is read."""
     made = np.empty(a.shape, a.dtype)
@@ -55,7 +56,7 @@ def both_triangles(a):
     return made
 
 
-@njit
+@inner
 def of_both_triangles(a):
     """The cotangent of the lower triangle by that of the symmetric matrix: the transpose."""
     made = np.zeros(a.shape, a.dtype)

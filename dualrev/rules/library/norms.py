@@ -6,7 +6,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from dualrev.rules.library.inner import inner
 
 __all__ = [
     *["cond", "cond_columns", "cond_least", "cond_rows"],
@@ -14,7 +15,7 @@ __all__ = [
 ]
 
 
-@njit
+@inner
 def norm(a):
     """np.linalg.norm of all elements; very large and very small ones are scaled by a power of 2."""
     size = 0.0
@@ -29,13 +30,13 @@ def norm(a):
     return np.sqrt(total[0]) * scale
 
 
-@njit
+@inner
 def norm_1(a):
     """The sum of absolute values."""
     return np.sum(np.abs(a))
 
 
-@njit
+@inner
 def norm_inf(a, sign):
     """The largest absolute value, or the smallest one."""
     if a.size == 0:
@@ -43,7 +44,7 @@ def norm_inf(a, sign):
     return np.max(np.abs(a)) * 1.0 if sign > 0 else np.min(np.abs(a)) * 1.0
 
 
-@njit
+@inner
 def norm_of_order(a, order):
     """np.linalg.norm of a vector, of any other order."""
     if order == 0:
@@ -54,25 +55,25 @@ def norm_of_order(a, order):
     return total ** (1.0 / order)
 
 
-@njit
+@inner
 def norm_columns(a, sign):
     """The largest or the smallest sum of the absolute values of a column."""
     return norm_inf(np.sum(np.abs(a), 0), sign)
 
 
-@njit
+@inner
 def norm_rows(a, sign):
     """The same, of a row."""
     return norm_inf(np.sum(np.abs(a), 1), sign)
 
 
-@njit
+@inner
 def norm_spectral(a):
     """The largest singular value."""
     return np.linalg.svd(a, False)[1][0] if a.size > 0 else 0.0
 
 
-@njit
+@inner
 def norm_least(a):
     """The smallest singular value."""
     return np.linalg.svd(a, False)[1][-1] if a.size > 0 else 0.0
@@ -81,7 +82,7 @@ def norm_least(a):
 # Condition numbers; NaN, of 0 / 0 or of an infinity, is an infinite one
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def cond(a):
     """np.linalg.cond, by singular values."""
     s = np.linalg.svd(a, False)[1]
@@ -89,7 +90,7 @@ def cond(a):
     return math.inf if np.isnan(made) else made
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def cond_least(a):
     """np.linalg.cond(a, -2)."""
     s = np.linalg.svd(a, False)[1]
@@ -97,14 +98,14 @@ def cond_least(a):
     return math.inf if np.isnan(made) else made
 
 
-@njit
+@inner
 def cond_columns(a, sign):
     """np.linalg.cond(a, 1), or (a, -1)."""
     made = norm_columns(a, sign) * norm_columns(np.linalg.inv(a), sign)
     return math.inf if np.isnan(made) else made
 
 
-@njit
+@inner
 def cond_rows(a, sign):
     """np.linalg.cond(a, inf), or (a, -inf)."""
     made = norm_rows(a, sign) * norm_rows(np.linalg.inv(a), sign)

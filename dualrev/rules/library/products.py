@@ -6,7 +6,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from dualrev.rules.library.inner import inner
 
 __all__ = [
     *["convolve_full", "convolve_same", "convolve_valid", "correlate_full", "correlate_same", "correlate_valid"],
@@ -14,7 +15,7 @@ __all__ = [
 ]
 
 
-@njit
+@inner
 def cross(a, b):
     """np.cross of two vectors."""
     n, m = len(a), len(b)
@@ -37,7 +38,7 @@ def cross(a, b):
     return made
 
 
-@njit
+@inner
 def cross_each(a, b):
     """np.cross of the rows of two matrices."""
     if len(a) != len(b):
@@ -49,7 +50,7 @@ def cross_each(a, b):
     return made
 
 
-@njit
+@inner
 def trace(a, offset):
     """np.trace."""
     rows, columns = a.shape
@@ -60,7 +61,7 @@ def trace(a, offset):
     return total
 
 
-@njit
+@inner
 def kron(a, b):
     """np.kron of two matrices."""
     n, m = b.shape
@@ -73,7 +74,7 @@ def kron(a, b):
     return made
 
 
-@njit
+@inner
 def kron_of_vectors(a, b):
     """np.kron of two vectors."""
     made = np.empty(len(a) * len(b), a.dtype)
@@ -86,7 +87,7 @@ def kron_of_vectors(a, b):
 # Convolutions: the part of all overlaps that begins with the overlap `start`
 
 
-@njit
+@inner
 def _overlaps(a, v, start, size):
     """Elements of the full convolution."""
     if len(a) == 0:
@@ -102,32 +103,32 @@ def _overlaps(a, v, start, size):
     return made
 
 
-@njit
+@inner
 def convolve_full(a, v):
     """np.convolve."""
     return _overlaps(a, v, 0, len(a) + len(v) - 1)
 
 
-@njit
+@inner
 def convolve_same(a, v):
     """np.convolve with mode="same"."""
     return _overlaps(a, v, (min(len(a), len(v)) - 1) // 2, max(len(a), len(v)))
 
 
-@njit
+@inner
 def convolve_valid(a, v):
     """np.convolve with mode="valid"."""
     small = min(len(a), len(v))
     return _overlaps(a, v, small - 1, max(len(a), len(v)) - small + 1)
 
 
-@njit
+@inner
 def correlate_full(a, v):
     """np.correlate with mode="full"."""
     return _overlaps(a, v[::-1], 0, len(a) + len(v) - 1)
 
 
-@njit
+@inner
 def correlate_same(a, v):
     """np.correlate with mode="same"."""
     small, large = min(len(a), len(v)), max(len(a), len(v))
@@ -137,7 +138,7 @@ def correlate_same(a, v):
     return _overlaps(a, v[::-1], start, large)
 
 
-@njit
+@inner
 def correlate_valid(a, v):
     """np.correlate."""
     small = min(len(a), len(v))
@@ -147,7 +148,7 @@ def correlate_valid(a, v):
 # Integrals and special functions
 
 
-@njit
+@inner
 def trapezoid(y, dx):
     """np.trapezoid of a vector with equal steps."""
     total = 0.0
@@ -156,7 +157,7 @@ def trapezoid(y, dx):
     return total
 
 
-@njit
+@inner
 def trapezoid_at(y, x):
     """np.trapezoid of a vector at places."""
     total = 0.0
@@ -165,7 +166,7 @@ def trapezoid_at(y, x):
     return total
 
 
-@njit
+@inner
 def sinc(x):
     """np.sinc of a number; about 0 by its series, where the derivatives of the quotient are not exact."""
     y = x * math.pi
@@ -175,7 +176,7 @@ def sinc(x):
     return math.sin(y) / y
 
 
-@njit
+@inner
 def sinc_each(x):
     """np.sinc of a vector."""
     made = np.empty(len(x), x.dtype)

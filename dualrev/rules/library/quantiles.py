@@ -6,7 +6,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from dualrev.rules.library.inner import inner
 
 __all__ = [
     "median",
@@ -22,7 +23,7 @@ __all__ = [
 ]
 
 
-@njit
+@inner
 def median(a):
     """np.median of a vector: NaN counts as the largest number."""
     n = len(a)
@@ -34,7 +35,7 @@ def median(a):
     return (s[n // 2 - 1] + s[n // 2]) / 2
 
 
-@njit
+@inner
 def nanmedian(a):
     """np.nanmedian of a vector."""
     return median(a[~np.isnan(a)])
@@ -43,7 +44,7 @@ def nanmedian(a):
 # Quantiles
 
 
-@njit
+@inner
 def _lowest(s):
     """Whether numba makes NaN of the 0th percentile of these sorted numbers."""
     high = low = 0
@@ -58,7 +59,7 @@ def _lowest(s):
     return finite == 0 or (high == 1 and len(s) == 2) or low > 1 or (finite == 1 and high > 1 and low != 1)
 
 
-@njit
+@inner
 def _at(s, q):
     """The q-th percentile of sorted numbers."""
     n = len(s)
@@ -76,14 +77,14 @@ def _at(s, q):
     return s[k] * (1 - m) + upper * m
 
 
-@njit
+@inner
 def _last(s):
     """The 100th percentile of sorted numbers some of which are infinite."""
     x = s[len(s) - 1] * 1.0
     return x if np.isfinite(x) else np.nan
 
 
-@njit
+@inner
 def _percentile(a, q):
     """Of a vector without NaN."""
     if len(a) == 0 or (len(a) == 1 and not np.isfinite(a[0])):
@@ -91,7 +92,7 @@ def _percentile(a, q):
     return _at(np.sort(a), q)
 
 
-@njit
+@inner
 def _percentiles(a, q, factor):
     found = np.empty(len(q))
     if len(a) == 0 or (len(a) == 1 and not np.isfinite(a[0])):
@@ -103,7 +104,7 @@ def _percentiles(a, q, factor):
     return found
 
 
-@njit
+@inner
 def _check(q, top):
     """Raise what numba raises."""
     if not 0 <= q <= top:
@@ -112,14 +113,14 @@ def _check(q, top):
         raise ValueError("Quantiles must be in the range [0, 1]")
 
 
-@njit
+@inner
 def percentile(a, q):
     """np.percentile of a vector."""
     _check(q, 100.0)
     return np.nan if np.any(np.isnan(a)) else _percentile(a, q)
 
 
-@njit
+@inner
 def percentiles(a, q):
     """The same, for a vector of percentages."""
     for x in q:
@@ -127,14 +128,14 @@ def percentiles(a, q):
     return np.full(len(q), np.nan) if np.any(np.isnan(a)) else _percentiles(a, q, 1.0)
 
 
-@njit
+@inner
 def quantile(a, q):
     """np.quantile of a vector."""
     _check(q, 1.0)
     return np.nan if np.any(np.isnan(a)) else _percentile(a, q * 100.0)
 
 
-@njit
+@inner
 def quantiles(a, q):
     """The same, for a vector of shares."""
     for x in q:
@@ -142,14 +143,14 @@ def quantiles(a, q):
     return np.full(len(q), np.nan) if np.any(np.isnan(a)) else _percentiles(a, q, 100.0)
 
 
-@njit
+@inner
 def nanpercentile(a, q):
     """np.nanpercentile of a vector."""
     _check(q, 100.0)
     return _percentile(a[~np.isnan(a)], q)
 
 
-@njit
+@inner
 def nanpercentiles(a, q):
     """The same, for a vector of percentages."""
     for x in q:
@@ -157,14 +158,14 @@ def nanpercentiles(a, q):
     return _percentiles(a[~np.isnan(a)], q, 1.0)
 
 
-@njit
+@inner
 def nanquantile(a, q):
     """np.nanquantile of a vector."""
     _check(q, 1.0)
     return _percentile(a[~np.isnan(a)], q * 100.0)
 
 
-@njit
+@inner
 def nanquantiles(a, q):
     """The same, for a vector of shares."""
     for x in q:

@@ -7,9 +7,9 @@ import math
 import random
 
 import numpy as np
-from numba import njit
 
 from dualrev.rules.library.drawing import draw, np_random, np_standard_exponential, py_random, py_standard_gauss
+from dualrev.rules.library.inner import inner
 
 # What is drawn
 
@@ -217,13 +217,13 @@ def py_permutation(n):
 # Samples
 
 
-@njit
+@inner
 def np_gumbel(loc, scale):
     """np.random.gumbel."""
     return loc - scale * math.log(-math.log(1.0 - np_random()))
 
 
-@njit
+@inner
 def np_gumbel_of(loc, scale, size):
     """Several of them."""
     made = np.empty(size)
@@ -233,7 +233,7 @@ def np_gumbel_of(loc, scale, size):
     return made
 
 
-@njit
+@inner
 def np_power(a):
     """np.random.power."""
     if a <= 0.0:
@@ -241,7 +241,7 @@ def np_power(a):
     return math.pow(1 - math.exp(-np_standard_exponential()), 1.0 / a)
 
 
-@njit
+@inner
 def np_power_of(a, size):
     """Several of them."""
     made = np.empty(size)
@@ -251,7 +251,7 @@ def np_power_of(a, size):
     return made
 
 
-@njit
+@inner
 def np_rayleigh(scale):
     """np.random.rayleigh."""
     if scale <= 0.0:
@@ -259,7 +259,7 @@ def np_rayleigh(scale):
     return scale * math.sqrt(-2.0 * math.log(1.0 - np_random()))
 
 
-@njit
+@inner
 def np_rayleigh_of(scale, size):
     """Several of them."""
     made = np.empty(size)
@@ -269,13 +269,13 @@ def np_rayleigh_of(scale, size):
     return made
 
 
-@njit
+@inner
 def np_weibull(a):
     """np.random.weibull."""
     return (-math.log(1.0 - np_random())) ** (1.0 / a)
 
 
-@njit
+@inner
 def np_weibull_of(a, size):
     """Several of them."""
     made = np.empty(size)
@@ -285,13 +285,13 @@ def np_weibull_of(a, size):
     return made
 
 
-@njit
+@inner
 def np_pareto(a):
     """np.random.pareto."""
     return 1.0 / (1.0 - np_random()) ** (1.0 / a) - 1
 
 
-@njit
+@inner
 def np_pareto_of(a, size):
     """Several of them."""
     made = np.empty(size)
@@ -301,13 +301,13 @@ def np_pareto_of(a, size):
     return made
 
 
-@njit
+@inner
 def np_triangular(left, mode, right):
     """np.random.triangular."""
     return _triangular(left, mode, right, np_random() if right != left else 0.0)
 
 
-@njit
+@inner
 def np_triangular_of(left, mode, right, size):
     """Several of them."""
     made = np.empty(size)
@@ -317,7 +317,7 @@ def np_triangular_of(left, mode, right, size):
     return made
 
 
-@njit
+@inner
 def np_laplace(loc, scale):
     """np.random.laplace."""
     u = np_random()
@@ -326,7 +326,7 @@ def np_laplace(loc, scale):
     return loc - scale * math.log(2.0 - u - u)
 
 
-@njit
+@inner
 def np_laplace_of(loc, scale, size):
     """Several of them."""
     made = np.empty(size)
@@ -336,14 +336,14 @@ def np_laplace_of(loc, scale, size):
     return made
 
 
-@njit
+@inner
 def np_logistic(loc, scale):
     """np.random.logistic."""
     u = np_random()
     return loc + scale * math.log(u / (1.0 - u))
 
 
-@njit
+@inner
 def np_logistic_of(loc, scale, size):
     """Several of them."""
     made = np.empty(size)
@@ -353,7 +353,7 @@ def np_logistic_of(loc, scale, size):
     return made
 
 
-@njit
+@inner
 def _triangular(left, mode, right, u):
     """The number below which a triangular one is with probability u."""
     if right == left:
@@ -364,31 +364,31 @@ def _triangular(left, mode, right, u):
     return left + (right - left) * math.sqrt(u * c)
 
 
-@njit
+@inner
 def py_triangular(low, high, mode):
     """random.triangular."""
     return _triangular(low, mode, high, py_random() if high != low else 0.0)
 
 
-@njit
+@inner
 def py_lognormvariate(mu, sigma):
     """random.lognormvariate."""
     return math.exp(mu + sigma * py_standard_gauss())
 
 
-@njit
+@inner
 def py_paretovariate(alpha):
     """random.paretovariate."""
     return 1.0 / (1.0 - py_random()) ** (1.0 / alpha)
 
 
-@njit
+@inner
 def py_weibullvariate(alpha, beta):
     """random.weibullvariate."""
     return alpha * (-math.log(1.0 - py_random())) ** (1.0 / beta)
 
 
-@njit
+@inner
 def py_shuffle(x):
     """random.shuffle."""
     x[:] = x[py_permutation(len(x))]

@@ -10,14 +10,16 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit, vectorize
+from numba import vectorize
 from numba.np import extensions
 from numpy.polynomial import polynomial
+
+from dualrev.rules.library.inner import inner
 
 __all__ = ["cross2d", "fmax", "fmin", "histogram", "ldexp", "logaddexp2", "polyadd", "polymul", "polysub", "polyval"]
 
 
-@njit
+@inner
 def cross2d(a, b):
     """numba.np.extensions.cross2d of vectors."""
     if a.shape[-1] != 2 or b.shape[-1] != 2:
@@ -25,7 +27,7 @@ def cross2d(a, b):
     return np.asarray(a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0])
 
 
-@njit
+@inner
 def histogram(a, bins=10, range=None):
     """np.histogram of bins of the same width: counts, and the edges of the bins."""
     if range is None:
@@ -33,7 +35,7 @@ def histogram(a, bins=10, range=None):
     return _histogram(a, bins, range[0], range[1])
 
 
-@njit
+@inner
 def _end(a, sign):
     """The least element of an array, or the greatest."""
     end = sign * np.inf
@@ -43,7 +45,7 @@ def _end(a, sign):
     return end
 
 
-@njit
+@inner
 def _histogram(a, bins, low, high):
     """Between bins of the same width."""
     if bins <= 0:
@@ -62,7 +64,7 @@ def _histogram(a, bins, low, high):
     return counts, np.linspace(low, high, bins + 1)
 
 
-@njit
+@inner
 def _trimmed(c):
     """A series without the zeros at its end, but for the first element."""
     n = len(c)
@@ -71,7 +73,7 @@ def _trimmed(c):
     return c[:n]
 
 
-@njit
+@inner
 def _sum(a, b, sign):
     a, b = _trimmed(a), _trimmed(b)
     made = np.zeros(max(len(a), len(b)))
@@ -81,25 +83,25 @@ def _sum(a, b, sign):
     return _trimmed(made)
 
 
-@njit
+@inner
 def polyadd(c1, c2):
     """np.polynomial.polynomial.polyadd of vectors."""
     return _sum(c1, c2, 1.0)
 
 
-@njit
+@inner
 def polysub(c1, c2):
     """np.polynomial.polynomial.polysub of vectors."""
     return _sum(c1, c2, -1.0)
 
 
-@njit
+@inner
 def polymul(c1, c2):
     """np.polynomial.polynomial.polymul of vectors."""
     return _trimmed(np.convolve(_trimmed(c1), _trimmed(c2)))
 
 
-@njit
+@inner
 def polyval(x, c):
     """np.polynomial.polynomial.polyval of a vector of coefficients."""
     y = c[-1] + x * 0

@@ -6,7 +6,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from dualrev.rules.library.inner import inner
 
 __all__ = [
     "average",
@@ -32,7 +33,7 @@ __all__ = [
 ]
 
 
-@njit
+@inner
 def ptp(a):
     """np.ptp of all elements."""
     return np.max(a) - np.min(a)
@@ -41,7 +42,7 @@ def ptp(a):
 # Without NaN
 
 
-@njit
+@inner
 def nansum(a):
     """np.nansum of a vector."""
     total = np.zeros(1, a.dtype)
@@ -51,7 +52,7 @@ def nansum(a):
     return total[0]
 
 
-@njit
+@inner
 def nanprod(a):
     """np.nanprod of a vector."""
     total = np.ones(1, a.dtype)
@@ -61,7 +62,7 @@ def nanprod(a):
     return total[0]
 
 
-@njit
+@inner
 def nancumsum(a):
     """np.nancumsum of a vector."""
     sums = np.empty(len(a), a.dtype)
@@ -73,7 +74,7 @@ def nancumsum(a):
     return sums
 
 
-@njit
+@inner
 def nancumprod(a):
     """np.nancumprod of a vector."""
     products = np.empty(len(a), a.dtype)
@@ -85,7 +86,7 @@ def nancumprod(a):
     return products
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def nanmean(a):
     """np.nanmean of a vector."""
     total = 0.0
@@ -97,7 +98,7 @@ def nanmean(a):
     return total / count
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def nanvar(a):
     """np.nanvar of a vector."""
     mean = nanmean(a)
@@ -110,7 +111,7 @@ def nanvar(a):
     return total / count if count > 0 else np.nan
 
 
-@njit
+@inner
 def nanstd(a):
     """np.nanstd of a vector; of one number it is 0 whatever that is, and no root, whose slope at 0 is infinite."""
     kept = a[~np.isnan(a)]
@@ -119,7 +120,7 @@ def nanstd(a):
     return nanvar(kept) ** 0.5
 
 
-@njit
+@inner
 def nanmax(a):
     """np.nanmax of a vector."""
     if len(a) == 0:
@@ -128,7 +129,7 @@ def nanmax(a):
     return np.max(kept) if len(kept) > 0 else a[0]
 
 
-@njit
+@inner
 def nanmin(a):
     """np.nanmin of a vector."""
     if len(a) == 0:
@@ -137,7 +138,7 @@ def nanmin(a):
     return np.min(kept) if len(kept) > 0 else a[0]
 
 
-@njit
+@inner
 def nan_to_num(a, nan, high):
     """np.nan_to_num of a vector, whose largest finite number is `high`."""
     made = np.empty(len(a), a.dtype)
@@ -154,13 +155,13 @@ def nan_to_num(a, nan, high):
 # Averages and covariances
 
 
-@njit
+@inner
 def mean(a):
     """np.average without weights."""
     return np.mean(a)
 
 
-@njit
+@inner
 def average(a, weights):
     """np.average with weights."""
     total = np.sum(weights)
@@ -169,7 +170,7 @@ def average(a, weights):
     return np.sum(a * weights) / total
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def cov(m, bias, ddof):
     """np.cov of the rows of a matrix."""
     k, n = m.shape
@@ -188,7 +189,7 @@ def cov(m, bias, ddof):
     return made
 
 
-@njit
+@inner
 def _rows(x, y):
     """Two vectors as the rows of a matrix."""
     if len(x) != len(y):
@@ -196,13 +197,13 @@ def _rows(x, y):
     return np.stack((x, y))
 
 
-@njit
+@inner
 def cov_of_two(x, y, bias, ddof):
     """np.cov of two vectors."""
     return cov(_rows(x, y), bias, ddof)
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def corrcoef(m):
     """np.corrcoef of the rows of a matrix."""
     c = cov(m, False, 1)
@@ -215,13 +216,13 @@ def corrcoef(m):
     return made
 
 
-@njit
+@inner
 def corrcoef_of_two(x, y):
     """np.corrcoef of two vectors."""
     return corrcoef(_rows(x, y))
 
 
-@njit
+@inner
 def bincount(a, weights, minlength):
     """np.bincount with weights."""
     if len(a) != len(weights):
@@ -242,7 +243,7 @@ def bincount(a, weights, minlength):
 # Interpolation
 
 
-@njit
+@inner
 def interp(x, xp, fp):
     """np.interp of a number: the slope is that of the piece to its right; outside 0; at NaN that of the last piece."""
     n = len(xp)
@@ -261,7 +262,7 @@ def interp(x, xp, fp):
     return (fp[j + 1] - fp[j]) / (xp[j + 1] - xp[j]) * (x - xp[j]) + fp[j]
 
 
-@njit
+@inner
 def interp_each(x, xp, fp):
     """np.interp of a vector."""
     made = np.empty(len(x))

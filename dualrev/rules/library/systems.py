@@ -8,36 +8,36 @@ differentiation", 2008; of pinv: G. Golub and V. Pereyra, 1973.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from dualrev.rules.library.factors import svd
+from dualrev.rules.library.inner import inner
 from dualrev.rules.library.matrices import inverse_turned, product, scaled_columns, turned
 from dualrev.rules.library.opaque import define
 
 __all__ = ["det", "inv", "lstsq", "lstsq_each", "matrix_power", "pinv", "slogdet", "solve", "solve_each"]
 
 
-@njit
+@inner
 def inv(a):
     """np.linalg.inv."""
     return turned(inverse_turned(a))
 
 
-@njit
+@inner
 def inv_fwd(a):
     """The inverse, for the value and for the rule."""
     y = inv(a)
     return y, y
 
 
-@njit
+@inner
 def inv_bwd(y, ct):
     """The transpose of push."""
     t = turned(y)
     return (-product(product(t, ct), t),)
 
 
-@njit
+@inner
 def inv_push(primals, y, tangents):
     """d(inv a) = -inv(a) da inv(a)"""
     return -product(product(y, tangents[0]), y)
@@ -46,20 +46,20 @@ def inv_push(primals, y, tangents):
 define(inv, inv_fwd, inv_bwd, inv_push)
 
 
-@njit
+@inner
 def solve(a, b):
     """np.linalg.solve of a matrix and a vector."""
     return np.linalg.solve(a, b)
 
 
-@njit
+@inner
 def solve_fwd(a, b):
     """The solution, for the value and for the rule."""
     x = solve(a, b)
     return x, (a, x)
 
 
-@njit
+@inner
 def solve_bwd(residuals, ct):
     """The transpose of push."""
     a, x = residuals
@@ -71,7 +71,7 @@ def solve_bwd(residuals, ct):
     return by_a, y
 
 
-@njit
+@inner
 def solve_push(primals, x, tangents):
     """d(solve(a, b)) = solve(a, db - da x)"""
     (a, _), (da, db) = primals, tangents
@@ -81,20 +81,20 @@ def solve_push(primals, x, tangents):
 define(solve, solve_fwd, solve_bwd, solve_push)
 
 
-@njit
+@inner
 def solve_each(a, b):
     """np.linalg.solve of two matrices."""
     return turned(np.linalg.solve(a, b).T)
 
 
-@njit
+@inner
 def solve_each_fwd(a, b):
     """The solutions, for the value and for the rule."""
     x = solve_each(a, b)
     return x, (a, x)
 
 
-@njit
+@inner
 def solve_each_bwd(residuals, ct):
     """The transpose of push."""
     a, x = residuals
@@ -102,7 +102,7 @@ def solve_each_bwd(residuals, ct):
     return -product(y, turned(x)), y
 
 
-@njit
+@inner
 def solve_each_push(primals, x, tangents):
     """As of a vector."""
     (a, _), (da, db) = primals, tangents
@@ -115,7 +115,7 @@ define(solve_each, solve_each_fwd, solve_each_bwd, solve_each_push)
 # Determinants
 
 
-@njit
+@inner
 def _sum_of_products(a, b):
     total = 0.0
     for i in range(a.shape[0]):
@@ -124,33 +124,33 @@ def _sum_of_products(a, b):
     return total
 
 
-@njit
+@inner
 def det(a):
     """np.linalg.det."""
     return np.linalg.det(a)
 
 
-@njit
+@inner
 def det_fwd(a):
     """The determinant, for the value and for the rule."""
     y = det(a)
     return y, (a, y)
 
 
-@njit
+@inner
 def det_bwd(residuals, ct):
     """The transpose of push."""
     a, y = residuals
     return (_times(ct, _cofactors(a, y)),)
 
 
-@njit
+@inner
 def det_push(primals, y, tangents):
     """d(det a) = <cofactors of a, da>"""
     return _sum_of_products(_cofactors(primals[0], y), tangents[0])
 
 
-@njit
+@inner
 def _cofactors(a, y):
     """det(a) inv(a)^T; by singular values, which has more digits, if the matrix is singular or nearly so."""
     if y != 0.0:
@@ -167,7 +167,7 @@ def _cofactors(a, y):
     return _times(sign, product(scaled_columns(u, others), vt))
 
 
-@njit
+@inner
 def _largest(a):
     size = 0.0
     for x in a.flat:
@@ -175,7 +175,7 @@ def _largest(a):
     return size
 
 
-@njit
+@inner
 def _times(x, a):
     made = np.empty(a.shape, a.dtype)
     for i in range(a.shape[0]):
@@ -187,33 +187,33 @@ def _times(x, a):
 define(det, det_fwd, det_bwd, det_push)
 
 
-@njit
+@inner
 def slogdet(a):
     """np.linalg.slogdet."""
     return np.linalg.slogdet(a)
 
 
-@njit
+@inner
 def slogdet_fwd(a):
     """Sign and logarithm; the inverse waits until it is asked for."""
     sign, y = slogdet(a)
     return (sign, y), (a, sign)
 
 
-@njit
+@inner
 def slogdet_bwd(residuals, ct):
     """The transpose of push."""
     a, sign = residuals
     return (_times(ct[1], _slope_of_logarithm(a, sign)),)
 
 
-@njit
+@inner
 def slogdet_push(primals, y, tangents):
     """d(log |det a|) = <inv(a)^T, da>"""
     return 0.0, _sum_of_products(_slope_of_logarithm(primals[0], y[0]), tangents[0])
 
 
-@njit
+@inner
 def _slope_of_logarithm(a, sign):
     """NaN where the matrix is singular."""
     if sign != 0.0:
@@ -229,33 +229,33 @@ define(slogdet, slogdet_fwd, slogdet_bwd, slogdet_push)
 # Least squares
 
 
-@njit
+@inner
 def pinv(a, rcond):
     """np.linalg.pinv."""
     return turned(np.linalg.pinv(a, rcond).T)
 
 
-@njit
+@inner
 def pinv_fwd(a, rcond):
     """The inverse, for the value and for the rule."""
     p = pinv(a, rcond)
     return p, (a, p)
 
 
-@njit
+@inner
 def pinv_bwd(residuals, ct):
     """The transpose of push, which is like it."""
     a, p = residuals
     return _change_of_pinv(turned(p), turned(a), ct), None
 
 
-@njit
+@inner
 def pinv_push(primals, p, tangents):
     """d(p) = -p da p + p p^T da^T (1 - a p) + (1 - p a) da^T p^T p, where the rank stays as it is"""
     return _change_of_pinv(p, primals[0], tangents[0])
 
 
-@njit
+@inner
 def _change_of_pinv(p, a, t):
     q, u = turned(p), turned(t)
     first, last = product(product(p, q), u), product(product(u, q), p)
@@ -267,28 +267,28 @@ def _change_of_pinv(p, a, t):
 define(pinv, pinv_fwd, pinv_bwd, pinv_push)
 
 
-@njit
+@inner
 def lstsq(a, b, rcond):
     """np.linalg.lstsq of a matrix and a vector."""
     x, squares, rank, s = lstsq_each(a, b.reshape(-1, 1), rcond)
     return x[:, 0].copy(), squares, rank, s
 
 
-@njit
+@inner
 def lstsq_each(a, b, rcond):
     """np.linalg.lstsq of two matrices."""
     x, squares, rank, s = np.linalg.lstsq(a, b, rcond)
     return turned(x.T), squares, rank, s
 
 
-@njit
+@inner
 def lstsq_each_fwd(a, b, rcond):
     """The results, for the value and for the rule."""
     x, squares, rank, s = lstsq_each(a, b, rcond)
     return (x, squares, rank, s), (a, b, x, rank)
 
 
-@njit
+@inner
 def lstsq_each_bwd(residuals, ct):
     """The transpose of push."""
     (a, b, x, rank), (gx, gsquares, _, gs) = residuals, ct
@@ -304,7 +304,7 @@ def lstsq_each_bwd(residuals, ct):
     return by_a, y, None
 
 
-@njit
+@inner
 def lstsq_each_push(primals, y, tangents):
     """With p = pinv(a) and r = b - a x: dx = p (db - da x) + p p^T da^T r + (1 - p a) da^T p^T x, d(r^2) = 2 r dr"""
     (a, b, _), (x, squares, rank, _), (da, db, _) = primals, y, tangents
@@ -324,7 +324,7 @@ def lstsq_each_push(primals, y, tangents):
     return dx, dsquares, None, ds
 
 
-@njit(error_model="numpy")
+@inner(error_model="numpy")
 def _inverse_of_rank(u, s, vt, rank):
     """The pseudo-inverse by the largest singular values, as many as the rank that was found."""
     shares = np.zeros_like(s)
@@ -336,7 +336,7 @@ def _inverse_of_rank(u, s, vt, rank):
 define(lstsq_each, lstsq_each_fwd, lstsq_each_bwd, lstsq_each_push)
 
 
-@njit
+@inner
 def matrix_power(a, n):
     """np.linalg.matrix_power, by squares."""
     if n == 0:
