@@ -110,3 +110,21 @@ def test_whole_arrays_are_divided_without_an_error():
 
     a = np.array([1.0, 0.0])
     assert dr.value_and_grad(f)(0.7, a) == (f(0.7, a), 10.0)
+
+
+def test_a_power_that_a_choice_does_not_take_raises_all_the_same():
+    """Numba computes the power of every element, and `np.where` takes some of them."""
+
+    @njit
+    def f(a, d, k):
+        return np.sum(np.where(d > 0.3, a ** (-1), a)) + np.sum(np.select([d > 0.4], [2.0 * a**k], 0.5))
+
+    a, d = np.array([1.0, 0.0]), np.array([0.5, 0.1])
+    derivative = dr.value_and_grad(f)
+    for k in (-1, 2):
+        with pytest.raises(ZeroDivisionError):
+            f(a, d, k)
+        with pytest.raises(ZeroDivisionError):
+            derivative(a, d, k)
+    a[1] = 0.3
+    assert_same(derivative(a, d, -1), (f(a, d, -1), np.array([-3.0, 1.0])), rtol=1e-14, types=False)

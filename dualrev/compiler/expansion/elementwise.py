@@ -48,6 +48,9 @@ class Elementwise:
         operator = "" if s.op == "func" else s.info if s.op == "binop" else f"{s.info}x"
         if operator and isinstance(kind.dtype, types.Float) and line_of(operator) is None:
             return False
+        if s.op == "func" and s.info[0] == "np.where":
+            for x in s.args[1:]:
+                self.lazy.raise_for_all(x)
         expression = Expression(s, kind.dtype, kind.ndim)
         if self.is_read_once(s.target):
             self.lazy.put_off(s.target, expression)

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from numba.core import types
+
 from dualrev.compiler.core.lowered import Atom, Const, If, Let, OfElements, reads
 from dualrev.compiler.expansion.kinds import is_array
 from dualrev.compiler.expansion.scalars import arithmetic, product
@@ -86,6 +88,22 @@ class Lazy:
         if x not in self:
             return []
         return [x, *(y for a in self._waiting[x].let.args for y in self._names_in(a))]
+
+    def raise_for_all(self, x: Any) -> None:
+        """Make arrays of what in x may raise, where a branch would compute only some elements of it."""
+        for y in self._names_in(x):
+            if y in self._waiting and self._may_raise(self._waiting[y].let):
+                self.materialise(y)
+
+    def _may_raise(self, s: Let) -> bool:
+        """Whether it is a power of which 0 has none: of a whole number that may be negative."""
+        if (s.op, s.info) != ("binop", "**"):
+            return False
+        exponent = s.args[1]
+        if isinstance(exponent, Const):
+            return isinstance(exponent.value, int) and exponent.value < 0
+        kind = self.code.kind(exponent)
+        return isinstance(kind.dtype if is_array(kind) else kind, types.Integer)
 
     # How it is written
 
