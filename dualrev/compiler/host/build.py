@@ -36,7 +36,6 @@ from dualrev.compiler.frontend.options import inherited, outlined
 from dualrev.compiler.host.cache import Module, folder_for, resolve, warn
 from dualrev.compiler.host.fingerprint import fingerprint
 from dualrev.compiler.host.frozen import World, check, plain, watch
-from dualrev.compiler.host.lazily import lazily
 from dualrev.compiler.host.machine import MachineCode
 from dualrev.compiler.host.resting import resting_collector
 from dualrev.compiler.host.taken import check_taken, check_writable
@@ -98,7 +97,7 @@ class Derivative(_CPUDispatcher):
 
     def compile(self, sig: Any) -> Any:
         """Compile for a signature, as numba's dispatchers do."""
-        with global_compiler_lock, self._compiling_counter, resting_collector(), lazily():
+        with global_compiler_lock, self._compiling_counter, resting_collector():
             args = self._declared(tuple(map(types.unliteral, sigutils.normalize_signature(sig)[0])))
             if args not in self.overloads:
                 if not self._can_compile:
