@@ -304,6 +304,26 @@ def test_elements_beyond_the_loop_are_zeros(shape):
         assert value == pytest.approx(np.sum(np.sin(x[:n, 0])))
 
 
+@pytest.mark.parametrize("n", [1, 2, 17])
+def test_a_diagonal_is_not_its_plane(n):
+    """One counter on two axes; the other plane has a counter for each."""
+
+    @njit
+    def f(x):
+        n, t = x.shape[1], 0.0
+        for i in range(n):
+            t += x[1, i, i]
+            for j in range(n):
+                t += x[0, i, j]
+        return t * t
+
+    x = np.ones((2, n, n))
+    used = [np.full_like(x, 7.0) for _ in range(30)]  # memory that has been used
+    del used
+    expected = 2.0 * (n * n + n) * np.stack([np.ones((n, n)), np.eye(n)])
+    np.testing.assert_array_equal(dr.grad(f)(x), expected)
+
+
 @pytest.mark.parametrize(
     ("f", "count", "covered"),
     [

@@ -200,8 +200,7 @@ class _First:
         """The shape of a shadow all of whose elements the loop adds to; None if there is none that is known."""
         first = self.places[0]
         axes = [k for k, i in enumerate(first.index) if isinstance(i, Constant)]
-        counted = [s.target for s in first.loops]
-        if len(first.index) != len(axes) + len(counted):
+        if any(len(p.index) != len(axes) + len(p.loops) for p in self.places):  # such as a diagonal
             return None
         found: list[Any] = [None] * len(first.index)
         for k in range(len(first.index)):
@@ -220,8 +219,6 @@ class _First:
 
     def _extent(self, place: _Place, k: int) -> Any:
         """How many numbers the index of an axis counts from 0; None if that is not known before the loop."""
-        if len(place.loops) != len({*place.index} & {s.target for s in place.loops}):
-            return None
         for s in place.loops:
             if s.target is place.index[k]:
                 if s.step == _ONE:
