@@ -273,3 +273,60 @@ def test_a_round_leaves_nothing_on_the_tape(f):
 def test_what_is_more_than_a_sum_has_two(f):
     made, _ = gradient(f, arguments(), (0, 1, 2))
     assert len(users_loops(made)) == 2
+
+
+@njit
+def replaced(x, n):
+    """An int takes the place of the sum, once something has been computed from it."""
+    s = 0.0
+    for i in range(len(x)):
+        s += x[i] * x[i]
+    t = s * 2.0
+    s = float(n)
+    return s + t
+
+
+@njit
+def replaced_in_a_branch(x, n):
+    s = 0.0
+    for i in range(len(x)):
+        s += x[i] * x[i]
+    if n > 2:
+        s = float(n)
+    return s * 3.0
+
+
+@njit
+def replaced_in_a_loop(x, n):
+    s = 0.0
+    for i in range(len(x)):
+        s += x[i] * x[i]
+    for k in range(n):
+        s = float(k)
+    return s * 3.0
+
+
+@njit
+def beside_an_unused_sum(x, n):
+    """The round fills an array for a sum that the result does not depend on."""
+    a = np.empty(len(x))
+    t = 0.0
+    u = 0.0
+    for i in range(n):
+        for k in range(len(a)):
+            a[k] = x[k] * x[k]
+            for j in range(k):
+                u += a[k] * a[j]
+        t += x[i % len(x)] * x[i % len(x)]
+    if u < 0.0:
+        n = 0
+    return t + n
+
+
+@pytest.mark.parametrize("n", [0, 2, 4])
+@pytest.mark.parametrize(
+    "f", [replaced, replaced_in_a_branch, replaced_in_a_loop, beside_an_unused_sum], ids=lambda f: f.__name__
+)
+def test_sums_that_something_else_replaces(f, n):
+    x = np.array([1.0, 2.0, 3.0, -4.0, 5.0])
+    assert_same(dr.value_and_grad(f)(x, n), dr.value_and_grad(f.py_func)(x, n))

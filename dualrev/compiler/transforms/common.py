@@ -11,7 +11,8 @@ where the first one has been executed, and neither what it reads nor its memory 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -53,11 +54,12 @@ class _Function:
         for s in statements(f.body):
             if isinstance(s, Call):  # it stays the statement that others know
                 fixed |= set(reads(s))
-        self.once = {x for x, n in times.items() if n == 1 and x not in fixed}
+        local = _read_after(f.body)
+        self.once = {x for x, n in times.items() if n == 1 and x not in fixed and x in local}
         self.instead: dict[Any, Var] = {}
         self.version: dict[Any, int] = {}  # of variables and of classes of arrays: how often they have been changed
 
-    def block(self, body: Block, known: dict[Any, Var]) -> Block:
+    def block(self, body: Block, known: dict[Any, tuple[Var, int]]) -> Block:
         """The block without what is known; `known` gains what it computes."""
         made: list[Statement] = []
         for s in body:
@@ -75,7 +77,7 @@ class _Function:
                     made += self.statement(substituted(s, self.read), known)
         return tuple(made)
 
-    def loop(self, s: For | While, known: dict[Any, Var]) -> Statement:
+    def loop(self, s: For | While, known: dict[Any, tuple[Var, int]]) -> Statement:
         """A loop: no round may take what another one has changed."""
         bounds = substituted(s, self.read) if isinstance(s, For) else s
         self.change((s,))
@@ -85,17 +87,20 @@ class _Function:
         self.change((s,))
         return made
 
-    def statement(self, s: Statement, known: dict[Any, Any]) -> list[Statement]:
+    def statement(self, s: Statement, known: dict[Any, tuple[Var, int]]) -> list[Statement]:
         key = self.key(s)
         (target,) = writes(s) if key is not None else (None,)
         if key in known and target in self.once:
-            self.instead[target] = known[key]
-            return []
+            x, version = known[key]
+            if self.version.get(x, 0) == version:
+                self.instead[target] = x
+                return []
         self.change((s,))
         if key is not None and target in self.once:
-            known[key] = target
+            known[key] = target, self.version[target]
         if isinstance(s, Store) and s.op == "=" and isinstance(s.value, Var) and self._is_known_as(s):
-            known[self.key(Load(s.value, s.array, s.index, s.line))] = s.value  # what has just been written
+            load = self.key(Load(s.value, s.array, s.index, s.line))  # what has just been written
+            known[load] = s.value, self.version.get(s.value, 0)
         return [s]
 
     def _is_known_as(self, s: Store) -> bool:
@@ -129,6 +134,39 @@ class _Function:
         read = tuple((_exact(x), self.version.get(x, 0)) for x in reads(s))
         seen = tuple(self.version.get(self.classes.find(x), 0) for x in contents(s))
         return type(s), s.target.type, what, read, seen
+
+
+def _read_after(body: Block) -> set[Var]:
+    """The variables that are read only in the block that assigns them, and after that.
+
+    Of others a later round, or what follows a branch, may read what was assigned before. A loop's condition is computed
+    before its body.
+    """
+    every = Counter(_reads((*statements(body),)))
+    found: set[Var] = set()
+
+    def visit(block: Block, after: Counter[Any]) -> None:
+        after = Counter(after)
+        for s in reversed(block):
+            found.update(x for x in writes(s) if after[x] == every[x])
+            for b in blocks(s):
+                is_test = isinstance(s, While) and b is s.before
+                visit(b, Counter(_reads((s, *statements(s.body)))) if is_test else Counter())
+            after.update(_reads(statements((s,))))
+
+    visit(body, Counter())
+    return found
+
+
+def _reads(some: Iterable[Statement]) -> Iterator[Any]:
+    """The atoms that statements read themselves."""
+    return (x for s in some for x in (*reads(s), *_ends(s)))
+
+
+def _ends(s: Statement) -> tuple[Any, ...]:
+    """What a loop asks at its end or its beginning."""
+    test = (s.test,) if isinstance(s, While) else ()
+    return (*test, *s.exits) if isinstance(s, (For, While)) else ()
 
 
 def _calls(e: Any) -> bool:

@@ -242,7 +242,7 @@ class _Linear:
 def _passes(s: Statement, x: Var) -> bool:
     """Whether a statement leaves the cotangent of x as it is: it has none of its own for it, or only adds to it."""
     inner = [t for t in statements((s,)) if x in reads(t) or x in writes(t)]
-    if all(isinstance(t, (Discrete, Effect)) for t in inner):
+    if all(isinstance(t, (Discrete, Effect)) and x not in writes(t) for t in inner):
         return True
     return isinstance(s, (If, For, While)) and _is_sum(x, inner)
 

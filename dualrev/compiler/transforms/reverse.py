@@ -91,9 +91,10 @@ class Reverse:
         for x in filter(is_array, loop.given):
             groups.setdefault(facts.classes.find(x), []).append(x)
         results = leaves(f.result)
-        known = Known(tuple(x in loop.seeds for x in results), tuple(map(facts.wild.has, inputs)))
+        useful = [x for x in loop.seeds if facts.is_scalar(x)]
+        known = Known(tuple(x in useful for x in results), tuple(map(facts.wild.has, inputs)))
         together = [*map(tuple, groups.values())]
-        inner = self._facts(f, varied, list(loop.seeds), together, (), frozenset(range(len(results))), known)
+        inner = self._facts(f, varied, useful, together, (), frozenset(range(len(results))), known)
         for x in varied:
             if is_array(x):
                 inner.cotangents[x] = shadows.setdefault(x, facts.cotangent(x))

@@ -1,0 +1,122 @@
+"""What is computed twice is computed once (transforms/common.py), where it is what it was."""
+
+import numpy as np
+import pytest
+from compiled.incore import gradient
+from numba import njit
+from oracle import assert_same
+
+import dualrev as dr
+from dualrev.compiler.core.terms import Load
+from dualrev.compiler.core.walks import statements
+
+X = np.array([1.0, 2.0, 3.0, -4.0, 5.0])
+
+
+@njit
+def of_the_last_round(x):
+    """In odd rounds b is that of the round before."""
+    t = 0.0
+    for i in range(len(x)):
+        a = x[i]
+        t += a * a
+        if i % 2 == 0:
+            b = x[i]
+        t += b * a * (i + 1)
+    return t
+
+
+@njit
+def first_step(t):
+    s = 0.0
+    for i in range(len(t) - 1):
+        dt = t[i + 1] - t[i]
+        if i == 0:
+            dt0 = t[i + 1] - t[i]
+        s += dt * dt0
+    return s
+
+
+@njit
+def last_place(x):
+    """An index that a branch assigns."""
+    s = 0.0
+    for i in range(len(x)):
+        k = i + 1
+        if x[i] > 0.0:
+            j = i + 1
+        s += x[j - 1] * x[i] * k
+    return s
+
+
+@njit
+def after_the_loop(x):
+    s = 0.0
+    for i in range(len(x)):
+        a = x[i] * x[i]
+        if x[i] < 2.5:
+            b = x[i] * x[i]
+        s += a
+    return s * b
+
+
+@njit
+def loop_without_rounds(x):
+    s = 0.0
+    for i in range(len(x)):
+        a = x[i] * x[0]
+        for _ in range((i + 1) % 2):
+            b = x[i] * x[0]
+        s += a * b
+    return s
+
+
+@njit
+def read_before(x):
+    """The product of the round before."""
+    s, b = 0.0, 1.0
+    for i in range(len(x)):
+        s += b * x[i]
+        a = x[i] * x[1]
+        b = x[i] * x[1]
+        s += a * b
+    return s
+
+
+@njit
+def in_a_condition(x):
+    s, i = 0.0, 0
+    while i < len(x) and x[i] > -10.0:
+        a = x[i] * x[i]
+        s += a
+        i += 1
+        if s > 6.0:
+            b = x[i - 1] * x[i - 1]
+            s += b
+    return s
+
+
+PROGRAMS = [of_the_last_round, first_step, last_place, after_the_loop, loop_without_rounds, read_before, in_a_condition]
+
+
+@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
+def test_value_and_gradient_are_those_of_the_tape(f):
+    expected = dr.value_and_grad(f.py_func)(X)
+    assert_same(dr.value_and_grad(f)(X), expected)
+    assert expected[0] == pytest.approx(f(X))
+
+
+def test_in_the_same_block_nothing_is_computed_twice():
+    @njit
+    def f(x):
+        t = 0.0
+        for i in range(len(x)):
+            a = x[i]
+            if a > 0.0:
+                t += x[i] * x[i]
+            t += x[i] * a
+        return t
+
+    made, _ = gradient(f, (X,), (0,))
+    loads = [s for s in statements(made.body) if isinstance(s, Load) and s.array.type.ndim == 1]
+    assert len(loads) == 1  # both sweeps are one loop
