@@ -211,3 +211,19 @@ def test_functions_that_may_give_none():
         with pytest.raises(TypeError, match="expected float64, got None"):
             f(0.7, A, 0)
     assert dr.grad(halved)(0.7, 2) == pytest.approx(3.0 * 0.7**2)
+
+
+def weight(k):
+    return k * 1.0
+
+
+def test_blocks_of_objmode_use_what_stands_around_the_function():
+    """A function of Python, and a module."""
+
+    @njit
+    def f(x):
+        with numba.objmode(r="float64"):
+            r = weight(2) + float(np.linalg.matrix_rank(np.eye(3)))
+        return r * np.sum(x * x)
+
+    check(f, (A,), (0,))

@@ -303,6 +303,8 @@ def _execute(module: Module, constants: dict[str, Any], filename: str, digest: s
     entry = namespace[module.entry]
     for made in _functions(namespace)[0]:
         made.py_func.__qualname__ = f"{unique[:16]}.{made.py_func.__name__}"
+        if "objmode(" in module.source:  # numba runs it in Python, where it looks for names in `__module__`
+            made.py_func.__module__ = None
         if made is not entry:  # Python does not call it
             made.targetoptions.update(no_cpython_wrapper=True, no_cfunc_wrapper=True)
     if not digest:

@@ -74,7 +74,11 @@ class MachineCode(_Cache):
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a compiled function, if it does not depend on this process."""
         library = data.library
-        module = None if library.has_dynamic_globals else _resolved(library._final_module.clone(), self._function())
+        module = (
+            None
+            if library.has_dynamic_globals
+            else _resolved(library._get_module_for_linking().clone(), self._function())
+        )
         if module is None:
             name = data.fndesc.qualname.split(".")[-1]
             warn(
@@ -97,8 +101,7 @@ def _closed(module: Any, compiled: Any) -> Any:
     }
     defined = [f for f in module.functions if not f.is_declaration]
     for f in defined:
-        if f.name not in public:
-            f.linkage = "internal"
+        f.linkage = "external" if f.name in public else "internal"
     code = library._codegen._tm.emit_object(module)
     for f in defined:
         if f.name in public:

@@ -24,32 +24,65 @@ __all__ = [
 ]
 
 
-def _like(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    shape = context.make_array(signature.args[0])(context, builder, args[0]).shape
-    return arrayobj._empty_nd_impl(context, builder, signature.return_type, cgutils.unpack_tuple(builder, shape))
+NO_MEMORY = ("Allocation failed (probably too large).",)  # numba's words
 
 
-def _kind(x: Any) -> Any:
+def new_like(context: Any, builder: Any, like: Any, kind: Any, fill: str, failed: Callable[[], None]) -> Any:
+    """A new array with the shape of another one; `failed` writes what is done if there is no memory.
+
+    It is numba's own in every other way, but numba compiles functions for that.
+    """
+    sizes = cgutils.unpack_tuple(builder, like.shape)
+    item = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+    strides, step, too_large = [], item, ir.IntType(1)(0)
+    for extent in sizes if kind.layout == "F" else sizes[::-1]:
+        strides.append(step)
+        product = builder.smul_with_overflow(step, extent)
+        step, too_large = builder.extract_value(product, 0), builder.or_(too_large, builder.extract_value(product, 1))
+    strides = strides if kind.layout == "F" else strides[::-1]
+    bytes_ = builder.select(too_large, item.type(2**63 - 2**12), step)
+    align = context.get_preferred_array_alignment(kind.dtype)
+    memory = context.nrt.meminfo_alloc_aligned_unchecked(builder, bytes_, align)
+    made = context.make_array(kind)(context, builder)
+    place = cgutils.alloca_once(builder, made._getvalue().type, zfill=True)
+    with builder.if_else(cgutils.is_null(builder, memory), likely=False) as (none, some):
+        with none:
+            failed()
+        with some:
+            data = builder.bitcast(context.nrt.meminfo_data(builder, memory), made.data.type)
+            if fill == "zeros":
+                cgutils.memset(builder, data, step, 0)
+            arrayobj.populate_array(made, data, sizes, strides, item, memory)
+            builder.store(made._getvalue(), place)
+    return builder.load(place)
+
+
+def kind_like(x: Any) -> Any:
     """The type of a new array that is like another one: contiguous, as numpy makes it."""
     return types.Array(x.dtype, x.ndim, "F" if x.layout == "F" else "C")
 
 
+def _like(x: Any, fill: str) -> Any:
+    """The signature and the code of a new array."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def failed() -> None:
+            context.call_conv.return_user_exc(builder, MemoryError, NO_MEMORY)
+
+        like = context.make_array(signature.args[0])(context, builder, args[0])
+        return new_like(context, builder, like, signature.return_type, fill, failed)
+
+    return kind_like(x)(x), codegen
+
+
 @intrinsic
 def _empty_like(typingctx: Any, x: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _like(context, builder, signature, args)._getvalue()
-
-    return _kind(x)(x), codegen
+    return _like(x, "")
 
 
 @intrinsic
 def _zeros_like(typingctx: Any, x: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        made = _like(context, builder, signature, args)
-        cgutils.memset(builder, made.data, builder.mul(made.itemsize, made.nitems), 0)
-        return made._getvalue()
-
-    return _kind(x)(x), codegen
+    return _like(x, "zeros")
 
 
 @inner

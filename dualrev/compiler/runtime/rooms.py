@@ -10,8 +10,6 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from dualrev.rules.library.inner import inner
-
 __all__ = ["room", "rounds"]
 
 _MOST = 2**40  # words: more than any memory has; multiples of it do not overflow
@@ -32,9 +30,29 @@ def room(typingctx: Any, top: Any, each: Any, rounds: Any) -> Any:
     return types.int64(types.int64, types.int64, whole), codegen
 
 
-@inner
-def rounds(start, stop, step):
+@intrinsic
+def rounds(typingctx: Any, start: Any, stop: Any, step: Any) -> Any:
     """How many rounds a loop over range(start, stop, step) has, or _MOST if there are more."""
+    given = start, stop, step
+    if not all(isinstance(t, types.Integer) and t.signed for t in given):
+        made = types.int64(*given)
+        return made, lambda context, builder, signature, args: context.compile_internal(builder, _rounds, made, args)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        # _rounds, with both differences at hand: numba has nothing to infer, and LLVM as much to know
+        start, stop, step = args
+        up = builder.and_(builder.icmp_signed(">", step, _INT(0)), builder.icmp_signed("<", start, stop))
+        down = builder.and_(builder.icmp_signed("<", step, _INT(0)), builder.icmp_signed("<", stop, start))
+        distance = builder.select(up, builder.sub(stop, start), builder.sub(start, stop))
+        size = builder.select(up, step, builder.select(down, builder.neg(step), _INT(1)))
+        many = builder.udiv(builder.sub(distance, _INT(1)), size)
+        many = builder.select(builder.icmp_unsigned("<", many, _INT(_MOST)), builder.add(many, _INT(1)), _INT(_MOST))
+        return builder.select(builder.or_(up, down), many, _INT(0))
+
+    return types.int64(types.int64, types.int64, types.int64), codegen
+
+
+def _rounds(start, stop, step):
     if step > 0 and start < stop:
         many = (np.uint64(stop) - np.uint64(start) - np.uint64(1)) // np.uint64(step)
     elif step < 0 and stop < start:

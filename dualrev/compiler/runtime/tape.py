@@ -35,11 +35,14 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.core.callconv import excinfo_ptr_t
+from numba.core.callconv import RETCODE_USEREXC, excinfo_ptr_t
 from numba.extending import intrinsic
 from numba.np import arrayobj
 
+from dualrev.compiler.runtime.apart import call_apart
 from dualrev.compiler.runtime.arena import function, give_back, reallocate, release, take
+from dualrev.compiler.runtime.arrays import NO_MEMORY, empty_like, kind_like, new_like, zeros_like
+from dualrev.rules.library.inner import Inner
 
 __all__ = [
     "attempt",
@@ -289,13 +292,19 @@ def _lent(context: Any, builder: Any, kind: Any, value: Any) -> Any:
 @intrinsic
 def attempt(typingctx: Any, tape: Any, function: Any, *given: Any) -> Any:
     """Call a numba function; a failure goes to the tape, and then, as after an earlier failure, the value is zeros."""
+    if function.dispatcher in _NEW and isinstance(given[0], types.Array):
+        return _attempt_new(tape, function, given, _NEW[function.dispatcher])
     typed = function.get_call_type(typingctx, given, {})
     compiled = function.dispatcher.overloads[tuple(typed.args)]
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         tape = args[0]
         values = cgutils.unpack_tuple(builder, args[2])
-        context.active_code_library.add_linking_library(compiled.library)
+        library = context.active_code_library
+        if isinstance(function.dispatcher, Inner):
+            library.add_linking_library(compiled.library)
+        else:
+            call_apart(library, compiled.library)
         callee = context.declare_function(builder.module, compiled.fndesc)
         made = cgutils.alloca_once(builder, context.get_value_type(typed.return_type), zfill=True)
         with cgutils.if_likely(builder, _is_fine(builder, tape)):
@@ -311,6 +320,30 @@ def attempt(typingctx: Any, tape: Any, function: Any, *given: Any) -> Any:
         return builder.load(made)
 
     return typed.return_type(tape, function, types.StarArgTuple(given)), codegen
+
+
+_NEW = {zeros_like: "zeros", empty_like: ""}
+
+
+def _attempt_new(tape: Any, function: Any, given: Any, fill: str) -> Any:
+    """A new array, for which nothing has to be compiled."""
+    kind = kind_like(given[0])
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def failed() -> None:
+            error = context.call_conv._get_excinfo_argument(builder.function)
+            context.call_conv.set_static_user_exc(builder, MemoryError, NO_MEMORY)
+            builder.store(_INT(RETCODE_USEREXC.constant), _at(builder, args[0], CODE))
+            builder.store(builder.ptrtoint(builder.load(error), _INT), _at(builder, args[0], ERROR))
+
+        made = cgutils.alloca_once(builder, context.get_value_type(kind), zfill=True)
+        with cgutils.if_likely(builder, _is_fine(builder, args[0])):
+            (x,) = cgutils.unpack_tuple(builder, args[2])
+            like = context.make_array(given[0])(context, builder, x)
+            builder.store(new_like(context, builder, like, kind, fill, failed), made)
+        return builder.load(made)
+
+    return kind(tape, function, types.StarArgTuple(given)), codegen
 
 
 def _is_fine(builder: Any, tape: Any) -> Any:

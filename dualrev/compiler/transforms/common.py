@@ -150,8 +150,10 @@ def _read_after(body: Block) -> set[Var]:
         for s in reversed(block):
             found.update(x for x in writes(s) if after[x] == every[x])
             for b in blocks(s):
-                is_test = isinstance(s, While) and b is s.before
-                visit(b, Counter(_reads((s, *statements(s.body)))) if is_test else Counter())
+                visit(
+                    b,
+                    Counter(_reads((s, *statements(s.body)))) if isinstance(s, While) and b is s.before else Counter(),
+                )
             after.update(_reads(statements((s,))))
 
     visit(body, Counter())

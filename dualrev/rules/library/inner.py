@@ -13,12 +13,12 @@ from numba import njit
 from numba.core import config
 from numba.core.registry import CPUDispatcher
 
-__all__ = ["inner"]
+__all__ = ["Inner", "inner"]
 
 _CPUDispatcher: Any = CPUDispatcher  # numba has no type information
 
 
-class _Inner(_CPUDispatcher):
+class Inner(_CPUDispatcher):
     """A numba function without what Python would call it by."""
 
     def __call__(self, *args: Any) -> Any:
@@ -38,4 +38,4 @@ def inner(function: Any = None, **options: Any) -> Any:
     if config.DISABLE_JIT:
         return function
     without = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    return _Inner(function, {}, {"nopython": True, "boundscheck": None, **without, **options})
+    return Inner(function, {}, {"nopython": True, "boundscheck": None, **without, **options})

@@ -1,0 +1,56 @@
+"""Code that is linked where it is asked for: a function and one that it calls, each compiled once.
+
+numba links every function with all that it calls, optimises that and makes machine code of it, although it has done so
+for what is called. It is right where that is short and becomes a part of the caller. Both sweeps are long, and the
+function that Python calls them by does little else: it calls them by their name, which is that of machine code in this
+process. Who wants to link the function, or to keep it for other processes, gets it with the sweeps.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core.codegen import JITCodeLibrary
+
+__all__ = ["call_apart"]
+
+_JITCodeLibrary: Any = JITCodeLibrary  # numba has no type information
+
+
+def call_apart(caller: Any, called: Any) -> None:
+    """Let the code of a function call that of another one which has been compiled."""
+    if type(caller) is JITCodeLibrary:
+        caller.__class__ = _Caller
+        caller.apart = []
+    if isinstance(caller, _Caller):
+        caller.apart.append(called)  # which has its machine code as long as it lives
+    else:
+        caller.add_linking_library(called)
+
+
+class _Caller(_JITCodeLibrary):
+    """The code of a function that calls others apart."""
+
+    apart: list[Any]
+    _shared_module: Any
+
+    def _get_module_for_linking(self) -> Any:
+        if self._shared_module is None:
+            whole = super()._get_module_for_linking().clone()
+            for called in self.apart:
+                whole.link_in(called._get_module_for_linking(), preserve=True)
+            self._shared_module = whole
+        return self._shared_module
+
+    @property
+    def has_dynamic_globals(self) -> bool:
+        """Whether the code depends on this process: see numba."""
+        return super().has_dynamic_globals or any(called.has_dynamic_globals for called in self.apart)
+
+    def get_llvm_str(self) -> str:
+        """All of it."""
+        return str(self._get_module_for_linking())
+
+    def get_asm_str(self) -> str:
+        """All of it."""
+        return str(self._codegen._tm.emit_assembly(self._get_module_for_linking()))

@@ -1,0 +1,109 @@
+"""Both sweeps are compiled once: what calls them from Python does so by their name (runtime/apart.py)."""
+
+import gc
+import itertools
+
+import numpy as np
+import pytest
+from numba import njit, uint64
+from oracle import assert_same
+
+import dualrev as dr
+from dualrev.compiler.host.dispatchers import derivative
+from dualrev.compiler.runtime import rounds
+from dualrev.compiler.runtime.apart import _Caller
+
+
+@njit
+def energy(x):
+    s = 0.0
+    for i in range(len(x)):
+        s = np.sin(s + x[i])
+    return s
+
+
+X = np.linspace(0.1, 1.0, 7)
+
+
+def libraries(f):
+    """The code of the gradient's functions that Python calls."""
+    gradient = derivative(f, "grad", 0)
+    gradient(X)
+    (entry,) = gradient._entries.values()
+    return [made.library for made in entry.overloads.values()]
+
+
+def test_what_python_calls_does_not_have_the_sweeps_inside():
+    (library,) = libraries(energy)
+    assert isinstance(library, _Caller)
+    (sweeps,) = [f for f in library._final_module.functions if "energy_sweeps" in f.name and "cpython" not in f.name]
+    assert sweeps.is_declaration
+    whole = library._get_module_for_linking()
+    assert not whole.get_function(sweeps.name).is_declaration
+    assert f"{sweeps.name}" in library.get_llvm_str()
+
+
+def test_a_function_that_links_a_gradient_has_all_of_it():
+    """It goes on when the gradient has gone."""
+
+    @njit
+    def local(x):
+        s = 0.0
+        for i in range(len(x)):
+            s = np.cos(s + x[i] * x[i])
+        return s
+
+    def descent_of(gradient):
+        @njit
+        def descent(x, n):
+            for _ in range(n):
+                x = x - 0.1 * gradient(x)
+            return x
+
+        assert_same(descent(X, 1), X - 0.1 * gradient(X))
+        return descent
+
+    descent = descent_of(dr.grad(local))
+    found = descent(X, 5)
+    del local
+    gc.collect()
+    assert_same(descent(X, 5), found, rtol=0.0)
+
+
+def test_shadows_that_do_not_fit_into_memory_are_an_error():
+    @njit
+    def corner(x):
+        return x[0, 0] * x[1, 1]
+
+    huge = np.broadcast_to(np.array(2.0), (2**22, 2**22))
+    gradient = dr.grad(corner)
+    for _ in range(3):
+        with pytest.raises(MemoryError, match="Allocation failed"):
+            gradient(huge)
+        np.testing.assert_array_equal(gradient(np.full((2, 3), 2.0)), [[2.0, 0.0, 0.0], [0.0, 2.0, 0.0]])
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_shadows_have_the_order_of_the_array(order):
+    @njit
+    def weighted(x):
+        return np.sum(x * x * x.shape[0])
+
+    x = np.array(np.arange(24.0).reshape(2, 3, 4), order=order)
+    found = dr.grad(weighted)(x)
+    assert found.strides == x.strides
+    np.testing.assert_array_equal(found, 4.0 * x)
+    np.testing.assert_array_equal(dr.grad(weighted)(x[:, :, 1:]), 4.0 * x[:, :, 1:])
+    assert dr.grad(weighted)(x[:, :0]).shape == (2, 0, 4)
+
+
+def test_how_many_rounds_a_loop_has():
+    counted = njit(lambda *given: rounds(*given))
+    largest = 2**63
+    ends = [0, 1, -1, 2, 3, -7, 10, largest - 1, -largest, largest - 2, 1 - largest, 2**41, -(2**41)]
+    for start, stop, step in itertools.product(ends, ends, [1, -1, 2, -2, 7, largest - 1, -largest]):
+        many = (stop - start - 1) // step + 1 if step > 0 else (start - stop - 1) // -step + 1
+        assert counted(start, stop, step) == min(max(many, 0), 2**40), (start, stop, step)
+    assert counted(uint64(3), uint64(10), uint64(2)) == 4
+    assert counted(uint64(3), uint64(2**64 - 1), uint64(1)) == 2**40
+    assert counted(np.int32(3), np.int32(-4), np.int8(-2)) == 4
