@@ -44,7 +44,7 @@ def is_scratch(x: Any, s: For, f: Function, versions: Versions, classes: Classes
     maker, *others = makers
     if not isinstance(maker, Make) or not all(isinstance(t, Copy) for t in others):
         return False
-    return _Rounds(names, _size(maker, f, versions), versions).covers(s.body)
+    return _Rounds(names, _size(maker, versions), versions).covers(s.body)
 
 
 def _uses(s: Statement, names: set[Var]) -> bool:
@@ -62,7 +62,7 @@ def _is_length(s: Statement, names: set[Var]) -> bool:
     return False
 
 
-def _size(s: Make, f: Function, versions: Versions) -> Value | int | None:
+def _size(s: Make, versions: Versions) -> Value | int | None:
     """The length of a new array with one axis, as a number, or the value of a variable; None if that is not known."""
     match s.value:
         case Applied("np.empty" | "np.zeros" | "np.ones", (Var() as n, *_)):
@@ -70,12 +70,9 @@ def _size(s: Make, f: Function, versions: Versions) -> Value | int | None:
         case Applied("np.empty" | "np.zeros" | "np.ones", (Constant(int() as n), *_)):
             return n
         case Applied("np.empty_like" | "np.zeros_like", (Var() as y,)):
-            while len(makers := [t for t in statements(f.body) if y in writes(t)]) == 1:
-                if isinstance(makers[0], Make):
-                    return _size(makers[0], f, versions)
-                if not isinstance(makers[0], Copy) or not isinstance(makers[0].source, Var):
-                    break
-                y = makers[0].source
+            v = _origin(s, y, versions)
+            if v is not None and v.kind == "op" and isinstance(v.statement, Make):
+                return _size(v.statement, versions)
     return None
 
 

@@ -150,10 +150,8 @@ def _read_after(body: Block) -> set[Var]:
         for s in reversed(block):
             found.update(x for x in writes(s) if after[x] == every[x])
             for b in blocks(s):
-                visit(
-                    b,
-                    Counter(_reads((s, *statements(s.body)))) if isinstance(s, While) and b is s.before else Counter(),
-                )
+                is_test = isinstance(s, While) and b is blocks(s)[0]
+                visit(b, Counter(_reads((s, *statements(blocks(s)[1])))) if is_test else Counter())
             after.update(_reads(statements((s,))))
 
     visit(body, Counter())
