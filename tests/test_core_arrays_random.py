@@ -1,0 +1,134 @@
+"""Random programs of whole arrays, in core: variables for parts of expressions, writes in place, views, branches."""
+
+import math
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from compiled.incore import gradient
+from compiled.running import load
+from oracle import assert_same
+
+import dualrev as dr
+
+HEAD = """import numpy as np
+from numba import njit
+
+@njit
+def write(u, k):
+    u[k] = u[k] * 0.5 + 0.1
+    return u[k] + 1.0
+
+@njit
+def f(x, y):
+    s = 0.5
+    a = x * y
+    b = x + 1.0
+    c = np.sin(y)
+    d = a * b"""
+
+
+class Arrays:
+    """The lines of a random function of two vectors."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = random.Random(seed)
+        self.names = ["a", "b", "c", "d", "x", "y"]
+
+    def text(self) -> str:
+        lines = [line for _ in range(self.rng.randint(4, 9)) for line in self.statement("    ", 0)]
+        return "\n".join([HEAD, *lines, f"    return s + np.sum({self.name()} * {self.name()})", ""])
+
+    def name(self) -> str:
+        return self.rng.choice(self.names)
+
+    def expression(self, depth: int = 0) -> str:
+        """Elementwise arithmetic."""
+        match self.rng.randrange(9):
+            case 0:
+                return f"np.sin({self.name()})"
+            case 1:
+                return f"np.where({self.name()} > 0.2, {self.name()}, {self.name()} * {self.name()})"
+            case 2:
+                return f"{self.name()} * s"
+            case 3 if depth < 2:
+                return f"({self.expression(depth + 1)}) * {self.name()}"
+            case 4:
+                u = self.name()
+                return f"{u} * {u}"
+            case 5:
+                return f"{self.name()}[::-1] - {self.name()}"
+            case _:
+                return f"{self.name()} {self.rng.choice('+-*')} {self.name()}"
+
+    def statement(self, indent: str, depth: int) -> Iterator[str]:
+        rng, target = self.rng, self.rng.choice("abcd")
+        match rng.randrange(16):
+            case 0:
+                yield f"{indent}{self.name()}[{rng.randrange(3)}] = s * 0.3"
+            case 1:
+                yield f"{indent}{self.name()}[:] = {self.expression()}"
+            case 2:
+                yield f"{indent}{self.name()}[1:] = {self.name()}[:-1]"
+            case 3:
+                yield f"{indent}{self.name()} += {self.expression()}"
+            case 4:
+                yield f"{indent}{target} = {self.name()}"
+            case 5:
+                yield f"{indent}a, b = b, a"
+            case 6:
+                yield f"{indent}s = s * 0.5 + write({self.name()}, {rng.randrange(3)})"
+            case 7 if depth < 2:
+                yield f"{indent}for k in range({rng.randint(0, 3)}):"
+                for _ in range(rng.randint(1, 3)):
+                    yield from self.statement(indent + "    ", depth + 1)
+            case 8 if depth < 2:
+                yield f"{indent}if s {rng.choice('<>')} {rng.choice(['0.5', '1.5'])}:"
+                for _ in range(rng.randint(1, 3)):
+                    yield from self.statement(indent + "    ", depth + 1)
+            case 9 | 10:
+                yield f"{indent}s = 0.5 * s + np.sum({self.expression()})"
+            case 11:
+                yield f"{indent}s += {self.name()}[{rng.randrange(3)}]"
+            case _:
+                yield f"{indent}{target} = {self.expression()}"
+
+
+def arguments() -> tuple[np.ndarray, np.ndarray]:
+    return np.array([0.3, -0.4, 0.7]), np.array([0.9, 0.5, -0.2])
+
+
+def holds(seed: int, folder: Path) -> None:
+    """Gradient in core, as the tape has it; values that grow without bounds say nothing."""
+    text = Arrays(seed).text()
+    f = load(text, str(folder)).f
+    expected = dr.value_and_grad(plain(text), (0, 1))(*arguments())
+    if not math.isfinite(expected[0]) or max(abs(expected[0]), *(np.max(np.abs(g)) for g in expected[1])) > 1e6:
+        return
+    _, found = gradient(f, arguments(), (0, 1))
+    try:
+        assert_same(tuple(found), expected[1], rtol=1e-9, floor=1e-9)
+    except AssertionError as error:
+        raise AssertionError(f"seed {seed}:\n{text}\n{error}") from error
+
+
+def plain(text: str):
+    """The function as Python has it."""
+    namespace: dict[str, object] = {"np": np, "njit": lambda f: f}
+    exec(text[text.index("@njit") :], namespace)
+    return namespace["f"]
+
+
+@pytest.mark.parametrize("first", range(0, 120, 20))
+def test_the_gradient_in_core_is_that_of_the_tape(first, tmp_path):
+    for seed in range(first, first + 20):
+        holds(seed, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(1000, 5000, 200))
+def test_the_gradient_in_core_is_that_of_the_tape_many(first, tmp_path):
+    for seed in range(first, first + 200):
+        holds(seed, tmp_path)
