@@ -40,7 +40,7 @@ def test_what_python_calls_does_not_have_the_sweeps_inside():
     assert sweeps.is_declaration
     whole = library._get_module_for_linking()
     assert not whole.get_function(sweeps.name).is_declaration
-    assert f"{sweeps.name}" in library.get_llvm_str()
+    assert sweeps.name in library.get_llvm_str()
 
 
 def test_a_function_that_links_a_gradient_has_all_of_it():

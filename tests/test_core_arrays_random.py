@@ -100,18 +100,19 @@ def arguments() -> tuple[np.ndarray, np.ndarray]:
     return np.array([0.3, -0.4, 0.7]), np.array([0.9, 0.5, -0.2])
 
 
-def holds(seed: int, folder: Path) -> None:
-    """Gradient in core, as the tape has it; values that grow without bounds say nothing."""
+def holds(seed: int, folder: Path) -> bool:
+    """Whether the gradient in core is that of the tape; False if values are so large that they say nothing."""
     text = Arrays(seed).text()
     f = load(text, str(folder)).f
     expected = dr.value_and_grad(plain(text), (0, 1))(*arguments())
     if not math.isfinite(expected[0]) or max(abs(expected[0]), *(np.max(np.abs(g)) for g in expected[1])) > 1e6:
-        return
+        return False
     _, found = gradient(f, arguments(), (0, 1))
     try:
         assert_same(tuple(found), expected[1], rtol=1e-9, floor=1e-9)
     except AssertionError as error:
         raise AssertionError(f"seed {seed}:\n{text}\n{error}") from error
+    return True
 
 
 def plain(text: str):
@@ -123,12 +124,10 @@ def plain(text: str):
 
 @pytest.mark.parametrize("first", range(0, 60, 20))
 def test_the_gradient_in_core_is_that_of_the_tape(first, tmp_path):
-    for seed in range(first, first + 20):
-        holds(seed, tmp_path)
+    assert sum(holds(seed, tmp_path) for seed in range(first, first + 20)) > 10
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(1000, 5000, 200))
 def test_the_gradient_in_core_is_that_of_the_tape_many(first, tmp_path):
-    for seed in range(first, first + 200):
-        holds(seed, tmp_path)
+    assert sum(holds(seed, tmp_path) for seed in range(first, first + 200)) > 100

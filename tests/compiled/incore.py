@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numba
@@ -25,8 +26,9 @@ from dualrev.compiler.pipeline import core_program
 from dualrev.compiler.transforms.forward import Forward
 from dualrev.compiler.transforms.joint import joint
 from dualrev.compiler.transforms.reverse import Reverse
+from dualrev.compiler.transforms.storing import Storing
 
-__all__ = ["check_core", "gradient", "pullback"]
+__all__ = ["check_core", "gradient", "gradient_by_stores", "pullback"]
 
 
 def pullback(f: Any, args: tuple[Any, ...], numbers: Sequence[int]) -> Any:
@@ -55,6 +57,27 @@ def gradient(f: Any, args: tuple[Any, ...], numbers: Sequence[int]) -> Any:
     shadows = {x: np.zeros_like(y) for x, y in zip(inputs, values, strict=True) if x in made.shadows}
     numbers_back = iter(program.run(made.function, (*args, *shadows.values())))
     return made.function, [shadows[x] if is_array(x) else next(numbers_back) for x in varied]
+
+
+def gradient_by_stores(f: Any, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], set[Any]]:
+    """The gradient by arrays, whose first contributions are stored, and the shadows that need not be zeros.
+
+    These are full of NaN before the sweeps run.
+    """
+    core, program = core_program(f, tuple(map(numba.typeof, args)))
+    memory = Memory(program)
+    inputs = [x for p in core.parameters for x in walks.leaves(p)]
+    made = joint(Reverse(program, memory, Forward(program, memory)), core, inputs, ())
+    storing = Storing(made.shadows.values())
+    (body,) = storing.blocks(made.function.body)
+    function = replace(made.function, body=body)
+    check(function)
+    shadows = tuple(
+        np.full_like(x, np.nan if d in storing.covered else 0.0)
+        for x, d in zip(args, made.shadows.values(), strict=True)
+    )
+    program.run(function, (*args, *shadows))
+    return shadows, storing.covered
 
 
 def walks_through(x: Any) -> list[Any]:

@@ -31,6 +31,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import _CompileStats
 from numba.core.errors import NumbaError, NumbaPerformanceWarning, TypingError
 from numba.core.registry import CPUDispatcher
+from numba.core.withcontexts import objmode_context
 
 from dualrev.compiler.frontend.options import inherited, outlined
 from dualrev.compiler.host.cache import Module, folder_for, resolve, warn
@@ -303,7 +304,7 @@ def _execute(module: Module, constants: dict[str, Any], filename: str, digest: s
     entry = namespace[module.entry]
     for made in _functions(namespace)[0]:
         made.py_func.__qualname__ = f"{unique[:16]}.{made.py_func.__name__}"
-        if "objmode(" in module.source:  # numba runs it in Python, where it looks for names in `__module__`
+        if any(x is objmode_context for x in constants.values()):  # Python runs a block, with the names of `__module__`
             made.py_func.__module__ = None
         if made is not entry:  # Python does not call it
             made.targetoptions.update(no_cpython_wrapper=True, no_cfunc_wrapper=True)

@@ -74,11 +74,9 @@ class MachineCode(_Cache):
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a compiled function, if it does not depend on this process."""
         library = data.library
-        module = (
-            None
-            if library.has_dynamic_globals
-            else _resolved(library._get_module_for_linking().clone(), self._function())
-        )
+        module = None
+        if not library.has_dynamic_globals:
+            module = _resolved(library._get_module_for_linking().clone(), self._function())
         if module is None:
             name = data.fndesc.qualname.split(".")[-1]
             warn(
