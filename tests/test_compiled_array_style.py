@@ -168,8 +168,32 @@ def convolved(x, w):
     return np.sum(y * y)
 
 
-@pytest.mark.parametrize(("f", "args", "made"), [(energy, (X, Y, X), 1), (convolved, (X, W), 1)])
-def test_no_array_is_made_of_what_is_summed(f, args, made):
-    """The vector of sums, and the array that is summed up in, are the only ones."""
+@njit
+def distance(x, y, w):
+    apart = x - y
+    total = np.sqrt(np.sum(apart * apart))
+    size = np.abs(x) * w
+    z = size * total
+    return total + np.sum(z)
+
+
+@njit
+def softened(x, y, w):
+    e = np.exp(x)
+    u = np.exp(y)[:, None] * e
+    w[:] = 1.0
+    v = 1.0 / x.reshape(-1, 1)
+    return np.sum(u) + np.sum(v * np.ones((len(x), 9)))
+
+
+@pytest.mark.parametrize(
+    ("f", "args", "made"),
+    [(energy, (X, Y, X), 1), (convolved, (X, W), 1), (distance, (X, Y, X), 0), (softened, (X, Y, X.copy()), 5)],
+)
+def test_arrays_are_made_of_what_is_read_more_than_once_or_repeated(f, args, made):
+    """The vector of sums, the array that is summed up in, e and np.exp(y), u as w changes, v, and ones."""
     text = dr.derivative_source(f, *args, stage="expanded")
-    assert text.count("np.empty") + text.count("np.zeros") == made
+    assert text.count("np.empty") + text.count("np.zeros") + text.count("np.ones") == made
+    twin = dr.grad(f.py_func, (0, 1))(*map(np.copy, args))
+    for found, expected in zip(dr.grad(f, (0, 1))(*map(np.copy, args)), twin, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)

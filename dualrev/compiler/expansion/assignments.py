@@ -139,6 +139,8 @@ class Assignments:
         elif symbol is not None and set(shared) - {array}:
             self.lazy.materialise(value)
         ndim, kind = code.kind(array).ndim, code.kind(array).dtype
+        if value in self.lazy and self.lazy.ndim(value) < ndim and self.lazy.is_costly(value):
+            self.lazy.materialise(value)  # it has fewer elements than the array
         element: Callable[[tuple[str, ...]], Atom] = lambda i: value  # noqa: E731
         if value in self.lazy or self.lazy.arrays_in(value):
             element = self.lazy.element_of(value, array, ndim, line)

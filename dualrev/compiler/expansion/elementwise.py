@@ -11,7 +11,7 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.core.lowered import Let, reads, walk
+from dualrev.compiler.core.lowered import Const, Let, Slice, reads, walk
 from dualrev.compiler.expansion.assignments import Assignments
 from dualrev.compiler.expansion.kinds import is_array
 from dualrev.compiler.expansion.lazy import Expression, Lazy
@@ -29,7 +29,10 @@ class Elementwise:
         self.code, self.lazy, self.assignments, self.expand = code, lazy, assignments, expand
         body = code.lowered.body
         self._uses = Counter(x for s in walk(body) for x in reads(s) if isinstance(x, str))
-        self._uses[code.lowered.result] += 1  # type: ignore[index]
+        self._readers = Counter(x for s in walk(body) for x in {*reads(s)} if isinstance(x, str))
+        for uses in self._uses, self._readers:
+            uses[code.lowered.result] += 1  # type: ignore[index]
+        self._short = {s.target: axes for s in walk(body) if isinstance(s, Let) and any(axes := _short_axes(s))}
 
     def takes(self, s: Let, kind: Any) -> bool:
         """Whether it was elementwise arithmetic; then it has been put off, or written."""
@@ -51,16 +54,29 @@ class Elementwise:
         if s.op == "func" and s.info[0] == "np.where":
             for x in s.args[1:]:
                 self.lazy.raise_for_all(x)
+        for x in s.args:
+            if self._is_repeated(x, s):
+                self.lazy.materialise(x)
         expression = Expression(s, kind.dtype, kind.ndim)
-        if self.is_read_once(s.target):
+        again = any(s.target in self.lazy.arrays_in(x) or self.lazy.is_read_for(s.target, x) for x in s.args)
+        if self._readers[s.target] == 1 and not again:
             self.lazy.put_off(s.target, expression)
             return True
-        read = [y for x in s.args for y in self.lazy.arrays_in(x)]
-        made = s.target if s.target not in read else self.code.temp(kind)  # x = 2 * x reads the old x
+        made = self.code.temp(kind) if again else s.target  # x = 2 * x reads the old x
         self.lazy.put_off(made, expression)
         self.lazy.materialise(made)
         self.code.copy(s.target, made, s.line)
         return True
+
+    def _is_repeated(self, x: Any, s: Let) -> bool:
+        """Whether costly elements of x, which waits, would be computed more than once: x has fewer axes, or shorter."""
+        if x not in self.lazy or not self.lazy.is_costly(x):
+            return False
+        inside = self.lazy.arrays_in(x)
+        others = [y for z in s.args for y in self.lazy.arrays_in(z) if y not in inside]
+        axes = {self._short.get(y) for y in inside}
+        longer = len(axes) == 1 and axes != {None} and any(self._short.get(y) not in axes for y in others)
+        return longer or any(self.code.kind(y).ndim > self.lazy.ndim(x) for y in others)
 
     def is_read_once(self, x: str) -> bool:
         """Whether a variable is a temporary that one operation reads."""
@@ -87,3 +103,12 @@ class Elementwise:
             args.append(self.code.pick(x, (), s.line) if x in arrays else x)
         self.expand(Let(s.target, s.op, tuple(args), s.info, s.line))
         return True
+
+
+def _short_axes(s: Let) -> tuple[bool, ...]:
+    """Which axes of an array have one element, as the text says: x[:, None], x.reshape(-1, 1)."""
+    if s.op == "getitem" and Ellipsis not in s.info:
+        return tuple(x is None for x in s.info if x is None or isinstance(x, Slice))
+    if s.op == "method" and s.info[0] == "reshape":
+        return tuple(x == Const(1) for x in s.args[1:])
+    return ()

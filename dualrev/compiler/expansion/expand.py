@@ -72,7 +72,7 @@ from dualrev.compiler.expansion.opaque import Opaques, without_listed
 from dualrev.compiler.expansion.overloads import Overloads
 from dualrev.compiler.expansion.reductions import Reductions
 from dualrev.compiler.expansion.scalars import arithmetic
-from dualrev.compiler.expansion.sharing import sharing
+from dualrev.compiler.expansion.sharing import changes_nothing, sharing
 from dualrev.compiler.expansion.splitting import Splitting
 from dualrev.compiler.expansion.structures import Structures
 from dualrev.compiler.expansion.tuples import Tuples
@@ -279,6 +279,10 @@ class Expansion:
             return
         if s in self.code.lowered.unpacked and s.info == (Const(0),):
             self._check_count(s.args[0], self.code.lowered.unpacked[s], s.line)
+        if isinstance(s, Let):
+            self.lazy.settle(s)
+            if not changes_nothing(s, self.code.of):
+                self.lazy.flush_variables(s)
         if self.growing.takes(s) or self.structures.takes(s):
             return
         check_places(self.code, self.lists, s)

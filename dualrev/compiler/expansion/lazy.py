@@ -1,9 +1,9 @@
 """Arithmetic of whole arrays that has been put off -> one loop over elements for a whole expression.
 
-`y = a * b` of arrays is not written where it stands, if y is a temporary that is read once: it waits here until its
-elements are wanted, and no array is made of it. Guarantees that what waits is computed before anything that it reads
-changes: `settle` is called before a variable is assigned, `flush` before memory changes or a block ends. So an array
-that may wait is either consumed by `element_of`, or made by `materialise`, before it is read.
+`y = a * b` of arrays is not written where it stands, if one operation reads y: it waits here until its elements are
+wanted, and no array is made of it. Guarantees that what waits is computed before anything that it reads changes:
+`settle` is called before a variable is assigned, `flush` before memory changes or a block ends. So an array that may
+wait is either consumed by `element_of`, or made by `materialise`, before it is read.
 """
 
 from __future__ import annotations
@@ -64,6 +64,11 @@ class Lazy:
         """The number of axes of an expression that waits."""
         return self._waiting[x].ndim
 
+    def is_costly(self, x: str) -> bool:
+        """Whether what waits in x takes more than additions and products."""
+        inside = [self._waiting[y].let for y in self._names_in(x)]
+        return any(s.op == "func" or s.info in ("/", "//", "%", "**") for s in inside)
+
     # When it is written
 
     def flush(self, keep: Any = None) -> None:
@@ -74,10 +79,20 @@ class Lazy:
                 self.materialise(x)
 
     def settle(self, s: Let) -> None:
-        """Make arrays of what still reads the variable that an operation is about to assign."""
+        """Make arrays of what still reads the variable that an operation is about to assign, or has its name."""
         mine = {y for x in reads(s) for y in self._names_in(x)}
         for x in list(self._waiting):
-            if x in self._waiting and x not in mine and s.target in self._waiting[x].let.args:
+            if x in self._waiting and x not in mine and s.target in (x, *self._waiting[x].let.args):
+                self.materialise(x)
+
+    def flush_variables(self, s: Let) -> None:
+        """Make arrays of the user's variables that wait, before an operation that may change memory.
+
+        It may read some of them. What waits otherwise are parts of the same expression, of which it is one.
+        """
+        mine = {y for x in reads(s) for y in self._names_in(x)}
+        for x in list(self._waiting):
+            if x in self._waiting and x not in mine and not self.code.names.is_temporary(x):
                 self.materialise(x)
 
     def _is_read_by_another(self, x: str) -> bool:
@@ -180,6 +195,9 @@ class Lazy:
 
             code.out.append(If(test, chosen(args[1]), chosen(args[2]), s.line))
             return target
-        atoms = tuple(a() for a in args)
+        made: dict[Any, Atom] = {}
+        for x, a in zip(s.args, args, strict=True):
+            made[x] = made[x] if x in made else a()  # `y * y`: what waits in y is written once
+        atoms = tuple(made[x] for x in s.args)
         info = OfElements(s.info) if s.op == "binop" else s.info
         return arithmetic(code, Let(target, s.op, atoms, info, s.line), kind)

@@ -21,9 +21,10 @@ from dualrev.errors import UnsupportedError
 from dualrev.rules.functions import canonical, known
 from dualrev.rules.names import line_of
 
-__all__ = ["read_only", "sharing"]
+__all__ = ["changes_nothing", "read_only", "sharing"]
 
 _NEW = ("binop", "unary", "literal", "plain")
+_QUIET = ("attr", "binop", "copy", "getitem", "iop", "list", "literal", "plain", "tuple", "unary")
 _COPY = ("copy", "copy", "copy")
 _PLAIN = (range, zip, enumerate, reversed)
 _WRITING = ("fill", "sort", "np.fill_diagonal", "np.random.shuffle", "runtime.python_random.shuffle")
@@ -90,6 +91,15 @@ def _may_write(s: Let) -> bool:
     if s.op in ("func", "method"):
         return s.info[0] in _WRITING or (s.op == "func" and _has_output(s.info[0], len(s.args)))
     return s.op == "call" and not _only_reads(s.info)
+
+
+def changes_nothing(s: Let, of: dict[str, Any]) -> bool:
+    """Whether it is certain that an operation writes to no array and calls nothing that may."""
+    if s.op in ("func", "method"):
+        name = s.info[0] if s.op == "func" else f"np.{s.info[0]}"
+        on_array = s.op == "func" or (isinstance(s.args[0], str) and is_array(of.get(s.args[0])))
+        return bool(known(name).name) and on_array and not _may_write(s)
+    return s.op in _QUIET or (s.op == "written" and s.info.pure)
 
 
 def _only_reads(callee: Ref) -> bool:
