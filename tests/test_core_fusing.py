@@ -231,9 +231,65 @@ def result_changed(t, x, y):
     return total
 
 
+@njit
+def pairs(t, x, y):
+    """A loop in the rounds adds to the same sum, and ends early; a number of the round moves in it."""
+    total = 1.0
+    for i in range(len(x)):
+        a = t[0] * x[i]
+        for k in range(len(y)):
+            r = math.sqrt((a - y[k]) ** 2 + t[1])
+            total += math.exp(-r) / r
+            if k > i + 1:
+                break
+        total -= a * a
+    return 0.5 * total
+
+
+@njit
+def rows(t, x, y):
+    """Sums of rounds, on their way to the sum: by factors that are known before the loop, or in the round."""
+    total, count = 0.0, 0
+    for i in range(len(x)):
+        a, scale = 0.0, 2.0 * x[i]
+        for k in range(len(y)):
+            for j in range(k):
+                a += math.sin(t[0] * y[k] * x[j]) * t[1]
+                count += 1
+        total += 3.0 * (a - t[0]) * scale
+    return total / 4.0 + count
+
+
+@njit
+def squared_rows(t, x, y):
+    """The sum of a round is squared: its cotangent is known after the inner loop."""
+    total = 0.0
+    for i in range(len(x)):
+        a = 0.0
+        for k in range(len(y)):
+            a += math.sin(t[0] * y[k]) * x[i]
+            total += a * t[1]
+        total += a * a
+    return total
+
+
+@njit
+def shared_room(t, x, y):
+    """The inner loops read an array that each round writes."""
+    total = 0.0
+    room = np.empty(len(y))
+    for i in range(len(x)):
+        for k in range(len(room)):
+            room[k] = math.cos(t[0] * y[k] + x[i])
+        for k in range(len(y)):
+            total += room[k] * room[k] * t[1]
+    return total
+
+
 FUSED = [
     *[(likelihood, 1), (twice_the_sum, 1), (two_sums, 2), (ends_early, 1), (written_before, 1)],
     *[(polynomials, 1), (roots, 1), (several_at_once, 1)],
+    *[(pairs, 1), (rows, 1), (squared_rows, 1), (shared_room, 1)],
 ]
 APART = [not_linear, active_factor, carried, read_inside, written_later, branch_after, result_changed]
 APART += [unknown_length, read_between, passed_twice]
@@ -242,6 +298,11 @@ APART += [unknown_length, read_between, passed_twice]
 def users_loops(f):
     """The loops of both sweeps that stand for loops of the function."""
     return [s for s in f.body if isinstance(s, For) and s.target.name == "i"]
+
+
+def inner_loops(f):
+    """The same of those over k, wherever they are."""
+    return [s for s in statements(f.body) if isinstance(s, For) and s.target.name == "k"]
 
 
 @pytest.mark.parametrize("numbers", [(0,), (1, 2), (0, 1, 2)])
@@ -257,6 +318,12 @@ def test_the_gradient_is_that_of_the_tape(f, numbers):
 def test_a_sum_has_one_loop(f, count):
     made, _ = gradient(f, arguments(), (0,))
     assert len(users_loops(made)) == count
+
+
+@pytest.mark.parametrize(("f", "count"), [(pairs, 1), (rows, 1), (squared_rows, 2), (shared_room, 3)])
+def test_loops_of_a_round_that_add_to_the_sum_have_one_loop_as_well(f, count):
+    made, _ = gradient(f, arguments(), (0, 1, 2))
+    assert len(inner_loops(made)) == count
 
 
 @pytest.mark.parametrize("f", [polynomials, roots])

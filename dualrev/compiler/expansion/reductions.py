@@ -65,12 +65,7 @@ class Reductions:
         axis = s.args[1] if len(s.args) > 1 else Const(None)
         if len(s.args) > 2 or (axis != Const(None) and (name != "sum" or code.kind(x).ndim > 1)):
             code.refuse(s.line, f"{name} with these arguments", "only that of all elements is known", "a loop")
-        total = code.temp(kind)
-        unit = 1.0 if name == "prod" else 0.0
-        start: Atom = Const(unit)
-        if kind == types.float32:
-            start = code.let("plain", (), syntax.name(f"np.float32({unit})"), s.line, kind)
-        code.let("copy", (start,), None, s.line, target=total)
+        total = self._started(1.0 if name == "prod" else 0.0, kind, s.line)
         sizes, element = self.lazy.over(x, s.line)
         symbol = "*" if name == "prod" else "+"
 
@@ -85,6 +80,15 @@ class Reductions:
         else:
             code.let("copy", (total,), None, s.line, target=s.target)
 
+    def _started(self, unit: float, kind: Any, line: int) -> str:
+        """A variable that a sum or a product is made in."""
+        code, total = self.code, self.code.temp(kind)
+        start: Atom = Const(unit)
+        if kind == types.float32:
+            start = code.let("plain", (), syntax.name(f"np.float32({unit})"), line, kind)
+        code.let("copy", (start,), None, line, target=total)
+        return total
+
     def _along_axis(self, s: Let, kind: Any) -> None:
         """np.sum(a, axis)."""
         code, (x, axis) = self.code, s.args[:2]
@@ -96,16 +100,26 @@ class Reductions:
         made = s.target if s.target not in self.lazy.arrays_in(x) else code.temp(kind)  # v = np.sum(m * v, 1)
         sizes, element = self.lazy.over(x, s.line)
         rest = tuple(n for k, n in enumerate(sizes) if k != skipped)
-        zeros = syntax.name(f"np.zeros(({', '.join(rest)},), {dtype_name(kind.dtype)})")
-        code.let("alloc", rest, zeros, s.line, target=made)
+        shape = f"(({', '.join(rest)},), {dtype_name(kind.dtype)})"
+
+        def add(total: Any, i: tuple[str, ...], target: str) -> Atom:
+            return arithmetic(code, Let(target, "binop", (total, element(i)), "+", s.line), kind.dtype)
+
+        def row(i: tuple[str, ...]) -> None:
+            total = self._started(0.0, kind.dtype, s.line)
+            code.count(sizes[-1], s.line, lambda k: add(total, (*i, k), total))
+            code.put(made, i, total, s.line)
 
         def one(i: tuple[str, ...]) -> None:
             place = tuple(k for n, k in enumerate(i) if n != skipped)
-            both = (code.pick(made, place, s.line), element(i))
-            new = arithmetic(code, Let(code.temp(kind.dtype), "binop", both, "+", s.line), kind.dtype)
-            code.put(made, place, new, s.line)
+            code.put(made, place, add(code.pick(made, place, s.line), i, code.temp(kind.dtype)), s.line)
 
-        code.nest(sizes, s.line, one)
+        if skipped == ndim - 1 > 0:
+            code.let("alloc", rest, syntax.name(f"np.empty{shape}"), s.line, target=made)
+            code.nest(rest, s.line, row)
+        else:
+            code.let("alloc", rest, syntax.name(f"np.zeros{shape}"), s.line, target=made)
+            code.nest(sizes, s.line, one)
         code.copy(s.target, made, s.line)
 
 

@@ -134,8 +134,6 @@ def cotangents_before(
 
     `seeds` are the cotangents of the results, `later` is what comes after the statement.
     """
-    if not all(isinstance(ct, Constant) for ct in seeds.values()):
-        return None
     return _Linear(facts, s, seeds, writing).cotangents(sums, later)
 
 

@@ -71,19 +71,30 @@ class Reverse:
         f = without_repetition(f, self.memory)
         useful = [x for x in leaves(f.result) if isinstance(x, Var)]
         wanted, varied = frozenset(range(len(leaves(f.result)))), list(varied)
-        facts = self._facts(f, varied, useful, (), (), wanted, known)
+
+        def made(f: Function) -> Facts:
+            return self._facts(f, varied, useful, (), (), wanted, known)
+
+        facts = made(f)
         shadows: dict[Var, Var] = {}
-        calls: dict[Any, Block] = {x.loop: x.call() for x in fusable(facts, seeds) if self._fuse(facts, x, shadows)}
-        for s, (code, symbol, made) in fused_calls(self, facts, seeds, shadows).items():
-            calls[s], self._fused[symbol] = code, made
-        if calls:
-            f = replace(f, body=tuple(t for s in f.body for t in calls.get(s, (s,))))
-            facts = self._facts(f, varied, useful, (), (), wanted, known)
-            facts.cotangents |= shadows
+        if all(isinstance(ct, Constant) for ct in seeds.values()):
+            calls = self._fused_loops(facts, seeds, shadows)
+            for s, (code, symbol, both) in fused_calls(self, facts, seeds, shadows).items():
+                calls[s], self._fused[symbol] = code, both
+            if calls:
+                facts = made(replace(f, body=tuple(t for s in f.body for t in calls.get(s, (s,)))))
+                facts.cotangents |= shadows
         return self._sweeps(facts, seeds, joint=True)
 
+    def _fused_loops(self, facts: Facts, seeds: dict[int, Atom], shadows: dict[Var, Var]) -> dict[Any, Block]:
+        """What stands in place of loops whose sweeps are fused."""
+        return {x.loop: x.call() for x in fusable(facts, seeds) if self._fuse(facts, x, shadows)}
+
     def _fuse(self, facts: Facts, loop: Fusable, shadows: dict[Var, Var]) -> bool:
-        """Fuse both sweeps of a loop, unless they need arrays that live as long as the call; `shadows` gains those."""
+        """Fuse both sweeps of a loop, unless they need arrays that live as long as the call; `shadows` gains those.
+
+        Loops in its rounds that add to the same sums are fused first.
+        """
         renamed, f = rounds_of(loop, facts.f)
         inputs = [x for p in f.parameters for x in leaves(p)]
         varied = [x for x in loop.given if x not in loop.live and facts.activity.has(x)]
@@ -94,11 +105,17 @@ class Reverse:
         useful = [x for x in loop.seeds if facts.is_scalar(x)]
         known = Known(tuple(x in useful for x in results), tuple(map(facts.wild.has, inputs)))
         together = [*map(tuple, groups.values())]
-        inner = self._facts(f, varied, useful, together, (), frozenset(range(len(results))), known)
-        for x in varied:
-            if is_array(x):
-                inner.cotangents[x] = shadows.setdefault(x, facts.cotangent(x))
-        sweeps = self._sweeps(inner, {k: loop.seeds.get(x, ZERO) for k, x in enumerate(results)}, joint=True)
+        inside = {x: shadows.setdefault(x, facts.cotangent(x)) for x in varied if is_array(x)}
+
+        def made(f: Function) -> Facts:
+            inner = self._facts(f, varied, useful, together, (), frozenset(range(len(results))), known)
+            inner.cotangents |= inside
+            return inner
+
+        inner, seeds = made(f), {k: loop.seeds.get(x, ZERO) for k, x in enumerate(results)}
+        if calls := self._fused_loops(inner, seeds, inside):
+            inner = made(replace(f, body=tuple(t for s in f.body for t in calls.get(s, (s,)))))
+        sweeps = self._sweeps(inner, seeds, joint=True)
         if sweeps.forward.slots:
             return False
         self.program.define(loop.symbol, loop.function(facts.f))

@@ -47,8 +47,11 @@ def _tree(text: str) -> ast.expr:
 def partial(s: Real, k: int) -> ast.expr:
     """The k-th partial derivative of an operation: syntax in the names of the table, `x`, `a`, `b`, `y`.
 
-    Both of a quotient have the reciprocal as a factor: it is one division, which does not wait for the cotangent.
+    Both of a quotient have the reciprocal as a factor: it is one division, which does not wait for the cotangent. That
+    of a root has it too: roots are often divided by.
     """
+    if s.rule.name == "sqrt":
+        return _tree("0.5 * abs(1.0 / y)")
     if s.rule.name == "div" and k == 1:
         return _tree("-(y * (1.0 / b))")
     if s.rule.name == "pow" and k == 0 and isinstance(s.args[1], Constant):
