@@ -89,11 +89,10 @@ def derivative_source(
         _2: int64 = a.shape[0]
         for _3: int64 in range(0, _2, 1):
             _4: float64 = a[_3]
-            _5: float64 = a[_3]
-            _6: float64 = mul(_4, _5)
-            _1 = add(_1, _6)
-        _7: float64 = _1
-        return _7
+            _5: float64 = mul(_4, _4)
+            _1 = add(_1, _5)
+        _6: float64 = _1
+        return _6
     <BLANKLINE>
     """
     from dualrev.compiler.host import api  # it takes time to import, and most programs do without
