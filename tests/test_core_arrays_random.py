@@ -1,4 +1,7 @@
-"""Random programs of whole arrays, in core: variables for parts of expressions, writes in place, views, branches."""
+"""Random programs of whole arrays, in core: variables for parts of expressions, writes in place, views, branches.
+
+And sums over nested loops that read what these have made.
+"""
 
 import math
 import random
@@ -27,7 +30,10 @@ def f(x, y):
     a = x * y
     b = x + 1.0
     c = np.sin(y)
-    d = a * b"""
+    d = a * b
+    p = np.cos(x)[:, None] * y
+    q = p - np.exp(y)
+    total = 0.0"""
 
 
 class Arrays:
@@ -39,14 +45,51 @@ class Arrays:
 
     def text(self) -> str:
         lines = [line for _ in range(self.rng.randint(4, 9)) for line in self.statement("    ", 0)]
-        return "\n".join([HEAD, *lines, f"    return s + np.sum({self.name()} * {self.name()})", ""])
+        end = f"    return s + 0.5 * total + np.sum({self.name()} * {self.name()}) + np.sum({self.matrix()})"
+        return "\n".join([HEAD, *lines, *self.sums(), end, ""])
 
     def name(self) -> str:
         return self.rng.choice(self.names)
 
+    def matrix(self) -> str:
+        """Elementwise arithmetic of matrices, with vectors that are broadcast."""
+        u, v, m = self.name(), self.name(), self.rng.choice(["p", "q", "q.T", "p[::-1]"])
+        return self.rng.choice(
+            [
+                f"np.sin({m}) * {u}",
+                f"{m} - {u}[:, None]",
+                f"np.exp(0.1 * {u})[:, None] * {v}",
+                f"np.exp(0.1 * {u}[:, None]) * {m} + {v}",
+                f"(1.0 / (2.0 + {u} ** 2)).reshape(-1, 1) * {m}",
+                f"np.where({m} > {u}, {m}, np.cos({v}))",
+                f"{m} * {self.rng.choice('pq')}",
+            ]
+        )
+
+    def sums(self) -> Iterator[str]:
+        """Loops in which sums are made, one in the other."""
+        rng, u, v, m = self.rng, self.name(), self.name(), self.rng.choice("pq")
+        for _ in range(rng.randint(0, 2)):
+            inner = rng.choice(["3", "i + 1", "len(x)"])
+            yield f"    for i in range({rng.choice(['3', 'len(y)'])}):"
+            yield f"        r = {rng.choice([f'{u}[i]', f's * {v}[i]', 'np.sum(' + m + '[i])'])}"
+            if rng.random() < 0.5:
+                yield f"        total {rng.choice(['+=', '-='])} r * {u}[i]"
+            yield f"        for k in range({inner}):"
+            yield f"            t = {rng.choice([f'r * {m}[i, k]', f'np.sin(r) - {m}[k, i]', f'{v}[k] - r'])}"
+            if rng.random() < 0.3:
+                yield "            if t > 0.1:"
+                yield "                total += t"
+            yield f"            total += {rng.choice(['t * t', 'np.exp(0.1 * t)', 't * r', f't * {u}[k]'])}"
+            if rng.random() < 0.2:
+                yield "            if k > i:"
+                yield "                break"
+            if rng.random() < 0.3:
+                yield f"        {rng.choice(['s = s + 0.1 * r', 'total += r * r', 's = 0.5 * total'])}"
+
     def expression(self, depth: int = 0) -> str:
         """Elementwise arithmetic."""
-        match self.rng.randrange(9):
+        match self.rng.randrange(11):
             case 0:
                 return f"np.sin({self.name()})"
             case 1:
@@ -60,12 +103,16 @@ class Arrays:
                 return f"{u} * {u}"
             case 5:
                 return f"{self.name()}[::-1] - {self.name()}"
+            case 6:
+                return f"np.sum({self.matrix()}, axis={self.rng.randint(0, 1)})"
+            case 7:
+                return f"{self.rng.choice(['p[1]', 'q[:, 2]', 'p.T[0]'])} + {self.name()}"
             case _:
                 return f"{self.name()} {self.rng.choice('+-*')} {self.name()}"
 
     def statement(self, indent: str, depth: int) -> Iterator[str]:
         rng, target = self.rng, self.rng.choice("abcd")
-        match rng.randrange(16):
+        match rng.randrange(20):
             case 0:
                 yield f"{indent}{self.name()}[{rng.randrange(3)}] = s * 0.3"
             case 1:
@@ -92,6 +139,12 @@ class Arrays:
                 yield f"{indent}s = 0.5 * s + np.sum({self.expression()})"
             case 11:
                 yield f"{indent}s += {self.name()}[{rng.randrange(3)}]"
+            case 12 | 13:
+                yield f"{indent}{rng.choice('pq')} = {self.matrix()}"
+            case 14:
+                yield f"{indent}{rng.choice(['p[:]', 'q[1]', 'p[:, 0]', 'q[:, 1:]', 'p[0, 1]'])} = s * 0.1"
+            case 15:
+                yield f"{indent}{rng.choice(['q[:]', 'p[1:]', 'p'])} {rng.choice(['+', '*', '-'])}= {self.name()}"
             case _:
                 yield f"{indent}{target} = {self.expression()}"
 

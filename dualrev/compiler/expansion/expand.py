@@ -281,8 +281,8 @@ class Expansion:
             self._check_count(s.args[0], self.code.lowered.unpacked[s], s.line)
         if isinstance(s, Let):
             self.lazy.settle(s)
-            if not changes_nothing(s, self.code.of):
-                self.lazy.flush_variables(s)
+        if isinstance(s, Store) or (isinstance(s, Let) and not changes_nothing(s, self.code.of)):
+            self.lazy.flush_variables(s)
         if self.growing.takes(s) or self.structures.takes(s):
             return
         check_places(self.code, self.lists, s)

@@ -15,7 +15,7 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.core.lowered import Atom, Const, If, Let, OfElements, reads
+from dualrev.compiler.core.lowered import Atom, Const, If, Let, OfElements, Store, reads
 from dualrev.compiler.expansion.kinds import is_array
 from dualrev.compiler.expansion.scalars import arithmetic, product
 from dualrev.compiler.expansion.writing import Sizes, Writer, named
@@ -85,7 +85,7 @@ class Lazy:
             if x in self._waiting and x not in mine and s.target in (x, *self._waiting[x].let.args):
                 self.materialise(x)
 
-    def flush_variables(self, s: Let) -> None:
+    def flush_variables(self, s: Let | Store) -> None:
         """Make arrays of the user's variables that wait, before an operation that may change memory.
 
         It may read some of them. What waits otherwise are parts of the same expression, of which it is one.

@@ -13,7 +13,7 @@ from numba.core import types
 
 from dualrev.compiler.core.lowered import Let, Ref, Store, walk
 from dualrev.compiler.core.sets import Sets
-from dualrev.compiler.expansion.kinds import is_array
+from dualrev.compiler.expansion.kinds import NUMBERS, is_array
 from dualrev.compiler.frontend.lowered import Lowered
 from dualrev.compiler.frontend.source import Source, is_numba_function, read
 from dualrev.compiler.runtime.structured import is_structured
@@ -24,7 +24,7 @@ from dualrev.rules.names import line_of
 __all__ = ["changes_nothing", "read_only", "sharing"]
 
 _NEW = ("binop", "unary", "literal", "plain")
-_QUIET = ("attr", "binop", "copy", "getitem", "iop", "list", "literal", "plain", "tuple", "unary")
+_QUIET = ("attr", "binop", "copy", "getitem", "list", "literal", "plain", "tuple", "unary")
 _COPY = ("copy", "copy", "copy")
 _PLAIN = (range, zip, enumerate, reversed)
 _WRITING = ("fill", "sort", "np.fill_diagonal", "np.random.shuffle", "runtime.python_random.shuffle")
@@ -94,11 +94,15 @@ def _may_write(s: Let) -> bool:
 
 
 def changes_nothing(s: Let, of: dict[str, Any]) -> bool:
-    """Whether it is certain that an operation writes to no array and calls nothing that may."""
+    """Whether it is certain that an operation writes to no array: no method of a user's class is called, either."""
+    if any(is_structured(of.get(x)) for x in s.args if isinstance(x, str)):
+        return False
     if s.op in ("func", "method"):
         name = s.info[0] if s.op == "func" else f"np.{s.info[0]}"
         on_array = s.op == "func" or (isinstance(s.args[0], str) and is_array(of.get(s.args[0])))
-        return bool(known(name).name) and on_array and not _may_write(s)
+        return known(name).compiled and on_array and not _may_write(s)
+    if s.op == "iop":
+        return isinstance(of.get(s.target), NUMBERS)
     return s.op in _QUIET or (s.op == "written" and s.info.pure)
 
 
