@@ -182,19 +182,24 @@ def repetitions(run: Run) -> int:
 
 
 def measured(entries: dict[str, Entry], budget: float) -> None:
-    """Time the calls in turns, until each has had its budget; each three times at least."""
+    """Time the calls in turns, there and back, until each has had its budget; each three times at least.
+
+    Large arrays cost less after a call that has left huge pages than after one that has broken them up.
+    """
     runs = {key: entry.run for key, entry in entries.items() if entry.run is not None}
     counts = {key: repetitions(run) for key, run in runs.items()}
     spent = dict.fromkeys(runs, 0.0)
     gc.collect()
     gc.disable()
     try:
-        while any(spent[key] < budget or len(entries[key].seconds) < 3 for key in runs):
-            for key, run in runs.items():
+        order = [*runs]
+        while any(spent[key] < budget or len(entries[key].seconds) < 3 for key in order):
+            for key in order:
                 if spent[key] < budget or len(entries[key].seconds) < 3:
-                    seconds = clock(run, counts[key])
+                    seconds = clock(runs[key], counts[key])
                     entries[key].seconds.append(seconds / counts[key])
                     spent[key] += seconds
+            order.reverse()
     finally:
         gc.enable()
 

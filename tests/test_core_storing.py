@@ -104,9 +104,18 @@ def negative(x, y):
 
 @njit
 def last_too(x, y):
+    """What all rounds add to the last element is added after the loop."""
     t = 0.0
     for i in range(4):
         t += y[i] * y[-1]
+    return t
+
+
+@njit
+def mirrored(x, y):
+    t = 0.0
+    for i in range(4):
+        t += y[i] * y[3 - i]
     return t
 
 
@@ -258,7 +267,7 @@ def row_of_the_round_before(x, y):
 
 
 PROGRAMS = [whole, downwards, nested, twice_in_a_round, two_loops, some, fewer_columns, diagonal, negative]
-PROGRAMS += [last_too, neighbours, branching, ending, again, rows, temporary, part_of_a_temporary, written]
+PROGRAMS += [last_too, mirrored, neighbours, branching, ending, again, rows, temporary, part_of_a_temporary, written]
 PROGRAMS += [counter_changed, bound_in_a_branch, bound_in_a_loop, bound_of_the_loop_itself, row_of_the_round_before]
 
 
@@ -326,13 +335,14 @@ def test_a_diagonal_is_not_its_plane(n):
         (some, 2, 0),
         (diagonal, 2, 1),
         (negative, 0, 0),
-        (last_too, 0, 0),
+        (last_too, 1, 1),
+        (mirrored, 0, 0),
         (neighbours, 0, 0),
         (branching, 0, 0),
         (ending, 2, 2),
         (again, 0, 0),
-        (bound_in_a_branch, 2, 0),
-        (bound_in_a_loop, 2, 0),
+        (bound_in_a_branch, 1, 0),
+        (bound_in_a_loop, 1, 0),
         (bound_of_the_loop_itself, 1, 1),
     ],
     ids=lambda x: getattr(x, "__name__", str(x)),

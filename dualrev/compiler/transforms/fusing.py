@@ -49,6 +49,7 @@ from dualrev.compiler.core.terms import (
 )
 from dualrev.compiler.core.walks import blocks, reads, several, statements, substituted, with_blocks, writes
 from dualrev.compiler.transforms.facts import Facts
+from dualrev.compiler.transforms.gathering import gathered
 from dualrev.compiler.transforms.writing import ZERO, Writer
 from dualrev.rules.primitives import PRIMITIVES
 
@@ -258,7 +259,9 @@ def fused(loop: Fusable, sweeps: Sweeps) -> Fused:
     add, line = PRIMITIVES["add"], loop.loop.line
     body += [Real(total, add, "+", (total, facts.cotangent(x)), line) for x, total in totals.items()]
     cleared = [Copy(total, ZERO, line) for total in totals.values()]
-    return Fused((*cleared, replace(loop.loop, body=tuple(body))), totals)
+    made = replace(loop.loop, body=tuple(body))
+    by_one = made.step in (Constant(1, types.int64), Constant(-1, types.int64))
+    return Fused((*cleared, *(gathered(facts, made) if by_one else [made])), totals)
 
 
 def rounds_of(loop: Fusable, f: Function) -> tuple[Fusable, Function]:
