@@ -10,7 +10,8 @@
 A loop that hands nothing on but sums and whole numbers need not wait for the reverse sweep, if the cotangents of its
 sums are known before it: nothing of its rounds is recorded, and the function needs no second loop. So it is with most
 likelihoods and sums of squares. What an inner loop records is taken from the tape before the next round of the outer
-one: the tape is as long as one round asks for. The conditions:
+one: the tape is as long as one round asks for. Loops in the rounds that add to the same sums are fused as well, so that
+of a sum over pairs both sweeps are in the inner loop. The conditions:
 
     length      no inner loop is a while: its way back would wait for its way there, where in a sweep of its own the
                 processor is at several rounds of the outer loop at a time
