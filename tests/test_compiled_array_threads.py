@@ -119,7 +119,7 @@ def copies(args):
 
 def with_threads(count, f, args):
     before = numba.get_num_threads()
-    numba.set_num_threads(count)
+    numba.set_num_threads(min(count, numba.config.NUMBA_NUM_THREADS))
     try:
         return f(*copies(args))
     finally:
