@@ -123,13 +123,18 @@ def special_arguments(of: Program) -> Iterator[Program]:
 
 
 class _Total(ast.NodeTransformer):
-    """For the tape: `/` and `**` of numbers that give infinities and NaN, as numba's with error_model="numpy"."""
+    """For the tape: `/` and `**` of numbers that give infinities and NaN, as numba's with error_model="numpy".
+
+    np.power(x, 0.5) is a square root in numpy 2.4, NaN at minus infinity; np.float_power is a power, as numba's.
+    """
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
         name = {ast.Div: "divide", ast.Pow: "power"}.get(type(node.op))
         if name is None:
             return node
+        if name == "power" and isinstance(node.right, ast.Constant) and node.right.value == 0.5:
+            name = "float_power"
         return ast.Call(ast.parse(f"np.{name}", mode="eval").body, [node.left, node.right], [])
 
 
