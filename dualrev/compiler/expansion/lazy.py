@@ -195,9 +195,12 @@ class Lazy:
 
             code.out.append(If(test, chosen(args[1]), chosen(args[2]), s.line))
             return target
-        made: dict[Any, Atom] = {}
+        written: dict[str, Atom] = {}
+        atoms: list[Atom] = []
         for x, a in zip(s.args, args, strict=True):
-            made[x] = made[x] if x in made else a()  # `y * y`: what waits in y is written once
-        atoms = tuple(made[x] for x in s.args)
+            atom = written[x] if x in written else a()  # `y * y`: what waits in y is written once
+            if isinstance(x, str):  # constants that are equal may differ in type, or in the sign of 0
+                written[x] = atom
+            atoms.append(atom)
         info = OfElements(s.info) if s.op == "binop" else s.info
-        return arithmetic(code, Let(target, s.op, atoms, info, s.line), kind)
+        return arithmetic(code, Let(target, s.op, tuple(atoms), info, s.line), kind)

@@ -82,7 +82,7 @@ class Reverse:
             for s, (code, symbol, both) in fused_calls(self, facts, seeds, shadows).items():
                 calls[s], self._fused[symbol] = code, both
             if calls:
-                facts = made(replace(f, body=tuple(t for s in f.body for t in calls.get(s, (s,)))))
+                facts = made(_with(f, calls))
                 facts.cotangents |= shadows
         return self._sweeps(facts, seeds, joint=True)
 
@@ -114,7 +114,7 @@ class Reverse:
 
         inner, seeds = made(f), {k: loop.seeds.get(x, ZERO) for k, x in enumerate(results)}
         if calls := self._fused_loops(inner, seeds, inside):
-            inner = made(replace(f, body=tuple(t for s in f.body for t in calls.get(s, (s,)))))
+            inner = made(_with(f, calls))
         sweeps = self._sweeps(inner, seeds, joint=True)
         if sweeps.forward.slots:
             return False
@@ -309,6 +309,11 @@ class Reverse:
             unit = self._units[key] = Unit(g.name, len(flags))
             CalledGradient(self.program, self.forward, g, s, flags, wanted, unit).define()
         return self._units[key]
+
+
+def _with(f: Function, calls: dict[Any, Block]) -> Function:
+    """The function with other statements in place of some at its top."""
+    return replace(f, body=tuple(t for s in f.body for t in calls.get(s, (s,))))
 
 
 def _is_float(x: Any) -> bool:
