@@ -45,6 +45,7 @@ from dualrev.compiler.frontend.optional import without_optionals
 from dualrev.compiler.frontend.options import alike, declared, is_checked
 from dualrev.compiler.frontend.prune import prune
 from dualrev.compiler.frontend.source import Source, Static, describe, is_derivative, read
+from dualrev.compiler.frontend.uncompiled import Uncompiled
 from dualrev.compiler.parallel.outlining import outlined
 from dualrev.compiler.runtime.structured import holds_structured
 from dualrev.compiler.transforms.forward import Forward
@@ -90,6 +91,7 @@ class Front:
         self.sources = dict(sources)  # of functions, by their id
         self._cores: dict[Any, Function] = {}
         self._refused: dict[Any, UnsupportedError] = {}  # why there are none, of what is called
+        self._uncompiled = Uncompiled()
         self._paths: dict[int, tuple[Any, ...]] = {}  # to functions that are arguments
         self.complexes = ComplexCalls(self)
 
@@ -183,7 +185,7 @@ class Front:
 
         def attempt(listed: bool) -> tuple[Lowered, Typed]:
             lowered = lower(source, path, functions, self.refs, self.names, listed)
-            return lowered, infer(lowered, argtypes, f.targetoptions, lambda: f.compile(argtypes))
+            return lowered, infer(lowered, argtypes, f.targetoptions, self._uncompiled, lambda: f.compile(argtypes))
 
         try:
             lowered, known = attempt(False)

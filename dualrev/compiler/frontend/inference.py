@@ -19,11 +19,8 @@ from typing import Any
 import numba
 import numpy as np
 from numba.core import compiler, ir, types
-from numba.core.compiler_machinery import AnalysisPass, register_pass
 from numba.core.errors import NumbaError, NumbaWarning
 from numba.core.registry import cpu_target
-from numba.core.typed_passes import NopythonTypeInference
-from numba.core.untyped_passes import InlineInlinables
 
 from dualrev.compiler import runtime
 from dualrev.compiler.core import syntax
@@ -32,43 +29,18 @@ from dualrev.compiler.core.naming import readable
 from dualrev.compiler.core.sets import Sets
 from dualrev.compiler.frontend.listing import Listing
 from dualrev.compiler.frontend.lowered import Lowered
+from dualrev.compiler.frontend.uncompiled import Uncompiled, called_only, inferred
 
 __all__ = ["UNTYPED", "Typed", "infer"]
 
 UNTYPED = "the compiler cannot type it"
 
 
-@register_pass(mutates_CFG=False, analysis_only=True)
-class _Stop(AnalysisPass):
-    """The end: numba's pipeline returns `cr`, which is usually the compiled function."""
-
-    _name = "dualrev_stop_after_inference"
-
-    def __init__(self) -> None:
-        AnalysisPass.__init__(self)
-
-    def run_pass(self, state: Any) -> bool:
-        state.cr = state.func_ir, state.typemap, state.return_type
-        return False
-
-
-class _Inference(compiler.CompilerBase):
-    """numba's compiler up to type inference; what it would copy into the program stays a call."""
-
-    def define_pipelines(self) -> list[Any]:
-        passes = compiler.DefaultPassBuilder.define_untyped_pipeline(self.state)
-        passes.passes = [(made, name) for made, name in passes.passes if made is not InlineInlinables]
-        passes.add_pass(NopythonTypeInference, "type inference")
-        passes.add_pass(_Stop, "stop")
-        passes.finalize()
-        return [passes]
-
-
 class Typed:
-    """The types of a function's variables, and of its result."""
+    """The types of a function's variables, of its result, and of what it calls."""
 
-    def __init__(self, of: dict[str, Any], result: Any) -> None:
-        self.of, self.result = of, result
+    def __init__(self, of: dict[str, Any], result: Any, returned: Callable[[Any, tuple[Any, ...]], Any]) -> None:
+        self.of, self.result, self.returned = of, result, returned
 
     def __call__(self, x: Any) -> Any:
         """The type of an atom."""
@@ -78,13 +50,17 @@ class Typed:
 
 
 def infer(
-    lowered: Lowered, argtypes: tuple[Any, ...], options: dict[str, Any], compile_itself: Callable[[], object]
+    lowered: Lowered,
+    argtypes: tuple[Any, ...],
+    options: dict[str, Any],
+    uncompiled: Uncompiled,
+    compile_itself: Callable[[], object],
 ) -> Typed:
     """The types of all variables; names are split in place where they hold several.
 
     `options` are those of the function: what it calls, and numba compiles here for good, inherits some of them.
-    Where numba finds none, `compile_itself` raises its error for the function as it is written; if numba does compile
-    that, UnsupportedError.
+    `uncompiled` has what it calls and numba need not compile. Where numba finds no types, `compile_itself` raises its
+    error for the function as it is written; if numba does compile that, UnsupportedError.
     """
     listing = Listing(lowered)
     space: dict[str, Any] = {"np": np, "math": math, "cmath": cmath, "runtime": runtime, "range": range}
@@ -95,19 +71,18 @@ def infer(
     cpu_target.options.parse_as_flags(flags, inherited)
     flags.nrt = True
     flags.enable_looplift = False
+
+    functions = {name: space[name] for name in called_only(listing.text) & space.keys()}
     with warnings.catch_warnings(), _refusing(lowered, listing, compile_itself):
         warnings.simplefilter("ignore", NumbaWarning)  # numba warns where it compiles f itself
-        func_ir, typemap, result = compiler.compile_extra(
-            cpu_target.typing_context,
-            cpu_target.target_context,
-            space["function"],
-            argtypes,
-            None,
-            flags,
-            {},
-            pipeline_class=_Inference,
-        )
-    return _webs(lowered, argtypes, listing, func_ir, typemap, result)
+        try:
+            space.update({name: uncompiled.of(f) for name, f in functions.items()})
+            with uncompiled.implementations():
+                found = inferred(space["function"], argtypes, flags, {})
+        except NumbaError:
+            space.update(functions)
+            found = inferred(space["function"], argtypes, flags, {})
+    return _webs(lowered, argtypes, listing, uncompiled.returned, *found)
 
 
 builtins_compile = compile
@@ -133,7 +108,13 @@ def _refusing(lowered: Lowered, listing: Listing, compile_itself: Callable[[], o
 
 
 def _webs(
-    lowered: Lowered, argtypes: tuple[Any, ...], listing: Listing, func_ir: Any, typemap: Any, result: Any
+    lowered: Lowered,
+    argtypes: tuple[Any, ...],
+    listing: Listing,
+    returned: Callable[[Any, tuple[Any, ...]], Any],
+    func_ir: Any,
+    typemap: Any,
+    result: Any,
 ) -> Typed:
     sets = Sets[str]()
     at: dict[int, dict[str, dict[str, str]]] = {}  # line -> {"read", "write"} -> variable -> version
@@ -179,7 +160,7 @@ def _webs(
     for name, kind in zip(lowered.parameters, argtypes, strict=True):
         of.setdefault(name, types.unliteral(_given(kind)))
     _rename(lowered, listing, at, sets, new)
-    return Typed(of, types.unliteral(result))
+    return Typed(of, types.unliteral(result), returned)
 
 
 def _same_variable(inst: Any) -> bool:

@@ -92,8 +92,7 @@ def _may_be_none(s: Let, typed: Typed) -> bool:
 def _returned(s: Let, typed: Typed) -> Any:
     """The type of what a call gives; None if that is not known."""
     kinds = tuple(types.unliteral(typed(x)) for x in s.args)
-    found = (k.return_type for k in s.info.value.nopython_signatures if tuple(map(types.unliteral, k.args)) == kinds)
-    return next(found, None)
+    return typed.returned(s.info.value, kinds)
 
 
 def _pairs(s: Let, kind: Any) -> bool:
