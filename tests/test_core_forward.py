@@ -136,7 +136,9 @@ def test_any_order():
 def test_the_stage_forward_shows_it():
     @njit
     def square(x):
-        return x * x
+        for _ in range(1):  # with a loop it stays a function
+            x = x * x
+        return x
 
     @njit
     def f(x):
@@ -154,11 +156,12 @@ def f(x: float64, t_x: float64):
     return (_3, t_3)
 
 def square_tangent(x: float64, t_x: float64):
-    _1: float64 = mul(x, x)
-    _2: float64 = mul(x, t_x)
-    _3: float64 = mul(x, t_x)
-    t_1: float64 = add(_2, _3)
-    return (_1, t_1)
+    for u: int64 in range(0, 1, 1):
+        _1: float64 = mul(x, t_x)
+        _2: float64 = mul(x, t_x)
+        t_x = add(_1, _2)
+        x = mul(x, x)
+    return (x, t_x)
 """
 
 

@@ -42,13 +42,14 @@ from dualrev.compiler.frontend.iterators import iterates
 from dualrev.compiler.frontend.lower import Lowered, lower
 from dualrev.compiler.frontend.objects import refer_methods
 from dualrev.compiler.frontend.optional import without_optionals
-from dualrev.compiler.frontend.options import alike, declared, is_checked
+from dualrev.compiler.frontend.options import alike, declared, is_checked, kept
 from dualrev.compiler.frontend.prune import prune
 from dualrev.compiler.frontend.source import Source, Static, describe, is_derivative, read
 from dualrev.compiler.frontend.uncompiled import Uncompiled
 from dualrev.compiler.parallel.outlining import outlined
 from dualrev.compiler.runtime.structured import holds_structured
 from dualrev.compiler.transforms.forward import Forward
+from dualrev.compiler.transforms.inlining import inlined, is_small
 from dualrev.compiler.transforms.reverse import Reverse
 from dualrev.compiler.underived import underived
 from dualrev.errors import ArgumentError, ArgumentNumberError, ScalarError, UnsupportedError
@@ -91,6 +92,7 @@ class Front:
         self.sources = dict(sources)  # of functions, by their id
         self._cores: dict[Any, Function] = {}
         self._refused: dict[Any, UnsupportedError] = {}  # why there are none, of what is called
+        self._reading: set[int] = set()  # functions whose calls are looked at: one that calls itself is not small
         self._uncompiled = Uncompiled()
         self._paths: dict[int, tuple[Any, ...]] = {}  # to functions that are arguments
         self.complexes = ComplexCalls(self)
@@ -128,8 +130,24 @@ class Front:
                 self.check_draws(self.core(bottom, kinds, path, functions), f"the derivative of a {f.derivative_of[1]}")
             elif made.again:
                 self.check_draws(made, "a checkpoint", later=True)
-            self._cores[key] = outlined(made, self.program, self.memory)
+            made = outlined(made, self.program, self.memory)
+            self._reading.add(id(f))
+            try:
+                self._cores[key] = inlined(made, lambda s: self._small(made, s))
+            finally:
+                self._reading.discard(id(f))
         return self._cores[key]
+
+    def _small(self, caller: Function, s: Call) -> Function | None:
+        """What a call calls, if that is to be put in its place: it is small, and has the options of the caller."""
+        f = s.function.value if isinstance(s.function, Global) else None
+        if f is None or has_rule(f) or is_derivative(f) or id(f) in self._reading:
+            return None
+        found = self.program.function(s)
+        if not is_small(found) or found.origin.asks_for_layout or found.checked != caller.checked:
+            return None
+        one, other = (kept(x) | {"forceinline": True} for x in (f, caller.origin.dispatcher))
+        return found if one == other else None
 
     def _check_objects(self, s: Call, source: Source) -> None:
         """UnsupportedError for an object that a function takes which has derivatives of its own."""

@@ -1,0 +1,206 @@
+"""A call of a small function becomes what it computes, in core: transforms/inlining.py."""
+
+import math
+
+import numba
+import numpy as np
+import pytest
+from compiled.incore import gradient
+from compiled.running import load
+from compiled.twin import twin
+from numba import njit
+from oracle import assert_same, jacobian
+
+import dualrev as dr
+from dualrev.compiler.core.terms import Call
+from dualrev.compiler.core.walks import statements
+from dualrev.compiler.pipeline import core_program, emit
+from dualrev.compiler.transforms.inlining import LIMIT
+
+A = np.array([0.5, 1.2, -0.8])
+G = np.array([2.0, 3.0])
+
+
+@njit
+def logistic(x):
+    return 1.0 / (1.0 + math.exp(-x))
+
+
+@njit
+def bounded(x, low, high):
+    if x < low:
+        x = low
+    elif x > high:
+        x = high * 1.0
+    return x
+
+
+@njit
+def swapped(a, b):
+    return b, a
+
+
+@njit
+def both(p):
+    (a, b), c = p
+    return a * b + c, a - c
+
+
+@njit
+def at(a, i):
+    return a[i] * a[-1]
+
+
+@njit
+def doubled(x):
+    y = logistic(x)
+    return y * logistic(y)
+
+
+@njit
+def quotient(i, j):
+    return i // j
+
+
+@njit
+def of_frozen(a, x):
+    return a[0] * x
+
+
+@njit
+def uses_all(x, a, n):
+    s = x
+    for i in range(n):
+        s = bounded(s * logistic(a[i]), -1.5, 2.0)  # the argument is assigned to in the function
+        s, x = swapped(s, x)
+        s, t = swapped(x, s)
+        u, v = both(((s, t), a[i]))
+        x += at(a, i) * doubled(u) + quotient(7, i + 1) * v
+    return s + x * of_frozen(G, x)
+
+
+def calls(f, *types):
+    """What is called in the core of a function."""
+    return [
+        s.function.value.py_func.__name__ for s in statements(core_program(f, types)[0].body) if isinstance(s, Call)
+    ]
+
+
+def test_small_functions_are_no_calls():
+    types = numba.float64, numba.float64[::1], numba.int64
+    assert calls(uses_all, *types) == ["of_frozen"]  # its argument is a frozen array
+    source = emit(uses_all, "grad", (0, 1), types).source
+    assert [name for name in ("logistic", "bounded", "swapped", "both", "at(", "doubled") if f"{name}_" in source] == []
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_derivatives_are_those_of_the_tape(n):
+    args = 0.7, A, n
+    plain = twin(uses_all)
+    expected = dr.value_and_grad(plain, (0, 1))(*args)
+    assert_same(dr.value_and_grad(uses_all, (0, 1))(*args), expected)
+    _, found = gradient(uses_all, args, (0, 1))
+    for got, wanted in zip(found, expected[1], strict=True):
+        assert_same(got, wanted)
+    tangents = 0.3, np.ones(3), None
+    assert_same(dr.jvp(uses_all, args, tangents)[1], dr.jvp(plain, args, tangents)[1])
+    assert_same(dr.hessian(uses_all)(*args), dr.hessian(plain)(*args))
+
+
+def test_a_result_may_be_an_argument_of_the_next():
+    @njit
+    def rotated(x, y, n):
+        for _ in range(n):
+            x, y = swapped(y, x * y)
+            y, x = swapped(x, y)
+        return x - 2.0 * y
+
+    assert_same(dr.grad(rotated, (0, 1))(1.3, 0.7, 4), dr.grad(twin(rotated), (0, 1))(1.3, 0.7, 4))
+
+
+# What stays a call
+
+OTHERS = f"""import math
+from numba import njit
+import dualrev as dr
+
+@njit
+def power(x, n):
+    return 1.0 if n == 0 else x * power(x, n - 1)
+
+@njit
+def writes(x, a):
+    a[0] = x
+    return x
+
+@njit
+def loops(x):
+    for _ in range(3):
+        x *= x
+    return x
+
+@njit
+def raises(x):
+    if x < 0.0:
+        raise ValueError("negative")
+    return math.sqrt(x)
+
+@njit(fastmath=True)
+def fast(x):
+    return x + 1.0
+
+@njit(error_model="numpy")
+def numpys(x, k):
+    return x * (3 // k)
+
+@dr.checkpoint
+@njit
+def again(x):
+    return x * x
+
+@dr.custom_vjp
+@njit
+def ruled(x):
+    return x * x
+
+ruled.defvjp(njit(lambda x: (x * x, 2.0 * x)), njit(lambda y, ct: (y * ct,)))
+
+@njit
+def long(x):
+    y = x
+    {"; ".join(f"y = y * x + {k}.0" for k in range(LIMIT))}
+    return y
+
+@njit
+def f(x, a, k):
+    return x * CALL
+"""
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        *["power(x, 3)", "writes(x, a)", "loops(x)", "raises(x)", "fast(x)"],
+        *["numpys(x, k)", "again(x)", "ruled(x)", "long(x)"],
+    ],
+)
+def test_others_stay(call, tmp_path):
+    f = load(OTHERS.replace("CALL", call), str(tmp_path)).f
+    assert calls(f, numba.float64, numba.float64[::1], numba.int64) == [call.split("(")[0]]
+    assert dr.grad(f)(0.9, A.copy(), 2) == pytest.approx(jacobian(lambda x: f(x, A.copy(), 2), (0.9,)).item(), rel=1e-7)
+
+
+@njit(error_model="python")
+def strict(i, j):
+    return i // j
+
+
+def test_a_function_keeps_its_error_model():
+    @njit(error_model="numpy")
+    def f(x, k):
+        return x * strict(3, k)
+
+    for run in (f, dr.grad(f)):
+        with pytest.raises(ZeroDivisionError):
+            run(1.0, 0)
+    assert dr.grad(f)(1.0, 2) == 1.0
