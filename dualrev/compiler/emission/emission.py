@@ -10,7 +10,9 @@ import ast
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from dualrev.compiler.analyses.memory import is_array, is_real
+from numba.core import types
+
+from dualrev.compiler.analyses.memory import is_array, is_real, type_of
 from dualrev.compiler.analyses.signs import Natural
 from dualrev.compiler.core import atoms, syntax, terms, walks
 from dualrev.compiler.core.atoms import SCALED, Applied, Constant, Expr, Global, Symbol, Var
@@ -18,6 +20,8 @@ from dualrev.compiler.core.naming import Names
 from dualrev.compiler.core.terms import Block
 from dualrev.compiler.emission.code import Assign, Code, Pop, Suite
 from dualrev.compiler.emission.tape import TapeCode, from_word, held
+from dualrev.compiler.expansion.kinds import dtype_name
+from dualrev.compiler.runtime.products import is_quick
 
 __all__ = ["Emission"]
 
@@ -224,6 +228,10 @@ class Emission:
                 return [self._assign(s.target, self.atom(s.source), s.line)]
             case terms.Discrete() | terms.View():
                 return [self._assign(s.target, self._checked(s.value, s.repeated), s.line)]
+            case terms.Make(x, Applied("np.empty" | "np.zeros" as function, (shape, *_))) if _is_plain(x):
+                dtype = Global(dtype_name(x.type.dtype), None, ())
+                made = Applied(function.replace("np.", "runtime."), (shape, dtype))
+                return [self._assign(x, self._checked(made), s.line)]
             case terms.Make():
                 return [self._assign(s.target, self._checked(s.value), s.line)]
             case terms.Real():
@@ -231,7 +239,9 @@ class Emission:
             case terms.Load():
                 return [self._assign(s.target, self._place(s), s.line)]
             case terms.Whole():
-                return [self._assign(s.target, syntax.call(s.function, *map(self.atom, s.args)), s.line)]
+                quick = s.function == "np.dot" and is_quick(*map(type_of, s.args))
+                name = "runtime.dot" if quick else s.function
+                return [self._assign(s.target, syntax.call(name, *map(self.atom, s.args)), s.line)]
             case terms.Store(index=(place,)) if place is ... and is_array(s.value):
                 return [Code(syntax.text(syntax.call("runtime.store", self.atom(s.array), self.atom(s.value))), s.line)]
             case terms.Store():
@@ -259,7 +269,7 @@ class Emission:
     def _calling(self, s: terms.Call) -> list[Any]:
         args = [self.tree(x) for x in s.args] + [ast.Name("tape")] * s.tape
         if isinstance(s.function, Symbol):
-            call = syntax.call(self.refer(s.function), *args)
+            call = syntax.call(self.refer(s.function), *map(_without_literal, args))
         else:
             name = self.refer(s)
             call = syntax.call(name, *args) if name else syntax.applied(s.function, args)
@@ -296,6 +306,18 @@ class Emission:
         if step == Constant(1):
             texts = texts[1:2] if start == Constant(0) else texts[:2]
         return ", ".join(texts)
+
+
+def _without_literal(x: ast.expr) -> ast.expr:
+    """An argument: numba compiles a function anew for an int that it knows."""
+    known = isinstance(x, ast.Constant) and type(x.value) is int
+    return syntax.call("np.int64", x) if known else x
+
+
+def _is_plain(x: Var) -> bool:
+    """Whether a variable is an array of numbers as the runtime makes them."""
+    numbers = isinstance(x.type.dtype, types.Float | types.Integer | types.Boolean)
+    return numbers and x.type.layout == "C" and x.type.ndim > 0
 
 
 def _is_shadow(s: terms.Make, array: Var) -> bool:

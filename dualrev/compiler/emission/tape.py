@@ -64,7 +64,8 @@ class TapeCode:
         """Arrays on top of the tape; each of them takes a word for each round."""
         count, each = self.names.fresh("_n{k}"), len(s.targets)
         total = count if each == 1 else f"{each} * {count}"
-        code: list[Any] = [Code(f"{count} = {syntax.text(self._trips(s))}", s.line)]
+        trips = syntax.call("runtime.rounds", *map(self.atom, (s.start, s.stop, s.step)))
+        code: list[Any] = [Code(f"{count} = {syntax.text(trips)}", s.line)]
         if s.taken:
             code.append(Code(f"top -= {total}", s.line))
         else:
@@ -76,12 +77,6 @@ class TapeCode:
             column = f"runtime.column(words, {place}, {count}, '{x.type.dtype}')"
             code.append(Code(f"{self.var(x)} = {column}", s.line))
         return code if s.taken else [*code, Code(f"top += {total}", s.line)]
-
-    def _trips(self, s: terms.Columns) -> ast.expr:
-        """How many rounds a loop has."""
-        if s.start == Constant(0) and s.step == Constant(1):
-            return syntax.call("max", self.atom(s.stop), ast.Constant(0))
-        return syntax.call("runtime.rounds", *map(self.atom, (s.start, s.stop, s.step)))
 
     def _rounds(self, s: terms.Reserve) -> ast.expr:
         """How many iterations a loop may have; what is negative is none."""

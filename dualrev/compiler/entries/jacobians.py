@@ -179,7 +179,7 @@ class _Jacobian(Matrices):
         arrays = {j: ct for j, ct in enumerate(cts) if self.found[j].is_array}
         body = []
         for j, ct in arrays.items():
-            made = f"runtime.zeros, {self.few[j]}" if j in self.few else f"runtime.zeros_like, {self.likes[j]}"
+            made = f"runtime.few_zeros, {self.few[j]}" if j in self.few else f"runtime.zeros_like, {self.likes[j]}"
             body.append(Code(f"{ct} = runtime.attempt(tape, {made})", 0))
         given = [*self.names, *arrays.values(), *self.blocks.values(), *self.kept.values()]
         filling = self.rows(cts, given)

@@ -22,7 +22,9 @@ from dualrev.compiler.runtime.arrays import (  # noqa: F401 - emitted code has t
     clear_unless,
     common_shape,
     divide,
+    empty,
     empty_like,
+    zeros,
     zeros_like,
 )
 from dualrev.compiler.runtime.blocks import (  # noqa: F401 - emitted code has them from here
@@ -66,7 +68,7 @@ from dualrev.compiler.runtime.fields import (  # noqa: F401 - emitted code has t
     tangents,
     to_return,
 )
-from dualrev.compiler.runtime.frames import block_in, frame, zeros, zeros_in  # noqa: F401 - emitted code has them from here
+from dualrev.compiler.runtime.frames import block_in, few_zeros, frame, zeros_in  # noqa: F401 - emitted code has them from here
 from dualrev.compiler.runtime.listing import listed  # noqa: F401 - emitted code has it from here
 from dualrev.compiler.runtime.lists import (  # noqa: F401 - emitted code has them from here
     as_list,
@@ -78,6 +80,7 @@ from dualrev.compiler.runtime.lists import (  # noqa: F401 - emitted code has th
     sorting_order,
     windows,
 )
+from dualrev.compiler.runtime.products import dot  # noqa: F401 - emitted code has it from here
 from dualrev.compiler.runtime.rooms import room, rounds  # noqa: F401 - emitted code has them from here
 from dualrev.compiler.runtime.shadowed import empty_with_shadow  # noqa: F401 - emitted code has it from here
 from dualrev.compiler.runtime.spreads import (  # noqa: F401 - emitted code has them from here

@@ -24,15 +24,16 @@ __all__ = [
 ]
 
 
-NO_MEMORY = ("Allocation failed (probably too large).",)  # numba's words
+# numba's words
+NO_MEMORY = ("Allocation failed (probably too large).",)
+TOO_LARGE = "array is too big; `arr.size * arr.dtype.itemsize` is larger than the maximum possible size."
 
 
-def new_like(context: Any, builder: Any, like: Any, kind: Any, fill: str, failed: Callable[[], None]) -> Any:
-    """A new array with the shape of another one; `failed` writes what is done if there is no memory.
+def new(context: Any, builder: Any, sizes: list[Any], kind: Any, fill: str, failed: Callable[[], None]) -> Any:
+    """A new array; `failed` writes what is done if there is no memory.
 
     It is numba's own in every other way, but numba compiles functions for that.
     """
-    sizes = cgutils.unpack_tuple(builder, like.shape)
     item = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
     strides, step, too_large = [], item, ir.IntType(1)(0)
     for extent in sizes if kind.layout == "F" else sizes[::-1]:
@@ -70,7 +71,8 @@ def _like(x: Any, fill: str) -> Any:
             context.call_conv.return_user_exc(builder, MemoryError, NO_MEMORY)
 
         like = context.make_array(signature.args[0])(context, builder, args[0])
-        return new_like(context, builder, like, signature.return_type, fill, failed)
+        sizes = cgutils.unpack_tuple(builder, like.shape)
+        return new(context, builder, sizes, signature.return_type, fill, failed)
 
     return kind_like(x)(x), codegen
 
@@ -95,6 +97,41 @@ def zeros_like(x):
 def empty_like(x):
     """Room for a copy of an array."""
     return _empty_like(x)
+
+
+@intrinsic
+def empty(typingctx: Any, shape: Any, dtype: Any) -> Any:
+    """np.empty(shape, dtype)."""
+    return _shaped(shape, dtype, "")
+
+
+@intrinsic
+def zeros(typingctx: Any, shape: Any, dtype: Any) -> Any:
+    """np.zeros(shape, dtype)."""
+    return _shaped(shape, dtype, "zeros")
+
+
+def _shaped(shape: Any, dtype: Any, fill: str) -> Any:
+    """The signature and the code of a new array of a shape; ValueError, in numba's words, if there is none."""
+    kind = types.Array(dtype.dtype, len(shape) if isinstance(shape, types.BaseTuple) else 1, "C")
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        sizes = arrayobj._parse_shape(context, builder, signature.args[0], args[0])
+        return new_shaped(context, builder, sizes, kind, fill)
+
+    return kind(shape, dtype), codegen
+
+
+def new_shaped(context: Any, builder: Any, sizes: list[Any], kind: Any, fill: str = "") -> Any:
+    """A new array of sizes that are not negative; ValueError if their product is too large."""
+    item = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+    count, too_large = item.type(1), ir.IntType(1)(0)
+    for size in (*sizes, item):
+        product = builder.smul_with_overflow(count, size)
+        count, too_large = builder.extract_value(product, 0), builder.or_(too_large, builder.extract_value(product, 1))
+    raise_if(context, builder, too_large, ValueError, TOO_LARGE)
+    failed = lambda: context.call_conv.return_user_exc(builder, MemoryError, NO_MEMORY)  # noqa: E731
+    return new(context, builder, sizes, kind, fill, failed)
 
 
 @intrinsic

@@ -14,7 +14,7 @@ from numba.extending import overload
 
 from dualrev.rules.library.inner import inner
 
-__all__ = ["add_product"]
+__all__ = ["BY_BLAS", "add_product"]
 
 _KINDS = {types.float32: "s", types.float64: "d"}
 _ONES = {types.float32: np.ones(1, np.float32), types.float64: np.ones(1)}
@@ -35,24 +35,31 @@ def _add_product(c, a, b):
     raise NotImplementedError("it is called from compiled code only")
 
 
-@overload(_add_product)
-def _add_product_of_types(c, a, b):
-    kind, one = ord(_KINDS.get(c.dtype, " ")), _ONES.get(c.dtype)
+def _by_blas(dtype):
+    """A function that adds a product of matrices of this type of float, if BLAS knows them, and says if it has."""
+    kind, one = ord(_KINDS[dtype]), _ONES[dtype]
 
+    @inner
     def by_blas(c, a, b):
         (m, n), k, unit = c.shape, a.shape[1], one.ctypes.data
         (c0, c1), (a0, a1), (b0, b1) = c.strides, a.strides, b.strides
         of_c, of_a, of_b = c.ctypes.data, a.ctypes.data, b.ctypes.data
         return _add(kind, c.itemsize, unit, m, n, k, of_c, c0, c1, of_a, a0, a1, of_b, b0, b1)
 
+    return by_blas
+
+
+BY_BLAS = {dtype: _by_blas(dtype) for dtype in _KINDS}
+
+
+@overload(_add_product)
+def _add_product_of_types(c, a, b):
     def by_new_array(c, a, b):
         c += np.dot(np.ascontiguousarray(a), np.ascontiguousarray(b))
 
-    if one is None or not c.dtype == a.dtype == b.dtype:
+    if c.dtype not in BY_BLAS or not c.dtype == a.dtype == b.dtype:
         return by_new_array
-    if all(x.layout in "CF" for x in (c, a, b)):
-        return by_blas
-    first, second = inner(by_blas), inner(by_new_array)
+    first, second = BY_BLAS[c.dtype], inner(by_new_array)
 
     def by_either(c, a, b):
         if not first(c, a, b):

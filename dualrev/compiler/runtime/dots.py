@@ -3,7 +3,14 @@
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-from dualrev.compiler.runtime.blas import add_product
+import numpy as np
+from numba import types
+from numba.core import cgutils
+from numba.extending import lower_builtin, type_callable
+from numba.np import arrayobj
+
+from dualrev.compiler.runtime.blas import BY_BLAS, add_product
+from dualrev.compiler.runtime.products import is_quick
 from dualrev.rules.library.inner import inner
 
 __all__ = [
@@ -33,37 +40,128 @@ def dot_right_11(d_b, a, ct):
 
 
 @inner
-def dot_left_21(d_a, b, ct):
-    """The cotangent of a in dot(a, b): matrix times vector."""
-    if _by_columns(d_a):
+def _outer_by_rows(d_a, b, ct):
+    for i in range(d_a.shape[0]):
         for j in range(d_a.shape[1]):
-            for i in range(d_a.shape[0]):
-                d_a[i, j] += ct[i] * b[j]
-    else:
-        for i in range(d_a.shape[0]):
-            for j in range(d_a.shape[1]):
-                d_a[i, j] += ct[i] * b[j]
+            d_a[i, j] += ct[i] * b[j]
 
 
 @inner
-def dot_right_21(d_b, a, ct):
-    """The cotangent of b in dot(a, b): matrix times vector."""
-    if _by_columns(a):
-        for j in range(a.shape[1]):
-            total = d_b[j]
-            for i in range(a.shape[0]):
-                total += a[i, j] * ct[i]
-            d_b[j] = total
+def _outer_by_columns(d_a, b, ct):
+    for j in range(d_a.shape[1]):
+        for i in range(d_a.shape[0]):
+            d_a[i, j] += ct[i] * b[j]
+
+
+@inner
+def _outer(d_a, b, ct):
+    if _by_columns(d_a):
+        _outer_by_columns(d_a, b, ct)
     else:
+        _outer_by_rows(d_a, b, ct)
+
+
+@inner
+def _turned_by_rows(d_b, a, ct):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            d_b[j] += a[i, j] * ct[i]
+
+
+@inner
+def _turned_by_columns(d_b, a, ct):
+    for j in range(a.shape[1]):
+        total = d_b[j]
         for i in range(a.shape[0]):
-            for j in range(a.shape[1]):
-                d_b[j] += a[i, j] * ct[i]
+            total += a[i, j] * ct[i]
+        d_b[j] = total
+
+
+@inner
+def _turned(d_b, a, ct):
+    if _by_columns(a):
+        _turned_by_columns(d_b, a, ct)
+    else:
+        _turned_by_rows(d_b, a, ct)
 
 
 @inner
 def _by_columns(a):
     """Whether the elements of a column are next to one another in memory, and those of a row are not."""
     return abs(a.strides[0]) < abs(a.strides[1])
+
+
+def dot_left_21(d_a, b, ct):
+    """The cotangent of a in dot(a, b): matrix times vector."""
+    d_a += np.outer(ct, b)
+
+
+def dot_right_21(d_b, a, ct):
+    """The cotangent of b in dot(a, b): matrix times vector."""
+    d_b += a.T @ ct
+
+
+def dot_left_22(d_a, b, ct):
+    """The cotangent of a in dot(a, b): matrix times matrix."""
+    d_a += ct @ b.T
+
+
+def dot_right_22(d_b, a, ct):
+    """The cotangent of b in dot(a, b): matrix times matrix."""
+    d_b += a.T @ ct
+
+
+def _lowers(function):
+    """A decorator: what `choose` gives for three types is the code of a function that Python has already."""
+
+    def decorator(choose):
+        @type_callable(function)
+        def typed(context):
+            return lambda x, y, ct: types.none
+
+        @lower_builtin(function, types.Array, types.Array, types.Array)
+        def lower(context, builder, signature, args):
+            return choose(*signature.args)(context, builder, signature, args)
+
+        return choose
+
+    return decorator
+
+
+@_lowers(dot_left_21)
+def _left_21(d_a, b, ct):
+    return _call({"C": _outer_by_rows, "F": _outer_by_columns, "A": _outer}[d_a.layout], d_a, b, ct)
+
+
+@_lowers(dot_right_21)
+def _right_21(d_b, a, ct):
+    return _call({"C": _turned_by_rows, "F": _turned_by_columns, "A": _turned}[a.layout], d_b, a, ct)
+
+
+@_lowers(dot_left_22)
+def _left_22(d_a, b, ct):
+    if is_quick(d_a, b, ct):
+        return _add_quickly(d_a, (ct, 2, False), (b, 1, True))
+    return _call(_add_left, d_a, b, ct)
+
+
+@_lowers(dot_right_22)
+def _right_22(d_b, a, ct):
+    if is_quick(d_b, a, ct):
+        return _add_quickly(d_b, (a, 1, True), (ct, 2, False))
+    return _call(_add_right, d_b, a, ct)
+
+
+def _call(f, *kinds):
+    """The code of a call of a function of the runtime."""
+    f.compile(kinds)
+    compiled = f.overloads[kinds]
+
+    def codegen(context, builder, signature, args):
+        context.active_code_library.add_linking_library(compiled.library)
+        return context.call_internal(builder, compiled.fndesc, compiled.signature, args)
+
+    return codegen
 
 
 @inner
@@ -79,32 +177,72 @@ def dot_right_12(d_b, a, ct):
 
 
 @inner
-def dot_left_22(d_a, b, ct):
-    """The cotangent of a in dot(a, b): matrix times matrix."""
-    if _is_small(d_a.shape[0], d_a.shape[1], b.shape[1]):
-        for i in range(d_a.shape[0]):
-            for j in range(d_a.shape[1]):
-                total = 0.0
-                for k in range(b.shape[1]):
-                    total += ct[i, k] * b[j, k]
-                d_a[i, j] += total
+def _add_left(d_a, b, ct):
+    if _is_small(d_a, ct):
+        _add(d_a, ct, b.T)
     else:
         add_product(d_a, ct, b.T)
 
 
 @inner
-def dot_right_22(d_b, a, ct):
-    """The cotangent of b in dot(a, b): matrix times matrix."""
-    if _is_small(d_b.shape[0], d_b.shape[1], a.shape[0]):
-        for k in range(a.shape[0]):
-            for i in range(d_b.shape[0]):
-                for j in range(d_b.shape[1]):
-                    d_b[i, j] += a[k, i] * ct[k, j]
+def _add_right(d_b, a, ct):
+    if _is_small(d_b, a.T):
+        _add(d_b, a.T, ct)
     else:
         add_product(d_b, a.T, ct)
 
 
 @inner
-def _is_small(rows, columns, terms):
+def _add(c, a, b):
+    """c += a @ b"""
+    for i in range(c.shape[0]):
+        for j in range(c.shape[1]):
+            total = 0.0
+            for k in range(a.shape[1]):
+                total += a[i, k] * b[k, j]
+            c[i, j] += total
+
+
+@inner
+def _is_small(c, a):
     """Whether loops multiply matrices sooner than BLAS, with the copies and the new array that it needs."""
-    return rows * columns * terms <= 512
+    return c.size * a.shape[1] <= 512
+
+
+def _quick(dtype):
+    by_blas = BY_BLAS[dtype]
+
+    @inner
+    def add(c, a, b):
+        """c += a @ b, of matrices that BLAS knows."""
+        if _is_small(c, a):
+            _add(c, a, b)
+        else:
+            by_blas(c, a, b)
+
+    return add
+
+
+_QUICK = {dtype: _quick(dtype) for dtype in BY_BLAS}
+
+
+def _add_quickly(c, a, b):
+    """The code of c += a @ b; each of a and b is a type, its place among the arguments, and whether it is turned.
+
+    One function is compiled for all orders of elements: it takes the strides as they are.
+    """
+    strided = types.Array(c.dtype, 2, "A")
+    call = _call(_QUICK[c.dtype], strided, strided, strided)
+
+    def codegen(context, builder, signature, args):
+        def view(kind, k, turned):
+            x = context.make_array(kind)(context, builder, args[k])
+            shape, strides = (cgutils.unpack_tuple(builder, t) for t in (x.shape, x.strides))
+            step = -1 if turned else 1
+            made = context.make_array(strided)(context, builder)
+            arrayobj.populate_array(made, x.data, shape[::step], strides[::step], x.itemsize, None)
+            return made._getvalue()
+
+        return call(context, builder, signature, [view(c, 0, False), view(*a), view(*b)])
+
+    return codegen

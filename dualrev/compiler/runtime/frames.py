@@ -15,7 +15,7 @@ from numba.np import arrayobj
 from dualrev.compiler.runtime.arrays import zeros_like
 from dualrev.rules.library.inner import inner
 
-__all__ = ["block_in", "frame", "zeros", "zeros_in"]
+__all__ = ["block_in", "few_zeros", "frame", "zeros_in"]
 
 _ROOM = 32  # floats
 _INT = ir.IntType(64)
@@ -83,6 +83,6 @@ def block_in(room, n, m):
 
 
 @inner
-def zeros(n):
+def few_zeros(n):
     """A vector of zeros."""
     return np.zeros(n)

@@ -30,10 +30,14 @@ def room(typingctx: Any, top: Any, each: Any, rounds: Any) -> Any:
     return types.int64(types.int64, types.int64, whole), codegen
 
 
-@intrinsic
+@intrinsic(prefer_literal=True)
 def rounds(typingctx: Any, start: Any, stop: Any, step: Any) -> Any:
-    """How many rounds a loop over range(start, stop, step) has, or _MOST if there are more."""
-    given = start, stop, step
+    """How many rounds a loop over range(start, stop, step) has, or _MOST if there are more.
+
+    Of range(0, stop, 1), the stop itself if it is not negative.
+    """
+    whole = [t.literal_value if isinstance(t, types.IntegerLiteral) else None for t in (start, step)] == [0, 1]
+    given = start, stop, step = tuple(map(types.unliteral, (start, stop, step)))
     if not all(isinstance(t, types.Integer) and t.signed for t in given):
         made = types.int64(*given)
         return made, lambda context, builder, signature, args: context.compile_internal(builder, _rounds, made, args)
@@ -41,6 +45,8 @@ def rounds(typingctx: Any, start: Any, stop: Any, step: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         # _rounds, with both differences at hand: numba has nothing to infer, and LLVM as much to know
         start, stop, step = args
+        if whole:
+            return builder.select(builder.icmp_signed(">", stop, _INT(0)), stop, _INT(0))
         up = builder.and_(builder.icmp_signed(">", step, _INT(0)), builder.icmp_signed("<", start, stop))
         down = builder.and_(builder.icmp_signed("<", step, _INT(0)), builder.icmp_signed("<", stop, start))
         distance = builder.select(up, builder.sub(stop, start), builder.sub(start, stop))

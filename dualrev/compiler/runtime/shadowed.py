@@ -15,6 +15,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np import arrayobj
 
+from dualrev.compiler.runtime.arrays import new_shaped
 from dualrev.rules.library.inner import inner
 
 __all__ = ["empty_with_shadow"]
@@ -32,7 +33,9 @@ def _empty_with_shadow(typingctx: Any, shape: Any, dtype: Any) -> Any:
         with builder.if_else(_is_small(context, builder, kind, sizes)) as (small, large):
             with small:
                 both = kind.copy(ndim=kind.ndim + 1)
-                made = arrayobj._empty_nd_impl(context, builder, both, [ir.IntType(64)(2), *sizes])
+                made = context.make_array(both)(
+                    context, builder, new_shaped(context, builder, [ir.IntType(64)(2), *sizes], both)
+                )
                 strides = cgutils.unpack_tuple(builder, made.strides)
                 step = builder.udiv(strides[0], made.itemsize)
                 for slot, data in zip(slots, (made.data, builder.gep(made.data, [step])), strict=True):
@@ -42,7 +45,7 @@ def _empty_with_shadow(typingctx: Any, shape: Any, dtype: Any) -> Any:
                 context.nrt.incref(builder, both, made._getvalue())
             with large:
                 for slot in slots:
-                    builder.store(arrayobj._empty_nd_impl(context, builder, kind, sizes)._getvalue(), slot)
+                    builder.store(new_shaped(context, builder, sizes, kind), slot)
         shadow = context.make_array(kind)(context, builder, builder.load(slots[1]))
         cgutils.memset(builder, shadow.data, builder.mul(shadow.itemsize, shadow.nitems), 0)
         return context.make_tuple(builder, signature.return_type, [builder.load(slot) for slot in slots])

@@ -89,11 +89,18 @@ def _lower_spread(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     sizes, steps = (cgutils.unpack_tuple(builder, x) for x in (given.shape, given.strides))
     for k, (size, step) in enumerate(zip(sizes, steps, strict=True), len(shape) - len(sizes)):
         same = builder.icmp_signed("==", size, shape[k])
+        if k == len(shape) - 1:
+            step = _unknown(builder, step)
         strides[k] = builder.select(same, step, zero)
         wrong = builder.or_(wrong, builder.not_(builder.or_(same, builder.icmp_signed("==", size, one))))
     raise_if(context, builder, wrong, ValueError, "operands could not be broadcast together")
     arrayobj.populate_array(made, given.data, shape, strides, given.itemsize, given.meminfo, given.parent)
     return arrayobj.impl_ret_borrowed(context, builder, signature.return_type, made._getvalue())
+
+
+def _unknown(builder: Any, x: Any) -> Any:
+    """A number of which LLVM knows nothing: one that is a known stride or 0 would keep it from making two loops."""
+    return builder.asm(ir.FunctionType(x.type, [x.type]), "", "=r,0", [x], side_effect=False)
 
 
 # Elements

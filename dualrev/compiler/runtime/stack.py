@@ -15,25 +15,19 @@ import sys
 from typing import Any
 
 import llvmlite.binding
-import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.core.typing import signature
 from numba.extending import intrinsic
 
-from dualrev.rules.library.inner import inner
+from dualrev.compiler.runtime.arena import function
 
 __all__ = ["need_stack"]
 
 _MARGIN = 128 * 1024  # what everything else may take that a function calls
-_INT = ir.IntType(64)
+_INT, _SHORT, _BIT = ir.IntType(64), ir.IntType(32), ir.IntType(1)
 _NAME = "dualrev_first_stack"
 _FIRST = (ctypes.c_int64 * 4)()  # the lowest address to use, how many there are above it, a key, an address in it
-
-_get = types.ExternalFunction("pthread_getspecific", signature(types.intp, types.uint32))
-_set = types.ExternalFunction("pthread_setspecific", signature(types.int32, types.uint32, types.intp))
-_self = types.ExternalFunction("pthread_self", signature(types.intp))
 
 KNOWN = sys.platform in ("linux", "darwin")
 if KNOWN:
@@ -48,68 +42,55 @@ if KNOWN:
 llvmlite.binding.add_symbol(_NAME, ctypes.addressof(_FIRST))
 
 
-@intrinsic
-def _first(typingctx: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        found = builder.module.globals.get(_NAME)
-        return ir.GlobalVariable(builder.module, _INT, _NAME) if found is None else found
-
-    return types.CPointer(types.int64)(), codegen
+def _external(builder: Any, name: str, result: Any, *args: Any) -> Any:
+    """A call of a function of the C library."""
+    kind = ir.FunctionType(result, [x.type for x in args])
+    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), args)
 
 
-@intrinsic
-def _memory(typingctx: Any) -> Any:
-    """Room for an address, a size, and a thread's attributes (56 bytes or so), and its own address."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        made = cgutils.alloca_once(builder, _INT, size=ir.IntType(32)(34))
-        return context.make_tuple(builder, kind, (made, builder.ptrtoint(made, _INT)))
-
-    kind = types.Tuple((types.CPointer(types.int64), types.int64))
-    return kind(), codegen
-
-
-if sys.platform == "darwin":
-    _end = types.ExternalFunction("pthread_get_stackaddr_np", signature(types.intp, types.intp))
-    _size = types.ExternalFunction("pthread_get_stacksize_np", signature(types.intp, types.intp))
-
-    @inner
-    def _bounds():
-        size = _size(_self())
-        return _end(_self()) - size, size
-
-else:
-    _attributes = types.ExternalFunction("pthread_getattr_np", signature(types.int32, types.intp, types.intp))
-    _stack = types.ExternalFunction("pthread_attr_getstack", signature(types.int32, types.intp, types.intp, types.intp))
-    _destroy = types.ExternalFunction("pthread_attr_destroy", signature(types.int32, types.intp))
-
-    @inner
-    def _bounds():
-        """The lowest address of this thread's stack, and its size; 0, 0 if they are not known."""
-        found, start = _memory()
-        if _attributes(_self(), start + 16) != 0:
-            return 0, 0
-        _stack(start + 16, start, start + 8)
-        _destroy(start + 16)
-        return found[0], found[1]
+def _bounds(builder: Any) -> tuple[Any, Any]:
+    """The lowest address of this thread's stack, and its size; 0, 0 if they are not known."""
+    this = _external(builder, "pthread_self", _INT)
+    if sys.platform == "darwin":
+        size = _external(builder, "pthread_get_stacksize_np", _INT, this)
+        return builder.sub(_external(builder, "pthread_get_stackaddr_np", _INT, this), size), size
+    room = cgutils.alloca_once(builder, _INT, size=_SHORT(34))  # an address, a size, attributes (56 bytes or so)
+    low, size, attributes = (builder.gep(room, [_SHORT(k)]) for k in range(3))
+    builder.store(_INT(0), low)
+    builder.store(_INT(0), size)
+    failed = _external(builder, "pthread_getattr_np", _SHORT, this, attributes)
+    with builder.if_then(builder.icmp_signed("==", failed, _SHORT(0))):
+        _external(builder, "pthread_attr_getstack", _SHORT, attributes, low, size)
+        _external(builder, "pthread_attr_destroy", _SHORT, attributes)
+    return builder.load(low), builder.load(size)
 
 
-@inner
-def _look(here):
-    first = _first()
-    key = np.uint32(first[2])
-    known = _get(key)
-    if known != 0 and here >= known:
-        return False
-    low, size = _bounds()  # also if it is known: the first thread's limit may have been raised
-    if size == 0:
-        return False
-    limit = low + min(_MARGIN, size // 4)
-    _set(key, limit)
-    if low <= first[3] < low + size:
-        first[0] = limit
-        first[1] = low + size - limit
-    return here < limit
+def _write_look(builder: Any, made: Any) -> None:
+    """Whether an address, in the frame of a function, is too near to the end of this thread's stack."""
+    (here,) = made.args
+    lowest, above, key, inside = (builder.gep(_first(builder), [_SHORT(k)]) for k in range(4))
+    number = builder.trunc(builder.load(key), _SHORT)
+    known = _external(builder, "pthread_getspecific", _INT, number)
+    enough = builder.icmp_unsigned(">=", here, known)
+    with builder.if_then(builder.and_(builder.icmp_unsigned("!=", known, _INT(0)), enough)):
+        builder.ret(_BIT(0))
+    low, size = _bounds(builder)  # also if it is known: the first thread's limit may have been raised
+    with builder.if_then(builder.icmp_unsigned("==", size, _INT(0))):
+        builder.ret(_BIT(0))
+    quarter = builder.udiv(size, _INT(4))
+    margin = builder.select(builder.icmp_unsigned("<", quarter, _INT(_MARGIN)), quarter, _INT(_MARGIN))
+    limit = builder.add(low, margin)
+    _external(builder, "pthread_setspecific", _SHORT, number, limit)
+    ours = builder.icmp_unsigned("<", builder.sub(builder.load(inside), low), size)
+    with builder.if_then(ours):  # this is the first thread
+        builder.store(limit, lowest)
+        builder.store(builder.sub(builder.add(low, size), limit), above)
+    builder.ret(builder.icmp_unsigned("<", here, limit))
+
+
+def _first(builder: Any) -> Any:
+    found = builder.module.globals.get(_NAME)
+    return ir.GlobalVariable(builder.module, _INT, _NAME) if found is None else found
 
 
 @intrinsic(prefer_literal=True)
@@ -121,35 +102,16 @@ def need_stack(typingctx: Any, name: Any) -> Any:
     """
     if not KNOWN:
         return types.none(name), lambda context, builder, signature, args: context.get_dummy_value()
-    _look.compile((types.int64,))
-    compiled = _look.overloads[(types.int64,)]
     text = f"{name.literal_value}: the recursion is too deep for the stack of this thread, since a derivative takes"
     text += " more of it than the function: write a loop, or run it where threading.stack_size is larger"
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        found = builder.module.globals.get(_NAME)
-        first = ir.GlobalVariable(builder.module, _INT, _NAME) if found is None else found
-        lowest, above = (builder.load(builder.gep(first, [_INT(k)])) for k in (0, 1))
+        lowest, above = (builder.load(builder.gep(_first(builder), [_SHORT(k)])) for k in (0, 1))
         here = builder.ptrtoint(cgutils.alloca_once(builder, _INT), _INT)
         with cgutils.if_unlikely(builder, builder.icmp_unsigned(">=", builder.sub(here, lowest), above)):
-            context.active_code_library.add_linking_library(compiled.library)
-            look = _apart(context, builder, compiled)
+            look = function(builder, "dualrev_look", _BIT, [_INT], _write_look)
             with cgutils.if_unlikely(builder, builder.call(look, [here])):
                 context.call_conv.return_user_exc(builder, RecursionError, (text,))
         return context.get_dummy_value()
 
     return types.none(name), codegen
-
-
-def _apart(context: Any, builder: Any, compiled: Any) -> Any:
-    """_look as a function that is not inlined: what it calls needs nothing of the caller's frame."""
-    kind, name = compiled.signature.return_type, "dualrev_look"
-    made = builder.module.globals.get(name)
-    if made is None:
-        made = ir.Function(builder.module, ir.FunctionType(context.get_value_type(kind), [_INT]), name)
-        made.linkage = "internal"
-        made.attributes.add("noinline")
-        inside = ir.IRBuilder(made.append_basic_block())
-        callee = context.declare_function(builder.module, compiled.fndesc)
-        inside.ret(context.call_conv.call_function(inside, callee, kind, compiled.signature.args, made.args)[1])
-    return made

@@ -41,7 +41,7 @@ from numba.np import arrayobj
 
 from dualrev.compiler.runtime.apart import call_apart
 from dualrev.compiler.runtime.arena import function, give_back, reallocate, release, take
-from dualrev.compiler.runtime.arrays import NO_MEMORY, empty_like, kind_like, new_like, zeros_like
+from dualrev.compiler.runtime.arrays import NO_MEMORY, empty_like, kind_like, new, zeros_like
 from dualrev.rules.library.inner import Inner
 
 __all__ = [
@@ -340,7 +340,8 @@ def _attempt_new(tape: Any, function: Any, given: Any, fill: str) -> Any:
         with cgutils.if_likely(builder, _is_fine(builder, args[0])):
             (x,) = cgutils.unpack_tuple(builder, args[2])
             like = context.make_array(given[0])(context, builder, x)
-            builder.store(new_like(context, builder, like, kind, fill, failed), made)
+            sizes = cgutils.unpack_tuple(builder, like.shape)
+            builder.store(new(context, builder, sizes, kind, fill, failed), made)
         return builder.load(made)
 
     return kind(tape, function, types.StarArgTuple(given)), codegen
