@@ -29,7 +29,7 @@ from dualrev.compiler.core.opaque import is_container
 from dualrev.compiler.core.program import Program
 from dualrev.compiler.core.terms import Call, Function, Opaque
 from dualrev.compiler.core.typed import typed
-from dualrev.compiler.core.walks import leaves, statements
+from dualrev.compiler.core.walks import leaves, mapped, renewed, statements
 from dualrev.compiler.custom.rules import has_rule, is_checkpoint
 from dualrev.compiler.custom.sweeps import RuleSweeps
 from dualrev.compiler.custom.tangents import Tangents
@@ -238,6 +238,35 @@ class Front:
             source.refuse(source.tree, what, why, "a tuple of the fields")
         self.complexes.check_entered(made, argtypes)
         return made
+
+    def once(self, f: Function) -> Function:
+        """A function that only calls the one that is differentiated, if that one calls itself; else the function.
+
+        Both sweeps of f in one function would be a second derivative of it, beside the one that its calls have.
+        """
+        call = self._call_of_itself(f)
+        if call is None or f.again or any(isinstance(x, Global) or is_array(x) for x in leaves(f.result)):
+            return f
+        parameters = tuple(mapped(p, lambda x: Var(x.name, x.type)) for p in f.parameters)
+        result = renewed(call.result)
+        targets = tuple(x for x in leaves(result) if isinstance(x, Var))
+        made = Call(targets, call.function, parameters, result, f.origin.source.tree.lineno)
+        return replace(f, parameters=parameters, body=(made,), result=result)
+
+    def _call_of_itself(self, f: Function) -> Call | None:
+        """The call, in a function or what it calls, that is one of the function with arguments of the same types."""
+        key, seen, todo = (id(self.f), tuple(map(type_of, f.parameters))), set(), [f]
+        for g in todo:
+            for s in statements(g.body):
+                if not isinstance(s, Call) or not isinstance(s.function, Global):
+                    continue
+                called = self.program.key(s)
+                if called == key:
+                    return s
+                if called not in seen:
+                    seen.add(called)
+                    todo.append(self.program.function(s))
+        return None
 
     def functions_among(self, f: Any, argtypes: tuple[Any, ...]) -> dict[str, Static]:
         """The arguments that are functions; classes of named tuples among the arguments are known afterwards."""

@@ -175,6 +175,8 @@ class Module:
         core = self.front.entered(self.f, argtypes[:count])
         every = list(range(count))
         chosen = every if transform == "vjp" else self.front.chosen_numbers(argnums, core, argtypes[:count])
+        if not self._opened and self._around is None:
+            core = self.front.once(core)
         name = self.names.fresh(f"{transform}_{core.name}")
         doc = self.describe(transform, argnums, core.name)
         several = isinstance(argnums, (tuple, list))

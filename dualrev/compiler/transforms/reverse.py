@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 from numba.core import types
 
 from dualrev.compiler.analyses.activity import Activity, carries
-from dualrev.compiler.analyses.carrying import carried
+from dualrev.compiler.analyses.carrying import Carried, carried
 from dualrev.compiler.analyses.cost import Cost
 from dualrev.compiler.analyses.finite import Wild
 from dualrev.compiler.analyses.memory import Classes, Memory, given, is_array, is_real
@@ -64,6 +64,7 @@ class Reverse:
         self.program, self.memory, self.forward, self._ruled = program, memory, forward, ruled
         self._cost = Cost(program)
         self._units: dict[Hashable, Unit] = {}
+        self._made: dict[Hashable, list[tuple[Signature, Unit]]] = {}  # by the key of the function
         self._fused: dict[Any, Fused] = {}
 
     def joint(self, f: Function, varied: Iterable[Var], seeds: dict[int, Atom], known: Known = NOTHING) -> Sweeps:
@@ -172,6 +173,7 @@ class Reverse:
         key, shadows = (self.program.key(s), call), carried(s, self.memory)
 
         def recorded(unit: Unit) -> None:
+            self._made.setdefault(key[0], []).append((call, unit))
             if loop_of(f) is not None:
                 if Recorded(self.program, f, call, unit, *self._called(f, call, unit)).in_threads(self.memory):
                     return
@@ -180,7 +182,7 @@ class Reverse:
             Called(self.program, f, call, unit, *self._called(f, call, unit)).define()
 
         if not f.again:
-            return self._known(key, Unit(f.name, len(inputs), shadows), recorded)
+            return self._known(key, Unit(f.name, len(inputs), shadows), recorded, self._recursive(*key, shadows))
 
         def again(unit: Unit) -> None:
             inner = self._known((key, "recorded"), Unit(f.name, len(inputs), shadows), recorded)
@@ -188,15 +190,38 @@ class Reverse:
 
         return self._known(key, Unit(f"{f.name}_again", len(inputs), shadows), again)
 
-    def _known(self, key: Hashable, new: Unit, define: Callable[[Unit], None]) -> Unit:
-        """The unit that is known by a key: a new one, defined when it is asked for first."""
+    def _known(
+        self,
+        key: Hashable,
+        new: Unit,
+        define: Callable[[Unit], None],
+        other: Callable[[], Unit | None] = lambda: None,
+    ) -> Unit:
+        """The unit that is known by a key: a new one, defined when it is asked for first, or the `other` one."""
         if key in self._units:
             unit = self._units[key]
             unit.recursive = unit.recursive or not unit.done
             return unit
-        self._units[key] = new
-        define(new)
-        return new
+        if (found := other()) is None:
+            self._units[key] = new
+            define(new)
+            found = other() or new
+        self._units[key] = found  # and so it stays: both sweeps have to ask for the same
+        return found
+
+    def _recursive(self, function: Hashable, call: Signature, shadows: Carried) -> Callable[[], Unit | None]:
+        """Finds the unit of a function that calls itself for a call from outside, of which more may be known.
+
+        With a unit of its own for that call, numba would compile the function twice.
+        """
+
+        def find() -> Unit | None:
+            for made, unit in self._made.get(function, []):
+                if unit.recursive and unit.carried == shadows and made.covers(call):
+                    return unit
+            return None
+
+        return find
 
     def round(
         self,

@@ -142,6 +142,13 @@ class Signature:
     fresh: tuple[bool, ...] = ()  # arrays that nobody has looked into before; for parallel loops
     spent: frozenset[int] = frozenset()  # arguments that need not come back as they were
 
+    def covers(self, other: Signature) -> bool:
+        """Whether what is made for this call is right for the other one, of which the same or more is known."""
+        same = replace(other, known=self.known, spent=self.spent) == self
+        reached = all(theirs or not ours for ours, theirs in zip(self.known.reached, other.known.reached, strict=True))
+        wild = all(ours or not theirs for ours, theirs in zip(self.known.wild, other.known.wild, strict=True))
+        return same and reached and wild and self.spent <= other.spent
+
 
 class Called:
     """The two functions for a call."""
