@@ -107,3 +107,19 @@ def test_how_many_rounds_a_loop_has():
     assert counted(uint64(3), uint64(10), uint64(2)) == 4
     assert counted(uint64(3), uint64(2**64 - 1), uint64(1)) == 2**40
     assert counted(np.int32(3), np.int32(-4), np.int8(-2)) == 4
+
+
+def test_how_many_rounds_are_told_apart():
+    """Of a range from 0 by 1 another code counts them; numba must not take one for the other."""
+
+    @njit
+    def one(a, n):
+        return rounds(0, n, 1), rounds(a, n, 1), rounds(1, n, 1), rounds(0, n, 2), rounds(0, n, -1)
+
+    @njit
+    def other(a, n):
+        return rounds(a, n, -1), rounds(1, n, 1), rounds(0, n, 1)
+
+    for n in (5, 0, -3):
+        assert one(2, n) == tuple(map(len, (range(n), range(2, n), range(1, n), range(0, n, 2), range(0, n, -1))))
+        assert other(2, n) == tuple(map(len, (range(2, n, -1), range(1, n), range(n))))

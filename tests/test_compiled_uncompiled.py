@@ -96,6 +96,22 @@ def test_what_is_compiled_around_it_keeps_its_implementations():
     assert outer(v) == pytest.approx(total * dr.grad(inner)(v) + np.cumsum(v), rel=1e-5)
 
 
+def test_what_intrinsics_say_of_types_is_kept():
+    """`str` of a number asks for its attributes, in an intrinsic: numba lowers later what it has typed now."""
+
+    @njit
+    def f(x, k):
+        return x * len(str(k))
+
+    @njit
+    def outer(x, k):
+        return dr.grad(f)(x, k) + len(repr(k))
+
+    k = np.float32(2.5)
+    assert dr.grad(f)(1.0, k) == f(1.0, k) == njit(lambda k: len(str(k)))(k)
+    assert outer(1.0, k) == f(1.0, k) + njit(lambda k: len(repr(k)))(k)
+
+
 def test_functions_that_are_arguments():
     """They are values, so they stay what they are."""
 

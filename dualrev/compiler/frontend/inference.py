@@ -75,12 +75,16 @@ def infer(
     functions = {name: space[name] for name in called_only(listing.text) & space.keys()}
     with warnings.catch_warnings(), _refusing(lowered, listing, compile_itself):
         warnings.simplefilter("ignore", NumbaWarning)  # numba warns where it compiles f itself
+        failed = cpu_target.typing_context.callstack._fail_cache  # of the function around this one, if there is one
+        before = dict(failed)
         try:
             space.update({name: uncompiled.of(f) for name, f in functions.items()})
             with uncompiled.implementations():
                 found = inferred(space["function"], argtypes, flags, {})
         except NumbaError:
             space.update(functions)
+            failed.clear()
+            failed.update(before)
             found = inferred(space["function"], argtypes, flags, {})
     return _webs(lowered, argtypes, listing, uncompiled.returned, *found)
 

@@ -28,7 +28,7 @@ from numba.core.errors import ForceLiteralArg, TypingError
 from numba.core.registry import CPUDispatcher, cpu_target
 from numba.core.typed_passes import NopythonTypeInference
 from numba.core.typing import make_concrete_template, signature
-from numba.core.typing.templates import _OverloadFunctionTemplate
+from numba.core.typing.templates import _IntrinsicTemplate, _OverloadFunctionTemplate
 from numba.core.untyped_passes import InlineInlinables
 
 __all__ = ["Uncompiled", "called_only", "inferred"]
@@ -96,29 +96,15 @@ class Uncompiled:
 
     @contextmanager
     def implementations(self) -> Iterator[None]:
-        """Let implementations of functions that numba knows have stand-ins, but in functions that it does compile."""
-        template: Any = _OverloadFunctionTemplate
-
-        def generic(template: Any, args: Any, kws: Any) -> Any:
-            found = self._implementation(template, args, kws) if template._inline.is_never_inline else None
-            return kept[0](template, args, kws) if found is None else found
-
-        def get_impl_key(template: Any, sig: Any) -> Any:
-            # What is typed here is never lowered. A function that waits to be lowered has compiled its calls before.
-            return template._compiled_overloads.get(sig.args)
-
-        def replace(by: tuple[Any, Any]) -> None:
-            template.generic, template.get_impl_key = by
-
+        """Let implementations of functions that numba knows have stand-ins."""
         with global_compiler_lock:  # no other thread compiles meanwhile
-            kept = template.generic, template.get_impl_key
-            suspended = _Suspended(lambda: replace(kept), lambda: replace((generic, get_impl_key)))
+            replaced, before = _Replaced(self._implementation), _methods()  # of inference around this, if there is any
             try:
-                suspended.resume()
-                with event.install_listener("numba:compile", suspended):
+                _put(replaced.new)
+                with event.install_listener("numba:compile", replaced):
                     yield
             finally:
-                replace(kept)
+                _put(before)
 
     def _implementation(self, template: Any, args: Any, kws: Any) -> Any:
         """The signature of a call of a function that numba knows; None if there has to be an implementation."""
@@ -142,22 +128,55 @@ class Uncompiled:
 _KNOWN: dict[Any, Any] = {}
 
 
-class _Suspended(event.Listener):
-    """Calls one function when numba begins to compile, and another one when that is done."""
+class _Replaced(event.Listener):
+    """What numba's templates do to type a call, replaced; but in functions that numba compiles, and in intrinsics.
 
-    def __init__(self, suspend: Callable[[], None], resume: Callable[[], None]) -> None:
-        self.suspend, self.resume, self._depth = suspend, resume, 0
+    Numba keeps what an intrinsic has said of types, and lowers what it has typed.
+    """
+
+    def __init__(self, implementation: Callable[[Any, Any, Any], Any]) -> None:
+        self._depth = 0
+
+        def generic(template: Any, args: Any, kws: Any) -> Any:
+            found = implementation(template, args, kws) if template._inline.is_never_inline else None
+            return _NUMBAS[0](template, args, kws) if found is None else found
+
+        def get_impl_key(template: Any, sig: Any) -> Any:
+            # What is typed here is never lowered. A function that waits to be lowered has compiled its calls before.
+            return template._compiled_overloads.get(sig.args)
+
+        def as_ever(template: Any, args: Any, kws: Any) -> Any:
+            self.on_start(None)
+            try:
+                return _NUMBAS[2](template, args, kws)
+            finally:
+                self.on_end(None)
+
+        self.new = generic, get_impl_key, as_ever
 
     def on_start(self, event: Any) -> None:
-        """Numba begins."""
+        """Numba begins to compile a function."""
         self._depth += 1
-        self.suspend()
+        _put(_NUMBAS)
 
     def on_end(self, event: Any) -> None:
-        """Numba is done."""
+        """It is done."""
         self._depth -= 1
         if not self._depth:
-            self.resume()
+            _put(self.new)
+
+
+def _methods() -> tuple[Any, Any, Any]:
+    overload: Any = _OverloadFunctionTemplate
+    return overload.generic, overload.get_impl_key, _IntrinsicTemplate.generic
+
+
+def _put(methods: tuple[Any, Any, Any]) -> None:
+    overload: Any = _OverloadFunctionTemplate
+    overload.generic, overload.get_impl_key, _IntrinsicTemplate.generic = methods
+
+
+_NUMBAS = _methods()
 
 
 class _StandIn(_CPUDispatcher):

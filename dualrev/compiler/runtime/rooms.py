@@ -36,17 +36,23 @@ def rounds(typingctx: Any, start: Any, stop: Any, step: Any) -> Any:
 
     Of range(0, stop, 1), the stop itself if it is not negative.
     """
-    whole = [t.literal_value if isinstance(t, types.IntegerLiteral) else None for t in (start, step)] == [0, 1]
-    given = start, stop, step = tuple(map(types.unliteral, (start, stop, step)))
+    known = [t.literal_value if isinstance(t, types.IntegerLiteral) else None for t in (start, step)]
+    given = tuple(map(types.unliteral, (start, stop, step)))
     if not all(isinstance(t, types.Integer) and t.signed for t in given):
         made = types.int64(*given)
         return made, lambda context, builder, signature, args: context.compile_internal(builder, _rounds, made, args)
 
+    if known == [0, 1]:
+
+        def from_0(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.select(builder.icmp_signed(">", args[1], _INT(0)), args[1], _INT(0))
+
+        # numba tells implementations apart by the types here, so they have to stay those of known ints.
+        return types.int64(start, types.int64, step), from_0
+
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         # _rounds, with both differences at hand: numba has nothing to infer, and LLVM as much to know
         start, stop, step = args
-        if whole:
-            return builder.select(builder.icmp_signed(">", stop, _INT(0)), stop, _INT(0))
         up = builder.and_(builder.icmp_signed(">", step, _INT(0)), builder.icmp_signed("<", start, stop))
         down = builder.and_(builder.icmp_signed("<", step, _INT(0)), builder.icmp_signed("<", stop, start))
         distance = builder.select(up, builder.sub(stop, start), builder.sub(start, stop))
