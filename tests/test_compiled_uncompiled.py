@@ -196,3 +196,21 @@ def test_threads_that_compile_at_the_same_time():
         assert value == pytest.approx(np.sum(sums**2) * np.mean(v), rel=1e-12)
         each = np.repeat(sums, 3) if k % 2 else np.tile(sums, 2)
         assert_same(gradient, 2.0 * each * np.mean(v) + np.sum(sums**2) / 6.0, rtol=1e-12)
+
+
+def test_recursive_functions_that_have_been_compiled():
+    """Numba looks for their code where types of other arguments lead to them."""
+
+    @njit
+    def here(x, n):
+        return x if n == 0 else there(x * x, np.int32(n - 1)) + 1.0
+
+    @njit
+    def there(x, n):
+        return x if n == 0 else here(math.sin(x), n - 1) * 2.0
+
+    value = here(0.7, 4)
+    assert dr.value_and_grad(here)(0.7, 4)[0] == value
+    step = 1e-6
+    slope = (here(0.7 + step, 4) - here(0.7 - step, 4)) / (2.0 * step)
+    assert dr.grad(here)(0.7, 4) == pytest.approx(slope, rel=1e-8)

@@ -207,6 +207,9 @@ class _StandIn(_CPUDispatcher):
         args = tuple(folded)
         if args not in self.known:
             self.known[args] = signature(self._result(args), *args)
+            # What is recursive is looked up here, as what is compiled would be called.
+            called = SimpleNamespace(modname="", qualname=self.py_func.__qualname__, uid=len(self.overloads))
+            self.overloads[args] = SimpleNamespace(fndesc=called, entry_point=None)
         made = make_concrete_template(f"CallTemplate({self.py_func.__name__})", self.py_func, [self.known[args]])
         return made, pysig, args, {}
 
@@ -223,9 +226,6 @@ class _StandIn(_CPUDispatcher):
                 raise e.bind_fold_arguments(lambda args, kws: self._compiler.fold_argument_types(args, kws)[1]) from e
         if _is_bound(result):
             raise TypingError(f"{result} needs the function that makes it")
-        # What is recursive is looked up here, as what is compiled would be called.
-        called = SimpleNamespace(modname="", qualname=self.py_func.__qualname__, uid=len(self.overloads))
-        self.overloads[args] = SimpleNamespace(fndesc=called, entry_point=None)
         return result
 
 
