@@ -8,11 +8,13 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from numba.core import types
+
 from dualrev.compiler.core.lowered import Const, Effect, Let, Member, Ref, Slice
 
 __all__ = [
-    *["applied", "atom", "binary", "call", "effect", "expression", "flattened", "name", "names_in", "number"],
-    *["opaque", "subscript", "substitute", "takes_rest", "text"],
+    *["applied", "atom", "binary", "call", "dtype_name", "effect", "expression", "flattened", "name", "names_in"],
+    *["number", "opaque", "subscript", "substitute", "takes_rest", "text"],
     "SYMBOLS",
 ]
 
@@ -57,6 +59,11 @@ def name(text: str) -> ast.expr:
     if text.isidentifier():
         return ast.Name(text)
     return ast.parse(text, mode="eval").body
+
+
+def dtype_name(kind: Any) -> str:
+    """np.float64 for numba's float64."""
+    return "np.bool_" if isinstance(kind, types.Boolean) else f"np.{kind}"
 
 
 def number(x: Any) -> ast.expr:

@@ -12,7 +12,7 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.analyses.memory import is_array, is_real, type_of
+from dualrev.compiler.analyses.memory import is_array, is_real
 from dualrev.compiler.analyses.signs import Natural
 from dualrev.compiler.core import atoms, syntax, terms, walks
 from dualrev.compiler.core.atoms import SCALED, Applied, Constant, Expr, Global, Symbol, Var
@@ -20,8 +20,6 @@ from dualrev.compiler.core.naming import Names
 from dualrev.compiler.core.terms import Block
 from dualrev.compiler.emission.code import Assign, Code, Pop, Suite
 from dualrev.compiler.emission.tape import TapeCode, from_word, held
-from dualrev.compiler.expansion.kinds import dtype_name
-from dualrev.compiler.runtime.products import is_quick
 
 __all__ = ["Emission"]
 
@@ -229,7 +227,7 @@ class Emission:
             case terms.Discrete() | terms.View():
                 return [self._assign(s.target, self._checked(s.value, s.repeated), s.line)]
             case terms.Make(x, Applied("np.empty" | "np.zeros" as function, (shape, *_))) if _is_plain(x):
-                dtype = Global(dtype_name(x.type.dtype), None, ())
+                dtype = Global(syntax.dtype_name(x.type.dtype), None, ())
                 made = Applied(function.replace("np.", "runtime."), (shape, dtype))
                 return [self._assign(x, self._checked(made), s.line)]
             case terms.Make():
@@ -239,8 +237,7 @@ class Emission:
             case terms.Load():
                 return [self._assign(s.target, self._place(s), s.line)]
             case terms.Whole():
-                quick = s.function == "np.dot" and is_quick(*map(type_of, s.args))
-                name = "runtime.dot" if quick else s.function
+                name = "runtime.dot" if s.function == "np.dot" else s.function
                 return [self._assign(s.target, syntax.call(name, *map(self.atom, s.args)), s.line)]
             case terms.Store(index=(place,)) if place is ... and is_array(s.value):
                 return [Code(syntax.text(syntax.call("runtime.store", self.atom(s.array), self.atom(s.value))), s.line)]

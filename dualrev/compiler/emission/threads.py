@@ -117,7 +117,10 @@ class _Running:
         body.append(Code(f"{failed} = runtime.nothing_failed({count})", 0))
         parts = {x: fresh("{}_parts", text(x)) for x in [*shared.totals, *shared.private]}
         for x, of in parts.items():
-            made = f"runtime.private({count}, {text(x)})" if is_array(x) else f"np.empty({count}, {_dtype(x)})"
+            if is_array(x):
+                made = f"runtime.private({count}, {text(x)})"
+            else:
+                made = f"np.empty({count}, {syntax.dtype_name(x.type)})"
             body.append(Code(f"{of} = {made}", 0))
         given = [parts[x] if x in shared.private else text(x) for x in self.given]
         given_to = [count, start, stop, *given, *(parts[x] for x in shared.totals), failed]
@@ -185,7 +188,3 @@ class _Running:
             body.append(Code("tape[1] = top", 0))
         body.append(Code(f"return {emission.returned(f.result)}".strip(), 0))
         self.function(self.name, [*parameters, *["tape"] * f.tape], self.doc(emission.var), body)
-
-
-def _dtype(x: Var) -> str:
-    return "np.bool_" if isinstance(x.type, types.Boolean) else f"np.{x.type}"

@@ -40,6 +40,7 @@ from dualrev.compiler.core.lowered import (
     leaves,
     reads,
 )
+from dualrev.compiler.core.syntax import dtype_name
 from dualrev.compiler.expansion.admitted import check_types
 from dualrev.compiler.expansion.array_lists import by_elements
 from dualrev.compiler.expansion.assignments import Assignments
@@ -61,7 +62,7 @@ from dualrev.compiler.expansion.in_place import InPlace
 from dualrev.compiler.expansion.inactive import Inactive
 from dualrev.compiler.expansion.items import Items
 from dualrev.compiler.expansion.joining import Joining
-from dualrev.compiler.expansion.kinds import dtype_name, is_array, is_real
+from dualrev.compiler.expansion.kinds import is_array, is_real
 from dualrev.compiler.expansion.layouts import Layouts
 from dualrev.compiler.expansion.lazy import Lazy
 from dualrev.compiler.expansion.leaf_lists import by_leaves

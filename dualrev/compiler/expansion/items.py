@@ -11,9 +11,10 @@ from numba.core import types
 
 from dualrev.compiler.core import syntax
 from dualrev.compiler.core.lowered import Const, Let, Store
+from dualrev.compiler.core.syntax import dtype_name
 from dualrev.compiler.expansion.gathering import Gathering
 from dualrev.compiler.expansion.indices import index_of, is_gathered, unravelled
-from dualrev.compiler.expansion.kinds import NUMBERS, dtype_name, is_array, is_real, is_real_array
+from dualrev.compiler.expansion.kinds import NUMBERS, is_array, is_real, is_real_array
 from dualrev.compiler.expansion.layouts import Layouts
 from dualrev.compiler.expansion.lazy import Lazy
 from dualrev.compiler.expansion.tuples import Tuples

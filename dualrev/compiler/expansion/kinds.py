@@ -6,7 +6,7 @@ from typing import Any
 
 from numba.core import types
 
-__all__ = ["NUMBERS", "dtype_name", "holds_reals", "is_array", "is_real", "is_real_array"]
+__all__ = ["NUMBERS", "holds_reals", "is_array", "is_real", "is_real_array"]
 
 #: The types of numbers: real ones, and those without derivative.
 NUMBERS = (types.Float, types.Integer, types.Boolean)
@@ -30,8 +30,3 @@ def is_real_array(kind: Any) -> bool:
 def holds_reals(kind: Any) -> bool:
     """Whether a type is that of a real number, of an array of them, or of a tuple with one of these."""
     return is_real(kind) or is_real_array(kind) or (isinstance(kind, types.BaseTuple) and any(map(holds_reals, kind)))
-
-
-def dtype_name(kind: Any) -> str:
-    """np.float64 for numba's float64."""
-    return "np.bool_" if isinstance(kind, types.Boolean) else f"np.{kind}"

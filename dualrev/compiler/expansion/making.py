@@ -11,7 +11,8 @@ from numba.core import types
 
 from dualrev.compiler.core import syntax
 from dualrev.compiler.core.lowered import Const, Let, Ref
-from dualrev.compiler.expansion.kinds import NUMBERS, dtype_name, is_array, is_real
+from dualrev.compiler.core.syntax import dtype_name
+from dualrev.compiler.expansion.kinds import NUMBERS, is_array, is_real
 from dualrev.compiler.expansion.layouts import Layouts
 from dualrev.compiler.expansion.writing import Writer
 

@@ -20,7 +20,7 @@ from numba.core import types
 
 from dualrev.compiler.core import syntax
 from dualrev.compiler.core.lowered import Const, Let, Node, Ref, Store
-from dualrev.compiler.expansion.kinds import dtype_name
+from dualrev.compiler.core.syntax import dtype_name
 from dualrev.compiler.expansion.writing import Writer
 from dualrev.compiler.runtime.structured import is_bound, members
 

@@ -11,7 +11,8 @@ from numba.core import types
 
 from dualrev.compiler.core import syntax
 from dualrev.compiler.core.lowered import Atom, Const, Let, OfElements, Ref
-from dualrev.compiler.expansion.kinds import dtype_name, is_real, is_real_array
+from dualrev.compiler.core.syntax import dtype_name
+from dualrev.compiler.expansion.kinds import is_real, is_real_array
 from dualrev.compiler.expansion.lazy import Lazy
 from dualrev.compiler.expansion.scalars import arithmetic
 from dualrev.compiler.expansion.tuples import Tuples

@@ -21,8 +21,8 @@ from numba.core import types
 from dualrev.compiler.core import syntax
 from dualrev.compiler.core.lowered import Atom, Call, Const, For, Let, Node, OfElements, Ref, Store, leaves, walk
 from dualrev.compiler.core.sets import Sets
+from dualrev.compiler.core.syntax import dtype_name
 from dualrev.compiler.expansion.complex_types import Parts
-from dualrev.compiler.expansion.kinds import dtype_name
 from dualrev.compiler.expansion.strides import are_even
 from dualrev.compiler.frontend.lowered import Lowered
 from dualrev.compiler.frontend.options import is_parallel

@@ -20,7 +20,7 @@ import llvmlite.binding
 from llvmlite import ir
 from numba.core import cgutils
 
-__all__ = ["function", "give_back", "reallocate", "release", "take"]
+__all__ = ["external", "function", "give_back", "reallocate", "release", "take"]
 
 MOST = 8 * 2**20  # words: larger memory is not kept
 KNOWN = sys.platform in ("linux", "darwin")
@@ -45,16 +45,20 @@ def function(builder: Any, name: str, result: Any, parameters: list[Any], write:
     return made
 
 
+def external(builder: Any, name: str, result: Any, *args: Any) -> Any:
+    """A call of a function of the C library; addresses are ints."""
+    kind = ir.FunctionType(result, [x.type for x in args])
+    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), args)
+
+
 def reallocate(builder: Any, address: Any, words: Any) -> Any:
-    """C's realloc, by addresses as ints, for so many words."""
-    called = cgutils.get_or_insert_function(builder.module, ir.FunctionType(_INT, [_INT, _INT]), "realloc")
-    return builder.call(called, [address, builder.mul(words, _INT(8))])
+    """C's realloc, for so many words."""
+    return external(builder, "realloc", _INT, address, builder.mul(words, _INT(8)))
 
 
 def release(builder: Any, address: Any) -> None:
     """C's free."""
-    called = cgutils.get_or_insert_function(builder.module, ir.FunctionType(_NOTHING, [_INT]), "free")
-    builder.call(called, [address])
+    external(builder, "free", _NOTHING, address)
 
 
 def take(builder: Any) -> tuple[Any, Any]:
@@ -114,11 +118,8 @@ def _key_of(builder: Any) -> Any:
 
 
 def _kept(builder: Any) -> Any:
-    kind = ir.FunctionType(_INT, [_SHORT])
-    return builder.call(cgutils.get_or_insert_function(builder.module, kind, "pthread_getspecific"), [_key_of(builder)])
+    return external(builder, "pthread_getspecific", _INT, _key_of(builder))
 
 
 def _keep(builder: Any, address: Any) -> Any:
-    kind = ir.FunctionType(_SHORT, [_SHORT, _INT])
-    called = cgutils.get_or_insert_function(builder.module, kind, "pthread_setspecific")
-    return builder.call(called, [_key_of(builder), address])
+    return external(builder, "pthread_setspecific", _SHORT, _key_of(builder), address)

@@ -20,7 +20,8 @@ from numba.np import arrayobj
 from dualrev.rules.library.inner import inner
 
 __all__ = [
-    *["check_apart", "check_new", "clear_unless", "common_shape", "divide", "empty_like", "raise_if", "zeros_like"],
+    *["NO_MEMORY", "check_apart", "check_new", "clear_unless", "common_shape", "divide", "empty", "empty_like"],
+    *["kind_like", "new", "new_shaped", "raise_if", "zeros", "zeros_like"],
 ]
 
 

@@ -177,22 +177,6 @@ def dot_right_12(d_b, a, ct):
 
 
 @inner
-def _add_left(d_a, b, ct):
-    if _is_small(d_a, ct):
-        _add(d_a, ct, b.T)
-    else:
-        add_product(d_a, ct, b.T)
-
-
-@inner
-def _add_right(d_b, a, ct):
-    if _is_small(d_b, a.T):
-        _add(d_b, a.T, ct)
-    else:
-        add_product(d_b, a.T, ct)
-
-
-@inner
 def _add(c, a, b):
     """c += a @ b"""
     for i in range(c.shape[0]):
@@ -209,21 +193,31 @@ def _is_small(c, a):
     return c.size * a.shape[1] <= 512
 
 
-def _quick(dtype):
-    by_blas = BY_BLAS[dtype]
+def _adding(large):
+    """A function that adds a product of matrices: of small ones by loops, of others by `large`."""
 
     @inner
     def add(c, a, b):
-        """c += a @ b, of matrices that BLAS knows."""
         if _is_small(c, a):
             _add(c, a, b)
         else:
-            by_blas(c, a, b)
+            large(c, a, b)
 
     return add
 
 
-_QUICK = {dtype: _quick(dtype) for dtype in BY_BLAS}
+_QUICK = {dtype: _adding(by_blas) for dtype, by_blas in BY_BLAS.items()}
+_ANY = _adding(add_product)
+
+
+@inner
+def _add_left(d_a, b, ct):
+    _ANY(d_a, ct, b.T)
+
+
+@inner
+def _add_right(d_b, a, ct):
+    _ANY(d_b, a.T, ct)
 
 
 def _add_quickly(c, a, b):

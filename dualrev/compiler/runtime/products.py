@@ -1,13 +1,15 @@
 """np.dot, written as what LLVM takes: numba infers nothing, and compiles it at once.
 
 Numba's own is seven functions, which take it half a second for each pair of types. BLAS is called as numba calls it, so
-the elements are the same bit by bit.
+the elements are the same bit by bit. Arrays that have to be copied for BLAS are left to numba.
 """
 
+# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -29,7 +31,10 @@ def is_quick(*arrays: Any) -> bool:
 
 @intrinsic
 def dot(typingctx: Any, a: Any, b: Any) -> Any:
-    """np.dot of vectors and matrices of one type of float, whose elements are next to one another."""
+    """np.dot(a, b) of vectors and matrices."""
+    if not is_quick(a, b):
+        found = typingctx.resolve_function_type(np.dot, (a, b), {}).return_type(a, b)
+        return found, lambda context, builder, signature, args: context.compile_internal(builder, _dot, found, args)
     dtype, ndim = a.dtype, a.ndim + b.ndim - 2
     made = types.Array(dtype, ndim, "C") if ndim else dtype
 
@@ -58,6 +63,10 @@ def dot(typingctx: Any, a: Any, b: Any) -> Any:
         return out._getvalue()
 
     return made(a, b), codegen
+
+
+def _dot(a, b):
+    return np.dot(a, b)
 
 
 def _multiply(context: Any, builder: Any, one: Any, other: Any, made: Any) -> None:

@@ -20,7 +20,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from dualrev.compiler.runtime.arena import function
+from dualrev.compiler.runtime.arena import external, function
 
 __all__ = ["need_stack"]
 
@@ -42,26 +42,20 @@ if KNOWN:
 llvmlite.binding.add_symbol(_NAME, ctypes.addressof(_FIRST))
 
 
-def _external(builder: Any, name: str, result: Any, *args: Any) -> Any:
-    """A call of a function of the C library."""
-    kind = ir.FunctionType(result, [x.type for x in args])
-    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), args)
-
-
 def _bounds(builder: Any) -> tuple[Any, Any]:
     """The lowest address of this thread's stack, and its size; 0, 0 if they are not known."""
-    this = _external(builder, "pthread_self", _INT)
+    this = external(builder, "pthread_self", _INT)
     if sys.platform == "darwin":
-        size = _external(builder, "pthread_get_stacksize_np", _INT, this)
-        return builder.sub(_external(builder, "pthread_get_stackaddr_np", _INT, this), size), size
+        size = external(builder, "pthread_get_stacksize_np", _INT, this)
+        return builder.sub(external(builder, "pthread_get_stackaddr_np", _INT, this), size), size
     room = cgutils.alloca_once(builder, _INT, size=_SHORT(34))  # an address, a size, attributes (56 bytes or so)
     low, size, attributes = (builder.gep(room, [_SHORT(k)]) for k in range(3))
     builder.store(_INT(0), low)
     builder.store(_INT(0), size)
-    failed = _external(builder, "pthread_getattr_np", _SHORT, this, attributes)
+    failed = external(builder, "pthread_getattr_np", _SHORT, this, attributes)
     with builder.if_then(builder.icmp_signed("==", failed, _SHORT(0))):
-        _external(builder, "pthread_attr_getstack", _SHORT, attributes, low, size)
-        _external(builder, "pthread_attr_destroy", _SHORT, attributes)
+        external(builder, "pthread_attr_getstack", _SHORT, attributes, low, size)
+        external(builder, "pthread_attr_destroy", _SHORT, attributes)
     return builder.load(low), builder.load(size)
 
 
@@ -70,7 +64,7 @@ def _write_look(builder: Any, made: Any) -> None:
     (here,) = made.args
     lowest, above, key, inside = (builder.gep(_first(builder), [_SHORT(k)]) for k in range(4))
     number = builder.trunc(builder.load(key), _SHORT)
-    known = _external(builder, "pthread_getspecific", _INT, number)
+    known = external(builder, "pthread_getspecific", _INT, number)
     enough = builder.icmp_unsigned(">=", here, known)
     with builder.if_then(builder.and_(builder.icmp_unsigned("!=", known, _INT(0)), enough)):
         builder.ret(_BIT(0))
@@ -80,7 +74,7 @@ def _write_look(builder: Any, made: Any) -> None:
     quarter = builder.udiv(size, _INT(4))
     margin = builder.select(builder.icmp_unsigned("<", quarter, _INT(_MARGIN)), quarter, _INT(_MARGIN))
     limit = builder.add(low, margin)
-    _external(builder, "pthread_setspecific", _SHORT, number, limit)
+    external(builder, "pthread_setspecific", _SHORT, number, limit)
     ours = builder.icmp_unsigned("<", builder.sub(builder.load(inside), low), size)
     with builder.if_then(ours):  # this is the first thread
         builder.store(limit, lowest)

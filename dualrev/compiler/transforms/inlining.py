@@ -53,11 +53,12 @@ def inlined(f: Function, small: Callable[[Call], Function | None]) -> Function:
 
 
 def _fits(s: Call, g: Function) -> bool:
-    """Whether the arguments have the parameters' leaves and types, and are no frozen arrays."""
-    given, parameters = _leaves(s.args), _leaves(g.parameters)
-    if len(given) != len(parameters) or len(s.targets) != len(leaves(g.result)):
+    """Whether nothing is converted: the leaves have the same types on both sides; and no argument is a frozen array."""
+    given, parameters, results = _leaves(s.args), _leaves(g.parameters), leaves(g.result)
+    if len(given) != len(parameters) or len(s.targets) != len(results) or any(isinstance(x, Global) for x in given):
         return False
-    return all(not isinstance(x, Global) and x.type == p.type for x, p in zip(given, parameters, strict=True))
+    pairs = [*zip(given, parameters, strict=True), *zip(s.targets, results, strict=True)]
+    return all(x.type == y.type for x, y in pairs)
 
 
 class _Body:
