@@ -37,6 +37,7 @@ def outcome(f, *args):
         return str(error)
 
 
+@pytest.mark.filterwarnings("ignore::numba.NumbaPerformanceWarning")  # of arrays that it has to copy
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("orders", ["CC", "CF", "FC", "FF", "AC"])
 def test_products_are_numbas_bit_by_bit(orders, dtype):
