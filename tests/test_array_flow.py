@@ -331,7 +331,7 @@ def test_an_inner_run_keeps_what_an_outer_array_was():
     assert found == [[1.0, 1.0, 1.0], [5.0, 1.0, 1.0], [5.0, 5.0, 1.0]]
 
 
-@pytest.mark.parametrize("others", [[], [0.1, -0.2], [2.0], [-2.0], [np.nan], [np.inf, 0.3], [-np.inf, -3.0]])
+@pytest.mark.parametrize("others", [[], [0.1, -0.2], [2.64], [-2.65], [3.0], [np.nan], [np.inf, 0.3], [-np.inf, -3.0]])
 def test_tanh_has_its_derivative_on_both_sides_of_its_condition(others):
     x = np.array([0.5, -0.25, *others])
     expected = np.exp(-2 * np.abs(x)) * (1 + np.abs(np.tanh(x))) ** 2

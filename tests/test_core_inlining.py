@@ -15,7 +15,7 @@ import dualrev as dr
 from dualrev.compiler.core.terms import Call
 from dualrev.compiler.core.walks import statements
 from dualrev.compiler.pipeline import core_program, emit
-from dualrev.compiler.transforms.inlining import LIMIT
+from dualrev.compiler.transforms.inlining import LIMIT, LIMIT_OF_LOOPS
 
 A = np.array([0.5, 1.2, -0.8])
 G = np.array([2.0, 3.0])
@@ -118,6 +118,56 @@ def test_a_result_may_be_an_argument_of_the_next():
     assert_same(dr.grad(rotated, (0, 1))(1.3, 0.7, 4), dr.grad(twin(rotated), (0, 1))(1.3, 0.7, 4))
 
 
+# Functions that loop, or write to memory
+
+
+@njit
+def swap(a, i, j):
+    a[i], a[j] = a[j], a[i]
+
+
+@njit
+def scale(a, c, b):
+    for i in range(len(a)):
+        a[i] += c * b[i]
+
+
+@njit
+def total(a):
+    s = 0.0
+    for x in a:
+        s += x * x
+    return s
+
+
+@njit
+def in_place(x, c, n):
+    a = x.copy()
+    i = 1  # a name that the functions have, too
+    for k in range(n):
+        if a[k] > a[k + 1]:
+            swap(a, k, k + 1)
+        scale(a, c, x)
+        scale(a[:i], total(a) * a[i], a[1 : 1 + i])  # overlapping parts
+        scale(a, 0.1, a)  # the same array twice
+        a[i] *= total(a)
+    return total(a) + a[i]
+
+
+def test_small_functions_that_write_or_loop_are_no_calls():
+    assert calls(in_place, numba.float64[::1], numba.float64, numba.int64) == []
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_derivatives_of_what_they_write_are_those_of_the_tape(n):
+    args = A.copy(), 0.3, n
+    plain = twin(in_place)
+    assert_same(dr.value_and_grad(in_place, (0, 1))(*args), dr.value_and_grad(plain, (0, 1))(*args))
+    tangents = np.array([0.2, -1.0, 0.5]), 1.5, None
+    assert_same(dr.jvp(in_place, args, tangents)[1], dr.jvp(plain, args, tangents)[1])
+    assert_same(dr.hessian(in_place, (0,))(*args), dr.hessian(plain, (0,))(*args))
+
+
 # What stays a call
 
 OTHERS = f"""import math
@@ -129,15 +179,22 @@ def power(x, n):
     return 1.0 if n == 0 else x * power(x, n - 1)
 
 @njit
-def writes(x, a):
-    a[0] = x
+def makes(x, a):
+    b = a + x
+    return b[0] * b[1]
+
+@njit
+def stops(x):
+    for _ in range(3):
+        if x > 2.0:
+            break
+        x *= x + 1.0
     return x
 
 @njit
-def loops(x):
-    for _ in range(3):
-        x *= x
-    return x
+def writes(x, a):
+    {"; ".join(f"a[{k % 3}] *= x" for k in range(LIMIT_OF_LOOPS))}
+    return a[0]
 
 @njit
 def raises(x):
@@ -180,7 +237,7 @@ def f(x, a, k):
 @pytest.mark.parametrize(
     "call",
     [
-        *["power(x, 3)", "writes(x, a)", "loops(x)", "raises(x)", "fast(x)"],
+        *["power(x, 3)", "makes(x, a)", "stops(x)", "writes(x, a)", "raises(x)", "fast(x)"],
         *["numpys(x, k)", "again(x)", "ruled(x)", "long(x)"],
     ],
 )

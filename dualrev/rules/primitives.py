@@ -116,7 +116,7 @@ _LINES = (
               note="no limit at (0, 0): NaN", ufunc="arctan2"),
     Primitive("sinh", "sinh(x)", ("cosh(x)",), (R,), ufunc="sinh"),
     Primitive("cosh", "cosh(x)", ("sinh(x)",), (R,), ufunc="cosh"),
-    Primitive("tanh", "tanh(x)", ("1.0 - y * y if abs(y) < 0.9"
+    Primitive("tanh", "tanh(x)", ("1.0 - y * y if abs(y) < 0.99"
                                   " else exp(-2.0 * abs(x)) * (1.0 + abs(y)) * (1.0 + abs(y))",), (R,),
               note="1 - y y has few digits where y is almost 1", ufunc="tanh", by_value="1.0 - y * y"),
     Primitive("asinh", "asinh(x)", ("1.0 / hypot(x, 1.0)",), (R,), ufunc="arcsinh"),

@@ -5,9 +5,9 @@
                             _3 = add(1.0, _2)
                             y = div(1.0, _3)
 
-Otherwise numba compiles two functions for it, one by one, and each records for itself what the other knows. A function
-is small if it has few statements and none that writes to memory, loops, raises or calls; what it calls has been put
-into it before.
+Otherwise numba compiles two functions for it, one by one, and each records for itself what the other knows: also what
+`scale(x, c)` writes over, which its caller may not need. A function is small if it has few statements, fewer still if
+they loop or write to memory, and none that makes an array, raises or calls; what it calls has been put into it before.
 """
 
 from __future__ import annotations
@@ -20,21 +20,28 @@ from typing import Any
 from dualrev.compiler.analyses.memory import is_array
 from dualrev.compiler.core.atoms import Global, Var
 from dualrev.compiler.core.naming import is_generated
-from dualrev.compiler.core.terms import Block, Call, Copy, Discrete, Function, If, Load, Real, Statement
+from dualrev.compiler.core.terms import Block, Call, Copy, Discrete, For, Function, If, Load, Real, Statement, Store
 from dualrev.compiler.core.walks import blocks, leaves, statements, substituted, with_blocks, writes
 
-__all__ = ["LIMIT", "inlined", "is_small"]
+__all__ = ["LIMIT", "LIMIT_OF_LOOPS", "inlined", "is_small"]
 
-#: How many statements a small function has at most.
-LIMIT = 32
+#: How many statements a small function has at most, and one that loops or writes to memory, whose sweeps are longer.
+LIMIT, LIMIT_OF_LOOPS = 32, 12
 
 
 def is_small(f: Function) -> bool:
-    """Whether a function is small, and computes numbers."""
+    """Whether a function is small, and its results are numbers."""
     if f.opaque or f.again or f.checking or any(isinstance(x, Global) or is_array(x) for x in leaves(f.result)):
         return False
     body = list(statements(f.body))
-    return len(body) <= LIMIT and all(isinstance(s, Copy | Discrete | Real | Load | If) for s in body)
+    short = LIMIT_OF_LOOPS if any(isinstance(s, For | Store) for s in body) else LIMIT
+    return len(body) <= short and all(map(_is_plain, body))
+
+
+def _is_plain(s: Statement) -> bool:
+    if isinstance(s, For):
+        return not s.exits and not s.parallel
+    return isinstance(s, Copy | Discrete | Real | Load | Store | If)
 
 
 def inlined(f: Function, small: Callable[[Call], Function | None]) -> Function:
