@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 from dualrev.compiler.analyses.activity import carries
-from dualrev.compiler.analyses.borrowing import only_borrows
+from dualrev.compiler.analyses.borrowing import handed_on, only_borrows
 from dualrev.compiler.analyses.memory import type_of
 from dualrev.compiler.analyses.signs import Natural
 from dualrev.compiler.core.atoms import Node, Symbol, Var
@@ -27,7 +27,7 @@ from dualrev.compiler.core.terms import Call, Function
 from dualrev.compiler.core.walks import leaves, variables
 from dualrev.compiler.emission.code import Code, Row, lines_of, rows_of
 from dualrev.compiler.emission.copying import copied
-from dualrev.compiler.emission.emission import Emission
+from dualrev.compiler.emission.emission import Emission, Lending
 from dualrev.compiler.emission.threads import write_loop
 from dualrev.compiler.emission.tidy import tidy
 from dualrev.compiler.entries import directions, hessians, jacobians, keeping
@@ -241,6 +241,9 @@ class Module:
         origin = made.origin
         emission = Emission(self.names, self.refer, made.checked, has_words(made.body), self.natural)
         self.natural.look(made.body)
+        places = handed_on(made, symbol, self.program)
+        if places and only_borrows(made, self.program):
+            emission.lending = Lending(symbol, self.names.fresh("{}_lent{n}", name), places, self.names.fresh("lent"))
         emission.introduce(variables(made))
         parameters, before = [], []
         for x in made.parameters:
@@ -262,7 +265,22 @@ class Module:
         body = [*guard, *enter, *before, *code, *leave, returned]
         doc = made.doc or f"{made.name}, as derivatives call it."
         parameters += ["tape"] * made.tape
+        if emission.lending is not None:
+            body = self._write_lent(name, emission.lending, parameters, body, made, options)
         self.function(name, parameters, doc, body, origin.source, origin.dispatcher, options)
+
+    def _write_lent(
+        self, name: str, lending: Lending, parameters: list[str], body: list[Any], f: Function, options: dict[str, Any]
+    ) -> list[Any]:
+        """Add a function with this body, which calls itself. What is given is the body of the one that begins."""
+        names = [parameters[k] for k in lending.places]
+        arrays = ", ".join(names) + "," * (len(names) == 1)
+        others = [lending.address, *lending.others(parameters)]
+        body = [Code(f"{arrays} = runtime.borrow({lending.address})", 0), *body]
+        doc = f"{name}, of arrays that lie at an address."
+        self.function(lending.name, others, doc, body, f.origin.source, f.origin.dispatcher, options)
+        lend = Code(f"{lending.address} = runtime.lend(({arrays}))", 0)
+        return [lend, Code(f"return {lending.name}({', '.join(others)})", 0)]
 
     # Text
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from numba.core import types
 
+from dualrev.compiler.analyses.memory import is_array
 from dualrev.compiler.core.atoms import Applied, Constant, Global, Method, Pack, Symbol, Var
 from dualrev.compiler.core.program import Program
 from dualrev.compiler.core.terms import (
@@ -33,9 +34,9 @@ from dualrev.compiler.core.terms import (
     Store,
     While,
 )
-from dualrev.compiler.core.walks import leaves, parts, statements, variables
+from dualrev.compiler.core.walks import leaves, parts, statements, variables, writes
 
-__all__ = ["only_borrows"]
+__all__ = ["handed_on", "only_borrows"]
 
 _SCALAR = (types.Number, types.Boolean)
 _FUNCTIONS = {"abs", "bool", "float", "int", "len", "max", "min", "runtime.bits", "runtime.whole"}
@@ -44,6 +45,28 @@ _FUNCTIONS = {"abs", "bool", "float", "int", "len", "max", "min", "runtime.bits"
 def only_borrows(f: Function, program: Program) -> bool:
     """Whether a function makes no memory, and returns numbers; and so do all that it calls."""
     return _all_borrow(f, program, set())
+
+
+def handed_on(f: Function, symbol: Symbol, program: Program) -> list[int]:
+    """The places of the arrays that a function hands on as they are, where it calls itself; none if others call it."""
+    own = [s for s in _calls(f) if s.function is symbol]
+    if not own or any(_leads_to(symbol, s, program, {symbol}) for s in _calls(f) if s not in own):
+        return []
+    written = {x for s in statements(f.body) for x in writes(s)}
+    fixed = {k: x for k, x in enumerate(f.parameters) if isinstance(x, Var) and is_array(x) and x not in written}
+    return [k for k, x in fixed.items() if all(s.args[k] is x for s in own)]
+
+
+def _calls(f: Any) -> list[Call]:
+    return [s for s in statements(f.body) if isinstance(s, Call)] if isinstance(f, Function) else []
+
+
+def _leads_to(symbol: Symbol, s: Call, program: Program, seen: set[Any]) -> bool:
+    """Whether a function is called by what is called, at any depth."""
+    if s.function in seen or not isinstance(s.function, Symbol):
+        return s.function is symbol
+    seen.add(s.function)
+    return any(_leads_to(symbol, t, program, seen) for t in _calls(program.made(s.function)))
 
 
 def _all_borrow(f: Function, program: Program, seen: set[Symbol]) -> bool:

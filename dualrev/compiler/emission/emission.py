@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from numba.core import types
 
@@ -21,13 +21,30 @@ from dualrev.compiler.core.terms import Block
 from dualrev.compiler.emission.code import Assign, Code, Pop, Suite
 from dualrev.compiler.emission.tape import TapeCode, from_word, held
 
-__all__ = ["Emission"]
+__all__ = ["Emission", "Lending"]
 
 _OPERATORS = {"+", "-", "*", "/", "//", "%", "**", "&", "|", "^", "<<", ">>", "@"}
 _UNARY = {"-": ast.USub(), "+": ast.UAdd(), "~": ast.Invert(), "not": ast.Not()}
 
 #: Functions of numpy that the runtime has, too: numba compiles those in no time.
 _RUNTIMES = {"np.zeros_like", "np.empty_like"}
+
+
+class Lending(NamedTuple):
+    """What calls itself under another name, and hands its arrays at these places on by their address."""
+
+    symbol: Symbol
+    name: str
+    places: list[int]
+    address: str
+
+    def call(self, args: list[ast.expr]) -> ast.Call:
+        """The call with these arguments."""
+        return syntax.call(self.name, ast.Name(self.address), *self.others(args))
+
+    def others(self, args: list[Any]) -> list[Any]:
+        """The arguments at other places."""
+        return [x for k, x in enumerate(args) if k not in self.places]
 
 
 class Emission:
@@ -49,6 +66,7 @@ class Emission:
         self.names, self.refer, self.checked, self.own_tape = names, refer, checked, own_tape
         self.natural = natural or Natural()
         self.tape = TapeCode(names, self.atom, self.var)
+        self.lending: Lending | None = None
         self._text: dict[Var, str] = {}
         self._taken: set[str] = set()
 
@@ -266,7 +284,9 @@ class Emission:
     def _calling(self, s: terms.Call) -> list[Any]:
         args = [self.tree(x) for x in s.args] + [ast.Name("tape")] * s.tape
         if isinstance(s.function, Symbol):
-            call = syntax.call(self.refer(s.function), *map(_without_literal, args))
+            name, args = self.refer(s.function), [*map(_without_literal, args)]
+            lending = self.lending if self.lending and self.lending.symbol is s.function else None
+            call = lending.call(args) if lending else syntax.call(name, *args)
         else:
             name = self.refer(s)
             call = syntax.call(name, *args) if name else syntax.applied(s.function, args)

@@ -69,6 +69,7 @@ from dualrev.compiler.runtime.fields import (  # noqa: F401 - emitted code has t
     to_return,
 )
 from dualrev.compiler.runtime.frames import block_in, few_zeros, frame, zeros_in  # noqa: F401 - emitted code has them from here
+from dualrev.compiler.runtime.lending import borrow, lend  # noqa: F401 - emitted code has them from here
 from dualrev.compiler.runtime.listing import listed  # noqa: F401 - emitted code has it from here
 from dualrev.compiler.runtime.lists import (  # noqa: F401 - emitted code has them from here
     as_list,

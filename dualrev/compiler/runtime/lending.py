@@ -1,0 +1,66 @@
+"""Arrays that a recursive function hands on to itself, as one address.
+
+A call passes seven words for each array, most of them through memory: in a short recursive function that is most of the
+time. The arrays that every call gets as they are lie in the frame of the function that begins the recursion, and
+its calls pass where. No references are counted: the caller of that function holds the arrays until it returns.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.datamodel import models
+from numba.extending import intrinsic, register_model
+
+__all__ = ["borrow", "lend"]
+
+
+class _Address(types.Type):
+    """Where arrays of these types lie."""
+
+    def __init__(self, arrays: Any) -> None:
+        self.arrays = arrays
+        super().__init__(f"address({arrays})")
+
+
+@register_model(_Address)
+class _Model(models.OpaqueModel):
+    """An address."""
+
+
+@intrinsic
+def lend(typingctx: Any, arrays: Any) -> Any:
+    """Where the arrays of a tuple lie, in the frame of the function that calls this, until that returns."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = cgutils.alloca_once(builder, args[0].type)
+        builder.store(args[0], place)
+        return builder.bitcast(place, context.get_value_type(signature.return_type))
+
+    return _Address(arrays)(arrays), codegen
+
+
+@intrinsic
+def borrow(typingctx: Any, address: Any) -> Any:
+    """The arrays that lie there, in a function that counts no references."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = context.get_value_type(signature.return_type)
+        return _loaded(builder, builder.bitcast(args[0], kind.as_pointer()), kind)
+
+    return address.arrays(address), codegen
+
+
+def _loaded(builder: Any, place: Any, kind: Any) -> Any:
+    """What lies at a place, loaded word by word: LLVM leaves out those that nobody reads."""
+    if not isinstance(kind, ir.Aggregate):
+        return builder.load(place)
+    made = ir.Constant(kind, ir.Undefined)
+    for k in range(len(kind)):
+        part = cgutils.gep_inbounds(builder, place, 0, k)
+        made = builder.insert_value(made, _loaded(builder, part, part.type.pointee), k)
+    return made
