@@ -118,6 +118,97 @@ def test_a_result_may_be_an_argument_of_the_next():
     assert_same(dr.grad(rotated, (0, 1))(1.3, 0.7, 4), dr.grad(twin(rotated), (0, 1))(1.3, 0.7, 4))
 
 
+# Parameters that are assigned to
+
+
+@njit
+def at_least(x, low):
+    if x < low:
+        x = low
+    return x * x
+
+
+@njit
+def remembered(x):
+    old = x
+    x = x * 2.0
+    return old * x
+
+
+@njit
+def in_order(a, b):
+    if a > b:
+        a, b = b, a
+    return a - 2.0 * b
+
+
+@njit
+def ends_early(x, low):
+    if x < low:
+        x = low
+        if low > 5.0:
+            return x
+    return x * x
+
+
+@njit
+def returned(x):
+    x = x * 3.0
+    return x  # noqa: RET504 - it is what is tested
+
+
+@njit
+def chained(x, y):
+    y = x
+    z = y
+    x += 1.0
+    y = z * x
+    return y  # noqa: RET504
+
+
+@njit
+def scaled(x, n):
+    for _ in range(n):
+        x = x * 1.5
+    old = x
+    x = old * old
+    return x + old
+
+
+@pytest.mark.parametrize("x", [-0.4, 0.1, 0.7])
+@pytest.mark.parametrize(
+    "call",
+    [
+        *[
+            "at_least(x, 0.2)",
+            "remembered(x)",
+            "in_order(x, 0.3)",
+            "ends_early(x, 0.2)",
+            "returned(x)",
+            "chained(x, 2.0)",
+        ],
+        *["scaled(x, 2)", "at_least(returned(x), x * x)", "returned(returned(x)) * remembered(x)"],
+        *["(x * x if at_least(x, 0.2) > 0.3 else x)", "in_order(x, at_least(x, 0.5))", "remembered(x * x)"],
+    ],
+)
+def test_parameters_have_two_values(call, x, tmp_path):
+    source = f"from test_core_inlining import *\n\n@njit\ndef f(x):\n    return {call}\n"
+    f = load(source, str(tmp_path)).f
+    assert calls(f, numba.float64) == []
+    _, found = gradient(f, (x,), (0,))
+    assert found[0] == pytest.approx(dr.grad(twin(f))(x), rel=1e-12)
+
+
+def test_numba_agrees_on_parameters_that_are_assigned_to():
+    @njit
+    def f(x):
+        y = at_least(x, 0.2) + remembered(x) * returned(x)
+        return y + in_order(x, 0.3) * ends_early(x, 0.2) - chained(x, y)
+
+    assert_same(dr.value_and_grad(f)(0.7), dr.value_and_grad(twin(f))(0.7))
+    assert_same(dr.hessian(f)(0.7), dr.hessian(twin(f))(0.7))
+
+
 # Functions that loop, or write to memory
 
 

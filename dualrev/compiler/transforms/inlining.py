@@ -74,6 +74,7 @@ class _Body:
     def __init__(self, s: Call, g: Function) -> None:
         self.s, self.g = s, g
         self.times = Counter(x for t in statements(g.body) for x in writes(t))
+        self.times.update(x for x in _leaves(g.parameters) if x in self.times)  # with what they are at the beginning
         self.new: dict[Any, Any] = {}
 
     def made(self) -> Block:
