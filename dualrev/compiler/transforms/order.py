@@ -13,7 +13,7 @@ from dualrev.compiler.transforms.plan import contents
 if TYPE_CHECKING:
     from dualrev.compiler.transforms.facts import Facts
 
-__all__ = ["known", "order_free", "shadow_classes"]
+__all__ = ["has_distinct_elements", "is_natural", "known", "order_free", "shadow_classes"]
 
 
 def order_free(facts: Facts, s: For, code: Block) -> bool:
@@ -23,12 +23,12 @@ def order_free(facts: Facts, s: For, code: Block) -> bool:
     other memory that belong to one round alone: those with the counter as an index, of arrays whose elements do not
     overlap. `code` is the reverse of the body of s.
     """
-    if s.exits or s.step != Constant(1) or not _is_natural(facts, s.start):
+    if s.exits or s.step != Constant(1) or not is_natural(facts, s.start):
         return False  # a[-1] and a[n - 1] are one element
     return _Rounds(facts, s, code).are_free()
 
 
-def _is_natural(facts: Facts, x: Any, seen: frozenset[Any] = frozenset()) -> bool:
+def is_natural(facts: Facts, x: Any, seen: frozenset[Any] = frozenset()) -> bool:
     """Whether a whole number is certainly not below 0: a constant, a counter that starts so, and sums of these.
 
     What is computed from itself, in a loop, is not known; `seen` are the variables on the way to x.
@@ -42,9 +42,9 @@ def _is_natural(facts: Facts, x: Any, seen: frozenset[Any] = frozenset()) -> boo
     def is_natural_there(s: Any) -> bool:
         match s:
             case For(start=start, step=Constant(value=step)):
-                return step > 0 and _is_natural(facts, start, seen)
+                return step > 0 and is_natural(facts, start, seen)
             case Discrete(value=Operator("+", args)):
-                return all(_is_natural(facts, y, seen) for y in args)
+                return all(is_natural(facts, y, seen) for y in args)
         return False
 
     made = [s for s in statements(facts.f.body) if x in writes(s)]
@@ -96,7 +96,7 @@ class _Rounds:
         is_shadow = array in self.shadows
         key = is_shadow, self.shadows[array] if is_shadow else self.facts.classes.find(known(self.facts, array))
         primal = known(self.facts, self.primal.get(array, array))
-        distinct = array not in self.moving and _has_distinct_elements(self.facts, primal)
+        distinct = array not in self.moving and has_distinct_elements(self.facts, primal)
         own = [k for k, i in enumerate(index) if i is self.s.target] if distinct else []
         self.places.setdefault(key, set()).add((array, own[0]) if own else None)
         return key
@@ -131,7 +131,7 @@ def shadow_classes(facts: Facts) -> dict[Var, Any]:
     return {d: facts.classes.find(known(facts, x)) for x, d in facts.cotangents.items() if is_array(x)}
 
 
-def _has_distinct_elements(facts: Facts, x: Any) -> bool:
+def has_distinct_elements(facts: Facts, x: Any) -> bool:
     """Whether no two elements of an array have one place in memory: windows overlap, and so do steps of 0."""
     todo, seen = [x], set[Any]()
     while todo:

@@ -36,6 +36,7 @@ from dualrev.compiler.transforms.columns import Saved, read_back
 from dualrev.compiler.transforms.crossing import Crossing
 from dualrev.compiler.transforms.gathering import gathered
 from dualrev.compiler.transforms.order import order_free
+from dualrev.compiler.transforms.relaying import relayed
 from dualrev.compiler.transforms.settling import settled
 from dualrev.compiler.transforms.splitting import split
 from dualrev.compiler.transforms.writing import Writer
@@ -260,8 +261,12 @@ class ReverseSweep(Writer):
                 for part in split(self.facts, free):
                     self._rounds(part)
             else:
-                last, low = self._less(stop, line), _MINUS if start == _ZERO else self._less(start, line)
+                last, low = self._moved(stop, -1, line), _MINUS if start == _ZERO else self._moved(start, -1, line)
                 self._rounds(For(s.target, last, low, _MINUS, code, (), line, elements=source.elements))
+            return
+        if not source.exits and step == _MINUS:
+            first, end = self._moved(self._read(s.stop), 1, line), self._moved(start, 1, line)
+            self._rounds(For(s.target, first, end, _ONE, code, (), line, elements=source.elements))
             return
         if source.exits:
             count = self._read(s.stop)
@@ -277,17 +282,18 @@ class ReverseSweep(Writer):
         self._down(k, count, (Discrete(s.target, place, line), *code), line)
 
     def _rounds(self, s: For) -> None:
-        self.out += gathered(self.facts, replace(s, body=settled(self.facts, s.body)))
+        before, loop = relayed(self.facts, replace(s, body=settled(self.facts, s.body)))
+        self.out += [*before, *gathered(self.facts, loop)]
 
     def _down(self, target: Var, count: Atom, code: Block, line: int) -> None:
-        self._rounds(For(target, self._less(count, line), _MINUS, _MINUS, code, (), line))
+        self._rounds(For(target, self._moved(count, -1, line), _MINUS, _MINUS, code, (), line))
 
-    def _less(self, x: Atom, line: int) -> Atom:
-        """x - 1"""
+    def _moved(self, x: Atom, by: int, line: int) -> Atom:
+        """x + 1 or x - 1."""
         if isinstance(x, Constant):
-            return Constant(x.value - 1, _I64)
+            return Constant(x.value + by, _I64)
         made = Var("_", _I64)
-        self.write(Discrete(made, Operator("-", (x, _ONE)), line))
+        self.write(Discrete(made, Operator("+" if by > 0 else "-", (x, _ONE)), line))
         return made
 
 
