@@ -212,8 +212,10 @@ class Front:
             if not (loops or iterates(source.tree)):
                 raise
             return attempt(True)
-        have_places = (isinstance(known.of.get(x), _PLACES) for x in lowered.iterated)
-        return (lowered, known) if all(have_places) else attempt(True)
+        have_places = all(isinstance(known.of.get(x), _PLACES) for x in lowered.iterated)
+        over = (known.of.get(x) for s in lowered.lengths for x in s.args if isinstance(x, str))
+        dicts = any(isinstance(kind, types.DictType) for kind in over)  # d[k] is no key
+        return (lowered, known) if have_places and not dicts else attempt(True)
 
     def _check_derivatives(self, f: Function) -> None:
         """UnsupportedError for a call of a compiled derivative that has no derivatives itself."""

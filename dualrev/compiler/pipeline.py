@@ -132,8 +132,9 @@ class Module:
         self._leaves: dict[Any, Symbol] = {}  # numba functions that core stands for, by their keys
         self._opened: tuple[str, Any] | None = None  # the transform, and its arguments, if f itself takes objects
         self._around: Around | None = None  # of a derivative by complex numbers
-        self._open: set[Symbol] = set()  # the functions that are being written, ...
-        self._recursive: set[Symbol] = set()  # ... and those among them that are called while they are
+        self._open: list[Symbol] = []  # the functions that are being written, ...
+        self._recursive: set[Symbol] = set()  # ... those among them that are called while they are, ...
+        self._circles: set[Symbol] = set()  # ... and those that are written between
         self._copiable: set[str] = set()  # the names of functions that LLVM may copy into those that call them
 
     def root(self, transform: str, argnums: Any, argtypes: tuple[Any, ...]) -> Emitted:
@@ -209,11 +210,12 @@ class Module:
         if symbol not in self._made:
             made = self.program.made(symbol)
             self._made[symbol] = self.names.fresh(f"{made.name}{{n}}")
-            self._open.add(symbol)
+            self._open.append(symbol)
             self._write_made(symbol, self._made[symbol])
-            self._open.discard(symbol)
+            self._open.pop()
         elif symbol in self._open:
             self._recursive.add(symbol)
+            self._circles.update(self._open[self._open.index(symbol) :])
         return self._made[symbol]
 
     def _is_of_core(self, s: Call) -> bool:
@@ -258,6 +260,7 @@ class Module:
         guard, options = [], {}
         if symbol in self._recursive:  # its frames are larger than those of the user's function
             guard = [Code(f"runtime.need_stack({origin.source.tree.name!r})", 0)]
+        if symbol in self._circles:
             options = {"_nrt": False} if only_borrows(made, self.program) else {}
         elif not kept(origin.dispatcher).get("forceinline"):
             self._copiable.add(name)

@@ -135,6 +135,25 @@ def dicts_of_floats(a, x):
     return s + squares[2] * named["c"] * named["a"] + len(named) * x
 
 
+@case(A, 0.7)
+@njit
+def keys_that_are_gone_over(a, x):
+    """Whole numbers, which are no places, and strings; the values are asked for, or not."""
+    d = {7: x, 0: a[0], 1: x * x}
+    s = 1.0
+    for k in d:
+        s = s * x + k
+    for j, k in enumerate(d):
+        s += j * k * x
+    for i, k in zip(range(2), d):  # noqa: B905 - numba has no `strict`
+        s += d[k] * i
+    named = {"a": x, "bc": a[1] * x}
+    named["d"] = s
+    for name in named:
+        s += named[name] * len(name)
+    return s * sum([k * x for k in d])
+
+
 @raises(KeyError, A, 2)
 @njit
 def a_key_that_a_dict_does_not_have(a, k):

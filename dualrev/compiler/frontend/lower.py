@@ -102,6 +102,7 @@ class _Lowering(Sequences):
         made = Lowered(self.source, parameters, self.out, result, self.names, *left, refs, functions, calls)
         made.unpacked.update(self.unpacked)
         made.iterated.update(self.iterated)
+        made.lengths.extend(self.lengths)
         return made
 
     def block(self, body: list[ast.stmt]) -> list[Any]:

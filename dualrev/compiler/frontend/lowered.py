@@ -29,6 +29,7 @@ class Lowered:
     calls: list[Static] = field(default_factory=list)  # the functions that it calls
     paired: set[str] = field(default_factory=set)  # the values of functions that may be None: see optional.py
     iterated: set[str] = field(default_factory=set)  # what iterators go over, if that has places: see iterators.py
+    lengths: list[Any] = field(default_factory=list)  # the lengths of what loops go over
     unpacked: dict[Any, int] = field(default_factory=dict)  # the items of what is assigned to so many names
 
     def class_ref(self, cls: Any) -> Ref:

@@ -33,6 +33,7 @@ class Scope:
         self.calls: list[Static] = []
         self.listed = False  # whether loops may go over what has no places: see sequences.py
         self.iterated: set[str] = set()  # what iterators go over: see iterators.py
+        self.lengths: list[Any] = []  # the lengths of what loops go over
         args = source.tree.args
         if args.kwarg:
             self.refuse(source.tree, "**kwargs", "the names of the arguments are not known", "every argument")

@@ -178,6 +178,7 @@ class Sequences(Expressions):
         if self.listed:
             value = self.let(self.temp(), "listed", (value,), None, line)
         n = self.let(self.temp(), "func", (value,), ("len", ()), line)
+        self.lengths.append(self.out[-1])
         return n, lambda k, line: self.let(self.temp(), "getitem", (value,), (k,), line)
 
 

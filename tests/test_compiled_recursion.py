@@ -1,4 +1,4 @@
-"""Arrays that a recursive function hands on to itself lie at an address: runtime/lending.py."""
+"""Derivatives of recursive functions: what they lend (runtime/lending.py), and circles of several."""
 
 import math
 import re
@@ -73,6 +73,35 @@ def odd(x, i):
 
 
 @njit
+def sines(x, n):
+    if n == 0:
+        return 1.0
+    return math.sin(x) * sums(x, n - 1)
+
+
+@njit
+def sums(x, n):
+    if n == 0:
+        return 0.3
+    return x + sines(x, n - 1)
+
+
+@njit
+def first(x, n):
+    return x if n <= 0 else second(x * 1.1, n - 1)
+
+
+@njit
+def second(x, n):
+    return 2.0 * x if n <= 0 else third(x, n - 1) * x
+
+
+@njit
+def third(x, n):
+    return 3.0 if n <= 0 else first(x, n - 1) + math.cos(x)
+
+
+@njit
 def inside(x, i):
     """A recursion in each round of another one, over what its caller makes."""
     if i == 0:
@@ -115,6 +144,23 @@ def of_even(x):
 
 
 @njit
+def of_aliases(x):
+    """Which arrays are one alternates."""
+    y = x * 0.5
+    return swaps(x, y, x, 4)
+
+
+@njit
+def of_sines(x):
+    return sines(x, 5)
+
+
+@njit
+def of_three(x):
+    return first(x, 7) * second(x, 5)
+
+
+@njit
 def of_inside(x):
     return inside(x, 3)
 
@@ -127,6 +173,9 @@ PROGRAMS = {
     of_slices: (X,),
     of_pair: (X,),
     of_even: (X,),
+    of_aliases: (X,),
+    of_sines: (0.5,),
+    of_three: (0.5,),
     of_inside: (X,),
 }
 
