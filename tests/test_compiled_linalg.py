@@ -4,13 +4,16 @@ The rules themselves are compared with those of the tape by tests/test_table_of_
 """
 
 import math
+import re
 
+import numba
 import numpy as np
 import pytest
 from numba import njit
 from oracle import assert_same, differences
 
 import dualrev as dr
+from dualrev.rules.library.systems import solve, solve_each
 
 SQUARE = np.array([[2.5, -1.2, 0.8], [1.5, 3.3, -0.7], [0.2, 0.9, 2.1]])
 TALL = np.array([[0.5, -1.2, 0.8], [1.5, 0.3, -0.7], [0.2, 0.9, 2.1], [-0.4, 0.6, 1.3]])
@@ -217,3 +220,51 @@ def test_single_precision():
     t = tangents((SYMMETRIC, B))
     slope = float(differences(single, (SYMMETRIC, B), t)[0])
     assert_same(sum(float(np.sum(g * x)) for g, x in zip(gradient, t, strict=True)), slope, rtol=1e-4)
+
+
+# Systems, without numba's own function
+
+
+@njit
+def numbas(a, b):
+    return np.linalg.solve(a, b)
+
+
+LAYOUTS = {
+    "C": lambda a: a,
+    "F": np.asfortranarray,
+    "A": lambda a: np.repeat(np.repeat(a, 2, 0), 2, 1)[::2, ::2],
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("n", [0, 1, 4])
+def test_systems_are_solved_as_numba_solves_them(layout, n):
+    rng = np.random.default_rng(n)
+    a, b = LAYOUTS[layout](3.0 * np.eye(n) + rng.normal(size=(n, n))), rng.normal(size=(n, 3))
+    for x, given in ((solve(a, b[:, 0].copy()), b[:, 0].copy()), (solve_each(a, b), b)):
+        assert x.flags.c_contiguous
+        assert np.array_equal(x, numbas(a, given))
+
+
+WRONG = {
+    "singular": (np.ones((2, 2)), np.ones(2)),
+    "sizes": (np.eye(2), np.ones(3)),
+    "NaN": (np.array([[1.0, np.nan], [0.0, 1.0]]), np.ones(2)),
+    "infinite": (np.eye(2), np.array([np.inf, 1.0])),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_systems_that_have_no_solution_raise_numbas_errors(case):
+    with pytest.raises(np.linalg.LinAlgError) as expected:
+        numbas(*WRONG[case])
+    with pytest.raises(np.linalg.LinAlgError, match=re.escape(str(expected.value))):
+        solve(*WRONG[case])
+
+
+def test_no_system_with_other_sides_than_numbas():
+    with pytest.raises(np.linalg.LinAlgError):
+        solve(np.ones((2, 3)), np.ones(2))  # numba reads beyond the matrix
+    with pytest.raises(numba.TypingError, match="homogeneous dtypes"):
+        solve(np.eye(2, dtype=np.float32), np.ones(2))

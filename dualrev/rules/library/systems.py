@@ -11,6 +11,7 @@ import numpy as np
 
 from dualrev.rules.library.factors import svd
 from dualrev.rules.library.inner import inner
+from dualrev.rules.library.lapack import solve_rows
 from dualrev.rules.library.matrices import inverse_turned, product, scaled_columns, turned
 from dualrev.rules.library.opaque import define
 
@@ -49,7 +50,11 @@ define(inv, inv_fwd, inv_bwd, inv_push)
 @inner
 def solve(a, b):
     """np.linalg.solve of a matrix and a vector."""
-    return np.linalg.solve(a, b)
+    x = np.empty((1, len(b)), b.dtype)
+    for i in range(len(b)):
+        x[0, i] = b[i]
+    solve_rows(a, x)
+    return x.reshape(len(b))
 
 
 @inner
@@ -63,7 +68,7 @@ def solve_fwd(a, b):
 def solve_bwd(residuals, ct):
     """The transpose of push."""
     a, x = residuals
-    y = np.linalg.solve(turned(a), ct)
+    y = solve(turned(a), ct)
     by_a = np.empty(a.shape, a.dtype)
     for i in range(len(y)):
         for j in range(len(x)):
@@ -75,7 +80,7 @@ def solve_bwd(residuals, ct):
 def solve_push(primals, x, tangents):
     """d(solve(a, b)) = solve(a, db - da x)"""
     (a, _), (da, db) = primals, tangents
-    return np.linalg.solve(a, db - np.dot(da, x))
+    return solve(a, db - np.dot(da, x))
 
 
 define(solve, solve_fwd, solve_bwd, solve_push)
@@ -84,7 +89,9 @@ define(solve, solve_fwd, solve_bwd, solve_push)
 @inner
 def solve_each(a, b):
     """np.linalg.solve of two matrices."""
-    return turned(np.linalg.solve(a, b).T)
+    x = turned(b)
+    solve_rows(a, x)
+    return turned(x)
 
 
 @inner

@@ -1,0 +1,68 @@
+"""LAPACK's solution of linear systems, called as numba calls it.
+
+Numba's own np.linalg.solve takes seconds to compile for each pair of layouts, half of it for the text of an error.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numba.np import linalg
+
+from dualrev.rules.library.inner import inner
+from dualrev.rules.library.matrices import turned
+
+__all__ = ["solve_rows"]
+
+_PIVOTS: Any = linalg.F_INT_nptype
+
+
+@intrinsic
+def _gesv(typingctx: Any, matrix: Any, pivots: Any, rows: Any) -> Any:
+    """LAPACK's gesv: the columns of a matrix are those of Fortran, so that they are rows here."""
+    linalg.ensure_lapack()
+    linalg._check_homogeneous_types("solve", matrix, rows)
+    kind = ord(linalg.get_blas_kind(matrix.dtype, "solve"))
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        a, p, b = (context.make_array(t)(context, builder, x) for t, x in zip(signature.args, args, strict=True))
+        count, n = cgutils.unpack_tuple(builder, b.shape)
+        char, size, address = ir.IntType(8), ir.IntType(64), ir.IntType(8).as_pointer()
+        parameters = [char, size, size, address, size, address, address, size]
+        gesv = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(ir.IntType(32), parameters), "numba_xgesv"
+        )
+        data = [builder.bitcast(x.data, address) for x in (a, p, b)]
+        failed = builder.call(gesv, [char(kind), n, count, data[0], n, data[1], data[2], n])
+        return builder.sext(failed, size)
+
+    return types.int64(matrix, pivots, rows), codegen
+
+
+@inner
+def _check_finite(a):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            if not np.isfinite(a[i, j]):
+                raise np.linalg.LinAlgError("Array must not contain infs or NaNs.")
+
+
+@inner
+def solve_rows(a, rows):
+    """Put the solution of a x = row in the place of each of the rows, which are C-contiguous; errors are numba's."""
+    n = rows.shape[1]
+    matrix = turned(a)
+    _check_finite(matrix)
+    _check_finite(rows)
+    if a.shape[0] != n or a.shape[1] != n:
+        raise np.linalg.LinAlgError("Incompatible array sizes, system is not dimensionally valid.")
+    pivots = np.empty(n, _PIVOTS)
+    if n > 0 and _gesv(matrix, pivots, rows) != 0:
+        raise np.linalg.LinAlgError("Matrix is singular to machine precision.")
+    return matrix.size + pivots.size  # they live until here
