@@ -87,7 +87,8 @@ def _after(text, word):
 
 
 def test_what_only_borrows_memory_counts_no_references():
-    assert counted(total, np.array([1.5, -0.5, 0.75, 2.0, 0.3]), 0, 1.2) == ["total_forward", "total_reverse"]
+    made = ["total_forward_lent", "total_forward", "total_reverse_lent", "total_reverse"]
+    assert counted(total, np.array([1.5, -0.5, 0.75, 2.0, 0.3]), 0, 1.2) == made
 
 
 def test_what_makes_memory_or_returns_it_counts():

@@ -136,7 +136,7 @@ def test_any_order():
 def test_the_stage_forward_shows_it():
     @njit
     def square(x):
-        for _ in range(1):  # with a loop it stays a function
+        while x < 2.0:  # so it stays a function
             x = x * x
         return x
 
@@ -156,10 +156,12 @@ def f(x: float64, t_x: float64):
     return (_3, t_3)
 
 def square_tangent(x: float64, t_x: float64):
-    for u: int64 in range(0, 1, 1):
-        _1: float64 = mul(x, t_x)
+    before:
+        _1: bool = (x < 2.0)
+    while _1:
         _2: float64 = mul(x, t_x)
-        t_x = add(_1, _2)
+        _3: float64 = mul(x, t_x)
+        t_x = add(_2, _3)
         x = mul(x, x)
     return (x, t_x)
 """
