@@ -1,6 +1,7 @@
 """How many words the gradients of the programs have on the tape at most, counted: `python -m bench.words`.
 
-The reference evaluator of the compiler's core runs both sweeps, and counts. A word is a number or a flag, of 8 bytes.
+The reference evaluator of the compiler's core runs both sweeps, and counts. A word is a number, of 8 bytes, or up to 32
+flags that are recorded at a time: 8 in loops whose rounds are counted.
 Arrays are recorded by reference; their own elements are not counted. Where words grow in proportion to the program's
 size, the last column has the bytes for one more: a step, a point, a node.
 """
@@ -46,7 +47,11 @@ class _Counted(list[Any]):
 
 def _words(values: Any) -> int:
     """Of what is pushed at once: numbers or columns; of an array, one for the reference."""
-    return sum(int(np.size(x)) for x in values) if isinstance(values, tuple) else 1
+    if not isinstance(values, tuple):
+        return 1
+    flags = [np.size(x) for x in values if np.asarray(x).dtype == np.bool_]
+    share = 8 if any(np.ndim(x) for x in values) else 32
+    return sum(int(np.size(x)) for x in values) - sum(flags) + sum(flags[::share])
 
 
 def _leaves(x: Any) -> list[Any]:

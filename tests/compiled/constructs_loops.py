@@ -305,3 +305,17 @@ def generators(x):
             return s
         s *= y
     return s
+
+
+@case(np.array([0.5, -1.2, 0.8, 2.0, -0.3]), 0.7)
+@njit
+def many_conditions(a, x):
+    """Ten flags of a round, of which eight share a word."""
+    s = 0.4
+    for i in range(len(a)):
+        s = min(max(0.9 * s, x * a[i]), 1.9 + a[i])
+        s = max(min(0.8 * s, x + a[i]), -1.7 * x)
+        s = min(max(1.1 * s, x - a[i]), 1.5 * x)
+        s = max(min(0.7 * s, 0.3 * a[i]), -1.3 + x * a[i])
+        s = min(max(1.2 * s, 0.2 * a[i]), 1.4)
+    return s * x

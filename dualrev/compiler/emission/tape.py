@@ -1,7 +1,7 @@
 """Emitted code for the tape: words on top of it, columns, and arrays that it keeps.
 
 A number takes one word of the tape. Ints go there bit by bit, and the bools of one push share words; columns have the
-type of what stands in them.
+type of what stands in them, and those of bools share words.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from dualrev.compiler.emission.code import Assign, Code, Pop, Push, Suite
 
 __all__ = ["TapeCode", "from_word", "held"]
 
-_FLAGS = 32  # how many bools share a word
+_FLAGS = 32  # how many bools share a word, ...
+_BYTES = 8  # ... and in columns
 
 #: The expression for a value from the word that it has become.
 FromWord: TypeAlias = Callable[[ast.expr], ast.expr]
@@ -61,9 +62,12 @@ class TapeCode:
         raise AssertionError(s)
 
     def _columns(self, s: terms.Columns) -> list[Any]:
-        """Arrays on top of the tape; each of them takes a word for each round."""
-        count, each = self.names.fresh("_n{k}"), len(s.targets)
-        total = count if each == 1 else f"{each} * {count}"
+        """Arrays on top of the tape: each of them takes a word for each round, and up to eight of bools share one."""
+        count = self.names.fresh("_n{k}")
+        flags = [x for x in s.targets if x.type.dtype == types.boolean]
+        others = [x for x in s.targets if x not in flags]
+        each = len(others) + -(-len(flags) // _BYTES)
+        total = _times(each, count)
         trips = syntax.call("runtime.rounds", *map(self.atom, (s.start, s.stop, s.step)))
         code: list[Any] = [Code(f"{count} = {syntax.text(trips)}", s.line)]
         if s.taken:
@@ -72,9 +76,14 @@ class TapeCode:
             need = f"runtime.room(top, {each}, {count})"
             grow = Code(f"words = runtime.grow(tape, {need})", s.line)
             code.append(Suite(f"if {need} > words.size:", [grow], s.line))
-        for k, x in enumerate(s.targets):
-            place = "top" if k == 0 else f"top + {count}" if k == 1 else f"top + {k} * {count}"
-            column = f"runtime.column(words, {place}, {count}, '{x.type.dtype}')"
+        for x in s.targets:
+            k = flags.index(x) if x in flags else 0
+            word = len(others) + k // _BYTES if x in flags else others.index(x)
+            place = f"top + {_times(word, count)}" if word else "top"
+            if k % _BYTES:
+                column = f"runtime.flags(words, {place}, {count}, {k % _BYTES})"
+            else:
+                column = f"runtime.column(words, {place}, {count}, '{x.type.dtype}')"
             code.append(Code(f"{self.var(x)} = {column}", s.line))
         return code if s.taken else [*code, Code(f"top += {total}", s.line)]
 
@@ -137,3 +146,8 @@ def from_word(kind: Any) -> FromWord:
     if kind == types.float32:
         return lambda word: syntax.call("np.float32", word)
     return lambda word: word
+
+
+def _times(n: int, count: str) -> str:
+    """n * count."""
+    return count if n == 1 else f"{n} * {count}"

@@ -93,6 +93,7 @@ from dualrev.compiler.runtime.tape import (  # noqa: F401 - emitted code has the
     attempt,
     close,
     column,
+    flags,
     grow,
     hold,
     keep,

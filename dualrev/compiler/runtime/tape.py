@@ -48,6 +48,7 @@ __all__ = [
     "attempt",
     "close",
     "column",
+    "flags",
     "free",
     "grow",
     "hold",
@@ -173,18 +174,33 @@ def grow(typingctx: Any, tape: Any, needed: Any) -> Any:
 @intrinsic(prefer_literal=True)
 def column(typingctx: Any, words: Any, first: Any, count: Any, dtype: Any) -> Any:
     """So many words from the first one on, as an array: `column(words, top, n, "float64")`."""
-    element = _element(dtype)
-    array = types.Array(element, 1, "C")
+    array = types.Array(_element(dtype), 1, "C")
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        data = builder.gep(context.make_array(words)(context, builder, args[0]).data, [args[1]])
-        data = _opaque(builder, data)
-        made = context.make_array(array)(context, builder)
-        size = _INT(context.get_abi_sizeof(context.get_data_type(element)))
-        arrayobj.populate_array(made, builder.bitcast(data, made.data.type), [args[2]], [size], size, None)
-        return made._getvalue()
+        return _column(context, builder, args, array, _INT(0))
 
     return array(words, types.int64, types.int64, dtype), codegen
+
+
+@intrinsic
+def flags(typingctx: Any, words: Any, first: Any, count: Any, place: Any) -> Any:
+    """So many bools from the first word on, after those of other columns: `flags(words, top, n, 2)` are the third n."""
+    array = types.Array(types.boolean, 1, "C")
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return _column(context, builder, args, array, builder.mul(args[2], args[3]))
+
+    return array(words, types.int64, types.int64, types.int64), codegen
+
+
+def _column(context: Any, builder: Any, args: Any, array: Any, before: Any) -> Any:
+    """A column, which begins so many elements after the first word."""
+    made = context.make_array(array)(context, builder)
+    first = builder.gep(context.make_array(_FLOATS)(context, builder, args[0]).data, [args[1]])
+    data = _opaque(builder, builder.gep(builder.bitcast(first, made.data.type), [before]))
+    size = _INT(context.get_abi_sizeof(context.get_data_type(array.dtype)))
+    arrayobj.populate_array(made, data, [args[2]], [size], size, None)
+    return made._getvalue()
 
 
 def _opaque(builder: Any, address: Any) -> Any:
