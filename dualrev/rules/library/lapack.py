@@ -12,7 +12,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
+from numba.extending import lower_builtin, type_callable
 from numba.np import linalg
 
 from dualrev.rules.library.inner import inner
@@ -23,26 +23,36 @@ __all__ = ["solve_rows"]
 _PIVOTS: Any = linalg.F_INT_nptype
 
 
-@intrinsic
-def _gesv(typingctx: Any, matrix: Any, pivots: Any, rows: Any) -> Any:
-    """LAPACK's gesv: the columns of a matrix are those of Fortran, so that they are rows here."""
+def _gesv(matrix, pivots, rows):
+    """LAPACK's gesv, and whether it failed: the columns of a matrix are those of Fortran, so they are rows here."""
+    try:
+        rows[:] = np.linalg.solve(matrix.T, rows.T).T
+    except np.linalg.LinAlgError:
+        return 1
+    return 0
+
+
+@type_callable(_gesv)
+def _type_gesv(context: Any) -> Any:
+    def typer(matrix: Any, pivots: Any, rows: Any) -> Any:
+        linalg._check_homogeneous_types("solve", matrix, rows)
+        return types.int64
+
+    return typer
+
+
+@lower_builtin(_gesv, types.Array, types.Array, types.Array)
+def _lower_gesv(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     linalg.ensure_lapack()
-    linalg._check_homogeneous_types("solve", matrix, rows)
-    kind = ord(linalg.get_blas_kind(matrix.dtype, "solve"))
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        a, p, b = (context.make_array(t)(context, builder, x) for t, x in zip(signature.args, args, strict=True))
-        count, n = cgutils.unpack_tuple(builder, b.shape)
-        char, size, address = ir.IntType(8), ir.IntType(64), ir.IntType(8).as_pointer()
-        parameters = [char, size, size, address, size, address, address, size]
-        gesv = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(ir.IntType(32), parameters), "numba_xgesv"
-        )
-        data = [builder.bitcast(x.data, address) for x in (a, p, b)]
-        failed = builder.call(gesv, [char(kind), n, count, data[0], n, data[1], data[2], n])
-        return builder.sext(failed, size)
-
-    return types.int64(matrix, pivots, rows), codegen
+    kind = ord(linalg.get_blas_kind(signature.args[0].dtype, "solve"))
+    a, p, b = (context.make_array(t)(context, builder, x) for t, x in zip(signature.args, args, strict=True))
+    count, n = cgutils.unpack_tuple(builder, b.shape)
+    char, size, address = ir.IntType(8), ir.IntType(64), ir.IntType(8).as_pointer()
+    parameters = [char, size, size, address, size, address, address, size]
+    gesv = cgutils.get_or_insert_function(builder.module, ir.FunctionType(ir.IntType(32), parameters), "numba_xgesv")
+    data = [builder.bitcast(x.data, address) for x in (a, p, b)]
+    failed = builder.call(gesv, [char(kind), n, count, data[0], n, data[1], data[2], n])
+    return builder.sext(failed, size)
 
 
 @inner
