@@ -232,6 +232,27 @@ def total(a):
 
 
 @njit
+def last_large(a):
+    """What a name stands for is copied in one round, and has another value in the next."""
+    for i in range(len(a)):
+        x = a[i] * a[i]
+        if x > 1.0:
+            old = x
+    return old * 2.0
+
+
+@njit
+def of_last_large(x):
+    return last_large(x) * total(x)
+
+
+def test_a_copy_in_a_loop_keeps_what_it_copied():
+    x = np.array([0.5, 1.2, 0.7])
+    assert calls(of_last_large, numba.float64[::1]) == []
+    assert_same(dr.value_and_grad(of_last_large)(x.copy()), dr.value_and_grad(twin(of_last_large))(x.copy()))
+
+
+@njit
 def in_place(x, c, n):
     a = x.copy()
     i = 1  # a name that the functions have, too

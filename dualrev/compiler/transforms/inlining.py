@@ -75,6 +75,8 @@ class _Body:
         self.s, self.g = s, g
         self.times = Counter(x for t in statements(g.body) for x in writes(t))
         self.times.update(x for x in _leaves(g.parameters) if x in self.times)  # with what they are at the beginning
+        loops = [t for t in statements(g.body) if isinstance(t, For)]  # where one statement gives several values
+        self.times.update(x for loop in loops for t in statements((loop,)) for x in writes(t))
         self.new: dict[Any, Any] = {}
 
     def made(self) -> Block:

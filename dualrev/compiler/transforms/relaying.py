@@ -48,7 +48,7 @@ def relayed(facts: Facts, s: For) -> tuple[Block, For]:
     for array in _accessed(facts, s, wrote):
         rounds = _Rounds(facts, s, array, wrote)
         for last in reversed([t for t in s.body if isinstance(t, Store) and t.array is array]):
-            if found := rounds.relayed(last):
+            if found := rounds.read_next(last):
                 begin, s = rounds.loop(found, last)
                 before += begin
                 break
@@ -132,7 +132,7 @@ class _Rounds:
 
     # The element
 
-    def relayed(self, last: Store) -> list[Load | Store]:
+    def read_next(self, last: Store) -> list[Load | Store]:
         """What the next round does first with the element that is stored to here; nothing if it has to be loaded.
 
         That round loads it, and until then and since then nothing else may be stored to the same place.
