@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from compiled.incore import gradient
-from compiled.running import load
+from compiled.running import about, load
 from oracle import assert_same
 
 import dualrev as dr
@@ -161,10 +161,8 @@ def holds(seed: int, folder: Path) -> bool:
     if not math.isfinite(expected[0]) or max(abs(expected[0]), *(np.max(np.abs(g)) for g in expected[1])) > 1e6:
         return False
     _, found = gradient(f, arguments(), (0, 1))
-    try:
+    with about(f"seed {seed}:\n{text}"):
         assert_same(tuple(found), expected[1], rtol=1e-9, floor=1e-9)
-    except AssertionError as error:
-        raise AssertionError(f"seed {seed}:\n{text}\n{error}") from error
     return True
 
 

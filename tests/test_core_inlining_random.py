@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from compiled.incore import gradient
-from compiled.running import load
+from compiled.running import about, load
 from compiled.twin import twin
 from oracle import assert_same
 
@@ -74,6 +74,14 @@ class Program:
                 made = [f"{indent}for i in range(2):"]
                 for _ in range(self.rng.randint(1, 2)):
                     made += self.statement(indent + "    ", 0)
+                if self.rng.random() < 0.4:  # what was copied in a round, and is read after the loop
+                    kept = f"z{len(self.names)}"
+                    made += [
+                        f"{indent}    t = {self.float(1)}",
+                        f"{indent}    if i == 0:",
+                        f"{indent}        {kept} = t",
+                    ]
+                    before.append(kept)
                 self.names = before
                 return made
             case 9 if self.has_array:
@@ -119,11 +127,9 @@ def agrees(seed: int, folder: Path) -> int:
     except (ValueError, OverflowError):  # sin(inf)
         return 0
     function, found = gradient(f, arguments(seed), (0, 1, 2))
-    try:
+    with about(f"seed {seed}:\n{text}"):
         for got, wanted in zip(found, expected[1], strict=True):
             assert_same(got, wanted)
-    except AssertionError as error:
-        raise AssertionError(f"seed {seed}:\n{text}\n{error}") from error
     left = {s.function.name for s in statements(function.body) if isinstance(s, Call)}
     return text.count("def h") - len([x for x in left if x.startswith("h")])
 

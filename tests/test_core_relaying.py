@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from compiled.incore import gradient
-from compiled.running import load
+from compiled.running import about, load
 from compiled.twin import twin
 from numba import njit
 from oracle import assert_same
@@ -204,10 +204,8 @@ def numbers(seed: int, folder: Path) -> int:
     except IndexError:
         return 0
     function, found = gradient(f, (x,), (0,))
-    try:
+    with about(f"seed {seed}:\n{text}"):
         assert_same(found[0], expected)
-    except AssertionError as error:
-        raise AssertionError(f"seed {seed}:\n{text}\n{error}") from error
     return relayed(function)
 
 

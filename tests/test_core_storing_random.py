@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from compiled.incore import gradient_by_stores
-from compiled.running import load
+from compiled.running import about, load
 from oracle import assert_same
 
 import dualrev as dr
@@ -100,10 +100,8 @@ def holds(seed: int, folder: Path) -> int:
     f = load(text, str(folder)).f
     expected = dr.grad(f.py_func, (0, 1, 2))(*arguments())
     found, covered = gradient_by_stores(f, arguments())
-    try:
+    with about(f"seed {seed}:\n{text}"):
         assert_same(found, expected)
-    except AssertionError as error:
-        raise AssertionError(f"seed {seed}:\n{text}\n{error}") from error
     return len(covered)
 
 

@@ -7,7 +7,8 @@ import math
 import re
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ __all__ = [
     "Discarded",
     "Failed",
     "Taped",
+    "about",
     "arguments",
     "eager",
     "imported",
@@ -59,6 +61,15 @@ def plain(source: str, math: Any, numpy: Any) -> Callable[..., Any]:
     names = {"math": math, "np": numpy, "njit": njit, "prange": range, "Pair": Pair, "dr": dr}
     exec(re.sub(r"(?m)^(import|from) .*$", "", source), names)
     return names["f"]
+
+
+@contextmanager
+def about(program: str) -> Iterator[None]:
+    """Let what fails say which program it was."""
+    try:
+        yield
+    except AssertionError as error:
+        raise AssertionError(f"{program}\n{error}") from error
 
 
 def load(source: str, folder: str) -> types.ModuleType:
