@@ -7,6 +7,7 @@ from numba import njit
 from oracle import assert_same
 
 import dualrev as dr
+from dualrev.compiler.runtime import falling, rising
 
 A = np.linspace(0.3, 1.7, 24)
 
@@ -116,6 +117,100 @@ def by_twos(a, x, n):
 
 
 @njit
+def flat(a, x, n):
+    """Positions in a matrix that lies flat, in one of a fixed width, and in a stack of such."""
+    k, back, deep = 0, len(a) - 1, 0
+    for _ in range(3):
+        for _ in range(n):
+            x = np.sin(x) * a[k] * a[back]
+            k += 1
+            back -= 1
+            for _ in range(1, 2):
+                x = np.cos(x) * a[deep]
+                deep += 1
+    return x * a[k]
+
+
+@njit
+def triangles(a, x, n):
+    """Positions in packed triangular matrices: below the diagonal, with it, above it, and with a corner cut off."""
+    below, lower, upper, cut, begin = 0, 0, 0, 1, 2
+    for i in range(n):
+        for _ in range(i):
+            x = np.sin(x) * a[below]
+            below += 1
+        for j in range(i + 1):
+            x = np.cos(x) * a[lower] * a[j]
+            lower += 1
+        for _ in range(i, n):
+            x = np.sin(x) * a[upper]
+            upper += 1
+        for _ in range(i - 2):
+            x = np.cos(x) * a[cut]
+            cut += 1
+        for _ in range(2 + i, n - 1):
+            x = np.sin(x) * a[begin]
+            begin += 1
+    return x * a[upper]
+
+
+@njit
+def diagonals(a, x, n):
+    """The rows of a packed matrix, each with its diagonal after it, from the third row on."""
+    k, down, start = 3, 23, n - 2
+    for i in range(start, n):
+        for _ in range(start, i):
+            x = np.sin(x) * a[k]
+            k += 1
+            down -= 2
+        x = np.cos(x) * a[k] * a[down]
+        k += 1
+        down -= 1
+        for j in range(2):
+            x = np.sin(x) * a[k - j]
+            k += 2
+    return x * a[k]
+
+
+@njit
+def in_a_while(a, x, n):
+    i, k = 0, 0
+    while i < n:
+        for _ in range(2):
+            x = np.sin(x) * a[k]
+            k += 1
+        i += 1
+    return x * a[k]
+
+
+@njit
+def other_counts(a, x, n):
+    """Inner loops that end early, whose length is no sum, counts down or doubles, and a number that starts anew."""
+    early, product, down, double, anew, passed = 0, 0, 0, 0, 0, 1
+    for i in range(n):
+        anew = i
+        for _ in range(i + 1):
+            x = np.sin(x) * a[early] * a[anew]
+            anew += 1
+            if x > 0.4:
+                break
+            early += 1
+        for _ in range(i * i // 2):
+            x = np.cos(x) * a[product]
+            product += 1
+        for _ in range(i, 0, -1):
+            x = np.sin(x) * a[down]
+            down += 1
+        for _ in range(i + i):
+            x = np.cos(x) * a[double]
+            double += 1
+        for _ in range(passed):
+            x = np.sin(x) * a[passed]
+        passed = 3 - passed
+    return x
+
+
+@njit
 def recursive(a, x, n):
     if n == 0:
         return x
@@ -127,8 +222,17 @@ def recursive(a, x, n):
     return total
 
 
-RECORDED = [ends_early, nested, changing, by_twos]  # something is, all the same, such as how often a loop has run
-PROGRAMS = [counted, from_the_end, by_an_argument, before_the_test, alternating, ends_early, nested, changing, by_twos]
+RECORDED = [
+    ends_early,
+    nested,
+    changing,
+    by_twos,
+    other_counts,
+]  # something is, all the same, such as how often a loop has run
+PROGRAMS = [
+    *[counted, from_the_end, by_an_argument, before_the_test, alternating, ends_early, nested, changing, by_twos],
+    *[flat, triangles, diagonals, in_a_while, other_counts],
+]
 
 
 @pytest.mark.parametrize("f", [*PROGRAMS, recursive], ids=lambda f: f.__name__)
@@ -155,3 +259,30 @@ def test_second_derivatives():
     for f in (counted, alternating):
         expected = dr.grad(dr.grad(f.py_func, 1), 1)(A.copy(), 0.7, 5)
         assert_same(dr.hessian(f, 1)(A.copy(), 0.7, 5), expected, rtol=1e-10, types=False)
+
+
+@pytest.mark.parametrize("first", [-7, -2, -1, 0, 1, 3, 6])
+@pytest.mark.parametrize("count", [0, 1, 2, 5])
+def test_rounds_of_inner_loops(count, first):
+    assert rising(count, first) == sum(max(first + k, 0) for k in range(count))
+    assert falling(count, first) == sum(max(first - k, 0) for k in range(count))
+
+
+@njit
+def scaled_counts(a, b, n, m, start):
+    k, s = start, 0.0
+    for i in range(m, n):
+        for _ in range(i - 3, m + 2):
+            s += a[k] * b[i] * np.sin(s)
+            k += 1
+        for j in range(m - 3, i):
+            s += a[k] * b[j] * np.sin(s)
+            k += 1
+    return s
+
+
+@pytest.mark.parametrize(("n", "m", "start"), [(6, 0, 0), (6, 2, 3), (2, 4, 1), (7, 5, 0), (0, 0, 2)])
+def test_counters_that_do_not_begin_with_0(n, m, start):
+    a, b = np.linspace(0.2, 1.3, 60), np.linspace(1.5, 0.3, 12)
+    compiled, tape = dr.value_and_grad(scaled_counts, (0, 1)), dr.value_and_grad(scaled_counts.py_func, (0, 1))
+    assert_same(compiled(a, b, n, m, start), tape(a, b, n, m, start), rtol=1e-12, types=False)

@@ -104,6 +104,10 @@ class _Walk:
                 return self.either(self.value(x), self.value(y))
             case Applied(("max" | "min") as f, (x, y)):
                 return self.extreme(f, self.value(x), self.value(y))
+            case Applied("runtime.range_length"):
+                return self.number(_COUNT, [_ZERO])
+            case Applied("runtime.rising" | "runtime.falling"):
+                return self.number(_SUM, [_ZERO])
             case Applied("len", (x,)) if is_array(x):
                 return self.look_up((x, 0), [_ZERO])
             case Item(Field(x, "shape"), (Constant(value=axis),)) if is_array(x) and axis >= 0:

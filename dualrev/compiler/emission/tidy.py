@@ -21,7 +21,7 @@ from dualrev.compiler.emission.code import Assign, Code, Pop, Push, Suite
 __all__ = ["tidy"]
 
 _PURE = re.compile(
-    r"math\.\w+|np\.(?!empty|zeros|ones|dot)\w+|abs|min|max|int|float|bool|len|runtime\.(range_length|bits|whole|room|rounds|natural)"
+    r"math\.\w+|np\.(?!empty|zeros|ones|dot)\w+|abs|min|max|int|float|bool|len|runtime\.(range_length|rising|falling|bits|whole|room|rounds|natural)"
 )
 _WIDE = 88
 

@@ -1,4 +1,4 @@
-"""How many rounds a loop has, and how many words it needs on the tape: without overflow, whatever its range is."""
+"""How many rounds loops have, and how many words they need on the tape: without overflow, whatever a range is."""
 
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import types
+from numba import njit, types
 from numba.extending import intrinsic
 
-__all__ = ["room", "rounds"]
+__all__ = ["falling", "rising", "room", "rounds"]
 
 _MOST = 2**40  # words: more than any memory has; multiples of it do not overflow
 _INT = ir.IntType(64)
@@ -72,3 +72,21 @@ def _rounds(start, stop, step):
     else:
         return 0
     return np.int64(many) + 1 if many < np.uint64(_MOST) else _MOST
+
+
+@njit
+def rising(count, first):
+    """How many rounds an inner loop has in all in `count` rounds of an outer one: `first`, and then each time one more.
+
+    A number below 0 stands for no rounds.
+    """
+    if first < 0:
+        count, first = max(count + first, 0), 0
+    return count * first + ((count * (count - 1)) >> 1)
+
+
+@njit
+def falling(count, first):
+    """The same of an inner loop that has each time one round less."""
+    count = min(count, max(first, 0))
+    return count * first - ((count * (count - 1)) >> 1)

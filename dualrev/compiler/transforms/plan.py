@@ -21,19 +21,14 @@ from dualrev.compiler.analyses.memory import Classes, Memory, given, is_array
 from dualrev.compiler.analyses.network import INFINITE, SINK, SOURCE, Network
 from dualrev.compiler.analyses.opaque import is_opaque_atom
 from dualrev.compiler.analyses.versions import Loop, Value, Versions
-from dualrev.compiler.core.atoms import Applied, Constant, Field, Global, Operator, Var
+from dualrev.compiler.core.atoms import Applied, Field, Global, Var
 from dualrev.compiler.core.terms import Call, Copy, Discrete, For, Function, Load, Opaque, Real, Statement, View
 from dualrev.compiler.core.walks import parts, statements
+from dualrev.compiler.transforms.progressions import progressions
 
-__all__ = ["Plan", "Progression", "Subject", "contents"]
+__all__ = ["Plan", "Subject", "contents"]
 
 _WORD, _FLAG, _ARRAY = 10, 3, 60  # what it costs to record a number, a bool, an array
-
-
-def _constant(v: Value) -> Constant | None:
-    """The whole number that a value is, if that is said where it is made."""
-    source = v.statement.source if v.kind == "op" and isinstance(v.statement, Copy) else None
-    return source if isinstance(source, Constant) and type(source.value) is int else None
 
 
 def contents(s: Statement) -> list[Any]:
@@ -77,23 +72,6 @@ class Subject:
         return found
 
 
-@dataclass(frozen=True)
-class Progression:
-    """A whole number in the rounds of a loop: `first`, a constant or a value, and then changed by `by` in each round.
-
-    `symbol` is "+" or "-", and `by` a constant or a value; where it is None, each round negates the number.
-    """
-
-    first: Constant | Value
-    symbol: str
-    by: Constant | Value | None = None
-
-    @property
-    def values(self) -> list[Value]:
-        """What is needed to compute it, but for the number of rounds."""
-        return [x for x in (self.first, self.by) if isinstance(x, Value)]
-
-
 class Plan:
     """Which values are recorded, and which computed again.
 
@@ -107,7 +85,7 @@ class Plan:
         self.again: set[Value] = set()
         self.alive: set[Value] = set()
         self.chained: dict[Value, Value] = {}
-        self.linear = {v: found for v in self.versions.values if (found := self._progression(v)) is not None}
+        self.linear = progressions(subject.versions)
         self._changes = subject.changes()
         self._make(dict(needs))
         for v in sorted(self.recorded | self.again, key=lambda v: v.position):
@@ -200,8 +178,10 @@ class Plan:
             header = self.chained[v]
             return [header, self.versions.afters[header.statement][header.variable]]
         if v in self.linear:
-            bounds = self.versions.reads[v.statement].values() if isinstance(v.statement, For) else ()
-            return [*self.linear[v].values, *bounds]
+            loop, known = v.statement, self.linear[v].values
+            if isinstance(loop, For):
+                return [*known, *self.versions.reads[loop].values()]
+            return [*known, self.versions.trips[loop]] if v.kind == "after" else known
         if v.kind != "op" or isinstance(v.statement, For):
             return []
         return list(self.versions.reads[v.statement].values())
@@ -238,39 +218,6 @@ class Plan:
 
     def _is_changed(self, key: Any, after: int, last: int) -> bool:
         return any(after < p <= last for p in self._changes.get(key, ()))
-
-    def _progression(self, v: Value) -> Progression | None:
-        """What happens in each iteration to a whole number that it changes by the same amount, or negates."""
-        loop = v.statement
-        if v.kind != "header" or len(v.parts) != 2 or v.variable.type != types.int64:
-            return None
-        end = v.parts[1]
-        while end.kind == "op" and isinstance(end.statement, Copy) and isinstance(end.statement.source, Var):
-            end = self.versions.at(
-                end.statement, end.statement.source
-            )  # `i, k = i + 1, k + 1` has other names for them
-        s = end.statement
-        top = end.region.owner is loop and end.kind == "op"
-        if not top or not isinstance(s, Discrete) or (isinstance(loop, For) and loop.step != Constant(1)):
-            return None
-        read, first = self.versions.reads[s], _constant(v.parts[0]) or v.parts[0]
-        match s.value:
-            case Operator("-", (Var() as x,)) if read.get(x) is v:
-                return Progression(first, "-")
-            case Operator("+" | "-" as symbol, (Var() as x, by)) if read.get(x) is v:
-                amount = self._fixed(by, s, loop)
-            case Operator("+" as symbol, (by, Var() as x)) if read.get(x) is v:
-                amount = self._fixed(by, s, loop)
-            case _:
-                return None
-        return None if amount is None else Progression(first, symbol, amount)
-
-    def _fixed(self, x: Any, s: Statement, loop: Loop) -> Constant | Value | None:
-        """A whole number that a statement of a loop reads, if it is the same in all rounds."""
-        if isinstance(x, Constant):
-            return x if type(x.value) is int else None
-        u = self.versions.reads[s].get(x) if isinstance(x, Var) and x.type == types.int64 else None
-        return u if u is not None and not u.region.is_inside(loop) else None
 
     def _cut(self, domain: Loop | None, mine: dict[Value, int], last: dict[Value, int]) -> set[Value]:
         """The cheapest set of values from which all needed ones can be computed: a minimal vertex cut."""

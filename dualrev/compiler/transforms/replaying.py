@@ -36,6 +36,7 @@ from dualrev.compiler.transforms.columns import Saved, read_back
 from dualrev.compiler.transforms.crossing import Crossing
 from dualrev.compiler.transforms.gathering import gathered
 from dualrev.compiler.transforms.order import order_free
+from dualrev.compiler.transforms.progressions import length
 from dualrev.compiler.transforms.relaying import relayed
 from dualrev.compiler.transforms.settling import settled
 from dualrev.compiler.transforms.splitting import split
@@ -114,8 +115,8 @@ class ReverseSweep(Writer):
 
     def _compute(self, v: Value) -> None:
         s, crossing = v.statement, self.crossing
-        if v.kind == "header":
-            self._compute_header(v)
+        if v in self.plan.linear:
+            self._compute_progression(v)
             return
 
         def read(x: Any) -> Any:
@@ -141,27 +142,21 @@ class ReverseSweep(Writer):
             self.write(_repeated(shadow_of(s, crossing.shadow(v), shadow, of_shadow)))
         self._available[-1].add(v)
 
-    def _compute_header(self, v: Value) -> None:
-        """A whole number that every iteration changes by the same amount, or negates: from how many have run before."""
-        loop, progression = v.statement, self.plan.linear[v]
-        first, by = map(self._part, (progression.first, progression.by))
-        rounds: Any = next(frame.rounds for frame in self._frames if frame.loop is loop)
-        if isinstance(loop, For) and loop.start != Constant(0):
-            start = self.versions.reads[loop].get(loop.start) if isinstance(loop.start, Var) else None
-            rounds = Operator("-", (rounds, loop.start if start is None else self._value(start)))
-        value: Any
-        if by is None:
-            odd = Operator("*", (Constant(2, _I64), Operator("&", (rounds, _ONE))))
-            value = Operator("*", (first, Operator("-", (_ONE, odd))))
+    def _compute_progression(self, v: Value) -> None:
+        """A whole number that is known from how many rounds of a loop have run before, or in all."""
+        loop: Loop = v.statement
+        start: Any = _ZERO
+        if isinstance(loop, For):
+            reads: dict[Any, Value] = self.versions.reads[loop]
+            start, stop = (self._value(reads[x]) if x in reads else x for x in (loop.start, loop.stop))
+        if v.kind == "header":
+            rounds: Any = next(frame.rounds for frame in self._frames if frame.loop is loop)
+            rounds = rounds if start == _ZERO else Operator("-", (rounds, start))
         else:
-            value = rounds if by == _ONE else Operator("*", (rounds, by))
-            if progression.symbol == "-" or first != _ZERO:
-                value = Operator(progression.symbol, (first, value))
+            rounds = length(start, stop) if isinstance(loop, For) else self._value(self.versions.trips[loop])
+        value = self.plan.linear[v].after(rounds, start, self._value)
         self.write(Discrete(self.crossing.names[v], value, loop.line))
         self._available[-1].add(v)
-
-    def _part(self, x: Any) -> Any:
-        return self._value(x) if isinstance(x, Value) else x
 
     # Statements
 
