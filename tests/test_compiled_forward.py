@@ -225,6 +225,7 @@ def test_jvp_is_that_of_differences_and_leaves_the_arrays_as_the_function_does(f
 
 
 @each
+@pytest.mark.filterwarnings("ignore:np.dot:numba.core.errors.NumbaPerformanceWarning")
 def test_forward_is_the_transpose_of_reverse(f, primals):
     """<ct, jvp(v)> = <vjp(ct), v>"""
     v = direction(primals, seed=3)

@@ -210,3 +210,35 @@ def test_one_direction_at_a_time_where_lanes_would_share_memory():
 
     assert "t_x_" not in dr.derivative_source(f, P, transform="jacfwd")
     assert_same(dr.jacfwd(f)(P), np.diag(4.0 * P**3), rtol=1e-14)
+
+
+@njit
+def two_equations(x, y, p):
+    r = math.sqrt(x * x + y * y)
+    return x - p[0] * x / r**1.3 - 0.4, (y - p[1] * y / r**1.3, 2.0)
+
+
+@pytest.mark.parametrize("transform", ["jacfwd", "jacrev", "jacobian"])
+def test_numbers_by_numbers_make_no_arrays(transform):
+    p = np.array([0.7, 0.4])
+    args, slopes = (0.8, 0.3, p), getattr(dr, transform)
+    text = dr.derivative_source(two_equations, *args, transform=transform, argnums=(0, 1))
+    assert "new_tape" not in text and "block" not in text
+    expected = slopes(two_equations.py_func, (0, 1))(*args)
+    assert_same(slopes(two_equations, (0, 1))(*args), expected, rtol=1e-13, types=False)
+    both = slopes(two_equations, (0, 2))  # of what is by an array there are blocks
+    assert_same(both(*args), slopes(two_equations.py_func, (0, 2))(*args), rtol=1e-13, types=False)
+
+
+@njit
+def energy(x, y, p):
+    return x * y * p[0] / math.sqrt(x * x + y * y) + math.exp(-x * y * p[1])
+
+
+def test_a_hessian_of_numbers_makes_no_arrays():
+    args = (0.8, 0.3, np.array([0.7, 0.4]))
+    text = dr.derivative_source(energy, *args, transform="hessian", argnums=(0, 1))
+    assert "block" not in text
+    for numbers in ((0, 1), (0, 2)):
+        expected = dr.hessian(energy.py_func, numbers)(*args)
+        assert_same(dr.hessian(energy, numbers)(*args), expected, rtol=1e-12, types=False)

@@ -69,12 +69,11 @@ class _Hessian(Matrices):
         self.differentiate()
         body: list[Any] = self.whole.take_apart(self.names, self.parameters)
         body += self.whole.check_arrays(self.parameters)
-        body.append(Code(f"tape = runtime.new_tape({self.slots})", 0))
-        body += [*self.directions(), *self.room, *self.copied(), *self.allocated()]
+        body += [*self.opened(self.slots), *self.directions(), *self.room, *self.copied(), *self.allocated()]
         given = [*self.names, *self.taken(), *(t for x in self.arrays for t in self.lane[x])]
         given += [*(d for some in self.shadows.values() for d in some), *self.finals.values()]
         given += [*self.blocks.values(), *self.kept.values(), *["tape"] * self.uses_tape]
-        body.append(Code(f"runtime.attempt(tape, {self.filling(given)}, {', '.join(given)})", 0))
+        body += self.fill(self.filling(given), given)
         body += self.shaped(Node(tuple(parts)) if self.several else parts[0])
         doc = f"The Hessian of {self.called} with respect to argument {self.argnums}"
         doc += ", times the directions." if self.given else "."
@@ -88,6 +87,10 @@ class _Hessian(Matrices):
             return Constant(None)
         self.found.append(Leaf(path, self.whole.types[x], x if self.is_array(x) else ""))
         return len(self.found) - 1
+
+    @property
+    def owns(self) -> bool:
+        return super().owns or bool(self.slots or self.uses_tape or self.room)
 
     # The sweeps
 
@@ -108,8 +111,8 @@ class _Hessian(Matrices):
         self.width = 1 if laned is None else width
         self.slots, self.uses_tape = made.slots * self.width, function.tape
         self.name({**text, **dict(zip(tangents, self.tangents, strict=True))}, made, laned)
-        self.numbers = [x for x in self.moving if not self.is_array(x)]
-        if not self.numbers:
+        self.returned_numbers = [x for x in self.moving if not self.is_array(x)]
+        if not self.returned_numbers:
             function = replace(function, result=Node(()))
         symbol = Symbol(function.name)
         module.program.define(symbol, function)
@@ -138,13 +141,13 @@ class _Hessian(Matrices):
         directions = [t for x in self.ordered for t in self.lane[x]]
         given = [*self.names, *directions, *shadows, *self.finals.values(), *["tape"] * self.uses_tape]
         call, made = f"{self.sweeps}({', '.join(given)})", self.module.names.fresh("made")
-        lines.append(Code(f"{made} = {call}" if self.numbers else call, 0))
+        lines.append(Code(f"{made} = {call}" if self.returned_numbers else call, 0))
 
         def part(j: int, lane: int) -> str:
             x = self.moving[j]
             if self.is_array(x):
                 return self.shadows[x][lane % len(self.shadows[x])]
             back = f"{made}[{lane}]" if self.width > 1 else made
-            return f"{back}[{self.numbers.index(x)}]"
+            return f"{back}[{self.returned_numbers.index(x)}]"
 
         return lines, part

@@ -61,8 +61,7 @@ class _Jacobian(Matrices):
         self.prepare(self.plain)
         body: list[Any] = self.plain.take_apart(self.names, self.plain.parameters)
         body += self.plain.check_arrays(self.plain.parameters)
-        body.append(Code("tape = runtime.new_tape(0)", 0))
-        body += self.copied()
+        body += [*self.opened(), *self.copied()]
         self.likes = [""] * len(self.found)
         if transform in ("jacfwd", "jacobian"):
             self.few = self.with_few()[2]
@@ -136,7 +135,7 @@ class _Jacobian(Matrices):
         given = [*self.names, *self.taken(), *directions, *self.blocks.values(), *self.kept.values()]
         self.tangent_of = self.slope()
         filling = self.filling(given)
-        return [*self.directions(), Code(f"runtime.attempt(tape, {filling}, {', '.join(given)})", 0)]
+        return [*self.directions(), *self.fill(filling, given)]
 
     def run(self) -> tuple[list[Any], Part]:
         """The function with its tangents, for some directions."""
@@ -183,7 +182,7 @@ class _Jacobian(Matrices):
             body.append(Code(f"{ct} = runtime.attempt(tape, {made})", 0))
         given = [*self.names, *arrays.values(), *self.blocks.values(), *self.kept.values()]
         filling = self.rows(cts, given)
-        return [*body, Code(f"runtime.attempt(tape, {filling}, {', '.join(given)})", 0)]
+        return [*body, *self.fill(filling, given)]
 
     def rows(self, cts: list[str], given: list[str]) -> str:
         """Write what fills the matrices row by row."""
@@ -203,6 +202,9 @@ class _Jacobian(Matrices):
             lines.append(Code(f"{made} = {pull}({', '.join([*self.names, cotangent])})", 0))
             for x in self.moving:
                 text = made + paths[x]
+                if (j, x) in self.numbers:
+                    lines.append(self.number(j, x, text))
+                    continue
                 block = self.blocks[j, x]
                 row = f"runtime.put_row({block}, {k}, {text})" if self.is_array(x) else f"{block}[{k}, 0] = {text}"
                 lines.append(Code(row, 0))
@@ -211,7 +213,7 @@ class _Jacobian(Matrices):
             body += [Suite(loop, lines, 0, loop=True)] if leaf.is_array else lines
         name = fresh(f"rows_{self.called}")
         doc = f"The cotangents of {self.called} for the unit vectors, a row for each."
-        self.function(name, given, doc, [*body, Code("return", 0)])
+        self.function(name, given, doc, [*body, self.end()])
         return name
 
     def paths(self) -> list[str]:

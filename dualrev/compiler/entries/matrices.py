@@ -29,6 +29,7 @@ class Matrices(Chosen):
     found     the leaves of the result
     likes     for those that are arrays, arrays of their shapes
     blocks    the matrices: by the number of a leaf of the result, and a leaf of the arguments
+    numbers   in place of those that would have one number only, names for these: what fills the others returns them
     kept      copies of the arrays that a run writes, for the next run
     few       the lengths of those that are tuples in the functions which make columns (transforms/few.py), by numbers
     lane      the directions, by leaves of the arguments, then by lanes
@@ -60,7 +61,19 @@ class Matrices(Chosen):
         self.arrays = [x for x in self.moving if self.is_array(x)]
         self.kept = {x: fresh("{}_given", x) for x in inputs if plain.is_written(x)}
         self.few: dict[int, int] = {}
-        self.blocks = {(j, x): fresh("block_{k}") for j in range(len(self.found)) for x in self.moving}
+        every = [(j, x) for j in range(len(self.found)) for x in self.moving]
+        lone = [(j, x) for j, x in every if not (self.found[j].is_array or self.is_array(x) or self.given)]
+        self.blocks = {(j, x): fresh("block_{k}") for j, x in every if (j, x) not in lone}
+        self.numbers = {pair: fresh("number_{k}") for pair in lone}
+
+    @property
+    def owns(self) -> bool:
+        """Whether the function that is called owns what an error must not lose."""
+        return bool(self.blocks or self.kept or self.arrays)
+
+    def opened(self, slots: int = 0) -> list[Any]:
+        """What stands before all that is owned."""
+        return [Code(f"tape = runtime.new_tape({slots})", 0)] if self.owns else []
 
     def copied(self) -> list[Any]:
         """Copies of what a run writes."""
@@ -102,10 +115,13 @@ class Matrices(Chosen):
                 what, like = f"runtime.shaped_few_{len(like)}", like[1:]
             shaped[j, x] = fresh("part_{k}")
             body.append(Code(f"{shaped[j, x]} = runtime.attempt(tape, {', '.join([what, block, *like])})", 0))
+        shaped |= self.numbers
         return body + self.returned(syntax.text(rebuilt(result, lambda j: self.inner(j, shaped))))
 
     def returned(self, text: str) -> list[Any]:
         """Return this, unless something has failed."""
+        if not self.owns:
+            return [Code(f"return {text}", 0)]
         returned = self.module.names.fresh("returned")
         body: list[Any] = [Code(f"{returned} = runtime.unless_failed(tape, {text})", 0)]
         return [*body, Code("runtime.close(tape)", 0), Code(f"return {returned}", 0)]
@@ -150,7 +166,7 @@ class Matrices(Chosen):
             body += self.some_columns([(x, "0") for x in scalars[n : n + self.width]])
         name = module.names.fresh(f"columns_{self.called}")
         doc = f"{self.called} in the directions of the unit vectors, a column for each."
-        self.function(name, given, doc, [*body, Code("return", 0)])
+        self.function(name, given, doc, [*body, self.end()])
         return name
 
     def some_columns(self, places: list[tuple[str, str]]) -> list[Any]:
@@ -176,6 +192,24 @@ class Matrices(Chosen):
 
     def entry(self, j: int, x: str, k: str, text: str) -> Code:
         """A column of a matrix; for a given direction, a row."""
+        if (j, x) in self.numbers:
+            return self.number(j, x, text)
         what = ("put_row" if self.given else "put_column") if self.found[j].is_array else "put_number"
         what = "put_few" if j in self.few else what
         return Code(f"runtime.{what}({self.blocks[j, x]}, {k}, {text})", 0)
+
+    def number(self, j: int, x: str, text: str) -> Code:
+        """The derivative of a number by a number, in the precision of that."""
+        kind = "np.float32" if is_single(self.whole.types[x]) else "np.float64"
+        return Code(f"{self.numbers[j, x]} = {kind}({text})", 0)
+
+    def end(self) -> Code:
+        """The last statement of what fills the matrices."""
+        return Code(f"return ({', '.join(self.numbers.values())},)" if self.numbers else "return", 0)
+
+    def fill(self, filling: str, given: list[str]) -> list[Any]:
+        """The call of what fills them."""
+        call = (
+            f"runtime.attempt(tape, {', '.join([filling, *given])})" if self.owns else f"{filling}({', '.join(given)})"
+        )
+        return [Code(f"{', '.join(self.numbers.values())}, = {call}" if self.numbers else call, 0)]

@@ -35,8 +35,6 @@ from dualrev.compiler.runtime.blocks import (  # noqa: F401 - emitted code has t
     put_few,
     put_number,
     put_row,
-    shaped_0,
-    shaped_0_single,
     shaped_1,
     shaped_1_single,
     shaped_2,

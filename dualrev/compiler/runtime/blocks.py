@@ -15,8 +15,6 @@ __all__ = [
     "put_few",
     "put_number",
     "put_row",
-    "shaped_0",
-    "shaped_0_single",
     "shaped_1",
     "shaped_1_single",
     "shaped_2",
@@ -80,12 +78,6 @@ def clear(x):
 
 
 @inner
-def shaped_0(block):
-    """The only number of a matrix."""
-    return block[0, 0]
-
-
-@inner
 def shaped_1(block, x):
     """A row or a column in the shape of an array: a copy, since what was given is lent."""
     return block.reshape(x.shape).copy()
@@ -98,9 +90,9 @@ def shaped_2(block, x, y):
 
 
 @inner
-def shaped_0_single(block):
+def number_single(entries, k):
     """The same in single precision."""
-    return np.float32(block[0, 0])
+    return np.float32(entries[0, k])
 
 
 @inner
