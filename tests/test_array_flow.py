@@ -5,6 +5,8 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from numba import njit
+from oracle import assert_same
 
 import dualrev as dr
 from dualrev import numpy as dnp
@@ -338,3 +340,23 @@ def test_tanh_has_its_derivative_on_both_sides_of_its_condition(others):
     found = dr.grad(lambda x: np.sum(np.tanh(x)))(x)
     assert np.allclose(found, expected, rtol=1e-13, atol=0.0, equal_nan=True)
     assert dr.grad(lambda x: np.sum(np.tanh(x)))(x[:0]).shape == (0,)
+
+
+@njit
+def middle(a):
+    return np.median(a) + np.sum(np.sort(a) * np.arange(len(a)))
+
+
+@pytest.mark.parametrize("size", [4, 5, 40])
+def test_of_equal_numbers_the_first_one_comes_first(size):
+    """As in numba functions: numpy's own sort leaves that open, and so did the derivative by one of them."""
+    a = np.random.default_rng(size).integers(0, 3, size).astype(float)
+    order = np.argsort(a, kind="stable")
+    expected = np.empty(size)
+    expected[order] = np.arange(size)
+    expected[order[(size - 1) // 2]] += 0.5
+    expected[order[size // 2]] += 0.5
+    for f in (middle, middle.py_func):
+        assert_same(dr.grad(f)(a), expected)
+    with pytest.raises(ValueError, match="kind"):
+        dr.grad(lambda x: np.sum(np.sort(x, kind="none")))(a)

@@ -18,6 +18,7 @@ from numba import njit
 from oracle import assert_same, direction, inner
 
 import dualrev as dr
+from dualrev.compiler.host.fingerprint import fingerprint
 from dualrev.compiler.runtime import store
 
 ALWAYS = True
@@ -240,6 +241,37 @@ def test_called_functions_keep_their_error_model():
     assert_same(dr.grad(with_errors)(1.0, 2.0), 1.0)
     with pytest.raises(ZeroDivisionError):
         other_quotient(1.0, 0.0)
+
+
+def test_functions_without_an_error_model_have_that_of_their_first_caller():
+    """Numba gives it to them when it compiles them; jvp and hessian raised where f had infinities."""
+
+    def made(**options):
+        inverse = njit(lambda x: 1.0 / x)
+        one = njit(**options)(lambda x: inverse(x) * 2.0)
+        return inverse, one
+
+    derivatives = [
+        lambda f, x: dr.value_and_grad(f)(x),
+        lambda f, x: dr.jvp(f, (x,), (1.0,)),
+        lambda f, x: dr.hessian(f)(x),
+        lambda f, x: dr.vjp(f, x)[1](1.0),
+    ]
+    _, f = made(error_model="numpy")
+    assert dr.value_and_grad(f)(0.0) == (np.inf, -np.inf)
+    assert dr.jvp(f, (0.0,), (1.0,)) == (np.inf, -np.inf)
+    assert dr.hessian(f)(0.0) == np.inf
+    assert dr.vjp(f, 0.0)[1](1.0) == (-np.inf,)
+    assert f(0.0) == np.inf
+    _, strict = made()
+    inverse, caller = made(error_model="numpy")
+    before = fingerprint(caller, "grad", 0, (numba.float64,))
+    inverse(1.0)  # compiled by itself
+    assert fingerprint(caller, "grad", 0, (numba.float64,)) != before
+    for run in [lambda f, x: f(x), *derivatives]:
+        for f in (strict, caller):
+            with pytest.raises(ZeroDivisionError):
+                run(f, 0.0)
 
 
 def test_a_variable_called_d_is_not_mixed_up_with_cotangents():

@@ -42,7 +42,7 @@ from dualrev.compiler.frontend.iterators import iterates
 from dualrev.compiler.frontend.lower import Lowered, lower
 from dualrev.compiler.frontend.objects import refer_methods
 from dualrev.compiler.frontend.optional import without_optionals
-from dualrev.compiler.frontend.options import alike, declared, is_checked, kept
+from dualrev.compiler.frontend.options import alike, declared, is_checked_for, kept
 from dualrev.compiler.frontend.prune import prune
 from dualrev.compiler.frontend.source import Source, Static, describe, is_derivative, read
 from dualrev.compiler.frontend.uncompiled import Uncompiled
@@ -187,9 +187,8 @@ class Front:
         made = expand(lowered, known, argtypes, apart, returned if converts else None)
         simplify(made.body, old_leaves(made.result), made.types)
         origin = Origin(f, source, lowered.parameters, made.asks_for_layout, returned)
-        return replace(
-            typed(made, origin, is_checked(f), lambda s: self.complexes.symbol(s, source)), again=is_checkpoint(f)
-        )
+        checked = is_checked_for(f, argtypes, self.f or f)
+        return replace(typed(made, origin, checked, lambda s: self.complexes.symbol(s, source)), again=is_checkpoint(f))
 
     def origin(self, f: Any, source: Source) -> Origin:
         """The origin of a function of which only types are known."""

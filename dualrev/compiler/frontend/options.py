@@ -18,14 +18,24 @@ from typing import TYPE_CHECKING, Any
 
 import numba
 from numba.core import compiler, types
+from numba.core.callconv import PythonErrorModel
 from numba.core.registry import CPUDispatcher
 
 if TYPE_CHECKING:
     from dualrev.compiler.frontend.source import Source
 
 __all__ = [
-    *["alike", "check_inlined", "check_options", "declared", "inherited", "is_checked", "is_parallel"],
-    *["kept", "outlined"],
+    *[
+        "alike",
+        "check_inlined",
+        "check_options",
+        "declared",
+        "inherited",
+        "is_checked",
+        "is_checked_for",
+        "is_parallel",
+    ],
+    *["is_parallel", "kept", "outlined"],
 ]
 
 _KEPT = ("boundscheck", "debug", "fastmath", "forceinline", "no_rewrites", "nogil")
@@ -60,6 +70,30 @@ def check_options(f: Any, source: Source) -> None:
 def is_checked(f: Any) -> bool:
     """Whether a division by zero raises in a numba function."""
     return bool(f.targetoptions.get("error_model", "python") == "python")
+
+
+def is_checked_for(f: Any, argtypes: tuple[Any, ...], root: Any) -> bool:
+    """The same for these arguments. A function that does not say so itself is compiled as the first one that calls it.
+
+    If that has not been, it will be as `root`, from which it is called.
+    """
+    if "error_model" in f.targetoptions or not f._can_compile:
+        return is_checked(f)
+    made = f.overloads.get(tuple(map(types.unliteral, argtypes)))
+    return is_checked(root) if made is None else _raises(made)
+
+
+def compiled_otherwise(f: Any, root: Any) -> list[str]:
+    """The types of arguments for which f has been compiled with another error model than it would have from `root`."""
+    if "error_model" in f.targetoptions or not f._can_compile:
+        return []
+    return sorted(str(kinds) for kinds, made in f.overloads.items() if _raises(made) != is_checked(root))
+
+
+def _raises(made: Any) -> bool:
+    """Whether a division by zero raises in what numba has compiled. Of what it has loaded, that is not known."""
+    model = getattr(made.target_context, "error_model", None)
+    return model is None or isinstance(model, PythonErrorModel)
 
 
 def is_parallel(f: Any, part: str = "prange") -> bool:

@@ -1,7 +1,8 @@
 """What a derivative depends on, as one hash: equal hashes mean equal emitted source and equal compiled code.
 
 Hashed are the argument types and the transformation; the function's name, source text, bytecode, defaults and numba
-options; and, through its globals, closure and attributes of modules (`mod.g`), everything that numba freezes into it:
+options, with what it has been compiled for under another error model of its caller's; and, through its globals, closure
+and attributes of modules (`mod.g`), everything that numba freezes into it:
 
     value     number, string, array, tuple ...      type and contents
               numba function, Python function       all of the above, of it
@@ -35,6 +36,7 @@ from numba.core.dispatcher import Dispatcher
 from dualrev._version import __version__
 from dualrev.compiler.frontend.jitted import is_callback, is_generalized, is_ufunc, registered
 from dualrev.compiler.frontend.objects import functions_of, is_jitclass
+from dualrev.compiler.frontend.options import compiled_otherwise
 from dualrev.compiler.frontend.source import is_derivative, text_of
 from dualrev.compiler.frontend.written import is_known_to_numba
 from dualrev.eager.ruled import Owner, Ruled
@@ -57,7 +59,7 @@ def fingerprint(f: Any, transform: str, argnums: Any, argtypes: tuple[types.Type
     >>> fingerprint(f, "grad", 0, (float64,)) == fingerprint(f, "grad", 0, (float64,))
     True
     """
-    walk = _Walk()
+    walk = _Walk(f)
     walk.add(_environment(), *(getattr(config, name) for name in _OPTIONS), transform, argnums)
     walk.value(f)
     for t in argtypes:
@@ -92,7 +94,8 @@ def local(f: Any) -> tuple[dict[str, str], list[Any]]:
 class _Walk:
     """A hash that grows with everything that is visited; functions are visited once."""
 
-    def __init__(self) -> None:
+    def __init__(self, root: Any = None) -> None:
+        self.root = root
         self.hash = hashlib.sha256()
         self.obstacle = ""
         self.functions: dict[Any, int] = {}
@@ -191,6 +194,7 @@ class _Walk:
         options = {k: sorted(v) if isinstance(v, (set, frozenset)) else v for k, v in f.targetoptions.items()}
         self.add(sorted(options.items()), sorted(f.locals.items()), f._compiler.pipeline_class.__qualname__)
         self.add(f._can_compile or [(s.args, s.return_type) for s in f.nopython_signatures])
+        self.add(*compiled_otherwise(f, self.root))
         self._function(f._compiler.py_func)
 
     def _function(self, f: Any) -> None:

@@ -291,8 +291,10 @@ def _atleast(func: Any) -> Callable[..., Any]:
     return handler
 
 
-def _sort(a: Any, axis: Any = -1, **kwargs: Any) -> Any:
-    return _in_order(np.argsort, a, axis, **kwargs)
+def _sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    """Whatever the kind: of equal numbers the first one comes first, as in numba functions and JAX."""
+    np.sort(np.zeros(0), kind=kind, order=order, **({} if stable is None else {"stable": stable}))  # numpy's own errors
+    return _in_order(np.argsort, a, axis, kind="stable")
 
 
 def _partition(a: Any, kth: Any, axis: Any = -1, **kwargs: Any) -> Any:
