@@ -161,3 +161,23 @@ def test_overlapping_places_have_loops_of_their_own(f, count):
 @pytest.mark.parametrize("f", WHOLE)
 def test_others_stay_whole(f):
     assert max(loops(f)) <= 2
+
+
+@njit
+def turned_around(c, x, n):
+    """The parameter c becomes a part of itself: what it is a part of was looked for without an end."""
+    c = c[::-1]
+    for k in range(n):
+        c[1:] -= c[0] * x
+        total = 0.0
+        for i in range(len(c) - 1):
+            total += c[i] * c[i + 1]
+        x = np.sin(x) + total
+    return x
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_a_parameter_that_becomes_a_part_of_itself(step):
+    c = np.linspace(0.2, 1.1, 5 * step)[::step]
+    expected = dr.grad(turned_around.py_func, (0, 1))(c.copy(), 0.4, 3)
+    assert_same(dr.grad(turned_around, (0, 1))(c, 0.4, 3), expected, rtol=1e-12, types=False)

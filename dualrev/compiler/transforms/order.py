@@ -140,9 +140,9 @@ def has_distinct_elements(facts: Facts, x: Any) -> bool:
             continue
         seen.add(x)
         made = [t for t in statements(facts.f.body) if x in writes(t)]
-        if not made or not all(
-            isinstance(t, View) and isinstance(t.value, Item) and t.value.base is t.base for t in made
-        ):
+        if x in facts.parameters or not made:
+            return False
+        if not all(isinstance(t, View) and isinstance(t.value, Item) and t.value.base is t.base for t in made):
             return False
         todo += [t.base for t in made if isinstance(t, View)]
     return True

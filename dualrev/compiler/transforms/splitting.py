@@ -114,7 +114,9 @@ class _Split:
     def made(self, x: Any) -> View | None:
         """The view that a variable is in any case, if it is a part of another array or one that is spread."""
         found = [t for t in statements(self.facts.f.body) if x in writes(t)]
-        if len(found) != 1 or not isinstance(found[0], View) or not isinstance(found[0].base, Var):
+        if x in self.facts.parameters or len(found) != 1:
+            return None  # `c = c[::-1]` of a parameter: it is that, or what is given for it
+        if not isinstance(found[0], View) or not isinstance(found[0].base, Var):
             return None
         value, base = found[0].value, found[0].base
         is_part = isinstance(value, Item) and value.base is base
