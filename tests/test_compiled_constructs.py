@@ -36,15 +36,15 @@ from dualrev.rules.primitives import PRIMITIVES
 pytestmark = pytest.mark.usefixtures("checked")
 
 
-def some(third: int) -> Any:
-    """All cases, of which a third is compiled by `make test`: each takes numba seconds. `make campaign` takes all.
+def some(quarter: int) -> Any:
+    """All cases, of which a quarter is compiled by `make test`: each takes numba seconds. `make campaign` takes all.
 
-    Forward mode takes another third. Of core, its evaluator runs some of all, without numba (test_core_*.py).
+    Forward mode takes another quarter. Of core, its evaluator runs some of all, without numba (test_core_*.py).
     """
     parameters = []
     for k, case in enumerate(CASES):
         marks: list[Any] = [pytest.mark.xfail(reason=case.differs)] * bool(case.differs)
-        if k % 3 != third or re.match(r"functions\..*-\d+$", case.name):
+        if k % 4 != quarter or re.match(r"functions\..*-\d+$", case.name):
             marks.append(pytest.mark.slow)
         parameters.append(pytest.param(k, id=case.name, marks=marks))
     return pytest.mark.parametrize("number", parameters)
@@ -121,7 +121,7 @@ def shared(gradient: Any, args: Any) -> bool:
 @pytest.mark.parametrize(
     "number",
     [
-        pytest.param(k, id=case.name, marks=[] if k % 3 == 1 else [pytest.mark.slow])
+        pytest.param(k, id=case.name, marks=[] if k % 4 == 1 else [pytest.mark.slow])
         for k, case in enumerate(CASES)
         if case.forward
     ],

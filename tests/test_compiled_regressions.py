@@ -262,6 +262,7 @@ def test_functions_without_an_error_model_have_that_of_their_first_caller():
     assert dr.jvp(f, (0.0,), (1.0,)) == (np.inf, -np.inf)
     assert dr.hessian(f)(0.0) == np.inf
     assert dr.vjp(f, 0.0)[1](1.0) == (-np.inf,)
+    assert dr.grad(dr.grad(f))(0.0) == np.inf
     assert f(0.0) == np.inf
     _, strict = made()
     inverse, caller = made(error_model="numpy")

@@ -167,7 +167,7 @@ def test_others_stay_whole(f):
 def turned_around(c, x, n):
     """The parameter c becomes a part of itself: what it is a part of was looked for without an end."""
     c = c[::-1]
-    for k in range(n):
+    for _ in range(n):
         c[1:] -= c[0] * x
         total = 0.0
         for i in range(len(c) - 1):

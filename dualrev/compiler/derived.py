@@ -49,6 +49,8 @@ def core(
 ) -> Function:
     """A derivative for these types of arguments; UnsupportedError if it has no derivatives itself."""
     f, transform, argnums = derivative.derivative_of
+    if derivative is not front.f:
+        front.inherits = False  # it is compiled by itself, and so is what it calls
     source = front.source(derivative)
     place, line = front.place or (source, source.tree.lineno)
 

@@ -42,7 +42,7 @@ from dualrev.compiler.frontend.iterators import iterates
 from dualrev.compiler.frontend.lower import Lowered, lower
 from dualrev.compiler.frontend.objects import refer_methods
 from dualrev.compiler.frontend.optional import without_optionals
-from dualrev.compiler.frontend.options import alike, declared, is_checked_for, kept
+from dualrev.compiler.frontend.options import alike, declared, is_checked, is_checked_for, kept
 from dualrev.compiler.frontend.prune import prune
 from dualrev.compiler.frontend.source import Source, Static, describe, is_derivative, read
 from dualrev.compiler.frontend.uncompiled import Uncompiled
@@ -87,6 +87,7 @@ class Front:
         self.forward = Forward(self.program, self.memory, self.rules)
         self.reverse = Reverse(self.program, self.memory, self.forward, RuleSweeps(self.rules))
         self.f: Any = None  # the function that is differentiated
+        self.inherits = True  # whether what it calls has its error model, if that says none itself
         self.sites: dict[Call, Source] = {}  # where functions with rules are called
         self.place: tuple[Source, int] | None = None  # the user's line that calls the derivative that is read
         self.sources = dict(sources)  # of functions, by their id
@@ -187,7 +188,7 @@ class Front:
         made = expand(lowered, known, argtypes, apart, returned if converts else None)
         simplify(made.body, old_leaves(made.result), made.types)
         origin = Origin(f, source, lowered.parameters, made.asks_for_layout, returned)
-        checked = is_checked_for(f, argtypes, self.f or f)
+        checked = is_checked_for(f, argtypes, self.f or f) if self.inherits else is_checked(f)
         return replace(typed(made, origin, checked, lambda s: self.complexes.symbol(s, source)), again=is_checkpoint(f))
 
     def origin(self, f: Any, source: Source) -> Origin:
