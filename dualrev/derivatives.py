@@ -138,9 +138,10 @@ def jvp(
 ) -> Any:
     """The value of f at the primals, and its derivative in the direction of the tangents: forward mode.
 
-    Primals and tangents are tuples (or lists) of the same structure; None is the tangent of what is discrete. Returns
-    (y, dy), or (y, dy, aux) if has_aux says that f returns (y, aux). TangentError if the structures differ. `outputs`
-    names the arguments that f writes its results to, as in `vjp`.
+    Primals and tangents are tuples (or lists) of the same structure; None is the tangent of what is discrete, and of an
+    argument that does not move: the compiled derivative of a numba function carries no tangent for that. Returns (y,
+    dy), or (y, dy, aux) if has_aux says that f returns (y, aux). TangentError if the structures differ. `outputs` names
+    the arguments that f writes its results to, as in `vjp`.
 
     The default engine runs f once, and pushes the tangents along the tape: memory grows with the operations of f. If f
     is a numba function, its compiled derivative computes both, and records nothing; it can be written inside of njit
@@ -158,7 +159,7 @@ def jvp(
     if is_compiled(f, has_aux, engine):
         return compiled().jvp(f, tuple(primals), tuple(tangents))
     y, derivative, aux = transforms.linearize(f, tuple(primals), has_aux, engine)
-    dy = derivative.push(*tangents)
+    dy = derivative.push(*transforms.with_zeros(primals, tangents))
     return (y, dy, aux) if has_aux else (y, dy)
 
 

@@ -3,6 +3,7 @@
 import math
 from typing import NamedTuple
 
+import numba
 import numpy as np
 import pytest
 from numba import njit
@@ -436,3 +437,54 @@ def test_calls_without_derivatives_are_left_as_they_are():
     source = derivative_source(f, A, 3, transform="jvp")
     assert source.count("def ") == 1
     assert dr.jvp(f, (A, 3), (A, None)) == (2.0 * A[1], 2.0 * A[1])
+
+
+# Arguments that do not move
+
+
+@njit
+def three_ways(x, a, k, p):
+    s = p[0]
+    for i in range(len(a)):
+        s += np.sin(a[i] * x) * p[1] ** k
+    return s, a * x
+
+
+THREE = (0.3, np.linspace(0.1, 1.0, 5), 2, (1.5, 0.4))
+STILL = (0.0, np.zeros(5), None, (0.0, 0.0))
+
+
+@pytest.mark.parametrize("moving", [(0,), (1,), (3,), (0, 3), ()])
+def test_an_argument_without_a_tangent_does_not_move(moving):
+    v = direction(THREE, seed=2)
+    zeros = tuple(v[k] if k in moving else STILL[k] for k in range(4))
+    nones = tuple(v[k] if k in moving else None for k in range(4))
+    for f in (three_ways, three_ways.py_func):
+        expected = dr.jvp(f, THREE, zeros)
+        assert_same(dr.jvp(f, THREE, nones), expected, rtol=1e-15)
+    with pytest.raises(TangentError):
+        dr.jvp(three_ways, THREE, nones[:3])
+
+
+def test_no_tangent_is_carried_for_it():
+    push = dr.compiler.host.dispatchers.derivative(three_ways, "jvp")
+    kinds = tuple(map(numba.typeof, THREE))
+    text = [dr.compiler.pipeline.emit(three_ways, "jvp", 0, (*kinds, *rest)).source for rest in (kinds, NONES)]
+    assert "t_a" in text[0]
+    assert "t_a[" not in text[1]
+    y, dy = push(*THREE, 1.0, None, None, None)
+    assert_same((y, dy), dr.jvp(three_ways.py_func, THREE, (1.0, None, None, None)), rtol=1e-13, types=False)
+
+
+NONES = (numba.float64, *[numba.types.none] * 3)
+
+
+def test_derivatives_of_a_tangent_by_some_arguments():
+    @njit
+    def slope(x, a):
+        return dr.jvp(three_ways, (x, a, 2, (1.5, 0.4)), (1.0, None, None, None))[1][0]
+
+    def plain(x, a):
+        return dr.jvp(three_ways.py_func, (x, a, 2, (1.5, 0.4)), (1.0, None, None, None))[1][0]
+
+    assert_same(dr.grad(slope, (0, 1))(*THREE[:2]), dr.grad(plain, (0, 1))(*THREE[:2]), rtol=1e-12, types=False)

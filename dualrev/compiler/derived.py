@@ -10,6 +10,8 @@ import inspect
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from numba.core import types
+
 from dualrev.compiler.analyses.activity import carries
 from dualrev.compiler.core.terms import Function
 from dualrev.compiler.core.walks import leaves
@@ -65,8 +67,11 @@ def core(
     primals = derivative._primals(argtypes)
     of = front.core(f, primals, (*path, *_FUNCTION), passed, apart=False)
     several = isinstance(argnums, tuple)
+    kinds = tuple(t for k, t in enumerate(argtypes) if k not in places)
     if transform in ("jvp", "vjp", "keep"):
         numbers, several = tuple(k for k, p in enumerate(of.parameters) if any(map(carries, leaves(p)))), True
+        if transform == "jvp":
+            numbers = tuple(k for k in numbers if not isinstance(kinds[k], types.NoneType))
         if not numbers:
             raise ArgumentError.of(", ".join(map(str, primals)))
     else:
@@ -74,7 +79,6 @@ def core(
     several_numbers = transform == "hessian" and any(map(carries, leaves(of.result)))
     if transform in ("grad", "value_and_grad", "product", "hvp", "hessian") and not several_numbers:
         front.check_scalar(of)
-    kinds = tuple(t for k, t in enumerate(argtypes) if k not in places)
     strided = front.asks_for_layout(of)
     made = derivative_in_core(front.forward, transform, of, numbers, several, kinds, strided, refuse)
     origin = replace(of.origin, dispatcher=derivative, source=source, parameters=names)

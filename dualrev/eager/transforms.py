@@ -24,7 +24,7 @@ from dualrev.eager.py_funcs import as_python
 from dualrev.errors import AuxiliaryError, ScalarError, TangentError
 from dualrev.tree import flatten_leaves
 
-__all__ = ["grad", "hvp", "jacobian", "linearize", "value_and_grad"]
+__all__ = ["grad", "hvp", "jacobian", "linearize", "value_and_grad", "with_zeros"]
 
 
 class _ByPullback:
@@ -38,6 +38,16 @@ class _ByPullback:
         leaves, structure = flatten_leaves(self._y)
         _, transpose = self._engine.vjp(self.pull, structure.cotangent_leaves([zero(x) for x in leaves]))
         return transpose(tangents)[0]
+
+
+def with_zeros(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
+    """The tangents, with zeros for arguments whose tangent is None: they do not move."""
+    made = list(tangents)
+    for k, (x, t) in enumerate(zip(primals, tangents, strict=False)):
+        if t is None:
+            leaves, structure = flatten_leaves((x,))
+            (made[k],) = structure.cotangent_leaves([zero(leaf) for leaf in leaves]) if leaves else (None,)
+    return tuple(made)
 
 
 def linearize(

@@ -24,7 +24,7 @@ from dualrev.compiler.emission.code import Code
 from dualrev.compiler.entries.gradients import Entry
 from dualrev.compiler.entries.plain import Plain
 from dualrev.compiler.runtime.structured import tangent_type
-from dualrev.errors import TangentError
+from dualrev.errors import ArgumentError, TangentError
 
 if TYPE_CHECKING:
     from dualrev.compiler.pipeline import Emitted, Module
@@ -49,21 +49,22 @@ def root(module: Module, transform: str, argnums: Any, argtypes: tuple[Any, ...]
 
 
 def _jvp(module: Module, primals: tuple[Any, ...], kinds: tuple[Any, ...]) -> Emitted:
-    """jvp_f(arguments..., tangents...) -> (value, tangent of the value)."""
-    f = module.front.entered(module.f, primals)
-    moving = [x for p in f.parameters for x in walks.leaves(p) if carries(x)]
-    whole, names, count = (
-        Plain(module, module.front.forward.function(f, moving).function),
-        f.origin.parameters,
-        len(primals),
-    )
+    """jvp_f(arguments..., tangents...) -> (value, tangent of the value). An argument whose tangent is None has none."""
+    f, count = module.front.entered(module.f, primals), len(primals)
+    moving = [x for p, kind in zip(f.parameters, kinds, strict=True) if not _is_none(kind) for x in walks.leaves(p)]
+    moving = [x for x in moving if carries(x)]
+    if not moving:
+        raise ArgumentError.of(", ".join(map(str, primals)))
+    whole, names = Plain(module, module.front.forward.function(f, moving).function), f.origin.parameters
     body = whole.take_apart(names, whole.parameters[:count])
     body += whole.check_arrays(whole.parameters[:count])
-    reading = _Reading(whole, whole.parameters[:count], whole.parameters[count:])
+    moved = [p for p, kind in zip(whole.parameters[:count], kinds, strict=True) if not _is_none(kind)]
+    reading = _Reading(whole, moved, whole.parameters[count:])
     given = []
     for x, tree, kind in zip(names, whole.parameters[:count], kinds, strict=True):
         given.append(reading.name(x, tree))
-        reading.read(tree, given[-1], kind)
+        if not _is_none(kind):
+            reading.read(tree, given[-1], kind)
     body += [Code(f"{t} = {text}", 0) for t, text in reading.found if t != text]
     body += whole.body()
     name, doc = module.names.fresh(f"jvp_{f.name}"), module.describe("jvp", None, f.name)
@@ -217,6 +218,11 @@ class Chosen:
         name = self.module.names.fresh(f"{transform}_{self.called}")
         self.function(name, parameters, doc, body)
         return self.module.finish(name, f"{doc} Made by dualrev.")
+
+
+def _is_none(kind: Any) -> bool:
+    """Whether this is the type of None."""
+    return isinstance(kind, types.NoneType)
 
 
 def is_single(kind: Any) -> bool:

@@ -23,6 +23,7 @@ from dualrev.compiler.host.written import written
 from dualrev.compiler.pipeline import emit, shown
 from dualrev.eager.arguments import argument_numbers
 from dualrev.eager.copies import copied
+from dualrev.eager.transforms import with_zeros
 from dualrev.errors import ArgumentError, CotangentError, OutputError, TangentError, UnsupportedError
 from dualrev.tree import flatten_leaves
 
@@ -73,16 +74,19 @@ def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[An
     if any(map(holds_complex, primals)):
         args = bound(f, primals, {})
         check_taken(f, args)
-        y, dy = derivative(f, "jvp")(*args, *alike(args, bound(f, tangents, {})))
+        y, dy = derivative(f, "jvp")(*args, *alike(args, bound(f, with_zeros(primals, tangents), {})))
         return y, dy
     leaves, structure = real_leaves(f, taken_apart(primals))
-    tangents = tangent_of(primals, tangents)
+    still = {k for k, t in enumerate(tangents) if t is None}
+    tangents = tangent_of(primals, with_zeros(primals, tangents))
     real_leaves(f, tangents)
     given = structure.cotangent_leaves(structure.read_leaves(tangents, TangentError))
     if not leaves:
         raise ArgumentError(primals)
     args = bound(f, primals, {})
     check_taken(f, args)
+    if any(flatten_leaves(part)[0] for k, part in enumerate(given) if k not in still):
+        given = tuple(None if k in still else part for k, part in enumerate(given))
     y, dy = derivative(f, "jvp")(*args, *given, *zeros(taken_apart(args[len(primals) :])))
     outputs, output = flatten_leaves(y)
     if not outputs:

@@ -151,7 +151,7 @@ class _Derivative(Writer):
         """The value, and its tangent."""
         parameters = self.f.parameters
         given = tuple(map(_given, parameters, kinds))
-        read = (self.read(x, t, kind, TangentError) for x, t, kind in zip(parameters, given, kinds, strict=True))
+        read = (self.read(parameters[k], given[k], kinds[k], TangentError) for k in sorted(self.numbers))
         directions = tuple(t for found in read for t in found)
         made = self.with_tangents(alone=False)
         return (*parameters, *given), self.call(made, (*parameters, *directions), _fresh(made.result))
