@@ -433,12 +433,19 @@ def test_jacobians_of_arrays_of_dualrev_numpy():
 @engines
 @pytest.mark.parametrize(
     "tangents",
-    [(1.0,), (1.0, 1.0), (1.0, np.ones(3)), (np.ones(2), 1.0), (None, np.ones(2)), (1.0, None), (1.0, [1.0, 1.0]), 1.0],
+    [(1.0,), (1.0, 1.0), (1.0, np.ones(3)), (np.ones(2), 1.0), (1.0, [1.0, 1.0]), (1.0, (None, None)), 1.0],
     ids=str,
 )
 def test_tangents_of_another_structure(engine, tangents):
     with pytest.raises(TangentError, match=r"a tangent is .* where the primals have"):
         dr.jvp(lambda x, v: x * v, (2.0, np.ones(2)), tangents, engine=engine)
+
+
+@engines
+@pytest.mark.parametrize(("tangents", "expected"), [((None, np.ones(2)), 2.0), ((1.0, None), 1.0), ((None, None), 0.0)])
+def test_an_argument_without_a_tangent_does_not_move(engine, tangents, expected):
+    y, dy = dr.jvp(lambda x, v: x * v, (2.0, np.ones(2)), tangents, engine=engine)
+    assert_same((y, dy), (np.full(2, 2.0), np.full(2, expected)))
 
 
 def test_primals_that_are_no_tuple():
