@@ -327,7 +327,7 @@ def test_jvp_raises_what_the_function_raises():
     ("tangents", "expected"),
     [
         ((1.0,), "a tuple with 2 entries"),
-        ((1.0, None), "an array of shape"),
+        ((1.0, (None, None)), "an array of shape"),
         ((1.0, np.ones(3)), "an array of shape"),
         (("a", np.ones(2)), "a real scalar"),
     ],
@@ -339,8 +339,10 @@ def test_tangents_of_another_structure_are_refused(tangents, expected):
 
 def test_tangents_of_another_structure_are_refused_in_numba():
     push = dr.compiler.host.dispatchers.derivative(strict, "jvp")
-    with pytest.raises(TangentError, match="numba type none was given where the primals have a real scalar"):
-        push(1.0, np.ones(2), None, np.ones(2))
+    with pytest.raises(TangentError, match=r"numba type Tuple.* was given where the primals have a real scalar"):
+        push(1.0, np.ones(2), (1.0, None), np.ones(2))
+    with pytest.raises(ArgumentError):
+        push(1.0, np.ones(2), None, None)
     with pytest.raises(TangentError, match="an array with 1 axes"):
         push(1.0, np.ones(2), 1.0, np.ones((2, 1)))
     with pytest.raises(ValueError, match="another shape"):
