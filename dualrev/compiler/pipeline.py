@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
+from numba.core.compiler_lock import global_compiler_lock
+
 from dualrev.compiler.analyses.activity import carries
 from dualrev.compiler.analyses.borrowing import handed_on, only_borrows
 from dualrev.compiler.analyses.memory import type_of
@@ -60,7 +62,8 @@ class Emitted:
 
 def emit(f: Any, transform: str, argnums: Any, argtypes: tuple[Any, ...]) -> Emitted:
     """The derivative of a numba function for these types of arguments; see build.py for the transforms."""
-    return Module(f).root(transform, argnums, argtypes)
+    with global_compiler_lock:  # Python 3.11 fails where two threads parse at the same time
+        return Module(f).root(transform, argnums, argtypes)
 
 
 def expanded_function(f: Any, argtypes: tuple[Any, ...]) -> Function:
