@@ -21,6 +21,7 @@ from numba.core import types
 from dualrev.compiler.analyses.versions import Loop, Value, Versions
 from dualrev.compiler.core.atoms import Applied, Constant, Operator, Var
 from dualrev.compiler.core.terms import Copy, Discrete, For, While
+from dualrev.compiler.core.walks import statements, writes
 
 __all__ = ["Progression", "length", "progressions"]
 
@@ -143,7 +144,10 @@ def progressions(versions: Versions) -> dict[Value, Progression]:
     for loop, some in versions.afters.items():
         if isinstance(loop, (For, While)) and not loop.exits:
             headers = versions.headers[loop]
-            found |= {v: found[headers[x]] for x, v in some.items() if x in headers and headers[x] in found}
+            before = statements(loop.before) if isinstance(loop, While) else ()  # that runs once more than the rounds
+            once_more = {x for t in before for x in writes(t)}
+            counted = [x for x in some if x not in once_more and headers.get(x) in found]
+            found |= {some[x]: found[headers[x]] for x in counted}
     return found
 
 
