@@ -3,11 +3,15 @@
 import numpy as np
 import pytest
 from compiled.incore import gradient
-from numba import njit
+from numba import boolean, int64, njit
 from oracle import assert_same
 
 import dualrev as dr
+from dualrev.compiler.analyses.versions import Versions
+from dualrev.compiler.core.atoms import Comparison, Constant, Operator, Var
+from dualrev.compiler.core.terms import Copy, Discrete, Function, While
 from dualrev.compiler.runtime import falling, rising
+from dualrev.compiler.transforms.progressions import progressions
 
 A = np.linspace(0.3, 1.7, 24)
 
@@ -286,3 +290,17 @@ def test_counters_that_do_not_begin_with_0(n, m, start):
     a, b = np.linspace(0.2, 1.3, 60), np.linspace(1.5, 0.3, 12)
     compiled, tape = dr.value_and_grad(scaled_counts, (0, 1)), dr.value_and_grad(scaled_counts.py_func, (0, 1))
     assert_same(compiled(a, b, n, m, start), tape(a, b, n, m, start), rtol=1e-12, types=False)
+
+
+def test_what_the_test_of_a_while_changes_is_no_progression_after_it():
+    """The test runs once more than the rounds. Numba's Python has no such loops so far: `while (k := k + 1) < n`."""
+    k, n, test, x = (Var(name, kind) for name, kind in zip("kntx", (int64, int64, boolean, int64), strict=True))
+    one, zero = Constant(1, int64), Constant(0, int64)
+    more = Discrete(k, Operator("+", (k, one)), 1)
+    ask = Discrete(test, Comparison(("<",), (k, n)), 1)
+    for before, body in (((more, ask), ()), ((ask,), (more,))):
+        loop = While(before, test, body, (), 1)
+        versions = Versions(Function("f", (n,), (Copy(k, zero, 1), loop, Copy(x, k, 1)), x, True))
+        found = progressions(versions)
+        assert versions.headers[loop][k] in found
+        assert (versions.afters[loop][k] in found) == (before == (ask,))

@@ -25,17 +25,8 @@ if TYPE_CHECKING:
     from dualrev.compiler.frontend.source import Source
 
 __all__ = [
-    *[
-        "alike",
-        "check_inlined",
-        "check_options",
-        "declared",
-        "inherited",
-        "is_checked",
-        "is_checked_for",
-        "is_parallel",
-    ],
-    *["is_parallel", "kept", "outlined"],
+    *["alike", "check_inlined", "check_options", "compiled_otherwise", "declared", "inherited", "is_checked"],
+    *["is_checked_for", "is_parallel", "kept", "outlined"],
 ]
 
 _KEPT = ("boundscheck", "debug", "fastmath", "forceinline", "no_rewrites", "nogil")

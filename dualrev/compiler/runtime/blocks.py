@@ -90,12 +90,6 @@ def shaped_2(block, x, y):
 
 
 @inner
-def number_single(entries, k):
-    """The same in single precision."""
-    return np.float32(entries[0, k])
-
-
-@inner
 def shaped_1_single(block, x):
     """The same in single precision."""
     return block.reshape(x.shape).astype(np.float32)
