@@ -6,8 +6,10 @@ All are subclasses of `DualrevError` and of the built-in class that Python would
 
 from __future__ import annotations
 
+import contextlib
 import numbers
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
 from typing import Any, Self
 
 from dualrev.places import is_assigned_to_an_element, library, where
@@ -301,6 +303,11 @@ class SparsityError(_MisfitError):
     """A pattern is not that of the derivative, or there is none to be found."""
 
 
+_LATEST: ContextVar[tuple[str, str] | None] = ContextVar(
+    "the line and the text of the latest ConversionError", default=None
+)
+
+
 class ConversionError(DualrevError, TypeError):
     """A dual number was to become a plain one, which would lose its derivative."""
 
@@ -314,6 +321,27 @@ class ConversionError(DualrevError, TypeError):
             f"{what}{where()}{inside}: the plain number would lose its derivative. {cure}Where a constant is meant,"
             " write dualrev.value(x)."
         )
+        _LATEST.set((inside, str(self)))
+
+    @classmethod
+    @contextlib.contextmanager
+    def remembered(cls) -> Iterator[None]:
+        """A call in which `lost` knows of the errors of this call only."""
+        token = _LATEST.set(None)
+        try:
+            yield
+        finally:
+            _LATEST.reset(token)
+
+    @classmethod
+    def lost(cls, file: str, line: int) -> Self | None:
+        """The latest error of this call, once more, if that line of an installed package asked for the number.
+
+        Code in C that does not look at errors goes on with one set, and raises another or loses it: SciPy's brentq
+        takes the number for -1.0, and says that the signs are wrong.
+        """
+        inside, text = _LATEST.get() or ("", "")
+        return cls.__new__(cls, text) if inside.endswith(f", at {file}:{line})") else None
 
 
 class HashError(DualrevError, TypeError):

@@ -156,6 +156,34 @@ def test_a_refusal_inside_of_a_library_names_both_lines(f, inside):
         dr.grad(f)(2.0)
 
 
+@pytest.mark.parametrize(
+    ("f", "once"),
+    [
+        (lambda p: optimize.brentq(lambda x: x - p if x > 4.0 else -1.0, 0.0, 5.0), "different signs"),
+        (lambda p: optimize.fsolve(lambda x: x - p, [0.5])[0], "not a proper array of floats"),
+    ],
+)
+def test_a_refusal_that_code_in_c_lost_is_said_in_place_of_what_it_raised(f, once):
+    """C code that looks at no errors raised another one in the same line: brentq took the number for -1.0."""
+    with pytest.raises(
+        dr.ConversionError, match=r"test_like_numpy.*inside scipy, at \S*scipy.*dualrev\.scipy"
+    ) as found:
+        dr.grad(f)(2.0)
+    assert once in str(found.value.__cause__)
+
+
+def test_an_error_of_a_library_for_plain_numbers_stays_as_it_is():
+    """A line that refused a number in an earlier call, or was asked for a plain one here."""
+
+    def f(p):
+        return p * optimize.brentq(lambda x: x + 1.0, 0.0, 5.0)
+
+    with pytest.raises(dr.ConversionError):
+        dr.grad(lambda p: optimize.brentq(lambda x: x - p, 0.0, 5.0))(2.0)
+    with pytest.raises(ValueError, match="different signs"):
+        dr.grad(f)(2.0)
+
+
 # Functions of numpy that came later than the others
 
 

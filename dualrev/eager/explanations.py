@@ -14,7 +14,7 @@ from types import TracebackType
 import numpy as np
 
 from dualrev.eager.arrays.storage import RealArray
-from dualrev.errors import DualrevError, UnsupportedError
+from dualrev.errors import ConversionError, DualrevError, UnsupportedError
 from dualrev.objects import explain
 from dualrev.places import is_of_library, line_of
 
@@ -48,12 +48,23 @@ def explained(error: Exception) -> Exception | None:
         explain(error)
         if (refused := _without_labels(error)) is not None:
             return refused
+    if (lost := _lost(error.__traceback__)) is not None:
+        return lost
     user, below = _place(error.__traceback__)
     if str(error) == _READ_ONLY and user and below is None:
         return ValueError(
             f"{_READ_ONLY} at {user}. It is a view that numpy lets nobody write to: write to y = x.copy()"
         )
     return _refusal(str(error), user + below) if user and below is not None else None
+
+
+def _lost(traceback: TracebackType | None) -> ConversionError | None:
+    """Our error that code in C lost, and raised one of its own in the same line of Python code."""
+    if traceback is None:
+        return None
+    while traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    return ConversionError.lost(traceback.tb_frame.f_code.co_filename, traceback.tb_lineno)
 
 
 def _without_labels(error: AttributeError) -> UnsupportedError | None:

@@ -21,7 +21,7 @@ from dualrev.eager.explanations import explained
 from dualrev.eager.labels import with_labels
 from dualrev.eager.plain_run import PlainRun, wanted
 from dualrev.eager.py_funcs import as_python
-from dualrev.errors import AuxiliaryError, ScalarError, TangentError
+from dualrev.errors import AuxiliaryError, ConversionError, ScalarError, TangentError
 from dualrev.tree import flatten_leaves
 
 __all__ = ["grad", "hvp", "jacobian", "linearize", "value_and_grad", "with_zeros"]
@@ -66,12 +66,13 @@ def linearize(
     if check or wanted():
         called, args, kwargs = call or (f, primals, {})
         plain = PlainRun(called, args, kwargs, has_aux)
-    try:
-        y, derivative = run(function, *primals)
-    except Exception as error:
-        if (ours := explained(error)) is None:
-            raise
-        raise ours from (None if ours is error.__cause__ else error)
+    with ConversionError.remembered():
+        try:
+            y, derivative = run(function, *primals)
+        except Exception as error:
+            if (ours := explained(error)) is None:
+                raise
+            raise ours from (None if ours is error.__cause__ else error)
     if plain is not None:
         plain.compare(y, functools.partial(_value_by, run, function, primals))
     return y, derivative, aux[0] if has_aux else None
