@@ -163,9 +163,6 @@ def expression(s: Let, sub: Sub) -> ast.expr:
     args = s.args
     if s.op == "copy":
         return sub(args[0])
-    if s.op == "scaled":
-        factor, t = map(sub, args)
-        return ast.IfExp(ast.Compare(t, [ast.NotEq()], [ast.Constant(0.0)]), binary("*", factor, t), ast.Constant(0.0))
     if s.op in ("plain", "written"):
         inside = set(args)
         return substitute(s.info if s.op == "plain" else s.info.tree, lambda x: sub(x) if x in inside else None)

@@ -197,9 +197,7 @@ class Emission:
     def _real(self, s: terms.Real) -> ast.expr:
         args = [self.atom(x) for x in s.args]
         if s.rule is SCALED:
-            factor, t = args
-            test = ast.Compare(t, [ast.NotEq()], [ast.Constant(0.0)])
-            return ast.IfExp(test, syntax.binary("*", factor, t), ast.Constant(0.0))
+            return syntax.call("runtime.scaled", *args)
         if s.spelling not in _OPERATORS:
             return syntax.call(s.spelling, *args)
         if len(args) == 1:

@@ -21,7 +21,7 @@ from dualrev.compiler.emission.code import Assign, Code, Pop, Push, Suite
 __all__ = ["tidy"]
 
 _PURE = re.compile(
-    r"math\.\w+|np\.(?!empty|zeros|ones|dot)\w+|abs|min|max|int|float|bool|len|runtime\.(range_length|rising|falling|bits|whole|room|rounds|natural)"
+    r"math\.\w+|np\.(?!empty|zeros|ones|dot)\w+|abs|min|max|int|float|bool|len|runtime\.(range_length|rising|falling|scaled|bits|whole|room|rounds|natural)"
 )
 _WIDE = 88
 
@@ -197,7 +197,8 @@ def _is_pure(value: ast.expr) -> bool:
 
 
 def _reads_memory(value: ast.expr) -> bool:
-    return any(isinstance(n, (ast.Subscript, ast.Call)) for n in ast.walk(value))
+    calls = [n for n in ast.walk(value) if isinstance(n, ast.Call) and ast.unparse(n.func) != "runtime.scaled"]
+    return bool(calls) or any(isinstance(n, ast.Subscript) for n in ast.walk(value))
 
 
 def _can_put(t: Any) -> bool:

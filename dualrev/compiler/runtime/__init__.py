@@ -24,6 +24,7 @@ from dualrev.compiler.runtime.arrays import (  # noqa: F401 - emitted code has t
     divide,
     empty,
     empty_like,
+    scaled,
     zeros,
     zeros_like,
 )

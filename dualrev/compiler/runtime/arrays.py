@@ -21,7 +21,7 @@ from dualrev.rules.library.inner import inner
 
 __all__ = [
     *["NO_MEMORY", "check_apart", "check_new", "clear_unless", "common_shape", "divide", "empty", "empty_like"],
-    *["kind_like", "new", "new_shaped", "raise_if", "zeros", "zeros_like"],
+    *["kind_like", "new", "new_shaped", "raise_if", "scaled", "zeros", "zeros_like"],
 ]
 
 
@@ -260,3 +260,26 @@ def divide(typingctx: Any, a: Any, b: Any) -> Any:
 
 def _quotient(a, b):
     return a / b
+
+
+@intrinsic
+def scaled(typingctx: Any, factor: Any, t: Any) -> Any:
+    """Factor * t for numbers, and 0.0 where t is: an infinite factor takes no part there.
+
+    It stands for `factor * t if t != 0.0 else 0.0`, whose branches cost numba time in all its passes. To LLVM it is a
+    branch: where cotangents are zero for many rounds, what multiplies them is not computed.
+    """
+    made = typingctx.resolve_function_type(operator.mul, (factor, t), {}).return_type
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        factor, t = args
+        before = builder.block
+        with builder.if_then(builder.fcmp_unordered("!=", t, t.type(0.0))):
+            product = builder.fmul(factor, t)
+            inside = builder.block
+        found = builder.phi(t.type)
+        found.add_incoming(t.type(0.0), before)
+        found.add_incoming(product, inside)
+        return context.cast(builder, found, made, types.float64)
+
+    return types.float64(made, made), codegen
