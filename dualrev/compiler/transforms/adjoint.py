@@ -18,19 +18,20 @@ Within straight-line code the order, the zeros and the first contributions are k
 
 What is read of the forward sweep are versions of variables (analyses/versions.py), each a variable of its own. How the
 reverse sweep gets them is decided from what it reads (plan.py), and written into it (recording.py, replaying.py).
+A partial is taken from the forward sweep, too, if that has computed it: in a rotation, the cosine for the sine.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from numba.core import types
 
 from dualrev.compiler.analyses.memory import given, is_array, is_real
-from dualrev.compiler.analyses.versions import Reading, Value
+from dualrev.compiler.analyses.versions import Reading, Region, Value, Versions
 from dualrev.compiler.core.atoms import Applied, Atom, Constant, Global, Node, Tree, Var
 from dualrev.compiler.core.terms import (
     Accumulate,
@@ -48,7 +49,7 @@ from dualrev.compiler.core.terms import (
     While,
     Whole,
 )
-from dualrev.compiler.core.walks import replaced, statements, writes
+from dualrev.compiler.core.walks import reads, replaced, statements, writes
 from dualrev.compiler.transforms.facts import Facts
 from dualrev.compiler.transforms.fusing import Fused
 from dualrev.compiler.transforms.writing import ZERO, Writer, partial
@@ -70,8 +71,9 @@ class Adjoint(Writer):
     touched        where elements of arrays are read: by classes, positions with the version that is read there
     """
 
-    def __init__(self, facts: Facts, seeds: dict[int, Atom]) -> None:
+    def __init__(self, facts: Facts, seeds: dict[int, Atom], joint: bool) -> None:
         super().__init__()
+        self._joint = joint  # both sweeps are one function
         self.facts, self.versions = facts, facts.versions
         self.value_of: dict[Var, Value] = {}
         self.shadow_of: dict[Var, Value] = {}
@@ -80,6 +82,8 @@ class Adjoint(Writer):
         self.touched: dict[Any, set[Reading]] = {}
         self._refs: dict[tuple[Value, bool], Var] = {}
         self._current: Statement | None = None
+        self._read: set[Value] = set()
+        self._known = _functions_of_one(facts.f.body, self.versions)
         self._zero = {x for x in [*facts.occurs, *facts.parameters] if facts.is_scalar(x)}
         for k, x in enumerate(facts.results):
             if k in facts.wanted and facts.is_scalar(x):
@@ -120,8 +124,32 @@ class Adjoint(Writer):
 
     # Writing
 
+    def value(self, e: ast.expr, names: Mapping[str, Atom], line: int) -> Atom:
+        """The value of an expression of the table: that which the forward sweep has, if it is there anyway."""
+        match e:
+            case ast.Call(ast.Name(f), [ast.Name(name)]) if (made := self._found(f, names[name])) is not None:
+                return made
+        return super().value(e, names, line)
+
+    def _found(self, f: str, x: Atom) -> Var | None:
+        """The value of a function that the forward sweep has computed around here, and need not record for this."""
+        argument = self.value_of.get(x) if isinstance(x, Var) else None
+        for v in self._known.get((f, argument), ()) if argument is not None else ():
+            there = v in self._read or (self._joint and v.domain is None)
+            if there and v.variable.type == types.float64 and self._is_within(v.region):
+                return self._ref(v)
+        return None
+
+    def _is_within(self, region: Region) -> bool:
+        """Whether the statement that is being reversed is in a block or in one inside of it."""
+        here: Region | None = self.versions.region_of[self._current] if self._current is not None else None
+        while here is not None and here is not region:
+            here = here.parent
+        return here is not None
+
     def write(self, s: Statement) -> None:
         """Add a statement, which belongs to the one that is being reversed."""
+        self._read |= {self.value_of[x] for x in reads(s) if isinstance(x, Var) and x in self.value_of}
         if isinstance(s, Store) and s.op == "+=" and s.array in self.shadow_of:
             s = self._instead_of_zero(s)
         if self._current is not None:
@@ -363,6 +391,24 @@ class Adjoint(Writer):
         self._zero |= set(results)
         for x, ct in zip(moving, back, strict=True):
             self._contribute(x, ct, s.line)
+
+
+def _functions_of_one(body: Block, versions: Versions) -> dict[tuple[str, Value], list[Value]]:
+    """The values of the table's functions of one argument, and copies of them: by the function and the argument."""
+    key_of: dict[Value, tuple[str, Value]] = {}
+    found: dict[tuple[str, Value], list[Value]] = {}
+    for s in statements(body):
+        match s:
+            case Real(args=(Var() as x,)):
+                key = (s.rule.name, versions.at(s, x))
+            case Copy(source=Var() as x) if versions.at(s, x) in key_of:
+                key = key_of[versions.at(s, x)]
+            case _:
+                continue
+        made = versions.made[s][s.target]
+        key_of[made] = key
+        found.setdefault(key, []).append(made)
+    return found
 
 
 def zeros_like(writer: Writer, x: Any, line: int) -> Var:

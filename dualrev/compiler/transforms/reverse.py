@@ -287,16 +287,16 @@ class Reverse:
 
     def _crossing(self, facts: Facts, seeds: dict[int, Atom], subject: Subject) -> Crossing:
         """What crosses, where the functions that are called bring back only what the reverse sweep reads."""
-        crossing = Crossing(facts, Adjoint(facts, seeds), subject)
+        crossing = Crossing(facts, Adjoint(facts, seeds, subject.joint), subject)
         calls = [s for s in statements(facts.f.body) if isinstance(s, Call) and self._may_spend(s, facts)]
         facts.spent = {s: k for s in calls if (k := crossing.needs.spent(s))}
         if not facts.spent:
             return crossing
-        sparing = Crossing(facts, Adjoint(facts, seeds), subject)
+        sparing = Crossing(facts, Adjoint(facts, seeds, subject.joint), subject)
         if all(k <= sparing.needs.spent(s) for s, k in facts.spent.items()):
             return sparing
         facts.spent = {}
-        return Crossing(facts, Adjoint(facts, seeds), subject)
+        return Crossing(facts, Adjoint(facts, seeds, subject.joint), subject)
 
     def _may_spend(self, s: Call, facts: Facts) -> bool:
         """Whether a function that is called brings back what it has changed, and does not call itself."""
