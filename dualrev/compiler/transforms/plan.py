@@ -24,6 +24,7 @@ from dualrev.compiler.analyses.versions import Loop, Value, Versions
 from dualrev.compiler.core.atoms import Applied, Field, Global, Var
 from dualrev.compiler.core.terms import Call, Copy, Discrete, For, Function, Load, Opaque, Real, Statement, View
 from dualrev.compiler.core.walks import parts, statements
+from dualrev.compiler.transforms.branches import sources
 from dualrev.compiler.transforms.progressions import progressions
 
 __all__ = ["Plan", "Subject", "contents"]
@@ -86,6 +87,7 @@ class Plan:
         self.alive: set[Value] = set()
         self.chained: dict[Value, Value] = {}
         self.linear = progressions(subject.versions)
+        self._branches: dict[Value, list[Value] | None] = {}
         self._changes = subject.changes()
         self._make(dict(needs))
         for v in sorted(self.recorded | self.again, key=lambda v: v.position):
@@ -182,15 +184,25 @@ class Plan:
             if isinstance(loop, For):
                 return [*known, *self.versions.reads[loop].values()]
             return [*known, self.versions.trips[loop]] if v.kind == "after" else known
+        if v.kind == "join":
+            return self._sources(v) or []
         if v.kind != "op" or isinstance(v.statement, For):
             return []
         return list(self.versions.reads[v.statement].values())
+
+    def _sources(self, v: Value) -> list[Value] | None:
+        """What a value that a branch has left is computed again from, with the branch."""
+        if v not in self._branches:
+            self._branches[v] = sources(v, self.versions, self.subject.cost)
+        return self._branches[v]
 
     def _can_repeat(self, v: Value, last: int) -> bool:
         """Whether v may be computed again as late as at `last`."""
         s = v.statement
         if v in self.linear or v in self.chained:
             return True
+        if v.kind == "join":
+            return self._sources(v) is not None
         if v.kind != "op":
             return False
         match s:

@@ -5,6 +5,7 @@ That is the adjoint (adjoint.py), with the values that it reads: taken from the 
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -118,6 +119,9 @@ class ReverseSweep(Writer):
         if v in self.plan.linear:
             self._compute_progression(v)
             return
+        if v.kind == "join":
+            self._compute_branch(v)
+            return
 
         def read(x: Any) -> Any:
             u = self.versions.reads[s].get(x) if isinstance(x, Var) else None
@@ -156,6 +160,40 @@ class ReverseSweep(Writer):
             rounds = length(start, stop) if isinstance(loop, For) else self._value(self.versions.trips[loop])
         value = self.plan.linear[v].after(rounds, start, self._value)
         self.write(Discrete(self.crossing.names[v], value, loop.line))
+        self._available[-1].add(v)
+
+    def _compute_branch(self, v: Value) -> None:
+        """The branch that has left a value (branches.py), with other variables."""
+        whole: If = v.statement
+        own: dict[Var, Var] = {v.variable: self.crossing.names[v]}
+        for u in self.plan.dependencies(v):
+            self._value(u)  # before the branch
+
+        def inside(x: Var) -> Var:
+            return own.setdefault(x, Var("_", x.type))
+
+        def named(u: Value) -> Var:
+            return inside(u.variable) if u.region.is_inside(whole) else self._value(u)
+
+        def read(t: Statement, x: Any) -> Any:
+            u = self.versions.reads[t].get(x) if isinstance(x, Var) else None
+            return x if u is None else named(u)
+
+        def again(s: If, left: dict[Value, Var]) -> If:
+            sides: list[list[Statement]] = []
+            for k, block in enumerate(blocks(s)):
+                out: list[Statement] = []
+                for t in block:
+                    if isinstance(t, If):
+                        out.append(again(t, {u: inside(u.variable) for u in self.versions.joins[t].values()}))
+                    else:
+                        out.append(_repeated(substituted(t, functools.partial(read, t), inside)))
+                copies = [(target, named(u.parts[k])) for u, target in left.items()]
+                out += [Copy(target, x, s.line) for target, x in copies if x is not target]
+                sides.append(out)
+            return replace(s, test=read(s, s.test), then=tuple(sides[0]), orelse=tuple(sides[1]))
+
+        self.write(again(whole, {v: self.crossing.names[v]}))
         self._available[-1].add(v)
 
     # Statements
