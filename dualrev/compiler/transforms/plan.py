@@ -2,9 +2,10 @@
 
 The reverse sweep sees memory as it was at the same place of the forward sweep, because every store that matters is
 undone on the way back. So a value can be computed again from values that are there, loads from arrays included, if no
-store stands between. What cannot, or would cost too much (a loop's variables, results of calls, exp and the like), has
-to come from the tape. Of all sets that suffice, the smallest is taken: a minimal cut between what must be recorded and
-what is needed, for each loop on its own, from the innermost outwards.
+store stands between; what a short branch leaves, with the branch (branches.py). What cannot, or would cost too much (a
+loop's variables, results of calls, exp and the like), has to come from the tape. Of all sets that suffice, the smallest
+is taken: a minimal cut between what must be recorded and what is needed, for each loop on its own, from the innermost
+outwards.
 """
 
 from __future__ import annotations
