@@ -130,6 +130,73 @@ def with_exits(a, x, y):
 
 
 @njit
+def of_a_counter(a, x, y):
+    """That is assigned in the body."""
+    for i in range(len(a)):
+        y = y + a[i]
+        if i > 3:
+            i = 1
+        y = y * math.sin(a[i] * y) + x * i
+        for k in range(i):
+            y = y + math.sin(y) * a[k]
+    return y + i
+
+
+@njit
+def states(a, x, y):
+    """A machine with two of them."""
+    mode, e = 0, 0.0
+    for i in range(len(a)):
+        u = x * a[i] - y
+        if mode == 0:
+            if u > 0.3:
+                mode = 1
+            gain = 1.0
+        else:
+            if u < -0.3:
+                mode = 0
+            gain = 0.5 * x
+        y = y + gain * u * math.cos(y)
+        e = e + y * y * gain
+    return e
+
+
+@njit
+def of_flags(a, x, y):
+    b = False
+    for i in range(len(a)):
+        c = x
+        if b:
+            c = c * y
+            b = c > 1.0
+        else:
+            b = y > 1.0
+            c = c + y
+            c = c * c
+        d = c
+        if d > 3.0:
+            d = 3.0 / d
+        y = math.sin(d * y) * c + a[i]
+    return y
+
+
+@njit
+def descent(a, x, y, k):
+    if k == 0:
+        return y
+    w = max(x, 0.2)
+    y = math.sin(w * y) * w + a[k]
+    if y > 1.0:
+        w = w / y
+    return descent(a, x * 0.9 - 0.1, y, k - 1) * w
+
+
+@njit
+def by_recursion(a, x, y):
+    return descent(a, x, y, len(a) - 1)
+
+
+@njit
 def too_costly(a, x, y):
     for i in range(len(a)):
         w = math.exp(a[i] * x) if a[i] > 0.5 else x
@@ -137,7 +204,10 @@ def too_costly(a, x, y):
     return y
 
 
-PROGRAMS = [truncated, weights, pieces, one_side, written_over, around_loops, in_branches, with_exits, too_costly]
+PROGRAMS = [
+    *[truncated, weights, pieces, one_side, written_over, around_loops, in_branches, with_exits, of_a_counter, states],
+    *[of_flags, by_recursion, too_costly],
+]
 POINTS = [(0.8, 1.3), (0.3, -0.4), (-0.6, 0.9)]
 
 
