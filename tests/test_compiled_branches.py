@@ -13,6 +13,7 @@ import dualrev as dr
 from dualrev.compiler.pipeline import emit
 
 A = np.linspace(-0.7, 2.1, 9)
+TABLE = np.array([0.3, 1.2, -0.7])
 
 
 @njit
@@ -197,6 +198,35 @@ def by_recursion(a, x, y):
 
 
 @njit
+def upwind(a, x, y):
+    """Differences against the wind, of two arrays in turn."""
+    u = np.sin(a * x)
+    v = u.copy()
+    for _ in range(3):
+        for i in range(len(a)):
+            left = u[i - 1] if i > 0 else y
+            right = u[i + 1] if i < len(a) - 1 else 0.0
+            slope = u[i] - left if u[i] > 0.0 else right - u[i]
+            v[i] = u[i] - 0.3 * slope * u[i] + 0.01 * slope * slope * left
+        for i in range(len(a)):
+            u[i] = v[i]
+    return np.sum(u * u)
+
+
+@njit
+def of_elements_that_change(a, x, y):
+    u = a * x
+    for i in range(1, len(a)):
+        w = u[i] if a[i] > 0.4 else u[i - 1]
+        u[i] = w * u[i - 1] + y
+        u[i - 1] = w * w
+        if i > 3:
+            w = u[1] * w if y > 0.0 else TABLE[i % 3] * w
+        y = math.sin(y * w) + w
+    return y * u[2]
+
+
+@njit
 def too_costly(a, x, y):
     for i in range(len(a)):
         w = math.exp(a[i] * x) if a[i] > 0.5 else x
@@ -206,7 +236,7 @@ def too_costly(a, x, y):
 
 PROGRAMS = [
     *[truncated, weights, pieces, one_side, written_over, around_loops, in_branches, with_exits, of_a_counter, states],
-    *[of_flags, by_recursion, too_costly],
+    *[of_flags, by_recursion, upwind, of_elements_that_change, too_costly],
 ]
 POINTS = [(0.8, 1.3), (0.3, -0.4), (-0.6, 0.9)]
 
@@ -232,7 +262,9 @@ def test_second_derivatives(f):
         (truncated, 3),  # x, y and the sine, which is a factor
         (weights, 1),
         (one_side, 2),
-        (pieces, 3),  # loads are not done again in a branch: w is recorded
+        (pieces, 3),  # y, the sine, and w: the branches are too long
+        (upwind, 1),  # the old element of u
+        (of_elements_that_change, 4),  # two elements and w, and y
         (too_costly, 2),  # nor are exponentials: y, w, and in the branch the exponent of one that is active
     ],
 )

@@ -15,7 +15,7 @@ from numba.core import types
 from dualrev.compiler.analyses.cost import Cost
 from dualrev.compiler.analyses.versions import Value, Versions
 from dualrev.compiler.core.atoms import Constant, Var
-from dualrev.compiler.core.terms import Copy, Discrete, If, Real, Statement
+from dualrev.compiler.core.terms import Copy, Discrete, If, Load, Real, Statement
 from dualrev.compiler.core.walks import reads, statements, writes
 
 __all__ = ["LIMIT", "sources"]
@@ -25,7 +25,10 @@ LIMIT = 8
 
 
 def sources(v: Value, versions: Versions, cost: Cost) -> list[Value] | None:
-    """The values from outside of a branch that a value which it leaves is computed from; None if it is not, again."""
+    """The values from outside of a branch that a value which it leaves is computed from; None if it is not, again.
+
+    Whether elements that it reads are still there, is another question.
+    """
     if not isinstance(v.statement, If) or v.kind != "join" or not _is_number(v.variable):
         return None
     every = list(statements((v.statement,)))
@@ -39,9 +42,10 @@ def sources(v: Value, versions: Versions, cost: Cost) -> list[Value] | None:
 
 
 def _is_cheap(s: Statement, cost: Cost) -> bool:
-    """Whether a statement computes numbers from numbers, at little cost."""
-    cheap = isinstance(s, Copy | Discrete | If) or (isinstance(s, Real) and cost.operation(s))
-    return cheap and all(map(_is_number, [*reads(s), *writes(s)]))
+    """Whether a statement computes numbers from numbers, at little cost, or loads one."""
+    cheap = isinstance(s, Copy | Discrete | If | Load) or (isinstance(s, Real) and cost.operation(s))
+    read = reads(s)[1:] if isinstance(s, Load) else reads(s)
+    return cheap and all(map(_is_number, [*read, *writes(s)]))
 
 
 def _is_number(x: Any) -> bool:

@@ -76,10 +76,9 @@ class Needs:
                 continue
             self._spread()
             touched = {key: set(places) for key, places in self._adjoint.touched.items()}
-            for v in self.plan.again:
-                for x in contents(v.statement):
-                    key = self._facts.classes.find(x)
-                    touched.setdefault(key, set()).add(self._versions.reading(v.statement, x))
+            for t in (t for v in self.plan.again for t in self.plan.repeated(v)):
+                for x in contents(t):
+                    touched.setdefault(self._facts.classes.find(x), set()).add(self._versions.reading(t, x))
             if all(places <= self.content.get(key, set()) for key, places in touched.items()):
                 break
             for key, places in touched.items():
@@ -137,7 +136,7 @@ class Needs:
                 self.refs.add(v)  # its shadow is made in its shape
             if of_array and v in self.shadows and isinstance(base, Global):
                 self.refs.add(v)  # the shadow of a frozen array is made like the array
-            for x, u in self._versions.reads[s].items():
+            for x, u in (item for t in self.plan.repeated(v) for item in self._versions.reads[t].items()):
                 if not is_array(x):
                     continue
                 if not of_array or v in self.refs or x is not base:

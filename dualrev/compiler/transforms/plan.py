@@ -191,6 +191,10 @@ class Plan:
             return []
         return list(self.versions.reads[v.statement].values())
 
+    def repeated(self, v: Value) -> list[Statement]:
+        """The statements that run again where v is computed again."""
+        return list(statements((v.statement,))) if v.kind == "join" else [v.statement]
+
     def _sources(self, v: Value) -> list[Value] | None:
         """What a value that a branch has left is computed again from, with the branch."""
         if v not in self._branches:
@@ -203,7 +207,7 @@ class Plan:
         if v in self.linear or v in self.chained:
             return True
         if v.kind == "join":
-            return self._sources(v) is not None
+            return self._sources(v) is not None and all(self._is_there(s, v, last) for s in self.repeated(v))
         if v.kind != "op":
             return False
         match s:
