@@ -227,6 +227,23 @@ def of_elements_that_change(a, x, y):
 
 
 @njit
+def chained(a, x, y):
+    """What the next round begins with is y: the branch does not run again, and needs no element that it read."""
+    u = a.copy()
+    t = 0.0
+    for i in range(1, len(a)):
+        t = t + y * y * x
+        if t > 0.5:
+            y = 0.5 * y + u[i] + math.sin(t)
+        else:
+            y = u[i - 1] - y
+        t = t + y * y * y
+        u[i] = x + 0.3
+        u[i - 1] = 0.2 * x
+    return t
+
+
+@njit
 def too_costly(a, x, y):
     for i in range(len(a)):
         w = math.exp(a[i] * x) if a[i] > 0.5 else x
@@ -236,7 +253,7 @@ def too_costly(a, x, y):
 
 PROGRAMS = [
     *[truncated, weights, pieces, one_side, written_over, around_loops, in_branches, with_exits, of_a_counter, states],
-    *[of_flags, by_recursion, upwind, of_elements_that_change, too_costly],
+    *[of_flags, by_recursion, upwind, of_elements_that_change, chained, too_costly],
 ]
 POINTS = [(0.8, 1.3), (0.3, -0.4), (-0.6, 0.9)]
 
@@ -265,6 +282,7 @@ def test_second_derivatives(f):
         (pieces, 3),  # y, the sine, and w: the branches are too long
         (upwind, 1),  # the old element of u
         (of_elements_that_change, 4),  # two elements and w, and y
+        (chained, 2),  # y and t, and no old element of u
         (too_costly, 2),  # nor are exponentials: y, w, and in the branch the exponent of one that is active
     ],
 )

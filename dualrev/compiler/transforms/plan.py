@@ -193,7 +193,8 @@ class Plan:
 
     def repeated(self, v: Value) -> list[Statement]:
         """The statements that run again where v is computed again."""
-        return list(statements((v.statement,))) if v.kind == "join" else [v.statement]
+        with_branch = v.kind == "join" and v not in self.chained
+        return list(statements((v.statement,))) if with_branch else [v.statement]
 
     def _sources(self, v: Value) -> list[Value] | None:
         """What a value that a branch has left is computed again from, with the branch."""
