@@ -1,8 +1,8 @@
 """Tables with labels: Series and DataFrames of pandas, DataArrays of xarray, as nested data.
 
 Their floats are leaves, an array for a Series, for each column of a DataFrame, and for a DataArray; everything else is
-discrete. The function gets a table of objects with the same labels, numbers under differentiation; a gradient has the
-labels, too. A Jacobian, which has more axes, is an array in place of a Series or a DataArray, and a dict of arrays, a
+discrete. The function gets a table with the same labels and a column of numbers under differentiation (column.py) in
+place of each of floats; a gradient has the labels, too. A Jacobian, which has more axes, is an array in place of a Series or a DataArray, and a dict of arrays, a
 column each, in place of a DataFrame. These packages are not imported here: who has such a table has imported them.
 """
 
@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dualrev.eager.arrays.attributes import LABELLED, frame_like
-from dualrev.eager.arrays.storage import RealArray, adopt, holds_duals, to_objects
+from dualrev.eager.arrays.storage import Holder, RealArray, adopt, holds_duals
+from dualrev.eager.arrays.tables import is_table
 
 __all__ = ["Table", "with_labels"]
 
@@ -30,12 +30,12 @@ class Table(NamedTuple):
 
 def with_labels(x: Any) -> Table | None:
     """The arrays of a table, and two ways to make another one; None for anything else."""
-    package = type(x).__module__.partition(".")[0]
-    if package not in LABELLED:
-        return None
-    module: Any = sys.modules[package]
+    if isinstance(x, Holder):
+        return Table([x.numbers], lambda children: children[0], lambda children: children[0])
+    package = is_table(x)
+    module: Any = sys.modules.get(package)
     if package == "pandas" and isinstance(x, module.Series):
-        return _of_one(x, lambda a: module.Series(a, index=x.index, name=x.name))
+        return _of_one(x, lambda a: module.Series(_as_column(a), index=x.index, name=x.name))
     if package == "pandas" and isinstance(x, module.DataFrame):
         return _of_columns(x)
     if package == "xarray" and isinstance(x, module.DataArray):
@@ -49,7 +49,7 @@ def _of_one(x: Any, make: Callable[[Any], Any]) -> Table | None:
         return None
 
     def build(children: list[Any]) -> Any:
-        made = _of_numbers(children[0])
+        made = children[0]
         return make(made) if np.shape(made) == x.shape else made  # a Jacobian has more axes than there are labels for
 
     return Table([values], build, build)
@@ -60,27 +60,35 @@ def _of_columns(x: Any) -> Table:
     leaves = [_leaf(column.to_numpy()) for column in columns]
 
     def make(made: list[Any]) -> Any:
-        return frame_like(x, dict(enumerate(made)))
+        whole = type(x)({k: _as_column(column) for k, column in enumerate(made)}, index=x.index)
+        whole.columns = x.columns
+        return whole
 
     def build(children: list[Any]) -> Any:
         if any(child is not None and np.shape(child) != (len(x),) for child in children):
             return dict(zip(x.columns, children, strict=True))
-        return make([[None] * len(x) if child is None else _of_numbers(child) for child in children])
+        return make([[None] * len(x) if child is None else child for child in children])
 
     def restore(children: list[Any]) -> Any:
         pairs = zip(columns, children, leaves, strict=True)
-        return make([column if leaf is None else _of_numbers(child) for column, child, leaf in pairs])
+        return make([column if leaf is None else child for column, child, leaf in pairs])
 
     return Table([b if a is None else a for a, b in zip(leaves, columns, strict=True)], build, restore)
 
 
 def _leaf(values: np.ndarray) -> Any:
     """An array of floats, or of numbers under differentiation; None if the values are discrete."""
+    if isinstance(values, RealArray):
+        return values
     if values.dtype == object:
         return adopt(values) if values.size and holds_duals(values) else None
     return values if values.dtype.kind == "f" else None
 
 
-def _of_numbers(child: Any) -> Any:
-    """What a table can hold: an array, or one of objects where there are numbers under differentiation."""
-    return np.asarray(to_objects(child)) if isinstance(child, RealArray) else child
+def _as_column(child: Any) -> Any:
+    """What a table of pandas can hold: an array, or a column where there are numbers under differentiation."""
+    if not isinstance(child, RealArray):
+        return child
+    from dualrev.eager.arrays.column import Column  # imports pandas, as who has a table has done
+
+    return Column(child)

@@ -140,7 +140,7 @@ def _operator(primitive: Primitive, u: Any, v: Any) -> Any:
 
     With a complex number it is what numpy's function of both is. With a list it is an array, as for numpy's floats, of
     which arrays are made, too; the product is an error for both.
-    Of a table of pandas it is what numpy makes of its values; with the labels, if the table is under differentiation.
+    Of a table of pandas it is what its own function makes of both: a table.
     """
     known = (numbers.Real, np.bool_)
     if isinstance(u, known) and isinstance(v, known):
@@ -150,11 +150,11 @@ def _operator(primitive: Primitive, u: Any, v: Any) -> Any:
             raise ZeroDivisionError("division by zero")
         return getattr(np, primitive.ufunc)(u, v)
     listed = primitive.name != "mul" and any(isinstance(x, (list, tuple)) for x in (u, v))
-    tables = [x for x in (u, v) if type(x).__module__.partition(".")[0] == "pandas"]
-    if primitive.ufunc and (listed or tables) and _has_arrays(u, v):
-        made = getattr(np, primitive.ufunc)(*(x if isinstance(x, DualNumber) else np.asarray(x) for x in (u, v)))
-        number: Any = u if isinstance(u, DualNumber) else v
-        return number.relabelled(tables[0], made) if tables else made
+    if primitive.ufunc and listed and _has_arrays(u, v):
+        return getattr(np, primitive.ufunc)(*(x if isinstance(x, DualNumber) else np.asarray(x) for x in (u, v)))
+    if primitive.ufunc and _has_arrays(u, v) and any(hasattr(type(x), "__pandas_priority__") for x in (u, v)):
+        other = v if isinstance(u, DualNumber) else u
+        return NotImplemented if isinstance(other, DualNumber) else getattr(np, primitive.ufunc)(u, v)
     return NotImplemented
 
 

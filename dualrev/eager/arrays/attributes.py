@@ -11,15 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.eager.arrays.storage import RealArray, holds_duals, real_array, to_objects
+from dualrev.eager.arrays.storage import RealArray, real_array
 from dualrev.eager.dual import DualNumber, value
 from dualrev.eager.tape import Real
 from dualrev.errors import UnsupportedError
 
-__all__ = ["LABELLED", "frame_like"]
-
-#: Packages whose tables hold arrays, and would take our numbers for objects.
-LABELLED = ("pandas", "xarray")
+__all__: list[str] = []
 
 
 def _as_array(name: str) -> Callable[..., Any]:
@@ -90,22 +87,6 @@ class NumberType:
         return repr(self.dtype)
 
 
-def _relabelled(table: Any, made: Any) -> Any:
-    """What numpy made of the values of a table of pandas: with its labels, if the table is under differentiation."""
-    values = np.asarray(table)
-    if values.dtype != object or not holds_duals(values) or np.shape(made) != values.shape:
-        return made
-    made = np.asarray(to_objects(made))
-    return type(table)(made, index=table.index, name=table.name) if made.ndim == 1 else frame_like(table, made)
-
-
-def frame_like(table: Any, values: Any) -> Any:
-    """A DataFrame with the labels of another one."""
-    made = type(table)(values, index=table.index)
-    made.columns = table.columns
-    return made
-
-
 _METHODS = "sum mean prod max min std var cumsum cumprod clip round reshape ravel flatten squeeze transpose repeat take"
 _MORE = "all any argmax argmin argsort nonzero tolist"
 for _name in (*_METHODS.split(), *_MORE.split()):
@@ -122,7 +103,6 @@ _number.strides, _number.itemsize, _number.nbytes = (), 8, 8
 _number.flags = np.float64().flags
 _number.__getitem__ = _item
 _number.__iter__ = None  # else Python would take what has indices for a sequence
-_number.relabelled = staticmethod(_relabelled)
 _number.__pandas_priority__ = _number.__array_priority__ = 10_000  # s - x of a Series is ours
 
 _array: Any = RealArray

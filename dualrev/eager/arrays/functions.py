@@ -21,6 +21,7 @@ from dualrev.eager.arrays import fourier, linalg, numerics, places, products, re
 from dualrev.eager.arrays.complexes import held, is_complex
 from dualrev.eager.arrays.defined import by_table
 from dualrev.eager.arrays.storage import RealArray, holds_duals, innermost, plain, real_array, refuse_foreign
+from dualrev.eager.arrays.tables import opened
 from dualrev.eager.arrays.ufuncs import as_real_array, into
 from dualrev.eager.dual import DualNumber
 from dualrev.eager.tape import Tape
@@ -32,6 +33,7 @@ __all__ = ["HANDLERS", "apply_function", "assemble"]
 
 def apply_function(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What numpy calls when one of its functions meets an array or a number under differentiation."""
+    args, kwargs = opened(func, args, kwargs)
     if any(map(is_complex, (*args, *kwargs.values()))):
         from dualrev.eager.arrays.complex_functions import complex_function  # real code has no need of it
 

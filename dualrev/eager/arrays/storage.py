@@ -25,6 +25,7 @@ from dualrev.eager.ufuncs import DualArray
 from dualrev.errors import ConversionError, LeakError
 
 __all__ = [
+    "Holder",
     "RealArray",
     "adopt",
     "holds_duals",
@@ -38,6 +39,12 @@ __all__ = [
     "to_objects",
     "zero",
 ]
+
+
+class Holder:
+    """What holds a RealArray, `numbers`, and behaves as it does in numpy's functions: a column of a table of pandas."""
+
+    numbers: RealArray
 
 
 class RealArray(Layered, Operators):
@@ -369,12 +376,12 @@ def real_array(x: Any) -> Any:
         made[()] = x
         return made
     if isinstance(x, (list, tuple)):
-        if any(isinstance(u, (RealArray, np.ndarray, list, tuple)) for u in x):
+        if any(isinstance(u, (RealArray, np.ndarray, list, tuple, Holder)) for u in x):
             parts = [real_array(u) for u in x]
             return np.stack(parts) if any(isinstance(u, RealArray) for u in parts) else np.asarray(x)
         made_of_objects = np.array(x)
         return adopt(made_of_objects) if made_of_objects.dtype == object else made_of_objects
-    return np.asarray(x)
+    return x.numbers if isinstance(x, Holder) else np.asarray(x)
 
 
 def adopt(x: np.ndarray) -> RealArray:

@@ -25,6 +25,7 @@ from dualrev.eager.arrays.storage import (
     plain,
     real_array,
 )
+from dualrev.eager.arrays.tables import is_table, with_table
 from dualrev.eager.dual import DualNumber
 from dualrev.eager.tape import Tape
 from dualrev.errors import UnsupportedError
@@ -51,6 +52,8 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[s
                 return in_general(line, inputs, ufunc)
             if name in _PRODUCTS:
                 return getattr(products, name)(*inputs)
+    if any(map(is_table, inputs)):
+        return with_table(ufunc, method, inputs, kwargs)
     if method == "at":
         return _at(ufunc, *inputs)
     args = tuple(u if isinstance(u, DualNumber) or is_complex(u) else real_array(u) for u in inputs)

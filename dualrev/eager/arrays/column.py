@@ -1,0 +1,472 @@
+"""A column of a table of pandas that holds numbers under differentiation: an extension array of pandas.
+
+    Column = RealArray, as pandas asks for it
+
+pandas keeps the labels and decides what an operation means: alignment, ddof, skipna, groups. It asks its arrays for the
+rest, which is little: elements at places, elementwise functions, reductions, where numbers are missing. What a column
+is not asked for here, and what pandas computes of an array of floats only, is an error.
+
+`Series.values` gives the user such a column where it gives numpy's array otherwise. So whatever pandas does not ask
+for, methods and numpy's functions, is that of the RealArray.
+
+This module imports pandas: labels.py imports it for who has done so.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pandas.api.extensions import ExtensionArray, ExtensionDtype, ExtensionScalarOpsMixin, take
+
+from dualrev.eager.arrays.storage import Holder, RealArray, adopt, plain, real_array, to_objects
+from dualrev.eager.dual import DualNumber, value
+from dualrev.eager.tape import Real
+from dualrev.errors import ConversionError, UnsupportedError
+
+__all__ = ["DTYPE", "Box", "Column", "ColumnDtype", "refused", "with_columns"]
+
+CURE = "it with numpy, as np.quantile(s.to_numpy(), 0.5); for s.rolling(n), np.lib.stride_tricks.sliding_window_view"
+CURE += "(s.to_numpy(), n); of a table t, s = t['x'], or np.column_stack([t[c].to_numpy() for c in t])"
+
+
+def refused(what: str, why: str = "pandas computes it of plain floats") -> UnsupportedError:
+    """The refusal of an operation on a table."""
+    return UnsupportedError(f"{what} of a table", CURE, why)
+
+
+class ColumnDtype(ExtensionDtype):
+    """The type of such columns: floats, for whoever asks for the kind."""
+
+    name = "float64"
+    type = np.float64
+    kind = "f"
+    na_value = np.nan
+    _is_numeric = True
+
+    @classmethod
+    def construct_array_type(cls) -> type[Column]:  # type: ignore[valid-type]
+        """The class of arrays of this type."""
+        return Column
+
+    @classmethod
+    def construct_from_string(cls, string: str) -> ColumnDtype:
+        """TypeError: the name is that of plain floats."""
+        raise TypeError(f"{string!r} is a type of plain numbers")
+
+    def _get_common_dtype(self, dtypes: list[Any]) -> Any:
+        return self if all(dtype == self or _is_number(dtype) for dtype in dtypes) else None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ColumnDtype)
+
+    def __hash__(self) -> int:
+        return hash(ColumnDtype)
+
+
+def _is_number(dtype: Any) -> bool:
+    return isinstance(dtype, np.dtype) and dtype.kind in "iuf"
+
+
+DTYPE = ColumnDtype()
+
+
+class Box:
+    """A number under differentiation that pandas takes for a scalar, and hands on to a column."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: Any) -> None:
+        self.number = number
+
+
+class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
+    """See the top of this file."""
+
+    __array_priority__ = 20_000
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, numbers: Any) -> None:
+        self.numbers: RealArray = numbers if isinstance(numbers, RealArray) else RealArray(np.asarray(numbers, float))
+        assert self.numbers.ndim == 1
+
+    # What pandas has to know of an array
+
+    @classmethod
+    def _from_sequence(cls, scalars: Any, *, dtype: Any = None, copy: bool = False) -> Column:
+        made = _numbers(scalars)
+        return cls(made.copy() if copy else made)
+
+    @classmethod
+    def _concat_same_type(cls, to_concat: Sequence[Column]) -> Column:
+        return cls(np.concatenate([column.numbers for column in to_concat]))
+
+    @property
+    def dtype(self) -> ColumnDtype:
+        """That of columns."""
+        return DTYPE
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the values."""
+        return self.numbers.nbytes
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, item: Any) -> Any:
+        made = self.numbers[pd.api.indexers.check_array_indexer(self.numbers.x, item)]
+        return Column(made) if isinstance(made, RealArray) and made.ndim == 1 else made
+
+    def __setitem__(self, key: Any, new: Any) -> None:
+        if getattr(self, "_readonly", False):
+            raise ValueError("Cannot modify read-only array")
+        key = pd.api.indexers.check_array_indexer(self.numbers.x, key)
+        self.numbers[key] = _number(new) if np.ndim(_unboxed(new)) == 0 else _numbers(new)
+
+    def take(self, indices: Any, *, allow_fill: bool = False, fill_value: Any = None) -> Column:
+        """The numbers at places, with a fill value at those that are -1."""
+        places = take(np.arange(len(self)), indices, allow_fill=allow_fill, fill_value=-1)
+        if not allow_fill or not np.any(places < 0):
+            return Column(self.numbers[places])
+        made = RealArray(np.full(len(places), np.nan))
+        made[places >= 0] = self.numbers[places[places >= 0]]
+        if fill_value is not None and not _is_missing(fill_value):
+            made[places < 0] = _number(fill_value)
+        return Column(made)
+
+    def copy(self) -> Column:
+        """A column of its own."""
+        return Column(self.numbers.copy())
+
+    def view(self, dtype: Any = None) -> Column:
+        """A column with the same memory."""
+        if dtype is not None:
+            raise refused(f"a view as {dtype}")
+        return Column(self.numbers[:])
+
+    def isna(self) -> np.ndarray:
+        """Where there is NaN."""
+        return np.isnan(self.numbers.x)
+
+    def astype(self, dtype: Any, copy: bool = True) -> Any:
+        """For floats the column; for objects the numbers; for ints and bools their values, which are constants."""
+        dtype = dtype if isinstance(dtype, ColumnDtype) else pd.api.types.pandas_dtype(dtype)
+        if isinstance(dtype, ColumnDtype) or dtype == np.float64:
+            return self.copy() if copy else self
+        if dtype == object:
+            return self.__array__(dtype)
+        if isinstance(dtype, np.dtype) and dtype.kind in "biu":
+            return pd.Series(self.numbers.x).astype(dtype).to_numpy()
+        raise refused(f"astype({dtype})")
+
+    def to_numpy(self, dtype: Any = None, copy: bool = False, na_value: Any = None) -> Any:
+        """The numbers without labels."""
+        if dtype is not None and np.dtype(dtype) != np.float64:
+            return self.astype(dtype)
+        made = self.numbers.copy() if copy or isinstance(na_value, (int, float)) else self.numbers[:]
+        if isinstance(na_value, (int, float)):
+            made[self.isna()] = na_value
+        return made
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if dtype is not None and np.dtype(dtype) == object:
+            if np.any(self.isna()):
+                raise refused("an array of objects", "there is NaN in it, which numpy and pandas do not see in objects")
+            return np.asarray(to_objects(self.numbers)).astype(object)
+        raise ConversionError("table")
+
+    def _formatter(self, boxed: bool = False) -> Callable[[Any], str | None]:
+        return lambda x: str(value(x))
+
+    def _values_for_argsort(self) -> np.ndarray:
+        return self.numbers.x
+
+    def _values_for_factorize(self) -> tuple[np.ndarray, Any]:
+        raise refused("a grouping by numbers, or which of them are equal,")
+
+    # Elementwise
+
+    @classmethod
+    def _create_method(cls, op: Any, coerce_to_dtype: bool = True, result_dtype: Any = None) -> Any:
+        def method(self: Column, other: Any) -> Any:
+            if isinstance(other, (pd.Series, pd.Index, pd.DataFrame)):
+                return NotImplemented
+            other = self._operand(other, op.__name__)
+            with np.errstate(all="ignore"):
+                made = op(self.numbers, other)
+            return tuple(map(_as_column, made)) if isinstance(made, tuple) else _as_column(made)
+
+        method.__name__ = f"__{op.__name__.strip('_')}__"
+        return method
+
+    def _operand(self, other: Any, what: str) -> Any:
+        """The other operand as the RealArray meets it; the length has to be the same."""
+        other = _unboxed(other)
+        if isinstance(other, (ExtensionArray, pd.Timestamp, pd.Timedelta)) or other is pd.NA:
+            raise refused(f"{what} with a {type(other).__name__}")
+        if np.ndim(other) and len(other) != len(self):
+            raise ValueError(f"Lengths must match: {len(self)} and {len(other)}")
+        other = real_array(other) if np.ndim(other) else other
+        if isinstance(other, np.ndarray) and other.dtype.kind not in "biuf":
+            raise refused(f"{what} with an array of {other.dtype}")
+        return other
+
+    def __neg__(self) -> Column:
+        return Column(-self.numbers)
+
+    def __pos__(self) -> Column:
+        return self.copy()
+
+    def __abs__(self) -> Column:
+        return Column(np.abs(self.numbers))
+
+    def __matmul__(self, other: Any) -> Any:
+        return self.numbers @ real_array(other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return real_array(other) @ self.numbers
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if any(isinstance(u, (pd.Series, pd.Index, pd.DataFrame)) for u in inputs):
+            return NotImplemented
+        inputs = tuple(_unboxed(u) for u in inputs)
+        if any(isinstance(u, ExtensionArray) for u in inputs):
+            raise refused(f"numpy.{ufunc.__name__} with an array of another kind")
+        with np.errstate(all="ignore"):
+            made = getattr(ufunc, method)(*inputs, **kwargs)
+        return tuple(map(_as_column, made)) if isinstance(made, tuple) else _as_column(made)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return func(*map(_opened, args), **{key: _opened(u) for key, u in kwargs.items()})
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name == "numbers" or not hasattr(np.ndarray, name):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        return getattr(self.numbers, name)
+
+    def round(self, decimals: int = 0) -> Column:
+        """Rounded values, which are constants."""
+        return Column(np.round(self.numbers.x, decimals))
+
+    # Reductions: those that pandas asks for by name, and those of numpy, where `skipna` is not given
+
+    def _reduce(self, name: str, *, skipna: bool = True, keepdims: bool = False, **kwargs: Any) -> Any:
+        made = _reduced(name, self.numbers, skipna, **kwargs)
+        if not keepdims:
+            return made
+        return np.array([made]) if name in ("any", "all", "count") else Column(real_array([made]))
+
+    def _accumulate(self, name: str, *, skipna: bool = True, **kwargs: Any) -> Column:
+        if name not in _ACCUMULATED or kwargs:
+            raise refused(name)
+        f, neutral = _ACCUMULATED[name]
+        missing = self.isna()
+        made = f(np.where(missing, neutral, self.numbers)) if skipna else f(self.numbers)
+        return Column(np.where(missing, np.nan, made)) if skipna else Column(made)
+
+    def _groupby_op(
+        self, *, how: str, has_dropped_na: bool, min_count: int, ngroups: int, ids: Any, **kwargs: Any
+    ) -> Any:
+        if how not in _REDUCED:
+            raise refused(f"groupby(...).{how}()")
+        kwargs |= {"min_count": max(min_count, 0)} if how in ("sum", "prod", "min", "max") else {}
+        groups = [self.numbers[ids == k] for k in range(ngroups)]
+        made = [_reduced(how, group, kwargs.get("skipna", True), **_without(kwargs, "skipna")) for group in groups]
+        return np.array(made) if how in ("any", "all") else Column(_numbers(made))
+
+    def _quantile(self, qs: Any, interpolation: str) -> Any:
+        raise refused("a quantile")
+
+    def _rank(self, **kwargs: Any) -> Any:
+        return pd.Series(self.numbers.x).rank(**{"axis": 0, **kwargs}).to_numpy()
+
+    def _mode(self, dropna: bool = True) -> Any:
+        raise refused("mode")
+
+    def interpolate(self, **kwargs: Any) -> Any:
+        """Refused."""
+        raise refused("interpolate")
+
+    def map(self, mapper: Any, na_action: Any = None) -> Any:
+        """mapper(number) of each, if it is a function."""
+        if not callable(mapper) or na_action is not None:
+            raise refused("map by a table, or with na_action,")
+        return self._cast_pointwise_result([mapper(u) for u in self.numbers])
+
+    def _cast_pointwise_result(self, values: Any) -> Any:
+        made = list(values)
+        if any(isinstance(u, DualNumber) for u in made) and all(map(_is_scalar, made)):
+            return Column(_numbers(made))
+        return pd.Series(made)._values
+
+
+def _as_column(made: Any) -> Any:
+    """A vector of numbers as a column; anything else, such as a vector of bools, as it is."""
+    return Column(made) if isinstance(made, RealArray) and made.ndim == 1 else made
+
+
+def _opened(u: Any) -> Any:
+    """Nested lists and tuples with the RealArray in place of each column."""
+    if isinstance(u, (list, tuple)) and type(u) in (list, tuple):
+        return type(u)(map(_opened, u))
+    return u.numbers if isinstance(u, Holder) else u
+
+
+def _unboxed(u: Any) -> Any:
+    return u.number if isinstance(u, Box) else u.numbers if isinstance(u, Holder) else u
+
+
+def _is_missing(u: Any) -> bool:
+    return u is None or u is pd.NA or (isinstance(u, float) and u != u)
+
+
+def _is_scalar(u: Any) -> bool:
+    return isinstance(u, (DualNumber, int, float, np.floating, np.integer)) or u is None
+
+
+def _number(u: Any) -> Any:
+    u = _unboxed(u)
+    return np.nan if _is_missing(u) else u
+
+
+def _numbers(scalars: Any) -> RealArray:
+    """A RealArray of what pandas makes a column of."""
+    scalars = _unboxed(scalars)
+    if isinstance(scalars, (pd.Series, pd.Index)):
+        scalars = scalars.array
+    scalars = scalars.to_numpy() if isinstance(scalars, ExtensionArray) else scalars
+    if isinstance(scalars, RealArray):
+        return scalars
+    if isinstance(scalars, np.ndarray) and scalars.dtype.kind in "biuf":
+        return RealArray(scalars.astype(float))
+    made = np.empty(len(scalars), dtype=object)
+    made[:] = [_number(u) for u in scalars]
+    return adopt(made)
+
+
+def _without(kwargs: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: u for key, u in kwargs.items() if key != name}
+
+
+def _reduced(name: str, x: RealArray, skipna: bool, **kwargs: Any) -> Any:
+    """pandas' reduction of this name."""
+    if name not in _REDUCED:
+        raise refused(name)
+    f, options = _REDUCED[name]
+    if given := [key for key in kwargs if key not in options and kwargs[key] not in (None, False)]:
+        raise refused(f"{name} with {', '.join(given)}")
+    missing = np.isnan(x.x)
+    if skipna:
+        x = x[~missing]
+    elif np.any(missing) and name not in ("any", "all", "count"):
+        return np.sum(x)  # NaN, with a derivative by each number
+    with np.errstate(all="ignore"):
+        return f(x, **{key: kwargs[key] for key in options if kwargs.get(key) is not None})
+
+
+def _sum(x: Any, min_count: int = 0, f: Any = np.sum, empty: float = 0.0) -> Any:
+    if len(x) < min_count:
+        return np.nan
+    return f(x) if len(x) else empty
+
+
+def _of_some(x: Any, min_count: int = 0, f: Any = np.mean) -> Any:
+    """NaN of nothing."""
+    return f(x) if len(x) >= max(min_count, 1) else np.nan
+
+
+def _var(x: Any, ddof: int = 1, f: Any = np.var) -> Any:
+    return f(x, ddof=ddof) if len(x) > ddof else np.nan
+
+
+def _sem(x: Any, ddof: int = 1) -> Any:
+    return np.sqrt(_var(x, ddof) / len(x)) if len(x) > ddof else np.nan
+
+
+_REDUCED: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
+    "sum": (_sum, ("min_count",)),
+    "prod": (functools.partial(_sum, f=np.prod, empty=1.0), ("min_count",)),
+    "mean": (_of_some, ()),
+    "median": (functools.partial(_of_some, f=np.median), ()),
+    "min": (functools.partial(_of_some, f=np.min), ("min_count",)),
+    "max": (functools.partial(_of_some, f=np.max), ("min_count",)),
+    "var": (_var, ("ddof",)),
+    "std": (functools.partial(_var, f=np.std), ("ddof",)),
+    "sem": (_sem, ("ddof",)),
+    "any": (lambda x: bool(np.any(plain(x))), ()),
+    "all": (lambda x: bool(np.all(plain(x))), ()),
+    "count": (len, ()),
+}
+_ACCUMULATED: dict[str, tuple[Callable[..., Any], float]] = {
+    "cumsum": (np.cumsum, 0.0),
+    "cumprod": (np.cumprod, 1.0),
+    "cummax": (np.maximum.accumulate, -np.inf),
+    "cummin": (np.minimum.accumulate, np.inf),
+}
+
+
+def _as_numpy_has_it(name: str) -> Callable[..., Any]:
+    """A method that numpy's arrays have, too: theirs, but where pandas calls it, which says what to do with NaN."""
+
+    def method(self: Column, *args: Any, skipna: Any = None, **kwargs: Any) -> Any:
+        if skipna is None:
+            return getattr(self.numbers, name)(*args, **kwargs)
+        if name.startswith("arg"):
+            return getattr(pd.Series(self.numbers.x), name)(skipna=skipna)
+        return self._reduce(name, skipna=skipna, **kwargs)
+
+    method.__name__, method.__doc__ = name, f"numpy.{name} of the numbers, or that of pandas with a given skipna."
+    return method
+
+
+for _name in ("sum", "any", "all", "argmin", "argmax"):
+    setattr(Column, _name, _as_numpy_has_it(_name))
+Column._add_arithmetic_ops()
+Column._add_comparison_ops()
+
+
+# Where tables meet numbers
+
+
+def with_columns(f: Callable[..., Any], *operands: Any) -> Any:
+    """f(*operands) for a function that pandas knows, where it meets a column for each vector of ours."""
+    tables = [u for u in operands if isinstance(u, (pd.Series, pd.DataFrame))]
+    return f(*(_for_pandas(u, tables) for u in operands))
+
+
+def _for_pandas(u: Any, tables: list[Any]) -> Any:
+    if isinstance(u, (pd.Series, pd.DataFrame)):
+        return _under(u)
+    if isinstance(u, (pd.Index, ExtensionArray)) and not isinstance(u, Column):
+        raise UnsupportedError(f"an operation of a {type(u).__name__} and an array", "u.to_numpy() for it", _OTHERS)
+    if isinstance(u, Real) or (isinstance(u, RealArray) and not u.ndim):
+        return Box(u[()])
+    if isinstance(u, RealArray) and u.ndim == 1:
+        return Column(u)
+    if isinstance(u, RealArray):
+        if u.ndim != 2 or not tables or tables[0].shape != u.shape:
+            why = "an array with other axes than the table has no place for its labels"
+            raise UnsupportedError("an operation with a table", "t.to_numpy() for the table", why)
+        columns = {k: Column(u[:, k]) for k in range(u.shape[1])}
+        made = pd.DataFrame(columns, index=tables[0].index)
+        made.columns = tables[0].columns
+        return made
+    return u
+
+
+_OTHERS = "pandas has no place there for numbers under differentiation"
+
+
+def _under(table: Any) -> Any:
+    """The same table with a column of ours in place of each of numbers."""
+    dtypes = [table.dtype] if table.ndim == 1 else table.dtypes.tolist()
+    for dtype in dtypes:
+        if dtype != DTYPE and not (isinstance(dtype, np.dtype) and dtype.kind in "biuf"):
+            why = f"pandas takes a column of type {dtype} otherwise than one of floats"
+            cure = "t[['x', 'y']] for the columns of floats, or s.to_numpy(float) for such a column s"
+            raise UnsupportedError("an operation with a table", cure, why)
+    return table.astype(DTYPE)
