@@ -21,6 +21,7 @@ from dualrev.eager.arrays.storage import (
     own,
     strip,
 )
+from dualrev.eager.arrays.tables import prepare
 from dualrev.eager.ids import in_copy, saved
 from dualrev.eager.linear import FewRows, Linear, linear_map
 from dualrev.eager.tape import Real, Tape, real
@@ -65,6 +66,7 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Linearized]:
     leaves, structure = flatten_leaves(primals)
     if not leaves:
         raise ArgumentError(primals)
+    prepare()
     with Tape() as run:
         inputs, duals = [], []
         for leaf in leaves:

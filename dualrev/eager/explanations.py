@@ -8,12 +8,12 @@ the derivative was asked for, by the traceback: what raises them is the user's l
 from __future__ import annotations
 
 import re
-import sys
-from types import TracebackType
+from traceback import walk_tb
+from types import FrameType, TracebackType
 
 import numpy as np
 
-from dualrev.eager.arrays.storage import RealArray
+from dualrev.eager.arrays.tables import CURE, LABELLED, holds_numbers
 from dualrev.errors import ConversionError, DualrevError, UnsupportedError
 from dualrev.objects import explain
 from dualrev.places import is_of_library, line_of
@@ -30,6 +30,7 @@ _OBJECTS = (
     r"Cannot cast (?P<name>array data) from dtype\('O'\)",
     r"'(float|int)' object has no attribute '(?P<name>\w+)'",
 )
+_IN_TABLES = (TypeError, ValueError, NotImplementedError, AttributeError, AssertionError)
 _PANDAS = (
     r"(Could not convert Real\(.*\) to numeric|No numeric types to aggregate|non-numeric type: object"
     r"|dtype->object\]|(object dtype|dtype object)\.?)$"
@@ -46,8 +47,8 @@ def explained(error: Exception) -> Exception | None:
         return error.__cause__  # C code went on with an error set; numpy takes what has indices for a sequence
     if isinstance(error, AttributeError):
         explain(error)
-        if (refused := _without_labels(error)) is not None:
-            return refused
+    if (refused := _of_a_table(error)) is not None:
+        return refused
     if (lost := _lost(error.__traceback__)) is not None:
         return lost
     user, below = _place(error.__traceback__)
@@ -67,16 +68,25 @@ def _lost(traceback: TracebackType | None) -> ConversionError | None:
     return ConversionError.lost(traceback.tb_frame.f_code.co_filename, traceback.tb_lineno)
 
 
-def _without_labels(error: AttributeError) -> UnsupportedError | None:
-    """Our error for a method of pandas' tables that was asked of an array."""
-    user, below = _place(error.__traceback__)
-    pandas = sys.modules.get("pandas")
-    name = error.name or ""
-    if not user or pandas is None or not isinstance(error.obj, RealArray) or not hasattr(pandas.Series, name):
+def _of_a_table(error: Exception) -> Exception | None:
+    """Our error for one of pandas that a table with numbers under differentiation has led to."""
+    cause: BaseException | None = error
+    frames: list[FrameType] = []
+    while cause is not None and not isinstance(cause, DualrevError):
+        frames += [frame for frame, _ in walk_tb(cause.__traceback__)]
+        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
+    frames = [frame for frame in frames if frame.f_globals.get("__name__", "").startswith(LABELLED)]
+    if not frames:
         return None
-    why = "a table of constants and a number under differentiation make an array, which has no labels"
-    cure = "numpy's function, or pd.Series(np.asarray(y, dtype=object), index=s.index) for y"
-    return UnsupportedError.at(user + (below or ""), f"{name} of an array", why, cure)
+    if isinstance(cause, DualrevError):
+        return cause
+    if not isinstance(error, _IN_TABLES):
+        return None
+    if not any(holds_numbers(x) for frame in frames for x in frame.f_locals.values()):
+        return None
+    user, below = _place(error.__traceback__)
+    why = f"pandas computes it of plain floats ({type(error).__name__}: {error})"
+    return UnsupportedError.at(user + (below or ""), "this method of a table", why, CURE)
 
 
 def _refusal(text: str, place: str) -> UnsupportedError | None:
@@ -89,8 +99,7 @@ def _refusal(text: str, place: str) -> UnsupportedError | None:
         return UnsupportedError.at(place, "this function in C", why, cure + "dualrev.custom_jvp")
     if re.search(_PANDAS, text):
         why = "pandas computes it of plain numbers"
-        cure = "it with numpy, as np.mean(s.to_numpy()); for s.rolling(n), np.lib.stride_tricks.sliding_window_view"
-        return UnsupportedError.at(place, "this method of a table", why, f"{cure}(s.to_numpy(), n)")
+        return UnsupportedError.at(place, "this method of a table", why, CURE)
     found = next(filter(None, (re.search(pattern, text) for pattern in _OBJECTS)), None)
     if found is None or (text.startswith("'") and not isinstance(getattr(np, found["name"], None), np.ufunc)):
         return None

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dualrev.eager.arrays.storage import Holder, RealArray, adopt, holds_duals
+from dualrev.eager.arrays.storage import Holder, RealArray, adopt, holds_duals, real_array
 from dualrev.eager.arrays.tables import is_table
+from dualrev.eager.dual import DualNumber
 
 __all__ = ["Table", "with_labels"]
 
@@ -35,16 +36,18 @@ def with_labels(x: Any) -> Table | None:
     package = is_table(x)
     module: Any = sys.modules.get(package)
     if package == "pandas" and isinstance(x, module.Series):
-        return _of_one(x, lambda a: module.Series(_as_column(a), index=x.index, name=x.name))
+        return _of_one(x, x.to_numpy(), lambda a: module.Series(_as_column(a), index=x.index, name=x.name))
     if package == "pandas" and isinstance(x, module.DataFrame):
         return _of_columns(x)
     if package == "xarray" and isinstance(x, module.DataArray):
-        return _of_one(x, lambda a: x.copy(data=a))
+        data = x.variable._data
+        held = isinstance(data, (RealArray, DualNumber))  # xarray keeps these as they are
+        return _of_one(x, real_array(data) if held else x.to_numpy(), lambda a: x.copy(data=a))
     return None
 
 
-def _of_one(x: Any, make: Callable[[Any], Any]) -> Table | None:
-    values = _leaf(x.to_numpy())
+def _of_one(x: Any, values: Any, make: Callable[[Any], Any]) -> Table | None:
+    values = _leaf(values)
     if values is None:
         return None
 

@@ -15,27 +15,27 @@ This module imports pandas: labels.py imports it for who has done so.
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas._libs import lib
 from pandas.api.extensions import ExtensionArray, ExtensionDtype, ExtensionScalarOpsMixin, take
 
 from dualrev.eager.arrays.storage import Holder, RealArray, adopt, plain, real_array, to_objects
+from dualrev.eager.arrays.tables import CURE
 from dualrev.eager.dual import DualNumber, value
 from dualrev.eager.tape import Real
-from dualrev.errors import ConversionError, UnsupportedError
+from dualrev.errors import UnsupportedError
+from dualrev.places import is_of_user, library, where
 
-__all__ = ["DTYPE", "Box", "Column", "ColumnDtype", "refused", "with_columns"]
-
-CURE = "it with numpy, as np.quantile(s.to_numpy(), 0.5); for s.rolling(n), np.lib.stride_tricks.sliding_window_view"
-CURE += "(s.to_numpy(), n); of a table t, s = t['x'], or np.column_stack([t[c].to_numpy() for c in t])"
-
+__all__ = ["DTYPE", "Box", "Column", "ColumnDtype", "infer_columns", "refused", "with_columns"]
 
 def refused(what: str, why: str = "pandas computes it of plain floats") -> UnsupportedError:
     """The refusal of an operation on a table."""
-    return UnsupportedError(f"{what} of a table", CURE, why)
+    return UnsupportedError.at(f"{where().removeprefix(' at ')}{library()}", f"{what} of a table", why, CURE)
 
 
 class ColumnDtype(ExtensionDtype):
@@ -45,6 +45,7 @@ class ColumnDtype(ExtensionDtype):
     type = np.float64
     kind = "f"
     na_value = np.nan
+    of_dualrev = True  # for who does not import this module
     _is_numeric = True
 
     @classmethod
@@ -58,10 +59,18 @@ class ColumnDtype(ExtensionDtype):
         raise TypeError(f"{string!r} is a type of plain numbers")
 
     def _get_common_dtype(self, dtypes: list[Any]) -> Any:
+        for dtype in dtypes:
+            if getattr(dtype, "kind", "") == "c" or (dtype != self and getattr(dtype, "_is_numeric", False)):
+                raise refused(f"a column of floats beside one of {dtype}")
         return self if all(dtype == self or _is_number(dtype) for dtype in dtypes) else None
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ColumnDtype)
+        if isinstance(other, ColumnDtype):
+            return True
+        asks = sys._getframe(1).f_globals.get("__name__", "")
+        if asks.startswith("pandas.") and not asks.startswith("pandas.core.ops."):  # it asks which class computes
+            return False
+        return bool(np.dtype(float) == other)
 
     def __hash__(self) -> int:
         return hash(ColumnDtype)
@@ -86,7 +95,6 @@ class Box:
 class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
     """See the top of this file."""
 
-    __array_priority__ = 20_000
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, numbers: Any) -> None:
@@ -119,6 +127,8 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
 
     def __getitem__(self, item: Any) -> Any:
         made = self.numbers[pd.api.indexers.check_array_indexer(self.numbers.x, item)]
+        if isinstance(made, DualNumber) and value(made) != value(made) and _in_a_row_of_objects():
+            raise refused("a row with text or other objects", "pandas does not see that a number in it is NaN")
         return Column(made) if isinstance(made, RealArray) and made.ndim == 1 else made
 
     def __setitem__(self, key: Any, new: Any) -> None:
@@ -165,6 +175,9 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
 
     def to_numpy(self, dtype: Any = None, copy: bool = False, na_value: Any = None) -> Any:
         """The numbers without labels."""
+        asks = sys._getframe(1).f_code.co_name
+        if dtype is not None and asks not in ("to_numpy", "as_array") and not is_of_user(sys._getframe(1).f_code.co_filename):
+            raise refused("a function in C")
         if dtype is not None and np.dtype(dtype) != np.float64:
             return self.astype(dtype)
         made = self.numbers.copy() if copy or isinstance(na_value, (int, float)) else self.numbers[:]
@@ -177,7 +190,7 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
             if np.any(self.isna()):
                 raise refused("an array of objects", "there is NaN in it, which numpy and pandas do not see in objects")
             return np.asarray(to_objects(self.numbers)).astype(object)
-        raise ConversionError("table")
+        raise refused("a plain array", "it would lose the derivatives")
 
     def _formatter(self, boxed: bool = False) -> Callable[[Any], str | None]:
         return lambda x: str(value(x))
@@ -241,12 +254,30 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
         return tuple(map(_as_column, made)) if isinstance(made, tuple) else _as_column(made)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if func.__name__ in _APART:
+            self._not_apart(func.__name__, "ddof" in kwargs or func in (np.std, np.var))
         return func(*map(_opened, args), **{key: _opened(u) for key, u in kwargs.items()})
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "numbers" or not hasattr(np.ndarray, name):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-        return getattr(self.numbers, name)
+        made = getattr(self.numbers, name)
+        return self._as_both_have_it(name) if name in _APART else made
+
+    def _as_both_have_it(self, name: str) -> Callable[..., Any]:
+        """A method of the array that `values` is for numpy, and `array` for pandas: where these agree."""
+
+        def method(*args: Any, **kwargs: Any) -> Any:
+            self._not_apart(name, "ddof" in kwargs)
+            return getattr(self.numbers, name)(*args, **kwargs)
+
+        return method
+
+    def _not_apart(self, name: str, ddof: bool) -> None:
+        if np.any(self.isna()) or (name in ("std", "var") and not ddof):
+            what = f"{name} of s.values or s.array"
+            why = "numpy and pandas part there, in ddof and in what they do with NaN"
+            raise UnsupportedError(what, f"s.to_numpy().{name}(), or s.{name}(), for a Series s", why)
 
     def round(self, decimals: int = 0) -> Column:
         """Rounded values, which are constants."""
@@ -301,12 +332,18 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
         made = list(values)
         if any(isinstance(u, DualNumber) for u in made) and all(map(_is_scalar, made)):
             return Column(_numbers(made))
-        return pd.Series(made)._values
+        return lib.maybe_convert_objects(np.array(made, dtype=object), convert_non_numeric=True)
 
 
 def _as_column(made: Any) -> Any:
     """A vector of numbers as a column; anything else, such as a vector of bools, as it is."""
     return Column(made) if isinstance(made, RealArray) and made.ndim == 1 else made
+
+
+def _in_a_row_of_objects() -> bool:
+    """Whether pandas takes a number out of a column for a row of a DataFrame that is one of objects."""
+    frame = sys._getframe(3)
+    return frame.f_code.co_name == "fast_xs" and frame.f_locals.get("dtype") == np.dtype(object)
 
 
 def _opened(u: Any) -> Any:
@@ -325,7 +362,7 @@ def _is_missing(u: Any) -> bool:
 
 
 def _is_scalar(u: Any) -> bool:
-    return isinstance(u, (DualNumber, int, float, np.floating, np.integer)) or u is None
+    return (isinstance(u, (DualNumber, int, float, np.floating, np.integer)) and not isinstance(u, bool)) or u is None
 
 
 def _number(u: Any) -> Any:
@@ -401,6 +438,7 @@ _REDUCED: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "all": (lambda x: bool(np.all(plain(x))), ()),
     "count": (len, ()),
 }
+_APART = {"sum", "prod", "mean", "median", "min", "max", "amin", "amax", "std", "var", "any", "all", "argmin", "argmax"}
 _ACCUMULATED: dict[str, tuple[Callable[..., Any], float]] = {
     "cumsum": (np.cumsum, 0.0),
     "cumprod": (np.cumprod, 1.0),
@@ -414,6 +452,7 @@ def _as_numpy_has_it(name: str) -> Callable[..., Any]:
 
     def method(self: Column, *args: Any, skipna: Any = None, **kwargs: Any) -> Any:
         if skipna is None:
+            self._not_apart(name, False)
             return getattr(self.numbers, name)(*args, **kwargs)
         if name.startswith("arg"):
             return getattr(pd.Series(self.numbers.x), name)(skipna=skipna)
@@ -470,3 +509,31 @@ def _under(table: Any) -> Any:
             cure = "t[['x', 'y']] for the columns of floats, or s.to_numpy(float) for such a column s"
             raise UnsupportedError("an operation with a table", cure, why)
     return table.astype(DTYPE)
+
+
+# Where pandas makes a column of single values
+
+
+def infer_columns() -> None:
+    """Teach pandas that numbers under differentiation are numbers, where it infers the type of a list's elements."""
+    infer = lib.maybe_convert_objects
+    if hasattr(infer, "of_dualrev"):
+        return
+
+    @functools.wraps(infer)
+    def maybe_convert_objects(objects: Any, *args: Any, **kwargs: Any) -> Any:
+        made = infer(objects, *args, **kwargs)
+        return Column(_numbers(made)) if made.dtype == object and made.ndim == 1 and _is_of_numbers(made) else made
+
+    maybe_convert_objects.of_dualrev = True  # type: ignore[attr-defined]
+    lib.maybe_convert_objects = maybe_convert_objects
+
+
+def _is_of_numbers(objects: np.ndarray) -> bool:
+    """Whether there are numbers under differentiation, and else floats, ints and None only."""
+    found = False
+    for u in objects:
+        if not _is_scalar(u):
+            return False
+        found = found or isinstance(u, DualNumber)
+    return found

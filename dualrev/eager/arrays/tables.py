@@ -12,19 +12,23 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from dualrev.eager.arrays.storage import Holder, RealArray
-from dualrev.eager.dual import DualNumber
 from dualrev.eager.tape import Real
 from dualrev.errors import UnsupportedError
 
-__all__ = ["LABELLED", "is_table", "opened", "with_table"]
+__all__ = ["CURE", "LABELLED", "holds_numbers", "is_table", "opened", "prepare", "with_table"]
 
 #: Packages whose tables hold arrays, and would take our numbers for objects.
 LABELLED = ("pandas", "xarray")
+CURE = (
+    "it with numpy, as np.quantile(s.to_numpy(), 0.5); for s.rolling(n), np.lib.stride_tricks.sliding_window_view"
+    "(s.to_numpy(), n); of a table t, s = t['x'], or np.column_stack([t[c].to_numpy() for c in t])"
+)
 _CLASSES = {
     "pandas": ("Series", "DataFrame", "Index", "api.extensions.ExtensionArray"),
     "xarray": ("DataArray", "Dataset", "Variable"),
@@ -56,6 +60,14 @@ def _of_package(kind: type) -> Callable[[str], str]:
         return ""
 
     return find
+
+
+def holds_numbers(x: Any) -> bool:
+    """Whether x is a column of ours, or a table of pandas with one."""
+    if isinstance(x, Holder) or is_table(x) != "pandas":
+        return isinstance(x, Holder)
+    dtypes = getattr(x, "dtypes", None)
+    return any(hasattr(dtype, "of_dualrev") for dtype in (dtypes if is_table(dtypes) else [dtypes]))
 
 
 def with_table(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -99,19 +111,41 @@ def _refused(what: str) -> UnsupportedError:
     return UnsupportedError(what, "it with s.to_numpy() for the table s", "its labels, and its NaN, would be ignored")
 
 
+def prepare() -> None:
+    """What has to be done once before a function runs that may use pandas."""
+    if "pandas" in sys.modules and not _PREPARED:
+        from dualrev.eager.arrays.column import infer_columns  # imports pandas, as who has a table has done
+
+        infer_columns()
+        _PREPARED.append(True)
+
+
 def _in_pandas(self: Any) -> str:
-    """What pandas asks of everything that it is given: UnsupportedError where it would compute with it."""
-    frame = sys._getframe(1)
-    name = frame.f_globals.get("__name__", "")
-    if not name.startswith("pandas.") or (isinstance(self, DualNumber) and frame.f_code.co_name in _COLLECTING):
+    """What pandas asks of everything that it computes with: an error, as for numbers of no class that it knows."""
+    frame: FrameType | None = sys._getframe(1)
+    if not _module(frame).startswith("pandas."):
         raise AttributeError("_typ")
-    why = "pandas would take them for objects, and the meaning of a table of floats would be lost"
-    cure = "s * x, s + x, ... with s a column t['a'] for x; or numpy's function of s.to_numpy()"
-    raise UnsupportedError("a method of a table", cure, why)
+    while frame is not None and _module(frame) == "pandas.core.dtypes.generic":
+        frame = frame.f_back
+    if _module(frame).startswith(_COLLECTING) or (isinstance(self, Real) and _is_flexible(frame)):
+        raise AttributeError("_typ")
+    why = "pandas would take them for objects, and computes with these otherwise than with floats"
+    cure = "s * x, s + x and the like with a table s, or numpy's function of s.to_numpy(); for an array x with labels,"
+    raise UnsupportedError("a method of a table", f"{cure} pd.Series(0.0, index=labels) + x", why)
 
 
-#: Where pandas puts single values together to a column of objects.
-_COLLECTING = {"maybe_convert_platform", "maybe_infer_to_datetimelike", "map_array"}
+def _module(frame: FrameType | None) -> str:
+    return "" if frame is None else frame.f_globals.get("__name__", "")
+
+
+def _is_flexible(frame: FrameType | None) -> bool:
+    """Whether this is s.mul(x) and the like of a Series, which does what s * x does."""
+    return frame is not None and frame.f_code.co_name == "_flex_method"
+
+
+_PREPARED: list[bool] = []
+#: Here pandas asks what class a function's results are of, before it puts them together.
+_COLLECTING = ("pandas.core.apply", "pandas.core.groupby")
 #: Functions that take a table for the array of its values, and give an array.
 _OF_VALUES = {np.where, np.dot, np.vdot, np.inner, np.outer, np.interp, np.concatenate, np.stack, np.hstack, np.vstack}
 _OF_VALUES |= {np.column_stack, np.append, np.linalg.solve, np.linalg.norm, np.searchsorted, np.bincount, np.polyval}
