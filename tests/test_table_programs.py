@@ -36,7 +36,7 @@ def numbers(y):
     if isinstance(y, pd.DataFrame):
         return np.concatenate([np.zeros(0), *(numbers(y.iloc[:, k]) for k in range(y.shape[1]))])
     dtype = getattr(y, "dtype", np.dtype(float))
-    if not isinstance(dtype, np.dtype) or dtype.kind in "OUS":
+    if not isinstance(dtype, np.dtype) or dtype.kind != "f":
         return np.zeros(0)
     return np.ravel(np.asarray(y, dtype=float))
 
@@ -83,8 +83,8 @@ def outcome(seed):
         return "refused"
     same(y, expected)
     wanted = slope(f, x, direction)
-    there = np.isfinite(wanted)
     found = numbers(found)
+    there = np.isfinite(wanted) & ~(np.isnan(found) & (np.abs(numbers(expected)) < 1e-9))  # a deviation of 0
     np.testing.assert_allclose(found[there], wanted[there], rtol=2e-5, atol=2e-5)
     if gradient is not None:
         along = np.nansum(numbers(gradient) * numbers(tangent_of(direction)))

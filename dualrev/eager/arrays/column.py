@@ -186,7 +186,9 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
         return made
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        if dtype is not None and np.dtype(dtype) == object:
+        if (dtype is not None and np.dtype(dtype) == object) or _is_of_xarray(sys._getframe(2)):
+            if _is_transposed():
+                raise refused("the transpose", "beside columns of another type it is one of objects")
             if np.any(self.isna()):
                 raise refused("an array of objects", "there is NaN in it, which numpy and pandas do not see in objects")
             return np.asarray(to_objects(self.numbers)).astype(object)
@@ -338,6 +340,21 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
 def _as_column(made: Any) -> Any:
     """A vector of numbers as a column; anything else, such as a vector of bools, as it is."""
     return Column(made) if isinstance(made, RealArray) and made.ndim == 1 else made
+
+
+def _is_of_xarray(frame: Any) -> bool:
+    """Whether xarray looks, by pandas, whether objects are dates; each of its operations on objects comes here."""
+    return bool(frame.f_code.co_name == "_possibly_convert_objects")
+
+
+def _is_transposed() -> bool:
+    """Whether pandas makes the transpose of a DataFrame of columns of several types."""
+    frame: Any = sys._getframe(2)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(("pandas.", __name__)):
+        if frame.f_code.co_name == "transpose":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _in_a_row_of_objects() -> bool:

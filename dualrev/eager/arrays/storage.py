@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -22,7 +23,7 @@ from dualrev.eager.dual import DualNumber, Run, value
 from dualrev.eager.ids import Range, is_one
 from dualrev.eager.tape import Real, Tape, real
 from dualrev.eager.ufuncs import DualArray
-from dualrev.errors import ConversionError, LeakError
+from dualrev.errors import ConversionError, LeafError, LeakError
 
 __all__ = [
     "Holder",
@@ -211,7 +212,8 @@ class RealArray(Layered, Operators):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if holds_duals(self):
-            if dtype is not None and np.dtype(dtype) == object:  # asked for by name, as np.vectorize does
+            by_name = dtype is not None and np.dtype(dtype) == object  # as np.vectorize does
+            if by_name or (dtype is None and _asked_by_xarray() and not np.any(np.isnan(self.x))):
                 return to_objects(self).view(np.ndarray)
             if dtype is None or np.dtype(dtype).kind not in "iub":  # those are piecewise constant, as astype(int) is
                 raise ConversionError("asarray()")
@@ -316,6 +318,11 @@ for _name in [
     setattr(RealArray, _name, _as_method(_name))
 
 
+def _asked_by_xarray() -> bool:
+    """Whether this is `values` of a DataArray, which has objects for numbers that xarray knows nothing of."""
+    return sys._getframe(2).f_globals.get("__name__", "").startswith("xarray.")
+
+
 def _level(run: Run) -> int:
     return run.level
 
@@ -390,7 +397,7 @@ def adopt(x: np.ndarray) -> RealArray:
     flat = made.reshape(-1)
     for k, u in enumerate(x.ravel()):
         if not isinstance(u, (numbers.Real, np.bool_)):
-            raise TypeError(f"expected an array of real numbers, got one with {u!r} (type {type(u).__name__})")
+            raise LeafError(x, f"there is {u!r} (type {type(u).__name__}) among its numbers", "Take these apart")
         flat[k] = u
     return made
 

@@ -131,7 +131,7 @@ def _in_pandas(self: Any) -> str:
         raise AttributeError("_typ")
     why = "pandas would take them for objects, and computes with these otherwise than with floats"
     cure = "s * x, s + x and the like with a table s, or numpy's function of s.to_numpy(); for an array x with labels,"
-    raise UnsupportedError("a method of a table", f"{cure} pd.Series(0.0, index=labels) + x", why)
+    raise UnsupportedError("a method of a table", f"{cure} pd.Series(list(x), index=labels)", why)
 
 
 def _module(frame: FrameType | None) -> str:
@@ -140,7 +140,7 @@ def _module(frame: FrameType | None) -> str:
 
 def _is_flexible(frame: FrameType | None) -> bool:
     """Whether this is s.mul(x) and the like of a Series, which does what s * x does."""
-    return frame is not None and frame.f_code.co_name == "_flex_method"
+    return frame is not None and frame.f_code.co_name in ("_flex_method", "get_op_result_name")
 
 
 _PREPARED: list[bool] = []
