@@ -82,7 +82,8 @@ def _of_a_table(error: Exception) -> Exception | None:
         return cause
     if not isinstance(error, _IN_TABLES):
         return None
-    if not any(holds_numbers(x) for frame in frames for x in frame.f_locals.values()):
+    evaluated = any(frame.f_globals["__name__"].startswith("pandas.core.computation") for frame in frames)  # text
+    if not evaluated and not any(holds_numbers(x) for frame in frames for x in frame.f_locals.values()):
         return None
     user, below = _place(error.__traceback__)
     why = f"pandas computes it of plain floats ({type(error).__name__}: {error})"

@@ -36,7 +36,12 @@ def with_labels(x: Any) -> Table | None:
     package = is_table(x)
     module: Any = sys.modules.get(package)
     if package == "pandas" and isinstance(x, module.Series):
-        return _of_one(x, x.to_numpy(), lambda a: module.Series(_as_column(a), index=x.index, name=x.name))
+        objects = x.dtype == object  # such as a row of numbers and text
+
+        def made(a: Any) -> Any:
+            return module.Series(_as_column(a), index=x.index, name=x.name, dtype=object if objects else None)
+
+        return _of_one(x, x.to_numpy(), made)
     if package == "pandas" and isinstance(x, module.DataFrame):
         return _of_columns(x)
     if package == "xarray" and isinstance(x, module.DataArray):

@@ -152,9 +152,9 @@ def _operator(primitive: Primitive, u: Any, v: Any) -> Any:
     listed = primitive.name != "mul" and any(isinstance(x, (list, tuple)) for x in (u, v))
     if primitive.ufunc and listed and _has_arrays(u, v):
         return getattr(np, primitive.ufunc)(*(x if isinstance(x, DualNumber) else np.asarray(x) for x in (u, v)))
-    if primitive.ufunc and _has_arrays(u, v) and any(hasattr(type(x), "__pandas_priority__") for x in (u, v)):
-        other = v if isinstance(u, DualNumber) else u
-        return NotImplemented if isinstance(other, DualNumber) else getattr(np, primitive.ufunc)(u, v)
+    other = v if isinstance(u, DualNumber) else u
+    if primitive.ufunc and _has_arrays(u, v) and hasattr(type(other), "__pandas_priority__"):
+        return getattr(np, primitive.ufunc)(u, v)
     return NotImplemented
 
 

@@ -103,10 +103,10 @@ _number.strides, _number.itemsize, _number.nbytes = (), 8, 8
 _number.flags = np.float64().flags
 _number.__getitem__ = _item
 _number.__iter__ = None  # else Python would take what has indices for a sequence
-_number.__pandas_priority__ = _number.__array_priority__ = 10_000  # s - x of a Series is ours
+_number.__array_priority__ = 10_000
 
 _array: Any = RealArray
-_array.__pandas_priority__ = _array.__array_priority__ = 10_000
+_array.__array_priority__ = 10_000
 _array.view = _view
 _array.flat = _array.flat.setter(_set_flat)
 _array.flags = property(lambda self: self.x.flags, doc="How the values lie in memory.")

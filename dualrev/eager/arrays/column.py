@@ -65,9 +65,12 @@ class ColumnDtype(ExtensionDtype):
         return self if all(dtype == self or _is_number(dtype) for dtype in dtypes) else None
 
     def __eq__(self, other: object) -> bool:
+        frame = sys._getframe(1)
         if isinstance(other, ColumnDtype):
+            if "convert_dtypes" in (frame.f_code.co_name, getattr(frame.f_back, "f_code", frame.f_code).co_name):
+                raise refused("convert_dtypes", "pandas' own types of floats hold plain floats")
             return True
-        asks = sys._getframe(1).f_globals.get("__name__", "")
+        asks = frame.f_globals.get("__name__", "")
         if asks.startswith("pandas.") and not asks.startswith("pandas.core.ops."):  # it asks which class computes
             return False
         return bool(np.dtype(float) == other)
@@ -187,7 +190,7 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if (dtype is not None and np.dtype(dtype) == object) or _is_of_xarray(sys._getframe(2)):
-            if _is_transposed():
+            if _called_by("transpose"):
                 raise refused("the transpose", "beside columns of another type it is one of objects")
             if np.any(self.isna()):
                 raise refused("an array of objects", "there is NaN in it, which numpy and pandas do not see in objects")
@@ -347,11 +350,11 @@ def _is_of_xarray(frame: Any) -> bool:
     return bool(frame.f_code.co_name == "_possibly_convert_objects")
 
 
-def _is_transposed() -> bool:
-    """Whether pandas makes the transpose of a DataFrame of columns of several types."""
+def _called_by(name: str) -> bool:
+    """Whether a function of pandas of this name is running, on behalf of the user."""
     frame: Any = sys._getframe(2)
     while frame is not None and frame.f_globals.get("__name__", "").startswith(("pandas.", __name__)):
-        if frame.f_code.co_name == "transpose":
+        if frame.f_code.co_name == name and frame.f_globals["__name__"] != __name__:
             return True
         frame = frame.f_back
     return False

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from dualrev.eager.arrays.storage import Holder, RealArray
+from dualrev.eager.dual import DualNumber
 from dualrev.eager.tape import Real
 from dualrev.errors import UnsupportedError
 
@@ -63,9 +64,9 @@ def _of_package(kind: type) -> Callable[[str], str]:
 
 
 def holds_numbers(x: Any) -> bool:
-    """Whether x is a column of ours, or a table of pandas with one."""
-    if isinstance(x, Holder) or is_table(x) != "pandas":
-        return isinstance(x, Holder)
+    """Whether x is a number or an array of ours, a column, or a table of pandas with one."""
+    if isinstance(x, (Holder, DualNumber, RealArray)) or is_table(x) != "pandas":
+        return isinstance(x, (Holder, DualNumber, RealArray))
     dtypes = getattr(x, "dtypes", None)
     return any(hasattr(dtype, "of_dualrev") for dtype in (dtypes if is_table(dtypes) else [dtypes]))
 
@@ -130,7 +131,7 @@ def _in_pandas(self: Any) -> str:
     if _module(frame).startswith(_COLLECTING) or (isinstance(self, Real) and _is_flexible(frame)):
         raise AttributeError("_typ")
     why = "pandas would take them for objects, and computes with these otherwise than with floats"
-    cure = "s * x, s + x and the like with a table s, or numpy's function of s.to_numpy(); for an array x with labels,"
+    cure = "s * x, s + x and the like with a table s, s = s * x for s *= x, or numpy's function of s.to_numpy(); for an array x with labels,"
     raise UnsupportedError("a method of a table", f"{cure} pd.Series(list(x), index=labels)", why)
 
 
@@ -150,5 +151,11 @@ _COLLECTING = ("pandas.core.apply", "pandas.core.groupby")
 _OF_VALUES = {np.where, np.dot, np.vdot, np.inner, np.outer, np.interp, np.concatenate, np.stack, np.hstack, np.vstack}
 _OF_VALUES |= {np.column_stack, np.append, np.linalg.solve, np.linalg.norm, np.searchsorted, np.bincount, np.polyval}
 
+def _priority(self: Any) -> int:
+    """What pandas asks of the other operand of s - x: x.__rsub__(s) is called then. In s -= x, pandas does not."""
+    return 0 if sys._getframe(2).f_code.co_name == "_inplace_method" else 10_000
+
+
 for _class in (Real, RealArray):
     _class._typ = property(_in_pandas)  # type: ignore[union-attr]
+    _class.__pandas_priority__ = property(_priority)  # type: ignore[union-attr]
