@@ -426,7 +426,8 @@ _CONVERSIONS = {
     "astype()": ("astype of complex numbers that are being differentiated", "Take z.real, z.imag or abs(z). "),
     "storing": (
         "storing a number that is being differentiated in an array of plain numbers",
-        "np.zeros(n), np.zeros(n, complex) and the like make such arrays: write dualrev.numpy.zeros and the like"
+        "Constant arrays and their copies, np.zeros(n), np.zeros(n, complex) and the like are such arrays: write"
+        " dualrev.numpy.array(u) for a constant array u or for u.copy(), dualrev.numpy.zeros(n) for np.zeros(n)"
         " (`from dualrev import numpy as np`), or collect the numbers in a list. ",
     ),
     "asarray()": (

@@ -10,7 +10,7 @@ import sysconfig
 from pathlib import Path
 from types import FrameType
 
-__all__ = ["is_assigned_to_an_element", "is_of_library", "is_of_user", "library", "line_of", "where"]
+__all__ = ["is_assigned_to_an_element", "is_of_library", "is_of_user", "library", "line_of", "package_of", "where"]
 
 _OURS = tuple(str(Path(__file__).resolve().parent.parent / package) + os.sep for package in ("dualrev", "stages"))
 # Where the code of others is installed.
@@ -56,11 +56,16 @@ def library() -> str:
         file = frame.f_code.co_filename
         kind = is_of_library(file)
         if kind is not None:
-            inside = next((file[len(root) :] for root in _PACKAGES if file.startswith(root)), "").partition(os.sep)[0]
+            inside = package_of(file)
             if inside != "numpy":  # that is what asked
                 return f" (inside {inside}, at {file}:{frame.f_lineno})" if inside else ""
         frame = frame.f_back
     return ""
+
+
+def package_of(file: str) -> str:
+    """The name of the installed package that a file is of; "" if it is of none."""
+    return next((file[len(root) :] for root in _PACKAGES if file.startswith(root)), "").partition(os.sep)[0]
 
 
 def where() -> str:

@@ -9,8 +9,8 @@ import warnings
 import numpy as np
 import pandas as pd
 
-from dualrev.eager.dual import DualNumber
 from dualrev.eager.arrays import RealArray
+from dualrev.eager.dual import DualNumber
 
 NAN = float("nan")
 
@@ -50,8 +50,23 @@ NUMBER = [
 SERIES = [
     *("{s} * {x}", "{x} * {s}", "{s} + {x}", "{x} - {s}", "{s} / {x}", "{x} / {s}", "{s} ** 2", "{s} - {s}.mean()"),
     *("{s} + {s}", "{s} * {s}", "{s} - {s}", "{s} / {s}", "{s} * {a}", "{a} - {s}", "{a} * {s}", "-{s}", "abs({s})"),
-    *("np.exp(0.3 * {s})", "np.sin({s})", "np.maximum({s}, {x})", "np.minimum({x}, {s})", "np.abs({s})", "np.add({a}, {s})"),
-    *("{s}.cumsum()", "{s}.cumprod()", "{s}.cummax()", "{s}.diff()", "{s}.shift(1)", "{s}.pct_change()", "np.cumsum({s})"),
+    *(
+        "np.exp(0.3 * {s})",
+        "np.sin({s})",
+        "np.maximum({s}, {x})",
+        "np.minimum({x}, {s})",
+        "np.abs({s})",
+        "np.add({a}, {s})",
+    ),
+    *(
+        "{s}.cumsum()",
+        "{s}.cumprod()",
+        "{s}.cummax()",
+        "{s}.diff()",
+        "{s}.shift(1)",
+        "{s}.pct_change()",
+        "np.cumsum({s})",
+    ),
     *("{s}.sort_values()", "{s}.sort_index()", "{s}[::-1]", "{s}.iloc[1:]", "{s}.iloc[[2, 0]]", "{s}.loc['b':]"),
     *("{s}[{s} > 0.5]", "{s}.loc[{s} > {x}]", "{s}.dropna()", "{s}.fillna(0.3)", "{s}.fillna({x})", "{s}.ffill()"),
     *("{s}.reindex(list('acz'))", "{s}.rename('z')", "{s}.reset_index(drop=True)", "{s}.drop('a')", "{s}.head(3)"),
@@ -59,47 +74,114 @@ SERIES = [
     *("{s}.groupby(G[: len({s})]).sum()", "{s}.groupby(G[: len({s})]).mean()", "{s}.groupby(G[: len({s})]).std()"),
     *("{s}.groupby(G[: len({s})]).transform('mean')", "{s}.groupby(G[: len({s})]).cumsum()", "{s}.nlargest(2)"),
     *("{s}.groupby(G[: len({s})]).max()", "{s}.groupby(G[: len({s})]).apply(lambda g: g.iloc[0] * {x})"),
-    *("{s}.apply(lambda v: v * {x})", "{s}.map(lambda v: v + {x})", "{s}.apply(np.exp)", "{s}.mul({x})", "{s}.add({s})"),
-    *("{s}.add({s}, fill_value=0.0)", "{s}.sub({a})", "{s}.clip(-0.5, 1.0)", "{s}.clip(upper={x})", "np.clip({s}, {x}, 2.0)"),
+    *(
+        "{s}.apply(lambda v: v * {x})",
+        "{s}.map(lambda v: v + {x})",
+        "{s}.apply(np.exp)",
+        "{s}.mul({x})",
+        "{s}.add({s})",
+    ),
+    *(
+        "{s}.add({s}, fill_value=0.0)",
+        "{s}.sub({a})",
+        "{s}.clip(-0.5, 1.0)",
+        "{s}.clip(upper={x})",
+        "np.clip({s}, {x}, 2.0)",
+    ),
     *("{s}.where({s} > 0.3, 0.1)", "{s}.where({s} > 0.3, {x})", "{s}.mask({s} > 0.3)", "{s}.mask({s} < 0.1, {x})"),
     *("pd.concat([{s}, {s}])", "{s}.combine_first({s})", "{s}.astype(float)", "{s}.round(1)", "{s}.replace(1.5, 2.5)"),
-    *("{s} // 0.4", "{s} % 0.7", "{s} % {x}", "pd.Series({a})", "pd.Series([{x}, {x}])", "pd.Series([{x}, 1.0, NAN])", "pd.Series({{'b': {x}, 'a': 0.2}})", "{s}.to_frame().squeeze()"),
+    *(
+        "{s} // 0.4",
+        "{s} % 0.7",
+        "{s} % {x}",
+        "pd.Series({a})",
+        "pd.Series([{x}, {x}])",
+        "pd.Series([{x}, 1.0, NAN])",
+        "pd.Series({{'b': {x}, 'a': 0.2}})",
+        "{s}.to_frame().squeeze()",
+    ),
     *("pd.Series(0.0, index={s}.index) + {x}", "{s}.agg(['sum', 'mean'])", "{s}.infer_objects()"),
     *("{t}['u']", "{t}['w']", "{t}.u", "{t}.iloc[:, 0]", "{t}.loc['a']", "{t}.iloc[0]", "{t}.sum()", "{t}.mean()"),
-    *("{t}.std()", "{t}.max()", "{t}.min(axis=1)", "{t}.sum(axis=1)", "{t}.mean(axis=1)", "{t}.var(axis=1)", "{t}.median()"),
+    *(
+        "{t}.std()",
+        "{t}.max()",
+        "{t}.min(axis=1)",
+        "{t}.sum(axis=1)",
+        "{t}.mean(axis=1)",
+        "{t}.var(axis=1)",
+        "{t}.median()",
+    ),
     *("{t}.prod(axis=1)", "{t}.sum(numeric_only=True)", "{t}.mean(numeric_only=True)", "{t}['u'] * {t}['w']"),
     *("{t} @ {t}.iloc[0]", "{t}.apply(lambda c: c.mean())", "{t}.apply(lambda r: r['u'] * {x}, axis=1)", "{t}.stack()"),
-    *("{t}.sum(skipna=False)", "{t}.idxmax()", "{t}.quantile(0.3)", "{t}.eval('u * w')", "{t}.T['a']", "{t}.melt()['value']"),
+    *(
+        "{t}.sum(skipna=False)",
+        "{t}.idxmax()",
+        "{t}.quantile(0.3)",
+        "{t}.eval('u * w')",
+        "{t}.T['a']",
+        "{t}.melt()['value']",
+    ),
     *("{t}.select_dtypes('number').sum()", "{t}.xs('b')", "{t}.pop('u')", "{t}.squeeze()", "{t}.skew()"),
 ]
 FRAME = [
     *("{t} * {x}", "{x} - {t}", "{t} + {t}", "{t} * {t}", "{t} / {t}", "{t} - {t}.mean()", "{t} - {t}.iloc[0]"),
-    *("{t} * {t}.to_numpy()", "{t}.mul({s}, axis=0)", "{t}.sub({t}['u'], axis=0)", "{t} + {t}.iloc[:2]", "{t}.mul({x})"),
+    *(
+        "{t} * {t}.to_numpy()",
+        "{t}.mul({s}, axis=0)",
+        "{t}.sub({t}['u'], axis=0)",
+        "{t} + {t}.iloc[:2]",
+        "{t}.mul({x})",
+    ),
     *("np.exp(0.2 * {t})", "np.maximum({t}, {x})", "-{t}", "{t} ** 2", "{t}.cumsum()", "{t}.diff()", "{t}.shift(1)"),
     *("{t}[['w']]", "{t}[['w', 'u']]", "{t}.iloc[1:]", "{t}.loc[:, ['u']]", "{t}[{t}['u'] > 0.3]", "{t}.dropna()"),
     *("{t}.fillna(0.2)", "{t}.assign(z={t}['u'] * {x})", "{t}.assign(z={x})", "{t}.assign(z={s})", "{t}.assign(z={a})"),
     *("{t}.rename(columns={{'u': 'q'}})", "{t}.T", "{t}.sort_values('u')", "{t}.sort_index(axis=1)", "{t}.corr()"),
     *("{t}.groupby(G[: len({t})]).sum()", "{t}.groupby(G[: len({t})]).mean()", "{t}.groupby(G[: len({t})]).std()"),
     *("{t}.rolling(2).mean()", "{t}.merge({t}, left_index=True, right_index=True)", "{t}.join({s}.rename('z'))"),
-    *("pd.concat([{t}, {t}])", "pd.concat([{t}, {t}], axis=1)", "{s}.to_frame('u')", "pd.DataFrame({{'u': {s}, 'w': {s}}})"),
+    *(
+        "pd.concat([{t}, {t}])",
+        "pd.concat([{t}, {t}], axis=1)",
+        "{s}.to_frame('u')",
+        "pd.DataFrame({{'u': {s}, 'w': {s}}})",
+    ),
     *("pd.DataFrame({{'u': [{x}, {x}], 'w': [1.0, 2.0]}})", "{t}.agg(['sum', 'mean'])", "{t}.reindex(list('abz'))"),
     *("{t}.apply(lambda c: c - c.mean())", "{t}.describe()", "{t}.where({t} > 0.0, 0.5)", "{t}.clip(lower=0.1)"),
     *("{t}.drop(columns='u')", "{t}.reset_index(drop=True)", "{t}.astype(float)", "{t}.select_dtypes(float)"),
     *("{t}.groupby('g').sum()", "{t}.groupby('g').mean(numeric_only=True)", "{t}.pivot_table(index='g', values='u')"),
-    *("{t}.rank()", "{t}.map(lambda v: v * 2.0)", "{t}.pct_change()", "{t}.cov()", "{t}.add({t}, fill_value=1.0)", "{t}.div({s}, axis=0)"),
+    *(
+        "{t}.rank()",
+        "{t}.map(lambda v: v * 2.0)",
+        "{t}.pct_change()",
+        "{t}.cov()",
+        "{t}.add({t}, fill_value=1.0)",
+        "{t}.div({s}, axis=0)",
+    ),
 ]
 ARRAY = [
     *("{s}.to_numpy()", "{s}.values", "{a} * {x}", "{a} + 1.0", "np.sin({a})", "np.cumsum({a})", "{s}.values * {x}"),
     *("np.where({s} > 0.4, {s}, {x})", "np.where({s} > 0.4, {a}, {x})", "np.concatenate([{a}, {s}])", "np.sort({a})"),
     *("{t}.to_numpy()[:, 0]", "{t}['u'].to_numpy()", "np.array({s})", "np.asarray({s})", "{t}.values.mean(axis=0)"),
-    *("np.stack([{s}, {a}])[0]", "np.interp({x}, [0.0, 3.0], [1.0, 2.0]) * {a}", "{t} @ {a}[:2]", "np.outer({s}, {a})[0]"),
-    *("np.diff({s})", "np.cumsum({s}.values)", "np.array([{x}, 1.0])", "{s}.values - {s}.values.mean()", "np.nan_to_num({s})"),
+    *(
+        "np.stack([{s}, {a}])[0]",
+        "np.interp({x}, [0.0, 3.0], [1.0, 2.0]) * {a}",
+        "{t} @ {a}[:2]",
+        "np.outer({s}, {a})[0]",
+    ),
+    *(
+        "np.diff({s})",
+        "np.cumsum({s}.values)",
+        "np.array([{x}, 1.0])",
+        "{s}.values - {s}.values.mean()",
+        "np.nan_to_num({s})",
+    ),
 ]
 TEMPLATES = {"x": NUMBER, "s": SERIES, "t": FRAME, "a": ARRAY}
 WEIGHTS = {"x": 0.2, "s": 0.4, "t": 0.3, "a": 0.1}
 ARGUMENTS = {"x": 0.5371, "a": np.array([0.7123, -0.3217, 1.2391, 0.8713])}
 ARGUMENTS["s"] = pd.Series([0.9137, 1.4231, NAN, -0.6119], index=list("abcd"), name="v")
-ARGUMENTS["t"] = pd.DataFrame({"u": [0.8117, NAN, 1.1371, 0.3219], "w": [1.5113, 0.4273, -0.9371, 0.7127]}, index=list("abcd"))
+ARGUMENTS["t"] = pd.DataFrame(
+    {"u": [0.8117, NAN, 1.1371, 0.3219], "w": [1.5113, 0.4273, -0.9371, 0.7127]}, index=list("abcd")
+)
 
 
 def kind(value):
@@ -128,7 +210,9 @@ class Program:
             name = self._step(names, depends, made + 1)
             made += name is not None
         self.last = name
-        self.source = "\n".join([f"def f({self.first}):", *(f"    {line}" for line in self.lines), f"    return {name}"])
+        self.source = "\n".join(
+            [f"def f({self.first}):", *(f"    {line}" for line in self.lines), f"    return {name}"]
+        )
 
     def _step(self, names, depends, number):
         """One more line that pandas can run; the name of what it makes."""

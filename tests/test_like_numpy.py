@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from scipy import integrate, optimize, stats
+from scipy import integrate, optimize, special, stats
 
 import dualrev as dr
 
@@ -116,6 +116,48 @@ def test_functions_of_arrays_of_objects_are_refused_by_name_and_line(name):
     assert f"{name} of what is no array of floats" in message
     assert "dualrev.numpy.array([x, 1.0])" in message
     assert found.value.__cause__ is not None
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: stats.norm.ppf(x),
+        lambda x: stats.beta.sf(x, 2.0, 3.0),
+        lambda x: stats.norm.fit([x, 1.0])[0],
+        lambda x: stats.zscore([x, 1.0])[0],
+    ],
+)
+def test_a_number_that_scipy_makes_an_array_of_is_no_array_of_the_user(f):
+    """Nobody wrote np.array([x, 1.0]): the message speaks of SciPy's function, and its cures work."""
+    with pytest.raises(dr.UnsupportedError) as found:
+        dr.grad(f)(0.3)
+    message = str(found.value)
+    assert __file__ in message
+    assert "this function of scipy" in message
+    assert "np.array([x, 1.0])" not in message
+    assert "ndtri(p) for norm.ppf(p)" in message
+    assert "dualrev.custom_jvp" in message
+    quantile = stats.norm.ppf(0.3)
+    assert dr.grad(special.ndtri)(0.3) == pytest.approx(1.0 / stats.norm.pdf(quantile))
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: ONES.copy(), lambda: np.array([1.0, 2.0]), lambda: ONES, lambda: 2.0 * ONES, lambda: np.zeros(2)]
+)
+def test_what_to_write_for_a_constant_array_that_is_written_to(make):
+    def f(x, u):
+        u[0] = x
+        return u.sum()
+
+    with pytest.raises(dr.ConversionError) as found:
+        dr.grad(lambda x: f(x, make()))(0.5)
+    assert "dualrev.numpy.array(u) for a constant array u or for u.copy()" in str(found.value)
+    assert "dualrev.numpy.zeros(n) for np.zeros(n)" in str(found.value)
+    assert dr.grad(lambda x: f(x, dr.numpy.array(make())))(0.5) == 1.0
+    assert dr.grad(lambda x: f(x, dr.numpy.zeros(2)))(0.5) == 1.0
+
+
+ONES = np.ones(2)
 
 
 def test_arrays_of_objects_are_written_in_place():

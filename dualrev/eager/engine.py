@@ -21,9 +21,9 @@ from dualrev.eager.arrays.storage import (
     own,
     strip,
 )
-from dualrev.eager.arrays.tables import prepare
 from dualrev.eager.ids import in_copy, saved
 from dualrev.eager.linear import FewRows, Linear, linear_map
+from dualrev.eager.tables.meeting import prepare
 from dualrev.eager.tape import Real, Tape, real
 from dualrev.errors import ArgumentError, OutputError, TangentError
 from dualrev.tree import flatten_leaves

@@ -13,10 +13,10 @@ from types import FrameType, TracebackType
 
 import numpy as np
 
-from dualrev.eager.arrays.tables import CURE, LABELLED, holds_numbers
+from dualrev.eager.tables.kinds import CURE, LABELLED, holds_numbers, is_table
 from dualrev.errors import ConversionError, DualrevError, UnsupportedError
 from dualrev.objects import explain
-from dualrev.places import is_of_library, line_of
+from dualrev.places import is_of_library, line_of, package_of
 
 __all__ = ["explained"]
 
@@ -29,6 +29,7 @@ _OBJECTS = (
     r"(?P<name>input) type 'object' not supported",
     r"Cannot cast (?P<name>array data) from dtype\('O'\)",
     r"'(float|int)' object has no attribute '(?P<name>\w+)'",
+    r"Could not convert <class '[\w.]*\.(?P<name>\w+)'> to a NumPy dtype",
 )
 _IN_TABLES = (TypeError, ValueError, NotImplementedError, AttributeError, AssertionError)
 _PANDAS = (
@@ -51,12 +52,12 @@ def explained(error: Exception) -> Exception | None:
         return refused
     if (lost := _lost(error.__traceback__)) is not None:
         return lost
-    user, below = _place(error.__traceback__)
+    user, below, package = _place(error.__traceback__)
     if str(error) == _READ_ONLY and user and below is None:
         return ValueError(
             f"{_READ_ONLY} at {user}. It is a view that numpy lets nobody write to: write to y = x.copy()"
         )
-    return _refusal(str(error), user + below) if user and below is not None else None
+    return _refusal(str(error), user + below, package) if user and below is not None else None
 
 
 def _lost(traceback: TracebackType | None) -> ConversionError | None:
@@ -80,18 +81,18 @@ def _of_a_table(error: Exception) -> Exception | None:
         return None
     if isinstance(cause, DualrevError):
         return cause
-    if not isinstance(error, _IN_TABLES):
+    if not isinstance(error, _IN_TABLES) or (isinstance(error, AttributeError) and is_table(error.obj)):
         return None
     evaluated = any(frame.f_globals["__name__"].startswith("pandas.core.computation") for frame in frames)  # text
     if not evaluated and not any(holds_numbers(x) for frame in frames for x in frame.f_locals.values()):
         return None
-    user, below = _place(error.__traceback__)
+    user, below, _ = _place(error.__traceback__)
     why = f"pandas computes it of plain floats ({type(error).__name__}: {error})"
     return UnsupportedError.at(user + (below or ""), "this method of a table", why, CURE)
 
 
-def _refusal(text: str, place: str) -> UnsupportedError | None:
-    """Our error for one of numpy's or Python's; None for all others."""
+def _refusal(text: str, place: str, package: str) -> UnsupportedError | None:
+    """Our error for one of numpy's or Python's, in a line of an installed package or of the user's; None for others."""
     if re.search(_IN_C, text):
         why, cure = (
             f"it takes plain numbers only ({text})",
@@ -105,6 +106,12 @@ def _refusal(text: str, place: str) -> UnsupportedError | None:
     if found is None or (text.startswith("'") and not isinstance(getattr(np, found["name"], None), np.ufunc)):
         return None
     name = found["name"]
+    if package not in ("", "numpy"):
+        what = f"this function of {package}"
+        why = f"it makes an array of objects of the number, and asks for {name} of it"
+        cure = "the function of the same name in dualrev.scipy, or functions of scipy.special, as ndtri(p) for"
+        cure = f"{cure} norm.ppf(p); or give it" if package == "scipy" else "it with numpy, or give it"
+        return UnsupportedError.at(place, what, why, f"{cure} a rule of its own by dualrev.custom_jvp")
     return UnsupportedError.at(
         place,
         f"{name} of what is no array of floats",
@@ -113,9 +120,12 @@ def _refusal(text: str, place: str) -> UnsupportedError | None:
     )
 
 
-def _place(traceback: TracebackType | None) -> tuple[str, str | None]:
-    """The user's line, and that of a library below it, where something was raised; None if this library raised it."""
-    user = ""
+def _place(traceback: TracebackType | None) -> tuple[str, str | None, str]:
+    """The user's line, and that of a library below it, with its name, where something was raised.
+
+    None in place of the second if this library raised it.
+    """
+    user = package = ""
     library: str | None = ""
     while traceback is not None:
         code, line = traceback.tb_frame.f_code, traceback.tb_lineno
@@ -124,7 +134,8 @@ def _place(traceback: TracebackType | None) -> tuple[str, str | None]:
             library = None
         elif kind:
             library = f" (in {line_of(code.co_filename, line)})"
+            package = package if package not in ("", "numpy") else package_of(code.co_filename)
         else:
-            user, library = line_of(code.co_filename, line), ""
+            user, library, package = line_of(code.co_filename, line), "", ""
         traceback = traceback.tb_next
-    return user, library
+    return user, library, package

@@ -1,9 +1,10 @@
 """Tables with labels: Series and DataFrames of pandas, DataArrays of xarray, as nested data.
 
 Their floats are leaves, an array for a Series, for each column of a DataFrame, and for a DataArray; everything else is
-discrete. The function gets a table with the same labels and a column of numbers under differentiation (column.py) in
-place of each of floats; a gradient has the labels, too. A Jacobian, which has more axes, is an array in place of a Series or a DataArray, and a dict of arrays, a
-column each, in place of a DataFrame. These packages are not imported here: who has such a table has imported them.
+discrete. The function gets a table with the same labels, and columns of numbers under differentiation in place of those
+of floats (tables/column.py); a gradient has the labels, too. A Jacobian, which has more axes, is an array in place of a
+Series or a DataArray, and a dict of arrays, a column each, in place of a DataFrame. These packages are not imported
+here: who has such a table has imported them.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dualrev.eager.arrays.storage import Holder, RealArray, adopt, holds_duals, real_array
-from dualrev.eager.arrays.tables import is_table
 from dualrev.eager.dual import DualNumber
+from dualrev.eager.tables.kinds import is_table
 
 __all__ = ["Table", "with_labels"]
 
@@ -97,6 +98,6 @@ def _as_column(child: Any) -> Any:
     """What a table of pandas can hold: an array, or a column where there are numbers under differentiation."""
     if not isinstance(child, RealArray):
         return child
-    from dualrev.eager.arrays.column import Column  # imports pandas, as who has a table has done
+    from dualrev.eager.tables.column import Column  # imports pandas, as who has a table has done
 
     return Column(child)

@@ -21,9 +21,9 @@ from dualrev.eager.arrays import fourier, linalg, numerics, places, products, re
 from dualrev.eager.arrays.complexes import held, is_complex
 from dualrev.eager.arrays.defined import by_table
 from dualrev.eager.arrays.storage import RealArray, holds_duals, innermost, plain, real_array, refuse_foreign
-from dualrev.eager.arrays.tables import opened
 from dualrev.eager.arrays.ufuncs import as_real_array, into
 from dualrev.eager.dual import DualNumber
+from dualrev.eager.tables.meeting import opened
 from dualrev.eager.tape import Tape
 from dualrev.errors import UnsupportedError
 from dualrev.rules.functions import TABLE

@@ -25,8 +25,9 @@ from dualrev.eager.arrays.storage import (
     plain,
     real_array,
 )
-from dualrev.eager.arrays.tables import is_table, with_table
 from dualrev.eager.dual import DualNumber
+from dualrev.eager.tables.kinds import is_table
+from dualrev.eager.tables.meeting import with_table
 from dualrev.eager.tape import Tape
 from dualrev.errors import UnsupportedError
 from dualrev.rules import scipy

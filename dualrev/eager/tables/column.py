@@ -9,12 +9,11 @@ is not asked for here, and what pandas computes of an array of floats only, is a
 `Series.values` gives the user such a column where it gives numpy's array otherwise. So whatever pandas does not ask
 for, methods and numpy's functions, is that of the RealArray.
 
-This module imports pandas: labels.py imports it for who has done so.
+This module imports pandas: it is imported for who has done so. callers.py says which function of pandas asks.
 """
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -24,18 +23,15 @@ import pandas as pd
 from pandas._libs import lib
 from pandas.api.extensions import ExtensionArray, ExtensionDtype, ExtensionScalarOpsMixin, take
 
-from dualrev.eager.arrays.storage import Holder, RealArray, adopt, plain, real_array, to_objects
-from dualrev.eager.arrays.tables import CURE
+from dualrev.eager.arrays.storage import Holder, RealArray, adopt, real_array, to_objects
 from dualrev.eager.dual import DualNumber, value
-from dualrev.eager.tape import Real
+from dualrev.eager.tables.callers import beside_constants, called_by, for_xarray, in_a_row_of_objects
+from dualrev.eager.tables.kinds import refused
+from dualrev.eager.tables.statistics import REDUCED, accumulated, reduced
 from dualrev.errors import UnsupportedError
-from dualrev.places import is_of_user, library, where
+from dualrev.places import is_of_user
 
-__all__ = ["DTYPE", "Box", "Column", "ColumnDtype", "infer_columns", "refused", "with_columns"]
-
-def refused(what: str, why: str = "pandas computes it of plain floats") -> UnsupportedError:
-    """The refusal of an operation on a table."""
-    return UnsupportedError.at(f"{where().removeprefix(' at ')}{library()}", f"{what} of a table", why, CURE)
+__all__ = ["DTYPE", "Box", "Column", "ColumnDtype", "as_numbers", "is_scalar"]
 
 
 class ColumnDtype(ExtensionDtype):
@@ -108,7 +104,7 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
 
     @classmethod
     def _from_sequence(cls, scalars: Any, *, dtype: Any = None, copy: bool = False) -> Column:
-        made = _numbers(scalars)
+        made = as_numbers(scalars)
         return cls(made.copy() if copy else made)
 
     @classmethod
@@ -130,7 +126,7 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
 
     def __getitem__(self, item: Any) -> Any:
         made = self.numbers[pd.api.indexers.check_array_indexer(self.numbers.x, item)]
-        if isinstance(made, DualNumber) and value(made) != value(made) and _in_a_row_of_objects():
+        if isinstance(made, DualNumber) and value(made) != value(made) and in_a_row_of_objects():
             raise refused("a row with text or other objects", "pandas does not see that a number in it is NaN")
         return Column(made) if isinstance(made, RealArray) and made.ndim == 1 else made
 
@@ -138,7 +134,7 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
         if getattr(self, "_readonly", False):
             raise ValueError("Cannot modify read-only array")
         key = pd.api.indexers.check_array_indexer(self.numbers.x, key)
-        self.numbers[key] = _number(new) if np.ndim(_unboxed(new)) == 0 else _numbers(new)
+        self.numbers[key] = as_number(new) if np.ndim(unboxed(new)) == 0 else as_numbers(new)
 
     def take(self, indices: Any, *, allow_fill: bool = False, fill_value: Any = None) -> Column:
         """The numbers at places, with a fill value at those that are -1."""
@@ -148,7 +144,7 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
         made = RealArray(np.full(len(places), np.nan))
         made[places >= 0] = self.numbers[places[places >= 0]]
         if fill_value is not None and not _is_missing(fill_value):
-            made[places < 0] = _number(fill_value)
+            made[places < 0] = as_number(fill_value)
         return Column(made)
 
     def copy(self) -> Column:
@@ -170,7 +166,7 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
         dtype = dtype if isinstance(dtype, ColumnDtype) else pd.api.types.pandas_dtype(dtype)
         if isinstance(dtype, ColumnDtype) or dtype == np.float64:
             return self.copy() if copy else self
-        if dtype == object:
+        if isinstance(dtype, np.dtype) and dtype.kind == "O":
             return self.__array__(dtype)
         if isinstance(dtype, np.dtype) and dtype.kind in "biu":
             return pd.Series(self.numbers.x).astype(dtype).to_numpy()
@@ -179,7 +175,11 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
     def to_numpy(self, dtype: Any = None, copy: bool = False, na_value: Any = None) -> Any:
         """The numbers without labels."""
         asks = sys._getframe(1).f_code.co_name
-        if dtype is not None and asks not in ("to_numpy", "as_array") and not is_of_user(sys._getframe(1).f_code.co_filename):
+        if (
+            dtype is not None
+            and asks not in ("to_numpy", "as_array")
+            and not is_of_user(sys._getframe(1).f_code.co_filename)
+        ):
             raise refused("a function in C")
         if dtype is not None and np.dtype(dtype) != np.float64:
             return self.astype(dtype)
@@ -189,9 +189,10 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
         return made
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        if (dtype is not None and np.dtype(dtype) == object) or _is_of_xarray(sys._getframe(2)):
-            if _called_by("transpose"):
-                raise refused("the transpose", "beside columns of another type it is one of objects")
+        if (dtype is not None and np.dtype(dtype) == object) or for_xarray():
+            if called_by("transpose") or beside_constants():
+                what = "the transpose" if called_by("transpose") else "the array"
+                raise refused(what, "beside columns of another type it is one of objects")
             if np.any(self.isna()):
                 raise refused("an array of objects", "there is NaN in it, which numpy and pandas do not see in objects")
             return np.asarray(to_objects(self.numbers)).astype(object)
@@ -223,7 +224,7 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
 
     def _operand(self, other: Any, what: str) -> Any:
         """The other operand as the RealArray meets it; the length has to be the same."""
-        other = _unboxed(other)
+        other = unboxed(other)
         if isinstance(other, (ExtensionArray, pd.Timestamp, pd.Timedelta)) or other is pd.NA:
             raise refused(f"{what} with a {type(other).__name__}")
         if np.ndim(other) and len(other) != len(self):
@@ -251,7 +252,7 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if any(isinstance(u, (pd.Series, pd.Index, pd.DataFrame)) for u in inputs):
             return NotImplemented
-        inputs = tuple(_unboxed(u) for u in inputs)
+        inputs = tuple(unboxed(u) for u in inputs)
         if any(isinstance(u, ExtensionArray) for u in inputs):
             raise refused(f"numpy.{ufunc.__name__} with an array of another kind")
         with np.errstate(all="ignore"):
@@ -291,28 +292,24 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
     # Reductions: those that pandas asks for by name, and those of numpy, where `skipna` is not given
 
     def _reduce(self, name: str, *, skipna: bool = True, keepdims: bool = False, **kwargs: Any) -> Any:
-        made = _reduced(name, self.numbers, skipna, **kwargs)
+        made = reduced(name, self.numbers, skipna, **kwargs)
         if not keepdims:
             return made
         return np.array([made]) if name in ("any", "all", "count") else Column(real_array([made]))
 
     def _accumulate(self, name: str, *, skipna: bool = True, **kwargs: Any) -> Column:
-        if name not in _ACCUMULATED or kwargs:
-            raise refused(name)
-        f, neutral = _ACCUMULATED[name]
-        missing = self.isna()
-        made = f(np.where(missing, neutral, self.numbers)) if skipna else f(self.numbers)
-        return Column(np.where(missing, np.nan, made)) if skipna else Column(made)
+        return Column(accumulated(name, self.numbers, skipna))
 
     def _groupby_op(
         self, *, how: str, has_dropped_na: bool, min_count: int, ngroups: int, ids: Any, **kwargs: Any
     ) -> Any:
-        if how not in _REDUCED:
+        if how not in REDUCED:
             raise refused(f"groupby(...).{how}()")
-        kwargs |= {"min_count": max(min_count, 0)} if how in ("sum", "prod", "min", "max") else {}
-        groups = [self.numbers[ids == k] for k in range(ngroups)]
-        made = [_reduced(how, group, kwargs.get("skipna", True), **_without(kwargs, "skipna")) for group in groups]
-        return np.array(made) if how in ("any", "all") else Column(_numbers(made))
+        kwargs = {"skipna": True, **kwargs}
+        if how in ("sum", "prod", "min", "max"):
+            kwargs["min_count"] = max(min_count, 0)
+        made = [reduced(how, self.numbers[ids == k], **kwargs) for k in range(ngroups)]
+        return np.array(made) if how in ("any", "all") else Column(as_numbers(made))
 
     def _quantile(self, qs: Any, interpolation: str) -> Any:
         raise refused("a quantile")
@@ -335,35 +332,14 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
 
     def _cast_pointwise_result(self, values: Any) -> Any:
         made = list(values)
-        if any(isinstance(u, DualNumber) for u in made) and all(map(_is_scalar, made)):
-            return Column(_numbers(made))
+        if any(isinstance(u, DualNumber) for u in made) and all(map(is_scalar, made)):
+            return Column(as_numbers(made))
         return lib.maybe_convert_objects(np.array(made, dtype=object), convert_non_numeric=True)
 
 
 def _as_column(made: Any) -> Any:
     """A vector of numbers as a column; anything else, such as a vector of bools, as it is."""
     return Column(made) if isinstance(made, RealArray) and made.ndim == 1 else made
-
-
-def _is_of_xarray(frame: Any) -> bool:
-    """Whether xarray looks, by pandas, whether objects are dates; each of its operations on objects comes here."""
-    return bool(frame.f_code.co_name == "_possibly_convert_objects")
-
-
-def _called_by(name: str) -> bool:
-    """Whether a function of pandas of this name is running, on behalf of the user."""
-    frame: Any = sys._getframe(2)
-    while frame is not None and frame.f_globals.get("__name__", "").startswith(("pandas.", __name__)):
-        if frame.f_code.co_name == name and frame.f_globals["__name__"] != __name__:
-            return True
-        frame = frame.f_back
-    return False
-
-
-def _in_a_row_of_objects() -> bool:
-    """Whether pandas takes a number out of a column for a row of a DataFrame that is one of objects."""
-    frame = sys._getframe(3)
-    return frame.f_code.co_name == "fast_xs" and frame.f_locals.get("dtype") == np.dtype(object)
 
 
 def _opened(u: Any) -> Any:
@@ -373,7 +349,7 @@ def _opened(u: Any) -> Any:
     return u.numbers if isinstance(u, Holder) else u
 
 
-def _unboxed(u: Any) -> Any:
+def unboxed(u: Any) -> Any:
     return u.number if isinstance(u, Box) else u.numbers if isinstance(u, Holder) else u
 
 
@@ -381,18 +357,20 @@ def _is_missing(u: Any) -> bool:
     return u is None or u is pd.NA or (isinstance(u, float) and u != u)
 
 
-def _is_scalar(u: Any) -> bool:
+def is_scalar(u: Any) -> bool:
+    """Whether u can be in a column: a float or an int, or None for a missing one."""
     return (isinstance(u, (DualNumber, int, float, np.floating, np.integer)) and not isinstance(u, bool)) or u is None
 
 
-def _number(u: Any) -> Any:
-    u = _unboxed(u)
+def as_number(u: Any) -> Any:
+    """A number of a column."""
+    u = unboxed(u)
     return np.nan if _is_missing(u) else u
 
 
-def _numbers(scalars: Any) -> RealArray:
+def as_numbers(scalars: Any) -> RealArray:
     """A RealArray of what pandas makes a column of."""
-    scalars = _unboxed(scalars)
+    scalars = unboxed(scalars)
     if isinstance(scalars, (pd.Series, pd.Index)):
         scalars = scalars.array
     scalars = scalars.to_numpy() if isinstance(scalars, ExtensionArray) else scalars
@@ -401,70 +379,11 @@ def _numbers(scalars: Any) -> RealArray:
     if isinstance(scalars, np.ndarray) and scalars.dtype.kind in "biuf":
         return RealArray(scalars.astype(float))
     made = np.empty(len(scalars), dtype=object)
-    made[:] = [_number(u) for u in scalars]
+    made[:] = [as_number(u) for u in scalars]
     return adopt(made)
 
 
-def _without(kwargs: dict[str, Any], name: str) -> dict[str, Any]:
-    return {key: u for key, u in kwargs.items() if key != name}
-
-
-def _reduced(name: str, x: RealArray, skipna: bool, **kwargs: Any) -> Any:
-    """pandas' reduction of this name."""
-    if name not in _REDUCED:
-        raise refused(name)
-    f, options = _REDUCED[name]
-    if given := [key for key in kwargs if key not in options and kwargs[key] not in (None, False)]:
-        raise refused(f"{name} with {', '.join(given)}")
-    missing = np.isnan(x.x)
-    if skipna:
-        x = x[~missing]
-    elif np.any(missing) and name not in ("any", "all", "count"):
-        return np.sum(x)  # NaN, with a derivative by each number
-    with np.errstate(all="ignore"):
-        return f(x, **{key: kwargs[key] for key in options if kwargs.get(key) is not None})
-
-
-def _sum(x: Any, min_count: int = 0, f: Any = np.sum, empty: float = 0.0) -> Any:
-    if len(x) < min_count:
-        return np.nan
-    return f(x) if len(x) else empty
-
-
-def _of_some(x: Any, min_count: int = 0, f: Any = np.mean) -> Any:
-    """NaN of nothing."""
-    return f(x) if len(x) >= max(min_count, 1) else np.nan
-
-
-def _var(x: Any, ddof: int = 1, f: Any = np.var) -> Any:
-    return f(x, ddof=ddof) if len(x) > ddof else np.nan
-
-
-def _sem(x: Any, ddof: int = 1) -> Any:
-    return np.sqrt(_var(x, ddof) / len(x)) if len(x) > ddof else np.nan
-
-
-_REDUCED: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
-    "sum": (_sum, ("min_count",)),
-    "prod": (functools.partial(_sum, f=np.prod, empty=1.0), ("min_count",)),
-    "mean": (_of_some, ()),
-    "median": (functools.partial(_of_some, f=np.median), ()),
-    "min": (functools.partial(_of_some, f=np.min), ("min_count",)),
-    "max": (functools.partial(_of_some, f=np.max), ("min_count",)),
-    "var": (_var, ("ddof",)),
-    "std": (functools.partial(_var, f=np.std), ("ddof",)),
-    "sem": (_sem, ("ddof",)),
-    "any": (lambda x: bool(np.any(plain(x))), ()),
-    "all": (lambda x: bool(np.all(plain(x))), ()),
-    "count": (len, ()),
-}
 _APART = {"sum", "prod", "mean", "median", "min", "max", "amin", "amax", "std", "var", "any", "all", "argmin", "argmax"}
-_ACCUMULATED: dict[str, tuple[Callable[..., Any], float]] = {
-    "cumsum": (np.cumsum, 0.0),
-    "cumprod": (np.cumprod, 1.0),
-    "cummax": (np.maximum.accumulate, -np.inf),
-    "cummin": (np.minimum.accumulate, np.inf),
-}
 
 
 def _as_numpy_has_it(name: str) -> Callable[..., Any]:
@@ -486,74 +405,3 @@ for _name in ("sum", "any", "all", "argmin", "argmax"):
     setattr(Column, _name, _as_numpy_has_it(_name))
 Column._add_arithmetic_ops()
 Column._add_comparison_ops()
-
-
-# Where tables meet numbers
-
-
-def with_columns(f: Callable[..., Any], *operands: Any) -> Any:
-    """f(*operands) for a function that pandas knows, where it meets a column for each vector of ours."""
-    tables = [u for u in operands if isinstance(u, (pd.Series, pd.DataFrame))]
-    return f(*(_for_pandas(u, tables) for u in operands))
-
-
-def _for_pandas(u: Any, tables: list[Any]) -> Any:
-    if isinstance(u, (pd.Series, pd.DataFrame)):
-        return _under(u)
-    if isinstance(u, (pd.Index, ExtensionArray)) and not isinstance(u, Column):
-        raise UnsupportedError(f"an operation of a {type(u).__name__} and an array", "u.to_numpy() for it", _OTHERS)
-    if isinstance(u, Real) or (isinstance(u, RealArray) and not u.ndim):
-        return Box(u[()])
-    if isinstance(u, RealArray) and u.ndim == 1:
-        return Column(u)
-    if isinstance(u, RealArray):
-        if u.ndim != 2 or not tables or tables[0].shape != u.shape:
-            why = "an array with other axes than the table has no place for its labels"
-            raise UnsupportedError("an operation with a table", "t.to_numpy() for the table", why)
-        columns = {k: Column(u[:, k]) for k in range(u.shape[1])}
-        made = pd.DataFrame(columns, index=tables[0].index)
-        made.columns = tables[0].columns
-        return made
-    return u
-
-
-_OTHERS = "pandas has no place there for numbers under differentiation"
-
-
-def _under(table: Any) -> Any:
-    """The same table with a column of ours in place of each of numbers."""
-    dtypes = [table.dtype] if table.ndim == 1 else table.dtypes.tolist()
-    for dtype in dtypes:
-        if dtype != DTYPE and not (isinstance(dtype, np.dtype) and dtype.kind in "biuf"):
-            why = f"pandas takes a column of type {dtype} otherwise than one of floats"
-            cure = "t[['x', 'y']] for the columns of floats, or s.to_numpy(float) for such a column s"
-            raise UnsupportedError("an operation with a table", cure, why)
-    return table.astype(DTYPE)
-
-
-# Where pandas makes a column of single values
-
-
-def infer_columns() -> None:
-    """Teach pandas that numbers under differentiation are numbers, where it infers the type of a list's elements."""
-    infer = lib.maybe_convert_objects
-    if hasattr(infer, "of_dualrev"):
-        return
-
-    @functools.wraps(infer)
-    def maybe_convert_objects(objects: Any, *args: Any, **kwargs: Any) -> Any:
-        made = infer(objects, *args, **kwargs)
-        return Column(_numbers(made)) if made.dtype == object and made.ndim == 1 and _is_of_numbers(made) else made
-
-    maybe_convert_objects.of_dualrev = True  # type: ignore[attr-defined]
-    lib.maybe_convert_objects = maybe_convert_objects
-
-
-def _is_of_numbers(objects: np.ndarray) -> bool:
-    """Whether there are numbers under differentiation, and else floats, ints and None only."""
-    found = False
-    for u in objects:
-        if not _is_scalar(u):
-            return False
-        found = found or isinstance(u, DualNumber)
-    return found

@@ -1,0 +1,1 @@
+"""Tables with labels that meet numbers under differentiation: of pandas and xarray."""
