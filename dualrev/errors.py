@@ -316,7 +316,8 @@ class ConversionError(DualrevError, TypeError):
             conversion = "storing"
         what, cure = _CONVERSIONS.get(conversion, (f"{conversion} of a number that is being differentiated", ""))
         inside = library()
-        cure = (_IN_XARRAY if "(inside xarray" in inside else _IN_A_LIBRARY) if inside else cure
+        if inside:
+            cure = next((text for name, text in _IN_TABLES.items() if f"(inside {name}" in inside), _IN_A_LIBRARY)
         super().__init__(
             f"{what}{where()}{inside}: the plain number would lose its derivative. {cure}Where a constant is meant,"
             " write dualrev.value(x)."
@@ -412,7 +413,10 @@ _IN_A_LIBRARY = (
     " dualrev.custom_jvp any function that calls others a rule of its own. To Python code that calls np.asarray, pass"
     " np.asarray(x, dtype=object): an array of numbers under differentiation. "
 )
-_IN_XARRAY = "Write a.data for the array of a DataArray a, with its NaN; xarray's own way of this is for plain floats. "
+_IN_TABLES = {
+    "pandas": "Write s.to_numpy() for the table s that the array meets there, as in t.to_numpy() @ x. ",
+    "xarray": "Write a.data for the array of the DataArray a, with its NaN. ",
+}
 _CONVERSIONS = {
     "float()": (
         "float() of a number that is being differentiated",

@@ -15,6 +15,8 @@ __all__ = ["is_assigned_to_an_element", "is_of_library", "is_of_user", "library"
 _OURS = tuple(str(Path(__file__).resolve().parent.parent / package) + os.sep for package in ("dualrev", "stages"))
 # Where the code of others is installed.
 _INSTALLED = tuple(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+# Tracebacks name the sources of Cython where the package was built.
+_CYTHON = (".pyx", ".pxd", ".pxi", "View.MemoryView", "<stringsource>")
 _PACKAGES = tuple({sysconfig.get_path(name) + os.sep for name in ("purelib", "platlib")})
 
 
@@ -37,7 +39,7 @@ def is_of_library(file: str) -> bool | None:
     """Whether a file is of an installed package or of the standard library; None for a file of this library."""
     if file.startswith((*_OURS, "<dualrev ")):
         return None
-    return file.startswith((*_INSTALLED, "<frozen ", "<__array_function__"))
+    return file.startswith((*_INSTALLED, "<frozen ", "<__array_function__")) or file.endswith(_CYTHON)
 
 
 def line_of(file: str, line: int) -> str:

@@ -185,6 +185,13 @@ def test_the_cures_of_refused_operations_work():
     assert dr.grad(lambda x: np.clip((ORDERED * x).to_numpy(), 0.0, 1.0).sum())(0.4) == 3.0
     assert dr.grad(lambda x: np.column_stack([(KNOWN * x)[c].to_numpy() for c in KNOWN]).sum())(0.5) == 22.0
     assert dr.grad(lambda x: (MISSING * x).mean())(0.5) == 2.0
+    assert dr.grad(lambda x: np.minimum(ORDERED, x).sum())(1.5) == 2.0
+    assert dr.grad(lambda x: changed(KNOWN, lambda t: t.__setitem__("z", [x] * len(t)))["z"].sum())(0.5) == 3.0
+    assert_allclose(dr.grad(lambda x: (KNOWN.to_numpy() @ x).sum())(np.ones(2)), [6.0, 16.0])
+    assert dr.grad(lambda x: (pd.Series([1.0, 2.0], dtype="Float64").to_numpy(float) * x).sum())(0.5) == 3.0
+    windows = np.lib.stride_tricks.sliding_window_view
+    f = lambda s: np.sum(np.mean(windows(s.to_numpy(), 2), axis=1) ** 2)  # noqa: E731
+    assert_allclose(dr.value_and_grad(f)(RETURNS)[0], (RETURNS.rolling(2).mean() ** 2).sum())
 
 
 def test_a_series_that_is_differentiated():

@@ -39,7 +39,8 @@ def with_table(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[st
 
 def opened(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments of a function of numpy, with the values in place of tables, if it takes these for arrays."""
-    if not _LOADED.isdisjoint(sys.modules) and _have_table((*args, *kwargs.values())):
+    loaded = sys.modules
+    if ("pandas" in loaded or "xarray" in loaded or "polars" in loaded) and _have_table((*args, *kwargs.values())):
         if func not in _OF_VALUES:
             raise _refused(f"{func.__module__ or 'numpy'}.{func.__name__} of a table")
         return tuple(map(_values, args)), {key: _values(u) for key, u in kwargs.items()}
@@ -98,7 +99,6 @@ def _is_flexible(frame: FrameType | None) -> bool:
 
 
 _PREPARED: list[bool] = []
-_LOADED = frozenset(("pandas", "xarray", "polars"))
 #: Here pandas asks what class a function's results are of, before it puts them together.
 _COLLECTING = ("pandas.core.apply", "pandas.core.groupby")
 #: Functions that take a table for the array of its values, and give an array.
