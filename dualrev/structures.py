@@ -19,7 +19,7 @@ import numpy as np
 import optree
 
 from dualrev.eager.arrays.complexes import as_parts, is_complex, is_one_complex
-from dualrev.eager.arrays.storage import adopt, holds_duals, plain, real_array
+from dualrev.eager.arrays.storage import Holder, adopt, holds_duals, plain, real_array
 from dualrev.eager.dual import DualNumber
 from dualrev.eager.labels import with_labels
 from dualrev.eager.leaves import (
@@ -303,6 +303,8 @@ def _walk(x: Any, adopting: bool) -> tuple[list[Any], Structure]:
             parts.append(FLOAT)
         elif x.__class__ is _Leave:
             del above[x.node]
+        elif isinstance(x, Holder):
+            todo.append(x.numbers)
         elif adopting and isinstance(x, np.ndarray) and x.dtype == object and is_plain(x) and holds_duals(x):
             todo.append(adopt(x))
         elif adopting and isinstance(x, np.ndarray) and x.dtype == object and is_complex(x):

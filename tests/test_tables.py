@@ -118,6 +118,8 @@ MISSING = pd.Series([1.0, np.nan, 3.0])
         lambda b: KNOWN.groupby([0, 1, 0]).apply(lambda g: (g["a"] * b).sum()).std(),
         lambda b: pd.Series([b, MISSING.iloc[1] * b, 2.0]).sum() + pd.Series([b, 2.0 * b]).std(),
         lambda b: pd.DataFrame({"a": [b, 2.0], "n": [1, 2]}).sum(numeric_only=True),
+        lambda b: (np.array([b, 1.0, b]) * MISSING).sum() + (MISSING - np.array([b, b, 2.0])).std(),
+        lambda b: np.maximum(MISSING, np.array([b, b, 2.0])).sum() + np.fmin(np.array([2.0, b, b]), MISSING).mean(),
         lambda b: KNOWN.assign(z=KNOWN["a"] * b).select_dtypes("number").sum(),
         lambda b: (KNOWN * b).groupby([0, 1, 0]).agg(["mean", "std"]),
         lambda b: pd.concat([ORDERED * b, ORDERED + 0.3]).sort_values(ascending=False).reset_index(drop=True),
@@ -138,6 +140,31 @@ def test_a_table_means_under_differentiation_what_it_means_by_itself(f):
         equal = pd.testing.assert_frame_equal if isinstance(y, pd.DataFrame) else pd.testing.assert_series_equal
         equal(y, f(0.5))
         equal(slope.where(y.notna()), (ahead - behind) / 2e-6, rtol=1e-6, atol=1e-8)
+
+
+def test_values_are_an_array_for_numpy():
+    """`values` of a column has numpy's methods and functions, where those of `array` mean the same."""
+    weights = np.array([1.0, 0.5, 2.0])
+
+    def f(b):
+        v = (ORDERED * b).values
+        w = v.reshape(3, 1) @ v.reshape(1, 3)
+        return (
+            v @ weights
+            + weights @ v
+            + np.median(v)
+            + v.mean() * v[1]
+            + np.sum(w)
+            + np.stack([v, v]).max()
+            + np.sum(v * np.ones((2, 3)))
+        )
+
+    y, slope = dr.value_and_grad(f)(0.5)
+    assert_allclose(y, f(0.5))
+    assert_allclose(slope, (f(0.5 + 1e-6) - f(0.5 - 1e-6)) / 2e-6, rtol=1e-6)
+    y, gradient = dr.vjp(lambda b: (ORDERED * b).values, 0.5)
+    assert type(y) is np.ndarray
+    assert gradient(weights)[0] == 10.0
 
 
 def changed(table, change):

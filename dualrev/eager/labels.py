@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dualrev.eager.arrays.storage import Holder, RealArray, adopt, holds_duals, real_array
+from dualrev.eager.arrays.storage import RealArray, adopt, holds_duals, real_array
 from dualrev.eager.dual import DualNumber
 from dualrev.eager.tables.kinds import is_table
 
@@ -32,8 +32,6 @@ class Table(NamedTuple):
 
 def with_labels(x: Any) -> Table | None:
     """The arrays of a table, and two ways to make another one; None for anything else."""
-    if isinstance(x, Holder):
-        return Table([x.numbers], lambda children: children[0], lambda children: children[0])
     package = is_table(x)
     module: Any = sys.modules.get(package)
     if package == "pandas" and isinstance(x, module.Series):

@@ -14,6 +14,7 @@ This module imports pandas: it is imported for who has done so. callers.py says 
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -92,7 +93,7 @@ class Box:
 
 
 class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
-    """See the top of this file."""
+    """A vector of numbers under differentiation, as pandas asks for it."""
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -174,12 +175,8 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
 
     def to_numpy(self, dtype: Any = None, copy: bool = False, na_value: Any = None) -> Any:
         """The numbers without labels."""
-        asks = sys._getframe(1).f_code.co_name
-        if (
-            dtype is not None
-            and asks not in ("to_numpy", "as_array")
-            and not is_of_user(sys._getframe(1).f_code.co_filename)
-        ):
+        asks = sys._getframe(1).f_code
+        if dtype is not None and asks.co_name not in ("to_numpy", "as_array") and not is_of_user(asks.co_filename):
             raise refused("a function in C")
         if dtype is not None and np.dtype(dtype) != np.float64:
             return self.astype(dtype)
@@ -223,12 +220,10 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
         return method
 
     def _operand(self, other: Any, what: str) -> Any:
-        """The other operand as the RealArray meets it; the length has to be the same."""
+        """The other operand as the RealArray meets it."""
         other = unboxed(other)
         if isinstance(other, (ExtensionArray, pd.Timestamp, pd.Timedelta)) or other is pd.NA:
             raise refused(f"{what} with a {type(other).__name__}")
-        if np.ndim(other) and len(other) != len(self):
-            raise ValueError(f"Lengths must match: {len(self)} and {len(other)}")
         other = real_array(other) if np.ndim(other) else other
         if isinstance(other, np.ndarray) and other.dtype.kind not in "biuf":
             raise refused(f"{what} with an array of {other.dtype}")
@@ -295,7 +290,7 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
         made = reduced(name, self.numbers, skipna, **kwargs)
         if not keepdims:
             return made
-        return np.array([made]) if name in ("any", "all", "count") else Column(real_array([made]))
+        return np.array([made]) if name in ("any", "all", "count") else Column(as_numbers([made]))
 
     def _accumulate(self, name: str, *, skipna: bool = True, **kwargs: Any) -> Column:
         return Column(accumulated(name, self.numbers, skipna))
@@ -401,7 +396,20 @@ def _as_numpy_has_it(name: str) -> Callable[..., Any]:
     return method
 
 
+def _in_place(op: Callable[..., Any]) -> Callable[..., Any]:
+    """v += w for v = s.values, where that is a view of the table."""
+
+    def method(self: Column, other: Any) -> Column:
+        self[:] = op(self, other)
+        return self
+
+    method.__name__ = f"__i{op.__name__}__"
+    return method
+
+
 for _name in ("sum", "any", "all", "argmin", "argmax"):
     setattr(Column, _name, _as_numpy_has_it(_name))
+for _op in (operator.add, operator.sub, operator.mul, operator.truediv, operator.pow):
+    setattr(Column, f"__i{_op.__name__}__", _in_place(_op))
 Column._add_arithmetic_ops()
 Column._add_comparison_ops()

@@ -69,9 +69,9 @@ def _refused(what: str) -> UnsupportedError:
 def prepare() -> None:
     """What has to be done once before a function runs that may use pandas."""
     if "pandas" in sys.modules and not _PREPARED:
-        from dualrev.eager.tables.operands import infer_columns  # imports pandas, as who has a table has done
+        from dualrev.eager.tables.operands import teach  # imports pandas, as who has a table has done
 
-        infer_columns()
+        teach()
         _PREPARED.append(True)
 
 

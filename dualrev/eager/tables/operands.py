@@ -13,14 +13,16 @@ import numpy as np
 import pandas as pd
 from pandas._libs import lib
 from pandas.api.extensions import ExtensionArray
+from pandas.core import arraylike
+from pandas.core.ops import array_ops
 
-from dualrev.eager.arrays.storage import RealArray
+from dualrev.eager.arrays.storage import RealArray, adopt, holds_duals
 from dualrev.eager.dual import DualNumber
 from dualrev.eager.tables.column import DTYPE, Box, Column, as_numbers, is_scalar
 from dualrev.eager.tape import Real
 from dualrev.errors import UnsupportedError
 
-__all__ = ["infer_columns", "with_columns"]
+__all__ = ["teach", "with_columns"]
 
 
 def with_columns(f: Callable[..., Any], *operands: Any) -> Any:
@@ -63,25 +65,65 @@ def _under(table: Any) -> Any:
     return table.astype(DTYPE)
 
 
-# Where pandas makes a column of single values
+# What pandas makes of objects
 
 
-def infer_columns() -> None:
-    """Teach pandas that numbers under differentiation are numbers, where it infers the type of a list's elements."""
-    infer = lib.maybe_convert_objects
-    if hasattr(infer, "of_dualrev"):
-        return
+def teach() -> None:
+    """Teach pandas that numbers under differentiation are floats, in the functions where it looks at objects."""
+    for module, name, taught in _TAUGHT:
+        function = getattr(module, name)
+        if not hasattr(function, "of_dualrev"):
+            made: Any = functools.wraps(function)(taught(function))
+            made.of_dualrev = True
+            setattr(module, name, made)
 
-    @functools.wraps(infer)
+
+def _inferring(infer: Callable[..., Any]) -> Any:
+    """The type of a list's elements: those of a column, if there are numbers under differentiation among them."""
+
     def maybe_convert_objects(objects: Any, *args: Any, **kwargs: Any) -> Any:
         made = infer(objects, *args, **kwargs)
-        return Column(as_numbers(made)) if made.dtype == object and made.ndim == 1 and _is_ofas_numbers(made) else made
+        return Column(as_numbers(made)) if made.dtype == object and made.ndim == 1 and _are_numbers(made) else made
 
-    maybe_convert_objects.of_dualrev = True  # type: ignore[attr-defined]
-    lib.maybe_convert_objects = maybe_convert_objects
+    return maybe_convert_objects
 
 
-def _is_ofas_numbers(objects: np.ndarray) -> bool:
+def _computing(compute: Callable[..., Any]) -> Any:
+    """The arithmetic of arrays without labels: with a column for np.array([x, 1.0]), which is an array of objects."""
+
+    def arithmetic(left: Any, right: Any, op: Any, *args: Any, **kwargs: Any) -> Any:
+        if not _are_objects(left) and not _are_objects(right):
+            return compute(left, right, op, *args, **kwargs)
+        if np.ndim(left) != 1 or np.ndim(right) > 1:
+            why = "np.array([x, 1.0]) is an array of objects: numpy asks nobody about it"
+            raise UnsupportedError("an operation with a table", "dualrev.numpy.array([x, 1.0])", why)
+        return op(*(Column(adopt(u)) if _are_objects(u) else u for u in (left, right)))
+
+    return arithmetic
+
+
+def _extracting(extract: Callable[..., Any]) -> Any:
+    """The arrays that a function of numpy is called with: a column for np.array([x, 1.0]) beside a table."""
+
+    def extract_array(obj: Any, *args: Any, **kwargs: Any) -> Any:
+        made = extract(obj, *args, **kwargs)
+        return Column(adopt(made)) if _are_objects(made) and made.ndim == 1 else made
+
+    return extract_array
+
+
+_TAUGHT: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
+    (lib, "maybe_convert_objects", _inferring),
+    (array_ops, "_na_arithmetic_op", _computing),
+    (arraylike, "extract_array", _extracting),
+)
+
+
+def _are_objects(u: Any) -> bool:
+    return isinstance(u, np.ndarray) and u.dtype == object and holds_duals(u)
+
+
+def _are_numbers(objects: np.ndarray) -> bool:
     """Whether there are numbers under differentiation, and else floats, ints and None only."""
     found = False
     for u in objects:
