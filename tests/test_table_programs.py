@@ -19,13 +19,13 @@ def same(found, expected):
     """Class, labels and numbers are those of the plain run; numpy's numbers are Python's floats for us."""
     if isinstance(expected, pd.Series):
         assert type(found) is pd.Series
-        expected = expected.astype(float) if expected.dtype == object and found.dtype == float else expected
+        expected = expected.astype(float) if expected.dtype.kind == "O" and found.dtype.kind == "f" else expected
         pd.testing.assert_series_equal(found, expected, rtol=1e-9)
     elif isinstance(expected, pd.DataFrame):
         assert type(found) is pd.DataFrame
         expected = expected.copy()
         for k in range(expected.shape[1]):  # a column of floats may be one of objects for pandas, not the other way
-            if expected.dtypes.iloc[k] == object and found.dtypes.iloc[k] == float:
+            if expected.dtypes.iloc[k].kind == "O" and found.dtypes.iloc[k].kind == "f":
                 expected.isetitem(k, expected.iloc[:, k].astype(float))
         pd.testing.assert_frame_equal(found, expected, rtol=1e-9)
     elif isinstance(expected, np.ndarray):

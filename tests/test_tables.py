@@ -142,6 +142,14 @@ def test_a_table_means_under_differentiation_what_it_means_by_itself(f):
         equal(slope.where(y.notna()), (ahead - behind) / 2e-6, rtol=1e-6, atol=1e-8)
 
 
+def test_pandas_has_the_functions_that_are_wrapped():
+    """Another pandas may have other names for them."""
+    assert dr.grad(lambda x: x * x)(1.0) == 2.0
+    for function in (pd._libs.lib.maybe_convert_objects, pd.core.ops.array_ops._na_arithmetic_op):
+        assert function.of_dualrev
+    assert pd.core.arraylike.extract_array.of_dualrev
+
+
 def test_values_are_an_array_for_numpy():
     """`values` of a column has numpy's methods and functions, where those of `array` mean the same."""
     weights = np.array([1.0, 0.5, 2.0])

@@ -71,8 +71,8 @@ def _under(table: Any) -> Any:
 def teach() -> None:
     """Teach pandas that numbers under differentiation are floats, in the functions where it looks at objects."""
     for module, name, taught in _TAUGHT:
-        function = getattr(module, name)
-        if not hasattr(function, "of_dualrev"):
+        function = getattr(module, name, None)  # no other pandas may break a derivative that has no table in it
+        if function is not None and not hasattr(function, "of_dualrev"):
             made: Any = functools.wraps(function)(taught(function))
             made.of_dualrev = True
             setattr(module, name, made)
