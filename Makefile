@@ -4,6 +4,7 @@
 #   make compare ARGS="--html OUT.html"      ... as a page to step through
 #   make compare ARGS=--relatives            ... of the algorithms of neighbouring papers
 #   make test                               the tests         make campaign   the long ones too
+#   make test PYTHON=python3.13             ... with another Python, in an environment of its own (.venv-python3.13)
 #   make quick                              a part of them, at every save
 #   make campaign FOR=3600 ARGS="--jobs 2"   random numba programs, for so many seconds; what fails goes to failures/
 #                                           (ARGS="--variants special,raise": some of the ways to check them;
@@ -36,7 +37,8 @@
 
 ARGS ?=
 FOR ?=
-VENV := .venv
+# Each Python that is asked for by name or path has its own environment.
+VENV := .venv$(if $(PYTHON),-$(subst /,-,$(PYTHON)))
 BIN := $(VENV)/bin
 SETUP := $(VENV)/.set-up
 RUN := $(BIN)/python -m
@@ -142,7 +144,7 @@ format: $(SETUP)
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf .venv .venv-* build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis
 
 # The first of these that runs and is new enough. PYTHON=... on the command line overrides the search.
 # The stamp is written last: a set-up that was cut off starts again.

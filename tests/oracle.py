@@ -28,6 +28,7 @@ __all__ = [
     "flat",
     "inner",
     "jacobian",
+    "printed",
     "rebuild",
     "widen",
 ]
@@ -269,6 +270,11 @@ def differences(f: Callable[..., Any], primals: tuple[Any, ...], v: tuple[Any, .
     assert best is not None, "f has no two steps inside its domain"
     assert np.all(np.isfinite(best)), "f is not differentiable here: differences are not finite"
     return best
+
+
+def printed(cell: str) -> float:
+    """The number in a cell of a printed table, which has commas from 1,000 on."""
+    return float(cell.replace(",", ""))
 
 
 def _scale(x: float) -> float:

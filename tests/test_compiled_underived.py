@@ -71,7 +71,7 @@ def below(a, x):
     n = 0
     for _ in np.nditer((K, K)):
         n += 1
-    return n + int(a[0] < x) + int(np.linalg.eig(M)[0][0] > x)
+    return n + int(a[0] < x) + int(np.linalg.eig(M)[0][0].real > x)
 
 
 def of_overload(a):
@@ -101,7 +101,7 @@ def reads_data(x, a, m):
     y = x * total_of(a) + x * x * of_overload(a) + a.of_method() / x
     p, n = next_pair(Pair(a, 0.5), 2)
     values, vectors = np.linalg.eig(m)
-    y += x * smooth(a)[2] * values[0] * vectors[0, 0]
+    y += x * smooth(a)[2] * values[0].real * vectors[0, 0].real
     return y * p.u[1] * p.v * n
 
 

@@ -11,6 +11,9 @@ import pytest
 
 import dualrev as dr
 
+# numpy 2.5 deprecates np.fix
+pytestmark = pytest.mark.filterwarnings("ignore:numpy.fix is deprecated:DeprecationWarning")
+
 SHAPES = [(), (3,), (2, 3), (2, 3, 4)]
 PAIRS = [((), ()), ((3,), ()), ((), (3,)), ((2, 3), (3,)), ((2, 1), (1, 3)), ((2, 3, 4), (3, 1))]
 

@@ -30,7 +30,7 @@ import cmath, enum, functools, heapq, math, operator, random
 import numba
 import numpy as np
 from numba import float64, int64, literal_unroll, literally, njit, objmode, prange, types
-from numba.np.extensions import cross2d
+from numba.np import extensions
 from numba.typed import Dict, List
 from numpy.lib.stride_tricks import as_strided, sliding_window_view
 from compiled.features.around import *

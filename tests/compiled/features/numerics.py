@@ -166,7 +166,7 @@ np.sum(np.convolve(a, c, "same") ** 2)
 # np.cross
 np.sum(np.cross(a[:3], c[:3]) * x)
 # cross2d
-cross2d(a[:2], c[:2]) * x
+extensions.cross2d(a[:2], c[:2]) * x
 # np.kron, np.outer
 np.sum(np.kron(m, m) * x) + np.sum(np.outer(a, c) ** 2)
 # np.dot, np.vdot, @
