@@ -22,6 +22,7 @@ from dualrev.compiler.analyses.memory import Memory, given, is_array, is_real, t
 from dualrev.compiler.complex_calls import ComplexCalls
 from dualrev.compiler.core import walks
 from dualrev.compiler.core.atoms import Constant, Global, Var
+from dualrev.compiler.core.check import IllFormedError, check
 from dualrev.compiler.core.lowered import Ref
 from dualrev.compiler.core.lowered import leaves as old_leaves
 from dualrev.compiler.core.naming import Names
@@ -189,7 +190,13 @@ class Front:
         simplify(made.body, old_leaves(made.result), made.types)
         origin = Origin(f, source, lowered.parameters, made.asks_for_layout, returned)
         checked = is_checked_for(f, argtypes, self.f or f) if self.inherits else is_checked(f)
-        return replace(typed(made, origin, checked, lambda s: self.complexes.symbol(s, source)), again=is_checkpoint(f))
+        core = typed(made, origin, checked, lambda s: self.complexes.symbol(s, source))
+        try:
+            check(core)
+        except IllFormedError as error:  # it would be a constant, without a word
+            why = f"the compiler has no rule for it ({error.why}). Please report it"
+            source.refuse(error.line, "this statement", why, "it with numbers, or with elements of arrays")
+        return replace(core, again=is_checkpoint(f))
 
     def origin(self, f: Any, source: Source) -> Origin:
         """The origin of a function of which only types are known."""

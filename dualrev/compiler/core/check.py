@@ -1,4 +1,4 @@
-"""Whether a function of the typed core is well formed: AssertionError if not, with the statement.
+"""Whether a function of the typed core is well formed: IllFormedError if not, with the statement.
 
 scopes   what a statement reads has been assigned on some path to it; nothing assigns a global or a constant
 types    a target has the type of what it is assigned: real operations give floats of reals, loads the elements of
@@ -17,11 +17,19 @@ from dualrev.compiler.core.atoms import Constant, Global, Var
 from dualrev.compiler.core.show import show_expr
 from dualrev.compiler.core.terms import Function, Statement
 
-__all__ = ["check"]
+__all__ = ["IllFormedError", "check"]
+
+
+class IllFormedError(AssertionError):
+    """A statement that is not well formed, and why."""
+
+    def __init__(self, f: Function, s: Statement, why: str) -> None:
+        super().__init__(f"{f.name}, line {s.line}: {type(s).__name__}: {why}")
+        self.line, self.why = s.line, why
 
 
 def check(f: Function) -> None:
-    """AssertionError if a function is not well formed."""
+    """IllFormedError if a function is not well formed."""
     known = {x for p in f.parameters for x in walks.leaves(p) if isinstance(x, Var)}
     _Checking(f).block(f.body, known)
     for x in walks.leaves(f.result):
@@ -38,7 +46,8 @@ class _Checking:
             self.statement(s, known)
 
     def hold(self, right: bool, s: Statement, what: str) -> None:
-        assert right, f"{self.f.name}, line {s.line}: {type(s).__name__}: {what}"
+        if not right:
+            raise IllFormedError(self.f, s, what)
 
     def statement(self, s: Statement, known: set[Var]) -> None:
         inside: set[Var] = set()

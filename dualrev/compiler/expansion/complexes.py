@@ -22,7 +22,7 @@ from numba.core import types
 from dualrev.compiler.core import syntax
 from dualrev.compiler.core.lowered import Const, Effect, Let, Ref, Store, leaves, reads
 from dualrev.compiler.expansion.complex_conditions import put_together
-from dualrev.compiler.expansion.complex_numbers import ZERO, ComplexNumbers
+from dualrev.compiler.expansion.complex_numbers import ZERO, ComplexNumbers, Pair
 from dualrev.compiler.expansion.complex_pairs import Pairs
 from dualrev.compiler.expansion.complex_types import Parts, holds_complex
 from dualrev.compiler.expansion.elementwise import Elementwise
@@ -46,6 +46,7 @@ _ELEMENTS = {
 }
 _METHODS = {
     "copy",
+    "item",
     "sum",
     "mean",
     "cumsum",
@@ -158,9 +159,18 @@ class Complexes:
             if not (isinstance(kind, Parts) and self.real.is_read_once(s.target)):
                 self.make(s.target)
         elif isinstance(kind, Parts):
-            self.give(s.target, f(*map(self.pair, args), of, s.line), s.line)
+            self.give(s.target, f(*self._elements(args, s.line), of, s.line), s.line)
         else:
-            self.code.copy(s.target, f(*map(self.pair, args), of, s.line), s.line)
+            self.code.copy(s.target, f(*self._elements(args, s.line), of, s.line), s.line)
+
+    def _elements(self, args: Sequence[Any], line: int) -> list[Pair]:
+        """The parts of numbers; of an array without axes, those of its element."""
+        code, made = self.code, []
+        for x in args:
+            self.lazy.materialise(x)
+            a, b = (code.pick(y, (), line) if is_array(code.kind(y)) else y for y in self.pair(x))
+            made.append((a, b))
+        return made
 
     def _put_off(self, s: Let, of: Any, f: Callable[..., Any]) -> str:
         """target = f(args) of elements, when it is needed."""

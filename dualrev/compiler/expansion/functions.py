@@ -18,7 +18,7 @@ from dualrev.compiler.expansion.definitions import Definitions
 from dualrev.compiler.expansion.drawings import Drawings
 from dualrev.compiler.expansion.in_place import InPlace
 from dualrev.compiler.expansion.inactive import Inactive
-from dualrev.compiler.expansion.kinds import holds_reals, is_array, is_real
+from dualrev.compiler.expansion.kinds import NUMBERS, holds_reals, is_array, is_real
 from dualrev.compiler.expansion.layouts import Layouts
 from dualrev.compiler.expansion.lazy import Lazy
 from dualrev.compiler.expansion.lists import Lists
@@ -114,6 +114,9 @@ class Functions:
             return
         if method in ("conj", "conjugate") and len(s.args) == 1 and (is_real(base) or is_array(base)):
             self._conjugate(s, kind)
+            return
+        if method == "item" and len(s.args) == 1 and isinstance(base, NUMBERS):
+            code.copy(s.target, s.args[0], s.line)
             return
         if not is_array(base):
             code.refuse(s.line, f"the method .{method}", "it is not known", "a function")

@@ -69,7 +69,8 @@ class Making:
 
     def array(self, s: Let, kind: Any) -> None:
         """np.array of an array, or of a list of numbers, which is one here; or of a number, without axes."""
-        if isinstance(self.code.kind(s.args[0]), NUMBERS) and len(s.args) == 1:
+        stores = len(s.args) == 1 or (len(s.args) == 2 and s.info[1] in ((), ("dtype",)) and is_real(kind.dtype))
+        if isinstance(self.code.kind(s.args[0]), NUMBERS) and stores:
             made = s.target if s.target not in s.args else self.code.temp(kind)
             self.code.empty(made, "()", (), s.line)
             self.code.put(made, (), s.args[0], s.line)

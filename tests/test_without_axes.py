@@ -1,0 +1,143 @@
+"""Arrays without axes, of every type, on both engines: the derivative is that of differences, or it is refused."""
+
+import numpy as np
+import pytest
+from compiled.twin import twin
+from numba import njit
+
+import dualrev as dr
+from dualrev.errors import ConversionError, UnsupportedError
+
+X = 1.3
+
+
+@njit
+def doubled(w):
+    return w * 2.0
+
+
+@njit
+def packed(x):
+    return np.array(x * x), np.array(complex(x * x, x))
+
+
+# Each has its value from an array without axes; numba may refuse it, or an engine.
+FORMS = {
+    "arithmetic": lambda x: np.array(x * x) * 2.0 + 1.0,
+    "negative": lambda x: -np.array(x * x),
+    "function": lambda x: np.sin(np.array(x * x)),
+    "item": lambda x: np.array(x * x).item() * 2.0,
+    "item of a number": lambda x: (np.array(x * x) * 3.0).item(),
+    "empty index": lambda x: np.array(x * x)[()] * 2.0,
+    "sum": lambda x: np.sum(np.array(x * x)) + np.array(x).sum(),
+    "asarray": lambda x: np.asarray(x * x).item(),
+    "dtype": lambda x: np.array(x * x, dtype=np.float64).item(),
+    "float32": lambda x: np.array(x * x).astype(np.float32)[()] * 1.0,
+    "copy": lambda x: np.array(x * x).copy()[()],
+    "reshape": lambda x: np.array(x * x).reshape(1)[0],
+    "ravel": lambda x: np.array(x * x).ravel()[0],
+    "at least one axis": lambda x: np.atleast_1d(np.array(x * x))[0],
+    "one axis more": lambda x: np.expand_dims(np.array(x * x), 0)[0],
+    "full": lambda x: np.full((), x * x)[()],
+    "with a vector": lambda x: np.sum(np.array(x * x) * np.array([1.0, 2.0])),
+    "where": lambda x: np.where(np.array(x) > 0.0, np.array(x * x), 0.0)[()],
+    "condition": lambda x: x * x * np.array(x > 0.0)[()],
+    "int": lambda x: x * x * np.array(3)[()],
+    "callee": lambda x: doubled(np.array(x * x)),
+    "tuple": lambda x: packed(x)[0][()] + packed(x)[1].real[()],
+    "complex sum": lambda x: (np.array(complex(x * x, x)) + 1.0).real,
+    "complex product": lambda x: (np.array(complex(x * x, x)) * np.array(complex(x, 2.0))).imag,
+    "complex negative": lambda x: (-np.array(complex(x * x, x))).real,
+    "complex power": lambda x: (np.array(complex(x * x, x)) ** 2).imag,
+    "complex function": lambda x: np.exp(np.array(complex(x * x, x))).real,
+    "complex modulus": lambda x: np.abs(np.array(complex(x * x, x))) * 1.0,
+    "complex part": lambda x: np.real(np.array(complex(x * x, x))) * 1.0,
+    "complex item": lambda x: np.array(complex(x * x, x)).item().real,
+    "complex conjugate": lambda x: (1j * np.array(complex(x * x, x)).conj().item()).real,
+    "complex with a vector": lambda x: np.sum(np.array(complex(x * x, x)) * np.array([1.0, 2.0])).real,
+    "complex callee": lambda x: doubled(np.array(complex(x * x, x))).imag,
+    "complex of a real one": lambda x: (np.array(x * x) * complex(1.0, 2.0)).imag,
+}
+
+
+def written(x):
+    w, z = np.zeros(()), np.zeros((), np.complex128)
+    for k in range(3):
+        w[()] = w[()] + x * x * k
+        z[()] = z[()] * complex(0.0, x) + complex(x, w[()])
+    w += x
+    return w[()] * (z * 2.0).real + (z - x).imag
+
+
+def into_an_element(x):
+    y = np.zeros(2)
+    y[0] = np.array(x * x, dtype=np.float64)
+    return y[0] * y[1] + y[0]
+
+
+def on_a_branch(x):
+    z = np.array(complex(x, 1.0))
+    if x > 1.0:
+        z = np.array(complex(x * x, x))
+    return (z / 2.0).real + (z * z).imag
+
+
+FORMS |= {"written": written, "into an element": into_an_element, "on a branch": on_a_branch}
+
+
+def slopes(f):
+    """The first and the second derivative by differences."""
+    h = 1e-4
+    low, middle, high = f(X - h), f(X), f(X + h)
+    return float((high - low) / (2.0 * h)), float((high - 2.0 * middle + low) / h**2)
+
+
+@pytest.mark.parametrize("name", [name for name in FORMS if name != "float32"])  # differences of it have no digits
+def test_the_tape(name):
+    f = FORMS[name]
+    first, second = slopes(f)
+    f = twin(njit(f))
+    ways = (dr.grad(f), first), (lambda x: dr.jvp(f, (x,), (1.0,))[1], first), (lambda x: dr.hvp(f)(x, 1.0), second)
+    for derivative, expected in ways:
+        try:
+            slope = derivative(X)
+        except (ConversionError, UnsupportedError):
+            continue
+        assert slope == pytest.approx(expected, rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_compiled(name):
+    g = njit(FORMS[name])
+    try:
+        first, second = slopes(g)
+    except Exception as error:
+        pytest.skip(f"numba refuses it: {type(error).__name__}")
+    if name == "float32":
+        first, second = 2.0 * X, 2.0
+    assert dr.grad(g)(X) == pytest.approx(first, rel=1e-6)
+    value, slope = dr.jvp(g, (X,), (1.0,))
+    assert value == pytest.approx(g(X), rel=1e-12)
+    assert slope == pytest.approx(first, rel=1e-6)
+    assert dr.hvp(g)(X, 1.0) == pytest.approx(second, rel=1e-5, abs=1e-5)
+
+
+@njit
+def of_an_argument(w, z):
+    return (z * 2.0).real * w[()] + (w * z).imag
+
+
+@njit
+def as_a_result(x):
+    return np.array(x * x) * 2.0, np.array(x * x)
+
+
+def test_as_arguments_and_results():
+    w, z = np.array(1.5), np.array(0.5 + 2.0j)
+    slope = dr.grad(of_an_argument)(w, z)
+    assert isinstance(slope, np.ndarray)
+    assert slope.shape == ()
+    assert slope == pytest.approx(2.0 * 0.5 + 2.0)
+    (number, array), pull = dr.vjp(as_a_result, X)
+    assert (number, array[()]) == (2.0 * X * X, X * X)
+    assert pull((1.0, np.array(10.0)))[0] == pytest.approx(4.0 * X + 20.0 * X)
