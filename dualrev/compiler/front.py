@@ -18,6 +18,7 @@ from numba.core import types
 from dualrev.compiler import derived
 from dualrev.compiler.analyses.activity import carries
 from dualrev.compiler.analyses.draws import done_anew, draws_anew
+from dualrev.compiler.analyses.finite import holds_wild
 from dualrev.compiler.analyses.memory import Memory, given, is_array, is_real, type_of
 from dualrev.compiler.complex_calls import ComplexCalls
 from dualrev.compiler.core import walks
@@ -191,12 +192,14 @@ class Front:
         origin = Origin(f, source, lowered.parameters, made.asks_for_layout, returned)
         checked = is_checked_for(f, argtypes, self.f or f) if self.inherits else is_checked(f)
         core = typed(made, origin, checked, lambda s: self.complexes.symbol(s, source))
-        try:
-            check(core)
-        except IllFormedError as error:  # it would be a constant, without a word
-            why = f"the compiler has no rule for it ({error.why}). Please report it"
-            source.refuse(error.line, "this statement", why, "it with numbers, or with elements of arrays")
-        return replace(core, again=is_checkpoint(f))
+        _verify(core, source)
+        infinite = [
+            x
+            for p, kind in zip(core.parameters, argtypes, strict=True)
+            for x in leaves(p)
+            if isinstance(x, Var) and isinstance(kind, types.Omitted) and holds_wild(kind.value)
+        ]
+        return replace(core, again=is_checkpoint(f), wild=tuple(infinite))
 
     def origin(self, f: Any, source: Source) -> Origin:
         """The origin of a function of which only types are known."""
@@ -367,3 +370,12 @@ class Front:
                     gradient = self.program.gradient(s)
                     todo.append(self.program.function(s) if gradient is None else gradient.of)
         return False
+
+
+def _verify(core: Function, source: Source) -> None:
+    """Refuse a statement that is not well formed: it would be a constant, without a word."""
+    try:
+        check(core)
+    except IllFormedError as error:
+        why = f"the compiler has no rule for it ({error.why}). Please report it"
+        source.refuse(error.line, "this statement", why, "it with numbers, or with elements of arrays")

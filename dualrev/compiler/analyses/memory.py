@@ -120,6 +120,14 @@ class Memory:
         self.carried = FixedPoint[Any]()  # see carrying.py
         self.wild = FixedPoint[tuple[bool, ...]]()  # see finite.py
         self._effects = FixedPoint[Effects]()
+        self._asked: dict[Any, tuple[Any, bool]] = {}
+
+    def asked(self, question: Callable[[Any], bool], x: Any) -> bool:
+        """The answer to a question about a value that is frozen, such as a large array: it is asked once."""
+        key = question, id(x)
+        if key not in self._asked:
+            self._asked[key] = x, question(x)
+        return self._asked[key][1]
 
     def effects(self, s: Call) -> Effects:
         """What a call does to memory."""

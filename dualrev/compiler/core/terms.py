@@ -361,3 +361,4 @@ class Function:
     checking: bool = False  # whether it checks what the user's function does not, so that it is called in its place
     doc: str = ""  # what it computes, if a transformation has made it
     together: tuple[tuple[Var, ...], ...] = ()  # parameters that may share memory, where that is known of all calls
+    wild: tuple[Var, ...] = ()  # parameters that are infinite or NaN, by their defaults

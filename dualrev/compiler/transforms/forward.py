@@ -57,9 +57,19 @@ class Forward:
             replace(f, parameters=(*f.parameters, *tangents), body=tuple(writing.out), result=result), tangents
         )
 
-    def called(self, s: Call, active: tuple[bool, ...], wanted: tuple[bool, ...], pattern: tuple[Any, ...]) -> Symbol:
-        """The function with tangents for a call: leaves of arguments and their tangents -> those of the result."""
-        key = self.program.key(s), active, wanted, pattern
+    def called(
+        self,
+        s: Call,
+        active: tuple[bool, ...],
+        wanted: tuple[bool, ...],
+        pattern: tuple[Any, ...],
+        wild: tuple[bool, ...] = (),
+    ) -> Symbol:
+        """The function with tangents for a call: leaves of arguments and their tangents -> those of the result.
+
+        `wild`: arguments that may be infinite or NaN.
+        """
+        key = self.program.key(s), active, wanted, pattern, wild
         if key in self._symbols:
             return self._symbols[key]
         gradient = self.program.gradient(s)
@@ -77,7 +87,8 @@ class Forward:
         for x, number in zip(inputs, pattern, strict=True):
             if number is not None:
                 groups.setdefault(number, []).append(x)
-        writing = WithTangents(self, f, chosen, useful, tuple(map(tuple, groups.values())))
+        infinite = [x for x, flag in zip(inputs, wild, strict=False) if flag]
+        writing = WithTangents(self, f, chosen, useful, tuple(map(tuple, groups.values())), infinite)
         tangents = tuple(writing.tangent(x) for x in chosen)
         writing.block(f.body)
         made = [writing.result_tangent(x) for x, want in zip(outputs, wanted, strict=True) if want]

@@ -80,12 +80,14 @@ class WithTangents(Writer):
         varied: list[Var],
         useful: Iterable[Var],
         together: tuple[tuple[Var, ...], ...],
+        wild: Iterable[Var] = (),
     ) -> None:
+        """`wild`: parameters that may be infinite or NaN."""
         super().__init__()
         self.forward, self.f = forward, f
         self.classes = Classes(f, forward.memory, together)
         self.activity = Activity(f, forward.memory, self.classes, varied, useful)
-        self.wild = Wild(f, forward.memory, self.classes)
+        self.wild = Wild(f, forward.memory, self.classes, wild)
         self.tangents: dict[Var, Var] = {}
         for x in (x for p in f.parameters for x in leaves(p)):
             if self.is_active(x) and x not in varied:  # it becomes active in the function
@@ -309,7 +311,7 @@ class WithTangents(Writer):
             return
         numbers: dict[Any, int] = {}
         pattern = tuple(numbers.setdefault(self.classes.find(x), len(numbers)) if is_array(x) else None for x in inputs)
-        symbol = self.forward.called(s, active, wanted, pattern)
+        symbol = self.forward.called(s, active, wanted, pattern, tuple(map(self.wild.has, inputs)))
         tangents = [
             self.tangent(x) if is_array(x) else self.in_type(x, self.of(x)) for x in inputs if self.is_active(x)
         ]
