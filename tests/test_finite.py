@@ -1,7 +1,7 @@
 """Numbers that are infinite or NaN and come from nowhere near the arguments: a known zero takes no part with them.
 
-Each line of these functions makes a product that the result does not depend on: the value and both derivatives are those
-of `2.0 * x`, which needs no other oracle.
+Each line of these functions makes a product that the result does not depend on: the value and both derivatives are
+those of `2.0 * x`, which needs no other oracle.
 """
 
 import math

@@ -1,9 +1,9 @@
 """Which variables may be infinite or NaN although all arguments of the function are finite.
 
-Everything else is looked at: literals, frozen arrays with the numbers that they hold, defaults, what a call returns, and
-what Python's statements or a random draw leave. Numbers beyond 1e100, or divisors below its reciprocal, count as infinite,
-so that products with them need no bounds. What is taken for finite: the arguments that are given, what overflows by way
-of them, and elements of np.empty that nobody has written.
+Everything else is looked at: literals, frozen arrays with the numbers that they hold, defaults, what a call returns,
+and what Python's statements or a random draw leave. Numbers beyond 1e100, or divisors below its reciprocal, count as
+infinite, so that products with them need no bounds. What is taken for finite: the arguments that are given, what
+overflows by way of them, and elements of np.empty that nobody has written.
 
 A tangent of 0 is kept apart from a partial derivative that may be infinite or NaN: docs/conventions.md, rules 3 and 4.
 Of a call, what its function gives for arguments of which these may be: for functions that call one another in a circle,
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import math
 from collections.abc import Iterable
 from typing import Any
 
