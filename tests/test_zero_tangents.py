@@ -341,3 +341,56 @@ def test_what_calls_give_and_write_may_be_hidden():
 def test_only_what_may_be_hidden_is_asked_for(f, args, questions):
     source = emit(f, "value_and_grad", 0, tuple(map(typeof, args))).source
     assert source.count("runtime.scaled(") == questions
+
+
+# Second derivatives
+
+
+@njit
+def with_a_power(x):
+    return x[0] ** 1.5 + x[1] ** 2 + 3.0 * x[0] * x[1]
+
+
+@njit
+def with_roots_in_a_loop(x):
+    total = x[0] * x[1]
+    for i in range(len(x)):
+        total += math.sqrt(x[i]) * x[i] ** 2
+    return total
+
+
+@njit
+def root_of(u):
+    return math.sqrt(u)
+
+
+@njit
+def with_a_callee(x):
+    return root_of(x[0]) + x[0] * x[1] * x[1]
+
+
+@pytest.mark.parametrize(
+    ("f", "hessian"),
+    [
+        (with_a_power, [[np.inf, 3.0], [3.0, 2.0]]),
+        (with_roots_in_a_loop, [[0.0, 1.0], [1.0, 3.75]]),
+        (with_a_callee, [[-np.inf, 2.0], [2.0, 0.0]]),
+    ],
+)
+def test_a_direction_that_does_not_move_an_argument_at_a_pole(f, hessian):
+    """Differences of gradients have the finite entries; the infinite ones are limits."""
+    x, hessian = np.array([0.0, 1.0]), np.array(hessian)
+    gradient = dr.grad(f)
+    up, down = gradient(np.array([0.0, 1.0 + 1e-6])), gradient(np.array([0.0, 1.0 - 1e-6]))
+    np.testing.assert_allclose((up - down)[1] / 2e-6, hessian[1, 1], rtol=1e-6, atol=1e-6)
+    still = np.array([0.0, 1.0])
+    for found in (dr.hvp(f)(x, still), dr.jvp(gradient, (x,), (still,))[1]):
+        np.testing.assert_allclose(found, hessian[:, 1], rtol=1e-12)
+    assert np.array_equal(dr.hvp(f)(x, np.zeros(2)), np.zeros(2))
+    found = dr.hessian(f)(x)
+    np.testing.assert_allclose(found[:, 1], hessian[:, 1], rtol=1e-12)
+    if f is not with_roots_in_a_loop:  # there 0 is computed, and multiplied with an infinite partial
+        np.testing.assert_allclose(found, hessian, rtol=1e-12)
+        np.testing.assert_allclose(dr.jacobian(gradient)(x), hessian, rtol=1e-12)
+        np.testing.assert_allclose(dr.vmap(dr.hvp(f))(np.stack([x, x]), np.eye(2)), hessian, rtol=1e-12)
+        np.testing.assert_allclose(dr.sparse_hessian(f)(x).toarray(), hessian, rtol=1e-12)

@@ -31,7 +31,8 @@ from numba.core import types
 from dualrev.compiler.analyses.activity import Activity
 from dualrev.compiler.analyses.finite import Wild
 from dualrev.compiler.analyses.memory import Classes, given, is_array, is_real, is_real_array
-from dualrev.compiler.core.atoms import SCALED, Applied, Atom, Constant, Node, Operator, Tree, Var
+from dualrev.compiler.core.atoms import Applied, Atom, Constant, Node, Operator, Tree, Var
+from dualrev.compiler.core.products import has_tangent, scales, times
 from dualrev.compiler.core.terms import (
     Accumulate,
     Call,
@@ -227,13 +228,11 @@ class WithTangents(Writer):
         names["y"] = y
         total: Atom | None = None
         for k, x, e in factors:
-            apart = s.rule is SCALED or self.wild.partial(s, k)
-            if s.rule is SCALED and k == 0:  # t_a * b: it is b that may be a known zero
-                target = self.temporary()
-                self.write(Real(target, SCALED, "scaled", (self.of(x), s.args[1]), s.line))
-                term: Atom = target
+            rule = times(s.rule, k, scales(s.rule) or self.wild.partial(s, k))
+            if k == 0 and has_tangent(s.rule):  # t_a * b: both keep their places
+                term: Atom = self.multiplied(rule, self.of(x), s.args[1], s.line)
             else:
-                term = self.product(e, names, self.of(x), s.line, apart)
+                term = self.product(e, names, self.of(x), s.line, rule)
             total = self.added(total, term, s.line)
         if update:
             self.assign(s.target, ZERO if total is None else total, s.line)

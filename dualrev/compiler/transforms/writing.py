@@ -11,11 +11,12 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.core.atoms import SCALED, Atom, Choice, Comparison, Constant, Expr, Field, Item, Operator, Var
+from dualrev.compiler.core.atoms import Atom, Choice, Comparison, Constant, Expr, Field, Item, Operator, Var
+from dualrev.compiler.core.products import scales
 from dualrev.compiler.core.syntax import SYMBOLS
 from dualrev.compiler.core.terms import Copy, Discrete, For, If, Real, Statement
 from dualrev.rules.names import line_of
-from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES
+from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES, Primitive
 
 __all__ = ["NAMES", "ZERO", "Writer", "partial", "power"]
 
@@ -112,19 +113,20 @@ class Writer:
             return self.real("sub", "-", a, last.args[0], line=line)
         return self.real("add", "+", a, b, line=line)
 
-    def product(self, factor: ast.expr, names: Mapping[str, Atom], t: Atom, line: int, scaled: bool) -> Atom:
-        """The factor times t, without a factor of 1; where it is `scaled`, a t of 0 takes no part."""
+    def product(self, factor: ast.expr, names: Mapping[str, Atom], t: Atom, line: int, rule: Primitive) -> Atom:
+        """The factor times t, without a factor of 1; `rule` says of which zeros it is asked: products.py."""
         match factor:
             case ast.Constant(1.0):
                 return t
             case ast.UnaryOp(ast.USub(), operand):
-                return self.real("neg", "-", self.product(operand, names, t, line, scaled), line=line)
-        value = self.value(factor, names, line)
-        if scaled:
-            target = self.temporary()
-            self.write(Real(target, SCALED, "scaled", (value, t), line))
-            return target
-        return self.real("mul", "*", value, t, line=line)
+                return self.real("neg", "-", self.product(operand, names, t, line, rule), line=line)
+        return self.multiplied(rule, self.value(factor, names, line), t, line)
+
+    def multiplied(self, rule: Primitive, a: Atom, b: Atom, line: int) -> Var:
+        """A new variable for a product."""
+        target = self.temporary()
+        self.write(Real(target, rule, rule.name if scales(rule) else "*", (a, b), line))
+        return target
 
     def value(self, e: ast.expr, names: Mapping[str, Atom], line: int) -> Atom:
         """The value of an expression of the table."""
