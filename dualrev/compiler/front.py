@@ -23,13 +23,13 @@ from dualrev.compiler.analyses.memory import Memory, given, is_array, is_real, t
 from dualrev.compiler.complex_calls import ComplexCalls
 from dualrev.compiler.core import walks
 from dualrev.compiler.core.atoms import Constant, Global, Var
-from dualrev.compiler.core.check import IllFormedError, check
+from dualrev.compiler.core.check import check
 from dualrev.compiler.core.lowered import Ref
 from dualrev.compiler.core.lowered import leaves as old_leaves
 from dualrev.compiler.core.naming import Names
 from dualrev.compiler.core.opaque import is_container
 from dualrev.compiler.core.program import Program
-from dualrev.compiler.core.terms import Call, Function, Opaque
+from dualrev.compiler.core.terms import Call, Function, Opaque, Statement
 from dualrev.compiler.core.typed import typed
 from dualrev.compiler.core.walks import leaves, mapped, renewed, statements
 from dualrev.compiler.custom.rules import has_rule, is_checkpoint
@@ -374,8 +374,9 @@ class Front:
 
 def _verify(core: Function, source: Source) -> None:
     """Refuse a statement that is not well formed: it would be a constant, without a word."""
-    try:
-        check(core)
-    except IllFormedError as error:
-        why = f"the compiler has no rule for it ({error.why}). Please report it"
-        source.refuse(error.line, "this statement", why, "it with numbers, or with elements of arrays")
+
+    def refuse(s: Statement, why: str) -> None:
+        why = f"the compiler has no rule for it ({why}). Please report it"
+        source.refuse(s.line, "this statement", why, "it with numbers, or with elements of arrays")
+
+    check(core, refuse)

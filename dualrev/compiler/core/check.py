@@ -1,4 +1,4 @@
-"""Whether a function of the typed core is well formed: IllFormedError if not, with the statement.
+"""Verify that a function of the typed core is well formed: AssertionError if not, with the statement.
 
 scopes   what a statement reads has been assigned on some path to it; nothing assigns a global or a constant
 types    a target has the type of what it is assigned: real operations give floats of reals, loads the elements of
@@ -8,6 +8,7 @@ shape    trees of results and targets agree; an expression (Discrete) has no rea
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from numba.core import types
@@ -17,28 +18,23 @@ from dualrev.compiler.core.atoms import Constant, Global, Var
 from dualrev.compiler.core.show import show_expr
 from dualrev.compiler.core.terms import Function, Statement
 
-__all__ = ["IllFormedError", "check"]
+__all__ = ["check"]
 
 
-class IllFormedError(AssertionError):
-    """A statement that is not well formed, and why."""
+def check(f: Function, refuse: Callable[[Statement, str], Any] | None = None) -> None:
+    """Verify a function.
 
-    def __init__(self, f: Function, s: Statement, why: str) -> None:
-        super().__init__(f"{f.name}, line {s.line}: {type(s).__name__}: {why}")
-        self.line, self.why = s.line, why
-
-
-def check(f: Function) -> None:
-    """IllFormedError if a function is not well formed."""
+    AssertionError if it is not well formed, or what `refuse` raises for the statement and the reason.
+    """
     known = {x for p in f.parameters for x in walks.leaves(p) if isinstance(x, Var)}
-    _Checking(f).block(f.body, known)
+    _Checking(f, refuse).block(f.body, known)
     for x in walks.leaves(f.result):
         assert not isinstance(x, Var) or x in known, f"{f.name}: the result {x} is never assigned"
 
 
 class _Checking:
-    def __init__(self, f: Function) -> None:
-        self.f = f
+    def __init__(self, f: Function, refuse: Callable[[Statement, str], Any] | None) -> None:
+        self.f, self.refuse = f, refuse
 
     def block(self, body: tuple[Statement, ...], known: set[Var]) -> None:
         """Check a block; `known` gains what it assigns."""
@@ -46,8 +42,9 @@ class _Checking:
             self.statement(s, known)
 
     def hold(self, right: bool, s: Statement, what: str) -> None:
-        if not right:
-            raise IllFormedError(self.f, s, what)
+        if not right and self.refuse is not None:
+            self.refuse(s, what)
+        assert right, f"{self.f.name}, line {s.line}: {type(s).__name__}: {what}"
 
     def statement(self, s: Statement, known: set[Var]) -> None:
         inside: set[Var] = set()
