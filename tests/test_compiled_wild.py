@@ -227,3 +227,42 @@ def test_blocks_of_objmode_use_what_stands_around_the_function():
         return r * np.sum(x * x)
 
     check(f, (A,), (0,))
+
+
+def test_blocks_of_objmode_have_variables_of_their_own(capsys):
+    """Of which numba knows no types: such a block was taken for one that numba has left out, and did not run."""
+
+    @njit
+    def f(x, tape):
+        words, top = tape + 1, 0
+        with numba.objmode(top="int64"):
+            text = f"{words} '{{x}}' {words + 1}\n"
+            top = len(text) + words
+        with numba.objmode():
+            said = "said " + str(tape)
+            print(said)
+        if 3 % 2 != 1:
+            with numba.objmode(top="int64"):
+                never = "never"
+                top = len(never)
+        return x * x * top
+
+    for stage in ("lowered", "expanded"):
+        assert "said" in dr.derivative_source(f, 2.0, 3, stage=stage)
+    assert (dr.grad(f)(2.0, 3), dr.jvp(f, (2.0, 3), (1.0, None))[1]) == (f(2.0, 3), f(2.0, 3))
+    assert capsys.readouterr().out == "said 3\n" * 4
+
+
+def test_texts_of_try_blocks_name_variables():
+    @njit
+    def f(x, tape):
+        words, top = tape + 1, 0
+        try:
+            text = f"{words} 'x' \"{{words}}\" {words + 1}\n"
+            if text == "4 'x' \"{words}\" 5\n":
+                top = 7
+        except Exception:  # numba takes no other
+            top = 1
+        return x * x * top
+
+    assert dr.grad(f)(2.0, 3) == f(2.0, 3) == 28.0

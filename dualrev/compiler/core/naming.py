@@ -12,12 +12,15 @@ free, where "free" means that nothing else in the function, and nothing in the m
 
 from __future__ import annotations
 
+import ast
 import builtins
+import functools
 import re
+import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-__all__ = ["FIXED", "MARK", "Names", "bare", "is_generated", "readable", "renamed", "words_of"]
+__all__ = ["FIXED", "MARK", "Names", "bare", "is_generated", "readable", "renamed", "retold", "words_of"]
 
 #: A letter (of Khoisan languages) that NFKC, Python's normal form of names, leaves as it is.
 MARK = "\u01c0"
@@ -29,8 +32,11 @@ _RUNTIME = {"math", "np", "numba", "njit", "prange", "runtime", "tape", "words",
 #: The names that emitted code has for itself.
 FIXED = frozenset(_EXCEPTIONS | _CALLED | _RUNTIME)
 
+#: Of other letters than ASCII's, emitted code has names only; `\w` leaves out marks that a name may have, as in Hindi.
+_NAME = "[A-Za-z_\x80-\U0010ffff][0-9A-Za-z_\x80-\U0010ffff]*"
 _STRING = r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\""
-_WORD = re.compile(rf"{_STRING}|(?P<word>(?<![\w.])[^\W\d]\w*)")
+_FORMATTED = rf"(?<![0-9A-Za-z_])f(?:'{{3}}(?:\\.|[^\\])*?'{{3}}|\"{{3}}(?:\\.|[^\\])*?\"{{3}}|{_STRING})"
+_WORD = re.compile(rf"(?P<formatted>{_FORMATTED})|{_STRING}|(?P<word>(?<![0-9A-Za-z_\x80-\U0010ffff.]){_NAME})")
 _SERIAL = re.compile(rf"{MARK}\d+")
 
 
@@ -52,7 +58,14 @@ def bare(name: str) -> str:
 
 def words_of(text: str) -> list[str]:
     """The names in a line of code, in their order, without attributes and what stands in strings."""
-    return [found for m in _WORD.finditer(text) if (found := m.group("word"))]
+    found: list[str] = []
+    for m in _WORD.finditer(text):
+        if m.group("formatted"):
+            tree = ast.parse(m.group(), mode="eval")
+            found += [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)]
+        elif m.group("word"):
+            found.append(m.group())
+    return found
 
 
 @dataclass(frozen=True)
@@ -80,6 +93,7 @@ class Names:
         >>> names.chosen([made], {"d_x"})[made]
         'd_x_'
         """
+        template = _of_letters(template)
         base = template.format(readable(of or ""), k="", n="")
         name = f"{base}{MARK}{len(self._made)}"
         self._made[name] = _Generated(template, of, temporary)
@@ -122,10 +136,10 @@ class Names:
             inner = of if made.template.startswith("{}") else of.lstrip("_")
             numbered = "{k}" in made.template or "{n}" in made.template
             k = last.get((made.template, inner), 0) + 1
-            text = made.template.format(inner, k=k, n=f"_{k}" if k > 1 else "")
+            text = _normal(made.template.format(inner, k=k, n=f"_{k}" if k > 1 else ""))
             while text in used:
                 k += 1
-                text = made.template.format(inner, k=k, n=f"_{k}") if numbered else text + "_"
+                text = _normal(made.template.format(inner, k=k, n=f"_{k}")) if numbered else text + "_"
             last[made.template, inner] = k
             used.add(text)
             found[name] = text
@@ -138,4 +152,38 @@ class Names:
 
 def renamed(text: str, name: Callable[[str], str]) -> str:
     """A line of code with other names."""
-    return _WORD.sub(lambda m: name(m.group("word")) if m.group("word") else m.group(), text)
+
+    def other(m: re.Match[str]) -> str:
+        if m.group("formatted"):
+            tree = ast.parse(m.group(), mode="eval")
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Name):
+                    node.id = name(node.id)
+            return ast.unparse(tree)
+        return name(m.group()) if m.group("word") else m.group()
+
+    return _WORD.sub(other, text)
+
+
+def retold(text: str, name: Callable[[str], str]) -> str:
+    """A sentence with other names in it."""
+    return re.sub(_NAME, lambda m: name(m.group()), text)
+
+
+@functools.lru_cache(maxsize=4096)
+def _of_letters(template: str) -> str:
+    """A template of which a name can be made: classes, methods and fields may be called anything.
+
+    >>> _of_letters("_a b{x}_{k}"), _of_letters("{}_ﬁt")
+    ('_a_b_x__{k}', '{}_fit')
+    """
+
+    def letter(m: re.Match[str]) -> str:
+        return m.group() if m.group("field") or f"_{m.group()}".isidentifier() else "_"
+
+    return re.sub(r"(?P<field>\{[kn]?\})|.", letter, _normal(template), flags=re.DOTALL)
+
+
+def _normal(name: str) -> str:
+    """A name as Python reads it."""
+    return name if name.isascii() else unicodedata.normalize("NFKC", name)

@@ -11,7 +11,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.core import syntax
-from dualrev.compiler.core.lowered import For, If, Let, Store, While
+from dualrev.compiler.core.lowered import For, If, Let, Opaque, Store, While
 from dualrev.compiler.core.naming import Names, renamed, words_of
 
 __all__ = ["show_lowered"]
@@ -56,6 +56,8 @@ class _Showing:
         if isinstance(s, While):
             before = [f"{margin}before:", *self.block(s.test_block, depth + 1)] if s.test_block else []
             return [*before, f"{margin}while {self.atom(s.test)}{self.exits(s)}:", *self.block(s.body, depth + 1)]
+        if isinstance(s, Opaque):
+            return [margin + line for line in syntax.opaque(s.code, {}).split("\n")]
         return [margin + self.simple(s)]
 
     def atom(self, x: Any) -> str:

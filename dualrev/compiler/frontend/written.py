@@ -202,10 +202,11 @@ class WrittenAsTheyAre(Scope):
         static = self.static(call.func) if isinstance(call, ast.Call) else None
         if len(s.items) > 1 or static is None or "objmode" not in type(static.value).__name__.lower():
             self.refuse(s, *STATEMENTS["With"])
-        self.opaque_block(s, STATEMENTS["With"])
+        assert isinstance(call, ast.Call)
+        self.opaque_block(s, STATEMENTS["With"], {str(k.arg) for k in call.keywords})
 
-    def opaque_block(self, s: ast.stmt, said: Words) -> None:
-        """A statement with all that is inside of it."""
+    def opaque_block(self, s: ast.stmt, said: Words, results: set[str] | None = None) -> None:
+        """A statement with all that is inside of it; `results` are the variables that it hands on, if not all."""
         inside = list(ast.walk(s))
         never = (Inlined, ast.FunctionDef, ast.Lambda, ast.Yield, ast.NamedExpr, ast.Starred, *Comprehension)
         left = any(isinstance(x, ast.Return) for x in inside) or any(exits_of(b) for b in _blocks(s))
@@ -213,7 +214,8 @@ class WrittenAsTheyAre(Scope):
             self.refuse(s, *said)
         made = _Spelling(self).visit(copy.deepcopy(s))
         names = [x for x in ast.walk(s) if isinstance(x, ast.Name) and x.id in self.locals]
-        targets = list(dict.fromkeys(self.name(x.id) for x in names if isinstance(x.ctx, ast.Store)))
+        stored = (x.id for x in names if isinstance(x.ctx, ast.Store) and (results is None or x.id in results))
+        targets = list(dict.fromkeys(map(self.name, stored)))
         read = {id(x.target) for x in inside if isinstance(x, ast.AugAssign)}
         args = tuple(dict.fromkeys(self.name(x.id) for x in names if isinstance(x.ctx, ast.Load) or id(x) in read))
         calls = [x.func for x in inside if isinstance(x, ast.Call)]
@@ -252,6 +254,13 @@ class _Spelling(ast.NodeTransformer):
         static = self.scope.static(node)
         assert static is not None
         return ast.copy_location(self.scope.spelled(static, node), node)
+
+    def visit_With(self, node: ast.With) -> ast.With:
+        self.generic_visit(node)
+        for item in node.items:  # objmode(y="float64") names a variable, too
+            for k in item.context_expr.keywords if isinstance(item.context_expr, ast.Call) else ():
+                k.arg = self.scope.name(str(k.arg))
+        return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         static = self.scope.static(node)
