@@ -148,7 +148,7 @@ def upwards(rooms, part, folder):
 def test_rooms_import_from_themselves_and_from_those_below():
     """Tables and tools that know no derivative; Python functions; numba functions; what users call; other libraries."""
     rooms = [
-        ["_version", "errors", "places", "reading", "transformed", "objects", "rules"],
+        ["_version", "errors", "places", "quoting", "reading", "transformed", "objects", "rules"],
         ["eager", "structures", "tree", "math", "numpy", "outputs"],
         ["compiler"],
         ["derivatives", "checking", "checkpointing", "batching", "implicit", "scipy", "sparse", "dask", "__init__"],

@@ -8,7 +8,6 @@ argument types, active arguments and arguments that may share memory.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -21,7 +20,7 @@ from dualrev.compiler.analyses.borrowing import handed_on, only_borrows
 from dualrev.compiler.analyses.memory import type_of
 from dualrev.compiler.analyses.signs import Natural
 from dualrev.compiler.core.atoms import Node, Symbol, Var
-from dualrev.compiler.core.naming import renamed, words_of
+from dualrev.compiler.core.naming import renamed, retold, words_of
 from dualrev.compiler.core.program import Gradient, Program
 from dualrev.compiler.core.show import show
 from dualrev.compiler.core.show_lowered import show_lowered
@@ -45,6 +44,7 @@ from dualrev.compiler.parallel.outlining import loop_of
 from dualrev.compiler.parallel.sharing import sharing
 from dualrev.compiler.runtime.structured import holds_structured
 from dualrev.compiler.transforms.units import has_words
+from dualrev.quoting import docstring
 
 __all__ = ["Emitted", "Module", "core_program", "emit", "expanded_function", "shown"]
 
@@ -118,9 +118,9 @@ class _Function:
         """The text, with other names."""
         rows = [Row(renamed(row.text, name), row.line, row.depth) for row in self.rows]
         head = renamed(f"def {self.name}({', '.join(self.parameters)}):", name)
-        doc = re.sub(r"\w+", lambda m: name(m.group()), self.doc)
+        doc = docstring(retold(self.doc, name))
         options = f"{self.options}, forceinline=True" if self.copied else self.options
-        return "\n".join([f"@njit({options})", head, f'    """{doc}"""', *lines_of(rows, self.source.line)])
+        return "\n".join([f"@njit({options})", head, f"    {doc}", *lines_of(rows, self.source.line)])
 
 
 class Module:
@@ -329,7 +329,7 @@ class Module:
         printed |= {name: printed[first] for name, first in instead.items()}
         several = ", prange" if any("parallel=" in f.options for f in functions) else ""
         parts = ["import math", "", "import numpy as np", f"from numba import njit{several}", ""]
-        parts = [f'"""{doc}"""', "", *parts, "from dualrev.compiler import runtime", ""]
+        parts = [docstring(doc), "", *parts, "from dualrev.compiler import runtime", ""]
         for f in functions:
             names = local[f.name] | printed
             parts += ["", f.text(lambda x, names=names: names.get(x, x))]  # type: ignore[misc]

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from dualrev.eager.dual import DualNumber, Run, alive, value
+from dualrev.quoting import execute
 from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES, Primitive
 
 __all__ = ["EDGE", "apply", "contribute", "define", "function", "linearize", "method_name"]
@@ -193,7 +194,7 @@ def define(source: str, name: str, **names: Any) -> Any:
     called = _CALLED.findall(source)  # the others would be compiled in vain
     table = {text: function(_LINES[text]) for text in called if text in _LINES and text not in names}
     scope: dict[str, Any] = {**_NAMES, **table, **names}
-    exec(compile(source, f"<dualrev {name}>", "exec"), scope)
+    execute(source, scope, f"<dualrev {name}>")
     made = scope["made"]
     made.__qualname__ = name
     made.__name__ = name.rpartition(".")[2]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import linecache
 import math
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +11,7 @@ from numba import njit
 from numba.core.dispatcher import Dispatcher
 
 from dualrev.errors import LoopError
+from dualrev.quoting import execute, identifier, remember
 from dualrev.reading import signature
 
 __all__ = ["looped"]
@@ -66,7 +66,7 @@ def looped(step: Callable[..., Any], levels: int, checkpoint: Callable[..., Any]
     names = [p.name for p in parameters]
     if not plain or len(names) < 2:
         raise LoopError(step, "a step takes its number, the state, and what else it needs, each by a name")
-    called = function.__name__ if function.__name__.isidentifier() else "step"
+    called = identifier(function.__name__, "step")
     given = {"state": names[1], "rest": "".join(f", {x}" for x in names[2:]), "name": called}
     for own in _OWN:
         given[own] = own
@@ -81,10 +81,10 @@ def looped(step: Callable[..., Any], levels: int, checkpoint: Callable[..., Any]
 def _made(step: Any, text: str, given: dict[str, str], levels: int, compiled: bool, checkpoint: Any) -> Any:
     """Run the text; the compiler reads it again, so that it is kept where Python looks for the lines of code."""
     filename = f"<dualrev loop of {given['name']}, {levels}, {', '.join([given['state'], given['rest']])}>"
-    linecache.cache[filename] = len(text), None, text.splitlines(keepends=True), filename
+    remember(text, filename)
     space: dict[str, Any] = {"__name__": getattr(step, "__module__", __name__), given["step"]: step}
     space[given["length"]] = _compiled_length() if compiled else _length
-    exec(compile(text, filename, "exec"), space)
+    execute(text, space, filename)
     options = {k: v for k, v in step.targetoptions.items() if k in _KEPT} if compiled else {}
     make: Any = njit(**options) if compiled else lambda f: f
     for j in range(1, levels + 1):

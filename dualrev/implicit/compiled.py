@@ -7,7 +7,6 @@ the cotangents of the arguments from the residual's pullback of -w.
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-import linecache
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +16,7 @@ from numba import njit
 from dualrev.derivatives import jacobian, vjp
 from dualrev.eager.ruled import Owner
 from dualrev.errors import CustomRuleError, SolutionError
+from dualrev.quoting import execute, identifier, remember
 from dualrev.reading import signature
 
 __all__ = ["CompiledSolver", "difference"]
@@ -55,14 +55,14 @@ def _rule(solver: Any, residual: Any, tol: float | None) -> tuple[Any, ...]:
 
 def _made(template: str, f: Any, space: dict[str, Any], names: list[str]) -> tuple[Any, ...]:
     """The numba functions of a text; the compiler reads it again, so that it is kept where Python looks for lines."""
-    count, name = len(signature(f.py_func).parameters) - 1, f.py_func.__name__
+    count, name = len(signature(f.py_func).parameters) - 1, identifier(f.py_func.__name__, "residual")
     args = [f"p_{k}" for k in range(count)]
     parts = {"args": "".join(f", {p}" for p in args), "tuple": "".join(f"{p}, " for p in args)}
     text = template.format(**parts, name=name, cts=", ".join(f"d{p}" for p in args))
     file = f"<implicit function theorem: {names[-1]} of {name}, {count} parameters>"
     space = {**space, "__name__": __name__}
-    exec(compile(text, file, "exec"), space)
-    linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
+    execute(text, space, file)
+    remember(text, file)
     return tuple(njit(space[name]) for name in names)
 
 

@@ -25,6 +25,7 @@ from dualrev.compiler.core import atoms, syntax, terms
 from dualrev.compiler.core.atoms import Global, Var
 from dualrev.compiler.core.products import is_known, scales
 from dualrev.compiler.core.terms import Function, Statement
+from dualrev.quoting import execute
 
 __all__ = ["Tape", "run"]
 
@@ -268,12 +269,12 @@ class _Run:
     def effect(self, s: terms.Effect) -> None:
         given = {f"_{k}": self.atom(x) for k, x in enumerate(s.args)}
         names = [x.name if isinstance(x, Global) else name for x, name in zip(s.args, given, strict=True)]
-        exec(s.text.format(*names), {**given, **{x.name: x.value for x in s.args if isinstance(x, Global)}})
+        execute(s.text.format(*names), {**given, **{x.name: x.value for x in s.args if isinstance(x, Global)}})
 
     def opaque(self, s: terms.Opaque) -> None:
         space = {"np": np, "math": math, "runtime": runtime}
         space |= {name: self.atom(x) for name, x in s.inputs if not isinstance(x, Var) or x in self.env}
-        exec(compile(ast.unparse(ast.Module([*s.code], [])), "<opaque>", "exec"), space)
+        execute(ast.unparse(ast.Module([*s.code], [])), space)
         for name, x in s.outputs:
             if name in space:
                 self.bind(x, space[name])

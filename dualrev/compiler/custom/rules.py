@@ -34,6 +34,7 @@ from dualrev.compiler.frontend.paths import called
 from dualrev.compiler.frontend.source import Source, Static, describe, is_numba_function, unlifted
 from dualrev.eager.ruled import Ruled
 from dualrev.errors import CustomRuleError, UnsupportedError
+from dualrev.quoting import identifier
 from dualrev.rules.library.drawing import is_draw
 from dualrev.rules.library.opaque import constants_of, rule_of
 
@@ -245,8 +246,7 @@ class Rules:
 
 def name_of(f: Any) -> str:
     """The name of a numba function for emitted code: a lambda expression has none."""
-    name = str(f.py_func.__name__)
-    return name if name.isidentifier() else "function"
+    return identifier(f.py_func.__name__, "function")
 
 
 def same_type(one: Any, other: Any) -> bool:

@@ -15,6 +15,7 @@ from dualrev.compiler.core.terms import Call, Copy, Discrete, Effect, Function, 
 from dualrev.compiler.core.walks import leaves, renewed
 from dualrev.compiler.custom.rules import OPAQUE, Role, Rules, has_rule, kind_of, name_of, same_type
 from dualrev.compiler.transforms.writing import ZERO, Writer
+from dualrev.quoting import raising
 from dualrev.rules.primitives import PRIMITIVES
 
 if TYPE_CHECKING:
@@ -278,7 +279,7 @@ class _Writer(Writer):
         """ValueError where two arrays differ in shape."""
         differ = Var("_", types.boolean)
         self.write(Discrete(differ, Comparison(("!=",), (Field(a, "shape"), Field(b, "shape"))), 0))
-        text = "raise ValueError('a rule gives a derivative of another shape than the array that it belongs to')"
+        text = raising("ValueError", "a rule gives a derivative of another shape than the array that it belongs to")
         self.write(If(differ, (Effect(text, (), True, 0),), (), 0))
 
     def pairing(self, pairs: Iterable[tuple[Var, Any]]) -> Var:

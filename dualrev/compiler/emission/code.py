@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from dualrev.quoting import comment
+
 __all__ = ["Assign", "Code", "Pop", "Push", "Row", "Suite", "lines_of", "rows_of"]
 
 
@@ -89,11 +91,11 @@ def lines_of(rows: list[Row], source: Callable[[int], str]) -> list[str]:
             lines.append(text)
             continue
         last = row.line
-        comment = f"# {source(row.line)}"
-        if len(text) + 2 + len(comment) <= WIDTH:
-            lines.append(f"{text}  {comment}")
+        said = comment(source(row.line))
+        if len(text) + 2 + len(said) <= WIDTH:
+            lines.append(f"{text}  {said}")
         else:
-            lines += [margin + comment[: WIDTH - len(margin)], text]
+            lines += [margin + said[: WIDTH - len(margin)], text]
     return lines
 
 

@@ -171,7 +171,7 @@ class _Running:
         if shared.direct:
             how = "chunks that are not next to one another" if shared.near else "each round writes its own elements"
             said.append(f"Written directly, {how}: {', '.join(map(text, shared.direct))}.")
-        return "\n\n    ".join([said[0], *([" ".join(said[1:])] if said[1:] else [])])
+        return "\n\n".join([said[0], *([" ".join(said[1:])] if said[1:] else [])])
 
     def whole(self, chunk: str) -> None:
         """The function itself: what stands before the loop, the loop, and what stands after it."""

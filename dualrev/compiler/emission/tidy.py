@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dualrev.compiler.core import syntax
-from dualrev.compiler.core.naming import readable
+from dualrev.compiler.core.naming import readable, words_of
 from dualrev.compiler.emission.code import Assign, Code, Pop, Push, Suite
 
 __all__ = ["tidy"]
@@ -174,7 +174,7 @@ def _reads(s: Any) -> list[str]:
 def _writes(s: Any) -> list[str]:
     """The names that a statement itself assigns."""
     if isinstance(s, Assign):
-        return re.findall(r"\w+", s.target.id) if isinstance(s.target, ast.Name) else []
+        return words_of(s.target.id) if isinstance(s.target, ast.Name) else []
     if isinstance(s, Pop):
         return [*(target.id for target, _ in s.targets if isinstance(target, ast.Name)), "top"]
     if isinstance(s, Push):

@@ -69,7 +69,7 @@ def _jvp(module: Module, primals: tuple[Any, ...], kinds: tuple[Any, ...]) -> Em
     body += whole.body()
     name, doc = module.names.fresh(f"jvp_{f.name}"), module.describe("jvp", None, f.name)
     module.function(name, [*names, *given], doc, body, f.origin.source, module.f)
-    return module.finish(name, f"{doc} Made by dualrev from {f.origin.source.file}.")
+    return module.finish(name, f"{doc} Made by dualrev.")
 
 
 class _Reading:

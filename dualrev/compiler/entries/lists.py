@@ -14,6 +14,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.frontend.source import Source, is_derivative
+from dualrev.quoting import docstring
 
 __all__ = ["check_lists", "inside", "takes_lists", "with_lists"]
 
@@ -63,7 +64,7 @@ def with_lists(text: str, entry: str, transform: str, argnums: Any, kinds: tuple
         lines.append("return made")
     else:
         lines.append(f"return made[0], {_gradient('made[1]', numbers, kinds)}")
-    doc = f'    """{entry} of lists."""'
+    doc = f"    {docstring(f'{entry} of lists.')}"
     head = ["", "", "@njit(error_model='numpy')", f"def {entry}_of_lists({', '.join(names)}):", doc]
     return text + "\n".join([*head, *(f"    {line}" for line in lines)]) + "\n"
 

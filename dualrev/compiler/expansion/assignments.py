@@ -33,6 +33,7 @@ from dualrev.compiler.expansion.lazy import Lazy
 from dualrev.compiler.expansion.lists import Lists
 from dualrev.compiler.expansion.scalars import arithmetic
 from dualrev.compiler.expansion.writing import Writer, named
+from dualrev.quoting import raising
 
 __all__ = ["Assignments"]
 
@@ -112,7 +113,7 @@ class Assignments:
             instead = f"np.array of the {what}"
             code.refuse(line, f"this assignment of a {what}", "only numbers to a vector are known", instead)
         wrong = code.plain("a.shape[0] != n", line, types.boolean, a=view, n=size)
-        text = 'raise ValueError("cannot assign slice from input of different size")'
+        text = raising("ValueError", "cannot assign slice from input of different size")
         code.out.append(If(wrong, [Effect(text, (), line, True)], [], line))
 
     @functools.cached_property

@@ -18,6 +18,7 @@ from dualrev.compiler.expansion.kinds import is_array
 from dualrev.compiler.expansion.lazy import Lazy
 from dualrev.compiler.expansion.writing import Writer, named
 from dualrev.compiler.frontend.source import describe
+from dualrev.quoting import raising
 
 __all__ = ["generalized"]
 
@@ -82,5 +83,5 @@ def _check_lengths(code: Writer, s: Let, core: list[Any], front: list[int], dept
             if (other, place) == (name, axis):
                 continue
             wrong = code.plain(f"a.shape[{axis}] != b.shape[{place}]", s.line, types.boolean, a=name, b=other)
-            error = Effect('raise ValueError("Loop and array shapes are incompatible")', (), s.line, True)
+            error = Effect(raising("ValueError", "Loop and array shapes are incompatible"), (), s.line, True)
             code.out.append(If(wrong, [error], [], s.line))

@@ -27,6 +27,7 @@ from dualrev.compiler.expansion.lazy import Lazy
 from dualrev.compiler.expansion.list_methods import ListMethods
 from dualrev.compiler.expansion.lists import GROWING, INSTEAD_OF_GROWING, METHODS, Lists, is_harmless
 from dualrev.compiler.expansion.writing import Writer
+from dualrev.quoting import raising
 
 __all__ = ["Growing"]
 
@@ -155,7 +156,7 @@ class Growing:
         return code.plain("k + n if k < 0 else k", line, k=k, n=n)
 
     def _unless(self, test: str, text: str, line: int) -> None:
-        self.code.out.append(If(test, [Effect(f'raise IndexError("{text}")', (), line, True)], [], line))
+        self.code.out.append(If(test, [Effect(raising("IndexError", text), (), line, True)], [], line))
 
     def _append(self, s: Let, x: str, n: str) -> None:
         code = self.code

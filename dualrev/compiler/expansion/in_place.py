@@ -16,6 +16,7 @@ from dualrev.compiler.expansion.assignments import Assignments
 from dualrev.compiler.expansion.kinds import NUMBERS, is_array, is_real, is_real_array
 from dualrev.compiler.expansion.lazy import Expression, Lazy
 from dualrev.compiler.expansion.writing import Writer, named
+from dualrev.quoting import raising
 from dualrev.rules.functions import known
 from dualrev.rules.names import line_of
 
@@ -56,7 +57,7 @@ class InPlace:
         self.lazy.flush()
         for k in range(kind.ndim):
             wrong = code.plain(f"x.shape[{k}] != y.shape[{k}]", s.line, types.boolean, x=made, y=array)
-            error = Effect('raise ValueError("incompatible output array size")', (), s.line, True)
+            error = Effect(raising("ValueError", "incompatible output array size"), (), s.line, True)
             code.out.append(If(wrong, [error], [], s.line))
         self.assignments.assign(array, made, s.line, None)
         code.copy(s.target, array, s.line)

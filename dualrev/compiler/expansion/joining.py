@@ -15,6 +15,7 @@ from dualrev.compiler.expansion.kinds import is_array
 from dualrev.compiler.expansion.layouts import Layouts
 from dualrev.compiler.expansion.lazy import Lazy
 from dualrev.compiler.expansion.writing import Writer, named
+from dualrev.quoting import raising
 
 __all__ = ["Joining"]
 
@@ -127,4 +128,4 @@ class Joining:
             text = differ or f"np.concatenate(): input sizes over dimension {k} do not match"
             for name in dict.fromkeys(names[1:]):
                 wrong = self.code.plain(f"x.shape[{k}] != y.shape[{k}]", line, types.boolean, x=names[0], y=name)
-                self.code.out.append(If(wrong, [Effect(f'raise ValueError("{text}")', (), line, True)], [], line))
+                self.code.out.append(If(wrong, [Effect(raising("ValueError", text), (), line, True)], [], line))

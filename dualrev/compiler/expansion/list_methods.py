@@ -21,6 +21,7 @@ from dualrev.compiler.expansion.kinds import is_array
 from dualrev.compiler.expansion.lazy import Lazy
 from dualrev.compiler.expansion.lists import Lists
 from dualrev.compiler.expansion.writing import Writer
+from dualrev.quoting import raising
 
 __all__ = ["ListMethods"]
 
@@ -122,12 +123,12 @@ class ListMethods:
     def _place(self, s: Let, elements: str, text: str) -> str:
         """The first place of a value; ValueError if there is none."""
         place = self.code.plain("runtime.place_in(a, x)", s.line, a=elements, x=s.args[1])
-        self._unless("k < 0", f'ValueError("{text}")', s.line, k=place)
+        self._unless("k < 0", raising("ValueError", text), s.line, k=place)
         return place
 
     def _unless(self, test: str, error: str, line: int, **names: Any) -> None:
         wrong = self.code.plain(test, line, types.boolean, **names)
-        self.code.out.append(If(wrong, [Effect(f"raise {error}", (), line, True)], [], line))
+        self.code.out.append(If(wrong, [Effect(error, (), line, True)], [], line))
 
     # Those that change the length: the end grows or shrinks as by append and pop
 
@@ -144,8 +145,8 @@ class ListMethods:
         n = self.lists.lengths[x]
         text = "list index out of range" if x in self.lists.typed else "pop index out of range"
         empty = "pop from empty list" if x in self.lists.typed else text
-        self._unless("n == 0", f'IndexError("{empty}")', s.line, n=n)
-        self._unless("k >= n or k < -n", f'IndexError("{text}")', s.line, k=k, n=n)
+        self._unless("n == 0", raising("IndexError", empty), s.line, n=n)
+        self._unless("k >= n or k < -n", raising("IndexError", text), s.line, k=k, n=n)
         self._taken(s, elements, self.code.plain("k + n if k < 0 else k", s.line, k=k, n=n))
 
     def _remove(self, s: Let, elements: str) -> None:

@@ -19,6 +19,7 @@ from dualrev.compiler.core.lowered import Const, Effect, For, If, Let, Opaque, S
 from dualrev.compiler.expansion.kinds import NUMBERS
 from dualrev.compiler.expansion.writing import Writer, line_of_variable
 from dualrev.compiler.frontend.lowered import Lowered
+from dualrev.quoting import raising
 
 __all__ = [
     "GROWING",
@@ -233,4 +234,4 @@ def _is_membership(node: ast.Compare) -> bool:
 
 def _check_place(code: Writer, array: str, place: Any, what: str, line: int) -> None:
     test = code.plain("k >= a.size or k < -a.size", line, types.boolean, k=place, a=array)
-    code.out.append(If(test, [Effect(f'raise IndexError("{what} out of range")', (), line, True)], [], line))
+    code.out.append(If(test, [Effect(raising("IndexError", f"{what} out of range"), (), line, True)], [], line))

@@ -14,6 +14,7 @@ from dualrev.compiler.core.lowered import Const, Effect, If, Let, Node, Slice
 from dualrev.compiler.expansion.kinds import is_array
 from dualrev.compiler.expansion.lazy import Lazy
 from dualrev.compiler.expansion.writing import Writer, named
+from dualrev.quoting import raising
 
 __all__ = ["Splitting"]
 
@@ -56,7 +57,7 @@ class Splitting:
 
     def _unless_equal(self, s: Let, base: Any, axis: int, n: int) -> None:
         wrong = self.code.plain(f"a.shape[{axis}] % {n} != 0", s.line, types.boolean, a=base)
-        text = 'raise ValueError("array split does not result in an equal division")'
+        text = raising("ValueError", "array split does not result in an equal division")
         self.code.out.append(If(wrong, [Effect(text, (), s.line, True)], [], s.line))
 
     def _bound(self, base: Any, axis: int, k: int, n: int, line: int) -> Any:

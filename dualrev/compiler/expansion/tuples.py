@@ -16,6 +16,7 @@ from dualrev.compiler.core.lowered import Const, Effect, If, Let, Node, Slice
 from dualrev.compiler.expansion.kinds import is_array
 from dualrev.compiler.expansion.scalars import arithmetic, extremum
 from dualrev.compiler.expansion.writing import Writer
+from dualrev.quoting import raising
 
 __all__ = ["Tuples"]
 
@@ -79,7 +80,7 @@ class Tuples:
         code = self.code
         k = code.plain("i + n if i < 0 else i", s.line, i=index, n=Const(len(parts)))
         target = code.tree(s.target)
-        rest: list[Any] = [Effect(f'raise IndexError("{what} out of range")', (), s.line, True)]
+        rest: list[Any] = [Effect(raising("IndexError", f"{what} out of range"), (), s.line, True)]
         for number, part in reversed(list(enumerate(parts))):
             test = code.temp(types.boolean)
             equal = ast.Compare(ast.Name(k), [ast.Eq()], [ast.Constant(number)])

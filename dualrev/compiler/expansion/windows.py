@@ -18,6 +18,7 @@ from dualrev.compiler.expansion.lazy import Lazy
 from dualrev.compiler.expansion.writing import Writer, named
 from dualrev.compiler.frontend.wording import FUNCTIONS
 from dualrev.compiler.runtime.constants import goes_back
+from dualrev.quoting import raising
 
 __all__ = ["Windows"]
 
@@ -40,7 +41,7 @@ class Windows:
             ("n > a.shape[0]", "window_shape cannot be larger than input array shape"),
         ):
             wrong = code.plain(test, s.line, types.boolean, a=a, n=n)
-            code.out.append(If(wrong, [Effect(f'raise ValueError("{text}")', (), s.line, True)], [], s.line))
+            code.out.append(If(wrong, [Effect(raising("ValueError", text), (), s.line, True)], [], s.line))
         names = tuple(x for x in (a, n) if isinstance(x, str))
         view = syntax.call("runtime.windows", syntax.name("BASE"), syntax.atom(n))
         code.let("view", names, view, s.line, target=s.target)

@@ -30,6 +30,7 @@ from dualrev.compiler.core.sets import Sets
 from dualrev.compiler.frontend.listing import Listing
 from dualrev.compiler.frontend.lowered import Lowered
 from dualrev.compiler.frontend.uncompiled import Uncompiled, called_only, inferred
+from dualrev.quoting import execute
 
 __all__ = ["UNTYPED", "Typed", "infer"]
 
@@ -65,7 +66,7 @@ def infer(
     listing = Listing(lowered)
     space: dict[str, Any] = {"np": np, "math": math, "cmath": cmath, "runtime": runtime, "range": range}
     space.update({ref.name: ref.value for ref in lowered.refs.values()})
-    exec(builtins_compile(listing.text, f"<A-normal form of {lowered.source.tree.name}>", "exec"), space)
+    execute(listing.text, space, f"<A-normal form of {lowered.source.tree.name}>")
     flags = compiler.Flags()
     inherited = {k: v for k, v in options.items() if k in ("boundscheck", "error_model", "fastmath")}
     cpu_target.options.parse_as_flags(flags, inherited)
@@ -87,9 +88,6 @@ def infer(
             failed.update(before)
             found = inferred(space["function"], argtypes, flags, {})
     return _webs(lowered, argtypes, listing, uncompiled.returned, *found)
-
-
-builtins_compile = compile
 
 
 @contextmanager

@@ -27,6 +27,7 @@ from dualrev.compiler.frontend.inference import Typed
 from dualrev.compiler.frontend.lower import Lowered
 from dualrev.compiler.frontend.source import is_derivative
 from dualrev.eager.ruled import Ruled
+from dualrev.quoting import raising
 
 __all__ = ["without_optionals"]
 
@@ -195,7 +196,7 @@ class _Optionals:
 
     def check(self, x: str, line: int) -> list[Any]:
         """What numba does where it needs a value."""
-        text = f'raise TypeError("expected {self.of[x]}, got None")'
+        text = raising("TypeError", f"expected {self.of[x]}, got None")
         return [If(self.given[x], [], [Effect(text, (), line, True)], line)]
 
     def condition(self, s: Let) -> list[str]:

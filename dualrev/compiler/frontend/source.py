@@ -7,6 +7,7 @@ import builtins
 import copy
 import functools
 import inspect
+import io
 import itertools
 import linecache
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from dualrev.compiler.frontend.jitted import is_callback, jitted, registered, sp
 from dualrev.compiler.frontend.options import check_options
 from dualrev.eager.ruled import Owner
 from dualrev.errors import UnsupportedError
+from dualrev.quoting import identifier
 from dualrev.reading import signature, unwarned
 from dualrev.rules.library import DEFINITIONS
 from dualrev.transformed import Wrapper
@@ -152,7 +154,7 @@ def text_of(function: FunctionType) -> list[str]:
     lines = linecache.getlines(code.co_filename, function.__globals__)
     if not lines and hasattr(linecache, "_getlines_from_code"):  # what `python -c` ran, from some Python 3.13 on
         lines = linecache._getlines_from_code(code)
-    return list(lines or ())
+    return list(io.StringIO("".join(lines or ()), newline=None))  # Python's lines: str.splitlines knows other ends, too
 
 
 def read(dispatcher: Any) -> Source:
@@ -202,8 +204,7 @@ def is_readable(dispatcher: Any) -> bool:
 
 def name_of(dispatcher: Any) -> str:
     """The name of a numba function, or what a lambda expression is called in emitted code."""
-    name: str = dispatcher.py_func.__name__
-    return name if name.isidentifier() else "lambda_"
+    return identifier(dispatcher.py_func.__name__, "lambda_")
 
 
 def _refusal(function: FunctionType, why: str, instead: str) -> UnsupportedError:

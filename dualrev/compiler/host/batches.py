@@ -11,9 +11,7 @@ The first sample is run on its own: it says what there has to be room for. Threa
 from __future__ import annotations
 
 import itertools
-import linecache
 import uuid
-import weakref
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -27,6 +25,7 @@ from numba.np.numpy_support import as_dtype
 from dualrev.compiler.frontend.source import describe
 from dualrev.compiler.host.taken import check_taken
 from dualrev.errors import BatchError
+from dualrev.quoting import execute, identifier, remember
 
 __all__ = ["mapped"]
 
@@ -114,12 +113,11 @@ class _Loop:
         return self._filling[text]
 
     def _compiled(self, text: str, name: str) -> Any:
-        file = f"<vmap of {self._f.__name__} {uuid.uuid4().hex}>"
+        file = f"<vmap of {identifier(self._f.__name__, 'function')} {uuid.uuid4().hex}>"
         namespace: dict[str, Any] = {"f": self._f, "put": put, **self._classes}
-        exec(compile(text, file, "exec"), namespace)
+        execute(text, namespace, file)
         made: Any = CPUDispatcher(namespace[name], {}, {"nopython": True, "nogil": True})
-        linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
-        weakref.finalize(made, linecache.cache.pop, file, None)
+        remember(text, file, made)
         return made
 
 

@@ -16,10 +16,8 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import linecache
 import uuid
 import warnings
-import weakref
 from collections import Counter
 from collections.abc import Iterator
 from types import FunctionType
@@ -42,24 +40,26 @@ from dualrev.compiler.host.resting import resting_collector
 from dualrev.compiler.host.taken import check_taken, check_writable
 from dualrev.compiler.runtime.stack import need_stack  # noqa: F401 - functions that numba loads from its cache may need it
 from dualrev.errors import DualrevError
+from dualrev.quoting import execute, identifier, remember
 
 __all__ = ["Derivative", "made"]
 
 _CPUDispatcher: Any = CPUDispatcher  # numba's type information leaves out what is overridden here
 
 _TAPES = {  # what the placeholders do: the same by the tape, for the curious who call `py_func`
-    "grad": "return dualrev.grad(function, argnums)({all})",
-    "value_and_grad": "return dualrev.value_and_grad(function, argnums)({all})",
-    "vjp": "return dualrev.vjp(function, {primals})[1]({others})",
-    "jvp": "return dualrev.jvp(function, ({primals},), ({others},))",
-    "keep": "return function({all}), ({all},)",
-    "hvp": "return dualrev.hvp(function)({all})",
-    "product": "gradient = lambda {chosen}: dualrev.grad(function, argnums)({primals})\n"
-    "    return dualrev.jvp(gradient, ({chosen},), ({others},))[1]",
-    "hessian": "return dualrev.hessian(function, argnums)({all})",
-    "pushes": "return {others} @ dualrev.jacobian(function, argnums)({primals}).reshape(-1, {others}.shape[1]).T,",
-    "products": "return {others} @ dualrev.hessian(function, argnums)({primals}).reshape(-1, {others}.shape[1]),",
-    **{x: f"return dualrev.{x}(function, argnums)({{all}})" for x in ("jacfwd", "jacrev", "jacobian")},
+    "grad": "return {dualrev}.grad({function}, {argnums})({all})",
+    "value_and_grad": "return {dualrev}.value_and_grad({function}, {argnums})({all})",
+    "vjp": "return {dualrev}.vjp({function}, {primals})[1]({others})",
+    "jvp": "return {dualrev}.jvp({function}, ({primals},), ({others},))",
+    "keep": "return {function}({all}), ({all},)",
+    "hvp": "return {dualrev}.hvp({function})({all})",
+    "product": "{gradient} = lambda {chosen}: {dualrev}.grad({function}, {argnums})({primals})\n"
+    "    return {dualrev}.jvp({gradient}, ({chosen},), ({others},))[1]",
+    "hessian": "return {dualrev}.hessian({function}, {argnums})({all})",
+    "pushes": "return {others} @ {dualrev}.jacobian({function}, {argnums})({primals})"
+    ".reshape(-1, {others}.shape[1]).T,",
+    "products": "return {others} @ {dualrev}.hessian({function}, {argnums})({primals}).reshape(-1, {others}.shape[1]),",
+    **{x: f"return {{dualrev}}.{x}({{function}}, {{argnums}})({{all}})" for x in ("jacfwd", "jacrev", "jacobian")},
 }
 
 
@@ -271,10 +271,13 @@ def _placeholder(f: Any, transform: str, argnums: Any) -> FunctionType:
     every = [primals[0], *others, *primals[1:]] if transform == "hvp" else primals + others
     parts = {"all": every, "primals": primals, "others": others, "chosen": chosen}
     joined = {key: ", ".join(names) for key, names in parts.items()}
+    own = {x: _new(x, [p.name for p in parameters] + others) for x in ("dualrev", "function", "argnums", "gradient")}
     called = f.py_func.__name__
-    name = f"{transform}_{called if called.isidentifier() and called.isascii() else 'function'}"
-    namespace = {"function": f.py_func, "argnums": argnums, "__name__": f.py_func.__module__}
-    exec(f"def {name}({joined['all']}):\n    import dualrev\n    " + _TAPES[transform].format(**joined), namespace)
+    word = identifier(called, "function")
+    name = f"{transform}_{word if word.isascii() else 'function'}"
+    namespace = {own["function"]: f.py_func, own["argnums"]: argnums, "__name__": f.py_func.__module__}
+    text = _TAPES[transform].format(**joined, **own)
+    execute(f"def {name}({joined['all']}):\n    import dualrev as {own['dualrev']}\n    {text}", namespace)
     placeholder: Any = namespace[name]
     defaults = f.py_func.__defaults__
     if not others or (transform == "hvp" and len(defaults or ()) < len(parameters)):
@@ -300,7 +303,7 @@ def _execute(module: Module, constants: dict[str, Any], filename: str, digest: s
     """Run an emitted module; without a hash, there is no such file, and its text is in linecache."""
     unique = digest or uuid.uuid4().hex
     namespace: dict[str, Any] = {"__name__": __name__, **constants}
-    exec(compile(module.source, filename, "exec"), namespace)
+    execute(module.source, namespace, filename)
     entry = namespace[module.entry]
     for made in _functions(namespace)[0]:
         made.py_func.__qualname__ = f"{unique[:16]}.{made.py_func.__name__}"
@@ -309,8 +312,7 @@ def _execute(module: Module, constants: dict[str, Any], filename: str, digest: s
         if made is not entry:  # Python does not call it
             made.targetoptions.update(no_cpython_wrapper=True, no_cfunc_wrapper=True)
     if not digest:
-        linecache.cache[filename] = len(module.source), None, module.source.splitlines(keepends=True), filename
-        weakref.finalize(entry, linecache.cache.pop, filename, None)
+        remember(module.source, filename, entry)
     return entry
 
 

@@ -68,9 +68,11 @@ class Module:
     @classmethod
     def from_bytes(cls, data: bytes) -> Module:
         """The inverse of to_bytes."""
-        source, _, last = data.decode().rpartition(_NEEDS)
-        needs = json.loads(last)
-        return cls(source, needs["entry"], {k: tuple(map(tuple, path)) for k, path in needs["constants"].items()})
+        source, _, last = data.decode().removesuffix("\n").rpartition("\n")
+        needs = json.loads(last.removeprefix(_NEEDS))
+        return cls(
+            f"{source}\n", needs["entry"], {k: tuple(map(tuple, path)) for k, path in needs["constants"].items()}
+        )
 
 
 def resolve(f: Any, argtypes: tuple[types.Type, ...], path: ConstantPath) -> Any:

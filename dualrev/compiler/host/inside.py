@@ -23,6 +23,7 @@ from dualrev.compiler.host.dispatchers import derivative
 from dualrev.compiler.host.pullbacks import closed, holds_reals, refused, within
 from dualrev.eager.ruled import Ruled
 from dualrev.errors import ArgumentError, DualrevError, OutputError, TangentError
+from dualrev.quoting import execute
 
 __all__ = ["at_a_point", "derivative", "making", "numbers", "product"]
 
@@ -133,7 +134,7 @@ def _jvp(f: Any, kinds: tuple[Any, ...], given: dict[str, Any]) -> Any:
             primals.append(f"default_{k}")
             tangents.append(f"zero_{k}")
         head = "def jvp(f, primals, tangents, has_aux=False, engine=None):"
-        exec(f"{head}\n    return made({', '.join(primals + tangents)})", space)
+        execute(f"{head}\n    return made({', '.join(primals + tangents)})", space)
         made.written[count] = within(space["jvp"])
     return made.written[count]
 
@@ -153,6 +154,6 @@ def _vjp(f: Any, kinds: tuple[Any, ...]) -> Any:
         names = ", ".join(f"x_{k}" for k in range(count))
         space = {"keep": made, "closed": closed}
         lines = [f"def vjp(f, {names}):", f"made = keep({names})"]
-        exec("\n    ".join([*lines, f"return made[0], closed(f, {count}, made[0], made[1])"]), space)
+        execute("\n    ".join([*lines, f"return made[0], closed(f, {count}, made[0], made[1])"]), space)
         made.written[count] = within(space["vjp"])
     return made.written[count]

@@ -19,6 +19,7 @@ from dualrev.compiler import runtime
 from dualrev.compiler.host.dispatchers import derivative
 from dualrev.compiler.runtime.structured import is_structured, members
 from dualrev.errors import CotangentError, DualrevError
+from dualrev.quoting import execute
 
 __all__ = ["Pullback", "closed", "holds_reals", "refused", "within"]
 
@@ -148,7 +149,7 @@ def _overload_copy(x):
         space: dict[str, Any] = {"copy": _copy, "made": getattr(x, "instance_class", None)}
         parts = "".join(f"copy(x[{k}]), " for k in range(len(x.types)))
         text = f"({parts})" if space["made"] is None else f"made({parts})"
-        exec(f"def copied(x): return {text}", space)
+        execute(f"def copied(x): return {text}", space)
         return space["copied"]
     return lambda x: x
 
@@ -166,7 +167,7 @@ def _pull(f: Any, parameters: int, count: int) -> Any:
         given = [f"x_{k}" for k in range(parameters)]
         cts = "".join(f"made[1][{k}], " for k in range(count))
         again: dict[str, Any] = {"vjp": vjp}  # `attempt` knows for ever what it has called: not vjp itself
-        exec(f"def again({', '.join(given)}, ct): return vjp({', '.join(given)}, ct)", again)
+        execute(f"def again({', '.join(given)}, ct): return vjp({', '.join(given)}, ct)", again)
         space = {"opened": _opened, "runtime": runtime, "copied": _copied, "again": within(again["again"])}
         lines = [
             "def pull(pullback, ct):",
@@ -178,6 +179,6 @@ def _pull(f: Any, parameters: int, count: int) -> Any:
             "runtime.close(tape)",
             "return returned",
         ]
-        exec("\n    ".join(lines), space)
+        execute("\n    ".join(lines), space)
         vjp.written[count] = within(space["pull"])
     return vjp.written[count]

@@ -7,9 +7,7 @@ of this one, too.
 from __future__ import annotations
 
 import inspect
-import linecache
 import uuid
-import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,6 +19,7 @@ from dualrev.compiler.host.frozen import watch
 from dualrev.compiler.host.taken import OUTPUTS
 from dualrev.errors import UnsupportedError
 from dualrev.outputs import output_numbers
+from dualrev.quoting import execute, identifier, remember
 
 __all__ = ["written"]
 
@@ -40,8 +39,7 @@ def written(f: Any, outputs: int | Sequence[int]) -> Any:
 
 
 def _made(f: Any, names: list[str], numbers: list[int], several: bool) -> Any:
-    called = f.py_func.__name__
-    name = called if called.isidentifier() else "function"
+    name = identifier(f.py_func.__name__, "function")
     inner = f"{name}_"
     while inner in names:
         inner += "_"
@@ -49,12 +47,11 @@ def _made(f: Any, names: list[str], numbers: list[int], several: bool) -> Any:
     text = f"def {name}({', '.join(names)}):\n    {inner}({', '.join(names)})\n    return {value}\n"
     file = f"<what {name} writes {uuid.uuid4().hex}>"
     namespace: dict[str, Any] = {inner: f, "__name__": f.py_func.__module__}
-    exec(compile(text, file, "exec"), namespace)
+    execute(text, namespace, file)
     function = namespace.pop(name)
     function.__defaults__, function.__doc__ = f.py_func.__defaults__, f.py_func.__doc__
     vars(function)[OUTPUTS] = numbers
     options = {"nopython": True, **kept(f), "error_model": f.targetoptions.get("error_model", "python")}
     made: Any = CPUDispatcher(function, {}, options)
-    linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
-    weakref.finalize(made, linecache.cache.pop, file, None)
+    remember(text, file, made)
     return made

@@ -15,6 +15,7 @@ from numba import njit, types
 from numba.extending import overload
 
 from dualrev.eager.custom import stop_gradient
+from dualrev.quoting import execute
 
 __all__ = ["double", "in_order", "in_rows", "stopped", "typed"]
 
@@ -32,7 +33,7 @@ def typed(x):
         space: dict[str, Any] = {"stop_gradient": stop_gradient, "made": getattr(kind, "instance_class", None)}
         parts = "".join(f"stop_gradient(x[{k}]), " for k in range(len(kind.types)))
         text = f"({parts})" if space["made"] is None else f"made({parts})"
-        exec(f"def stopped(x):\n    return {text}", space)
+        execute(f"def stopped(x):\n    return {text}", space)
         return space["stopped"]
     return None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import keyword
+import re
 from collections import namedtuple
 from typing import Any
 
@@ -22,6 +23,7 @@ from numba.np.numpy_support import as_dtype
 
 from dualrev.compiler.runtime.structured import holds_structured, is_record, is_records, is_structured, members
 from dualrev.compiler.runtime.tape import attempt
+from dualrev.quoting import execute, identifier
 from dualrev.rules.library.inner import inner
 
 __all__ = ["fields", "mirror_type", "mirrored", "row", "tangents", "to_return"]
@@ -141,7 +143,7 @@ def _overload_fields(x):
 
 def _defined(parameters: str, text: str, **space: Any) -> Any:
     """A function whose value is an expression."""
-    exec(f"def function({parameters}): return {text}", space)
+    execute(f"def function({parameters}): return {text}", space)
     return space["function"]
 
 
@@ -151,11 +153,12 @@ def _defined(parameters: str, text: str, **space: Any) -> Any:
 @functools.cache
 def mirror_type(kind: Any) -> Any:
     """The named tuple for the gradient by an instance: a field for each of its own."""
-    name = kind.classname if isinstance(kind, types.ClassInstanceType) else type(kind).__name__
+    called = kind.classname if isinstance(kind, types.ClassInstanceType) else type(kind).__name__
+    name = identifier(called, "instance")
     names: list[str] = []
     for field in members(kind):
-        public = field.removeprefix(f"_{name.lstrip('_')}__").strip("_")  # no field of a named tuple begins with _
-        public = public if public.isidentifier() else f"field_{public}"
+        public = field.removeprefix(f"_{called.lstrip('_')}__").strip("_")  # no field of a named tuple begins with _
+        public = public if public.isidentifier() else re.sub(r"\W", "_", f"field_{public}")
         while public in names or keyword.iskeyword(public) or (public != field and public in members(kind)):
             public += "_"
         names.append(public)
@@ -207,7 +210,7 @@ def _records_like(x):
     lines += [f"store(leaf(made, {name!r}), leaves[{k}])" for k, name in reals]
     lines.append("return made")
     space: dict[str, Any] = {"zeros": np.zeros, "dtype": dtype, "leaf": _leaf, "store": _stored}
-    exec("\n    ".join(lines), space)
+    execute("\n    ".join(lines), space)
     return inner(space["function"])
 
 
