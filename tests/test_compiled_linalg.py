@@ -268,3 +268,39 @@ def test_no_system_with_other_sides_than_numbas():
         solve(np.ones((2, 3)), np.ones(2))  # numba reads beyond the matrix
     with pytest.raises(numba.TypingError, match="homogeneous dtypes"):
         solve(np.eye(2, dtype=np.float32), np.ones(2))
+
+
+# Results beside others, in one variable
+
+
+@njit
+def into_an_argument(m, i, v):
+    """Numba's type of the variables is that of arrays of any layout."""
+    if m.shape[0] > 2:
+        i = np.linalg.inv(m)
+        v = np.linalg.solve(m, v[::2])
+    return np.sum(i * m.T * i) + np.sum(v * v)
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_a_variable_may_hold_a_result_and_an_argument(n):
+    m, rest = SQUARE[:n, :n].copy(), (SYMMETRIC[:n, :n].copy(), np.arange(6.0))
+    d, zeros = np.outer(m[0], m[1]), tuple(map(np.zeros_like, rest))
+    slope = float(differences(lambda m: into_an_argument(m, *rest), (m,), (d,))[0])
+    assert_same(float(np.sum(dr.grad(into_an_argument)(m, *rest) * d)), slope, rtol=1e-6)
+    assert_same(dr.jvp(into_an_argument, (m, *rest), (d, *zeros))[1], slope, rtol=1e-6)
+
+
+@njit
+def curved(t, s):
+    q, r = np.linalg.qr(t)
+    w, v = np.linalg.eigh(s)
+    return np.sum(q**3) + np.sum(r * r) + np.sum(w**3) + v[0, 0] ** 2 + np.spacing(t[0, 0]) * np.sum(np.spacing(s))
+
+
+@pytest.mark.slow
+def test_factors_have_second_derivatives():
+    """Their own tests for lost digits are no obstacle."""
+    d = np.outer(TALL[:, 0], TALL[0])
+    curve = differences(lambda t: dr.grad(curved)(t, SYMMETRIC), (TALL,), (d,))
+    assert_same(dr.hvp(curved)(TALL, d, SYMMETRIC).ravel(), curve, rtol=1e-5)

@@ -606,6 +606,47 @@ def write_fwd(x):
     return 2.0 * x, None
 
 
+def square_in_rows(x):
+    return np.asfortranarray(x * x)
+
+
+def squared_in_rows(x):
+    return np.asfortranarray(x * x), x
+
+
+def square_single(x):
+    return np.float32(x) * np.float32(x)
+
+
+def squared_single(x):
+    return np.float32(x) * np.float32(x), x
+
+
+def square_bwd(x, ct):
+    return (2.0 * x * ct,)
+
+
+def test_the_value_of_a_rule_may_go_to_a_variable_that_holds_others():
+    """Numba's type of the variable is not that of the value: another layout, another width."""
+    arrays = ruled(squared_in_rows, square_bwd, square_in_rows)
+    numbers = ruled(squared_single, square_bwd, square_single)
+
+    @njit
+    def f(x, a):
+        y = x[0, 0]
+        if len(x) > 1:
+            a = arrays(x)
+            y = numbers(y)
+        return np.sum(a * x) + y * y
+
+    x = np.array([[1.5, 2.0], [0.5, 3.0]])
+    wanted = 3.0 * x**2
+    wanted[0, 0] += 4.0 * 1.5**3
+    np.testing.assert_allclose(dr.grad(f)(x, x.copy()), wanted, rtol=1e-6)
+    v = np.array([[1.0, -1.0], [0.5, 2.0]])
+    np.testing.assert_allclose(dr.jvp(f, (x, x.copy()), (v, 0.0 * v))[1], np.sum(wanted * v), rtol=1e-6)
+
+
 def test_a_rule_is_there_and_a_numba_function_and_the_only_one():
     bare = dr.custom_vjp(njit(double))
     with pytest.raises(CustomRuleError, match=r"it needs defvjp\(fwd, bwd\)"):

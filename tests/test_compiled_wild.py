@@ -253,6 +253,16 @@ def test_blocks_of_objmode_have_variables_of_their_own(capsys):
     assert capsys.readouterr().out == "said 3\n" * 4
 
 
+def test_the_distance_to_the_next_float_has_the_derivative_0():
+    @njit
+    def f(x, a):
+        return np.spacing(x) * 1e16 + np.sum(np.spacing(a) * 1e16 * a)
+
+    gradient = dr.grad(f, (0, 1))(2.5, A)
+    assert gradient[0] == 0.0
+    np.testing.assert_array_equal(gradient[1], np.spacing(A) * 1e16)
+
+
 def test_texts_of_try_blocks_name_variables():
     @njit
     def f(x, tape):

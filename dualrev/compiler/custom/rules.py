@@ -125,7 +125,8 @@ class Rules:
         """UnsupportedError for a call of a function with a rule."""
         assert isinstance(s.function, Global)
         f = s.function.value
-        what = f"the call of {describe(f.py_func)}, which has a custom_{f.kind},"
+        what = f"the call of {describe(f.py_func)}"
+        what += f", which has a custom_{f.kind}," if isinstance(f, Ruled) else ""
         source = self.front.sites.get(s.of or s) or self.source(s)
         source.refuse(s.line or source.tree.lineno, what, why, instead)
 

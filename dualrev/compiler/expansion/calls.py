@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from numba.core import types
+
 from dualrev.compiler.core.lowered import Let, Star
 from dualrev.compiler.core.naming import readable
 from dualrev.compiler.expansion.complex_types import holds_complex, joined
@@ -20,6 +22,7 @@ from dualrev.compiler.expansion.tuples import Tuples
 from dualrev.compiler.expansion.writing import Writer
 from dualrev.compiler.frontend.options import alike, declared
 from dualrev.compiler.frontend.source import describe
+from dualrev.eager.ruled import Ruled
 
 __all__ = ["Calls"]
 
@@ -35,9 +38,11 @@ class Calls:
         lists: Lists,
         numbers: Numbers,
         expand: Callable[[Let], None],
+        returned: Callable[[Any, tuple[Any, ...]], Any],
     ) -> None:
+        """`returned` tells the type of what a numba function returns for these types, if numba has been asked."""
         self.code, self.lazy, self.tuples, self.lists, self.numbers = code, lazy, tuples, lists, numbers
-        self.expand = expand
+        self.expand, self.returned = expand, returned
 
     def call(self, s: Let, kind: Any) -> None:
         """target = g(x)."""
@@ -48,7 +53,13 @@ class Calls:
         others = any(map(holds_complex, (kind, *kinds))) or any(x in self.lists for x in s.args)
         others |= s.target in code.lowered.paired
         args = [code.tree(x) for x in self._converted(s, kinds)]
-        code.call(result, s.info, args, s.line, kinds if others else None)
+        own = self.returned(s.info.value, kinds) if isinstance(s.info.value, Ruled) and not others else None
+        if own in (None, kind):
+            code.call(result, s.info, args, s.line, kinds if others else None)
+            return
+        made = code.temp(types.unliteral(own))  # a rule is compiled for the types of what the function itself returns
+        code.call(code.tree(made), s.info, args, s.line)
+        self.expand(Let(s.target, "copy", (made,), None, s.line))
 
     def _converted(self, s: Let, kinds: tuple[Any, ...]) -> list[Any]:
         """The arguments of a call, of the types that the signatures of the function declare."""

@@ -96,7 +96,7 @@ class Definitions:
             view = syntax.name(f"np.reshape(BASE, {named(like)}.shape)")
             code.let("view", (flat, named(like)), view, s.line, target=shaped)
             self._in_layout(s.target, shaped, s.line)
-        elif any(_is_fortran(code.kind(x)) for x in leaves(code.tree(s.target))):
+        elif any(_is_in_other_order(code.kind(x)) for x in leaves(code.tree(s.target))):
             made = code.temp(_in_c(kind))
             code.tree(made)
             code.library(Let(made, "func", (), s.info, s.line), definition.name, tuple(args))
@@ -164,6 +164,11 @@ def _by_position(s: Let) -> list[Any] | None:
 def _is_fortran(kind: Any) -> bool:
     """Whether a type is that of arrays in Fortran's order, and in no other."""
     return bool(is_array(kind) and kind.layout == "F" and kind.ndim > 1)
+
+
+def _is_in_other_order(kind: Any) -> bool:
+    """Whether a type is that of arrays which need not be in C's order: a variable may hold others beside the result."""
+    return bool(is_array(kind) and kind.layout != "C")
 
 
 def _in_c(kind: Any) -> Any:

@@ -116,6 +116,7 @@ class Expansion:
     """
 
     def __init__(self, lowered: Lowered, typed: Typed, apart: bool) -> None:
+        self.returned = typed.returned
         of = {x: in_parts(kind) for x, kind in typed.of.items()}
         without_unreached(lowered.body, of)
         without_listed(lowered, of)
@@ -154,7 +155,7 @@ class Expansion:
         windows = Windows(code, lazy, self.layouts)
         ways = Ways(drawings, definitions, self.in_place, inactive, self.numbers, self.layouts, windows)
         functions = Functions(code, lazy, tuples, self.lists, ways, self.rules)
-        calls = Calls(code, lazy, tuples, self.lists, self.numbers, self.operation)
+        calls = Calls(code, lazy, tuples, self.lists, self.numbers, self.operation, self.returned)
         return {
             "copy": self._copy,
             "plain": Conditions(code).write,

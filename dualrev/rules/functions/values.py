@@ -22,6 +22,7 @@ VALUES = (
     *rows("tril_indices_from triu_indices_from linalg.matrix_rank", "", "values", written=True),
 
     Function("np.angle", "z deg", "values", core="steps", scalar="round"),
+    Function("np.spacing", "x", "values", core="steps", scalar="round"),
 
     # of ints, or without arguments that are differentiated: the tape does not see them
     *rows("bitwise_and bitwise_or bitwise_xor left_shift right_shift invert gcd lcm", written=True),
@@ -35,6 +36,6 @@ VALUES = (
           "values"),
     *rows("lexsort may_share_memory min_scalar_type result_type", "",
           "values"),
-    *rows("shares_memory spacing", "", "values"),
+    *rows("shares_memory", "", "values"),
 )
 # fmt: on
