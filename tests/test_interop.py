@@ -1,7 +1,10 @@
 """dualrev.interop: each bridge with the library itself, where it is installed, against differences and closed forms."""
 
+import importlib
 import math
 import re
+import sys
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -349,6 +352,25 @@ def test_ipopt_without_constraints_and_within_bounds():
     assert said["status"] == 0
     x, _ = made.Problem(plain_valley, np.zeros(2), bounds=(0.0, [0.5, 3.0])).solve(print_level=0, sb="yes")
     np.testing.assert_allclose(x, [0.5, 0.25], atol=1e-6)
+
+
+def test_ipopt_is_not_given_entries_that_it_does_not_know(monkeypatch):
+    """What Ipopt calls, without Ipopt: it asks for the places of the entries once, at the start."""
+    monkeypatch.setitem(sys.modules, "cyipopt", ModuleType("cyipopt"))
+    monkeypatch.delitem(sys.modules, "dualrev.interop.cyipopt", raising=False)
+    made = importlib.import_module("dualrev.interop.cyipopt")
+
+    def branching(x):
+        return x[0] * x[1] if x[0] > 2.0 else x[0] ** 2
+
+    problem = made.Problem(branching, np.ones(2), lambda x: np.array([branching(x)]))
+    assert problem.jacobian(np.ones(2)).tolist() == [2.0]
+    with pytest.raises(
+        BridgeError, match=r"the Jacobian at another point .*2 entries, where Ipopt knows 1.*Write Prob"
+    ):
+        problem.jacobian(np.array([3.0, 1.0]))
+    with pytest.raises(BridgeError, match=r"the Hessian at another point"):
+        problem.hessian(np.array([3.0, 1.0]), np.ones(1), 1.0)
 
 
 def test_ipopt_says_which_shape_is_wrong():

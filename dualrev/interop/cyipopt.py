@@ -12,6 +12,7 @@ from numba.extending import is_jitted
 from scipy import sparse
 
 from dualrev import derivatives
+from dualrev.errors import BridgeError
 from dualrev.interop.products import axes_error, result_error
 from dualrev.sparse import sparse_hessian, sparse_jacobian
 
@@ -30,7 +31,8 @@ class Problem:
         bounds: The least and the greatest values of x: a pair of arrays, or of numbers.
 
     Raises:
-        BridgeError: where the start or the results do not have the shapes that these words say.
+        BridgeError: where the start or the results do not have the shapes that these words say; and where a branch
+            gives a derivative entries that it does not have at the start, because Ipopt asks for them once.
 
     `problem.solve(**options)` returns x and what Ipopt says of it; the methods are those that cyipopt asks for.
     """
@@ -65,7 +67,7 @@ class Problem:
         return self._jacobian_at.row, self._jacobian_at.col
 
     def jacobian(self, x: np.ndarray) -> np.ndarray:
-        return sparse.coo_array(self._jacobian(x)).data if self.m else np.zeros(0)
+        return _entries(self._jacobian(x), self._jacobian_at.nnz, "Jacobian") if self.m else np.zeros(0)
 
     def hessianstructure(self) -> tuple[Any, Any]:
         return self._hessian_at
@@ -73,7 +75,7 @@ class Problem:
     def hessian(self, x: np.ndarray, multipliers: np.ndarray, factor: float) -> np.ndarray:
         """Of the Lagrangian: the entries on the diagonal and below it."""
         made = self._hessian(x, float(factor), np.asarray(multipliers, np.float64))
-        return sparse.coo_array(made).data[self._lower]
+        return _entries(made, len(self._lower), "Hessian")[self._lower]
 
     def solve(self, **options: Any) -> tuple[np.ndarray, dict[str, Any]]:
         """Ipopt's answer from `start`. `options` are Ipopt's own: `tol=1e-10`, `print_level=0`."""
@@ -82,6 +84,18 @@ class Problem:
         for name, value in options.items():
             ipopt.add_option(name, value)
         return ipopt.solve(self.start)
+
+
+def _entries(made: Any, count: int, name: str) -> np.ndarray:
+    """The entries in the order of the pattern at the start, which Ipopt knows; a pattern only grows."""
+    if made.nnz != count:
+        what, why = (
+            f"the {name} at another point than the start",
+            f"it has {made.nnz} entries, where Ipopt knows {count}",
+        )
+        raise BridgeError(what, why, "Problem(f, start=x, ...) with a point x where these entries take part")
+    found: np.ndarray = sparse.coo_array(made).data
+    return found
 
 
 def lagrangian(f: Callable[..., Any], c: Callable[..., Any] | None) -> Callable[..., Any]:

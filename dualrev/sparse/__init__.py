@@ -3,6 +3,7 @@
 patterns.py     where a derivative can be other than zero
 colouring.py    which columns, or rows, are computed together
 compressed.py   where each entry stands in what is computed
+checking.py     entries that a pattern lacks
 passes.py       the products with a derivative: on the tape, or compiled
 matrices.py     the public functions
 """

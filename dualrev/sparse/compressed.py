@@ -27,7 +27,8 @@ class Compression:
     """How a matrix with this pattern is computed, from products with it or with its transpose (`transposed`).
 
     `places` has the place of each entry among all the numbers of the products. `trial` is one more direction, for the
-    comparison of a product with that of the sparse matrix.
+    comparison of a product with that of the sparse matrix. By `rounding`, in units of the last place, the two may
+    differ: it grows where a larger difference turns out to be rounding.
     """
 
     pattern: Any
@@ -35,6 +36,7 @@ class Compression:
     colours: np.ndarray
     places: np.ndarray
     trial: np.ndarray
+    rounding: float = 1e3
 
     @property
     def count(self) -> int:
@@ -49,22 +51,29 @@ class Compression:
             made[-1] = self.trial
         return made
 
-    def matrix(self, products: np.ndarray, dtype: Any) -> tuple[Any, bool]:
-        """The sparse matrix, with a structure of its own; and whether it has the given product with the trial, if any.
+    def matrix(self, products: np.ndarray, dtype: Any) -> tuple[Any, np.ndarray]:
+        """The sparse matrix, with a structure of its own, and the gap of each line: see `_gathered`.
 
-        Rows with infinities or NaN are not compared. The tolerance is that of sums of entries. Where a derivative is a
-        small difference of large numbers, these may differ by rounding: so a difference is a reason to look closer, and
-        not yet an error.
+        Lines are the rows, or the columns if it is computed by rows. Without a product with the trial there are none.
         """
         from scipy import sparse
 
         of = self.pattern
         data = np.empty(len(self.places), dtype)
-        tolerance = (1e-8 if data.itemsize == 8 else 1e-3) if len(products) > self.count else math.inf
-        holds = _gathered(of.indptr, of.indices, products, self.places, self.trial, self.transposed, tolerance, data)
+        gaps = np.zeros(products.shape[1] if len(products) > self.count else 0)
+        _gathered(of.indptr, of.indices, products, self.places, self.trial, self.transposed, gaps, data)
         made = sparse.csr_array((data, of.indices.copy(), of.indptr.copy()), shape=of.shape)
         made.has_canonical_format = True  # so that nobody looks
-        return made, holds
+        return made, gaps
+
+    def tolerance(self, epsilon: float) -> float:
+        """The largest gap of a line that is rounding, in a precision whose numbers differ by this much at 1."""
+        return min(self.rounding * epsilon, math.sqrt(epsilon))
+
+    def allow(self, gaps: np.ndarray, epsilon: float) -> None:
+        """Take such gaps for rounding from now on; infinite ones are none."""
+        largest = float(np.max(gaps, initial=0.0, where=np.isfinite(gaps)))
+        self.rounding = max(self.rounding, 10.0 * largest / epsilon)
 
 
 def compression(pattern: Any, mode: str | None, weight: float) -> Compression:
@@ -111,14 +120,21 @@ def _coordinates(pattern: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _trial(n: int) -> np.ndarray:
-    """Numbers of one size, which no sum of entries is likely to be orthogonal to; always the same."""
+    """Numbers of one size, which no sum of entries is likely to be orthogonal to; always the same.
+
+    Single precision has them, too.
+    """
     generator = np.random.default_rng(n)
-    return generator.uniform(0.5, 1.5, n) * generator.choice((-1.0, 1.0), n)
+    return (generator.uniform(0.5, 1.5, n) * generator.choice((-1.0, 1.0), n)).astype(np.float32).astype(float)
 
 
 @numba.njit(cache=True, nogil=True)
-def _gathered(starts, columns, products, places, trial, transposed, tolerance, data):
-    """Fill the data, and tell whether the last one of the products is that with the trial."""
+def _gathered(starts, columns, products, places, trial, transposed, gaps, data):
+    """Fill the data, and the gaps of the lines, if there are some.
+
+    The gap of a line is how much the product with the trial, which comes last, differs from that of the sparse matrix,
+    by the sum of the absolute values of its terms. It is NaN for a line that is not finite: that cannot be compared.
+    """
     numbers = products.reshape(-1)
     expected, size = np.zeros(products.shape[1]), np.zeros(products.shape[1])
     for row in range(len(starts) - 1):
@@ -128,13 +144,16 @@ def _gathered(starts, columns, products, places, trial, transposed, tolerance, d
             to, of = (columns[a], row) if transposed else (row, columns[a])
             expected[to] += number * trial[of]
             size[to] += abs(number * trial[of])
-    if tolerance == math.inf:
-        return True
-    for k in range(len(expected)):
-        found = numbers[len(numbers) - len(expected) + k]
-        if math.isfinite(size[k]) and not abs(found - expected[k]) <= tolerance * size[k]:
-            return False
-    return True
+    for k in range(len(gaps)):
+        difference = abs(numbers[len(numbers) - len(gaps) + k] - expected[k])
+        if not math.isfinite(size[k]):
+            gaps[k] = math.nan
+        elif difference == 0.0:
+            gaps[k] = 0.0
+        elif size[k] > 0.0 and math.isfinite(difference):
+            gaps[k] = difference / size[k]
+        else:
+            gaps[k] = math.inf
 
 
 @numba.njit(cache=True, nogil=True)

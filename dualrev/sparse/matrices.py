@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec
+from typing import Any, NoReturn, ParamSpec
 
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 from dualrev.derivatives import compiled
-from dualrev.errors import SparsityError
+from dualrev.errors import DualrevError, SolutionError, SparsityError
 from dualrev.outputs import Outputs, writing
+from dualrev.sparse import checking
 from dualrev.sparse import passes as of_passes
 from dualrev.sparse.compressed import Compression, compression, star_compression
 from dualrev.sparse.patterns import find, symmetric
@@ -43,8 +44,9 @@ def sparse_jacobian(
     `sparsity` is the pattern: a SciPy sparse array or matrix, of which the stored entries count, or an array with
     nonzeros. It may be too large. Without it, the pattern is found in the first call, by passes that carry NaN, and is
     kept for arguments and values of these sizes. Branches may change it: so each call compares the product of the
-    Jacobian and one more direction with that of the sparse array. A pattern that was found is then extended; one that
-    was given is a SparsityError. `check=False` leaves the comparison out. `outputs` is as in `vjp`.
+    Jacobian and one more direction with that of the sparse array, and looks at rows that are not finite by themselves.
+    A pattern that was found is then extended; one that was given is a SparsityError. Entries below rounding errors are
+    not noticed: see docs/sparse.md. `check=False` leaves the comparison out. `outputs` is as in `vjp`.
 
     Raises SparsityError (a ValueError) for a pattern of another shape, or that lacks an entry which is not zero here,
     ImportError without SciPy, and what `jacobian` raises.
@@ -120,34 +122,56 @@ class Patterns:
         compress: Callable[[Any], Compression],
     ) -> Any:
         """The matrix; where the pattern has changed, that of a new one."""
-        found = self._recent.get(passes.columns)
+        found, is_here = self._recent.get(passes.columns), False
         made = found and _evaluated(passes, found, check)
         if not made:  # nothing is known, or the value has another size
-            found = self._compression(f, passes, find, compress)
+            found, is_here = self._compression(f, passes, find, compress)
             made = _evaluated(passes, found, check)
         assert found
         assert made
-        matrix, holds = made
-        if holds:
+        matrix, gaps = made
+        doubt = checking.doubtful(gaps, found.tolerance(passes.epsilon))
+        if not len(doubt):
             return matrix
-        fresh = compress(_joined(found.pattern, _found(f, find)))
-        larger = _evaluated(passes, fresh, False)
-        assert larger
+        if is_here:  # what is not finite is complete, too
+            _refuse_hidden(f, passes, found, matrix, gaps)
+            return matrix
+        if len(doubt) <= checking.FEW and not checking.lacking(passes, found, matrix, doubt):
+            found.allow(gaps, passes.epsilon)
+            return matrix
         if self._given is not None:
-            _refuse_missing(f, larger[0], found.pattern)
+            self._refuse_missing(f, passes, found, find, compress)
             return matrix  # it was rounding
+        fresh = compress(_joined(found.pattern, _found(f, find)))
+        fresh.rounding = found.rounding
+        larger = _evaluated(passes, fresh, check)
+        assert larger
+        _refuse_hidden(f, passes, fresh, *larger)
         self._keep(passes, fresh)
         return larger[0]
+
+    def _refuse_missing(self, f: Any, passes: Any, given: Compression, find: Any, compress: Any) -> None:
+        """SparsityError if the pattern that was given lacks an entry that is not zero."""
+        try:
+            fresh, by_nan = compress(_joined(given.pattern, _found(f, find))), True
+        except SparsityError:  # NaN finds nothing
+            fresh, by_nan = given, False
+        larger = _evaluated(passes, fresh, True)
+        assert larger
+        _refuse_outside(f, larger[0], given.pattern, given.tolerance(passes.epsilon))
+        _refuse_hidden(f, passes, fresh, *larger, by_nan=by_nan, is_given=True)
+        given.rounding = fresh.rounding
 
     def _keep(self, passes: Any, found: Compression) -> None:
         self._kept[passes.shape] = self._recent[passes.columns] = found
 
-    def _compression(self, f: Any, passes: Any, find: Any, compress: Any) -> Compression:
-        kept = self._kept.get(passes.shape)
+    def _compression(self, f: Any, passes: Any, find: Any, compress: Any) -> tuple[Compression, bool]:
+        """What is kept for this shape; and whether its pattern has been found just now, at this point."""
+        kept, is_here = self._kept.get(passes.shape), False
         if kept is None:
             pattern = self._given
             if pattern is None:
-                pattern = _found(f, find)
+                pattern, is_here = _found(f, find), True
             elif pattern.shape != passes.shape:
                 raise SparsityError(
                     f"the sparsity of {_name(f)} is of shape {pattern.shape}",
@@ -156,7 +180,7 @@ class Patterns:
                 )
             kept = compress(pattern)
         self._keep(passes, kept)
-        return kept
+        return kept, is_here
 
 
 def _patterns(sparsity: Any, argnums: Any) -> Patterns:
@@ -195,8 +219,8 @@ def _found(f: Any, find: Callable[[], Any]) -> Any:
         raise SparsityError(what, why, "the pattern as `sparsity`, or njit without fastmath")
     try:
         return find()
-    except (np.linalg.LinAlgError, FloatingPointError, ValueError, ZeroDivisionError) as error:
-        if isinstance(error, SparsityError):
+    except (ArithmeticError, AssertionError, RuntimeError, ValueError) as error:
+        if isinstance(error, DualrevError) and not isinstance(error, SolutionError):
             raise
         what = f"the sparsity of {_name(f)} cannot be found"
         why = f"its derivative in the direction of NaN raises {type(error).__name__}: {error}"
@@ -211,8 +235,8 @@ def _joined(pattern: Any, other: Any) -> Any:
     return made
 
 
-def _evaluated(passes: Any, compression: Compression, check: bool) -> tuple[Any, bool] | None:
-    """The matrix, and whether it is known to hold; None if it is of another shape."""
+def _evaluated(passes: Any, compression: Compression, check: bool) -> tuple[Any, np.ndarray] | None:
+    """The matrix, and the gaps of its lines, if they are asked for; None if it is of another shape."""
     if compression.transposed and passes.shape != compression.pattern.shape:
         return None
     products = (passes.pull if compression.transposed else passes.push)(compression.directions(check))
@@ -221,21 +245,53 @@ def _evaluated(passes: Any, compression: Compression, check: bool) -> tuple[Any,
     return compression.matrix(products, passes.dtype)
 
 
-def _refuse_missing(f: Any, matrix: Any, given: Any) -> None:
+def _refuse_outside(f: Any, matrix: Any, given: Any, tolerance: float) -> None:
     """SparsityError if the matrix has an entry, not zero, that is not in the pattern that was given."""
     outside = matrix.tocoo(copy=True)
     inside = given.tocoo()
     columns = matrix.shape[1]
     have = inside.row.astype(np.int64) * columns + inside.col
-    lacking = ~np.isin(outside.row.astype(np.int64) * columns + outside.col, have) & (outside.data != 0.0)
+    absolute = np.abs(outside.data.astype(float))
+    sizes = np.bincount(outside.row, np.where(np.isfinite(absolute), absolute, 0.0), matrix.shape[0])
+    lacking = ~np.isin(outside.row.astype(np.int64) * columns + outside.col, have)
+    lacking &= ~(absolute <= tolerance * sizes[outside.row])
     if lacking.any():
         k = int(np.argmax(lacking))
-        place = int(outside.row[k]), int(outside.col[k])
-        raise SparsityError(
-            f"the sparsity of {_name(f)} lacks the entry {place}",
-            f"the derivative there is {outside.data[k]:.6g}, and {lacking.sum()} of such entries are not zero",
-            "a pattern with all of them, or no sparsity: it is found",
-        )
+        more = f", and {lacking.sum()} of such entries are not zero"
+        _refuse_entry(f, (int(outside.row[k]), int(outside.col[k])), outside.data[k], more, is_given=True)
+
+
+def _refuse_hidden(
+    f: Any,
+    passes: Any,
+    compression: Compression,
+    matrix: Any,
+    gaps: np.ndarray,
+    *,
+    by_nan: bool = True,
+    is_given: bool = False,
+) -> None:
+    """SparsityError for an entry outside of the pattern in one of the lines with the largest gaps; else allow the gaps.
+
+    A pattern that has been found by NaN at this point is complete where the matrix is not finite.
+    """
+    gaps = np.where(np.isnan(gaps), 0.0 if by_nan else np.inf, gaps)
+    doubt = checking.doubtful(gaps, compression.tolerance(passes.epsilon))
+    worst = doubt[np.argsort(-gaps[doubt], kind="stable")[: checking.FEW]]
+    for line, direction, least in checking.lacking(passes, compression, matrix, worst) if len(worst) else ():
+        place, value = checking.entry(passes, compression, line, direction, least)
+        if not (by_nan and np.isnan(value)):  # NaN would have found it
+            _refuse_entry(f, place, value, is_given=is_given)
+    compression.allow(gaps, passes.epsilon)
+
+
+def _refuse_entry(f: Any, place: tuple[int, int], value: float, more: str = "", *, is_given: bool) -> NoReturn:
+    """SparsityError for an entry that is not in the pattern."""
+    what = f"the sparsity {'of' if is_given else 'that NaN finds for'} {_name(f)} lacks the entry {place}"
+    instead = "the pattern as `sparsity`: a rule that drops NaN hides the entry"
+    if is_given:
+        instead = "a pattern with all of them, or no sparsity: it is found"
+    raise SparsityError(what, f"the derivative there is {value:.6g}{more}", instead)
 
 
 def _name(f: Any) -> str:

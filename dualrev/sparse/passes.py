@@ -47,7 +47,9 @@ class Tape:
             )
         self._inputs, self._outputs = _Vectors(chosen), _Vectors(y)
         self.shape, self.columns = (self._outputs.size, self._inputs.size), self._inputs.size
-        self.dtype = self._inputs.dtype
+        of: Any = self._inputs.dtype
+        self.epsilon = float(np.finfo(of).eps)  # directions and gradients are rounded to it
+        self.dtype = np.dtype(np.float64 if of.itemsize >= 8 else np.float32)  # SciPy's have no others
 
     def push(self, directions: np.ndarray) -> np.ndarray:
         """See patterns.py."""
@@ -79,7 +81,7 @@ class Compiled:
                 "a function of one array, or f.py_func, which takes the tape",
             )
         self._products = api.directional(f, "pushes" if order == 1 else "products", argnums)
-        self.columns, self.dtype = x.size, x.dtype
+        self.columns, self.dtype, self.epsilon = x.size, x.dtype, float(np.finfo(x.dtype).eps)
 
     @functools.cached_property
     def shape(self) -> tuple[int, int]:

@@ -35,6 +35,8 @@ _ROOM = 1 << 22  # numbers in the directions of one run
 class Passes(Protocol):
     """A derivative at a point: a matrix that is known by its products."""
 
+    epsilon: float  # the difference of 1 and the next number, in the precision of the products
+
     @property
     def shape(self) -> tuple[int, int]:
         """The numbers of the value and of the argument."""
