@@ -413,6 +413,36 @@ def test_hessians_of_numba_functions():
         dr.sparse_hessian(coupled, tridiagonal(25))(x, 0.7)
 
 
+@numba.njit
+def of_two(x):
+    made = np.empty(2)
+    made[0] = x[0] * x[1]
+    made[1] = x[2] + x[0]
+    return made
+
+
+@numba.njit
+def of_three(x):
+    return np.array([x[0] * x[0], x[1] * x[2], math.sin(x[2])])
+
+
+@numba.njit
+def of_short_ones(x):
+    made = np.zeros(2)
+    made[0] = x[0] * x[1]
+    return made, (np.array([x[0], x[1] * x[1]]), 2.0 * x[2])
+
+
+@pytest.mark.parametrize("f", [of_two, of_three, of_short_ones])
+@pytest.mark.parametrize("mode", ["fwd", "rev", None])
+def test_results_may_be_short_arrays(f, mode):
+    """Other derivatives have numbers in place of these: they return none of them."""
+    x, step = np.array([1.5, 2.0, 0.5]), 1e-6
+    columns = [dr.tree.ravel(f(x + e))[0] - dr.tree.ravel(f(x - e))[0] for e in step * np.eye(3)]
+    made = dr.sparse_jacobian(f, mode=mode)(x).toarray()
+    assert np.allclose(made, np.array(columns).T / (2 * step), atol=1e-8)
+
+
 # What is refused, and what is not
 
 

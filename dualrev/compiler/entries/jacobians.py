@@ -158,8 +158,13 @@ class _Jacobian(Matrices):
         return self._laned
 
     def with_few(self) -> tuple[Function, int, dict[int, int]]:
-        """The same with tuples in place of the arrays in the result, if all are short; their lengths, by numbers."""
+        """The same with tuples in place of the arrays in the result, if all are short; their lengths, by numbers.
+
+        For given directions there are arrays: what is returned are the blocks, which may not be in the frame then.
+        """
         made, width = self.with_lanes()
+        if self.given:
+            return made, width, {}
         function, lengths = with_few(made)
         trees = made.result.parts if width > 1 and isinstance(made.result, Node) else (made.result,)
         arrays = [(j, leaf.path) for j, leaf in enumerate(self.found) if leaf.is_array]
