@@ -51,6 +51,7 @@ from dualrev.compiler.frontend.uncompiled import Uncompiled
 from dualrev.compiler.parallel.outlining import outlined
 from dualrev.compiler.runtime.structured import holds_structured
 from dualrev.compiler.transforms.forward import Forward
+from dualrev.compiler.transforms.initial import with_initial_values
 from dualrev.compiler.transforms.inlining import inlined, is_small
 from dualrev.compiler.transforms.reverse import Reverse
 from dualrev.compiler.underived import underived
@@ -133,7 +134,7 @@ class Front:
                 self.check_draws(self.core(bottom, kinds, path, functions), f"the derivative of a {f.derivative_of[1]}")
             elif made.again:
                 self.check_draws(made, "a checkpoint", later=True)
-            made = outlined(made, self.program, self.memory)
+            made = outlined(with_initial_values(made), self.program, self.memory)
             self._reading.add(id(f))
             try:
                 self._cores[key] = inlined(made, lambda s: self._small(made, s))

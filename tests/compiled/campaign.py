@@ -6,6 +6,7 @@ python -m compiled.campaign --variants special,raise     with special values, an
 python -m compiled.campaign --order 2                    second derivatives (3: third ones)
 python -m compiled.campaign --generator idioms           programs made of idioms.py, not of the grammar of generator.py
 python -m compiled.campaign --generator parallel         programs with loops over prange (parallel.py)
+python -m compiled.campaign --generator carried          programs with names that a branch binds first (carried.py)
 python -m compiled.campaign --replay failures/0-17.py    run one that was saved
 
 Programs take turns at the variants of variants.py. A failing one is saved with its variant, its arguments and with what

@@ -151,3 +151,21 @@ def an_empty_tuple(t, x):
     for _ in range(len(t)):
         s += 1.0
     return s + x * x
+
+
+@case((0.7, 2.0, -0.4), np.array([0, 2]))
+@njit
+def conditions_on_chosen_parts(t, places):
+    """Parts that are chosen at run time in conditions: guarded, nested, of named tuples and of lists."""
+    pairs, pair, s = ((t[0], t[1]), (2.0, t[0])), Pair(t[1], t[2]), 0.1
+    for i in range(5):
+        if i < 3 and t[i] < 1.0:
+            s += t[i] * t[0]
+        if i < 2:
+            if pairs[i] < pairs[1 - i] or t[places[i]] < pair[i]:
+                s += pairs[i][0] * t[1] * s
+            if pairs[i][1 - i] != pairs[i][i] and 2.0 in pairs[i] and not [t[1], s][i] > t[i - 1]:
+                s = s * t[2] + pair[i]
+            while pair[i] > s:
+                s += t[1]
+    return s

@@ -319,3 +319,54 @@ def many_conditions(a, x):
         s = max(min(0.7 * s, 0.3 * a[i]), -1.3 + x * a[i])
         s = min(max(1.2 * s, 0.2 * a[i]), 1.4)
     return s * x
+
+
+@case(1.3, 4)
+@case(1.3, 1)
+@njit
+def first_bound_in_a_branch(x, n):
+    """A float, a tuple, an int and a bool, in nested loops, by a counter and by a flag, with early exits."""
+    s, seen = 0.0, False
+    for i in range(n):
+        for j in range(3):
+            if i == 0 and j == 0:
+                z, t = x, (x, 0.3 * x)
+                k = 1
+            elif j == 1:
+                z = z * 0.5 * x
+            else:
+                t = (t[1] * z, t[0] + x)
+                k += 1
+                if k > 6:
+                    continue
+            s += z * z * t[0] * k
+        if not seen:
+            w, b, seen = z * x, i % 2 == 0, True
+        else:
+            b = not b
+            w = w * x if b else math.sin(w)
+            if s > 1e3:
+                return s * w
+        s += w * w
+    else:
+        s = s * x
+    return s * w + z
+
+
+@case(A, 4)
+@njit
+def arrays_first_bound_in_a_branch(a, n):
+    """A copy, a view of it, and a Fortran array, which later iterations write to."""
+    s, i = 0.0, 0
+    while i < n:
+        if i == 0:
+            u = a.copy()
+            v = u[1:]
+            f = np.outer(a, a[:2]).T
+        else:
+            for k in range(len(v)):
+                v[k] = v[k] * v[k] * a[k]
+            f[1, i] = f[1, i - 1] * u[i] + f[0, i]
+        s += np.sum(u * u) * f[1, i]
+        i += 1
+    return s

@@ -43,6 +43,7 @@ import numpy as np
 import dualrev as dr
 from compiled.agreeing import Engine, check_plain
 from compiled.cached import check_cached
+from compiled.carried import program as program_of_carried_names
 from compiled.differences import (
     check_by_differences,
     check_by_tape_or_differences,
@@ -108,7 +109,12 @@ def of_order(order: int) -> list[str]:
 
 
 #: What makes programs of a seed and a size.
-GENERATORS = {"grammar": program, "idioms": program_of_idioms, "parallel": program_of_parallel_loops}
+GENERATORS = {
+    "grammar": program,
+    "idioms": program_of_idioms,
+    "parallel": program_of_parallel_loops,
+    "carried": program_of_carried_names,
+}
 
 
 def numbered(seed: str, number: int, size: int, variants: Sequence[str], generator: str = "grammar") -> Program:

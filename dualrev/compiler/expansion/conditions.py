@@ -82,7 +82,7 @@ class Conditions:
 
 
 class _TupleParts(ast.NodeTransformer):
-    """t[0] and t.field in an expression -> t_0."""
+    """t[0] and t.field in an expression -> t_0; t[i] -> (t_0, t_1)[i], of which numba chooses one."""
 
     def __init__(self, code: Writer) -> None:
         self.code = code
@@ -90,10 +90,9 @@ class _TupleParts(ast.NodeTransformer):
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         base = self.tree(node.value)
         if isinstance(base, Node):
-            try:
-                part = base.parts[ast.literal_eval(node.slice)]
-            except (ValueError, TypeError, IndexError):
-                return node
+            part = _part(base, node.slice)
+            if part is None:
+                return ast.Subscript(self.code.syntax_tree(base), self.visit(node.slice), ast.Load())
             return node if isinstance(part, Node) else syntax.atom(part)
         place = self.tree(node.slice)
         if isinstance(place, Node):
@@ -141,5 +140,14 @@ class _TupleParts(ast.NodeTransformer):
         if isinstance(node, ast.Subscript):
             base = self.tree(node.value)
             if isinstance(base, Node):
-                return base.parts[ast.literal_eval(node.slice)]
+                return _part(base, node.slice)
         return None
+
+
+def _part(base: Node, index: ast.expr) -> Any:
+    """The part of a tuple at a constant index; None if the index is known at run time only."""
+    try:
+        k = ast.literal_eval(index)
+    except ValueError:
+        return None
+    return base.parts[k] if isinstance(k, int) and -len(base.parts) <= k < len(base.parts) else None
