@@ -1,7 +1,8 @@
 """Assignments to elements and to parts of arrays -> stores of elements, and loops over them.
 
 Takes the writer, the lists, what has been put off, and arrays in indices. Guarantees that what is assigned has been
-computed before the first element changes: where both may share memory, a copy is made.
+computed before the first element changes: where both may share memory, a copy is made, unless numba makes none
+(overlaps.py).
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from dualrev.compiler.expansion.indices import index_of, is_gathered
 from dualrev.compiler.expansion.kinds import is_array
 from dualrev.compiler.expansion.lazy import Lazy
 from dualrev.compiler.expansion.lists import Lists
+from dualrev.compiler.expansion.overlaps import copied_first
 from dualrev.compiler.expansion.scalars import arithmetic
 from dualrev.compiler.expansion.writing import Writer, named
 from dualrev.quoting import raising
@@ -94,7 +96,18 @@ class Assignments:
             return
         if s.value in self.lists:
             self._check_size(view, code.plain("a.shape[0]", s.line, a=s.value), s.line, "list")
+        if s.value not in self.lazy and self._is_view_of(s.value, s.array):
+            copied = copied_first(code, s.array, index, s.value, s.line)
+            if copied is not None:
+                then = code.collect(lambda: self.assign(view, s.value, s.line, None))
+                orelse = code.collect(lambda: self._each(view, s.value, s.line, None))
+                code.out.append(If(copied, then, orelse, s.line))
+                return
         self.assign(view, s.value, s.line, None)
+
+    def _is_view_of(self, value: Any, array: str) -> bool:
+        """Whether a variable is an array that may share memory with another one."""
+        return isinstance(value, str) and is_array(self.code.kind(value)) and self.code.alias.same(value, array)
 
     def _assign_parts(self, view: str, parts: list[Any], line: int) -> None:
         """view[...] = a tuple of numbers."""
@@ -139,6 +152,11 @@ class Assignments:
             value = self._apart(value, line)
         elif symbol is not None and set(shared) - {array}:
             self.lazy.materialise(value)
+        self._each(array, value, line, symbol)
+
+    def _each(self, array: str, value: Any, line: int, symbol: str | None) -> None:
+        """The same, one element after another, of what may have changed by then."""
+        code = self.code
         ndim, kind = code.kind(array).ndim, code.kind(array).dtype
         if value in self.lazy and self.lazy.ndim(value) < ndim and self.lazy.is_costly(value):
             self.lazy.materialise(value)  # it has fewer elements than the array

@@ -16,6 +16,7 @@ from dualrev.compiler.core.lowered import Const, If, Let, Ref, Slice, Store
 from dualrev.compiler.expansion.indices import check_index, flat_index, unravelled
 from dualrev.compiler.expansion.kinds import is_array
 from dualrev.compiler.expansion.lazy import Lazy
+from dualrev.compiler.expansion.overlaps import copied_first
 from dualrev.compiler.expansion.writing import Writer, named
 
 __all__ = ["Gathering"]
@@ -57,15 +58,25 @@ class Gathering:
         names = tuple(dict.fromkeys(n for n, _ in shape))
         room = code.temp(types.Array(types.boolean, len(shape), "C"))  # it only has the shape
         code.empty(room, _shape_text(shape), names, s.line)
-        one: Callable[[Any], Any] = lambda i: value  # noqa: E731
-        if is_array(kind):
-            source: Any = value
-            if code.alias.same(named(value), s.array):
-                source = code.temp(types.Array(kind.dtype, kind.ndim, "C"))
-                code.copy_elements(source, value, s.line)
-            spread = code.spread(source, room, len(shape), s.line)
-            one = lambda i: code.pick(spread, i, s.line)  # noqa: E731
-        code.over(room, len(shape), s.line, lambda i: code.put(view, place(i), one(i), s.line), False)
+
+        def write(source: Any) -> None:
+            one: Callable[[Any], Any] = lambda i: value  # noqa: E731
+            if is_array(kind):
+                spread = code.spread(source, room, len(shape), s.line)
+                one = lambda i: code.pick(spread, i, s.line)  # noqa: E731
+            code.over(room, len(shape), s.line, lambda i: code.put(view, place(i), one(i), s.line), False)
+
+        def write_copy() -> None:
+            copy = code.temp(types.Array(kind.dtype, kind.ndim, "C"))
+            code.copy_elements(copy, value, s.line)
+            write(copy)
+
+        if not is_array(kind) or not code.alias.same(named(value), s.array):
+            write(value)
+        elif (copied := copied_first(code, s.array, flat_index(code, s.index), named(value), s.line)) is None:
+            write_copy()
+        else:
+            code.out.append(If(copied, code.collect(write_copy), code.collect(lambda: write(value)), s.line))
 
     def _subspace(self, base: Any, index: tuple[Any, ...], line: int) -> tuple[Any, list[tuple[str, int]], _Place]:
         """A view of the array, the axes whose lengths the result has, and what is read of the view for an element."""

@@ -109,6 +109,7 @@ from dualrev.compiler.runtime.threads import (  # noqa: F401 - emitted code has 
     chunks,
     first_failed,
     in_threads,
+    may_overlap,
     natural,
     no_overlap,
     nothing_failed,

@@ -25,6 +25,7 @@ __all__ = [
     "chunks",
     "first_failed",
     "in_threads",
+    "may_overlap",
     "natural",
     "no_overlap",
     "nothing_failed",
@@ -87,6 +88,14 @@ def overlap(spans):
 def no_overlap(spans):
     """0 if no two parts at different places overlap, in arrays with these spans; else FAR."""
     return 0 if overlap(spans) == 0 else FAR
+
+
+@inner
+def may_overlap(a, b):
+    """Whether the memory between the first and the last element of one array reaches into that of another one."""
+    low, high, _ = span(a, -1)
+    begin, end, _ = span(b, -1)
+    return a.size > 0 and b.size > 0 and low < end and begin < high
 
 
 @inner
