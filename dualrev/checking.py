@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.derivatives import compiled, grad, is_compiled, jacfwd, jacrev, jvp, vjp
+from dualrev.derivatives import callable_of, compiled, grad, is_compiled, jacfwd, jacrev, jvp, vjp
 from dualrev.eager.arguments import Argnums, argument_numbers, choose
 from dualrev.eager.arrays.storage import RealArray, own, zero
 from dualrev.eager.transforms import linearize
@@ -45,6 +45,7 @@ def check(f: Callable[..., Any], *args: Any, argnums: int | Sequence[int] | None
     dualrev.errors.CheckError: under differentiation 'area' computes something else than it does by itself: it gives \
 0.0 for 12.0. The two runs part at ...: a number under differentiation is no float, ...
     """
+    f = callable_of(f)
     if is_compiled(f, False, engine):
         compiled().check(f, args, argnums)
         return
@@ -109,6 +110,7 @@ def check_grads(
         raise ValueError(f"eps is the step of the differences, a positive number, and not {eps!r}")
     args = tuple(args)
     numbers = range(len(args)) if argnums is None else argument_numbers(argnums, len(args))
+    f = callable_of(f)
     if argnums is not None and not is_compiled(f, False, engine):
         f, args = choose(f, argnums, args, {})
         numbers = range(len(args))

@@ -18,6 +18,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, Literal, ParamSpec, SupportsFloat, TypeVar, TypeVarTuple, overload
 
 from numba.core.dispatcher import Dispatcher
+from numba.np.ufunc.dufunc import DUFunc
+from numba.np.ufunc.gufunc import GUFunc
 
 from dualrev.eager import transforms
 from dualrev.eager.arguments import Argnums
@@ -26,6 +28,7 @@ from dualrev.outputs import Outputs, check_outputs, writing
 from dualrev.transformed import Transformed
 
 __all__ = [
+    "callable_of",
     "compiled",
     "grad",
     "hessian",
@@ -102,6 +105,7 @@ def vjp(  # type: ignore[misc]  # mypy takes *primals: *Ts for another kind of p
     >>> y, pullback(np.ones(2))
     (array([3., 6.]), (array([3., 3.]), 3.0, array([0., 0.])))
     """
+    f = callable_of(f)
     if outputs is not None:
         f = _writing(f, check_outputs(outputs, primals), has_aux)
     if is_compiled(f, has_aux, engine):
@@ -154,6 +158,7 @@ def jvp(
         raise TypeError(f"jvp takes a tuple of primals, got {type(primals).__name__}: write jvp(f, (x,), (t,))")
     if not isinstance(tangents, (tuple, list)):
         raise TangentError(tangents, "a tuple or a list around them: write jvp(f, (x,), (t,))")
+    f = callable_of(f)
     if outputs is not None:
         f = _writing(f, check_outputs(outputs, primals), has_aux)
     if is_compiled(f, has_aux, engine):
@@ -214,6 +219,7 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, eng
     >>> slope(2.0, 3), newton_step(2.0, 3, 2.0)
     (12.0, 1.5)
     """
+    f = callable_of(f)
     if is_compiled(f, has_aux, engine):
         return compiled().gradient(f, "grad", argnums)
     return Transformed(transforms.grad, f, argnums=argnums, has_aux=has_aux, engine=engine)
@@ -253,6 +259,7 @@ def value_and_grad(
     >>> value_and_grad(lambda x: x**3)(2.0)
     (8.0, 12.0)
     """
+    f = callable_of(f)
     if is_compiled(f, has_aux, engine):
         return compiled().gradient(f, "value_and_grad", argnums)
     return Transformed(transforms.value_and_grad, f, argnums=argnums, has_aux=has_aux, engine=engine)
@@ -325,7 +332,7 @@ def jacobian(
 def _jacobian(
     f: Any, name: str, argnums: Argnums, has_aux: bool, engine: Any, outputs: Outputs | None, holomorphic: bool
 ) -> Any:
-    f = _writing(f, outputs, has_aux)
+    f = _writing(callable_of(f), outputs, has_aux)
     if is_compiled(f, has_aux or holomorphic, engine):
         return compiled().directional(f, name, argnums)
     mode = {"jacrev": "rev", "jacfwd": "fwd", "jacobian": None}[name]
@@ -356,6 +363,7 @@ def hessian(
     >>> hessian(lambda x: (x**3, 2.0 * x * x))(2.0)
     (12.0, 4.0)
     """
+    f = callable_of(f)
     if is_compiled(f, has_aux or holomorphic, engine):
         return compiled().directional(f, "hessian", argnums)
     gradient = jacrev(f, argnums, has_aux, engine, holomorphic=holomorphic)
@@ -372,6 +380,7 @@ def hvp(f: Callable[Concatenate[A, P], Number], engine: Any = None) -> Callable[
     >>> hvp(lambda x: 2 * x[0] ** 2 + 3 * x[0] * x[1] + 4 * x[1] ** 2)([3.0, 4.0], [7.0, 8.0])
     [52.0, 85.0]
     """
+    f = callable_of(f)
     if is_compiled(f, False, engine):
         return compiled().directional(f, "hvp", 0)
     return Transformed(transforms.hvp, f, engine=engine)
@@ -386,6 +395,15 @@ def _writing(f: Callable[..., Any], outputs: Outputs | None, has_aux: bool) -> C
         made: Callable[..., Any] = compiled().written(f, outputs)
         return made
     return writing(f, outputs, has_aux)
+
+
+def callable_of(f: Any) -> Any:
+    """The numba function that calls a ufunc of `vectorize` or `guvectorize`; f for any other function."""
+    if not isinstance(f, (DUFunc, GUFunc)):
+        return f
+    from dualrev.compiler.host import ufuncs
+
+    return ufuncs.calling(f)
 
 
 def is_compiled(f: Any, has_aux: bool, engine: Any) -> bool:

@@ -658,15 +658,6 @@ def f(x):
     return kernel(x) * x
 """,
     """
-@vectorize(["float64(float64)"])
-def kernel(x):
-    return RATE * x
-
-@njit
-def f(x):
-    return kernel(x) * x
-""",
-    """
 @cfunc("float64(float64)")
 def kernel(x):
     return RATE * x
@@ -674,17 +665,6 @@ def kernel(x):
 @njit
 def f(x):
     return kernel(x) * x
-""",
-    """
-@guvectorize(["void(float64[:], float64[:])"], "(n)->(n)")
-def kernel(x, out):
-    out[0] = (lambda: RATE)() * x[0]
-
-@njit
-def f(x):
-    a, b = np.full(2, x), np.empty(2)
-    kernel(a, b)
-    return b[0] * x
 """,
 )
 
@@ -697,3 +677,96 @@ def test_a_global_of_what_numba_compiles_without_telling_is_refused(text):
     f = module_of(head + text.replace("@njit\n", "RATE = 5.0\n\n@njit\n"))["f"]
     with pytest.raises(UnsupportedError, match=r"numba has frozen the global RATE in it.*Write RATE as an argument"):
         dr.grad(f)(3.0)
+
+
+UFUNCS = """
+import math
+import numpy as np
+from numba import guvectorize, njit, vectorize
+RATE, PAIR, TABLE = 2.0, (1.5, 4), np.array([3.0, 0.5])
+
+@njit
+def helper(x):
+    return math.sin(x) * RATE
+
+def made(slope):
+    @vectorize(["float64(float64)"])
+    def inner(x):
+        return slope * x * x
+    return inner
+
+squared = made(3.0)
+
+@vectorize(["float64(float64)"])
+def eager(x):
+    return RATE * x + PAIR[1] * x * x + TABLE[0] * x**3 + helper(x)
+
+@vectorize
+def lazy(x):
+    return RATE * x * x
+
+@guvectorize(["void(float64[:], float64[:])"], "(n)->(n)")
+def general(x, out):
+    for i in range(len(x)):
+        out[i] = (lambda: RATE)() * x[i] * x[0]
+
+@njit
+def f(x):
+    a, b = np.full(2, x), np.empty(2)
+    general(a, b)
+    return eager(x) * lazy(x) + b[1] + squared(x)
+"""
+
+
+def difference(f, x, eps=1e-5):
+    return (f(x + eps) - f(x - eps)) / (2.0 * eps)
+
+
+def test_kernels_of_ufuncs_may_read_globals_that_nobody_has_changed():
+    """Numbers, tuples and arrays, in the kernel, a closure and what it calls."""
+    module = module_of(UFUNCS)
+    assert dr.grad(module["f"])(1.3) == pytest.approx(difference(module["f"], 1.3), rel=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        ("RATE = 5.0", ""),
+        ("RATE = 5.0\nhelper.recompile()", "general"),
+        ("PAIR = (1.5, 5)", "eager"),
+        ("TABLE[0] = 4.0", "eager"),
+        ("TABLE = 'no array'", "eager"),
+        ("@njit\ndef helper(x):\n    return x", "eager"),
+        ("squared._dispatcher.py_func.__closure__[0].cell_contents = 4.0", "inner"),
+    ],
+)
+def test_a_kernel_is_refused_where_what_it_froze_has_changed(change, name):
+    """Its derivative would have another value than numba's kernel."""
+    module = module_of(UFUNCS + "\n" + change + "\n")
+    with pytest.raises(UnsupportedError, match=rf"{name}.*was changed after numba had compiled it"):
+        dr.grad(module["f"])(1.3)
+
+
+def test_kernels_that_are_compiled_later_freeze_what_is_there_then():
+    """Each call of f freezes what its derivative has."""
+    module = module_of(UFUNCS.replace("eager(x) * lazy(x) + b[1] + squared(x)", "lazy(x)").replace("general(a, b)", ""))
+    f = module["f"]
+    assert dr.grad(f)(1.0) == 4.0
+    exec("RATE = 5.0", module)
+    with pytest.raises(UnsupportedError, match="was changed"):
+        dr.grad(f)(np.float32(1.0))
+
+
+def test_ufuncs_themselves_have_derivatives():
+    """Those of a numba function that calls them; second ones, too."""
+    module = module_of(UFUNCS)
+    lazy, general, x = module["lazy"], module["general"], np.array([0.5, 2.0])
+    assert dr.grad(lazy)(0.7) == pytest.approx(difference(lazy, 0.7), rel=1e-7)
+    assert dr.hvp(lazy)(0.7, 2.0) == 8.0
+    value, pullback = dr.vjp(lazy, x)
+    assert value.tolist() == lazy(x).tolist()
+    assert pullback(np.array([1.0, 3.0]))[0].tolist() == [2.0, 24.0]
+    assert dr.jacobian(general, outputs=1)(x, np.zeros(2)).tolist() == [[2.0, 0.0], [4.0, 1.0]]
+    assert dr.grad(dr.lift(lazy))(0.7) == dr.grad(lazy)(0.7)
+    assert "RATE" in dr.derivative_source(lazy, 0.7)
+    dr.check_grads(lazy, (0.7,))

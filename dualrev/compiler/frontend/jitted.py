@@ -22,6 +22,7 @@ from numba.core.ccallback import CFunc
 from numba.core.registry import cpu_target
 from numba.np.ufunc.dufunc import DUFunc
 from numba.np.ufunc.gufunc import GUFunc
+from numba.np.ufunc.ufuncbuilder import UFuncDispatcher
 from numba.stencils.stencil import StencilFunc
 
 from dualrev.compiler.runtime.constants import double, in_order, in_rows
@@ -40,6 +41,7 @@ __all__ = [
         "global_value",
         "is_callback",
         "is_generalized",
+        "is_kernel",
         "is_pointer",
         "is_stencil",
         "is_ufunc",
@@ -73,6 +75,11 @@ def _closes_over(f: FunctionType, x: Any) -> bool:
     return any(cell.cell_contents is x for cell in f.__closure__ or ())
 
 
+def is_kernel(x: Any) -> bool:
+    """Whether x compiles the kernel of a ufunc."""
+    return isinstance(x, UFuncDispatcher)
+
+
 def is_generalized(x: Any) -> bool:
     """Whether x was made by numba.guvectorize."""
     return isinstance(x, GUFunc)
@@ -84,13 +91,16 @@ def is_callback(x: Any) -> bool:
 
 
 def global_value(x: Any) -> str:
-    """A global value in a ufunc's kernel or a cfunc, or in a function that is compiled with it, by name; "" if none.
+    """A global value in a cfunc, or in a registered function that it or a ufunc's kernel calls, by name; "" if none.
 
-    It is frozen, and numba does not tell when: it may have been another one.
+    It is frozen, and numba does not tell when: it may have been another one. What a kernel itself reads is compared
+    with what it was compiled with (host/kernels.py); but of a registered function, numba keeps what it has compiled.
     """
-    if not (isinstance(x, CFunc) or is_ufunc(x) or is_generalized(x)):
+    if isinstance(x, CFunc):
+        return frozen_in(x._pyfunc)
+    if not (is_ufunc(x) or is_generalized(x)):
         return ""
-    return frozen_in(x._pyfunc if isinstance(x, CFunc) else x._dispatcher.py_func)
+    return next((name for g in _registered_in(x._dispatcher.py_func) if (name := frozen_in(g))), "")
 
 
 def frozen_in(f: Any, but: Collection[str] = ()) -> str:
@@ -104,8 +114,12 @@ def frozen_in(f: Any, but: Collection[str] = ()) -> str:
         for name, y in sorted(found.items()):
             if not (callable(y) or isinstance(y, ModuleType) or (function is f and name in but)):
                 return name
-        functions += [y for y in found.values() if registered(y) and y not in functions]
+        functions += [y for y in _registered_in(function) if y not in functions]
     return ""
+
+
+def _registered_in(function: FunctionType) -> list[Any]:
+    return [y for y in _globals_of(function).values() if registered(y)]
 
 
 def _globals_of(function: FunctionType) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from dualrev.compiler.host.complexes import alike, apart, holds_complex
 from dualrev.compiler.host.dispatchers import derivative
 from dualrev.compiler.host.objects import has_instances, taken_apart, tangent_of, together
 from dualrev.compiler.host.taken import check_taken
+from dualrev.compiler.host.ufuncs import callable_of
 from dualrev.compiler.host.written import written
 from dualrev.compiler.pipeline import emit, shown
 from dualrev.eager.arguments import argument_numbers
@@ -210,6 +211,7 @@ def derivative_source(
     stage: str = "emitted",
 ) -> str:
     """See lift.py."""
+    f = callable_of(f)
     if not is_numba_function(f):
         raise UnsupportedError.at(describe(f), "derivative_source", "this is no numba function", "@njit above it")
     if transform not in (*_LIKE_F, "vjp", "jvp", "hvp"):

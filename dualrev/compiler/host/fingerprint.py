@@ -34,7 +34,7 @@ from numba.core import config, types
 from numba.core.dispatcher import Dispatcher
 
 from dualrev._version import __version__
-from dualrev.compiler.frontend.jitted import is_callback, is_generalized, is_ufunc, registered
+from dualrev.compiler.frontend.jitted import is_callback, is_generalized, is_kernel, is_ufunc, registered
 from dualrev.compiler.frontend.objects import functions_of, is_jitclass
 from dualrev.compiler.frontend.options import compiled_otherwise
 from dualrev.compiler.frontend.source import is_derivative, text_of
@@ -42,7 +42,7 @@ from dualrev.compiler.frontend.written import is_known_to_numba
 from dualrev.eager.ruled import Owner, Ruled
 from dualrev.rules.drawing import drawing_name
 
-__all__ = ["fingerprint", "local"]
+__all__ = ["fingerprint", "freezes", "local"]
 
 _MISSING = object()
 _ADDRESS = " at 0x"  # in a representation: it is another one next time
@@ -75,10 +75,11 @@ def local(f: Any) -> tuple[dict[str, str], list[Any]]:
 
     Of these and of anything that has no contents to be compared, the identity counts: this holds in one process only.
     A function that has signatures is compiled before its name is there: by its own name, numba means the function then.
+    A ufunc is one of the functions by the dispatcher of its kernel.
     """
     if is_derivative(f):
         return {}, [f.derivative_of[0]]
-    function, callees, found = f._compiler.py_func, [], {}
+    function, callees, found = f.py_func if is_kernel(f) else f._compiler.py_func, [], {}
     parts = [("its code", function.__code__.co_code), ("its defaults", function.__defaults__), *_frozen(function)]
     if isinstance(f, Ruled):
         parts.append(("its rule", f.current))
@@ -242,6 +243,8 @@ class _Local(_Walk):
 
     def value(self, x: Any) -> None:
         """An array of more than a megabyte is not frozen: numba refers to it."""
+        if is_ufunc(x) or is_generalized(x):
+            self.callees.append(x._dispatcher)
         if isinstance(x, np.ndarray) and x.nbytes > 10**6:
             self.add(id(x))
         else:
@@ -277,6 +280,12 @@ def _frozen(f: FunctionType) -> Iterator[tuple[str, Any]]:
                 name, x = f"{name}.{following.argval}", getattr(x, following.argval, _MISSING)
             found[name] = x
     return iter(found.items())
+
+
+def freezes(f: FunctionType) -> bool:
+    """Whether f reads anything that may be another thing when it is compiled again."""
+    values = (x for _, x in _frozen(f) if x is not _MISSING)
+    return any(not (isinstance(x, (ModuleType, np.ufunc)) or _is_defined_by_name(x)) for x in values)
 
 
 def _contents(cell: Any) -> Any:

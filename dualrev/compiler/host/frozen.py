@@ -8,6 +8,7 @@ it froze, directly and through the functions that it calls (numba tells of each 
     when f is compiled               its derivatives froze something else: they are compiled anew, at their next call
 
 Of functions that were compiled before dualrev was imported, or that numba loaded from its own cache, nothing is known.
+Numba tells nothing of the kernels of ufuncs: see kernels.py.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from typing import Any, NamedTuple
 import numba
 from numba.core import event, types
 
+from dualrev.compiler.frontend.jitted import is_kernel
 from dualrev.compiler.frontend.objects import functions_of
-from dualrev.compiler.host.fingerprint import local
+from dualrev.compiler.host.fingerprint import freezes, local
+from dualrev.compiler.host.kernels import is_current
 from dualrev.errors import UnsupportedError
 
 __all__ = ["World", "check", "derivatives_of", "plain", "reachable", "watch"]
@@ -47,6 +50,8 @@ def check(f: Any, argtypes: tuple[types.Type, ...]) -> World:
             counts = args in g.overloads and (g is not f or plain(args) == plain(argtypes))
             if counts and then.hash != view.world(g, args).hash:
                 _refuse(g, then, view)
+        if is_kernel(g) and freezes(g.py_func) and not is_current(g):
+            _refuse_kernel(g.py_func)
     return now
 
 
@@ -60,6 +65,16 @@ def _refuse(g: Any, then: World, view: _View) -> None:
         f"{what} was changed after numba had compiled it, and numba does not notice that: it would have another value "
         "than its derivative",
         f"{function.__name__}.recompile() after the change, and the same for the functions that call it",
+    )
+
+
+def _refuse_kernel(function: Any) -> None:
+    raise UnsupportedError.at(
+        f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}",
+        f"kernel {function.__qualname__} of a ufunc",
+        "a value that it reads, or a function that it calls, was changed after numba had compiled it, and numba does "
+        "not notice that: it would have another value than its derivative",
+        f"the definition of {function.__name__} once more, after the change, or the value as an argument of it",
     )
 
 

@@ -20,6 +20,7 @@ from numba.extending import typeof_impl
 from dualrev.compiler.frontend.source import StandIn
 from dualrev.compiler.host.build import Derivative
 from dualrev.compiler.host.dispatchers import derivative
+from dualrev.compiler.host.ufuncs import callable_of
 from dualrev.eager.arrays.complexes import ComplexArray, ComplexNumber
 from dualrev.eager.arrays.storage import RealArray, holds_duals, innermost, own, plain, zero
 from dualrev.eager.custom import _Call, _positional, _Rule
@@ -55,6 +56,7 @@ def lift(f: Callable[P, Y]) -> Callable[P, Y]:
     """
     if isinstance(f, Lifted):
         return f
+    f = callable_of(f)
     if not isinstance(f, Dispatcher):
         raise LiftError(f)
     return Lifted(f)

@@ -21,7 +21,7 @@ from dualrev.errors import UnsupportedError
 from dualrev.outputs import output_numbers
 from dualrev.quoting import execute, identifier, remember
 
-__all__ = ["written"]
+__all__ = ["numba_function", "written"]
 
 
 def written(f: Any, outputs: int | Sequence[int]) -> Any:
@@ -45,13 +45,19 @@ def _made(f: Any, names: list[str], numbers: list[int], several: bool) -> Any:
         inner += "_"
     value = ", ".join(names[k] for k in numbers) + "," * (several and len(numbers) == 1)
     text = f"def {name}({', '.join(names)}):\n    {inner}({', '.join(names)})\n    return {value}\n"
-    file = f"<what {name} writes {uuid.uuid4().hex}>"
-    namespace: dict[str, Any] = {inner: f, "__name__": f.py_func.__module__}
+    options = {**kept(f), "error_model": f.targetoptions.get("error_model", "python")}
+    made = numba_function(name, text, {inner: f}, f.py_func, options)
+    vars(made.py_func)[OUTPUTS] = numbers
+    return made
+
+
+def numba_function(name: str, text: str, namespace: dict[str, Any], of: Any, options: dict[str, Any]) -> Any:
+    """The numba function of this name in a text, with the module, the defaults and the docstring of another one."""
+    file = f"<what {name} is called by {uuid.uuid4().hex}>"
+    namespace["__name__"] = of.__module__
     execute(text, namespace, file)
     function = namespace.pop(name)
-    function.__defaults__, function.__doc__ = f.py_func.__defaults__, f.py_func.__doc__
-    vars(function)[OUTPUTS] = numbers
-    options = {"nopython": True, **kept(f), "error_model": f.targetoptions.get("error_model", "python")}
-    made: Any = CPUDispatcher(function, {}, options)
+    function.__defaults__, function.__doc__ = of.__defaults__, of.__doc__
+    made: Any = CPUDispatcher(function, {}, {"nopython": True, **options})
     remember(text, file, made)
     return made
