@@ -24,6 +24,7 @@ from dualrev.compiler.frontend.transformations import FROM_PYTHON
 from dualrev.derivatives import compiled
 from dualrev.eager.arrays.storage import RealArray, plain
 from dualrev.eager.dual import DualNumber
+from dualrev.eager.py_funcs import numeric
 from dualrev.errors import BatchError
 from dualrev.structures import NAMESPACE, unpack
 from dualrev.transformed import Transformed
@@ -99,7 +100,7 @@ def _vmap(
     if isinstance(f, Dispatcher) and not any(map(_holds_duals, moved)):
         stacked = _compiled_loop(f, moved, axes, count, parallel)
     else:
-        stacked = _loop(_lifted(f) if isinstance(f, Dispatcher) else f, moved, axes, by_name, count)
+        stacked = _loop(_lifted(f) if isinstance(f, Dispatcher) else numeric(f), moved, axes, by_name, count)
     return _placed(stacked, out_axes)
 
 

@@ -15,6 +15,7 @@ from dualrev.eager import engine
 from dualrev.eager.arrays.storage import holds_duals, innermost, own, plain, strip
 from dualrev.eager.custom import _Call, _equal, _Rule
 from dualrev.eager.plain_run import PlainRun
+from dualrev.eager.py_funcs import numeric
 from dualrev.eager.ruled import Owner
 from dualrev.eager.steps import looped
 from dualrev.eager.tape import Tape
@@ -83,19 +84,24 @@ class _Checkpointed(Owner):
         leaves = flatten_leaves((args, kwargs))[0]
         run = innermost(leaves)
         if run is not None and any(holds_duals(strip(leaf, run)) for leaf in leaves):
-            return _checkpoint(self.py_func, args, kwargs)  # lifted functions have first derivatives only
+            return _checkpoint(
+                self.py_func, args, kwargs, numeric(self._f)
+            )  # lifted functions have first derivatives only
         from dualrev.compiler.host.lift import lift  # it takes time to import
 
         return lift(self._f)(*args, **kwargs)
 
 
-def _checkpoint(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _checkpoint(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], called: Any = None) -> Any:
+    """A call of f, by `called` if f is the Python function of a numba function."""
     call = _Call(f, (args, kwargs))
     if not isinstance(call.run, Tape):
         return f(*args, **kwargs)
 
+    called = called or numeric(f)
+
     def again(args: Any, kwargs: Any) -> Any:
-        return f(*args, **kwargs)
+        return called(*args, **kwargs)
 
     primals, y = call.stripped, call.value(again)
     leaves, structure = flatten_leaves(y)

@@ -9,6 +9,7 @@ import numpy as np
 
 from dualrev import numpy as dnp
 from dualrev.eager.arguments import argument_numbers
+from dualrev.eager.py_funcs import as_python
 from dualrev.errors import OutputNumberError
 from dualrev.transformed import Wrapper
 
@@ -45,7 +46,7 @@ class Writing(Wrapper):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: D102 - see `writing`
         numbers = check_outputs(self._outputs, args)
         whole = [_storable(x) for x in args]
-        self._f(*whole, **kwargs)
+        as_python(self._f)(*whole, **kwargs)
         return whole[numbers] if isinstance(numbers, int) else tuple(whole[k] for k in numbers)
 
     def __reduce__(self) -> tuple[Any, ...]:

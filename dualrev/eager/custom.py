@@ -21,7 +21,8 @@ from dualrev.eager.blocks import Rule
 from dualrev.eager.dual import DualNumber
 from dualrev.eager.dual import value as value_of_number
 from dualrev.eager.lines import contribute
-from dualrev.eager.ruled import Owner, numeric
+from dualrev.eager.py_funcs import numeric
+from dualrev.eager.ruled import Owner
 from dualrev.eager.tape import Tape
 from dualrev.errors import CustomRuleError, DualrevError
 from dualrev.reading import signature

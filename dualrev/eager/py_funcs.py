@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import functools
 import math
 from collections.abc import Callable, Iterator
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType
@@ -18,18 +19,41 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 from dualrev import numpy as our_numpy
-from dualrev.eager.ruled import Ruled
+from dualrev.eager.arrays.storage import RealArray, innermost
+from dualrev.eager.ruled import Owner, Ruled
+from dualrev.tree import flatten_leaves
 
-__all__ = ["as_python", "with_globals"]
+__all__ = ["as_python", "numeric", "with_globals"]
 
 
 def as_python(f: Callable[..., Any]) -> Callable[..., Any]:
     """The Python function of a numba function that stands under its name in its module, for the tape; f for others."""
+    if f.__class__ is functools.partial:
+        return functools.partial(as_python(f.func), *f.args, **f.keywords)  # type: ignore[attr-defined]
     if f.__class__ is not FunctionType:
         return f
     known = f.__globals__.get(f.__name__)
-    ours = known is not None and isinstance(known, Dispatcher) and known.py_func is f
+    ours = isinstance(known, (Dispatcher, Owner)) and getattr(known, "py_func", None) is f
     return with_globals(f, _meant, {}) if ours else f
+
+
+def numeric(f: Callable[..., Any]) -> Callable[..., Any]:
+    """f as a rule calls it: a numba function takes plain numbers, its Python function those of other runs."""
+    python = with_globals(f.py_func, _meant, {}) if isinstance(f, Dispatcher) else as_python(f)
+    if python is f:
+        return f
+    compiled = isinstance(f, Dispatcher)
+
+    @functools.wraps(python)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        leaves, structure = flatten_leaves((args, kwargs))
+        if innermost(leaves) is not None:
+            return python(*args, **kwargs)
+        if compiled:
+            args, kwargs = structure.rebuild_leaves([x.x if isinstance(x, RealArray) else x for x in leaves])
+        return f(*args, **kwargs)
+
+    return call
 
 
 def with_globals(f: Any, meant: Callable[[Any, Callable[[Any], Any]], Any], made: dict[Any, Any]) -> Any:

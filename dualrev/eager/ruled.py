@@ -14,12 +14,10 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.registry import CPUDispatcher
 from numba.extending import typeof_impl
 
-from dualrev.eager.arrays.storage import RealArray, innermost
 from dualrev.errors import CustomRuleError
 from dualrev.transformed import Wrapper
-from dualrev.tree import flatten_leaves
 
-__all__ = ["Owner", "Ruled", "numeric"]
+__all__ = ["Owner", "Ruled"]
 
 _CPUDispatcher: Any = CPUDispatcher  # numba's type information leaves out what is overridden here
 
@@ -99,22 +97,6 @@ class Owner(Wrapper):
                 self._f, "one rule for good: numba code has been compiled with another one. Make a new function for it"
             )
         self.functions = functions
-
-
-def numeric(f: Callable[..., Any]) -> Callable[..., Any]:
-    """f as a rule calls it: a numba function takes plain numbers, its Python function those of other runs."""
-    if not isinstance(f, Dispatcher):
-        return f
-    compiled: Any = f
-
-    def call(*args: Any) -> Any:
-        leaves, structure = flatten_leaves(args)
-        if innermost(leaves) is not None:
-            return compiled.py_func(*args)
-        return compiled(*structure.rebuild_leaves([x.x if isinstance(x, RealArray) else x for x in leaves]))
-
-    call.__qualname__ = compiled.py_func.__qualname__
-    return call
 
 
 def _typeof(x: Owner, context: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 from numba import njit
 from numba.core.dispatcher import Dispatcher
 
+from dualrev.eager.py_funcs import numeric
 from dualrev.errors import LoopError
 from dualrev.quoting import execute, identifier, remember
 from dualrev.reading import signature
@@ -82,7 +83,10 @@ def _made(step: Any, text: str, given: dict[str, str], levels: int, compiled: bo
     """Run the text; the compiler reads it again, so that it is kept where Python looks for the lines of code."""
     filename = f"<dualrev loop of {given['name']}, {levels}, {', '.join([given['state'], given['rest']])}>"
     remember(text, filename)
-    space: dict[str, Any] = {"__name__": getattr(step, "__module__", __name__), given["step"]: step}
+    space: dict[str, Any] = {
+        "__name__": getattr(step, "__module__", __name__),
+        given["step"]: step if compiled else numeric(step),
+    }
     space[given["length"]] = _compiled_length() if compiled else _length
     execute(text, space, filename)
     options = {k: v for k, v in step.targetoptions.items() if k in _KEPT} if compiled else {}

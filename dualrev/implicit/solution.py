@@ -22,6 +22,7 @@ from numba.core.dispatcher import Dispatcher
 from dualrev.eager import engine
 from dualrev.eager.arrays.record import by_rule
 from dualrev.eager.arrays.storage import RealArray, holds_duals, innermost, plain, strip
+from dualrev.eager.py_funcs import numeric
 from dualrev.eager.tape import Tape
 from dualrev.errors import SolutionError
 from dualrev.transformed import check_functions
@@ -95,8 +96,9 @@ def attached(
 
 def applied(f: Callable[..., Any]) -> Callable[..., Any]:
     """f for numbers under differentiation, too: a numba function's first derivative is compiled."""
+    python = numeric(f)
     if not isinstance(f, Dispatcher):
-        return f
+        return python
     compiled: Any = f
     made = hasattr(f, "derivative_of")
     lifted: Any = vars(f).get("_dualrev_lifted")
@@ -110,7 +112,7 @@ def applied(f: Callable[..., Any]) -> Callable[..., Any]:
         run = innermost(found)
         # a derivative has a Python function, too, which does the same by the tape
         nested = run is not None and (made or any(holds_duals(strip(leaf, run)) for leaf in found))
-        return compiled.py_func(*args) if nested else lifted(*args)
+        return python(*args) if nested else lifted(*args)
 
     return call
 
