@@ -63,6 +63,7 @@ def name(text: str) -> ast.expr:
 
 def dtype_name(kind: Any) -> str:
     """np.float64 for numba's float64."""
+    assert isinstance(kind, (types.Number, types.Boolean)), kind  # the text of other types has names of the user's
     return "np.bool_" if isinstance(kind, types.Boolean) else f"np.{kind}"
 
 

@@ -27,6 +27,7 @@ from dualrev.compiler.expansion.tuples import Tuples
 from dualrev.compiler.expansion.windows import Windows
 from dualrev.compiler.expansion.writing import Writer
 from dualrev.compiler.frontend.jitted import DOUBLE, IN_ORDER, IN_ROWS, STOPPED
+from dualrev.compiler.runtime.structured import holds_structured
 from dualrev.rules.functions import known
 
 __all__ = ["Functions", "Rules", "Ways"]
@@ -67,6 +68,8 @@ class Functions:
         """target = a function of these arguments; the first way that takes it is taken."""
         text, keywords = s.info
         f, ways = known(text), self.ways
+        if any(holds_structured(self.code.kind(x)) for x in s.args if isinstance(x, str)):
+            self.code.refuse(s.line, f"{text} of objects", "of an object, only its fields are known", "its fields")
         if ways.drawings.takes(s, kind):
             return
         if text == "np.array" or (text == "np.asarray" and s.args[0] in self.lists):

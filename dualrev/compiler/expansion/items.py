@@ -111,11 +111,13 @@ class Items:
         if s.array not in self._flats:
             return False
         code, array = self.code, self._flats[s.array]
-        if not isinstance(code.kind(s.index[0]), types.Integer) or not isinstance(code.kind(s.value), NUMBERS):
+        place = s.index[0] if isinstance(s.index[0], (str, Const)) else None
+        of_numbers = isinstance(code.kind(s.value), NUMBERS)
+        if place is None or not of_numbers or not isinstance(code.kind(place), types.Integer):
             code.refuse(s.line, "this assignment to a.flat", "only that of a number is known", "a loop")
         self.lazy.materialise(s.value)
         self.lazy.flush()
-        code.put(array, unravelled(code, array, s.index[0], s.line), s.value, s.line)
+        code.put(array, unravelled(code, array, place, s.line), s.value, s.line)
         return True
 
     def length(self, s: Let, kind: Any) -> None:
