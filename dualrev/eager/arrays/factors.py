@@ -240,25 +240,31 @@ _SMALL = 1e-4  # of a component: a derivative that is divided by it loses four d
 
 
 def qr(a: Any, mode: str = "reduced") -> Any:
-    """With c = da inv(r), x = q^H c and u its upper triangle plus the adjoint of the lower: dq = c - q u, dr = u r."""
+    """With c = da inv(r), x = q^H c and u its upper triangle plus the adjoint of the lower: dq = c - q u, dr = u r.
+
+    Of a wide matrix (a1 a2) = q (r1 r2) this holds for a1, and r2 = q^H a2.
+    """
     a = of_matrices(a)
-    if mode not in ("reduced", "r") or a.shape[-2] < a.shape[-1]:
-        raise UnsupportedError(
-            f"numpy.linalg.qr with mode={mode!r} of a matrix of shape {a.shape}", "modes reduced or r"
-        )
+    if mode not in ("reduced", "r"):
+        raise UnsupportedError(f"numpy.linalg.qr with mode={mode!r}", "mode='reduced' or mode='r'")
+    k = min(a.shape[-2:])
 
     def pull(xs: Any, ys: Sequence[Any], gs: Sequence[Any]) -> list[Any]:
-        (q, r), (gq, gr) = ys, gs
-        r = _of_full_rank(r)
-        m = r @ adjoint(np.triu(gr)) - adjoint(gq) @ q
-        return [adjoint(np.linalg.solve(r, adjoint(gq + q @ from_lower(m))))]
+        (a,), (q, r), (gq, gr) = xs, ys, gs
+        r = _of_full_rank(r[..., :k])
+        gq = gq + a[..., k:] @ adjoint(gr[..., k:])
+        m = r @ adjoint(np.triu(gr[..., :k])) - adjoint(gq) @ q
+        left = adjoint(np.linalg.solve(r, adjoint(gq + q @ from_lower(m))))
+        return [np.concatenate((left, q @ gr[..., k:]), axis=-1)]
 
     def push(xs: Any, ys: Sequence[Any], ts: Sequence[Any]) -> list[Any]:
-        q, r = ys[0], _of_full_rank(ys[1])
-        c = transposed(np.linalg.solve(transposed(r), transposed(ts[0])))
+        (a,), q, r, (t,) = xs, ys[0], _of_full_rank(ys[1][..., :k]), ts
+        c = transposed(np.linalg.solve(transposed(r), transposed(t[..., :k])))
         x = adjoint(q) @ c
         upper = x - half_lower(x) + adjoint(half_lower(x))
-        return [c - q @ upper, upper @ r]
+        dq = c - q @ upper
+        right = adjoint(dq) @ a[..., k:] + adjoint(q) @ t[..., k:]
+        return [dq, np.concatenate((upper @ r, right), axis=-1)]
 
     q, r = rule(lambda x: tuple(np.linalg.qr(x)), pull, push, a)
     return r if mode == "r" else type(np.linalg.qr(np.eye(1)))(q, r)
