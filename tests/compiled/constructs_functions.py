@@ -4,6 +4,7 @@ One function holds many; every row of the result is compared alone. `NOT_IN_NUMB
 """
 
 import math
+import operator
 
 import numpy as np
 from numba import njit
@@ -119,3 +120,20 @@ def numpy_of_two(x, y):
         (np.power(x, y), np.arctan2(x, y), np.hypot(x, y), np.fmod(x, y), np.remainder(x, y)),
         (np.floor_divide(x, y) * x, np.maximum(x, y), np.minimum(x, y), np.copysign(x, y), np.logaddexp(x, y)),
     )
+
+
+@case(1.3, np.array([0.7, -0.4, 1.2, 0.3]), 3)
+@njit
+def functions_of_the_module_operator(x, a, k):
+    """Those that work in place change an array, not a number; others are operators by another name."""
+    s = operator.iadd(operator.imul(x, 0.5), operator.isub(x, 2.0))
+    s = s + operator.itruediv(x, s) * x + operator.ipow(x, 2)
+    b, m = a * 2.0, operator.xor(operator.lshift(k, 2), operator.and_(k, 2))
+    c = operator.iadd(b, a)
+    operator.imul(b[1:], x)
+    operator.setitem(c, 0, s * c[1])
+    rest = [x, s, x * s]
+    operator.delitem(rest, 1)
+    if operator.contains((1.0, x), x) and operator.is_not(x, None):
+        s += rest[1] * operator.rshift(m, 1) * operator.iadd(k, 1) * k
+    return s * np.sum(b * c) * operator.or_(m, 1) * operator.invert(k)

@@ -21,7 +21,7 @@ __all__ = ["copied_first"]
 _WHOLE, _FIRST = Slice(None, None, None), Slice(Const(0), Const(1), None)
 
 
-def copied_first(code: Writer, array: str, index: tuple[Any, ...], value: str, line: int) -> str | None:
+def copied_first(code: Writer, array: str, index: tuple[Any, ...], value: Atom, line: int) -> str | None:
     """A flag: whether numba copies a view before array[index] = view; None if it always does where that matters."""
     ndim = code.kind(array).ndim
     numbers = sum(isinstance(x, Const) or (isinstance(x, str | Ref) and not is_array(code.kind(x))) for x in index)

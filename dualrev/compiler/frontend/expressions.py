@@ -20,6 +20,7 @@ from dualrev.compiler.frontend.jitted import callable_name, global_value, is_gen
 from dualrev.compiler.frontend.objects import constructor, is_jitclass
 from dualrev.compiler.frontend.options import check_inlined
 from dualrev.compiler.frontend.source import Static, describe, is_derivative, is_numba_function
+from dualrev.compiler.frontend.spellings import IN_PLACE
 from dualrev.compiler.frontend.transformations import FROM_PYTHON
 from dualrev.compiler.frontend.wording import EXPRESSIONS
 from dualrev.compiler.frontend.written import WrittenAsTheyAre
@@ -296,6 +297,16 @@ class Expressions(WrittenAsTheyAre):
         text = callable_name(f)
         if f in (list, List) and not (node.args or node.keywords):
             return self.empty_list(target, None if f is list else "typed", node.lineno)
+        if (
+            getattr(f, "__module__", "") == "_operator"
+            and f in IN_PLACE
+            and len(node.args) == 2
+            and not (node.keywords or starred)
+        ):
+            changed = self.expr(node.args[0], self.temp())  # another name of an array, and a number of its own
+            same = self.let(self.temp(), "copy", (changed,), None, node.lineno)
+            self.let(same, "iop", (same, self.atom(node.args[1])), IN_PLACE[f], node.lineno)
+            return self.let(target, "copy", (same,), None, node.lineno)
         if text is None:
             return self.unknown_call(node, static, target)
         if text in ("np.array", "np.asarray") and node.args and isinstance(node.args[0], (ast.Tuple, ast.List)):

@@ -27,7 +27,7 @@ from numba.typed import List
 from dualrev.compiler.frontend.nests import located, read
 from dualrev.compiler.frontend.scope import Scope
 
-__all__ = ["Spellings", "is_bool"]
+__all__ = ["IN_PLACE", "Spellings", "is_bool"]
 
 _BINARY: dict[Any, type[ast.operator]] = {
     operator.add: ast.Add,
@@ -38,6 +38,11 @@ _BINARY: dict[Any, type[ast.operator]] = {
     operator.mod: ast.Mod,
     operator.pow: ast.Pow,
     operator.matmul: ast.MatMult,
+    operator.and_: ast.BitAnd,
+    operator.or_: ast.BitOr,
+    operator.xor: ast.BitXor,
+    operator.lshift: ast.LShift,
+    operator.rshift: ast.RShift,
 }
 _COMPARISONS: dict[Any, type[ast.cmpop]] = {
     operator.lt: ast.Lt,
@@ -46,8 +51,25 @@ _COMPARISONS: dict[Any, type[ast.cmpop]] = {
     operator.ge: ast.GtE,
     operator.eq: ast.Eq,
     operator.ne: ast.NotEq,
+    operator.is_: ast.Is,
+    operator.is_not: ast.IsNot,
 }
-_UNARY: dict[Any, type[ast.unaryop]] = {operator.neg: ast.USub, operator.pos: ast.UAdd, operator.not_: ast.Not}
+_UNARY: dict[Any, type[ast.unaryop]] = {
+    operator.neg: ast.USub,
+    operator.pos: ast.UAdd,
+    operator.not_: ast.Not,
+    operator.invert: ast.Invert,
+}
+#: What changes an array in place, and gives it; of numbers, a new one.
+IN_PLACE: dict[Any, str] = {
+    operator.iadd: "+",
+    operator.isub: "-",
+    operator.imul: "*",
+    operator.itruediv: "/",
+    operator.ifloordiv: "//",
+    operator.imod: "%",
+    operator.ipow: "**",
+}
 
 
 def is_bool(node: ast.expr) -> bool:
@@ -115,11 +137,23 @@ class Spellings:
             return ast.UnaryOp(_UNARY[f](), args[0])
         if f is operator.getitem and len(args) == 2:
             return ast.Subscript(args[0], args[1], ast.Load())
+        if f is operator.contains and len(args) == 2:
+            return ast.Compare(args[1], [ast.In()], [args[0]])
         return None
 
     def statement(self, node: ast.Expr) -> ast.stmt | None:
-        """ys.extend(a) as a loop."""
+        """ys.extend(a) as a loop; operator.setitem(a, k, x) and delitem as statements."""
         call = node.value
+        f = self.value(call.func) if isinstance(call, ast.Call) and not call.keywords else None
+        if isinstance(call, ast.Call) and f is operator.setitem and len(call.args) == 3:
+            base, index, value = call.args
+            made: ast.stmt = ast.Assign([ast.Subscript(base, index, ast.Store())], value)
+            located(made, node)
+            return made
+        if isinstance(call, ast.Call) and f is operator.delitem and len(call.args) == 2:
+            made = ast.Delete([ast.Subscript(call.args[0], call.args[1], ast.Del())])
+            located(made, node)
+            return made
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.keywords:
             return None
         if call.func.attr != "extend" or len(call.args) != 1 or not isinstance(call.func.value, ast.Name):
