@@ -245,3 +245,30 @@ def test_print_has_no_derivative_or_is_refused(capfd):
 @compiled
 def test_the_error_is_part_of_the_api():
     assert dr.UnsupportedError is UnsupportedError
+
+
+@compiled
+def test_a_method_of_a_dict_is_named_and_the_cure_works():
+    @njit
+    def moved(x):
+        d = {1: x, 2: x * x}
+        y = d.pop(1)
+        return y * d[2]
+
+    @njit
+    def joined(x):
+        d = {1: x}
+        d.update({2: x * x})
+        return d[1] * d[2]
+
+    @njit
+    def known(x):
+        d = {1: x}
+        d[2] = x * x
+        y = d.get(1, 0.0)
+        return y * d[2]
+
+    for f, name in ((moved, "pop"), (joined, "update")):
+        with pytest.raises(UnsupportedError, match=rf"\.{name}\(\) of a dict of floats \(line \d+\).*d\[k\] = x"):
+            dr.grad(f)(1.5)
+    assert dr.grad(known)(1.5) == 3.0 * 1.5**2

@@ -15,6 +15,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from numba.core import types
@@ -40,11 +41,24 @@ def by_places(lowered: Lowered, of: dict[str, Any]) -> None:
     views = {x: how for x, how in views.items() if _is_gone_over(x, every)}
     uses = Counter(x for s in every for x in reads(s) if isinstance(x, str))
     while lost := {x for s in every for x in found & names_in(s) if not _is_known_use(s, x, found, views, uses, every)}:
+        _name_methods(every, lost, views)
         found -= lost
     if found:
         _Places(lowered, of, found, views).block(lowered.body)
         for x in found:
             del of[x]
+
+
+def _name_methods(every: list[Any], lost: set[str], views: Mapping[str, str]) -> None:
+    """Let the refusal of a dict name the first method that keeps it from being known."""
+    for d in sorted(lost):
+        calls = [s for s in every if isinstance(s, Let) and s.op == "method" and s.args[0] == d]
+        unknown = [s for s in calls if s.info[0] != "get" and s.target not in views]
+        for s in every:
+            if unknown and isinstance(s, Let) and s.op == "written" and s.target == d:
+                what = f".{unknown[0].info[0]}() of a dict of floats (line {unknown[0].line})"
+                why = "of a dict, d[k] = x, d[k], d.get(k, x), `in`, len and loops over it are known"
+                s.info = replace(s.info, refusal=(what, why, "a dict with these alone, or an array for the values"))
 
 
 def _with_one_key(body: list[Any], lowered: Lowered, of: dict[str, Any]) -> None:
