@@ -195,9 +195,23 @@ def test_an_error_leaves_the_objects_as_the_function_does():
     assert a["x"][0] == bodies()["x"][0] * 4
 
 
-def test_a_pullback_of_an_instance_is_refused():
-    with pytest.raises(dr.errors.UnsupportedError, match="copy"):
+def test_a_pullback_of_an_instance_runs_on_the_instance_itself():
+    """So its fields have to stay what they are: there is no copy of it."""
+    pull = Pull(0.7, 2, np.ones(2))
+    value, pullback = dr.vjp(pulled, pull, 3.0)
+    assert value == pulled(pull, 3.0)
+    assert pullback(2.0)[1] == 2.0 * dr.grad(pulled, 1)(pull, 3.0)
+    assert pullback(2.0)[0].force == 2.0 * dr.grad(pulled)(pull, 3.0).force
+    pull.at[1] = 5.0
+    with pytest.raises(dr.errors.UnsupportedError, match=r"instance whose fields change.*Write dr\.value_and_grad"):
+        pullback(2.0)
+    with pytest.raises(dr.errors.UnsupportedError, match="instance whose fields change"):
         dr.vjp(instances, Box(0.7, np.ones(2), 2.0), 0.6)
+
+
+@njit
+def pulled(pull, x):
+    return pull.force * x * x + pull.at[1]
 
 
 @njit

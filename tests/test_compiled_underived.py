@@ -1,5 +1,6 @@
 """Calls of numba functions that cannot be derived, and through which nothing that is differentiated goes: they stay."""
 
+import heapq
 import random
 from typing import NamedTuple
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 from compiled.incore import gradient
 from numba import njit, stencil, types
-from numba.extending import overload, overload_method
+from numba.extending import intrinsic, overload, overload_method
 from test_compiled_wild import STEP, check
 
 import dualrev as dr
@@ -398,3 +399,39 @@ def test_a_list_that_a_call_returns():
         with pytest.raises(dr.errors.UnsupportedError, match=r" list_(of|and_count)\(2\)`: a list that a call returns"):
             dr.grad(f)(A)
     check(of_places, (A,), (0,))
+
+
+@intrinsic
+def same_int(context, a):
+    return types.int64(types.int64), lambda context, builder, sig, args: args[0]
+
+
+@njit
+def of_what_nobody_knows(x, n):
+    return same_int(n) * x * x
+
+
+@njit
+def of_that_and_a_set(x, n):
+    k = same_int(n)
+    total = 0.0
+    for y in {x, x * x}:
+        total += y
+    return total * k
+
+
+@njit
+def of_a_heap(x, n):
+    heap = [3, 1, n]
+    heapq.heapify(heap)
+    return x * x * heapq.heappop(heap)
+
+
+def test_a_pullback_is_refused_for_what_no_derivative_is_known_of_before_unknown_calls():
+    """The cure of an unknown call is another derivative: it has to be one that there is."""
+    with pytest.raises(dr.errors.UnsupportedError, match=r"a set cannot be differentiated"):
+        dr.vjp(of_that_and_a_set, 0.7, 2)
+    with pytest.raises(dr.errors.UnsupportedError, match=r"run more than once.*Write dr\.grad or dr\.jvp"):
+        dr.vjp(of_what_nobody_knows, 0.7, 2)
+    assert dr.grad(of_what_nobody_knows)(0.7, 2) == 2.8
+    assert dr.vjp(of_a_heap, 0.7, 2)[1](1.0) == (1.4, None)

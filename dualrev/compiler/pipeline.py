@@ -44,6 +44,7 @@ from dualrev.compiler.parallel.outlining import loop_of
 from dualrev.compiler.parallel.sharing import sharing
 from dualrev.compiler.runtime.structured import holds_structured
 from dualrev.compiler.transforms.units import has_words
+from dualrev.errors import UnsupportedError
 from dualrev.quoting import docstring
 
 __all__ = ["Emitted", "Module", "core_program", "emit", "expanded_function", "shown"]
@@ -165,8 +166,17 @@ class Module:
                 source.refuse(source.tree, what, why, "real and imaginary parts")
             self._around = Around(self, transform, argnums, argtypes, count)
             argtypes = self._around.inner
-        if transform in ("vjp", *hessians.TRANSFORMS, *jacobians.TRANSFORMS):
-            self.front.check_draws(self.front.entered(self.f, argtypes[:count]), f"its {transform}", transform == "vjp")
+        if transform not in ("vjp", "keep", *hessians.TRANSFORMS, *jacobians.TRANSFORMS):
+            return self._derived(transform, argnums, argtypes, count)
+        core, later = self.front.entered(self.f, argtypes[:count]), transform in ("vjp", "keep")
+        try:
+            self.front.check_draws(core, "its vjp" if later else f"its {transform}", later)
+        except UnsupportedError:
+            self._derived(transform, argnums, argtypes, count)  # what no derivative is known of is said first
+            raise
+        return self._derived(transform, argnums, argtypes, count)
+
+    def _derived(self, transform: str, argnums: Any, argtypes: tuple[Any, ...], count: int) -> Emitted:
         if transform in directions.TRANSFORMS:
             return directions.root(self, transform, argnums, argtypes, count)
         if transform in hessians.TRANSFORMS:
@@ -174,7 +184,6 @@ class Module:
         if transform in jacobians.TRANSFORMS:
             return jacobians.root(self, transform, argnums, argtypes[:count])
         if transform == "keep":
-            self.front.check_draws(self.front.entered(self.f, argtypes[:count]), "its vjp", later=True)
             return keeping.root(self, argtypes[:count])
         core = self.front.entered(self.f, argtypes[:count])
         every = list(range(count))

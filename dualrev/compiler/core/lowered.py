@@ -178,12 +178,13 @@ class Effect:
 class Written:
     """An expression with our names for variables, which stays as it is; `refusal` as in Opaque.
 
-    One that is `pure` changes nothing; of others nobody knows.
+    One that is `pure` changes nothing; of others nobody knows. One that is `fixed` does the same in another run.
     """
 
     tree: ast.expr
     refusal: tuple[str, str, str]
     pure: bool = True
+    fixed: bool = False
 
 
 @dataclass(eq=False)

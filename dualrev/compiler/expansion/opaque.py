@@ -118,7 +118,7 @@ class Opaques:
             text = isinstance(code.kind(s.args[0]), types.UnicodeType)
             changes = not text and s.info[0] not in _READING
         if s.op == "written":
-            unknown = changes
+            unknown = changes and not s.info.fixed
             if s.target in self.lists:
                 code.refuse(s.line, *said)
         tree = ast.List([], ast.Load()) if s.op == "list" and s.info is None else code.expression(s)

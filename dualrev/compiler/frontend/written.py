@@ -38,6 +38,8 @@ _PURE = {
     *(set, dict, list, tuple, str, repr, chr, ord, bytes, bytearray, sorted, hash, len, type, hasattr, slice, range),
 }
 
+_FIXED = ("heapq", "_heapq", "bisect", "_bisect")  # modules whose functions change their arguments at most
+
 
 def is_known_to_numba(f: Any) -> bool:
     """Whether numba has a type for a function or a class."""
@@ -155,16 +157,19 @@ class WrittenAsTheyAre(Scope):
             return self.refuse(node, *said)
         out = any(k.arg == "out" for k in node.keywords)
         pure = any(f is g for g in _PURE) or (gives_new_arrays(f) and not out)
-        return self.call_as_written(node, self.spelled(static, node.func), target, said, pure)
+        fixed = getattr(f, "__module__", "") in _FIXED
+        return self.call_as_written(node, self.spelled(static, node.func), target, said, pure, fixed)
 
-    def call_as_written(self, node: ast.Call, f: ast.expr, target: str, said: Words, pure: bool) -> Atom:
+    def call_as_written(
+        self, node: ast.Call, f: ast.expr, target: str, said: Words, pure: bool, fixed: bool = False
+    ) -> Atom:
         """target = f(*args, **keywords)."""
         atoms: list[Atom] = []
         if any(isinstance(x, ast.Starred) for x in node.args):
             self.refuse(node, *said)
         args = [self.unknown_argument(x, atoms) for x in node.args]
         keywords = [ast.keyword(k.arg, self.unknown_argument(k.value, atoms)) for k in node.keywords]
-        return self.written(ast.Call(f, args, keywords), atoms, target, node, said, pure=pure)
+        return self.written(ast.Call(f, args, keywords), atoms, target, node, said, pure=pure, fixed=fixed)
 
     def unknown_argument(self, node: ast.expr, atoms: list[Atom]) -> ast.expr:
         """An argument: an atom, or what numba takes for a constant."""

@@ -17,7 +17,7 @@ from dualrev.compiler.host.build import Derivative
 from dualrev.compiler.host.checked import check_compiled as check
 from dualrev.compiler.host.complexes import alike, apart, holds_complex
 from dualrev.compiler.host.dispatchers import derivative
-from dualrev.compiler.host.objects import has_instances, taken_apart, tangent_of, together
+from dualrev.compiler.host.objects import instances, same_fields, taken_apart, tangent_of, together
 from dualrev.compiler.host.taken import check_taken
 from dualrev.compiler.host.ufuncs import callable_of
 from dualrev.compiler.host.written import written
@@ -99,7 +99,6 @@ def vjp(f: Any, primals: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[An
     """The value of a numba function, and its pullback; what cannot be differentiated is refused before f runs."""
     whole = bound(f, primals, {})
     _compile_pullback(f, whole)
-    _check_copies(f, whole)
     if any(map(holds_complex, primals)):
         return _complex_vjp(f, primals)
     y, linear = linearize(f, primals, {}, range(len(primals)))
@@ -127,16 +126,16 @@ def linearize(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], numbers: Se
         raise ArgumentError(tuple(args[k] for k in numbers))
     whole = bound(f, args, kwargs)
     real_leaves(f, taken_apart(whole))
-    _check_copies(f, whole)
-    kept = copied(whole)
+    kept, before = copied(whole), instances(whole)
     y = f(*whole)
+    _check_instances(f, before, whole)
     return y, Linear(f, kept, numbers, y)
 
 
-def _check_copies(f: Any, args: tuple[Any, ...]) -> None:
-    """UnsupportedError for arguments that a pullback cannot keep."""
-    if has_instances(args):
-        what, why = "dr.vjp by an instance of a jitclass or a structref", "there is no copy of it for the pullback"
+def _check_instances(f: Any, before: list[Any], args: tuple[Any, ...]) -> None:
+    """UnsupportedError if instances are not what they were: there are no copies of them for the pullback."""
+    if not same_fields(before, instances(args)):
+        what, why = "dr.vjp by an instance whose fields change", "the pullback runs the function on the same one again"
         raise UnsupportedError.at(describe(f), what, why, "dr.value_and_grad, dr.jvp or dr.jacobian")
 
 
@@ -176,7 +175,7 @@ class Linear:
     """The derivative of a numba function at its arguments, as a linear map that goes both ways: see engine.py."""
 
     def __init__(self, f: Any, args: tuple[Any, ...], numbers: Sequence[int], y: Any) -> None:
-        self._f, self._args, self._numbers = f, args, numbers
+        self._f, self._args, self._numbers, self._before = f, args, numbers, instances(args)
         self._structure = flatten_leaves(taken_apart(tuple(args[k] for k in numbers)))[1]
         leaves, self._output = flatten_leaves(y)
         if not leaves:
@@ -185,6 +184,7 @@ class Linear:
     def pull(self, ct: Any) -> tuple[Any, ...]:
         """A cotangent for every chosen argument, from a cotangent of the value."""
         given = self._output.cotangent_leaves(self._output.read_leaves(ct, CotangentError))
+        _check_instances(self._f, self._before, self._args)
         cts = derivative(self._f, "vjp")(*copied(self._args), given)[1]
         chosen = tuple(self._args[k] for k in self._numbers)
         made = self._structure.cotangent_leaves(flatten_leaves(taken_apart(tuple(cts[k] for k in self._numbers)))[0])
@@ -196,6 +196,7 @@ class Linear:
         """A tangent of the value, from a tangent for every chosen argument."""
         tangents = tangent_of(tuple(self._args[k] for k in self._numbers), tangents)
         given = self._structure.cotangent_leaves(self._structure.read_leaves(tangents, TangentError))
+        _check_instances(self._f, self._before, self._args)
         whole = list(zeros(taken_apart(self._args)))
         for k, tangent in zip(self._numbers, given, strict=True):
             whole[k] = tangent

@@ -15,8 +15,9 @@ from numba.core.errors import NumbaError
 from dualrev.compiler.host.arguments import zeros
 from dualrev.compiler.runtime.fields import mirror_type
 from dualrev.compiler.runtime.structured import is_instance, is_structured, members
+from dualrev.eager.copies import copied
 
-__all__ = ["has_instances", "taken_apart", "tangent_of", "together"]
+__all__ = ["has_instances", "instances", "same_fields", "taken_apart", "tangent_of", "together"]
 
 
 def taken_apart(x: Any, tangent: bool = False) -> Any:
@@ -76,6 +77,23 @@ def together(x: Any, leaves: Any) -> Any:
 def has_instances(x: Any) -> bool:
     """Whether there are instances in nested data."""
     return any(map(has_instances, x)) if isinstance(x, tuple) else is_instance(_kind(x))
+
+
+def instances(x: Any) -> list[Any]:
+    """The fields of the instances in nested data, as they are now."""
+    if isinstance(x, tuple):
+        return [fields for part in x for fields in instances(part)]
+    return [copied(taken_apart(x))] if has_instances(x) else []
+
+
+def same_fields(one: Any, other: Any) -> bool:
+    """Whether fields are equal; NaN is equal to itself."""
+    if isinstance(one, (tuple, list)):
+        return len(one) == len(other) and all(map(same_fields, one, other))
+    if isinstance(one, (np.ndarray, np.generic, float, complex, int)):
+        a, b = np.asarray(one), np.asarray(other)
+        return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+    return bool(one == other)
 
 
 def _kind(x: Any) -> Any:
