@@ -29,7 +29,7 @@ __all__ = ["as_python", "numeric", "with_globals"]
 def as_python(f: Callable[..., Any]) -> Callable[..., Any]:
     """The Python function of a numba function that stands under its name in its module, for the tape; f for others."""
     if f.__class__ is functools.partial:
-        return functools.partial(as_python(f.func), *f.args, **f.keywords)  # type: ignore[attr-defined]
+        return functools.partial(as_python(f.func), *f.args, **f.keywords)
     if f.__class__ is not FunctionType:
         return f
     known = f.__globals__.get(f.__name__)

@@ -195,3 +195,12 @@ def trimmed_and_united(a, b):
     """A zero inside stays; those at the ends go. Not smooth: a zero that is moved stays, too."""
     t, u = np.trim_zeros(a), np.union1d(a, b)
     return np.sum(t * t * np.arange(3.0)) * np.sum(u * u * np.arange(len(u)))
+
+
+@case(0.7, 1.3)
+@case(np.float32(0.7), 1.3)
+@njit
+def functions_of_arrays_of_a_number(x, y):
+    """A number is what numpy takes for an array of one."""
+    s = np.real(x) * x + np.imag(x) + np.nan_to_num(x) * x + np.nan_to_num(x * y, nan=3.0) + np.std(x)
+    return s + np.sum(x) * x + np.max(x) * y + np.amin(y) * x + np.ptp(x) + np.nanmin(y) * x + np.mean(x) * np.prod(y)

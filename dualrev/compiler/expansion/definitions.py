@@ -87,7 +87,7 @@ class Definitions:
             if letter == "e" and code.kind(x).ndim != 1:
                 like = x
             args.append(self.layouts.vector(x, s.line) if letter in "ef" else x)
-        largest = float(np.finfo(str(kind.dtype)).max) if LARGEST in definition.more else 0.0
+        largest = float(np.finfo(str(getattr(kind, "dtype", kind))).max) if LARGEST in definition.more else 0.0
         args += [Const(largest if x == LARGEST else x) for x in definition.more]
         if like is not None:
             flat = code.temp(types.Array(kind.dtype, 1, "C"))

@@ -217,8 +217,11 @@ class Expansion:
             "extremum": self.numbers.extremum,
             "float": self.numbers.to_float,
             "frexp": self.numbers.frexp,
+            "itself": self.numbers.itself,
             "ldexp": self.numbers.ldexp,
+            "nothing": self.numbers.nothing,
             "round": self.numbers.round,
+            "zero": self.numbers.zero,
         }
         return Rules(core, scalar)
 

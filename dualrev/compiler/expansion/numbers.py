@@ -105,6 +105,34 @@ class Numbers:
         code.copy(e, whole, s.line)
         return True
 
+    def itself(self, s: Let, kind: Any) -> bool:
+        """A function of an array's elements, such as np.sum, of a number: that number."""
+        if self._is_one(s, kind):
+            self.code.copy(s.target, self._alike(s, kind), s.line)
+        return self._is_one(s, kind)
+
+    def nothing(self, s: Let, kind: Any) -> bool:
+        """A function of how elements differ, such as np.std, of a number: x - x, which is NaN at infinity."""
+        if self._is_one(s, kind):
+            x = self._alike(s, kind)
+            arithmetic(self.code, Let(s.target, "binop", (x, x), "-", s.line), kind)
+        return self._is_one(s, kind)
+
+    def zero(self, s: Let, kind: Any) -> bool:
+        """np.imag of a number."""
+        if self._is_one(s, kind):
+            self.code.as_written(s)
+        return self._is_one(s, kind)
+
+    def _is_one(self, s: Let, kind: Any) -> bool:
+        """Whether a function has a real number for its only argument, and gives one."""
+        return len(s.args) == 1 and is_real(kind) and is_real(joined(self.code.kind(s.args[0])))
+
+    def _alike(self, s: Let, kind: Any) -> Any:
+        """The argument in the type of the result."""
+        x = s.args[0]
+        return x if joined(self.code.kind(x)) == kind else self.converted(x, kind, s.line)
+
     def round(self, s: Let, kind: Any) -> bool:
         """To a number of digits: piecewise constant."""
         if is_real(kind):

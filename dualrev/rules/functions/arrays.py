@@ -46,8 +46,8 @@ ARRAYS = (
     Function("astype", shares=_COPY),  # methods of arrays that no function of the same name stands for
     Function("flatten", shares=_COPY),
 
-    Function("np.real", "val", "moving", core="real"),
-    Function("np.imag", "val", "moving", core="imag"),
+    Function("np.real", "val", "moving", core="real", scalar="itself"),
+    Function("np.imag", "val", "moving", core="imag", scalar="zero"),
     Function("np.lib.stride_tricks.sliding_window_view", "x window_shape", "moving", core="sliding"),
     Function("np.lib.stride_tricks.as_strided", "x shape strides", core="strided"),
 

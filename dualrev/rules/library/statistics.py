@@ -20,6 +20,7 @@ __all__ = [
     "interp_each",
     "mean",
     "nan_to_num",
+    "nan_to_num_of_number",
     "nancumprod",
     "nancumsum",
     "nanmax",
@@ -150,6 +151,12 @@ def nan_to_num(a, nan, high):
         else:
             made[i] = a[i]
     return made
+
+
+@inner
+def nan_to_num_of_number(x, nan, high):
+    """np.nan_to_num of a number, in the precision of the number."""
+    return nan_to_num(np.full(1, x), nan, high)[0]
 
 
 # Averages and covariances
