@@ -214,7 +214,7 @@ class WithTangents(Writer):
 
     def real_tangent(self, s: Real) -> None:
         """An operation: its tangent comes after the value, since the partials may speak of it."""
-        factors = [(k, x, partial(s, k)) for k, x in enumerate(s.args) if self.is_active(x)]
+        factors = [(k, x, partial(s, k, again=True)) for k, x in enumerate(s.args) if self.is_active(x)]
         factors = [(k, x, e) for k, x, e in factors if not (isinstance(e, ast.Constant) and e.value == 0.0)]
         y = s.target
         names: dict[str, Atom] = dict(zip(s.rule.parameters, s.args, strict=True))

@@ -45,14 +45,15 @@ def _tree(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body
 
 
-def partial(s: Real, k: int) -> ast.expr:
+def partial(s: Real, k: int, again: bool = False) -> ast.expr:
     """The k-th partial derivative of an operation: syntax in the names of the table, `x`, `a`, `b`, `y`.
 
     Both of a quotient have the reciprocal as a factor: it is one division, which does not wait for the cotangent. That
-    of a root has it too: roots are often divided by.
+    of a root has it too: roots are often divided by. What may be differentiated `again` takes abs of the root: that of
+    -0.0 is -0.0, whose reciprocal would have the derivative of a negative number.
     """
     if s.rule.name == "sqrt":
-        return _tree("0.5 * abs(1.0 / y)")
+        return _tree("0.5 * (1.0 / abs(y))" if again else "0.5 * abs(1.0 / y)")
     if s.rule.name == "div" and k == 1:
         return _tree("-(y * (1.0 / b))")
     if s.rule.name == "pow" and k == 0 and isinstance(s.args[1], Constant):
