@@ -422,6 +422,130 @@ def test_numba_functions_of_numbers_and_what_is_refused():
         custom_root(njit(lambda x: x))(njit(lambda x: x))
 
 
+def squares(x, p):
+    return x * x - p
+
+
+def square_roots(start, p):
+    return np.sqrt(p)
+
+
+def several(x, p, kind):
+    """A singular system, and one with too many equations."""
+    return np.array([x[0] + x[1] - p[0], x[0] + x[1] - p[0]]) if kind == 1 else np.append(x - p, x[0])
+
+
+def solve_several(start, p, kind):
+    return np.array([p[0], 0.0]) if kind == 1 else 1.0 * p
+
+
+JITS = pytest.mark.parametrize("jit", [lambda f: f, njit], ids=["tape", "compiled"])
+ZERO, ONE = np.array([1.0, 0.0]), np.ones(2)
+
+
+def cubes(jit, tol=1e-6):
+    solved = custom_root(jit(squares), tol=tol)(jit(square_roots))
+
+    @jit
+    def f(p):
+        x = solved(np.ones(len(p)), p)
+        return np.sum(x * x * x + x)
+
+    return f
+
+
+@JITS
+def test_a_solution_that_does_not_move_smoothly_is_the_same_error_in_both_engines(jit):
+    """It was an error of LAPACK, or a division by zero, in compiled code."""
+    f, p = cubes(jit), np.array([4.0, 9.0])
+    assert_same(dr.grad(f)(p), 1.5 * np.sqrt(p) + 0.5 / np.sqrt(p), rtol=1e-12)
+    assert dr.grad(f)(np.ones(0)).shape == (0,)
+    for at in (ZERO, np.zeros(1)):
+        with pytest.raises(SolutionError, match=r"of 'squares' .*its Jacobian is singular there"):
+            dr.grad(f)(at)
+    with pytest.raises(SolutionError, match="its value there is not finite"):
+        dr.grad(f)(np.array([math.nan, 1.0]))
+
+
+@JITS
+def test_a_number_that_does_not_move_smoothly(jit):
+    solved = custom_root(jit(lambda x, p: x * x - p), tol=None)(jit(lambda start, p: p**0.5))
+
+    @jit
+    def f(p):
+        return solved(1.0, p)
+
+    assert_same(dr.grad(f)(4.0), 0.25, rtol=1e-14)
+    for derivative in (
+        dr.grad(f),
+        lambda p: dr.jvp(f, (p,), (1.0,)),
+        lambda p: dr.vmap(dr.grad(f))(np.array([4.0, p])),
+    ):
+        with pytest.raises(SolutionError, match="its Jacobian is singular there"):
+            derivative(0.0)
+    infinite = custom_root(jit(lambda x, p: np.sqrt(x) - p))(jit(lambda start, p: p * p))
+
+    @jit
+    def g(p):
+        return infinite(1.0, p)
+
+    with np.errstate(divide="ignore"):
+        assert dr.grad(g)(0.0) == 0.0  # x = p**2 has this derivative, where A is infinite
+    steep = custom_root(jit(lambda x, p: np.hypot(x, p)))(jit(lambda start, p: 0.0 * p))
+
+    @jit
+    def h(p):
+        return steep(1.0, p)
+
+    with pytest.raises(SolutionError, match="its Jacobian there is not finite"):
+        dr.grad(h)(0.0)
+
+
+def scaled(x, p):
+    return p * x
+
+
+@JITS
+def test_a_fixed_point_that_does_not_move_smoothly(jit):
+    settled = custom_fixed_point(jit(scaled))(jit(lambda start, p: 0.0 * start))
+
+    @jit
+    def f(p):
+        return settled(1.0, p)
+
+    assert dr.grad(f)(0.5) == 0.0
+    with pytest.raises(SolutionError, match=r"of 'scaled' .*its Jacobian is singular there"):
+        dr.grad(f)(1.0)
+
+
+@JITS
+@pytest.mark.slow  # second derivatives of a rule compile for half a minute
+def test_a_solution_that_does_not_move_smoothly_in_all_modes(jit):
+    f, p = cubes(jit, None), np.array([4.0, 9.0])
+    assert_same(dr.hessian(f)(p), np.diag(0.75 / np.sqrt(p) - 0.25 / p**1.5), rtol=1e-12)
+    solved = custom_root(jit(several))(jit(solve_several))
+    for derivative, why in (
+        (lambda: dr.jvp(f, (ZERO,), (ONE,)), "singular"),
+        (lambda: dr.hvp(f)(ZERO, ONE), "singular"),
+        (lambda: dr.hessian(f)(ZERO), "singular"),
+        (lambda: dr.vmap(dr.grad(f))(np.stack([ONE, ZERO])), "singular"),
+        (lambda: dr.vjp(solved, ONE, ONE, 1)[1](ONE), "singular"),
+        (lambda: dr.vjp(solved, ONE, ONE, 2)[1](ONE), "equations"),
+    ):
+        with pytest.raises(SolutionError, match=why):
+            derivative()
+    ct = np.array([1.0, math.nan])  # it is not the system's fault
+    assert np.isnan(dr.vjp(custom_root(jit(squares))(jit(square_roots)), ONE, p)[1](ct)[1][1])
+
+
+def test_a_solver_of_linear_systems_that_raises_is_a_solution_error():
+    def solve(matvec, b):
+        return np.linalg.solve(np.stack([matvec(unit) for unit in np.eye(2)], axis=1), b)
+
+    with pytest.raises(SolutionError, match="`solve` raises LinAlgError: Singular matrix"):
+        dr.grad(lambda p: np.sum(attach(lambda x, p: x * x - p, ZERO, p, solve=solve, tol=None)))(ZERO)
+
+
 # scipy.optimize
 
 

@@ -16,8 +16,9 @@ from numba import njit
 from dualrev.derivatives import jacobian, vjp
 from dualrev.eager.ruled import Owner
 from dualrev.errors import CustomRuleError, SolutionError
-from dualrev.quoting import execute, identifier, remember
+from dualrev.quoting import execute, remember
 from dualrev.reading import signature
+from dualrev.rules.library.systems import solved
 
 __all__ = ["CompiledSolver", "difference"]
 
@@ -49,20 +50,23 @@ def difference(f: Any) -> Any:
 def _rule(solver: Any, residual: Any, tol: float | None) -> tuple[Any, ...]:
     """fwd and bwd, with a parameter for every parameter of the residual after the first."""
     space = {"solver": solver, "residual": residual, "slope": jacobian(residual), "vjp": vjp}
-    space |= {"transposed": _transposed, "is_far": _is_far, "tol": np.inf if tol is None else float(tol)}
+    space |= {"transposed": _transposed, "fault": _fault, "is_lost": _is_lost}
+    space |= {"tol": np.inf if tol is None else float(tol)}
     return _made(_RULE, residual, {**space, "SolutionError": SolutionError}, ["fwd", "bwd"])
 
 
 def _made(template: str, f: Any, space: dict[str, Any], names: list[str]) -> tuple[Any, ...]:
     """The numba functions of a text; the compiler reads it again, so that it is kept where Python looks for lines."""
-    count, name = len(signature(f.py_func).parameters) - 1, identifier(f.py_func.__name__, "residual")
+    count, name = len(signature(f.py_func).parameters) - 1, f.py_func.__qualname__.rpartition(".")[2]
     args = [f"p_{k}" for k in range(count)]
     parts = {"args": "".join(f", {p}" for p in args), "tuple": "".join(f"{p}, " for p in args)}
-    text = template.format(**parts, name=name, cts=", ".join(f"d{p}" for p in args))
+    text = template.format(**parts, name=repr(name), cts=", ".join(f"d{p}" for p in args))
     file = f"<implicit function theorem: {names[-1]} of {name}, {count} parameters>"
     space = {**space, "__name__": __name__}
     execute(text, space, file)
     remember(text, file)
+    if template is _DIFFERENCE:
+        space["residual"].__qualname__ = name  # that of the function whose fixed point it is, for errors
     return tuple(njit(space[name]) for name in names)
 
 
@@ -78,24 +82,73 @@ def bwd(residuals, ct):
     x, ({tuple}) = residuals
     a = slope(x{args})
     y, pullback = vjp(residual, x{args})
-    if is_far(a, x, y, tol):
-        raise SolutionError("{name}", "Newton's method would move it by more than tol allows")
-    _, {cts} = pullback(-transposed(a, ct))
+    found = fault(a, x, y, tol)
+    if found == 1:
+        raise SolutionError({name}, "it has not as many equations as unknowns")
+    if found == 2:
+        raise SolutionError({name}, "its value there is not finite")
+    if found == 3:
+        raise SolutionError({name}, "its Jacobian there is not finite")
+    if found == 4:
+        raise SolutionError({name}, "its Jacobian is singular there")
+    if found == 5:
+        raise SolutionError({name}, "Newton's method would move it by more than tol allows")
+    w = transposed(a, ct)
+    if is_lost(w, ct):
+        raise SolutionError({name}, "its Jacobian is singular there")
+    _, {cts} = pullback(-w)
     return None, {cts}
 """
 
 
 @njit
 def _transposed(a, ct):
-    """a^-T ct"""
+    """a^-T ct; NaN where a is singular"""
     if isinstance(ct, float):
         return ct / a
-    return np.linalg.solve(np.ascontiguousarray(a.T), ct)  # the same types as below: numba compiles it once
+    return solved(np.ascontiguousarray(a.T), ct)  # the same types as below: numba compiles it once
 
 
 @njit
-def _is_far(a, x, y, tol):
-    """Whether Newton's method would move the solution further than it should."""
+def _fault(a, x, y, tol):
+    """Which of the errors of `bwd` there is, before a cotangent is looked at; 0 for none."""
     if isinstance(x, float):
-        return not abs(y) <= tol * (1.0 + abs(x)) * abs(a)
-    return not np.max(np.abs(np.linalg.solve(a, y))) <= tol * (1.0 + np.max(np.abs(x)))
+        if not np.isfinite(y):
+            return 2
+        if np.isnan(a):
+            return 3
+        if a == 0.0:
+            return 4
+        return 0 if abs(y) <= tol * (1.0 + abs(x)) * abs(a) else 5
+    if len(x) != len(y):
+        return 1
+    if not _all_finite(y):
+        return 2
+    if np.any(np.isnan(a)):
+        return 3
+    step = solved(a, y)
+    if not _all_finite(step):
+        return 4
+    return 0 if _largest(step) <= tol * (1.0 + _largest(x)) else 5
+
+
+@njit
+def _is_lost(w, ct):
+    """Whether the solution of the transposed system is not finite, though the cotangent is."""
+    if isinstance(ct, float):
+        return np.isfinite(ct) and not np.isfinite(w)
+    return _all_finite(ct) and not _all_finite(w)
+
+
+@njit
+def _all_finite(x):
+    return bool(np.all(np.isfinite(x)))
+
+
+@njit
+def _largest(x):
+    """The largest absolute value, 0 of none."""
+    largest = 0.0
+    for k in range(len(x)):
+        largest = max(largest, abs(x[k]))
+    return largest

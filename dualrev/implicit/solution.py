@@ -184,6 +184,8 @@ class _Slope:
         """SolutionError if the value r of the residual is not that of a solution."""
         if not np.isfinite(r).all():
             raise SolutionError(self._name, "its value there is not finite")
+        if self._matrix is not None and np.isnan(self._matrix).any():
+            raise SolutionError(self._name, "its Jacobian there is not finite")
         if tol is None:
             return
         step, size = np.max(np.abs(self._solved(r, False)), initial=0.0), 1.0 + np.max(np.abs(self._x), initial=0.0)
@@ -212,16 +214,22 @@ class _Slope:
         solve, times = (self._transpose_solve, self._pulled) if turned else (self._solve, self._pushed)
         if solve is None:
             try:
-                return np.linalg.solve(self._matrix.T if turned else self._matrix, b)
+                found = np.linalg.solve(self._matrix.T if turned else self._matrix, b)
             except np.linalg.LinAlgError:
-                raise SolutionError(self._name, "its Jacobian is singular there") from None
+                found = np.full_like(b, np.nan)
+            if np.isfinite(b).all() and not np.isfinite(found).all():
+                raise SolutionError(self._name, "its Jacobian is singular there")
+            return found
         if not b.any():
             return np.zeros_like(b)
 
         def matvec(u: Any) -> Any:  # a LinearOperator tries int8
             return self._unravel(times(ravel(u.astype(float) if isinstance(u, np.ndarray) else u)[0]))
 
-        made: np.ndarray = ravel(solve(matvec, self._unravel(b)))[0]
+        try:
+            made: np.ndarray = ravel(solve(matvec, self._unravel(b)))[0]
+        except np.linalg.LinAlgError as error:
+            raise SolutionError(self._name, f"`solve` raises LinAlgError: {error}") from error
         if made.shape != b.shape or not np.isfinite(made).all():
             raise SolutionError(self._name, "`solve` gave no solution of the linear system of its derivative")
         return made

@@ -18,7 +18,7 @@ from numba.np import linalg
 from dualrev.rules.library.inner import inner
 from dualrev.rules.library.matrices import turned
 
-__all__ = ["solve_rows"]
+__all__ = ["solve_rows", "solved_rows"]
 
 _PIVOTS: Any = linalg.F_INT_nptype
 
@@ -72,7 +72,20 @@ def solve_rows(a, rows):
     _check_finite(rows)
     if a.shape[0] != n or a.shape[1] != n:
         raise np.linalg.LinAlgError("Incompatible array sizes, system is not dimensionally valid.")
-    pivots = np.empty(n, _PIVOTS)
-    if n > 0 and _gesv(matrix, pivots, rows) != 0:
+    if not _solved(matrix, rows):
         raise np.linalg.LinAlgError("Matrix is singular to machine precision.")
-    return matrix.size + pivots.size  # they live until here
+
+
+@inner
+def solved_rows(a, rows):
+    """The same for a square matrix, without errors: NaN goes on, and the rows are NaN if the matrix is singular."""
+    if not _solved(turned(a), rows):
+        rows[:] = np.nan
+
+
+@inner
+def _solved(matrix, rows):
+    n = rows.shape[1]
+    pivots = np.empty(n, _PIVOTS)
+    failed = n > 0 and _gesv(matrix, pivots, rows) != 0
+    return not failed and matrix.size + pivots.size >= 0  # they live until here

@@ -11,11 +11,11 @@ import numpy as np
 
 from dualrev.rules.library.factors import svd
 from dualrev.rules.library.inner import inner
-from dualrev.rules.library.lapack import solve_rows
+from dualrev.rules.library.lapack import solve_rows, solved_rows
 from dualrev.rules.library.matrices import inverse_turned, product, scaled_columns, turned
 from dualrev.rules.library.opaque import define
 
-__all__ = ["det", "inv", "lstsq", "lstsq_each", "matrix_power", "pinv", "slogdet", "solve", "solve_each"]
+__all__ = ["det", "inv", "lstsq", "lstsq_each", "matrix_power", "pinv", "slogdet", "solve", "solve_each", "solved"]
 
 
 @inner
@@ -84,6 +84,45 @@ def solve_push(primals, x, tangents):
 
 
 define(solve, solve_fwd, solve_bwd, solve_push)
+
+
+@inner
+def solved(a, b):
+    """The same for a square matrix, which raises no error: NaN if the matrix is singular (dualrev/implicit)."""
+    x = np.empty((1, len(b)), b.dtype)
+    for i in range(len(b)):
+        x[0, i] = b[i]
+    solved_rows(a, x)
+    return x.reshape(len(b))
+
+
+@inner
+def solved_fwd(a, b):
+    """The solution, for the value and for the rule."""
+    x = solved(a, b)
+    return x, (a, x)
+
+
+@inner
+def solved_bwd(residuals, ct):
+    """The transpose of push."""
+    a, x = residuals
+    y = solved(turned(a), ct)
+    by_a = np.empty(a.shape, a.dtype)
+    for i in range(len(y)):
+        for j in range(len(x)):
+            by_a[i, j] = -y[i] * x[j]
+    return by_a, y
+
+
+@inner
+def solved_push(primals, x, tangents):
+    """As of `solve`."""
+    (a, _), (da, db) = primals, tangents
+    return solved(a, db - np.dot(da, x))
+
+
+define(solved, solved_fwd, solved_bwd, solved_push)
 
 
 @inner
