@@ -66,4 +66,5 @@ class ComplexCalls:
         for name, p, kind in zip(f.origin.parameters, f.parameters, argtypes, strict=True):
             if holds_complex(kind) and not written.isdisjoint(leaves(p)):
                 why = "derivatives have copies of its real and imaginary parts"
-                source.refuse(source.tree, f"the complex argument {name}, which is written to", why, f"{name}.copy()")
+                what, instead = f"the complex argument {name}, which is written to", f"own = {name}.copy()"
+                source.refuse(source.tree, what, why, f"{instead}, and own in its place")

@@ -86,6 +86,8 @@ class Items:
             code.let("view", (base,), syntax.name("BASE.T"), s.line, target=s.target)
         elif is_array(of) and name == "flat" and code.names.is_temporary(s.target):
             self._flats[s.target] = named(base)
+        elif isinstance(of, types.EnumMember) and name == "value":
+            code.plain("a.value", s.line, target=s.target, a=base)
         elif is_array(of) and name == "dtype":
             pass  # the type of the variable says it
         else:

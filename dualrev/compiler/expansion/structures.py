@@ -99,7 +99,9 @@ class Structures:
         return is_instance(self.code.of.get(x))
 
     def _refuse_use(self, x: Any, line: int) -> Any:
-        what = f"this use of the object {readable(str(x)).strip('_')}" if isinstance(x, str) else "a frozen record"
+        name = readable(x).strip("_") if isinstance(x, str) else ""
+        of = f"the object {name}" if name else "an object" if isinstance(x, str) else "a frozen record"
+        what = f"this use of {of}"
         self.code.refuse(line, what, "of an object, only its fields are known", "its fields")
 
     # Operations

@@ -38,8 +38,18 @@ def with_conversions(source: Source) -> Source:
     for x, kind in declared.items():
         if x not in found or bound.count(x) > 1 or not isinstance(kind, (types.Integer, types.Float)):
             why = f"it converts {x} where the source does not say so"
-            source.refuse(source.tree, "@njit(locals=...)", why, f"the conversion: {x} = np.int64(...)")
+            source.refuse(source.tree, "@njit(locals=...)", why, _instead(source, x, kind))
         s = found[x]
         name = ast.Constant(getattr(np, str(kind)))
         s.value = ast.copy_location(ast.Call(ast.copy_location(name, s.value), [s.value], []), s.value)
     return replace(source, tree=tree)
+
+
+def _instead(source: Source, x: str, kind: object) -> str:
+    """What does the same without `locals`."""
+    if not isinstance(kind, (types.Number, types.Boolean)):
+        return f"@njit without {x} in its locals, of which numba finds the type"
+    name = "bool_" if isinstance(kind, types.Boolean) else str(kind)
+    if x in parameters(source.tree):
+        return f"{x} = np.{name}({x}) as the first line, and @njit without {x} in its locals"
+    return f"{x} = np.{name}(...) wherever it is assigned, and @njit without {x} in its locals"

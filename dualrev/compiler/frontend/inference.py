@@ -90,6 +90,9 @@ def infer(
     return _webs(lowered, argtypes, listing, uncompiled.returned, *found)
 
 
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+
+
 @contextmanager
 def _refusing(lowered: Lowered, listing: Listing, compile_itself: Callable[[], object]) -> Iterator[None]:
     """UnsupportedError in place of numba's, at the line of the user's function."""
@@ -102,7 +105,7 @@ def _refusing(lowered: Lowered, listing: Listing, compile_itself: Callable[[], o
         found = re.findall(r'File "<A-normal form[^"]*", line (\d+)', str(error))
         statement = next((listing.places[int(n)][0] for n in found if int(n) in listing.places), None)
         line = getattr(statement, "line", lowered.source.tree.lineno)
-        why = f"{UNTYPED} ({readable(reason)})"
+        why = f"{UNTYPED} ({_ADDRESS.sub('', readable(reason))})"
         lowered.source.refuse(line, "this line", why, "it in several steps")
 
 

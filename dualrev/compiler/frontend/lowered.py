@@ -39,7 +39,12 @@ class Lowered:
             way = find(cls, self.calls)
             if way is None:
                 what, why = f"the named tuple {cls.__name__}", "no function names its class in a way that can be found"
-                self.source.refuse(self.source.tree, what, why, f"{cls.__name__} as a global of the module")
+                instead = f"{cls.__name__} as a global of the module"
+                if cls.__module__.startswith("numba."):  # numba makes it of what has other names for Python
+                    what = f"the object that numba makes of np.{cls.__name__}"
+                    why = "it has no name in the program"
+                    instead = f"its numbers as globals, as EPS = np.{cls.__name__}(...).eps"
+                self.source.refuse(self.source.tree, what, why, instead)
             name = self.names.fresh(f"_{cls.__name__}")
             found = self.refs[name] = Ref(name, cls, way.path)
         return found

@@ -15,6 +15,7 @@ from dualrev.compiler.core.naming import Names, bare
 from dualrev.compiler.frontend.closures import parameters
 from dualrev.compiler.frontend.source import Source, Static, describe, is_numba_function, name_of, unlifted
 from dualrev.compiler.frontend.transformations import MAKING, TRANSFORMATIONS
+from dualrev.compiler.frontend.wording import STATEMENTS
 from dualrev.eager.ruled import Ruled
 
 __all__ = ["Scope"]
@@ -37,6 +38,9 @@ class Scope:
         args = source.tree.args
         if args.kwarg:
             self.refuse(source.tree, "**kwargs", "the names of the arguments are not known", "every argument")
+        for s in ast.walk(source.tree):  # before anybody asks for a name that it binds
+            if isinstance(s, (ast.Import, ast.ImportFrom)):
+                self.refuse(s, *STATEMENTS[type(s).__name__])
         self.parameters = parameters(source.tree)
         self.assigned = self.assigned_in(source.tree.body)
         self.locals = {*self.parameters, *self.assigned}
@@ -120,6 +124,10 @@ class Scope:
     def item(self, node: ast.Subscript) -> Static | None:
         """What an item of a global tuple stands for, if its place is a constant."""
         base, place = self.static(node.value), node.slice
+        if base is not None and isinstance(base.value, enum.EnumMeta) and isinstance(place, ast.Constant):
+            name = str(place.value)
+            if name in base.value.__members__:
+                return Static(base.value[name], (*base.path, ("item", name)))
         if base is None or not isinstance(base.value, tuple) or not isinstance(place, (ast.Constant, ast.UnaryOp)):
             return None
         k = self.static(place)

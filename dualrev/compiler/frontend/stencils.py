@@ -57,7 +57,8 @@ class Stencils:
         if node.keywords or any(isinstance(x, ast.Starred) for x in node.args):
             self.refuse(node, "only plain arguments are known", "its arrays and numbers")
         if len(node.args) != count:
-            self.refuse(node, f"it has {count} arguments", "all of them")
+            why = f"its kernel has {count} parameters, and the call {len(node.args)} arguments"
+            self.refuse(node, why, "an argument for each")
         if type(f.options.get("cval", 0)) not in (int, float):
             self.refuse(node, "its cval is no real number", "one that is")
         near = f.options.get("neighborhood")
