@@ -376,10 +376,66 @@ def test_an_inlined_function_keeps_its_error_model():
             f(3.0, 0.0)
 
 
-def test_an_inlined_function_that_would_have_another_error_model_is_refused():
-    assert calls_inverse_of_another_model(3.0, 0.0) == np.inf
-    with pytest.raises(UnsupportedError, match=r"numba copies it into its caller .* whose error_model is another"):
-        dr.grad(calls_inverse_of_another_model)(3.0, 2.0)
+@njit(inline="always", fastmath=True)
+def twice_inverse(y):
+    return inverse(y) * 2.0
+
+
+@njit(error_model="numpy", fastmath={"contract"}, boundscheck=True)
+def calls_inlined_with_other_options(x, a):
+    return twice_inverse(x) + a[1] * inlined(x) + inverse(x)
+
+
+@njit(inline="always", boundscheck=True)
+def element(a, k):
+    return a[k]
+
+
+@njit
+def calls_element(a, k):
+    return element(a, k) * a[0]
+
+
+def test_an_inlined_function_has_the_options_of_its_caller():
+    """Numba copies it; also where the caller itself is copied."""
+    assert dr.value_and_grad(calls_inverse_of_another_model)(3.0, 0.0)[0] == np.inf
+    assert dr.grad(calls_inverse_of_another_model, 1)(3.0, 2.0) == -0.75
+    f, a = calls_inlined_with_other_options, np.array([1.0, 3.0])
+    slope = 3.0 * (np.cos(2.5) * 2.5 + np.sin(2.5)) - 3.0 / 2.5**2
+    assert dr.value_and_grad(f)(2.5, a) == approx((f(2.5, a), slope))
+    assert dr.jvp(f, (2.5, a), (1.0, np.zeros(2)))[1] == approx(slope)
+    assert f(0.0, a) == dr.value_and_grad(f)(0.0, a)[0] == np.inf
+    with pytest.raises(IndexError):
+        dr.grad(f)(2.5, a[:1])
+    assert_same(dr.grad(calls_element)(a, 1), np.array([3.0, 1.0]))
+
+
+def test_what_may_be_copied_is_refused_where_the_options_differ():
+    """A cost model decides; and generators, which become a part of the loop here, and not in numba."""
+
+    @njit(inline=lambda expr, caller, callee: True)
+    def perhaps(x):
+        return 1.0 / x
+
+    @njit(error_model="python")
+    def parts(x):
+        yield 1.0 / x
+
+    @njit(error_model="numpy")
+    def f(x):
+        return perhaps(x)
+
+    @njit(error_model="numpy")
+    def g(x):
+        s = 0.0
+        for y in parts(x):
+            s += y
+        return s
+
+    with pytest.raises(UnsupportedError, match=r"numba may copy it into its caller .* whose error_model is another"):
+        dr.grad(f)(2.0)
+    with pytest.raises(UnsupportedError, match="becomes a part of this function, whose error_model is another"):
+        dr.grad(g)(2.0)
 
 
 # Signatures

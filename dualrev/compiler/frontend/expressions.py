@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numba.core.registry import CPUDispatcher
 from numba.typed import List
 
 from dualrev.compiler.core import syntax
@@ -18,7 +19,7 @@ from dualrev.compiler.core.lowered import Atom, Const, If, Ref, Slice, Star
 from dualrev.compiler.frontend.closures import Inlined
 from dualrev.compiler.frontend.jitted import callable_name, global_value, is_generalized, is_ufunc
 from dualrev.compiler.frontend.objects import constructor, is_jitclass
-from dualrev.compiler.frontend.options import check_inlined
+from dualrev.compiler.frontend.options import copied, differing, is_copied, of_caller
 from dualrev.compiler.frontend.source import Static, describe, is_derivative, is_numba_function
 from dualrev.compiler.frontend.spellings import IN_PLACE
 from dualrev.compiler.frontend.transformations import FROM_PYTHON
@@ -323,9 +324,15 @@ class Expressions(WrittenAsTheyAre):
 
     def call_of_numba_function(self, node: ast.Call, static: Static, target: str) -> Atom:
         """A call that stays one."""
-        f = static.value
-        if why := check_inlined(self.source.dispatcher, f):
-            self.refuse(node, f"the call of {describe(f.py_func)}", why, "the same options for both")
+        f, caller = static.value, self.source.dispatcher
+        if is_copied(f) and (options := differing(caller, f)):
+            if f.targetoptions["inline"] != "always" or type(f) is not CPUDispatcher:
+                why = f"numba may copy it into its caller (inline=...), whose {options[0]} is another"
+                self.refuse(node, f"the call of {describe(f.py_func)}", why, "the same options for both")
+            path = (*static.path, ("copied", of_caller(caller)))
+            known = (ref.value for ref in self.refs.values() if ref.path == path)
+            f = next(known, None) or copied(f, path[-1][1])
+            static = Static(f, path)
         if inspect.isgeneratorfunction(f.py_func):
             what = f"the call of the generator {describe(f.py_func)}"
             why = "it is known in a loop over it: `for y in g(x):`"

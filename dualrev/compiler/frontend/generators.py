@@ -20,7 +20,7 @@ from typing import Any
 from dualrev.compiler.frontend.closures import bound_in, parameters, renamed
 from dualrev.compiler.frontend.exits import exits_of
 from dualrev.compiler.frontend.nests import assigned, located, read
-from dualrev.compiler.frontend.options import check_inlined
+from dualrev.compiler.frontend.options import differing
 from dualrev.compiler.frontend.scope import Scope
 from dualrev.compiler.frontend.source import Static, describe, is_numba_function
 from dualrev.compiler.frontend.source import read as read_source
@@ -87,7 +87,9 @@ class Generators:
     def _check(self, node: ast.For, call: ast.Call, f: Any) -> None:
         """Refuse what would leave several loops."""
         what = f"the loop over the generator {describe(f.py_func)}"
-        if why := check_inlined(self.scope.source.dispatcher, f):
+        options = differing(self.scope.source.dispatcher, f)
+        if any(option in f.targetoptions for option in options):  # without them, it is compiled as its caller
+            why = f"it becomes a part of this function, whose {options[0]} is another"
             self.scope.refuse(node, what, why, "the same options for both")
         if self.open.count(f) == _DEPTH:
             self.scope.refuse(node, what, "it goes over itself", "a list of what is to be done")

@@ -3,8 +3,7 @@
 kept       fastmath, boundscheck, error_model, nogil, debug, no_rewrites, forceinline: the emitted functions have them;
            cache: see cache.py; signatures: the types that are declared, as long as nothing is converted to them
 no matter  nopython, looplift and wrappers for Python or C: they change nothing that a function in nopython mode
-           computes. inline: emitted code calls what it would have copied. (A callee that numba copies takes its
-           caller's error model and the like, so it has to have the same.)
+           computes. inline: emitted code calls what numba copies, with the error model and the like of its caller
 written    locals: see conversions.py
 parallel   loops over prange, and array expressions: see compiler/parallel
 refused    all others: forceobj, pipeline_class, and what numba may invent
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
     from dualrev.compiler.frontend.source import Source
 
 __all__ = [
-    *["alike", "check_inlined", "check_options", "compiled_otherwise", "declared", "inherited", "is_checked"],
-    *["is_checked_for", "is_parallel", "kept", "outlined"],
+    *["alike", "check_options", "compiled_otherwise", "copied", "declared", "differing", "inherited", "is_checked"],
+    *["is_checked_for", "is_copied", "is_parallel", "kept", "of_caller", "outlined"],
 ]
 
 _KEPT = ("boundscheck", "debug", "fastmath", "forceinline", "no_rewrites", "nogil")
@@ -111,15 +110,26 @@ def alike(one: Any, other: Any) -> bool:
     return bool(types.unliteral(one) == types.unliteral(other))
 
 
-def check_inlined(caller: Any, callee: Any) -> str:
-    """Why a call of `callee` is not what its options say: numba copies it into the caller, and compiles it as a part.
+def differing(caller: Any, callee: Any) -> list[str]:
+    """The options with which numba compiles a callee otherwise than it compiles its caller."""
+    return [option for option in _SEMANTIC if _value(caller, option) != _value(callee, option)]
 
-    Empty if it is, or if numba does not copy it.
-    """
-    if callee.targetoptions.get("inline", "never") == "never":
-        return ""
-    given = [option for option in _SEMANTIC if _value(caller, option) != _value(callee, option)]
-    return f"numba copies it into its caller (inline=...), whose {given[0]} is another" if given else ""
+
+def is_copied(f: Any) -> bool:
+    """Whether numba copies a function into its callers, or may do so."""
+    return bool(f.targetoptions.get("inline", "never") != "never")
+
+
+def of_caller(caller: Any) -> tuple[tuple[str, Any], ...]:
+    """The options of a caller that hold for what numba copies into it, as a step of a path (host/cache.py)."""
+    given = ((option, caller.targetoptions.get(option)) for option in _SEMANTIC)
+    return tuple((k, sorted(v) if isinstance(v, (set, frozenset)) else v) for k, v in given if v is not None)
+
+
+def copied(f: Any, options: Any) -> Any:
+    """What numba makes of a function that it copies into a caller with these options."""
+    own = {k: set(v) if isinstance(v, list) else v for k, v in options}
+    return _outlined(f, {k: v for k, v in f.targetoptions.items() if k not in _SEMANTIC} | own)
 
 
 def outlined(x: Any) -> Any:
@@ -127,9 +137,12 @@ def outlined(x: Any) -> Any:
 
     Emitted code has an error model of its own, which is none of what the user's functions have.
     """
-    if not isinstance(x, CPUDispatcher) or x.targetoptions.get("inline", "never") == "never":
-        return x
-    options = {k: v for k, v in x.targetoptions.items() if k != "inline"}
+    return _outlined(x, x.targetoptions) if isinstance(x, CPUDispatcher) and is_copied(x) else x
+
+
+def _outlined(x: Any, given: dict[str, Any]) -> Any:
+    """The same numba function with options, and without `inline`."""
+    options = {k: v for k, v in given.items() if k != "inline"}
     made: Any = CPUDispatcher(x.py_func, dict(x.locals), options, x._compiler.pipeline_class)
     if not x._can_compile:
         for signature in x.nopython_signatures:

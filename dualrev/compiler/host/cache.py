@@ -32,6 +32,7 @@ from numba.core import types
 from numba.core.caching import NullCache
 
 from dualrev.compiler.frontend.jitted import jitted
+from dualrev.compiler.frontend.options import copied
 from dualrev.compiler.frontend.transformations import TRANSFORMATIONS
 from dualrev.rules import library
 from dualrev.rules.library.opaque import rule_of
@@ -40,7 +41,8 @@ __all__ = ["ConstantPath", "Folder", "Module", "folder_for", "resolve", "warn"]
 
 #: Steps from the differentiated function to an object: ("global", name), ("closure", name), ("attr", name),
 #: ("item", number), ("default", name); as a first step also ("arg", number), the function that is passed as this
-#: argument, and ("library", name), a function of library/; ("jitted", "") is the numba function of what is there, and
+#: argument, and ("library", name), a function of library/; ("jitted", "") is the numba function of what is there,
+#: ("copied", options) what numba makes of it where it copies it into a caller with these options, and
 #: ("derivative", (transform, argnums)) a derivative of it. ("overload", g) is the implementation g that numba has
 #: chosen for it; a module with one is never kept, since what it depends on has no text (fingerprint.py).
 ConstantPath = tuple[tuple[str, Any], ...]
@@ -99,6 +101,8 @@ def resolve(f: Any, argtypes: tuple[types.Type, ...], path: ConstantPath) -> Any
             x = getattr(rule_of(x), str(step))
         elif kind == "jitted":
             x = jitted(x)
+        elif kind == "copied":
+            x = copied(x, step)
         elif kind == "overload":
             x = step
         elif kind == "derivative":
