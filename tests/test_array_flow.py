@@ -360,3 +360,39 @@ def test_of_equal_numbers_the_first_one_comes_first(size):
         assert_same(dr.grad(f)(a), expected)
     with pytest.raises(ValueError, match="kind"):
         dr.grad(lambda x: np.sum(np.sort(x, kind="none")))(a)
+
+
+VIEWS = {
+    "all": lambda w: w,
+    "the first": lambda w: w[:1],
+    "the first ones": lambda w: w[:3],
+    "the last ones": lambda w: w[3:],
+    "shifted": lambda w: w[1:],
+    "with steps": lambda w: w[::2],
+    "backwards": lambda w: w[::-1],
+    "by columns": lambda w: w.reshape(2, 3).T,
+}
+PLACED = {
+    "a vector": lambda w, mask, u: np.place(w, mask, u),
+    "rows": lambda w, mask, u: np.place(w.reshape(2, 3), mask.reshape(2, 3), u),
+    "a vector backwards": lambda w, mask, u: np.place(w[::-1], mask, u),
+}
+
+
+@pytest.mark.parametrize("placed", PLACED)
+@pytest.mark.parametrize("view", VIEWS)
+def test_what_is_placed_may_be_a_view_of_the_array(placed, view):
+    """numpy makes no copy of a contiguous one: it reads what it has written."""
+    x, c = np.array([0.5, 1.0, 2.0, 3.0, 4.0, 5.0]), np.arange(1.0, 7.0)
+    mask = np.array([True, False, True, True, True, False])
+
+    def f(x):
+        w = x * 2.0
+        PLACED[placed](w, mask, VIEWS[view](w))
+        return (w * c).sum()
+
+    slopes = [(f(x + e) - f(x - e)) / 2.0 for e in np.eye(6)]  # it is linear
+    value, gradient = dr.value_and_grad(f)(x)
+    assert value == pytest.approx(f(x), rel=1e-14)
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-12, atol=1e-12)
+    assert dr.jvp(f, (x,), (c,))[1] == pytest.approx(np.dot(slopes, c))

@@ -46,8 +46,32 @@ def _put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
 
 
 def _place(arr: Any, mask: Any, vals: Any) -> None:
-    mask = np.asarray(plain(mask), bool)
-    assign(arr, mask.reshape(arr.shape), np.resize(real_array(vals), np.count_nonzero(mask)))
+    mask = np.asarray(plain(mask), bool).reshape(arr.shape)
+    vals = real_array(vals)
+    assign(arr, mask, np.ravel(vals)[_read_in_order(plain(arr), mask, plain(vals))])
+
+
+def _read_in_order(a: np.ndarray, mask: np.ndarray, new: np.ndarray) -> Any:
+    """The places in `new` of what np.place writes: the elements one after the other, and again from the first.
+
+    Where `new` is memory of `a` that numpy does not copy, it reads elements that it has written before.
+    """
+    count = np.count_nonzero(mask)
+    as_they_are = a.flags.c_contiguous and new.flags.c_contiguous and new.dtype == a.dtype
+    if not (as_they_are and np.shares_memory(a, new)):
+        return np.resize(np.arange(new.size), count)
+    read = _addresses(new).ravel().tolist()
+    held = {address: k for k, address in enumerate(read)}  # which element of `new` is there
+    found = []
+    for k, address in enumerate(_addresses(a)[mask].tolist()):
+        found.append(held[read[k % len(read)]])
+        held[address] = found[-1]
+    return np.array(found, dtype=int)
+
+
+def _addresses(x: np.ndarray) -> np.ndarray:
+    offsets = sum(np.ix_(*(np.arange(n) * stride for n, stride in zip(x.shape, x.strides, strict=True))))
+    return np.asarray(x.__array_interface__["data"][0] + offsets)
 
 
 def _putmask(a: Any, mask: Any, values: Any) -> None:
