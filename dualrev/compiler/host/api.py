@@ -12,6 +12,7 @@ from numba.core import types
 from numba.core.errors import NumbaError, UnsupportedBytecodeError
 
 from dualrev.compiler.frontend.source import describe, is_numba_function
+from dualrev.compiler.host import usual
 from dualrev.compiler.host.arguments import bound, real_leaves, zeros
 from dualrev.compiler.host.build import Derivative
 from dualrev.compiler.host.checked import check_compiled as check
@@ -70,6 +71,9 @@ def numbers(f: Any, argnums: int | Sequence[int]) -> int | tuple[int, ...]:
 
 def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
     """The value of a numba function, and its derivative in the direction of the tangents."""
+    if all(map(usual.is_usual, primals)) and usual.fits(tangents, primals) and bound(f, primals, {}) is primals:
+        y, dy = derivative(f, "jvp")(*primals, *usual.taken(tangents))
+        return (y, dy) if usual.is_usual(y) else _with_tangent(y, dy)
     if any(p.kind is p.VAR_POSITIONAL for p in inspect.signature(f.py_func).parameters.values()):
         emit(f, "jvp", 0, tuple(map(numba.typeof, primals)))  # says that it cannot
     if any(map(holds_complex, primals)):
@@ -88,7 +92,11 @@ def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[An
     check_taken(f, args)
     if any(flatten_leaves(part)[0] for k, part in enumerate(given) if k not in still):
         given = tuple(None if k in still else part for k, part in enumerate(given))
-    y, dy = derivative(f, "jvp")(*args, *given, *zeros(taken_apart(args[len(primals) :])))
+    return _with_tangent(*derivative(f, "jvp")(*args, *given, *zeros(taken_apart(args[len(primals) :]))))
+
+
+def _with_tangent(y: Any, dy: Any) -> tuple[Any, Any]:
+    """The value, and its tangent in the structure of the value."""
     outputs, output = flatten_leaves(y)
     if not outputs:
         raise OutputError(y)
@@ -98,9 +106,14 @@ def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[An
 def vjp(f: Any, primals: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
     """The value of a numba function, and its pullback; what cannot be differentiated is refused before f runs."""
     whole = bound(f, primals, {})
-    _compile_pullback(f, whole)
-    if any(map(holds_complex, primals)):
-        return _complex_vjp(f, primals)
+    known = derivative(f, "vjp").pullbacks
+    kinds = usual.key(whole) if usual.separate(whole) else None
+    if kinds not in known:
+        _compile_pullback(f, whole)
+        if any(map(holds_complex, primals)):
+            return _complex_vjp(f, primals)
+        if kinds is not None:
+            known.add(kinds)
     y, linear = linearize(f, primals, {}, range(len(primals)))
     return y, linear.pull
 
@@ -122,11 +135,14 @@ def _complex_vjp(f: Any, primals: tuple[Any, ...]) -> tuple[Any, Callable[[Any],
 
 def linearize(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], numbers: Sequence[int]) -> tuple[Any, Linear]:
     """The value of a numba function, and its derivative by the arguments of these numbers."""
-    if not real_leaves(f, taken_apart(tuple(args[k] for k in numbers)))[0]:
-        raise ArgumentError(tuple(args[k] for k in numbers))
     whole = bound(f, args, kwargs)
-    real_leaves(f, taken_apart(whole))
-    kept, before = copied(whole), instances(whole)
+    if usual.separate(whole) and any(usual.is_usual(args[k]) for k in numbers):
+        kept, before = usual.copies(whole), instances(())
+    else:
+        if not real_leaves(f, taken_apart(tuple(args[k] for k in numbers)))[0]:
+            raise ArgumentError(tuple(args[k] for k in numbers))
+        real_leaves(f, taken_apart(whole))
+        kept, before = copied(whole), instances(whole)
     y = f(*whole)
     _check_instances(f, before, whole)
     return y, Linear(f, kept, numbers, y)
@@ -176,6 +192,8 @@ class Linear:
 
     def __init__(self, f: Any, args: tuple[Any, ...], numbers: Sequence[int], y: Any) -> None:
         self._f, self._args, self._numbers, self._before = f, args, numbers, instances(args)
+        self._vjp = derivative(f, "vjp")
+        self._usual = usual.without_numbers(y) if usual.is_usual(y) and usual.separate(args) else None
         self._structure = flatten_leaves(taken_apart(tuple(args[k] for k in numbers)))[1]
         leaves, self._output = flatten_leaves(y)
         if not leaves:
@@ -183,9 +201,12 @@ class Linear:
 
     def pull(self, ct: Any) -> tuple[Any, ...]:
         """A cotangent for every chosen argument, from a cotangent of the value."""
+        if self._usual is not None and usual.fits(ct, self._usual):
+            cts = self._vjp(*usual.copies(self._args), usual.taken(ct))[1]
+            return tuple([cts[k] for k in self._numbers])
         given = self._output.cotangent_leaves(self._output.read_leaves(ct, CotangentError))
         _check_instances(self._f, self._before, self._args)
-        cts = derivative(self._f, "vjp")(*copied(self._args), given)[1]
+        cts = self._vjp(*copied(self._args), given)[1]
         chosen = tuple(self._args[k] for k in self._numbers)
         made = self._structure.cotangent_leaves(flatten_leaves(taken_apart(tuple(cts[k] for k in self._numbers)))[0])
         made = together(chosen, made)
