@@ -68,7 +68,8 @@ class Functions:
         """target = a function of these arguments; the first way that takes it is taken."""
         text, keywords = s.info
         f, ways = known(text), self.ways
-        if any(holds_structured(self.code.kind(x)) for x in s.args if isinstance(x, str)):
+        of_arrays = text.startswith("np.")  # len and the like know tuples of anything
+        if of_arrays and any(holds_structured(self.code.kind(x)) for x in s.args if isinstance(x, str)):
             self.code.refuse(s.line, f"{text} of objects", "of an object, only its fields are known", "its fields")
         if ways.drawings.takes(s, kind):
             return
