@@ -137,12 +137,12 @@ def linearize(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], numbers: Se
     """The value of a numba function, and its derivative by the arguments of these numbers."""
     whole = bound(f, args, kwargs)
     if usual.separate(whole) and any(usual.is_usual(args[k]) for k in numbers):
-        kept, before = usual.copies(whole), instances(())
-    else:
-        if not real_leaves(f, taken_apart(tuple(args[k] for k in numbers)))[0]:
-            raise ArgumentError(tuple(args[k] for k in numbers))
-        real_leaves(f, taken_apart(whole))
-        kept, before = copied(whole), instances(whole)
+        kept, y = usual.copies(whole), f(*whole)
+        return y, Linear(f, kept, numbers, y)
+    if not real_leaves(f, taken_apart(tuple(args[k] for k in numbers)))[0]:
+        raise ArgumentError(tuple(args[k] for k in numbers))
+    real_leaves(f, taken_apart(whole))
+    kept, before = copied(whole), instances(whole)
     y = f(*whole)
     _check_instances(f, before, whole)
     return y, Linear(f, kept, numbers, y)
@@ -191,7 +191,8 @@ class Linear:
     """The derivative of a numba function at its arguments, as a linear map that goes both ways: see engine.py."""
 
     def __init__(self, f: Any, args: tuple[Any, ...], numbers: Sequence[int], y: Any) -> None:
-        self._f, self._args, self._numbers, self._before = f, args, numbers, instances(args)
+        self._f, self._args, self._numbers = f, args, numbers
+        self._before = [] if usual.separate(args) else instances(args)
         self._vjp = derivative(f, "vjp")
         self._usual = usual.without_numbers(y) if usual.is_usual(y) and usual.separate(args) else None
         self._structure = flatten_leaves(taken_apart(tuple(args[k] for k in numbers)))[1]
