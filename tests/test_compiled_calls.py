@@ -260,9 +260,9 @@ def test_calls_run_little_of_python():
     pull_number, pull_array = dr.vjp(scaled, 1.5, 2.0)[1], dr.vjp(short, X)[1]
     several = dr.vjp(powers, X, 3)[1]
     ct = np.ones(2)
-    assert python_calls(lambda: pull_number(1.0)) <= 10
-    assert python_calls(lambda: pull_array(ct)) <= 10
-    assert python_calls(lambda: several((X, 1.0))) <= 16
+    assert python_calls(lambda: pull_number(1.0)) <= 15
+    assert python_calls(lambda: pull_array(ct)) <= 15
+    assert python_calls(lambda: several((X, 1.0))) <= 20
     assert python_calls(lambda: dr.jvp(scaled, (X, 2.0), (X, 1.0))) <= 30
     assert python_calls(lambda: dr.vjp(scaled, X, 2.0)) <= 60
 
@@ -273,4 +273,7 @@ def test_a_declared_signature_is_kept():
         return x * y
 
     assert_same(dr.vjp(f, X, 2.0)[1](np.ones(3)), (np.full(3, 2.0), 0.0), rtol=0.0)
-    assert_same(dr.vjp(f, X, 2)[1](np.ones(3))[0], np.full(3, 2.0), rtol=0.0)
+    for number in (2, np.int64(2), np.array(3)[()]):  # numba makes a float of it: it is none of the caller's
+        made = dr.vjp(f, X, number)[1](np.ones(3))
+        assert_same(made[0], np.full(3, float(number)), rtol=0.0)
+        assert made[1] is None

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numba
+import numpy as np
 from numba.core import types
 from numba.core.errors import NumbaError, UnsupportedBytecodeError
 
@@ -204,15 +205,19 @@ class Linear:
         """A cotangent for every chosen argument, from a cotangent of the value."""
         if self._usual is not None and usual.fits(ct, self._usual):
             cts = self._vjp(*usual.copies(self._args), usual.taken(ct))[1]
-            return tuple([cts[k] for k in self._numbers])
+            return self._chosen(cts)
         given = self._output.cotangent_leaves(self._output.read_leaves(ct, CotangentError))
         _check_instances(self._f, self._before, self._args)
         cts = self._vjp(*copied(self._args), given)[1]
         chosen = tuple(self._args[k] for k in self._numbers)
-        made = self._structure.cotangent_leaves(flatten_leaves(taken_apart(tuple(cts[k] for k in self._numbers)))[0])
+        made = self._structure.cotangent_leaves(flatten_leaves(taken_apart(self._chosen(cts)))[0])
         made = together(chosen, made)
         assert isinstance(made, tuple)
         return made
+
+    def _chosen(self, cts: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The cotangents of the chosen arguments; an int has none, also where f is declared to take a float."""
+        return tuple([None if isinstance(self._args[k], (int, np.integer)) else cts[k] for k in self._numbers])
 
     def push(self, *tangents: Any) -> Any:
         """A tangent of the value, from a tangent for every chosen argument."""
