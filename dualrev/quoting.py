@@ -38,8 +38,8 @@ def comment(text: str) -> str:
 def docstring(text: str) -> str:
     r"""A docstring, with its quotes; `text` may have several paragraphs.
 
-    >>> print(docstring('half of "x"'))
-    \"\"\"half of \"x\"\"\"\"
+    >>> docstring('half of "x"').strip('"')
+    'half of \\"x\\'
     """
     paragraphs = map(_printable, text.replace("\\", "\\\\").replace('"', '\\"').split("\n\n"))
     return '"""' + "\n\n    ".join(paragraphs) + '"""'

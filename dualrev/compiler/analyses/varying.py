@@ -11,25 +11,18 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from numba.core import types
-
 from dualrev.compiler.analyses.activity import carries, sources
 from dualrev.compiler.analyses.fixed_point import FixedPoint
 from dualrev.compiler.analyses.memory import Classes, Memory, given, is_array
 from dualrev.compiler.core.atoms import Applied, Var
 from dualrev.compiler.core.program import Program
-from dualrev.compiler.core.terms import Accumulate, Call, Discrete, Function, If, Make, Pop, Statement, Store
-from dualrev.compiler.core.walks import leaves, reads, statements, writes
+from dualrev.compiler.core.terms import Accumulate, Call, Discrete, Function, Make, Pop, Statement, Store
+from dualrev.compiler.core.walks import leaves, reads, statements
 
 __all__ = ["Flags", "Flow", "Key", "Site", "Varying", "ends_of"]
 
 #: Of each end of a call, or of a function: whether it varies.
 Flags: TypeAlias = tuple[bool, ...]
-
-
-def _may_vary(x: Any) -> bool:
-    """Whether an atom may be another one in each lane: a real one, or what a branch asks."""
-    return carries(x) or (isinstance(x, Var) and isinstance(x.type, types.Boolean))
 
 
 @dataclass(frozen=True)
@@ -111,7 +104,7 @@ class Flow:
         while count < len(self._varied):
             count = len(self._varied)
             for s in order:
-                self._varied |= {self._key(x) for x in self._spreads(s) if _may_vary(x)}
+                self._varied |= {self._key(x) for x in self._spreads(s) if carries(x)}
 
     def flags(self) -> Flags:
         """Which ends of the functions vary."""
@@ -122,7 +115,7 @@ class Flow:
 
     def varies(self, x: Any) -> bool:
         """Whether an atom does."""
-        return _may_vary(x) and self._key(x) in self._varied
+        return carries(x) and self._key(x) in self._varied
 
     def _spreads(self, s: Statement) -> list[Any]:
         """What a statement makes vary."""
@@ -138,9 +131,6 @@ class Flow:
                 return [s.target] if copied and any(map(self.varies, reads(s))) else []
             case Discrete():  # constant in pieces
                 return [s.target] if any(self.varies(x) for x in reads(s) if not is_array(x)) else []
-            case If():  # what a branch writes, if lanes take different ones
-                inside = [*statements(s.then), *statements(s.orelse)] if self.varies(s.test) else []
-                return [x for t in inside for x in (*writes(t), *self.whole.memory.changed(t))]
             case Call():
                 site = self.site(s)
                 flags = self.flags_at(site)

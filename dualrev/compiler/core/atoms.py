@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from types import EllipsisType
 from typing import Any, TypeAlias
 
+from dualrev.rules.primitives import Primitive
+
 __all__ = [
     *["Applied", "Atom", "Choice", "Comparison", "Constant", "Expr", "Field", "Global"],
-    *["Index", "Item", "Logical", "Method", "Node", "Operator", "Pack"],
+    *["Index", "Item", "Logical", "Method", "Node", "Operator", "Pack", "SCALED"],
     *["Span", "Symbol", "Tree", "Var"],
 ]
 
@@ -73,6 +75,9 @@ class Symbol:
 
 
 Atom: TypeAlias = Var | Constant | Global
+
+#: a * b, where a known 0 of b takes no part: 0 then, whatever a is. For tangents, whose factors may be infinite or NaN.
+SCALED = Primitive("scaled", "a * b if b != 0.0 else 0.0", ("b", "a"), ((-3.0, 3.0), (-3.0, 3.0)), cheap=True)
 
 
 # Expressions

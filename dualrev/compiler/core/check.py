@@ -24,11 +24,12 @@ __all__ = ["check"]
 def check(f: Function, refuse: Callable[[Statement, str], Any] | None = None) -> None:
     """Verify a function.
 
-    AssertionError if it is not well formed, or what `refuse` raises for the statement and the reason.
+    AssertionError if it is not well formed. With `refuse`, what that raises for a statement and the reason; scopes are
+    numba's matter then.
     """
     known = {x for p in f.parameters for x in walks.leaves(p) if isinstance(x, Var)}
     _Checking(f, refuse).block(f.body, known)
-    for x in walks.leaves(f.result):
+    for x in walks.leaves(f.result) if refuse is None else ():
         assert not isinstance(x, Var) or x in known, f"{f.name}: the result {x} is never assigned"
 
 
@@ -50,7 +51,7 @@ class _Checking:
         inside: set[Var] = set()
         if isinstance(s, (terms.For, terms.While)):
             inside = {x for t in walks.statements((s,)) for x in walks.writes(t)}
-        for x in walks.reads(s):
+        for x in walks.reads(s) if self.refuse is None else ():
             self.hold(not isinstance(x, Var) or x in known, s, f"{show_expr(x)} is read before it is assigned")
         match s:
             case terms.If():

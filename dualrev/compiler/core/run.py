@@ -23,7 +23,6 @@ from numba.core import types
 from dualrev.compiler import runtime
 from dualrev.compiler.core import atoms, syntax, terms
 from dualrev.compiler.core.atoms import Global, Var
-from dualrev.compiler.core.products import is_known, scales
 from dualrev.compiler.core.terms import Function, Statement
 from dualrev.quoting import execute
 
@@ -250,9 +249,8 @@ class _Run:
 
     def real(self, s: terms.Real) -> Any:
         args = [self.atom(x) for x in s.args]
-        if scales(s.rule):
-            known = any(x == 0.0 for k, x in enumerate(args) if is_known(s.rule, k))
-            return 0.0 if known else args[0] * args[1]
+        if s.rule is atoms.SCALED:
+            return args[0] * args[1] if args[1] != 0.0 else 0.0
         if not s.spelling.isidentifier() and "." not in s.spelling:
             return (
                 _UNARY[s.spelling](args[0]) if len(args) == 1 else self.operate(s.spelling, args[0], args[1], s.checked)

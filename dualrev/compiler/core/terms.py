@@ -8,8 +8,7 @@ never clash, whatever they are called (naming.py chooses what is printed). It ma
                      | e[i, ..] | (e, ..)                            nothing in an expression is differentiated
     indices      i ::= e | e:e:e | ... | None
     statements   s ::= x = a                        Copy             x = e                          Discrete
-                     | x = p(a, ..)                 Real             a line of the table of primitives, or of
-                                                                     products.py
+                     | x = p(a, ..)                 Real             a line of the table of primitives, or SCALED
                      | x = y[i, ..]                 Load             a scalar
                      | y[i, ..] = a, +=, -=         Store
                      | y = view of z                View             y = new array                  Make

@@ -87,7 +87,7 @@ def rounds_backwards(
     flags = zip(inputs, call.flags, call.pattern, strict=True)
     unmoved = [x for x, flag, n in flags if n is not None and not flag]
     useful = [live[k] for k in seeds] + [x for x in inputs if is_array(x)]
-    known = Known(call.known.reached, (*call.known.wild, False), call.known.steep)
+    known = Known(call.known.reached, (*call.known.wild, False))
     sweeps = reverse.round(round_, flagged, useful, together, unmoved, seeds, known)
     facts = sweeps.facts
     totals = {x: Var("d_{}", types.float64, x) for x in flagged if facts.is_scalar(x)}

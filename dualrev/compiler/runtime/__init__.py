@@ -25,8 +25,6 @@ from dualrev.compiler.runtime.arrays import (  # noqa: F401 - emitted code has t
     empty,
     empty_like,
     scaled,
-    scaled_both,
-    scaled_first,
     zeros,
     zeros_like,
 )

@@ -6,7 +6,6 @@ Numba's own np.zeros_like is several functions, which take it a third of a secon
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +21,7 @@ from dualrev.rules.library.inner import inner
 
 __all__ = [
     *["NO_MEMORY", "check_apart", "check_new", "clear_unless", "common_shape", "divide", "empty", "empty_like"],
-    *["kind_like", "new", "new_shaped", "raise_if", "scaled", "scaled_both", "scaled_first", "zeros", "zeros_like"],
+    *["kind_like", "new", "new_shaped", "raise_if", "scaled", "zeros", "zeros_like"],
 ]
 
 
@@ -263,35 +262,24 @@ def _quotient(a, b):
     return a / b
 
 
-def _unless_zero(name: str, known: tuple[int, ...], doc: str) -> Any:
-    """The product of two numbers, and 0.0 where a known operand is: an infinite one beside it takes no part there.
+@intrinsic
+def scaled(typingctx: Any, factor: Any, t: Any) -> Any:
+    """Factor * t for numbers, and 0.0 where t is: an infinite factor takes no part there.
 
-    It stands for `a * b if a != 0.0 else 0.0`, whose branches cost numba time in all its passes. To LLVM it is a
-    branch: where cotangents are zero for many iterations, what multiplies them is not computed.
+    It stands for `factor * t if t != 0.0 else 0.0`, whose branches cost numba time in all its passes. To LLVM it is a
+    branch: where cotangents are zero for many rounds, what multiplies them is not computed.
     """
+    made = typingctx.resolve_function_type(operator.mul, (factor, t), {}).return_type
 
-    def product(typingctx: Any, a: Any, b: Any) -> Any:
-        made = typingctx.resolve_function_type(operator.mul, (a, b), {}).return_type
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        factor, t = args
+        before = builder.block
+        with builder.if_then(builder.fcmp_unordered("!=", t, t.type(0.0))):
+            product = builder.fmul(factor, t)
+            inside = builder.block
+        found = builder.phi(t.type)
+        found.add_incoming(t.type(0.0), before)
+        found.add_incoming(product, inside)
+        return context.cast(builder, found, made, types.float64)
 
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            a, b = args
-            asked = [builder.fcmp_unordered("!=", args[k], a.type(0.0)) for k in known]
-            before = builder.block
-            with builder.if_then(functools.reduce(builder.and_, asked)):
-                multiplied = builder.fmul(a, b)
-                inside = builder.block
-            found = builder.phi(a.type)
-            found.add_incoming(a.type(0.0), before)
-            found.add_incoming(multiplied, inside)
-            return context.cast(builder, found, made, types.float64)
-
-        return types.float64(made, made), codegen
-
-    product.__name__ = product.__qualname__ = name
-    product.__doc__ = doc
-    return intrinsic(product)
-
-
-scaled = _unless_zero("scaled", (1,), "a * b, and 0.0 where b is.")
-scaled_first = _unless_zero("scaled_first", (0,), "a * b, and 0.0 where a is.")
-scaled_both = _unless_zero("scaled_both", (0, 1), "a * b, and 0.0 where one of them is.")
+    return types.float64(made, made), codegen

@@ -33,7 +33,6 @@ from numba.core import types
 from dualrev.compiler.analyses.memory import given, is_array, is_real
 from dualrev.compiler.analyses.versions import Reading, Region, Value, Versions
 from dualrev.compiler.core.atoms import Applied, Atom, Constant, Global, Node, Tree, Var
-from dualrev.compiler.core.products import SCALED, SCALED_BOTH, SCALED_FIRST, is_known
 from dualrev.compiler.core.terms import (
     Accumulate,
     Block,
@@ -54,7 +53,7 @@ from dualrev.compiler.core.walks import reads, replaced, statements, writes
 from dualrev.compiler.transforms.facts import Facts
 from dualrev.compiler.transforms.fusing import Fused
 from dualrev.compiler.transforms.writing import ZERO, Writer, partial
-from dualrev.rules.primitives import PRIMITIVES, Primitive
+from dualrev.rules.primitives import PRIMITIVES
 
 __all__ = ["Adjoint", "shadow_of", "zeros_like"]
 
@@ -248,39 +247,28 @@ class Adjoint(Writer):
         ct = facts.cotangent(t)
         names: dict[str, Atom] = {p: self._at(s, x) for p, x in zip(s.rule.parameters, s.args, strict=True)}
         names["y"] = self._ref(self.versions.made[s][t])
-        own: list[tuple[ast.expr, Primitive]] = []
+        own: list[tuple[ast.expr, bool]] = []
         square = s.rule.name == "mul" and s.args[0] is s.args[1] is not t
         for k, x in enumerate(s.args[:1] if square else s.args):
             factor = partial(s, k) if facts.is_scalar(x) else ast.Constant(0.0)
             if isinstance(factor, ast.Constant) and factor.value == 0.0:
                 continue
-            rule = self._asking(s, k)
+            apart = not facts.reached.has(s, t) and facts.wild.partial(s, k)
             if x is t:
-                own.append((factor, rule))
+                own.append((factor, apart))
             else:
                 assert isinstance(x, Var)
-                value = self.product(factor, names, ct, s.line, rule)
+                value = self.product(factor, names, ct, s.line, apart)
                 self._contribute(x, self.real("mul", "*", _TWO, value, line=s.line) if square else value, s.line)
         if not own:
             self._zero.add(t)
             return
-        whole, rule = own[0]
-        for factor, other in own[1:]:
-            whole, rule = ast.BinOp(whole, ast.Add(), factor), SCALED if SCALED in (rule, other) else rule
-        value = self.product(whole, names, ct, s.line, rule)
+        whole, apart = own[0][0], any(flag for _, flag in own)
+        for factor, _ in own[1:]:
+            whole = ast.BinOp(whole, ast.Add(), factor)
+        value = self.product(whole, names, ct, s.line, apart)
         if value is not ct:
             self._assign(ct, value, s.line)
-
-    def _asking(self, s: Real, k: int) -> Primitive:
-        """The product of the k-th partial and the cotangent, by what has to be asked: whether they are known zeros.
-
-        The partial may be one if it is a tangent. That matters where the cotangent may be infinite.
-        """
-        facts = self.facts
-        apart = not facts.reached.has(s, s.target) and facts.wild.partial(s, k)
-        if is_known(s.rule, 1 - k) and facts.steep.has(s.target):
-            return SCALED_BOTH if apart else SCALED_FIRST
-        return SCALED if apart else PRIMITIVES["mul"]
 
     def _whole(self, s: Whole) -> None:
         """Products of arrays, and their smallest and largest elements."""

@@ -126,7 +126,7 @@ class _Function:
             case Load():
                 what: tuple[Any, ...] = (s.array, s.index)
             case Real():
-                what = (s.rule, s.spelling, s.checked)
+                what = (s.rule.name, s.spelling, s.checked)
             case Discrete() if not any(map(_calls, _expressions(s.value))):
                 what = (s.value, s.repeated)
             case _:

@@ -21,20 +21,16 @@ from numba.core import types
 from dualrev.compiler.analyses.activity import carries
 from dualrev.compiler.analyses.memory import is_array, is_real, is_real_array
 from dualrev.compiler.core.atoms import Applied, Atom, Constant, Expr, Field, Global, Node, Operator, Symbol, Tree, Var
-from dualrev.compiler.core.products import times
 from dualrev.compiler.core.program import Gradient
 from dualrev.compiler.core.terms import Call, Copy, Discrete, Function, Load, Make, Store, View
 from dualrev.compiler.core.walks import leaves, mapped
 from dualrev.compiler.transforms.forward import Forward
 from dualrev.compiler.transforms.writing import ZERO, Writer
 from dualrev.errors import CotangentError, TangentError
-from dualrev.rules.primitives import PRIMITIVES
 
 __all__ = ["derivative_in_core"]
 
 _ONE = Constant(1.0, types.float64)
-#: A cotangent of 0 is a known zero, as a tangent of 0 is.
-_ALONG = times(PRIMITIVES["mul"], 1, False)
 _NONE = Constant(None, types.none)
 
 
@@ -198,7 +194,7 @@ class _Derivative(Writer):
         self.write(Copy(total, ZERO, 0))
 
         def add(x: Var, w: Var) -> None:
-            self.write(Copy(total, self.real("add", "+", total, self.multiplied(_ALONG, x, w, 0), line=0), 0))
+            self.write(Copy(total, self.real("add", "+", total, self.real("mul", "*", x, w, line=0), line=0), 0))
 
         for x, w in zip(values, weights, strict=True):
             if is_array(x):

@@ -11,9 +11,8 @@ from numba.core import types
 from dualrev.compiler.analyses.activity import Activity
 from dualrev.compiler.analyses.finite import Wild
 from dualrev.compiler.analyses.firsts import first_stores
-from dualrev.compiler.analyses.memory import Classes, Memory, given, is_array, is_real, is_real_array
+from dualrev.compiler.analyses.memory import Classes, Memory, given, is_real, is_real_array
 from dualrev.compiler.analyses.reached import Known, Reached
-from dualrev.compiler.analyses.steep import Steep
 from dualrev.compiler.analyses.versions import Region, Versions
 from dualrev.compiler.core.atoms import Global, Symbol, Var
 from dualrev.compiler.core.terms import Call, For, Function, While
@@ -69,7 +68,6 @@ class Facts:
     versions: Versions
     wild: Wild
     reached: Reached
-    steep: Steep
     wanted: frozenset[int]  # the leaves of the result whose cotangents are given
     callee: Callable[[Call, Facts], Callee | Fused | None]
 
@@ -122,6 +120,4 @@ class Facts:
     def known_of(self, s: Call) -> Known:
         """What is known to the function that a call calls."""
         reached = tuple(isinstance(x, Var) and self.reached.has(s, x) for x in leaves(s.result))
-        inputs = given(s)
-        steep = any(map(self.steep.has, (*s.targets, *filter(is_array, inputs))))
-        return Known(reached, tuple(map(self.wild.has, inputs)), steep)
+        return Known(reached, tuple(map(self.wild.has, given(s))))

@@ -42,12 +42,10 @@ from dualrev.compiler.core.terms import (
     While,
     Whole,
 )
-from dualrev.compiler.core.walks import leaves, mapped, reads, statements, substituted, writes
+from dualrev.compiler.core.walks import leaves, mapped, reads, substituted, writes
 from dualrev.compiler.transforms.plan import contents
 
 __all__ = ["Laned", "Lanes"]
-
-_OF_TAPE = (Push, Pop, Keep, Kept, Hold, Reserve, Columns)
 
 
 @dataclass
@@ -155,8 +153,6 @@ class _Function:
     def statement(self, s: Statement) -> list[Statement]:
         """What a statement becomes."""
         match s:
-            case If() if self.flow.varies(s.test):
-                return [self.branch(s, k) for k in range(self.whole.width)]
             case If():
                 self.same(s)
                 return [replace(s, then=self.block(s.then), orelse=self.block(s.orelse))]
@@ -167,7 +163,7 @@ class _Function:
                 return [replace(s, before=self.block(s.before), body=self.block(s.body))]
             case Call():
                 return self.call(s)
-            case _ if isinstance(s, _OF_TAPE):
+            case Push() | Pop() | Keep() | Kept() | Hold() | Reserve() | Columns():
                 return self.memory(s)
         changed = s.array if isinstance(s, (Store, Accumulate)) else next(iter(writes(s)), None)
         if self.flow.varies(changed):
@@ -178,18 +174,6 @@ class _Function:
     def copied(self, s: Statement) -> list[Statement]:
         """The statement, in every lane."""
         return [substituted(s, self.lane(k), self.lane(k)) for k in range(self.whole.width)]
-
-    def branch(self, s: If, k: int) -> If:
-        """A branch that lanes take apart from one another, in one lane."""
-        inside = [*statements(s.then), *statements(s.orelse)]
-        if any(isinstance(t, (*_OF_TAPE, For, While)) or (isinstance(t, Call) and t.tape) for t in inside):
-            self.whole.fits = False
-        then, orelse = (tuple(self._in_lane(t, k) for t in block) for block in (s.then, s.orelse))
-        return replace(s, test=self.lane(k)(s.test), then=then, orelse=orelse)
-
-    def _in_lane(self, s: Statement, k: int) -> Statement:
-        """A statement of such a branch."""
-        return self.branch(s, k) if isinstance(s, If) else substituted(s, self.lane(k), self.lane(k))
 
     def same(self, s: Statement) -> None:
         """Note if a statement that is there once reads what varies, and not only the shape of an array."""

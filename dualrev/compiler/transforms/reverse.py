@@ -26,7 +26,6 @@ from dualrev.compiler.analyses.cost import Cost
 from dualrev.compiler.analyses.finite import Wild
 from dualrev.compiler.analyses.memory import Classes, Memory, given, is_array, is_real
 from dualrev.compiler.analyses.reached import NOTHING, Known, Reached
-from dualrev.compiler.analyses.steep import Steep
 from dualrev.compiler.analyses.versions import Value, Versions
 from dualrev.compiler.core.atoms import Applied, Atom, Constant, Node, Var
 from dualrev.compiler.core.program import Gradient, Program
@@ -105,8 +104,7 @@ class Reverse:
             groups.setdefault(facts.classes.find(x), []).append(x)
         results = leaves(f.result)
         useful = [x for x in loop.seeds if facts.is_scalar(x)]
-        steep = any(map(facts.steep.has, (*loop.seeds, *filter(is_array, loop.given))))
-        known = Known(tuple(x in useful for x in results), tuple(map(facts.wild.has, inputs)), steep)
+        known = Known(tuple(x in useful for x in results), tuple(map(facts.wild.has, inputs)))
         together = [*map(tuple, groups.values())]
         inside = {x: shadows.setdefault(x, facts.cotangent(x)) for x in varied if is_array(x)}
 
@@ -265,7 +263,6 @@ class Reverse:
             Versions(f),
             wild,
             Reached(f, reached, activity),
-            Steep(f, self.memory, classes, activity, wild, known.steep),
             wanted,
             self.unit,
         )

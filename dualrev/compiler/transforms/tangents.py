@@ -31,8 +31,7 @@ from numba.core import types
 from dualrev.compiler.analyses.activity import Activity
 from dualrev.compiler.analyses.finite import Wild
 from dualrev.compiler.analyses.memory import Classes, given, is_array, is_real, is_real_array
-from dualrev.compiler.core.atoms import Applied, Atom, Constant, Node, Operator, Tree, Var
-from dualrev.compiler.core.products import has_tangent, scales, times
+from dualrev.compiler.core.atoms import SCALED, Applied, Atom, Constant, Node, Operator, Tree, Var
 from dualrev.compiler.core.terms import (
     Accumulate,
     Call,
@@ -214,7 +213,7 @@ class WithTangents(Writer):
 
     def real_tangent(self, s: Real) -> None:
         """An operation: its tangent comes after the value, since the partials may speak of it."""
-        factors = [(k, x, partial(s, k, again=True)) for k, x in enumerate(s.args) if self.is_active(x)]
+        factors = [(k, x, partial(s, k)) for k, x in enumerate(s.args) if self.is_active(x)]
         factors = [(k, x, e) for k, x, e in factors if not (isinstance(e, ast.Constant) and e.value == 0.0)]
         y = s.target
         names: dict[str, Atom] = dict(zip(s.rule.parameters, s.args, strict=True))
@@ -228,11 +227,13 @@ class WithTangents(Writer):
         names["y"] = y
         total: Atom | None = None
         for k, x, e in factors:
-            rule = times(s.rule, k, scales(s.rule) or self.wild.partial(s, k))
-            if k == 0 and has_tangent(s.rule):  # t_a * b: both keep their places
-                term: Atom = self.multiplied(rule, self.of(x), s.args[1], s.line)
+            apart = s.rule is SCALED or self.wild.partial(s, k)
+            if s.rule is SCALED and k == 0:  # t_a * b: it is b that may be a known zero
+                target = self.temporary()
+                self.write(Real(target, SCALED, "scaled", (self.of(x), s.args[1]), s.line))
+                term: Atom = target
             else:
-                term = self.product(e, names, self.of(x), s.line, rule)
+                term = self.product(e, names, self.of(x), s.line, apart)
             total = self.added(total, term, s.line)
         if update:
             self.assign(s.target, ZERO if total is None else total, s.line)

@@ -147,8 +147,7 @@ class Signature:
         same = replace(other, known=self.known, spent=self.spent) == self
         reached = all(theirs or not ours for ours, theirs in zip(self.known.reached, other.known.reached, strict=True))
         wild = all(ours or not theirs for ours, theirs in zip(self.known.wild, other.known.wild, strict=True))
-        steep = self.known.steep or not other.known.steep
-        return same and reached and wild and steep and self.spent <= other.spent
+        return same and reached and wild and self.spent <= other.spent
 
 
 class Called:

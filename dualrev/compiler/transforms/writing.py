@@ -11,12 +11,11 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.core.atoms import Atom, Choice, Comparison, Constant, Expr, Field, Item, Operator, Var
-from dualrev.compiler.core.products import scales
+from dualrev.compiler.core.atoms import SCALED, Atom, Choice, Comparison, Constant, Expr, Field, Item, Operator, Var
 from dualrev.compiler.core.syntax import SYMBOLS
 from dualrev.compiler.core.terms import Copy, Discrete, For, If, Real, Statement
 from dualrev.rules.names import line_of
-from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES, Primitive
+from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES
 
 __all__ = ["NAMES", "ZERO", "Writer", "partial", "power"]
 
@@ -45,15 +44,14 @@ def _tree(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body
 
 
-def partial(s: Real, k: int, again: bool = False) -> ast.expr:
+def partial(s: Real, k: int) -> ast.expr:
     """The k-th partial derivative of an operation: syntax in the names of the table, `x`, `a`, `b`, `y`.
 
     Both of a quotient have the reciprocal as a factor: it is one division, which does not wait for the cotangent. That
-    of a root has it too: roots are often divided by. What may be differentiated `again` takes abs of the root: that of
-    -0.0 is -0.0, whose reciprocal would have the derivative of a negative number.
+    of a root has it too: roots are often divided by.
     """
     if s.rule.name == "sqrt":
-        return _tree("0.5 * (1.0 / abs(y))" if again else "0.5 * abs(1.0 / y)")
+        return _tree("0.5 * abs(1.0 / y)")
     if s.rule.name == "div" and k == 1:
         return _tree("-(y * (1.0 / b))")
     if s.rule.name == "pow" and k == 0 and isinstance(s.args[1], Constant):
@@ -114,20 +112,19 @@ class Writer:
             return self.real("sub", "-", a, last.args[0], line=line)
         return self.real("add", "+", a, b, line=line)
 
-    def product(self, factor: ast.expr, names: Mapping[str, Atom], t: Atom, line: int, rule: Primitive) -> Atom:
-        """The factor times t, without a factor of 1; `rule` says of which zeros it is asked: products.py."""
+    def product(self, factor: ast.expr, names: Mapping[str, Atom], t: Atom, line: int, scaled: bool) -> Atom:
+        """The factor times t, without a factor of 1; where it is `scaled`, a t of 0 takes no part."""
         match factor:
             case ast.Constant(1.0):
                 return t
             case ast.UnaryOp(ast.USub(), operand):
-                return self.real("neg", "-", self.product(operand, names, t, line, rule), line=line)
-        return self.multiplied(rule, self.value(factor, names, line), t, line)
-
-    def multiplied(self, rule: Primitive, a: Atom, b: Atom, line: int) -> Var:
-        """A new variable for a product."""
-        target = self.temporary()
-        self.write(Real(target, rule, rule.name if scales(rule) else "*", (a, b), line))
-        return target
+                return self.real("neg", "-", self.product(operand, names, t, line, scaled), line=line)
+        value = self.value(factor, names, line)
+        if scaled:
+            target = self.temporary()
+            self.write(Real(target, SCALED, "scaled", (value, t), line))
+            return target
+        return self.real("mul", "*", value, t, line=line)
 
     def value(self, e: ast.expr, names: Mapping[str, Atom], line: int) -> Atom:
         """The value of an expression of the table."""
