@@ -57,7 +57,7 @@ _TAME = {"add", "sub", "mul", "neg", "pos", "abs", "sin", "cos", "tanh", "atan",
 _TAME |= {"floor", "ceil", "trunc", "round", "sign", "maximum", "minimum", "copysign"}
 #: Functions in expressions of which that is so, and those that make arrays of zeros, of ones, or of nothing.
 _TAME_APPLIED = {"float", "abs", "min", "max", "np.float64", "np.float32", "np.copy", "np.array", "np.arange"}
-_TAME_APPLIED |= {f"np.{f}{like}" for f in ("empty", "zeros", "ones") for like in ("", "_like")}
+_NEW = {f"np.{f}{like}" for f in ("empty", "zeros", "ones") for like in ("", "_like")}
 #: The largest number that is taken for one of ordinary size, in double and in single precision.
 _LARGE, _LARGE_SINGLE = 1e100, 1e12
 #: The largest exponent whose powers of ordinary numbers are.
@@ -125,6 +125,8 @@ class Wild:
         match e:
             case Operator("+" | "-" | "*") | Pack() | Choice() | Item() | Field():
                 return any(map(self._expression, _chosen(e)))
+            case Applied(str() as f) if f in _NEW:  # whatever gives the shape
+                return False
             case Applied(str() as f, args) if f in _TAME_APPLIED:
                 return any(map(self._expression, args))
             case Method(base, "copy"):
