@@ -70,7 +70,8 @@ def leaves_of(x):
 
 
 def is_single(x):
-    return any(getattr(leaf, "dtype", None) == np.float32 for leaf in flatten_leaves(x)[0])
+    numbers = any(isinstance(y, np.float32) for y in x)  # as leaves these are floats
+    return numbers or any(getattr(leaf, "dtype", None) == np.float32 for leaf in flatten_leaves(x)[0])
 
 
 def tangents_for(case, seed):
