@@ -89,6 +89,7 @@ class _Checking:
                 self.hold(_fits(s.target.type, kind_of(s.source)), s, f"{s.target.type} = {kind_of(s.source)}")
             case terms.Discrete():
                 self.hold(not isinstance(s.target.type, (types.BaseTuple, types.Dispatcher)), s, "a tuple")
+                self.hold(not _converts_reals(s.value), s, "a real number is converted without its derivative")
             case terms.Real():
                 self.hold(isinstance(s.target.type, types.Float), s, f"the target has type {s.target.type}")
                 self.hold(len(s.args) == len(s.rule.partials), s, f"{s.rule.name} of {len(s.args)} arguments")
@@ -137,6 +138,13 @@ def kind_of(x: Any) -> Any:
     """The numba type of an atom."""
     assert isinstance(x, (Var, Constant, Global))
     return types.unliteral(x.type) if x.type is not None else None
+
+
+def _converts_reals(e: atoms.Expr) -> bool:
+    """Whether an expression makes a float of a real number or of an array: that would be a constant."""
+    if not isinstance(e, atoms.Applied) or e.function not in ("float", "np.float64", "np.float32"):
+        return False
+    return any(isinstance(x, Var) and isinstance(x.type, (types.Float, types.Array)) for x in e.args)
 
 
 def _fits(target: Any, source: Any) -> bool:

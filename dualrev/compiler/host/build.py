@@ -82,9 +82,7 @@ class Derivative(_CPUDispatcher):
         self._entries: dict[tuple[types.Type, ...], Any] = {}
         self._worlds: dict[tuple[types.Type, ...], World] = {}
         self._modules: dict[tuple[types.Type, ...], Module] = {}  # go with it to processes that have no source
-        self.pullbacks: set[Any] = (
-            set()
-        )  # of the arguments alone: the types that api.py has compiled, or keys (usual.py)
+        self.pullbacks: set[Any] = set()  # types of arguments that api.py has compiled, and keys for them (usual.py)
         self.written: dict[int, Any] = {}  # what inside.py has written with it, by the number of arguments
         count = len(inspect.signature(f.py_func).parameters)
         self._places = [0, *range(2, count + 1)] if transform == "hvp" else list(range(count))  # of f's arguments
