@@ -527,6 +527,27 @@ def test_what_is_written_into_an_argument_is_a_value_and_functions_pickle():
     assert again(np.ones(3)).nnz == 7
 
 
+@numba.njit
+def with_a_pole(x):
+    s = 0.0
+    for i in range(len(x) - 1):
+        s += x[i] ** 1.5 * x[i + 1] + x[i] ** 2
+    return s
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_nan_of_a_compiled_hessian_is_no_entry_that_a_pattern_lacks(given):
+    """A direction of 0 gives NaN at a pole there; the pattern has all entries."""
+    band = sparse.diags_array([np.ones(3), np.ones(4), np.ones(3)], offsets=[-1, 0, 1])
+    hessian = dr.sparse_hessian(with_a_pole, sparsity=band if given else None)
+    for x in (np.arange(1.0, 5.0), np.arange(4.0)):
+        made, whole = hessian(x).toarray(), dr.hessian(with_a_pole.py_func)(x)
+        assert np.array_equal(made != 0.0, np.isnan(made) | (whole != 0.0))
+        inside = ~np.isnan(made)
+        np.testing.assert_allclose(made[inside], whole[inside], rtol=1e-12)
+        assert np.all(inside[np.abs(np.subtract.outer(range(4), range(4))) > 1])
+
+
 # Optimisers
 
 

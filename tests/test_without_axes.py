@@ -125,7 +125,7 @@ def test_compiled(name):
 
 
 def test_an_operation_that_no_rule_knows_is_refused(monkeypatch):
-    """The compiler once took arrays without axes for numbers; such a fault of ours is an error, not a derivative of 0."""
+    """The compiler once took arrays without axes for numbers: such a fault is an error, not a derivative of 0."""
     monkeypatch.setattr(Complexes, "_elements", lambda self, args, line: [self.pair(x) for x in args])
     words = r"test_without_axes.py:\d+: .*has no rule for it \(a real number is converted without its derivative\)"
     with pytest.raises(UnsupportedError, match=words):

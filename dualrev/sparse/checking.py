@@ -3,7 +3,8 @@
 The comparison with the trial (compressed.py) leaves lines in doubt: those whose products differ, and those that are not
 finite, of which no sum tells anything. A direction that is 0 on the entries of such a line in the pattern, and random
 elsewhere, has the product 0 with it if no entry is missing: a zero direction takes no part, whatever the derivative is.
-So one pass tells of one line, and halving the direction finds the entry.
+So one pass tells of one line, and halving the direction finds the entry. Where a zero direction does take part, NaN
+tells nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from dualrev.sparse.compressed import Compression
 from dualrev.sparse.patterns import Passes
 
-__all__ = ["FEW", "doubtful", "entry", "lacking"]
+__all__ = ["FEW", "doubtful", "entry", "lacking", "tells"]
 
 FEW = 16  # lines: so many are looked at one by one
 
@@ -40,7 +41,12 @@ def lacking(
         least.append(compression.tolerance(passes.epsilon) * float(np.sum(values[np.isfinite(values)])))
     products = _products(passes, compression, directions)[np.arange(len(lines)), lines]
     every = zip(lines, directions, least, products, strict=True)
-    return [(int(line), t, size) for line, t, size, product in every if not abs(product) <= size]
+    return [(int(line), t, size) for line, t, size, product in every if tells(passes, product, size)]
+
+
+def tells(passes: Passes, product: Any, least: Any) -> Any:
+    """Whether products, or entries, are more than rounding: such as an entry gives that is not zero."""
+    return ~(np.abs(product) <= least) & (passes.known_zeros | ~np.isnan(product))
 
 
 def entry(

@@ -158,7 +158,7 @@ class Patterns:
             fresh, by_nan = given, False
         larger = _evaluated(passes, fresh, True)
         assert larger
-        _refuse_outside(f, larger[0], given.pattern, given.tolerance(passes.epsilon))
+        _refuse_outside(f, passes, larger[0], given)
         _refuse_hidden(f, passes, fresh, *larger, by_nan=by_nan, is_given=True)
         given.rounding = fresh.rounding
 
@@ -245,16 +245,16 @@ def _evaluated(passes: Any, compression: Compression, check: bool) -> tuple[Any,
     return compression.matrix(products, passes.dtype)
 
 
-def _refuse_outside(f: Any, matrix: Any, given: Any, tolerance: float) -> None:
+def _refuse_outside(f: Any, passes: Any, matrix: Any, given: Compression) -> None:
     """SparsityError if the matrix has an entry, not zero, that is not in the pattern that was given."""
     outside = matrix.tocoo(copy=True)
-    inside = given.tocoo()
+    inside = given.pattern.tocoo()
     columns = matrix.shape[1]
     have = inside.row.astype(np.int64) * columns + inside.col
     absolute = np.abs(outside.data.astype(float))
     sizes = np.bincount(outside.row, np.where(np.isfinite(absolute), absolute, 0.0), matrix.shape[0])
     lacking = ~np.isin(outside.row.astype(np.int64) * columns + outside.col, have)
-    lacking &= ~(absolute <= tolerance * sizes[outside.row])
+    lacking &= checking.tells(passes, absolute, given.tolerance(passes.epsilon) * sizes[outside.row])
     if lacking.any():
         k = int(np.argmax(lacking))
         more = f", and {lacking.sum()} of such entries are not zero"
@@ -280,7 +280,7 @@ def _refuse_hidden(
     worst = doubt[np.argsort(-gaps[doubt], kind="stable")[: checking.FEW]]
     for line, direction, least in checking.lacking(passes, compression, matrix, worst) if len(worst) else ():
         place, value = checking.entry(passes, compression, line, direction, least)
-        if not (by_nan and np.isnan(value)):  # NaN would have found it
+        if not (np.isnan(value) and (by_nan or not passes.known_zeros)):  # NaN would have found it
             _refuse_entry(f, place, value, is_given=is_given)
     compression.allow(gaps, passes.epsilon)
 

@@ -34,6 +34,7 @@ class Tape:
     """The derivative of a function on the tape, which runs once."""
 
     weight = 1  # what a row takes, in columns
+    known_zeros = True
 
     def __init__(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], argnums: int, order: int) -> None:
         function = f if order == 1 else grad(f, argnums)
@@ -82,6 +83,7 @@ class Compiled:
             )
         self._products = api.directional(f, "pushes" if order == 1 else "products", argnums)
         self.columns, self.dtype, self.epsilon = x.size, x.dtype, float(np.finfo(x.dtype).eps)
+        self.known_zeros = order == 1  # products with a compiled Hessian are NaN at a pole in every direction
 
     @functools.cached_property
     def shape(self) -> tuple[int, int]:

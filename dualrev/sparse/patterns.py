@@ -36,6 +36,7 @@ class Passes(Protocol):
     """A derivative at a point: a matrix that is known by its products."""
 
     epsilon: float  # the difference of 1 and the next number, in the precision of the products
+    known_zeros: bool  # whether a direction of 0 takes no part, though the derivative there is infinite
 
     @property
     def shape(self) -> tuple[int, int]:
