@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import dualrev as dr
+from dualrev import numpy as dnp
 
 pd = pytest.importorskip("pandas")
 
@@ -148,6 +149,18 @@ def test_pandas_has_the_functions_that_are_wrapped():
     for function in (pd._libs.lib.maybe_convert_objects, pd.core.ops.array_ops._na_arithmetic_op):
         assert function.of_dualrev
     assert pd.core.arraylike.extract_array.of_dualrev
+    assert pd.core.arraylike.array_ufunc.of_dualrev
+
+
+def test_a_dataframe_and_an_array_of_objects_in_a_ufunc_are_refused():
+    """numpy's loop over objects loses NaN: it gave 0.5 in its place."""
+    frame = pd.DataFrame({"a": [1.0, np.nan], "b": [2.0, 3.0]})
+    for f in (lambda x: np.maximum(frame, np.array([x, x])), lambda x: np.fmin(np.array([x, x]), frame)):
+        with pytest.raises(dr.UnsupportedError, match=r"test_tables.py:\d+: .*Write dualrev\.numpy\.array"):
+            dr.jvp(f, (0.5,), (1.0,))
+    value, slope = dr.jvp(lambda x: frame * dnp.array([x, x]), (0.5,), (1.0,))
+    pd.testing.assert_frame_equal(value, frame * 0.5)
+    pd.testing.assert_frame_equal(slope.where(value.notna()), frame)
 
 
 def test_values_are_an_array_for_numpy():

@@ -95,8 +95,7 @@ def _computing(compute: Callable[..., Any]) -> Any:
         if not _are_objects(left) and not _are_objects(right):
             return compute(left, right, op, *args, **kwargs)
         if np.ndim(left) != 1 or np.ndim(right) > 1:
-            why = "np.array([x, 1.0]) is an array of objects: numpy asks nobody about it"
-            raise UnsupportedError("an operation with a table", "dualrev.numpy.array([x, 1.0])", why)
+            raise _of_objects()
         return op(*(Column(adopt(u)) if _are_objects(u) else u for u in (left, right)))
 
     return arithmetic
@@ -112,10 +111,27 @@ def _extracting(extract: Callable[..., Any]) -> Any:
     return extract_array
 
 
+def _applying(apply: Callable[..., Any]) -> Any:
+    """A ufunc with a table among its inputs: numpy's own loops over objects would lose the NaN of a DataFrame."""
+
+    def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if self.ndim > 1 and any(map(_are_objects, inputs)):
+            raise _of_objects()
+        return apply(self, ufunc, method, *inputs, **kwargs)
+
+    return array_ufunc
+
+
+def _of_objects() -> UnsupportedError:
+    why = "np.array([x, 1.0]) is an array of objects: numpy asks nobody about it"
+    return UnsupportedError("an operation with a table", "dualrev.numpy.array([x, 1.0])", why)
+
+
 _TAUGHT: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
     (lib, "maybe_convert_objects", _inferring),
     (array_ops, "_na_arithmetic_op", _computing),
     (arraylike, "extract_array", _extracting),
+    (arraylike, "array_ufunc", _applying),
 )
 
 
