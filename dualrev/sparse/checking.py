@@ -30,7 +30,7 @@ def doubtful(gaps: np.ndarray, tolerance: float) -> np.ndarray:
 def lacking(
     passes: Passes, compression: Compression, matrix: Any, lines: np.ndarray
 ) -> list[tuple[int, np.ndarray, float]]:
-    """Those of the lines that lack an entry, each with a direction that shows it, and the least product that counts."""
+    """The lines that lack an entry, each with a direction that shows it, and the least product that counts."""
     stored = matrix.tocsc() if compression.transposed else matrix
     directions = np.tile(compression.trial, (len(lines), 1))
     least = []

@@ -1,4 +1,4 @@
-"""What the functions of odd_lines.txt name: arguments, and what stands around a numba function."""
+"""Globals of the functions of odd_lines.txt: arguments, and what stands around a numba function."""
 
 import enum
 from collections import namedtuple

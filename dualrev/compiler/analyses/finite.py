@@ -1,4 +1,4 @@
-"""Which variables may be infinite or NaN although all arguments of the function are finite.
+"""May-be-non-finite analysis: variables that may be infinite or NaN though all arguments are finite.
 
 Everything else is looked at: literals, frozen arrays with the numbers that they hold, defaults, what a call returns,
 and what Python's statements or a random draw leave. Numbers beyond 1e100, or divisors below its reciprocal, count as
@@ -55,7 +55,7 @@ __all__ = ["Wild", "holds_wild"]
 #: Lines whose partials are finite wherever their arguments are, and whose values are (overflow aside).
 _TAME = {"add", "sub", "mul", "neg", "pos", "abs", "sin", "cos", "tanh", "atan", "asinh", "erf", "erfc", "logaddexp"}
 _TAME |= {"floor", "ceil", "trunc", "round", "sign", "maximum", "minimum", "copysign"}
-#: Functions in expressions of which that is so, and those that make arrays of zeros, of ones, or of nothing.
+#: Functions in expressions of which that is so; and those whose arrays are finite whatever their arguments are.
 _TAME_APPLIED = {"float", "abs", "min", "max", "np.float64", "np.float32", "np.copy", "np.array", "np.arange"}
 _NEW = {f"np.{f}{like}" for f in ("empty", "zeros", "ones") for like in ("", "_like")}
 #: The largest number that is taken for one of ordinary size, in double and in single precision.

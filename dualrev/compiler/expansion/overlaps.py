@@ -1,4 +1,4 @@
-"""Assignments of views to parts of the same array: whether numba copies the view before it writes.
+"""Overlap test of slice assignments: whether numba copies a source that may share memory with its target.
 
 numba copies if the memory of both may overlap, element by element otherwise, in the order of the part. It compares the
 extent of the view with one of the part that leaves out as many axes, the last ones, as the index has numbers:
@@ -22,7 +22,7 @@ _WHOLE, _FIRST = Slice(None, None, None), Slice(Const(0), Const(1), None)
 
 
 def copied_first(code: Writer, array: str, index: tuple[Any, ...], value: Atom, line: int) -> str | None:
-    """A flag: whether numba copies a view before array[index] = view; None if it always does where that matters."""
+    """Return a flag, whether numba copies the source of array[index] = value; None if it does wherever that matters."""
     ndim = code.kind(array).ndim
     numbers = sum(isinstance(x, Const) or (isinstance(x, str | Ref) and not is_array(code.kind(x))) for x in index)
     arrays = [code.kind(x).ndim for x in index if isinstance(x, str | Ref) and is_array(code.kind(x))]

@@ -37,7 +37,7 @@ def separate(args: Sequence[Any]) -> bool:
 
 
 def key(args: Sequence[Any]) -> tuple[Any, ...]:
-    """What stands for the numba types of separate arguments, which take longer to find."""
+    """A key for the numba types of separate arguments: numba takes longer to find these."""
     return tuple([(x.dtype, x.ndim, x.flags.c_contiguous) if x.__class__ is np.ndarray else x.__class__ for x in args])
 
 

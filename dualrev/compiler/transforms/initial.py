@@ -34,7 +34,7 @@ _I64 = types.int64
 
 
 def with_initial_values(f: Function) -> Function:
-    """The function with an initial value for each variable that a loop may carry into its first iteration."""
+    """Initialise each variable that a loop may carry into its first iteration."""
     parameters = {x for p in f.parameters for x in leaves(p) if isinstance(x, Var)}
     return replace(f, body=_Initial(f).block(f.body, parameters))
 
@@ -64,7 +64,7 @@ class _Initial:
         return tuple(made)
 
     def _private(self, s: For, known: set[Var]) -> list[Var]:
-        """The variables of a parallel loop that an iteration may read before it assigns them, and nothing else has."""
+        """Privatisable variables of a parallel loop that an iteration may read unassigned."""
         inside = {x for t in statements(s.body) for x in writes(t)} - known
         outside = {x for t in _outside(self.f.body, s) for x in (*reads(t), *writes(t)) if isinstance(x, Var)}
         outside |= {x for x in leaves(self.f.result) if isinstance(x, Var)}
@@ -81,7 +81,7 @@ def _outside(body: Block, loop: For) -> Iterable[Statement]:
 
 
 def _read_before(s: Statement, known: set[Var]) -> Iterable[Var]:
-    """What the text of a statement reads before it assigns it; `known` gains what it assigns."""
+    """The variables that the text of a statement reads before it assigns them; `known` gains those that it assigns."""
     yield from (x for x in reads(s) if isinstance(x, Var) and x not in known)
     if isinstance(s, For):
         known.add(s.target)
@@ -97,7 +97,7 @@ def _read_before(s: Statement, known: set[Var]) -> Iterable[Var]:
 
 
 def _exposed(body: Block, assigned: set[Var]) -> Iterable[Var]:
-    """What a block may read before it has assigned it, on some path; `assigned` gains what it assigns on each."""
+    """Upward-exposed reads of a block, on some path; `assigned` gains the variables that every path assigns."""
     for s in body:
         yield from (x for x in reads(s) if isinstance(x, Var) and x not in assigned)
         match s:
@@ -122,7 +122,7 @@ def _has_zero(x: Var) -> bool:
 
 
 def _initial(x: Var, line: int) -> Block:
-    """x = 0, or an array that has no elements, of the same layout."""
+    """An initial value: 0, or an array of the same layout without elements."""
     if is_array(x):
         shape, dtype = Pack((Constant(0, _I64),) * x.type.ndim), Global(dtype_name(x.type.dtype), None, ())
         empty = Applied("np.empty", (shape, dtype))

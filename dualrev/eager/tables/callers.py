@@ -1,4 +1,4 @@
-"""Which function of pandas or xarray asks a column for something, where the answer depends on it."""
+"""Callers of a column: functions of pandas and xarray whose names decide what it answers."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class Box:
 
 
 class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
-    """A vector of numbers under differentiation, as pandas asks for it."""
+    """An extension array of pandas: a vector of numbers under differentiation."""
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -114,7 +114,7 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
 
     @property
     def dtype(self) -> ColumnDtype:
-        """That of columns."""
+        """The type of columns."""
         return DTYPE
 
     @property
@@ -220,7 +220,7 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
         return method
 
     def _operand(self, other: Any, what: str) -> Any:
-        """The other operand as the RealArray meets it."""
+        """Return the other operand in the form that a RealArray takes."""
         other = unboxed(other)
         if isinstance(other, (ExtensionArray, pd.Timestamp, pd.Timedelta)) or other is pd.NA:
             raise refused(f"{what} with a {type(other).__name__}")
@@ -345,6 +345,7 @@ def _opened(u: Any) -> Any:
 
 
 def unboxed(u: Any) -> Any:
+    """Return the number in a Box, the RealArray in a column, or u itself."""
     return u.number if isinstance(u, Box) else u.numbers if isinstance(u, Holder) else u
 
 
@@ -364,7 +365,7 @@ def as_number(u: Any) -> Any:
 
 
 def as_numbers(scalars: Any) -> RealArray:
-    """A RealArray of what pandas makes a column of."""
+    """Return the RealArray of the scalars that pandas makes a column of."""
     scalars = unboxed(scalars)
     if isinstance(scalars, (pd.Series, pd.Index)):
         scalars = scalars.array

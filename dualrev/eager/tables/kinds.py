@@ -1,4 +1,4 @@
-"""Which objects are tables: of pandas, of xarray, of polars, none of which is imported here."""
+"""Tests for tables of pandas, xarray and polars, none of which is imported here."""
 
 from __future__ import annotations
 

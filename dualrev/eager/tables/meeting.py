@@ -67,7 +67,7 @@ def _refused(what: str) -> UnsupportedError:
 
 
 def prepare() -> None:
-    """What has to be done once before a function runs that may use pandas."""
+    """Prepare pandas, once, for a function that may use it."""
     if "pandas" in sys.modules and not _PREPARED:
         from dualrev.eager.tables.operands import teach  # imports pandas, as who has a table has done
 
@@ -76,7 +76,7 @@ def prepare() -> None:
 
 
 def _in_pandas(self: Any) -> str:
-    """What pandas asks of everything that it computes with: an error, as for numbers of no class that it knows."""
+    """The attribute `_typ`, by which pandas knows its classes: an error where it would compute with our numbers."""
     frame: FrameType | None = sys._getframe(1)
     if not _module(frame).startswith("pandas."):
         raise AttributeError("_typ")
@@ -107,7 +107,7 @@ _OF_VALUES |= {np.column_stack, np.append, np.linalg.solve, np.linalg.norm, np.s
 
 
 def _priority(self: Any) -> int:
-    """What pandas asks of the other operand of s - x: x.__rsub__(s) is called then. In s -= x, pandas does not."""
+    """The priority of an operand: with one above its own, pandas leaves s - x to x.__rsub__(s); not s -= x."""
     return 0 if sys._getframe(2).f_code.co_name == "_inplace_method" else 10_000
 
 
