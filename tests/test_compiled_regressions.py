@@ -727,3 +727,33 @@ def test_a_default_that_numba_takes_in_place_of_what_is_given_is_refused():
     """Numba's value is that of by=0.5."""
     with pytest.raises(dr.errors.UnsupportedError, match="numba takes its default there"):
         dr.grad(named)(1.0)
+
+
+@njit
+def of_types_of_numba(x):
+    a, b = np.zeros(3, dtype=numba.float64), np.empty(2, numba.int64)
+    positive, c = np.zeros(2, dtype=numba.boolean), np.ones((2, 2), dtype=numba.types.float64)
+    a[1], b[0], positive[1], c[0, 1] = x * x, 3, x > 0.5, x
+    d = np.array([x, a[1]], dtype=numba.types.float64) + np.full(2, x, numba.types.float64)
+    e = np.zeros(2, numba.complex128)
+    e[0] = 1j * x
+    return a[1] * b[0] * positive[1] + np.sum(c * c) + np.sum(d.astype(numba.float64)) + (e[0] * e[0] * x).real
+
+
+@njit
+def in_single_precision(x):
+    a = np.zeros(2, dtype=numba.float32)
+    a[0] = x
+    return a[0] * x
+
+
+def test_a_dtype_may_be_a_type_of_numba():
+    """Python cannot run these: differences of the numba functions are what is right."""
+    slope = (of_types_of_numba(0.7 + 1e-5) - of_types_of_numba(0.7 - 1e-5)) / 2e-5
+    value, gradient = dr.value_and_grad(of_types_of_numba)(0.7)
+    assert value == of_types_of_numba(0.7)
+    assert abs(gradient - slope) < 1e-8
+    assert abs(dr.jvp(of_types_of_numba, (0.7,), (1.0,))[1] - slope) < 1e-8
+    value, gradient = dr.value_and_grad(in_single_precision)(0.7)
+    assert value == in_single_precision(0.7)
+    assert abs(gradient - 1.4) < 1e-6

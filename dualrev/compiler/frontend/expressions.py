@@ -11,7 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numba.core import types
 from numba.core.registry import CPUDispatcher
+from numba.np.numpy_support import as_dtype
 from numba.typed import List
 
 from dualrev.compiler.core import syntax
@@ -360,12 +362,15 @@ class Expressions(WrittenAsTheyAre):
     def function_argument(self, node: ast.expr) -> Atom:
         """An argument of a function of the table: an atom, or the name of a dtype."""
         static = self.static(node)
-        if static is not None and isinstance(static.value, (type, np.dtype)):
-            kind = CASTS.get(np.dtype(static.value).type)  # float is np.float64 here
+        value = None if static is None else static.value
+        if isinstance(value, (types.Number, types.Boolean)):  # numba's own, as numba.float64
+            value = as_dtype(value).type
+        if isinstance(value, (type, np.dtype)):
+            kind = CASTS.get(np.dtype(value).type)  # float is np.float64 here
             if kind is None:
-                self.refuse(node, f"the dtype {static.value}", "it is no float, int or bool", "np.float64")
+                self.refuse(node, f"the dtype {value}", "it is no float, int or bool", "np.float64")
             assert kind is not None
-            return Ref(kind, static.value)
+            return Ref(kind, value)
         return self.atom(node)
 
     def signature(self, node: ast.Call, static: Static) -> tuple[list[str], dict[str, Atom]]:
