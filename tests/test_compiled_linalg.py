@@ -304,3 +304,15 @@ def test_factors_have_second_derivatives():
     d = np.outer(TALL[:, 0], TALL[0])
     curve = differences(lambda t: dr.grad(curved)(t, SYMMETRIC), (TALL,), (d,))
     assert_same(dr.hvp(curved)(TALL, d, SYMMETRIC).ravel(), curve, rtol=1e-5)
+
+
+@njit
+def of_a_complex_matrix(x, a):
+    return np.sum(np.linalg.eig(a * (x + 1.0j))[0].real)
+
+
+def test_complex_eigenvalues_are_the_tapes():
+    a = np.array([[2.0, 1.0], [0.5, 3.0]])
+    with pytest.raises(dr.UnsupportedError, match=r"np\.linalg\.eig .*complex.*Write dr\.grad\(f\.py_func\)"):
+        dr.grad(of_a_complex_matrix)(1.5, a)
+    assert dr.grad(of_a_complex_matrix.py_func)(1.5, a) == pytest.approx(np.trace(a))

@@ -115,7 +115,8 @@ class Complexes:
 
     def refuse(self, s: Any, what: str) -> Any:
         """UnsupportedError."""
-        self.code.refuse(s.line, what, "it is not known of complex numbers", _INSTEAD)
+        instead = "dr.grad(f.py_func), which takes the tape" if what.startswith("np.linalg.") else _INSTEAD
+        self.code.refuse(s.line, what, "it is not known of complex numbers", instead)
 
     # Operations
 
