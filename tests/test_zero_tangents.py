@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 from compiled.twin import twin
-from numba import njit, typeof
+from numba import njit, prange, typeof
 from oracle import assert_same, differences
 from scipy.optimize import least_squares
 
@@ -341,3 +341,129 @@ def test_what_calls_give_and_write_may_be_hidden():
 def test_only_what_may_be_hidden_is_asked_for(f, args, questions):
     source = emit(f, "value_and_grad", 0, tuple(map(typeof, args))).source
     assert source.count("runtime.scaled(") == questions
+
+
+# Second derivatives
+
+
+@njit
+def with_a_power(x):
+    return x[0] ** 1.5 + x[1] ** 2 + 3.0 * x[0] * x[1]
+
+
+@njit
+def root_of(u):
+    return math.sqrt(u)
+
+
+@njit
+def with_a_callee(x):
+    return root_of(x[0]) + x[0] * x[1] * x[1]
+
+
+@njit
+def root_of_a_root(x):
+    """What the inner root gets is a known zero, too."""
+    return math.sqrt(math.sqrt(x[0])) + math.sqrt(x[0]) ** 3 + x[1] * x[1]
+
+
+@njit
+def by_way_of_arrays(x):
+    y, z = np.sqrt(x), np.zeros(3)
+    z[1] = x[1]
+    for i in range(2):
+        z[i] += y[i] * x[i]
+    return np.sum(np.sqrt(z + 1.0)) + np.sum(y * x)
+
+
+@njit
+def on_one_side(x):
+    y = math.asin(x[1]) if x[0] > 0.5 else x[0] ** 1.25
+    return (x[0] - y) * x[1] + math.acos(x[0] * x[1])
+
+
+@njit
+def recursive(x, n=2):
+    return x[0] ** 1.5 * x[1] ** 3 if n == 0 else math.sqrt(x[1]) * recursive(x, n - 1)
+
+
+@njit(parallel=True)
+def in_threads(x):
+    total = 0.0
+    for i in prange(3):
+        total += math.sqrt(x[0]) * x[0] * i + math.sqrt(i + x[1] * x[1])
+    return total
+
+
+STEEP = [with_a_power, with_a_callee, root_of_a_root, by_way_of_arrays, on_one_side, recursive, in_threads]
+
+
+@pytest.mark.parametrize("f", STEEP, ids=lambda f: f.__name__)
+def test_a_direction_that_does_not_move_an_argument_at_a_pole(f):
+    """Differences of gradients along the other argument are finite."""
+    x, still = np.array([0.0, 0.75]), np.array([0.0, 1.0])
+    gradient, step = dr.grad(f), 1e-6 * still
+    expected = (gradient(x + step)[1] - gradient(x - step)[1]) / 2e-6
+    with np.errstate(all="ignore"):
+        found = [dr.hvp(f)(x, still), dr.hessian(f)(x)[:, 1]]
+        if f is with_a_power:
+            found += [dr.jvp(gradient, (x,), (still,))[1], dr.jacobian(gradient)(x)[:, 1]]
+            found.append(dr.vmap(dr.hvp(f))(np.stack([x, x]), np.eye(2))[1])
+        on_tape = dr.hvp(twin(f))(x, still)
+    assert np.all(np.isfinite(on_tape))
+    np.testing.assert_allclose(on_tape[1], expected, rtol=1e-6)
+    for product in found:
+        np.testing.assert_allclose(product, on_tape, rtol=1e-12)
+    assert np.array_equal(dr.hvp(f)(x, np.zeros(2)), np.zeros(2))
+
+
+def test_an_infinite_second_derivative_is_the_limit():
+    x = np.array([0.0, 1.0])
+    np.testing.assert_array_equal(dr.hessian(with_a_power)(x), [[inf, 3.0], [3.0, 2.0]])
+    np.testing.assert_array_equal(dr.hessian(with_a_callee)(x), [[-inf, 2.0], [2.0, 0.0]])
+    np.testing.assert_array_equal(dr.sparse_hessian(with_a_power)(x).toarray(), [[inf, 3.0], [3.0, 2.0]])
+
+
+@njit
+def of_two_numbers(a, b):
+    return a**2.5 + math.sqrt(a) * a * a + b * b
+
+
+def test_known_zeros_of_third_derivatives():
+    both = dr.jvp(dr.hessian(of_two_numbers, (0, 1)), (0.0, 2.0), (0.0, 1.0))[1]
+    assert_same(both, ((0.0, 0.0), (0.0, 0.0)), rtol=0.0)
+
+
+@njit
+def square_of_a_distance(x):
+    return math.sqrt(x[0] * x[0] + x[1] * x[1]) ** 2 + x[0] * x[1]
+
+
+@njit
+def square_of_an_absolute_value(x):
+    return abs(complex(x[0], x[1])) ** 2
+
+
+@njit
+def root_of_a_product(x):
+    return math.sqrt(x[0] * x[1]) ** 4
+
+
+@pytest.mark.parametrize("f", [square_of_a_distance, square_of_an_absolute_value, root_of_a_product])
+def test_a_zero_that_was_computed_is_none_that_is_known(f):
+    """The Hessians are [[2, 1], [1, 2]], [[2, 0], [0, 2]] and 0: not one of the entries is another number."""
+    found = dr.hessian(f)(np.zeros(2))
+    right = {square_of_a_distance: [[2, 1], [1, 2]], square_of_an_absolute_value: 2 * np.eye(2)}.get(
+        f, np.zeros((2, 2))
+    )
+    assert np.all(np.isnan(found) | (found == right))
+    assert np.all(np.isnan(np.diag(found)))
+
+
+def test_only_functions_with_poles_mark_known_zeros():
+    def marks(f):
+        return "runtime.along" in dr.derivative_source(f, np.ones(2), transform="hessian")
+
+    assert marks(with_a_power)
+    assert marks(with_a_callee)
+    assert not marks(njit(lambda x: x[0] ** 3 * np.exp(x[1]) + np.tanh(x[0]) / x[1]))

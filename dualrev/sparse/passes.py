@@ -83,7 +83,7 @@ class Compiled:
             )
         self._products = api.directional(f, "pushes" if order == 1 else "products", argnums)
         self.columns, self.dtype, self.epsilon = x.size, x.dtype, float(np.finfo(x.dtype).eps)
-        self.known_zeros = order == 1  # products with a compiled Hessian are NaN at a pole in every direction
+        self.known_zeros = order == 1  # a compiled Hessian may be NaN at a pole in every direction
 
     @functools.cached_property
     def shape(self) -> tuple[int, int]:

@@ -50,7 +50,7 @@ from dualrev.compiler.core.terms import (
 )
 from dualrev.compiler.core.walks import leaves, parts, reads, statements
 
-__all__ = ["Wild", "holds_wild"]
+__all__ = ["Wild", "holds_wild", "names_in"]
 
 #: Lines whose partials are finite wherever their arguments are, and whose values are (overflow aside).
 _TAME = {"add", "sub", "mul", "neg", "pos", "abs", "sin", "cos", "tanh", "atan", "asinh", "erf", "erfc", "logaddexp"}
@@ -90,7 +90,7 @@ class Wild:
         """Whether the k-th partial of an operation may be."""
         if s.rule.partials[k] in ("1.0", "-1.0", "0.0"):
             return False
-        names = _names(s.rule.partials[k])
+        names = names_in(s.rule.partials[k])
         return not _is_tame(s) or any(
             self.has(x) for p, x in zip(s.rule.parameters, s.args, strict=True) if p in names or "y" in names
         )
@@ -168,7 +168,7 @@ def _of_function(
 
 
 @functools.cache
-def _names(text: str) -> frozenset[str]:
+def names_in(text: str) -> frozenset[str]:
     """The names in an expression of the table."""
     return frozenset(n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name))
 

@@ -150,6 +150,10 @@ class Memory:
             return [x for x, writes in pairs if writes and isinstance(x, Var)]
         return []
 
+    def marks(self, s: Call) -> bool:
+        """Whether the function of a call marks known zeros in its tangents: core/products.py."""
+        return self.program.gradient(s) is None and self.program.function(s).marked
+
     def written(self, f: Function) -> set[Var]:
         """The leaves of a function's parameters whose elements it may change."""
         classes = Classes(f, self)

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 from dualrev.compiler.analyses.activity import Activity
 from dualrev.compiler.core.atoms import Constant, Var
+from dualrev.compiler.core.products import ALONG, PRODUCTS, times
 from dualrev.compiler.core.terms import Block, Copy, For, Function, If, Real, Statement, Store, While
 from dualrev.compiler.core.walks import writes
 
@@ -87,10 +88,12 @@ def _contributing(s: Real | Copy) -> list[Var]:
     """The variables that a contribution to the result of an operation gives one to."""
     if isinstance(s, Copy):
         return [s.source] if isinstance(s.source, Var) else []
-    return [x for k, x in enumerate(s.args) if isinstance(x, Var) and not _is_constantly_zero(s, k)]
+    return [x for k, x in enumerate(s.args) if isinstance(x, Var) and not _may_be_zero(s, k)]
 
 
-def _is_constantly_zero(s: Real, k: int) -> bool:
-    """Whether the k-th partial is 0 wherever it is computed."""
+def _may_be_zero(s: Real, k: int) -> bool:
+    """Whether the k-th partial is 0 wherever it is computed, or a tangent, which may be a known zero."""
+    if s.rule in PRODUCTS:
+        return times(s.rule, k) is not ALONG
     exponent = s.args[1] if s.rule.name == "pow" and k == 0 else None
     return s.rule.partials[k] == "0.0" or (isinstance(exponent, Constant) and exponent.value == 0)

@@ -23,6 +23,7 @@ from numba.core import types
 from dualrev.compiler import runtime
 from dualrev.compiler.core import atoms, syntax, terms
 from dualrev.compiler.core.atoms import Global, Var
+from dualrev.compiler.core.products import MARKING, marked
 from dualrev.compiler.core.terms import Function, Statement
 from dualrev.quoting import execute
 
@@ -249,6 +250,8 @@ class _Run:
 
     def real(self, s: terms.Real) -> Any:
         args = [self.atom(x) for x in s.args]
+        if s.rule in MARKING:
+            return marked(s.rule, args)
         if s.rule is atoms.SCALED:
             return args[0] * args[1] if args[1] != 0.0 else 0.0
         if not s.spelling.isidentifier() and "." not in s.spelling:

@@ -361,4 +361,6 @@ class Function:
     checking: bool = False  # whether it checks what the user's function does not, so that it is called in its place
     doc: str = ""  # what it computes, if a transformation has made it
     together: tuple[tuple[Var, ...], ...] = ()  # parameters that may share memory, where that is known of all calls
+    marked: bool = False  # whether its tangents, and then its cotangents, mark known zeros: products.py
+    apart: frozenset[Var] = frozenset()  # the variables whose cotangents do not, since nothing asks for them
     wild: tuple[Var, ...] = ()  # parameters that are infinite or NaN, by their defaults

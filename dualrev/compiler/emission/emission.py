@@ -17,6 +17,7 @@ from dualrev.compiler.analyses.signs import Natural
 from dualrev.compiler.core import atoms, syntax, terms, walks
 from dualrev.compiler.core.atoms import SCALED, Applied, Constant, Expr, Global, Symbol, Var
 from dualrev.compiler.core.naming import Names
+from dualrev.compiler.core.products import MARKING
 from dualrev.compiler.core.terms import Block
 from dualrev.compiler.emission.code import Assign, Code, Pop, Suite
 from dualrev.compiler.emission.tape import TapeCode, from_word, held
@@ -196,8 +197,8 @@ class Emission:
 
     def _real(self, s: terms.Real) -> ast.expr:
         args = [self.atom(x) for x in s.args]
-        if s.rule is SCALED:
-            return syntax.call("runtime.scaled", *args)
+        if s.rule is SCALED or s.rule in MARKING:
+            return syntax.call(f"runtime.{s.rule.name}", *args)
         if s.spelling not in _OPERATORS:
             return syntax.call(s.spelling, *args)
         if len(args) == 1:

@@ -21,8 +21,9 @@ from dualrev.compiler.emission.code import Assign, Code, Pop, Push, Suite
 __all__ = ["tidy"]
 
 _PURE = re.compile(
-    r"math\.\w+|np\.(?!empty|zeros|ones|dot)\w+|abs|min|max|int|float|bool|len|runtime\.(range_length|rising|falling|scaled|bits|whole|room|rounds|natural)"
+    r"math\.\w+|np\.(?!empty|zeros|ones|dot)\w+|abs|min|max|int|float|bool|len|runtime\.(range_length|rising|falling|scaled|known|along|along_both|bits|whole|room|rounds|natural)"
 )
+_PRODUCTS = ("runtime.scaled", "runtime.known", "runtime.along", "runtime.along_both")
 _WIDE = 88
 
 
@@ -197,7 +198,7 @@ def _is_pure(value: ast.expr) -> bool:
 
 
 def _reads_memory(value: ast.expr) -> bool:
-    calls = [n for n in ast.walk(value) if isinstance(n, ast.Call) and ast.unparse(n.func) != "runtime.scaled"]
+    calls = [n for n in ast.walk(value) if isinstance(n, ast.Call) and ast.unparse(n.func) not in _PRODUCTS]
     return bool(calls) or any(isinstance(n, ast.Subscript) for n in ast.walk(value))
 
 

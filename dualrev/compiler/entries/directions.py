@@ -131,8 +131,10 @@ class Leaf:
 class Chosen:
     """A function that gives a derivative in a direction of the chosen arguments, and what is made with it.
 
-    `whole` is core whose last parameters are the directions.
+    `whole` is core whose last parameters are the directions; `again` says that it is differentiated once more.
     """
+
+    again = True
 
     def __init__(self, module: Module, argnums: Any, primals: tuple[Any, ...], of: Function | None = None) -> None:
         """`of` is another function with the arguments of the module's, such as a derivative of it."""
@@ -142,7 +144,7 @@ class Chosen:
         self.several = isinstance(argnums, (tuple, list))
         self.chosen = module.front.chosen_numbers(argnums, f, primals)
         moving = [x for k in self.chosen for x in walks.leaves(f.parameters[k]) if carries(x)]
-        made = module.front.forward.function(f, moving).function
+        made = module.front.forward.function(f, moving, again=self.again).function
         assert isinstance(made.result, Node)
         self.core = replace(made, result=made.result.parts[1])
         self.take(self.core)

@@ -45,6 +45,7 @@ def root(module: Module, transform: str, argnums: Any, primals: tuple[Any, ...],
 
 
 class _Jacobian(Matrices):
+    again = False
     _entry: Entry | None = None
     _laned: tuple[Function, int] | None = None
 

@@ -34,7 +34,7 @@ from dualrev.compiler.transforms.checkpoint import call_and_keep, copied
 from dualrev.compiler.transforms.facts import Facts
 from dualrev.compiler.transforms.plan import contents
 from dualrev.compiler.transforms.units import Signature, Unit
-from dualrev.compiler.transforms.writing import ZERO, Writer
+from dualrev.compiler.transforms.writing import Writer
 from dualrev.rules.primitives import PRIMITIVES
 
 if TYPE_CHECKING:
@@ -59,7 +59,8 @@ class Rounds:
     @property
     def cleared(self) -> Block:
         """The contributions before the first round."""
-        return tuple(Copy(total, ZERO, self.loop.line) for total in self.totals.values())
+        zero = Writer(self.facts.f.marked).zero
+        return tuple(Copy(total, zero, self.loop.line) for total in self.totals.values())
 
 
 def rounds_backwards(
@@ -170,9 +171,10 @@ class Called:
         """The cotangent that a number gets; a sum hands on its own."""
         if not is_real(x):
             return None
+        zero = Writer(made.facts.f.marked).zero
         if x in self.results:
-            return seeds.get(self.results.index(x), ZERO)
-        return made.totals.get(x, ZERO)
+            return seeds.get(self.results.index(x), zero)
+        return made.totals.get(x, zero)
 
     def _body(self, made: Rounds) -> Block:
         w = Writer()

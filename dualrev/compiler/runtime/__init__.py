@@ -17,6 +17,8 @@ from numba.extending import intrinsic
 from numba.typed import List  # noqa: F401 - where types are inferred, it is called so
 
 from dualrev.compiler.runtime.arrays import (  # noqa: F401 - emitted code has them from here
+    along,
+    along_both,
     check_apart,
     check_new,
     clear_unless,
@@ -24,6 +26,8 @@ from dualrev.compiler.runtime.arrays import (  # noqa: F401 - emitted code has t
     divide,
     empty,
     empty_like,
+    known,
+    known_zeros_like,
     scaled,
     zeros,
     zeros_like,

@@ -22,6 +22,7 @@ from dualrev.rules.library.inner import inner
 __all__ = [
     *["NO_MEMORY", "check_apart", "check_new", "clear_unless", "common_shape", "divide", "empty", "empty_like"],
     *["kind_like", "new", "new_shaped", "raise_if", "scaled", "zeros", "zeros_like"],
+    *["along", "along_both", "known", "known_zeros_like"],
 ]
 
 
@@ -54,6 +55,9 @@ def new(context: Any, builder: Any, sizes: list[Any], kind: Any, fill: str, fail
             data = builder.bitcast(context.nrt.meminfo_data(builder, memory), made.data.type)
             if fill == "zeros":
                 cgutils.memset(builder, data, step, 0)
+            elif fill == "known zeros":
+                with cgutils.for_range(builder, builder.udiv(step, item)) as loop:
+                    builder.store(data.type.pointee(-0.0), builder.gep(data, [loop.index]))
             arrayobj.populate_array(made, data, sizes, strides, item, memory)
             builder.store(made._getvalue(), place)
     return builder.load(place)
@@ -92,6 +96,17 @@ def _zeros_like(typingctx: Any, x: Any) -> Any:
 def zeros_like(x):
     """A shadow of an array."""
     return _zeros_like(x)
+
+
+@intrinsic
+def _known_zeros_like(typingctx: Any, x: Any) -> Any:
+    return _like(x, "known zeros")
+
+
+@inner
+def known_zeros_like(x):
+    """A shadow of an array, or its tangent, where known zeros are marked."""
+    return _known_zeros_like(x)
 
 
 @inner
@@ -260,6 +275,50 @@ def divide(typingctx: Any, a: Any, b: Any) -> Any:
 
 def _quotient(a, b):
     return a / b
+
+
+@intrinsic
+def known(typingctx: Any, t: Any) -> Any:
+    """A number, with the mark of a known zero where it is 0."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        zero = builder.fcmp_ordered("==", args[0], args[0].type(0.0))
+        return builder.select(zero, args[0].type(-0.0), args[0])
+
+    return t(t), codegen
+
+
+@intrinsic
+def along(typingctx: Any, factor: Any, t: Any) -> Any:
+    """-0.0 where t is -0.0, else factor * t + 0.0."""
+    made = typingctx.resolve_function_type(operator.mul, (factor, t), {}).return_type
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        factor, t = args
+        known = _is_known(builder, t)
+        product = builder.fadd(builder.fmul(factor, t), t.type(0.0))
+        return context.cast(builder, builder.select(known, t, product), made, types.float64)
+
+    return types.float64(made, made), codegen
+
+
+@intrinsic
+def along_both(typingctx: Any, t: Any, u: Any) -> Any:
+    """-0.0 where t or u is -0.0, else t * u + 0.0."""
+    made = typingctx.resolve_function_type(operator.mul, (t, u), {}).return_type
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        t, u = args
+        known = builder.or_(_is_known(builder, t), _is_known(builder, u))
+        product = builder.fadd(builder.fmul(t, u), t.type(0.0))
+        return context.cast(builder, builder.select(known, t.type(-0.0), product), made, types.float64)
+
+    return types.float64(made, made), codegen
+
+
+def _is_known(builder: Any, t: Any) -> Any:
+    bits = ir.IntType(64 if isinstance(t.type, ir.DoubleType) else 32)
+    return builder.icmp_unsigned("==", builder.bitcast(t, bits), bits(1 << (bits.width - 1)))
 
 
 @intrinsic

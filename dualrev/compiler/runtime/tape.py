@@ -41,7 +41,7 @@ from numba.np import arrayobj
 
 from dualrev.compiler.runtime.apart import call_apart
 from dualrev.compiler.runtime.arena import function, give_back, reallocate, release, take
-from dualrev.compiler.runtime.arrays import NO_MEMORY, empty_like, kind_like, new, zeros_like
+from dualrev.compiler.runtime.arrays import NO_MEMORY, empty_like, kind_like, known_zeros_like, new, zeros_like
 from dualrev.rules.library.inner import Inner
 
 __all__ = [
@@ -338,7 +338,7 @@ def attempt(typingctx: Any, tape: Any, function: Any, *given: Any) -> Any:
     return typed.return_type(tape, function, types.StarArgTuple(given)), codegen
 
 
-_NEW = {zeros_like: "zeros", empty_like: ""}
+_NEW = {zeros_like: "zeros", known_zeros_like: "known zeros", empty_like: ""}
 
 
 def _attempt_new(tape: Any, function: Any, given: Any, fill: str) -> Any:

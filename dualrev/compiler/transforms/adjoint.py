@@ -32,7 +32,8 @@ from numba.core import types
 
 from dualrev.compiler.analyses.memory import given, is_array, is_real
 from dualrev.compiler.analyses.versions import Reading, Region, Value, Versions
-from dualrev.compiler.core.atoms import Applied, Atom, Constant, Global, Node, Tree, Var
+from dualrev.compiler.core.atoms import SCALED, Atom, Constant, Global, Node, Tree, Var
+from dualrev.compiler.core.products import ALONG, PRODUCTS, times
 from dualrev.compiler.core.terms import (
     Accumulate,
     Block,
@@ -52,12 +53,13 @@ from dualrev.compiler.core.terms import (
 from dualrev.compiler.core.walks import reads, replaced, statements, writes
 from dualrev.compiler.transforms.facts import Facts
 from dualrev.compiler.transforms.fusing import Fused
-from dualrev.compiler.transforms.writing import ZERO, Writer, partial
-from dualrev.rules.primitives import PRIMITIVES
+from dualrev.compiler.transforms.writing import Writer, partial
+from dualrev.rules.primitives import PRIMITIVES, Primitive
 
 __all__ = ["Adjoint", "shadow_of", "zeros_like"]
 
 _TWO = Constant(2.0, types.float64)
+_MUL = PRIMITIVES["mul"]
 
 
 class Adjoint(Writer):
@@ -72,7 +74,7 @@ class Adjoint(Writer):
     """
 
     def __init__(self, facts: Facts, seeds: dict[int, Atom], joint: bool) -> None:
-        super().__init__()
+        super().__init__(facts.f.marked)
         self._joint = joint  # both sweeps are one function
         self.facts, self.versions = facts, facts.versions
         self.value_of: dict[Var, Value] = {}
@@ -91,7 +93,7 @@ class Adjoint(Writer):
         self._block(facts.f.body)
         for x in facts.parameters:
             if x in self._zero:
-                self._assign(facts.cotangent(x), ZERO, 0)
+                self._assign(facts.cotangent(x), self.zero, 0)
         self.body = tuple(self.out)
 
     # What the forward sweep had
@@ -164,7 +166,7 @@ class Adjoint(Writer):
 
         for k in range(len(self.out) - 1, -1, -1):
             t = self.out[k]
-            if isinstance(t, Store) and t.op == "=" and t.value is ZERO and (t.array, t.index) == (s.array, s.index):
+            if isinstance(t, Store) and (t.array, t.index, t.op) == (s.array, s.index, "=") and t.value is self.zero:
                 del self.out[k]
                 return replace(s, op="=")
             apart = isinstance(t, (Load, Store)) and memory(t.array) != memory(s.array)
@@ -199,7 +201,7 @@ class Adjoint(Writer):
 
     def _clear(self, names: Iterable[Var], line: int) -> None:
         for x in self.facts.sorted(names):
-            self.write(Copy(self.facts.cotangent(x), ZERO, line))
+            self.write(Copy(self.facts.cotangent(x), self.zero, line))
 
     # Statements
 
@@ -247,28 +249,43 @@ class Adjoint(Writer):
         ct = facts.cotangent(t)
         names: dict[str, Atom] = {p: self._at(s, x) for p, x in zip(s.rule.parameters, s.args, strict=True)}
         names["y"] = self._ref(self.versions.made[s][t])
-        own: list[tuple[ast.expr, bool]] = []
+        own: list[tuple[ast.expr, Primitive]] = []
         square = s.rule.name == "mul" and s.args[0] is s.args[1] is not t
         for k, x in enumerate(s.args[:1] if square else s.args):
             factor = partial(s, k) if facts.is_scalar(x) else ast.Constant(0.0)
             if isinstance(factor, ast.Constant) and factor.value == 0.0:
                 continue
-            apart = not facts.reached.has(s, t) and facts.wild.partial(s, k)
+            rule = self._rule(s, k)
             if x is t:
-                own.append((factor, apart))
+                own.append((factor, rule))
             else:
                 assert isinstance(x, Var)
-                value = self.product(factor, names, ct, s.line, apart)
-                self._contribute(x, self.real("mul", "*", _TWO, value, line=s.line) if square else value, s.line)
+                self._contribute(x, self._part(s, k, factor, names, square), s.line)
         if not own:
             self._zero.add(t)
             return
-        whole, apart = own[0][0], any(flag for _, flag in own)
+        whole = own[0][0]
         for factor, _ in own[1:]:
             whole = ast.BinOp(whole, ast.Add(), factor)
-        value = self.product(whole, names, ct, s.line, apart)
+        rule = next((rule for _, rule in own if rule is not _MUL), _MUL)
+        value = self.product(whole, names, ct, s.line, rule)
         if value is not ct:
             self._assign(ct, value, s.line)
+
+    def _rule(self, s: Real, k: int) -> Primitive:
+        """The product of the k-th partial and the cotangent."""
+        reached = self.facts.reached.has(s, s.target)
+        if self.marks and s.target not in self.facts.f.apart:
+            return ALONG
+        return SCALED if not reached and self.facts.wild.partial(s, k) else _MUL
+
+    def _part(self, s: Real, k: int, factor: ast.expr, names: Mapping[str, Atom], square: bool) -> Atom:
+        """What the k-th operand gets of the cotangent of the result; of a square, from both operands."""
+        ct, rule = self.facts.cotangent(s.target), self._rule(s, k)
+        if s.rule in PRODUCTS:
+            return self.times(times(s.rule, k), self._at(s, s.args[1 - k]), ct, s.line)
+        value = self.product(factor, names, ct, s.line, rule)
+        return self.times(rule if rule is ALONG else _MUL, _TWO, value, s.line) if square else value
 
     def _whole(self, s: Whole) -> None:
         """Products of arrays, and their smallest and largest elements."""
@@ -303,10 +320,10 @@ class Adjoint(Writer):
                 element: Var = self.temporary()
                 self.write(Load(element, shadow, index, s.line))
                 if s.op == "-=":
-                    element = self.real("neg", "-", element, line=s.line)
+                    element = self.minus(element, s.line)
                 self._contribute(value, element, s.line)
             if s.op == "=" and s not in facts.firsts:
-                self.write(Store(shadow, index, ZERO, s.line))
+                self.write(Store(shadow, index, self.zero, s.line))
         old = Var("_", s.array.type.dtype)
         undo = Store(self._at(s, s.array), self._index(s), old, s.line)
         self.undone[undo] = s
@@ -383,14 +400,15 @@ class Adjoint(Writer):
                 args += [self._ref(made)] if unit.needs_result(k) else []
                 args.append(self._ref(made, shadow=True))
         results = [t for t in s.targets if facts.is_scalar(t)]
-        args += [ZERO if t in self._zero else facts.cotangent(t) for t in results]
+        args += [self.zero if t in self._zero else facts.cotangent(t) for t in results]
         moving = [x for x in inputs if facts.is_scalar(x)]
         back = tuple(Var("_d{k}", types.float64) for _ in moving)
         result: Tree = back[0] if len(back) == 1 else Node(back)
         self.write(Call(back, unit.reverse, tuple(args), result, s.line, unit.uses_tape, s))
         self._zero |= set(results)
+        marked = facts.memory.marks(s)
         for x, ct in zip(moving, back, strict=True):
-            self._contribute(x, ct, s.line)
+            self._contribute(x, ct if marked or not self.marks else self.computed(ct, s.line), s.line)
 
 
 def _functions_of_one(body: Block, versions: Versions) -> dict[tuple[str, Value], list[Value]]:
@@ -414,11 +432,13 @@ def _functions_of_one(body: Block, versions: Versions) -> dict[tuple[str, Value]
 def zeros_like(writer: Writer, x: Any, line: int) -> Var:
     """A new array of zeros in the shape of another one."""
     target = Var("_", x.type)
-    writer.write(Make(target, Applied("np.zeros_like", (x,)), line))
+    writer.write(Make(target, writer.zeros_like(x), line))
     return target
 
 
-def shadow_of(s: Statement, target: Var, shadow: Callable[[Var], Var], read: Callable[[Any], Any]) -> Statement:
+def shadow_of(
+    writer: Writer, s: Statement, target: Var, shadow: Callable[[Var], Var], read: Callable[[Any], Any]
+) -> Statement:
     """The statement that makes the shadow of the array that a statement makes; `target` is its variable.
 
     `shadow` tells the shadows of other arrays, `read` what the statement's atoms are called.
@@ -430,4 +450,4 @@ def shadow_of(s: Statement, target: Var, shadow: Callable[[Var], Var], read: Cal
             value = replaced(s.value, lambda x: shadow(base) if x is base else read(x))
             return View(target, shadow(base), value, s.line, s.repeated)
     (made,) = writes(s)
-    return Make(target, Applied("np.zeros_like", (read(made),)), s.line)
+    return Make(target, writer.zeros_like(read(made)), s.line)

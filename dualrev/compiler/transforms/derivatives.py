@@ -108,7 +108,7 @@ class _Derivative(Writer):
 
     def with_tangents(self, alone: bool) -> Function:
         """F with tangents: its value and the tangent of that, or the tangent alone."""
-        made = self.forward.function(self.f, self.ordered).function
+        made = self.forward.function(self.f, self.ordered, again=True).function
         assert isinstance(made.result, Node)
         name = f"slope_{self.f.name}" if alone else f"{self.f.name}_tangent"
         inner = _Derivative(self.forward, self.f, self.numbers, self.several)

@@ -12,11 +12,12 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from dualrev.compiler.analyses.memory import Memory, is_real_array
+from dualrev.compiler.analyses.memory import Classes, Memory, is_real_array
+from dualrev.compiler.analyses.steep import Steep, is_steep
 from dualrev.compiler.core.atoms import Node, Symbol, Var
 from dualrev.compiler.core.program import Gradient, Program
 from dualrev.compiler.core.terms import Call, Function
-from dualrev.compiler.core.walks import leaves, renewed
+from dualrev.compiler.core.walks import leaves, renewed, variables
 from dualrev.compiler.transforms.tangents import WithTangents
 
 __all__ = ["Forward", "Ruled", "Tangents"]
@@ -43,19 +44,23 @@ class Forward:
         """`ruled` makes the function with tangents for a call of a function that has a rule, and None for others."""
         self.program, self.memory, self._ruled = program, memory, ruled
         self._symbols: dict[Hashable, Symbol] = {}
+        self.marking: set[Symbol] = set()  # functions for calls that mark known zeros
 
-    def function(self, f: Function, varied: Iterable[Var]) -> Tangents:
-        """F with tangents for these leaves of its parameters."""
+    def function(self, f: Function, varied: Iterable[Var], again: bool = False) -> Tangents:
+        """F with tangents for these leaves of its parameters; `again`: it is differentiated once more."""
         inputs = [x for p in f.parameters for x in leaves(p)]
         chosen = [x for x in inputs if x in set(varied)]
         useful = [x for x in [*leaves(f.result), *inputs] if isinstance(x, Var)]
-        writing = WithTangents(self, f, chosen, useful, ())
-        tangents = tuple(writing.tangent(x) for x in chosen)
+        marks = f.marked or (again and is_steep(f, self.program))
+        writing = WithTangents(self, f, chosen, useful, (), marks=marks)
+        tangents = tuple(map(writing.given, chosen))
         writing.block(f.body)
         result = Node((f.result, writing.result_tangent(f.result)))
-        return Tangents(
-            replace(f, parameters=(*f.parameters, *tangents), body=tuple(writing.out), result=result), tangents
-        )
+        made = replace(f, parameters=(*f.parameters, *tangents), body=tuple(writing.out), result=result, marked=marks)
+        if marks:
+            steep = Steep(made, self.memory, Classes(made, self.memory))
+            made = replace(made, apart=frozenset(x for x in variables(made) if not steep.after(x)))
+        return Tangents(made, tangents)
 
     def called(
         self,
@@ -64,12 +69,13 @@ class Forward:
         wanted: tuple[bool, ...],
         pattern: tuple[Any, ...],
         wild: tuple[bool, ...] = (),
+        marks: bool = False,
     ) -> Symbol:
         """The function with tangents for a call: leaves of arguments and their tangents -> those of the result.
 
-        `wild`: arguments that may be infinite or NaN.
+        `wild`: arguments that may be infinite or NaN; `marks`: whether known zeros are marked.
         """
-        key = self.program.key(s), active, wanted, pattern, wild
+        key = self.program.key(s), active, wanted, pattern, wild, marks
         if key in self._symbols:
             return self._symbols[key]
         gradient = self.program.gradient(s)
@@ -79,6 +85,8 @@ class Forward:
             return self._symbols.setdefault(key, made_by_rule)
         f = self.program.function(s)
         symbol = self._symbols[key] = Symbol(f"{f.name}_tangent")  # first: it may call itself
+        if marks:
+            self.marking.add(symbol)
         inputs = [x for p in f.parameters for x in leaves(p)]
         outputs = leaves(f.result)
         chosen = [x for x, flag in zip(inputs, active, strict=True) if flag]
@@ -88,20 +96,23 @@ class Forward:
             if number is not None:
                 groups.setdefault(number, []).append(x)
         infinite = [x for x, flag in zip(inputs, wild, strict=False) if flag]
-        writing = WithTangents(self, f, chosen, useful, tuple(map(tuple, groups.values())), infinite)
+        writing = WithTangents(
+            self, f, chosen, useful, tuple(map(tuple, groups.values())), infinite, marks, called=True
+        )
         tangents = tuple(writing.tangent(x) for x in chosen)
         writing.block(f.body)
         made = [writing.result_tangent(x) for x, want in zip(outputs, wanted, strict=True) if want]
         result = Node((*outputs, *made))
         body = tuple(writing.out)
         self.program.define(
-            symbol, replace(f, name=symbol.name, parameters=(*inputs, *tangents), body=body, result=result)
+            symbol,
+            replace(f, name=symbol.name, parameters=(*inputs, *tangents), body=body, result=result, marked=marks),
         )
         return symbol
 
     def slope(self, f: Function, chosen: Iterable[Var]) -> Function:
         """The tangent alone of a function that returns one number; the tangents of the chosen leaves come last."""
-        made = self.function(f, chosen).function
+        made = self.function(f, chosen, again=True).function
         assert isinstance(made.result, Node)
         return replace(made, name=f"slope_{f.name}", result=made.result.parts[1])
 

@@ -51,7 +51,7 @@ from dualrev.compiler.core.terms import (
 from dualrev.compiler.core.walks import blocks, reads, several, statements, substituted, with_blocks, writes
 from dualrev.compiler.transforms.facts import Facts
 from dualrev.compiler.transforms.gathering import gathered
-from dualrev.compiler.transforms.writing import ZERO, Writer
+from dualrev.compiler.transforms.writing import Writer
 from dualrev.rules.primitives import PRIMITIVES
 
 if TYPE_CHECKING:
@@ -225,7 +225,10 @@ class _Linear:
                 if x in read:
                     part = self._part(s, name, k, args, ct)
                     found[x] = self.writing.real("add", "+", found[x], part, line=s.line) if x in found else part
-        return {x: found.get(x, ZERO) for x in sums}
+        marks = self.facts.f.marked
+        if marks:  # products above may be -0.0, and are no known zeros
+            found |= {x: self.writing.computed(ct, self.loop.line) for x, ct in found.items() if isinstance(ct, Var)}
+        return {x: found.get(x, Writer(marks).zero) for x in sums}
 
     def _part(self, s: Real | Copy, name: str, k: int, args: tuple[Any, ...], ct: Atom) -> Atom:
         """What the k-th argument of a linear operation gets of the cotangent of its result."""
@@ -259,7 +262,8 @@ def fused(loop: Fusable, sweeps: Sweeps) -> Fused:
     totals = {x: Var("d_{}", types.float64, x) for x in moving}
     add, line = PRIMITIVES["add"], loop.loop.line
     body += [Real(total, add, "+", (total, facts.cotangent(x)), line) for x, total in totals.items()]
-    cleared = [Copy(total, ZERO, line) for total in totals.values()]
+    zero = Writer(facts.f.marked).zero
+    cleared = [Copy(total, zero, line) for total in totals.values()]
     made = replace(loop.loop, body=tuple(body))
     by_one = made.step in (Constant(1, types.int64), Constant(-1, types.int64))
     return Fused((*cleared, *(gathered(facts, made) if by_one else [made])), totals)
@@ -286,5 +290,6 @@ def rounds_of(loop: Fusable, f: Function) -> tuple[Fusable, Function]:
     made = renamed(s)
     assert isinstance(made, For)
     result = several([*loop.live, *made.exits])
-    function = replace(f, parameters=(*loop.given, made.target), body=made.body, result=result)
+    apart = f.apart | {y for x, y in new.items() if x in f.apart}
+    function = replace(f, parameters=(*loop.given, made.target), body=made.body, result=result, apart=apart)
     return replace(loop, loop=made), function

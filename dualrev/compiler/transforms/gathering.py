@@ -22,7 +22,7 @@ from dualrev.compiler.core.atoms import Comparison, Constant, Var
 from dualrev.compiler.core.terms import Block, Copy, Discrete, For, If, Real, Statement, Store
 from dualrev.compiler.core.walks import reads, statements, writes
 from dualrev.compiler.transforms.order import shadow_classes
-from dualrev.compiler.transforms.writing import ZERO
+from dualrev.compiler.transforms.writing import ZERO, Writer
 from dualrev.rules.primitives import PRIMITIVES
 
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ def gathered(facts: Facts, s: For) -> Block:
         body.append(t)
     if not sums:
         return (s,)
-    cleared = [Copy(total, ZERO, s.line) for total in sums.values()]
+    zero = Writer(facts.f.marked).zero
+    cleared = [Copy(total, zero, s.line) for total in sums.values()]
     some = Var("_", types.boolean)
     test = Comparison(("<" if s.step == Constant(1, types.int64) else ">",), (s.start, s.stop))
     return (*cleared, replace(s, body=tuple(body)), Discrete(some, test, s.line), If(some, tuple(after), (), s.line))

@@ -12,7 +12,7 @@ from numba.core import types
 
 from dualrev.compiler.analyses.memory import given, is_array
 from dualrev.compiler.analyses.versions import Loop, Region, Value
-from dualrev.compiler.core.atoms import Applied, Constant, Global, Node, Operator, Tree, Var
+from dualrev.compiler.core.atoms import Constant, Global, Node, Operator, Tree, Var
 from dualrev.compiler.core.terms import (
     Block,
     Call,
@@ -56,7 +56,7 @@ class ForwardSweep(Writer):
     """
 
     def __init__(self, crossing: Crossing) -> None:
-        super().__init__()
+        super().__init__(crossing.facts.f.marked)
         self.crossing, self.facts, self.versions = crossing, crossing.facts, crossing.versions
         self.slots = 0
         self.saved: dict[For, Saved] = {}
@@ -133,7 +133,7 @@ class ForwardSweep(Writer):
         self._made(v, s, lent)
         if self.facts.has_shadow(s.target) and not self.crossing.needs.is_late(s.target):
             shadow = self.facts.cotangent(s.target)
-            self._made(v, shadow_of(s, shadow, self.facts.cotangent, lambda x: x), lent)
+            self._made(v, shadow_of(self, s, shadow, self.facts.cotangent, lambda x: x), lent)
 
     def _made(self, v: Value, s: Any, lent: bool) -> None:
         if lent or not self._is_held(v):
@@ -247,7 +247,7 @@ class ForwardSweep(Writer):
     def _new_shadow(self, x: Var, line: int) -> None:
         """The shadow of a new array that a call has made, unless the reverse sweep makes it."""
         if self.facts.has_shadow(x) and not self.crossing.needs.is_late(x):
-            self.write(Make(self.facts.cotangent(x), Applied("np.zeros_like", (x,)), line))
+            self.write(Make(self.facts.cotangent(x), self.zeros_like(x), line))
 
 
 def _without_room(body: Block) -> Block:

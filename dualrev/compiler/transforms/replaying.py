@@ -66,7 +66,7 @@ class ReverseSweep(Writer):
     """
 
     def __init__(self, crossing: Crossing, saved: dict[For, Saved]) -> None:
-        super().__init__()
+        super().__init__(crossing.facts.f.marked)
         self.saved = saved
         self.crossing, self.facts, self.versions = crossing, crossing.facts, crossing.versions
         self.adjoint, self.plan, self.needs = crossing.adjoint, crossing.plan, crossing.needs
@@ -143,7 +143,7 @@ class ReverseSweep(Writer):
             def of_shadow(x: Any) -> Any:
                 return crossing.names[v] if x is v.variable else read(x)
 
-            self.write(_repeated(shadow_of(s, crossing.shadow(v), shadow, of_shadow)))
+            self.write(_repeated(shadow_of(self, s, crossing.shadow(v), shadow, of_shadow)))
         self._available[-1].add(v)
 
     def _compute_progression(self, v: Value) -> None:
@@ -215,7 +215,7 @@ class ReverseSweep(Writer):
                 for x in reversed(self.crossing.kept(v)):
                     self.write(Kept(x, line))
                 if self.needs.is_late(v.variable) and v in self.needs.shadows:
-                    zeros = Applied("np.zeros_like", (self.crossing.names[v],))
+                    zeros = self.zeros_like(self.crossing.names[v])
                     self.write(Make(self.crossing.shadow(v), zeros, line))
         if words := self.crossing.words(recorded):
             self.write(Pop(words, line))

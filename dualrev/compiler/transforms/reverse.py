@@ -113,7 +113,7 @@ class Reverse:
             inner.cotangents |= inside
             return inner
 
-        inner, seeds = made(f), {k: loop.seeds.get(x, ZERO) for k, x in enumerate(results)}
+        inner, seeds = made(f), {k: loop.seeds.get(x, Writer(f.marked).zero) for k, x in enumerate(results)}
         if calls := self._fused_loops(inner, seeds, inside):
             inner = made(_with(f, calls))
         sweeps = self._sweeps(inner, seeds, joint=True)

@@ -31,7 +31,9 @@ from numba.core import types
 from dualrev.compiler.analyses.activity import Activity
 from dualrev.compiler.analyses.finite import Wild
 from dualrev.compiler.analyses.memory import Classes, given, is_array, is_real, is_real_array
+from dualrev.compiler.analyses.steep import Steep
 from dualrev.compiler.core.atoms import SCALED, Applied, Atom, Constant, Node, Operator, Tree, Var
+from dualrev.compiler.core.products import ALONG, KNOWN, PRODUCTS, times
 from dualrev.compiler.core.terms import (
     Accumulate,
     Call,
@@ -59,8 +61,8 @@ from dualrev.compiler.core.terms import (
     Whole,
 )
 from dualrev.compiler.core.walks import leaves, replaced
-from dualrev.compiler.transforms.writing import ZERO, Writer, partial
-from dualrev.rules.primitives import PRIMITIVES
+from dualrev.compiler.transforms.writing import Writer, partial
+from dualrev.rules.primitives import PRIMITIVES, Primitive
 
 if TYPE_CHECKING:
     from dualrev.compiler.transforms.forward import Forward
@@ -81,13 +83,16 @@ class WithTangents(Writer):
         useful: Iterable[Var],
         together: tuple[tuple[Var, ...], ...],
         wild: Iterable[Var] = (),
+        marks: bool = False,
+        called: bool = False,
     ) -> None:
-        """`wild`: parameters that may be infinite or NaN."""
-        super().__init__()
+        """`wild`: parameters that may be infinite or NaN; `called`: f is, by a function that gets tangents, too."""
+        super().__init__(marks)
         self.forward, self.f = forward, f
         self.classes = Classes(f, forward.memory, together)
         self.activity = Activity(f, forward.memory, self.classes, varied, useful)
         self.wild = Wild(f, forward.memory, self.classes, wild)
+        self.steep = Steep(f, forward.memory, self.classes, called) if marks else None
         self.tangents: dict[Var, Var] = {}
         for x in (x for p in f.parameters for x in leaves(p)):
             if self.is_active(x) and x not in varied:  # it becomes active in the function
@@ -108,21 +113,51 @@ class WithTangents(Writer):
 
     def of(self, x: Atom) -> Atom:
         """The tangent of a scalar atom."""
-        return self.tangent(x) if isinstance(x, Var) and self.is_active(x) else ZERO
+        return self.tangent(x) if isinstance(x, Var) and self.is_active(x) else self.zero
+
+    def given(self, x: Var) -> Var:
+        """The parameter for a tangent; the zeros in it are known."""
+        t = self.tangent(x)
+        if not self.marks:
+            return t
+        given = Var("t_{}", t.type, x)
+        if is_array(x):
+            self.write(Make(t, Applied("np.zeros_like", (given,)), 0))
+            self.loop(t, lambda index: self.mark(given, t, index), 0)
+        else:
+            self.write(Real(t, KNOWN, KNOWN.name, (given,), 0))
+        return given
+
+    def mark(self, given: Var, t: Var, index: tuple[Var, ...]) -> None:
+        """One element of such a tangent."""
+        value, known = Var("_", t.type.dtype), Var("_", t.type.dtype)
+        self.write(Load(value, given, index, 0))
+        self.write(Real(known, KNOWN, KNOWN.name, (value,), 0))
+        self.write(Store(t, index, known, 0))
+
+    def unmark(self, t: Var, line: int) -> None:
+        """Take the marks from the elements of a tangent: who has computed them does not know of marks."""
+
+        def element(index: tuple[Var, ...]) -> None:
+            value = Var("_", t.type.dtype)
+            self.write(Load(value, t, index, line))
+            self.write(Store(t, index, self.computed(value, line), line))
+
+        self.loop(t, element, line)
 
     def clear(self, x: Var, line: int) -> None:
         """A tangent of 0 for a variable."""
         if is_array(x):
-            self.write(Make(self.tangent(x), Applied("np.zeros_like", (x,)), line))
+            self.write(Make(self.tangent(x), self.zeros_like(x), line))
         else:
-            self.write(Copy(self.tangent(x), ZERO, line))
+            self.write(Copy(self.tangent(x), self.zero, line))
 
     def result_tangent(self, tree: Tree) -> Tree:
         """The tangent of a result, or of a part of one: None for what is discrete."""
         if isinstance(tree, Node):
             return Node(tuple(map(self.result_tangent, tree.parts)), tree.cls)
         if isinstance(tree, Constant):
-            return ZERO if isinstance(tree.value, float) else Constant(None)
+            return self.zero if isinstance(tree.value, float) else Constant(None)
         if is_real(tree):
             return self.in_type(tree, self.of(tree))
         if is_real_array(tree):
@@ -166,7 +201,7 @@ class WithTangents(Writer):
             case Store():
                 self.write(s)
                 t = self.of(s.value)
-                if self.is_active(s.array) and not (t is ZERO and s.op != "="):
+                if self.is_active(s.array) and not (t is self.zero and s.op != "="):
                     self.write(replace(s, array=self.tangent(s.array), value=t))
             case Call():
                 self.call(s)
@@ -227,19 +262,24 @@ class WithTangents(Writer):
         names["y"] = y
         total: Atom | None = None
         for k, x, e in factors:
-            apart = s.rule is SCALED or self.wild.partial(s, k)
-            if s.rule is SCALED and k == 0:  # t_a * b: it is b that may be a known zero
-                target = self.temporary()
-                self.write(Real(target, SCALED, "scaled", (self.of(x), s.args[1]), s.line))
-                term: Atom = target
+            if s.rule in PRODUCTS:
+                term: Atom = self.times(times(s.rule, k), s.args[1 - k], self.of(x), s.line)
+            elif s.rule is SCALED and k == 0:  # t_a * b: it is b that may be a known zero
+                term = self.times(SCALED, self.of(x), s.args[1], s.line)
             else:
-                term = self.product(e, names, self.of(x), s.line, apart)
+                term = self.product(e, names, self.of(x), s.line, self.rule(s, k))
             total = self.added(total, term, s.line)
         if update:
-            self.assign(s.target, ZERO if total is None else total, s.line)
+            self.assign(s.target, self.zero if total is None else total, s.line)
             self.write(Copy(s.target, y, s.line) if speaks else s)
         else:
-            self.assign(s.target, ZERO if total is None else total, s.line)
+            self.assign(s.target, self.zero if total is None else total, s.line)
+
+    def rule(self, s: Real, k: int) -> Primitive:
+        """The product of the k-th partial and the tangent."""
+        if self.steep is not None and (self.steep.before(s.target) or self.steep.factor(s, k)):
+            return ALONG
+        return SCALED if s.rule is SCALED or self.wild.partial(s, k) else PRIMITIVES["mul"]
 
     def whole(self, s: Whole) -> None:
         """dot, min and max of whole arrays."""
@@ -258,13 +298,15 @@ class WithTangents(Writer):
         if is_real(s.target):
             total: Atom | None = None
             for x in terms:
-                total = self.added(total, x, s.line)
-            self.assign(s.target, ZERO if total is None else total, s.line)
+                total = self.added(total, self.computed(x, s.line) if self.marks else x, s.line)
+            self.assign(s.target, self.zero if total is None else total, s.line)
             return
         for x in terms[1:]:
             self.loop(x, lambda index, x=x: self.sum_into(terms[0], x, index, s.line), s.line)  # type: ignore[misc]
         if terms:
             self.write(Copy(self.tangent(s.target), terms[0], s.line))
+            if self.marks:
+                self.unmark(terms[0], s.line)
         else:
             self.clear(s.target, s.line)
 
@@ -278,10 +320,10 @@ class WithTangents(Writer):
         """The mean of the tangents of those elements of an array that are its smallest or its largest one."""
         (x,) = s.args
         if not (isinstance(x, Var) and self.is_active(x)):
-            return ZERO
+            return self.zero
         count, total = Var("_", _I64), self.temporary()
         self.write(Copy(count, Constant(0, _I64), s.line))
-        self.write(Copy(total, ZERO, s.line))
+        self.write(Copy(total, self.zero, s.line))
 
         def add(index: tuple[Var, ...]) -> None:
             value, found, t = Var("_", x.type.dtype), Var("_", types.boolean), Var("_", x.type.dtype)
@@ -311,12 +353,15 @@ class WithTangents(Writer):
             return
         numbers: dict[Any, int] = {}
         pattern = tuple(numbers.setdefault(self.classes.find(x), len(numbers)) if is_array(x) else None for x in inputs)
-        symbol = self.forward.called(s, active, wanted, pattern, tuple(map(self.wild.has, inputs)))
+        symbol = self.forward.called(s, active, wanted, pattern, tuple(map(self.wild.has, inputs)), self.marks)
         tangents = [
             self.tangent(x) if is_array(x) else self.in_type(x, self.of(x)) for x in inputs if self.is_active(x)
         ]
         made = [Var("_", x.type) if x.type == types.float32 else self.tangent(x) for x in targets if self.is_active(x)]
         result = Node((*leaves(s.result), *made))
         self.write(Call((*targets, *made), symbol, (*inputs, *tangents), result, s.line))
+        unmarked = self.marks and symbol not in self.forward.marking
         for x, t in zip((x for x in targets if self.is_active(x)), made, strict=True):
-            self.assign(x, t, s.line)
+            if unmarked and is_array(x):
+                self.unmark(t, s.line)
+            self.assign(x, self.computed(t, s.line) if unmarked and not is_array(x) else t, s.line)

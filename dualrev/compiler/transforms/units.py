@@ -192,7 +192,7 @@ class Called:
         )
 
     def _define_forward(self) -> None:
-        writing = Writer()
+        writing = Writer(self.f.marked)
         shadows: list[Tree] = []
         for k in filter(self.unit.gives_shadow, self.arrays):
             x = self.results[k]

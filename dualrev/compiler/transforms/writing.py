@@ -11,11 +11,23 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.core.atoms import SCALED, Atom, Choice, Comparison, Constant, Expr, Field, Item, Operator, Var
+from dualrev.compiler.core.atoms import (
+    Applied,
+    Atom,
+    Choice,
+    Comparison,
+    Constant,
+    Expr,
+    Field,
+    Item,
+    Operator,
+    Var,
+)
+from dualrev.compiler.core.products import ALONG
 from dualrev.compiler.core.syntax import SYMBOLS
 from dualrev.compiler.core.terms import Copy, Discrete, For, If, Real, Statement
 from dualrev.rules.names import line_of
-from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES
+from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES, Primitive
 
 __all__ = ["NAMES", "ZERO", "Writer", "partial", "power"]
 
@@ -36,6 +48,9 @@ NAMES = {
     "polygamma": "runtime.polygamma",
 }
 ZERO = Constant(0.0, types.float64)
+#: A zero that is known, where those are marked.
+NOTHING = Constant(-0.0, types.float64)
+_MINUS = Constant(-1.0, types.float64)
 _I64 = types.int64
 
 
@@ -73,8 +88,10 @@ def power(n: Any) -> str:
 class Writer:
     """Statements that are being written."""
 
-    def __init__(self) -> None:
+    def __init__(self, marks: bool = False) -> None:
+        """`marks`: whether zeros that are known are marked (core/products.py)."""
         self.out: list[Statement] = []
+        self.marks = marks
         self.temporaries: set[Var] = set()
 
     def write(self, s: Statement) -> None:
@@ -112,19 +129,37 @@ class Writer:
             return self.real("sub", "-", a, last.args[0], line=line)
         return self.real("add", "+", a, b, line=line)
 
-    def product(self, factor: ast.expr, names: Mapping[str, Atom], t: Atom, line: int, scaled: bool) -> Atom:
-        """The factor times t, without a factor of 1; where it is `scaled`, a t of 0 takes no part."""
+    def product(self, factor: ast.expr, names: Mapping[str, Atom], t: Atom, line: int, rule: Primitive) -> Atom:
+        """The factor times t, without a factor of 1; `rule` is the product that it is, as to known zeros."""
         match factor:
             case ast.Constant(1.0):
                 return t
-            case ast.UnaryOp(ast.USub(), operand):
-                return self.real("neg", "-", self.product(operand, names, t, line, scaled), line=line)
-        value = self.value(factor, names, line)
-        if scaled:
-            target = self.temporary()
-            self.write(Real(target, SCALED, "scaled", (value, t), line))
-            return target
-        return self.real("mul", "*", value, t, line=line)
+            case ast.UnaryOp(ast.USub(), operand) if rule is not ALONG:
+                return self.real("neg", "-", self.product(operand, names, t, line, rule), line=line)
+        return self.times(rule, self.value(factor, names, line), t, line)
+
+    def times(self, rule: Primitive, a: Atom, t: Atom, line: int) -> Var:
+        """A new variable for a product."""
+        target = self.temporary()
+        self.write(Real(target, rule, "*" if rule is PRIMITIVES["mul"] else rule.name, (a, t), line))
+        return target
+
+    def minus(self, t: Atom, line: int) -> Var:
+        """A new variable for the negative of a tangent or a cotangent."""
+        return self.times(ALONG, _MINUS, t, line) if self.marks else self.real("neg", "-", t, line=line)
+
+    def computed(self, t: Atom, line: int) -> Var:
+        """A tangent or a cotangent without a mark, whoever has computed it."""
+        return self.real("add", "+", t, ZERO, line=line)
+
+    @property
+    def zero(self) -> Constant:
+        """A zero that is known."""
+        return NOTHING if self.marks else ZERO
+
+    def zeros_like(self, x: Any) -> Applied:
+        """An array of zeros that are known."""
+        return Applied("runtime.known_zeros_like" if self.marks else "np.zeros_like", (x,))
 
     def value(self, e: ast.expr, names: Mapping[str, Atom], line: int) -> Atom:
         """The value of an expression of the table."""
