@@ -19,11 +19,19 @@ import numpy as np
 
 from dualrev.eager.dual import DualNumber, Run, alive, value
 from dualrev.quoting import execute
+from dualrev.rules.derived import derived
 from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES, Primitive
 
-__all__ = ["EDGE", "apply", "contribute", "define", "function", "linearize", "method_name"]
+__all__ = ["EDGE", "SLOPES", "apply", "contribute", "define", "function", "linearize", "method_name"]
 
-_WITH_METHODS = frozenset(PRIMITIVES.values())
+#: Partials that have second partials, as lines of their own, by their names.
+SLOPES: Mapping[str, Primitive] = {
+    made.line.name: made.line
+    for line in PRIMITIVES.values()
+    for k in range(len(line.partials))
+    if line.second and (made := derived(line, k)) is not None
+}
+_WITH_METHODS = frozenset([*PRIMITIVES.values(), *(line for line in SLOPES.values() if len(line.partials) <= 2)])
 
 
 def apply(primitive: Primitive, *args: Any) -> Any:
@@ -136,10 +144,18 @@ class _Compiled:
             for text in self.primitive.partials
         ]
 
+    @functools.cached_property
+    def limits(self) -> list[Callable[..., Any]]:
+        """The value and each partial by numpy's arithmetic, of the arguments alone."""
+        return [self._define(text, _IEEE) for text in (self.primitive.value, *self.primitive.partials)]
+
 
 def linearize(primitive: Primitive, xs: Sequence[Any]) -> tuple[Any, tuple[Any, ...]]:
     """The value, with Python's exceptions, and the partials, with IEEE's limits."""
     made = _compiled(primitive)
+    if primitive.second and any(isinstance(x, DualNumber) for x in xs):
+        y = made.value(*xs)
+        return y, tuple([_slope(primitive, k, *xs, y) for k in range(len(xs))])
     try:
         return made.linearize(*xs)
     except EDGE:
@@ -149,20 +165,46 @@ def linearize(primitive: Primitive, xs: Sequence[Any]) -> tuple[Any, tuple[Any, 
         try:
             partials.append(partial(*xs, y))
         except EDGE:
-            with np.errstate(all="ignore"):
-                plain = float(limit(*(np.float64(value(x)) for x in (*xs, y))))
-            partials.append(_limit(plain, xs))
+            partials.append(_limit(_of_values(limit, (*xs, y)), xs))
     return y, tuple(partials)
 
 
-def _limit(plain: float, xs: Sequence[Any]) -> Any:
-    """A partial at the edge of a domain, for outer runs: it has this value, and no derivative there: NaN."""
-    duals = sorted((x for x in xs if isinstance(x, DualNumber)), key=lambda u: u.run.level)
-    for _, group in itertools.groupby(duals, key=lambda u: u.run.level):
-        us = tuple(group)
+def _slope(primitive: Primitive, k: int, *known: Any) -> Any:
+    """The k-th partial of a line that has second partials, at its arguments and its value: numbers of outer runs."""
+    made = derived(primitive, k)
+    if made is None:
+        return float(primitive.partials[k])
+    xs = [known[j] for j in made.places]
+    try:
+        return function(made.line)(*xs)
+    except EDGE:
+        of, *limits = _compiled(made.line).limits
+        taken = [limit if text != "0.0" else None for text, limit in zip(made.line.partials, limits, strict=True)]
+        return _limit(of, xs, taken)
+
+
+def _limit(of: float | Callable[..., Any], xs: Sequence[Any], partials: Sequence[Any] = ()) -> Any:
+    """A number at the edge of a domain, for outer runs: it has this value there, and these partials; None for 0.
+
+    Their own derivatives, and those of a number without partials, are NaN: there is none.
+    """
+    plain = of if isinstance(of, float) else _of_values(of, xs)
+    moving = (k for k, x in enumerate(xs) if isinstance(x, DualNumber) and (not partials or partials[k] is not None))
+    duals = sorted(moving, key=lambda k: xs[k].run.level)
+    for level, group in itertools.groupby(duals, key=lambda k: xs[k].run.level):
+        places = tuple(group)
+        us = tuple(xs[k] for k in places)
+        outer = [x if isinstance(x, DualNumber) and x.run.level < level else value(x) for x in xs]
+        found = tuple(_limit(partials[k], outer) if partials else math.nan for k in places)
         transformation: Any = type(us[0])
-        plain = transformation.op(us[0].run, plain, us, (math.nan,) * len(us))
+        plain = transformation.op(us[0].run, plain, us, found)
     return plain
+
+
+def _of_values(limit: Callable[..., Any], xs: Sequence[Any]) -> float:
+    """A function of numpy's arithmetic at the plain numbers, with IEEE's limits."""
+    with np.errstate(all="ignore"):
+        return float(limit(*(np.float64(value(x)) for x in xs)))
 
 
 def _plain(u: Any) -> Any:
@@ -193,6 +235,7 @@ def define(source: str, name: str, **names: Any) -> Any:
     """The function `made` that the source defines, under its name, with the table's functions and `names` in scope."""
     called = _CALLED.findall(source)  # the others would be compiled in vain
     table = {text: function(_LINES[text]) for text in called if text in _LINES and text not in names}
+    table |= {name: function(SLOPES[name]) for name in called if name in SLOPES}
     scope: dict[str, Any] = {**_NAMES, **table, **names}
     execute(source, scope, f"<dualrev {name}>")
     made = scope["made"]

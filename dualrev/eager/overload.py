@@ -27,8 +27,9 @@ from typing import Any
 import numpy as np
 
 from dualrev.eager.dual import DualNumber, Run, alive, value
-from dualrev.eager.lines import EDGE, apply, contribute, define, function, linearize, method_name
+from dualrev.eager.lines import EDGE, SLOPES, apply, contribute, define, function, linearize, method_name
 from dualrev.eager.ufuncs import apply_ufunc
+from dualrev.rules.derived import derived
 from dualrev.rules.primitives import PRIMITIVES, Primitive
 
 __all__ = ["EDGE", "DualNumber", "Run", "alive", "apply", "contribute", "function", "linearize", "overload", "value"]
@@ -56,7 +57,8 @@ def overload(
     if constant is not None:
         left = "return op(run, y, (u, constant(run, b)), ({p}, {q}))"
         right = "return op(run, y, (constant(run, a), u), ({p}, {q}))"
-    for name, primitive in PRIMITIVES.items():
+    slopes = {name: line for name, line in SLOPES.items() if nested and len(line.partials) <= 2}
+    for name, primitive in {**PRIMITIVES, **slopes}.items():
         unary = len(primitive.partials) == 1
         texts = {"one": one, "two": two, "left": left, "right": right}
         if constant is None:
@@ -72,17 +74,28 @@ def overload(
                 "apply": _operator if method.startswith("__") and not unary else apply,
             }
             apart = _apart(method, primitive, nested is dual) if nested else ""
-            made = _later(dual, method, functools.partial(_source, method, primitive, {"apart": apart, **texts}), scope)
+            partials = _slopes(primitive) if nested is dual and primitive.second else primitive.partials
+            parts = {"apart": apart, **texts}
+            made = _later(dual, method, functools.partial(_source, method, primitive, partials, parts), scope)
             made.__doc__ = f"{name}: {primitive.value}; partial derivatives {', '.join(primitive.partials)}."
             setattr(dual, method, made)
 
 
-def _source(method: str, primitive: Primitive, texts: dict[str, str]) -> str:
-    """The text of a method for a line of the table."""
+def _slopes(primitive: Primitive) -> tuple[str, ...]:
+    """The text of partials whose own derivatives are the line's second partials, where values are of outer runs."""
+    texts, known = [], (*primitive.parameters, "y")
+    for k, text in enumerate(primitive.partials):
+        made = derived(primitive, k)
+        texts.append(text if made is None else f"{made.line.name}({', '.join(known[j] for j in made.places)})")
+    return tuple(texts)
+
+
+def _source(method: str, primitive: Primitive, partials: tuple[str, ...], texts: dict[str, str]) -> str:
+    """The text of a method for a line of the table, with these partials."""
     source = _UNARY if len(primitive.partials) == 1 else _REFLECTED if method.startswith("__r") else _BINARY
     for place, text in texts.items():
         source = _insert(source, place, text)
-    return source.format(value=primitive.value, **dict(zip(("p", "q"), primitive.partials, strict=False)))
+    return source.format(value=primitive.value, **dict(zip(("p", "q"), partials, strict=False)))
 
 
 def _apart(method: str, primitive: Primitive, nested: bool) -> str:

@@ -2,20 +2,21 @@
 
     tan, "1.0 + y * y"  ~>  a line of y: value "1.0 + x * x", partial "x + x"
 
-Where an array is under two derivatives, a partial is a value that is differentiated. Done as its text stands, each
-operator in it is an operation; as a line it is one.
+Under two derivatives a partial is a value that is differentiated. Done as its text stands, each operator in it is an
+operation; as a line it is one. And where the table has second partials, the line has these: at poles and at infinity
+they are the limits, where the text, differentiated operator by operator, multiplies zeros with infinities.
 """
 
 from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES, Primitive
 
-__all__ = ["Derived", "derived"]
+__all__ = ["Derived", "derived", "row", "with_partials"]
 
 _BINARY = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floordiv"}
 _UNARY = {ast.USub: "neg", ast.UAdd: "pos"}
@@ -31,33 +32,64 @@ class Derived(NamedTuple):
 
 
 @functools.cache
-def derived(line: Primitive) -> Derived | None:
-    """The partial derivative of a line of the table by its only argument; None if its text is one operation, or none.
+def derived(line: Primitive, k: int = 0) -> Derived | None:
+    """The k-th partial derivative of a line of the table; None if its text is one operation, or none.
 
-    None, too, for a line of several arguments, since sums in another order would have NaN where they overflow, and for
-    one that is derived itself: text that is differentiated again and again grows with its parts.
+    None, too, for a line of several arguments without second partials, since sums in another order would have NaN
+    where they overflow, and for one that is derived itself: text that is differentiated again and again grows with its
+    parts.
 
     >>> derived(PRIMITIVES["tan"]).line.value, derived(PRIMITIVES["tan"]).line.partials
     ('1.0 + x * x', ('x + x',))
+    >>> derived(PRIMITIVES["sqrt"]).line.value, derived(PRIMITIVES["sqrt"]).line.partials
+    ('0.5 / abs(b)', ('-0.25 / abs(b) / abs(a)', '0.0'))
     """
-    tree = ast.parse(line.by_value or line.partials[0], mode="eval").body
-    operations = sum(isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Call)) for node in ast.walk(tree))
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    taken = [(j, name) for j, name in ((0, "x"), (-1, "y")) if name in used]
-    of_table = len(line.partials) == 1 and not line.functions and PRIMITIVES.get(line.name) is line
-    if not of_table or not taken or operations < 2:
+    if line.functions or PRIMITIVES.get(line.name) is not line:
         return None
-    parameters = ("x",) if len(taken) == 1 else ("a", "b")
-    own = {name: ast.Name(new, ast.Load()) for (_, name), new in zip(taken, parameters, strict=False)}
-    value = _substituted(tree, own)
-    partials = [_derivative(value, name.id) or _ZERO for name in own.values()]
-    made = Primitive(
-        f"the derivative of {line.name}",
-        ast.unparse(value),
-        tuple(map(ast.unparse, partials)),
-        tuple([line.domain[0] if j == 0 else (-1.0, 1.0) for j, _ in taken]),
-    )
-    return Derived(made, tuple([j for j, _ in taken]))
+    if line.second:
+        return with_partials(line, k, line.partials[k], row(line, k))
+    text = line.by_value or line.partials[0]
+    tree = ast.parse(text, mode="eval").body
+    operations = sum(isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Call)) for node in ast.walk(tree))
+    if len(line.partials) > 1 or operations < 2 or not _names(text) & {"x", "y"}:
+        return None
+    return with_partials(line, k, text, None)
+
+
+def with_partials(line: Primitive, k: int, text: str, partials: Sequence[str] | None) -> Derived | None:
+    """The k-th partial, text in the arguments and the value of a line as a line of its own, of those that it speaks of.
+
+    `partials` are its derivatives by the arguments: with them, the value is a constant to it. None: by the chain rule.
+    A number is no line: None.
+    """
+    every = (*line.parameters, "y")
+    known = (*partials, "0.0") if partials else ()
+    used = set().union(*map(_names, (text, *known)))
+    taken = [j for j, name in enumerate(every) if name in used or (known and known[j] != "0.0")]
+    if not taken:
+        return None
+    parameters = ("x",) if len(taken) == 1 else ("a", "b", "c", "d")[: len(taken)]
+    own = {every[j]: ast.Name(name, ast.Load()) for j, name in zip(taken, parameters, strict=True)}
+    value = _substituted(ast.parse(text, mode="eval").body, own)
+    if known:
+        made = [ast.unparse(_substituted(ast.parse(known[j], mode="eval").body, own)) for j in taken]
+    else:
+        made = [ast.unparse(_derivative(value, name) or _ZERO) for name in parameters]
+    n = len(line.parameters)
+    domain = tuple(line.domain[j] if j < n else (-1.0, 1.0) for j in taken)
+    new = Primitive(f"{line.name}_slope{k}", ast.unparse(value), tuple(made), domain, cheap=line.cheap)
+    return Derived(new, tuple(j if j < n else -1 for j in taken))
+
+
+def row(line: Primitive, k: int) -> list[str]:
+    """The second partials by argument k and each of the arguments."""
+    n = len(line.partials)
+    pairs = [(i, j) for i in range(n) for j in range(i, n)]
+    return [line.second[pairs.index((min(k, j), max(k, j)))] for j in range(n)]
+
+
+def _names(text: str) -> set[str]:
+    return {node.id for node in ast.walk(ast.parse(text, mode="eval")) if isinstance(node, ast.Name)}
 
 
 def _derivative(u: ast.expr, name: str) -> ast.expr | None:

@@ -16,6 +16,8 @@ derivative differentiates it. The text is Python: operators, conditional express
     cheap     may be computed twice rather than recorded
     by_value  of a line of one argument whose partial is in x, too: the same in y alone, if with fewer digits. Second
               derivatives are those of this text: less work
+    second    the second partials, where the partials' own derivatives would not have their limits: d2y/dx2, or
+              d2y/da2, d2y/da db, d2y/db2. They speak of y only if the partials do
     functions what else the text may call, by name: for lines that users add (dualrev.primitive)
 
 Values raise what Python raises (1.0 / 0.0, log(-1.0)) and give IEEE's answer for NaN and infinities. Partials never
@@ -56,10 +58,14 @@ class Primitive:
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     cheap: bool = False
     by_value: str = ""
+    second: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if len(self.partials) != len(self.domain) or not 1 <= len(self.partials) <= 4:
+        n = len(self.partials)
+        if n != len(self.domain) or not 1 <= n <= 4:
             raise ValueError(f"primitive {self.name}: one partial and one interval for each of 1 to 4 arguments")
+        if self.second and len(self.second) != n * (n + 1) // 2:
+            raise ValueError(f"primitive {self.name}: a second partial for each pair of arguments")
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -77,14 +83,24 @@ _LINES = (
     Primitive("add", "a + b", ("1.0", "1.0"), (R, R), symbol="add", ufunc="add", cheap=True),
     Primitive("sub", "a - b", ("1.0", "-1.0"), (R, R), symbol="sub", ufunc="subtract", cheap=True),
     Primitive("mul", "a * b", ("b", "a"), (R, R), symbol="mul", ufunc="multiply", cheap=True),
-    Primitive("div", "a / b", ("1.0 / b", "-y / b"), (R, ABOVE), symbol="truediv", ufunc="divide", cheap=True),
-    Primitive("pow", "power(a, b)", ("b * power(a, b - 1.0) if b != 0.0"
-                                     " else b * power(a, b - 1.0) if abs(a) > 1e-100 else 0.0",
-                                     "log(a) * y if a > 0.0 else 0.0 * y if a == 0.0 else nan * a * b"), (POSITIVE, R),
+    Primitive("div", "a / b", ("1.0 / b", "-y / b"), (R, ABOVE), symbol="truediv", ufunc="divide", cheap=True,
+              second=("0.0", "-1.0 / b / b", "2.0 * y / b / b")),
+    Primitive("pow", "power(a, b)", (
+        "0.0 if b == 0.0 else b * power(a, b - 1.0) if abs(b) < inf"
+        " else 0.0 if power(a, b) == 0.0 else b * power(a, b)",
+        "(log(a) * y if y != 0.0 else 0.0) if a > 0.0 else (0.0 * y if b >= 0.0 else b * inf) if a == 0.0"
+        " else nan * a * b"), (POSITIVE, R),
+              second=(
+        "0.0 if b * (b - 1.0) == 0.0 else b * power(a, b - 2.0) * (b - 1.0) if abs(b) < inf"
+        " else 0.0 if power(a, b) == 0.0 else abs(b) * power(a, b)",
+        "(power(a, b - 1.0) * (1.0 + b * log(a)) if power(a, b - 1.0) != 0.0 else 0.0) if a > 0.0"
+        " else (0.0 if b > 1.0 else -inf if b > 0.0 else inf if b < 0.0 else nan * b) if a == 0.0 else nan * a * b",
+        "(log(a) * log(a) * y if y != 0.0 else 0.0) if a > 0.0 else (0.0 * y if b >= 0.0 else -b * inf) if a == 0.0"
+        " else nan * a * b"),
               edges={(0.0, 0.0): (0.0, 0.0), (3.0, 0.0): (0.0, math.log(3.0)), (0.0, 1.0): (1.0, 0.0),
                      (0.0, 2.0): (0.0, 0.0), (0.0, 0.5): (inf, 0.0),
                      (-2.0, 3.0): (12.0, nan), (-2.0, 2.0): (-4.0, nan), (-2.0, 0.0): (0.0, nan)},
-              note="0**y: 0 with respect to y; x**0: 0 with respect to x, 0 included, and this 0 depends on y. A"
+              note="0**y: 0 with respect to y; x**0: 0 with respect to x, 0 included. A"
                    " negative base has a real power for whole exponents only, so the derivative with respect to the"
                    " exponent is NaN there",
               symbol="pow", ufunc="power"),
@@ -93,8 +109,10 @@ _LINES = (
     Primitive("abs", "abs(x)", ("1.0 if x >= 0.0 else -1.0 if x < 0.0 else nan",), (R,), kink="x",
               edges={(0.0,): (1.0,)}, symbol="abs", ufunc="absolute", cheap=True),
 
-    Primitive("sqrt", "sqrt(x)", ("0.5 / abs(y)",), (POSITIVE,), edges={(0.0,): (inf,)}, ufunc="sqrt", cheap=True),
-    Primitive("cbrt", "cbrt(x)", ("1.0 / (3.0 * y * y)",), (R,), kink="x", edges={(0.0,): (inf,)}, ufunc="cbrt"),
+    Primitive("sqrt", "sqrt(x)", ("0.5 / abs(y)",), (POSITIVE,), edges={(0.0,): (inf,)}, ufunc="sqrt", cheap=True,
+              second=("-0.25 / abs(y) / abs(x)",)),
+    Primitive("cbrt", "cbrt(x)", ("1.0 / (3.0 * y * y)",), (R,), kink="x", edges={(0.0,): (inf,)}, ufunc="cbrt",
+              second=("-0.2222222222222222 / x / y / y",)),
     Primitive("exp", "exp(x)", ("y",), (R,), edges={(-inf,): (0.0,)}, ufunc="exp"),
     Primitive("exp2", "exp2(x)", ("0.6931471805599453 * y",), (R,), ufunc="exp2"),
     Primitive("expm1", "expm1(x)", ("exp(x)",), (R,), ufunc="expm1"),
@@ -107,11 +125,23 @@ _LINES = (
     Primitive("cos", "cos(x)", ("-sin(x)",), (R,), ufunc="cos"),
     Primitive("tan", "tan(x)", ("1.0 + y * y",), ((-1.3, 1.3),), ufunc="tan"),
     Primitive("asin", "asin(x)", ("1.0 / sqrt((1.0 - x) * (1.0 + x))",), ((-0.9, 0.9),),
-              edges={(1.0,): (inf,), (-1.0,): (inf,)}, ufunc="arcsin"),
+              edges={(1.0,): (inf,), (-1.0,): (inf,)}, ufunc="arcsin",
+              second=("x / ((1.0 - x) * (1.0 + x)) / sqrt((1.0 - x) * (1.0 + x))",)),
     Primitive("acos", "acos(x)", ("-1.0 / sqrt((1.0 - x) * (1.0 + x))",), ((-0.9, 0.9),),
-              edges={(1.0,): (-inf,), (-1.0,): (-inf,)}, ufunc="arccos"),
-    Primitive("atan", "atan(x)", ("1.0 / (1.0 + x * x)",), (R,), edges={(inf,): (0.0,)}, ufunc="arctan"),
-    Primitive("atan2", "atan2(a, b)", ("b / hypot(a, b) / hypot(a, b)", "-a / hypot(a, b) / hypot(a, b)"), (R, ABOVE),
+              edges={(1.0,): (-inf,), (-1.0,): (-inf,)}, ufunc="arccos",
+              second=("-x / ((1.0 - x) * (1.0 + x)) / sqrt((1.0 - x) * (1.0 + x))",)),
+    Primitive("atan", "atan(x)", ("1.0 / (1.0 + x * x)",), (R,), edges={(inf,): (0.0,)}, ufunc="arctan",
+              second=("-2.0 * x / (1.0 + x * x) / (1.0 + x * x) if abs(x) < 1e100 else -2.0 / x / x / x",)),
+    Primitive("atan2", "atan2(a, b)", (
+        "b / hypot(a, b) / hypot(a, b) if abs(a) + abs(b) < inf else 0.0 * y",
+        "-a / hypot(a, b) / hypot(a, b) if abs(a) + abs(b) < inf else 0.0 * y"), (R, ABOVE),
+              second=(
+        "-2.0 * (a / hypot(a, b) / hypot(a, b)) * (b / hypot(a, b) / hypot(a, b))"
+        " if abs(a) + abs(b) < inf else 0.0 * y",
+        "(abs(a) - abs(b)) / hypot(a, b) / hypot(a, b) * ((abs(a) + abs(b)) / hypot(a, b) / hypot(a, b))"
+        " if abs(a) + abs(b) < inf else 0.0 * y",
+        "2.0 * (a / hypot(a, b) / hypot(a, b)) * (b / hypot(a, b) / hypot(a, b))"
+        " if abs(a) + abs(b) < inf else 0.0 * y"),
               edges={(0.0, 0.0): (nan, nan), (0.0, -1.0): (-1.0, -0.0)},
               note="no limit at (0, 0): NaN", ufunc="arctan2"),
     Primitive("sinh", "sinh(x)", ("cosh(x)",), (R,), ufunc="sinh"),
@@ -119,11 +149,21 @@ _LINES = (
     Primitive("tanh", "tanh(x)", ("1.0 - y * y if abs(y) < 0.99"
                                   " else exp(-2.0 * abs(x)) * (1.0 + abs(y)) * (1.0 + abs(y))",), (R,),
               note="1 - y y has few digits where y is almost 1", ufunc="tanh", by_value="1.0 - y * y"),
-    Primitive("asinh", "asinh(x)", ("1.0 / hypot(x, 1.0)",), (R,), ufunc="arcsinh"),
+    Primitive("asinh", "asinh(x)", ("1.0 / hypot(x, 1.0)",), (R,), ufunc="arcsinh",
+              second=("-x / hypot(x, 1.0) / hypot(x, 1.0) / hypot(x, 1.0) if abs(x) < 1e100 else -1.0 / x / abs(x)",)),
     Primitive("acosh", "acosh(x)", ("1.0 / (sqrt(x - 1.0) * sqrt(x + 1.0))",), ((1.1, 4.0),),
-              edges={(1.0,): (inf,)}, ufunc="arccosh"),
-    Primitive("atanh", "atanh(x)", ("1.0 / ((1.0 - x) * (1.0 + x))",), ((-0.9, 0.9),), ufunc="arctanh"),
-    Primitive("hypot", "hypot(a, b)", ("a / y", "b / y"), (R, ABOVE), edges={(0.0, 0.0): (nan, nan)},
+              edges={(1.0,): (inf,)}, ufunc="arccosh",
+              second=("-x / ((x - 1.0) * (x + 1.0)) / (sqrt(x - 1.0) * sqrt(x + 1.0)) if x < 1e100"
+                      " else -1.0 / x / x",)),
+    Primitive("atanh", "atanh(x)", ("1.0 / ((1.0 - x) * (1.0 + x))",), ((-0.9, 0.9),), ufunc="arctanh",
+              second=("2.0 * x / ((1.0 - x) * (1.0 + x)) / ((1.0 - x) * (1.0 + x))",)),
+    Primitive("hypot", "hypot(a, b)", (
+        "a / y if y < inf else copysign(1.0, a) if abs(a) > abs(b) else a / y",
+        "b / y if y < inf else copysign(1.0, b) if abs(b) > abs(a) else b / y"), (R, ABOVE),
+              second=(
+        "b / y * (b / y) / y if y < inf else minimum(abs(a), abs(b)) / y",
+        "-a / y * (b / y) / y if y < inf else minimum(abs(a), abs(b)) / y",
+        "a / y * (a / y) / y if y < inf else minimum(abs(a), abs(b)) / y"), edges={(0.0, 0.0): (nan, nan)},
               note="the tip of a cone: NaN at (0, 0)", ufunc="hypot"),
 
     # piecewise constant: 0, at the steps too
@@ -139,13 +179,16 @@ _LINES = (
 
     # three remainders: the quotient is rounded down, towards zero, and to the nearest whole number
     Primitive("mod", "a % b", ("1.0", "-(a // b)"), (R, ABOVE), kink="a / b - round(a / b)",
-              edges={(4.0, 2.0): (1.0, -2.0), (-3.0, 2.0): (1.0, 2.0)}, symbol="mod", ufunc="remainder"),
+              edges={(4.0, 2.0): (1.0, -2.0), (-3.0, 2.0): (1.0, 2.0)}, symbol="mod", ufunc="remainder",
+              second=("0.0", "0.0", "0.0")),
     Primitive("fmod", "fmod(a, b)", ("1.0", "round((y - a) / b)"), (R, ABOVE), kink="a / b - round(a / b)",
-              edges={(4.0, 2.0): (1.0, -2.0), (-3.0, 2.0): (1.0, 1.0)}, ufunc="fmod"),
+              edges={(4.0, 2.0): (1.0, -2.0), (-3.0, 2.0): (1.0, 1.0)}, ufunc="fmod",
+              second=("0.0", "0.0", "0.0")),
     Primitive("remainder", "remainder(a, b)", ("1.0", "round((y - a) / b)"), (R, ABOVE),
               kink="a / b - floor(a / b) - 0.5",
               edges={(4.0, 2.0): (1.0, -2.0), (-3.5, 2.0): (1.0, 2.0), (3.0, 2.0): (1.0, -2.0), (1.0, 2.0): (1.0, 0.0)},
-              note="halves go to the even neighbour, as in IEEE 754 and math.remainder"),
+              note="halves go to the even neighbour, as in IEEE 754 and math.remainder",
+              second=("0.0", "0.0", "0.0")),
 
     Primitive("maximum", "maximum(a, b)", ("1.0 if a > b else 0.5 if a == b else 0.0",
                                            "1.0 if b > a else 0.5 if a == b else 0.0"), (R, R), kink="a - b",
@@ -158,15 +201,20 @@ _LINES = (
               edges={(0.0, 2.0): (1.0, 0.0), (2.0, 0.0): (1.0, 0.0), (-2.0, -0.0): (1.0, 0.0)},
               note="|a| with the sign of b, and abs at 0 as above", ufunc="copysign", cheap=True),
     Primitive("logaddexp", "logaddexp(a, b)", (
-        "1.0 if a == inf else 1.0 / (1.0 + exp(b - a)) if a > b else exp(a - b) / (1.0 + exp(a - b))",
-        "1.0 if b == inf else 1.0 / (1.0 + exp(a - b)) if b > a else exp(b - a) / (1.0 + exp(b - a))"),
+        "(1.0 if b == b else nan * b) if a == inf"
+        " else 1.0 / (1.0 + exp(b - a)) if a > b else exp(a - b) / (1.0 + exp(a - b))",
+        "(1.0 if a == a else nan * a) if b == inf"
+        " else 1.0 / (1.0 + exp(a - b)) if b > a else exp(b - a) / (1.0 + exp(b - a))"),
               (R, R), edges={(-inf, 0.0): (0.0, 1.0), (0.0, inf): (0.0, 1.0), (inf, inf): (1.0, 1.0)},
               ufunc="logaddexp"),
 
     Primitive("expit", "expit(x)", ("exp(-abs(x)) / (1.0 + exp(-abs(x))) / (1.0 + exp(-abs(x)))",), (R,)),
-    Primitive("erf", "erf(x)", ("1.1283791670955126 * exp(-x * x)",), (R,)),
-    Primitive("erfc", "erfc(x)", ("-1.1283791670955126 * exp(-x * x)",), (R,)),
-    Primitive("gamma", "gamma(x)", ("y * polygamma(0.0, x)",), (POSITIVE,)),
+    Primitive("erf", "erf(x)", ("1.1283791670955126 * exp(-x * x)",), (R,),
+              second=("-2.256758334191025 * x * exp(-x * x) if abs(x) < 1e100 else 0.0 / x",)),
+    Primitive("erfc", "erfc(x)", ("-1.1283791670955126 * exp(-x * x)",), (R,),
+              second=("2.256758334191025 * x * exp(-x * x) if abs(x) < 1e100 else 0.0 / x",)),
+    Primitive("gamma", "gamma(x)", ("y * polygamma(0.0, x)",), (POSITIVE,),
+              second=("y * (polygamma(0.0, x) * polygamma(0.0, x) + polygamma(1.0, x))",)),
     Primitive("lgamma", "lgamma(x)", ("polygamma(0.0, x)",), (POSITIVE,)),
     Primitive("polygamma", "polygamma(a, b)", ("nan * a * b", "polygamma(a + 1.0, b)"), ((0.0, 0.0), POSITIVE),
               edges={(1.0, 2.0): (nan, polygamma(2.0, 2.0))},

@@ -15,6 +15,7 @@ the matter of reached.py.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from dualrev.compiler.analyses.finite import names_in
@@ -27,7 +28,9 @@ from dualrev.compiler.core.walks import reads, statements, writes
 
 __all__ = ["Steep", "is_steep"]
 
+#: Lines of the table, and their partials as lines (rules/derived.py).
 _STEEP = {"acos", "acosh", "asin", "atan2", "cbrt", "hypot", "sqrt"}
+_EXPONENT = re.compile(r"power\(x, ([^()]*)\)")
 
 
 def is_steep(f: Function, program: Program) -> bool:
@@ -103,7 +106,9 @@ def _is_steep(s: Statement, program: Program, seen: set[Any]) -> bool:
         return any(_is_steep(t, program, seen) for t in statements(f.body))
     if not isinstance(s, Real):
         return False
-    if s.rule.name == "pow":
-        exponent = s.args[1]
-        return not (isinstance(exponent, Constant) and isinstance(exponent.value, int) and exponent.value >= 0)
-    return s.rule.name in _STEEP
+    name, _, slope = s.rule.name.partition("_slope")
+    if name != "pow":
+        return name in _STEEP
+    if slope and len(s.args) == 1:  # the exponent stands in the text
+        return any(not x.isdigit() for x in _EXPONENT.findall(s.rule.value))
+    return not (isinstance(s.args[1], Constant) and isinstance(s.args[1].value, int) and s.args[1].value >= 0)

@@ -200,7 +200,10 @@ class Emission:
         if s.rule is SCALED or s.rule in MARKING:
             return syntax.call(f"runtime.{s.rule.name}", *args)
         if s.spelling not in _OPERATORS:
-            return syntax.call(s.spelling, *args)
+            if s.spelling.replace(".", "").isidentifier():
+                return syntax.call(s.spelling, *args)
+            known = dict(zip(s.rule.parameters, args, strict=True))  # a whole expression: transforms/slopes.py
+            return syntax.substitute(ast.parse(s.spelling, mode="eval").body, known.get)
         if len(args) == 1:
             return ast.UnaryOp(_UNARY[s.spelling], args[0])
         made = syntax.binary(s.spelling, *args)

@@ -37,6 +37,12 @@ class Tangents:
     given: tuple[Var, ...]  # the tangents of the leaves of interest, in their order
 
 
+class _Differentiable(WithTangents):
+    """A function that gets tangents, and may be differentiated again."""
+
+    whole_partials = True
+
+
 class Forward:
     """Forward mode for the functions of a program."""
 
@@ -52,7 +58,7 @@ class Forward:
         chosen = [x for x in inputs if x in set(varied)]
         useful = [x for x in [*leaves(f.result), *inputs] if isinstance(x, Var)]
         marks = f.marked or (again and is_steep(f, self.program))
-        writing = WithTangents(self, f, chosen, useful, (), marks=marks)
+        writing = _Differentiable(self, f, chosen, useful, (), marks=marks)
         tangents = tuple(map(writing.given, chosen))
         writing.block(f.body)
         result = Node((f.result, writing.result_tangent(f.result)))
@@ -96,7 +102,7 @@ class Forward:
             if number is not None:
                 groups.setdefault(number, []).append(x)
         infinite = [x for x, flag in zip(inputs, wild, strict=False) if flag]
-        writing = WithTangents(
+        writing = _Differentiable(
             self, f, chosen, useful, tuple(map(tuple, groups.values())), infinite, marks, called=True
         )
         tangents = tuple(writing.tangent(x) for x in chosen)

@@ -26,27 +26,13 @@ from dualrev.compiler.core.atoms import (
 from dualrev.compiler.core.products import ALONG
 from dualrev.compiler.core.syntax import SYMBOLS
 from dualrev.compiler.core.terms import Copy, Discrete, For, If, Real, Statement
+from dualrev.compiler.transforms.slopes import NAMES, slope_of, spelled, text_of
+from dualrev.rules.derived import Derived
 from dualrev.rules.names import line_of
-from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES, Primitive
+from dualrev.rules.primitives import PRIMITIVES, Primitive
 
-__all__ = ["NAMES", "ZERO", "Writer", "partial", "power"]
+__all__ = ["ZERO", "Writer", "partial"]
 
-#: What the functions in the table's text are called in emitted code.
-NAMES = {
-    **{f: f"math.{f}" for f in FUNCTIONS if hasattr(math, f)},
-    "abs": "abs",
-    "cbrt": "np.cbrt",
-    "exp2": "np.exp2",
-    "sign": "np.sign",
-    "round": "np.rint",
-    "floor": "np.floor",
-    "ceil": "np.ceil",
-    "trunc": "np.trunc",
-    "maximum": "np.maximum",
-    "minimum": "np.minimum",
-    "logaddexp": "np.logaddexp",
-    "polygamma": "runtime.polygamma",
-}
 ZERO = Constant(0.0, types.float64)
 #: A zero that is known, where those are marked.
 NOTHING = Constant(-0.0, types.float64)
@@ -60,33 +46,24 @@ def _tree(text: str) -> ast.expr:
 
 
 def partial(s: Real, k: int) -> ast.expr:
-    """The k-th partial derivative of an operation: syntax in the names of the table, `x`, `a`, `b`, `y`.
-
-    Both of a quotient have the reciprocal as a factor: it is one division, which does not wait for the cotangent. That
-    of a root has it too: roots are often divided by.
-    """
-    if s.rule.name == "sqrt":
-        return _tree("0.5 * abs(1.0 / y)")
-    if s.rule.name == "div" and k == 1:
-        return _tree("-(y * (1.0 / b))")
-    if s.rule.name == "pow" and k == 0 and isinstance(s.args[1], Constant):
-        return _tree(power(s.args[1].value))
-    return _tree(s.rule.partials[k])
+    """The k-th partial derivative of an operation: syntax in the names of the table, `x`, `a`, `b`, `y`."""
+    slope = slope_of(s, k)
+    return _tree(text_of(s, k)) if slope is None else _with_slope(text_of(s, k), slope)
 
 
-def power(n: Any) -> str:
-    """The derivative of a ** n by a, for a constant n, as text of the table."""
-    if n in (0, 1, 2):
-        return ("0.0", "1.0", "2.0 * a")[int(n)]
-    if n == 0.5:
-        return "0.5 / y"
-    if isinstance(n, int) and n < 0:  # a quotient: numba's x ** -2 raises where x * x is too small for a float
-        return f"-{-float(n)} / power(a, {1 - n})"
-    return f"{float(n)} * power(a, {n - 1})" if n >= 0 else f"-{-float(n)} * power(a, -{1 - n})"
+@functools.cache
+def _with_slope(text: str, slope: Derived) -> ast.expr:
+    """The tree of a text; what is an operation of its own, all of it or what is negated, has that as an attribute."""
+    tree = ast.parse(text, mode="eval").body
+    operation: Any = tree.operand if isinstance(tree, ast.UnaryOp) else tree
+    operation.slope = slope
+    return tree
 
 
 class Writer:
-    """Statements that are being written."""
+    """Statements that are being written; with `whole_partials`, partials are operations of their own (slopes.py)."""
+
+    whole_partials = False
 
     def __init__(self, marks: bool = False) -> None:
         """`marks`: whether zeros that are known are marked (core/products.py)."""
@@ -163,6 +140,12 @@ class Writer:
 
     def value(self, e: ast.expr, names: Mapping[str, Atom], line: int) -> Atom:
         """The value of an expression of the table."""
+        if self.whole_partials and (slope := getattr(e, "slope", None)) is not None:
+            return self.whole_partial(e, slope, names, line)
+        return self.plain(e, names, line)
+
+    def plain(self, e: ast.expr, names: Mapping[str, Atom], line: int) -> Atom:
+        """The same, an operation for each operator."""
         match e:
             case ast.Constant(value):
                 return Constant(value, types.float64 if isinstance(value, float) else types.int64)
@@ -185,6 +168,16 @@ class Writer:
             case ast.IfExp():
                 return self.choice(e, names, line)
         raise AssertionError(ast.dump(e))
+
+    def whole_partial(self, e: ast.expr, slope: Derived, names: Mapping[str, Atom], line: int) -> Atom:
+        """The value of a partial, as one operation."""
+        of = [*names]  # the arguments, and the value
+        args = tuple(names[of[j]] for j in slope.places)
+        if all(isinstance(x, Constant) for x in args):
+            return self.plain(e, names, line)
+        target = self.temporary()
+        self.write(Real(target, slope.line, spelled(slope.line.value), args, line))
+        return target
 
     def choice(self, e: ast.IfExp, names: Mapping[str, Atom], line: int) -> Atom:
         """A conditional expression: one statement if it is constant in pieces, else a branch."""

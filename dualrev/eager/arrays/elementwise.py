@@ -158,7 +158,7 @@ def _partial(
     # Python's numbers would raise at the edge of a domain where numpy's have a limit
     xs = [np.float64(x) if x.__class__ is float else real_array(x) if isinstance(x, DualNumber) else x for x in xs]
     with np.errstate(all="ignore"):
-        operation = _as_operation(line) if isinstance(innermost(xs), Tape) else None
+        operation = _as_operation(line, k) if isinstance(innermost(xs), Tape) else None
         p = operation(*xs, y, later) if operation else _array_partials(line)[k](*xs, y)
     if isinstance(p, DualNumber):
         return p
@@ -177,22 +177,34 @@ def _partial(
 
 
 @functools.cache
-def _as_operation(line: Primitive) -> Callable[..., Any] | None:
-    """The partial as one operation on arrays of an outer run, in place of one for each operator of its text."""
-    made = derived(line)
+def _as_operation(line: Primitive, k: int) -> Callable[..., Any] | None:
+    """The k-th partial as one operation on arrays of an outer run, in place of one for each operator of its text."""
+    made = derived(line, k)
     if made is None:
         return None
-    whole, places = _array_partials(line)[0], made.places
+    whole = _array_partials(line)[k]
 
-    def operation(x: Any, y: Any, later: list[Partial]) -> Any:
-        def compute(*given: Any) -> Any:
-            if any(map(holds_duals, given)):
-                return elementwise(made.line, given, compute)
-            return later[0].shared() if later else whole(plain(x), plain(y))
-
-        return elementwise(made.line, [(x, y)[j] for j in places], compute)
+    def operation(*args: Any) -> Any:
+        *known, later = args
+        compute = _Slope(made.line, whole, known, later if len(line.partials) == 1 else [])
+        return elementwise(made.line, [known[j] for j in made.places], compute)
 
     return operation
+
+
+class _Slope:
+    """The values of a partial, of the arguments and the value that are `known`: an object, as it knows no cycle."""
+
+    def __init__(self, line: Primitive, whole: Callable[..., Any], known: list[Any], later: list[Partial]) -> None:
+        self._line, self._whole, self._known, self._later = line, whole, known, later
+
+    def __call__(self, *given: Any) -> Any:
+        if any(map(holds_duals, given)):
+            return elementwise(self._line, given, self)
+        if self._later:
+            return self._later[0].shared()
+        p = np.asarray(self._whole(*map(plain, self._known)))  # 0.0 where one side of a condition holds everywhere
+        return np.array(np.broadcast_to(p, np.broadcast_shapes(*map(np.shape, given))), dtype=float)[()]
 
 
 def _later(line: Primitive, k: int, args: Sequence[Any], run: Tape, y: Any) -> Any:

@@ -1,0 +1,220 @@
+"""The tape and compiled code at special values, for every line of the table of primitives: both modes, orders 1 and 2.
+
+Each engine is the other's oracle, and limits that mathematics knows are those of both. The tape computes arrays and
+numbers apart: where Python's numbers raise there is no derivative, and arrays go on.
+"""
+
+import linecache
+import math
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.special
+from numba import njit
+
+import dualrev as dr
+from dualrev import math as dm
+from dualrev.rules.primitives import PRIMITIVES
+
+inf, nan = math.inf, math.nan
+GRID = [0.0, -0.0, 1.0, -1.0, 2.5, -2.5, 1e-200, 1e200, 5e-324, inf, -inf, nan]
+UNARY = [*GRID, 0.5, 1e-310, 1e308, -1e308, 30.0, -800.0, 800.0]
+#: Python's operators; other lines are called by numpy's names, or by those of `math`.
+OPERATORS = {"add": "a + b", "sub": "a - b", "mul": "a * b", "div": "a / b", "pow": "a ** b", "mod": "a % b"}
+OPERATORS |= {"floordiv": "a // b", "neg": "-x", "pos": "+x", "abs": "abs(x)"}
+#: SciPy's names for arrays of them.
+OF_MATH = {"erf": "erf", "erfc": "erfc", "gamma": "gamma", "lgamma": "gammaln"}
+
+
+def text(name):
+    """A line as code, of numbers and of arrays."""
+    if name in OPERATORS:
+        return OPERATORS[name]
+    line = PRIMITIVES[name]
+    return f"{'math.' + name if name in OF_MATH else 'np.' + line.ufunc}({', '.join(line.parameters)})"
+
+
+NAMES = [name for name, line in PRIMITIVES.items() if name in OPERATORS or name in OF_MATH or line.ufunc]
+ONE = [name for name in NAMES if len(PRIMITIVES[name].parameters) == 1]
+TWO = [name for name in NAMES if len(PRIMITIVES[name].parameters) == 2]
+
+
+def compiled(names, parameters):
+    """One numba function for many lines, with a branch for each: they are compiled together."""
+    branches = [f"    if k == {k}:\n        return {text(name)}\n" for k, name in enumerate(names)]
+    source, file = f"def f({parameters}, k):\n{''.join(branches)}    return 0.0\n", f"<special values of {parameters}>"
+    linecache.cache[file] = (len(source), None, source.splitlines(True), file)
+    names_of = {"np": np, "math": math}
+    exec(compile(source, file, "exec"), names_of)
+    return njit(error_model="numpy")(names_of["f"])
+
+
+ENGINES = {1: (ONE, compiled(ONE, "x")), 2: (TWO, compiled(TWO, "a, b"))}
+
+
+def on_the_tape(name, arrays):
+    """The line as a Python function of arrays, or of numbers."""
+    if arrays and name in OF_MATH:
+        return getattr(scipy.special, OF_MATH[name])
+    parameters = ", ".join(PRIMITIVES[name].parameters)
+    return eval(f"lambda {parameters}: {text(name)}", {"np": np, "math": dm})
+
+
+def of_arrays(name, points):
+    """First derivatives in both modes, and second ones, of all points at once: a row for each point."""
+    f, xs = on_the_tape(name, True), tuple(map(np.array, zip(*points, strict=True)))
+    n = len(xs)
+    total = lambda *xs: np.sum(f(*xs))  # noqa: E731
+    every = tuple(range(n))
+    ones, zeros = np.ones(len(points)), np.zeros(len(points))
+    directions = [tuple(ones if j == k else zeros for j in every) for k in every]
+    first = np.stack(dr.grad(total, every)(*xs), 1)
+    forward = np.stack([dr.jvp(f, xs, t)[1] for t in directions], 1)
+    second = np.stack([np.stack(dr.jvp(dr.grad(total, every), xs, t)[1], 1) for t in directions], 1)
+    return first, forward, second.reshape(len(points), -1)
+
+
+def of_numbers(name, point):
+    """The same of Python's numbers; None where the value raises what Python raises."""
+    f, every = on_the_tape(name, False), tuple(range(len(point)))
+    try:
+        if isinstance(f(*point), complex):  # a power that is not real is an error under differentiation
+            return None
+    except (ArithmeticError, ValueError):
+        return None
+    units = [tuple(map(float, t)) for t in np.eye(len(point))]
+    forward = [dr.jvp(f, point, t)[1] for t in units]
+    return np.array(dr.grad(f, every)(*point)), np.array(forward), np.ravel(dr.hessian(f, every)(*point))
+
+
+def of_compiled_code(name, point):
+    names, f = ENGINES[len(point)]
+    k, every = names.index(name), tuple(range(len(point)))
+    units = [(*map(float, t), None) for t in np.eye(len(point))]
+    forward = [dr.jvp(f, (*point, k), t)[1] for t in units]
+    return np.array(dr.grad(f, every)(*point, k)), np.array(forward), np.ravel(dr.hessian(f, every)(*point, k))
+
+
+def same(a, b):
+    """Up to rounding, which an exponent such as 1e200 does not come through; and of huge ones, infinity or not."""
+    return np.isclose(a, b, rtol=1e-9, atol=1e-15, equal_nan=True)
+
+
+def is_a_zero_tangent(point, order, tape, fast):
+    """Whether compiled code has NaN because a known tangent of 0 met an operand or a partial that is not finite.
+
+    The tangents here are unit vectors: with two arguments, one of them does not move. In first derivatives this is only
+    so where an argument is infinite or NaN (docs/conventions.md).
+    """
+    moves = len(point) == 1 or (order == 1 and np.all(np.isfinite(point)))
+    return ~moves & np.isnan(fast) & ~np.isnan(tape) if not moves else np.zeros(np.shape(fast), bool)
+
+
+def points_of(name):
+    return [(x,) for x in UNARY] if name in ONE else [(a, b) for a in GRID for b in GRID]
+
+
+def subnormal_divisor(name, point):
+    """Compiled code multiplies with the reciprocal of a divisor, which overflows for a subnormal one."""
+    return name == "div" and 0.0 < abs(point[1]) < 1e-308
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_engines_agree(name):
+    with np.errstate(all="ignore"):
+        points = points_of(name)
+        for k, (point, tape) in enumerate(zip(points, zip(*of_arrays(name, points), strict=True), strict=True)):
+            fast = of_compiled_code(name, point)
+            numbers = of_numbers(name, point) if k % 7 == 0 or name in ONE else None
+            for mode, (order, a, b) in enumerate(zip((1, 1, 2), tape, fast, strict=True)):
+                if not subnormal_divisor(name, point):
+                    agree = same(a, b) | is_a_zero_tangent(point, 2 if mode else 1, a, b)
+                    assert np.all(agree), (name, point, order, a, b)
+                if numbers is not None:
+                    assert np.all(same(a, numbers[mode])), (name, point, order, a, numbers[mode])
+
+
+mp = mpmath.mp
+#: At poles, at the ends of domains and at infinity: the first derivatives, and the second ones (row by row).
+LIMITS = [
+    ("sqrt", (0.0,), (inf,), (-inf,)),
+    ("sqrt", (inf,), (0.0,), (0.0,)),
+    ("cbrt", (0.0,), (inf,), (-inf,)),
+    ("cbrt", (-0.0,), (inf,), (inf,)),
+    ("cbrt", (-inf,), (0.0,), (0.0,)),
+    ("log", (0.0,), (inf,), (-inf,)),
+    ("log1p", (inf,), (0.0,), (0.0,)),
+    ("asin", (1.0,), (inf,), (inf,)),
+    ("asin", (-1.0,), (inf,), (-inf,)),
+    ("acos", (1.0,), (-inf,), (-inf,)),
+    ("acos", (-1.0,), (-inf,), (inf,)),
+    ("atan", (inf,), (0.0,), (0.0,)),
+    ("atan", (-inf,), (0.0,), (0.0,)),
+    ("tanh", (inf,), (0.0,), (0.0,)),
+    ("asinh", (-inf,), (0.0,), (0.0,)),
+    ("acosh", (1.0,), (inf,), (-inf,)),
+    ("acosh", (inf,), (0.0,), (0.0,)),
+    ("atanh", (1.0,), (inf,), (inf,)),
+    ("atanh", (-1.0,), (inf,), (-inf,)),
+    ("exp", (-inf,), (0.0,), (0.0,)),
+    ("exp", (inf,), (inf,), (inf,)),
+    ("erf", (inf,), (0.0,), (0.0,)),
+    ("erfc", (-inf,), (0.0,), (0.0,)),
+    ("gamma", (inf,), (inf,), (inf,)),
+    ("div", (2.0, inf), (0.0, 0.0), (0.0, 0.0, 0.0, 0.0)),
+    ("div", (inf, 2.0), (0.5, -inf), (0.0, -0.25, -0.25, inf)),
+    ("div", (2.0, 0.0), (inf, -inf), (0.0, -inf, -inf, inf)),
+    ("hypot", (inf, 3.0), (1.0, 0.0), (0.0, 0.0, 0.0, 0.0)),
+    ("hypot", (3.0, -inf), (0.0, -1.0), (0.0, 0.0, 0.0, 0.0)),
+    ("atan2", (inf, 3.0), (0.0, 0.0), (0.0, 0.0, 0.0, 0.0)),
+    ("atan2", (3.0, inf), (0.0, 0.0), (0.0, 0.0, 0.0, 0.0)),
+    ("pow", (0.0, 2.5), (0.0, 0.0), (0.0, 0.0, 0.0, 0.0)),
+    ("pow", (0.0, 1.5), (0.0, 0.0), (inf, 0.0, 0.0, 0.0)),
+    ("pow", (0.0, 0.5), (inf, 0.0), (-inf, -inf, -inf, 0.0)),
+    ("pow", (0.0, -1.0), (-inf, -inf), (inf, inf, inf, inf)),
+    ("pow", (inf, 1.5), (inf, inf), (0.0, inf, inf, inf)),
+    ("pow", (inf, -0.5), (0.0, 0.0), (0.0, 0.0, 0.0, 0.0)),
+    ("pow", (0.5, inf), (0.0, 0.0), (0.0, 0.0, 0.0, 0.0)),
+    ("pow", (2.5, -inf), (0.0, 0.0), (0.0, 0.0, 0.0, 0.0)),
+    ("pow", (1e-20, 0.0), (0.0, math.log(1e-20)), (0.0, 1e20, 1e20, math.log(1e-20) ** 2)),
+]
+OF_MPMATH = {"log1p": lambda x: mp.log(1 + x), "div": lambda a, b: a / b, "pow": mp.power}
+OF_MPMATH["cbrt"] = lambda x: mp.sign(x) * mp.cbrt(abs(x))
+
+
+def near(x, name):
+    """A number that is almost x, inside of the domain."""
+    if math.isinf(x):
+        return mp.sign(x) * (mp.mpf(10) ** 60 if name not in ("erf", "erfc", "gamma", "exp", "tanh") else 10**4)
+    shift = mp.mpf(10) ** -60 * (-1 if name in ("asin", "acos", "atanh") and x > 0 else 1)
+    return (
+        x + math.copysign(1.0, x) * shift if x == 0.0 else x + shift if abs(x) == 1.0 and name != "pow" else mp.mpf(x)
+    )
+
+
+@pytest.mark.parametrize(("name", "point", "first", "second"), LIMITS)
+def test_derivatives_are_their_limits(name, point, first, second):
+    n = len(point)
+    f = OF_MPMATH.get(name) or getattr(mp, name)
+    orders = [tuple(int(j == k) for j in range(n)) for k in range(n)]
+    orders += [tuple(a + b for a, b in zip(u, v, strict=True)) for u in orders for v in orders]
+    with mp.workdps(900):
+        at = tuple(near(x, name) for x in point)
+        known = [
+            mp.diff(f, at if n > 1 else at[0], order if n > 1 else order[0], h=mp.mpf(10) ** -250) for order in orders
+        ]
+    for limit, value in zip((*first, *second), known, strict=True):
+        if math.isinf(limit):
+            assert mp.sign(value) == math.copysign(1.0, limit), (limit, value)
+            assert abs(value) > 30, (limit, value)
+        else:
+            assert abs(value - limit) <= 1e-9 * abs(limit) + 1e-15, (limit, value)
+    with np.errstate(all="ignore"):
+        tape = [u[0] for u in of_arrays(name, [point])]
+        fast, numbers = of_compiled_code(name, point), of_numbers(name, point)
+    for mode, expected in enumerate((first, first, second)):
+        assert np.all(same(tape[mode], expected)), (mode, tape[mode])
+        assert numbers is None or np.all(same(numbers[mode], expected)), (mode, numbers[mode])
+        excluded = is_a_zero_tangent(point, 2 if mode else 1, tape[mode], fast[mode])
+        assert np.all(same(fast[mode], expected) | excluded), (mode, fast[mode])
