@@ -159,12 +159,12 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> A
         axis is not None and np.ndim(axis) == 1 and len(axis) == 2
     )
     if axis is None and ord is None:
-        made = np.sqrt(np.sum(_squares(x)))
+        made = _root_of_squares(x, None, False)
         return np.reshape(made, (1,) * x.ndim) if keepdims else made
     if matrix:
         axes = (0, 1) if axis is None else tuple(axis)
         if ord in (None, "fro"):
-            return np.sqrt(np.sum(_squares(x), axis=axes, keepdims=keepdims))
+            return _root_of_squares(x, axes, keepdims)
         if ord in (1, -1, np.inf, -np.inf):
             rows, columns = axes if abs(ord) == 1 else axes[::-1]
             sums = np.sum(np.abs(x), axis=rows, keepdims=True)
@@ -178,7 +178,7 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> A
         return made if keepdims else np.squeeze(made, axes)[()]
     axis = axis[0] if np.ndim(axis) else axis
     if ord in (None, 2):
-        return np.sqrt(np.sum(_squares(x), axis=axis, keepdims=keepdims))
+        return _root_of_squares(x, axis, keepdims)
     if ord in (np.inf, -np.inf):
         return (np.max if ord > 0 else np.min)(np.abs(x), axis=axis, keepdims=keepdims)
     if ord == 0:
@@ -188,7 +188,23 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> A
     sizes = np.abs(x)
     if ord == 1:
         return np.sum(sizes, axis=axis, keepdims=keepdims)
-    return np.sum(sizes**ord, axis=axis, keepdims=keepdims) ** (1.0 / ord)
+    return np.power(np.sum(sizes**ord, axis=axis, keepdims=keepdims), 1.0 / ord)
+
+
+def _root_of_squares(x: Any, axis: Any, keepdims: bool) -> Any:
+    """The root of the sum of squares; where elements are infinite, by hypot of those: it has the limit."""
+    made = np.sqrt(np.sum(_squares(x), axis=axis, keepdims=keepdims))
+    infinite = False if is_complex(x) else np.isinf(values(x))
+    if not np.any(infinite):
+        return made
+    axes = tuple(range(x.ndim)) if axis is None else tuple(k % x.ndim for k in np.atleast_1d(axis).tolist())
+    masked = np.moveaxis(np.where(infinite, x, 0.0), axes, range(-len(axes), 0))
+    lines = np.reshape(masked, (*masked.shape[: x.ndim - len(axes)], -1))
+    of_infinite = lines[..., 0]
+    for k in range(1, lines.shape[-1]):
+        of_infinite = np.hypot(of_infinite, lines[..., k])
+    limit = np.reshape(of_infinite, np.shape(made))
+    return np.where(np.isinf(values(made)) & np.any(infinite, axis=axis, keepdims=keepdims), limit, made)[()]
 
 
 def _squares(x: Any) -> Any:

@@ -250,8 +250,9 @@ def _pull_convolve(xs: Sequence[Any], ys: Any, gs: Sequence[Any]) -> list[Any]:
 
 
 def _push_convolve(xs: Sequence[Any], ys: Any, ts: Sequence[Any]) -> list[Any]:
-    terms = [np.convolve(t, other) for t, other in zip(ts, xs[::-1], strict=True) if t is not None]
-    return [sum(terms[1:], terms[0])]
+    moving = [t is not None and (t.__class__ is not np.ndarray or bool(np.any(t))) for t in ts]
+    terms = [np.convolve(t, other) for t, other, moves in zip(ts, xs[::-1], moving, strict=True) if moves]
+    return [sum(terms, np.zeros(len(xs[0]) + len(xs[1]) - 1))]
 
 
 def _correlate(a: Any, v: Any, mode: str = "valid") -> Any:

@@ -148,9 +148,9 @@ def _variance(
     a, keepdims = real_array(a), bool(keepdims)
     if mean is None:
         count = np.sum(np.broadcast_to(where, a.shape), axis=axis, keepdims=True)
+        if np.any(count == 1):  # 0 whatever the number is, and so is its root
+            a = plain(a) if np.all(count == 1) else np.where(count == 1, plain(a), a)
         mean = np.sum(a, axis=axis, keepdims=True, where=where) / np.maximum(count, 1)
-        if where is True and np.all(count == 1):  # 0 whatever the numbers are, and so is its root
-            a, mean = plain(a), plain(mean)
     deviation = a - mean
     if where is not True:
         deviation = np.where(where, deviation, 0.0)  # NaN there must not reach the sum

@@ -130,8 +130,9 @@ def vander(x, n, increasing):  # type: ignore[no-untyped-def]
     for i in range(len(x)):
         power = 1.0
         for k in range(n):
+            if k > 0:  # the first power is x itself: 1 times an infinity has no derivative by the 1
+                power = x[i] if k == 1 else power * x[i]
             powers[i, k if increasing else n - 1 - k] = power
-            power *= x[i]
     return powers
 
 

@@ -17,7 +17,10 @@ __all__ = [
 
 @inner
 def norm(a):
-    """np.linalg.norm of all elements; very large and very small ones are scaled by a power of 2."""
+    """np.linalg.norm of all elements; very large and very small ones are scaled by a power of 2.
+
+    If elements are infinite, it is hypot of those, which has the limit.
+    """
     size = 0.0
     for x in a.flat:
         size = max(size, abs(x))
@@ -27,6 +30,12 @@ def norm(a):
     total = np.zeros(1, a.dtype)
     for x in a.flat:
         total[0] += (x / scale) * (x / scale)
+    if size == math.inf and not np.isnan(total[0]):
+        limit = np.zeros(1, a.dtype)
+        for x in a.flat:
+            if abs(x) == math.inf:
+                limit[0] = np.hypot(limit[0], x)
+        return limit[0]
     return np.sqrt(total[0]) * scale
 
 

@@ -45,6 +45,22 @@ def nanmedian(a):
 
 
 @inner
+def _the_nan(a):
+    """The last element that is NaN: the quantile is that, as the median is."""
+    found = a[0]
+    for x in a:
+        if np.isnan(x):
+            found = x
+    return found * 1.0
+
+
+@inner
+def _undefined(a):
+    """NaN where infinite elements leave no quantile; so are its derivatives."""
+    return np.nan * np.sum(a)
+
+
+@inner
 def _lowest(s):
     """Whether numba makes NaN of the 0th percentile of these sorted numbers."""
     high = low = 0
@@ -68,7 +84,7 @@ def _at(s, q):
     if q == 100:
         return s[n - 1] * 1.0 if np.isfinite(s[n - 1]) and np.isfinite(s[0]) else _last(s)
     if q == 0:
-        return np.nan if _lowest(s) else s[0] * 1.0
+        return _undefined(s) if _lowest(s) else s[0] * 1.0
     rank = 1 + (n - 1) * (q / 100.0)
     f = math.floor(rank)
     m = rank - f
@@ -81,14 +97,14 @@ def _at(s, q):
 def _last(s):
     """The 100th percentile of sorted numbers some of which are infinite."""
     x = s[len(s) - 1] * 1.0
-    return x if np.isfinite(x) else np.nan
+    return x if np.isfinite(x) else _undefined(s)
 
 
 @inner
 def _percentile(a, q):
     """Of a vector without NaN."""
     if len(a) == 0 or (len(a) == 1 and not np.isfinite(a[0])):
-        return np.nan
+        return _undefined(a)
     return _at(np.sort(a), q)
 
 
@@ -96,7 +112,7 @@ def _percentile(a, q):
 def _percentiles(a, q, factor):
     found = np.empty(len(q))
     if len(a) == 0 or (len(a) == 1 and not np.isfinite(a[0])):
-        found[:] = np.nan
+        found[:] = _undefined(a)
         return found
     s = np.sort(a)
     for i in range(len(q)):
@@ -117,7 +133,7 @@ def _check(q, top):
 def percentile(a, q):
     """np.percentile of a vector."""
     _check(q, 100.0)
-    return np.nan if np.any(np.isnan(a)) else _percentile(a, q)
+    return _the_nan(a) if np.any(np.isnan(a)) else _percentile(a, q)
 
 
 @inner
@@ -125,14 +141,14 @@ def percentiles(a, q):
     """The same, for a vector of percentages."""
     for x in q:
         _check(x, 100.0)
-    return np.full(len(q), np.nan) if np.any(np.isnan(a)) else _percentiles(a, q, 1.0)
+    return np.full(len(q), _the_nan(a)) if np.any(np.isnan(a)) else _percentiles(a, q, 1.0)
 
 
 @inner
 def quantile(a, q):
     """np.quantile of a vector."""
     _check(q, 1.0)
-    return np.nan if np.any(np.isnan(a)) else _percentile(a, q * 100.0)
+    return _the_nan(a) if np.any(np.isnan(a)) else _percentile(a, q * 100.0)
 
 
 @inner
@@ -140,7 +156,7 @@ def quantiles(a, q):
     """The same, for a vector of shares."""
     for x in q:
         _check(x, 1.0)
-    return np.full(len(q), np.nan) if np.any(np.isnan(a)) else _percentiles(a, q, 100.0)
+    return np.full(len(q), _the_nan(a)) if np.any(np.isnan(a)) else _percentiles(a, q, 100.0)
 
 
 @inner
