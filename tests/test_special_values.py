@@ -6,12 +6,14 @@ numbers apart: where Python's numbers raise there is no derivative, and arrays g
 
 import linecache
 import math
+import warnings
 
 import mpmath
 import numpy as np
 import pytest
 import scipy.special
 from numba import njit
+from oracle import assert_same
 
 import dualrev as dr
 from dualrev import math as dm
@@ -218,3 +220,70 @@ def test_derivatives_are_their_limits(name, point, first, second):
         assert numbers is None or np.all(same(numbers[mode], expected)), (mode, numbers[mode])
         excluded = is_a_zero_tangent(point, 2 if mode else 1, tape[mode], fast[mode])
         assert np.all(same(fast[mode], expected) | excluded), (mode, fast[mode])
+
+
+ROOT = "np.sum(np.where(x > 0, np.sqrt(x), 0.0))"
+TABLE = "np.array([-1.0, 0.0, 2.0]), np.array([1.0, 3.0, 4.0])"
+#: Functions of arrays, elements, and the gradient.
+OF_ARRAYS = [
+    ("np.sum(x)", [inf, nan, -inf], [1.0, 1.0, 1.0]),
+    ("np.prod(x)", [inf, 2.0, 3.0], [6.0, inf, inf]),
+    ("np.prod(x)", [0.0, 2.0, 3.0], [6.0, 0.0, 0.0]),
+    ("np.prod(x)", [nan, 2.0, 3.0], [6.0, nan, nan]),
+    ("np.max(x)", [inf, inf, 1.0], [0.5, 0.5, 0.0]),
+    ("np.max(x)", [nan, 5.0, nan], [0.5, 0.0, 0.5]),
+    ("np.min(x)", [-inf, 5.0, 1.0], [1.0, 0.0, 0.0]),
+    ("np.sum(np.maximum(x, 1.0))", [nan, -inf, inf], [1.0, 0.0, 1.0]),
+    ("np.sum(np.clip(x, -1.0, 1.0))", [nan, -inf, 0.5], [1.0, 0.0, 1.0]),
+    ("np.linalg.norm(x)", [inf, 2.0, 3.0], [1.0, 0.0, 0.0]),
+    ("np.linalg.norm(x)", [2.0, -inf, 0.5], [0.0, -1.0, 0.0]),
+    ("np.linalg.norm(x)", [inf, 2.0, -inf], [nan, 0.0, nan]),
+    ("np.linalg.norm(x)", [inf, nan, 1.0], [nan, nan, nan]),
+    ("np.percentile(x, 30.0)", [nan, 2.0, 3.0], [1.0, 0.0, 0.0]),
+    ("np.quantile(x, 0.5)", [2.0, nan, 0.5], [0.0, 1.0, 0.0]),
+    ("np.std(x)", [3.0, 3.0, 3.0], [nan, nan, nan]),
+    ("np.nanstd(x)", [nan, nan, 1.0], [0.0, 0.0, 0.0]),
+    ("np.nanmean(x)", [nan, 2.0, inf], [0.0, 0.5, 0.5]),
+    ("np.nanmax(x)", [nan, -inf, -inf], [0.0, 0.5, 0.5]),
+    ("np.nanmin(x)", [inf, nan, inf], [0.5, 0.0, 0.5]),
+    ("np.nanmin(x)", [2.0, nan, 3.0], [1.0, 0.0, 0.0]),
+    ("np.nanmax(x)", [nan, nan, nan], [1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0]),
+    ("np.sum(np.vander(x, 3))", [inf, 2.0, 3.0], [inf, 5.0, 7.0]),
+    (ROOT, [0.0, 4.0, inf], [0.0, 0.25, 0.0]),
+    (f"np.sum(np.interp(x, {TABLE}))", [inf, -inf, 0.0], [0.0, 0.0, 0.5]),
+]
+
+
+@pytest.fixture(scope="module")
+def many_of_arrays():
+    texts = [*dict.fromkeys(text for text, _, _ in OF_ARRAYS)]
+    branches = [f"    if k == {k}:\n        return {text}\n" for k, text in enumerate(texts)]
+    source, file = f"def f(x, k):\n{''.join(branches)}    return 0.0\n", "<special values of arrays>"
+    linecache.cache[file] = (len(source), None, source.splitlines(True), file)
+    names_of = {"np": np}
+    exec(compile(source, file, "exec"), names_of)
+    return texts, names_of["f"], njit(names_of["f"])
+
+
+@pytest.mark.parametrize(("text", "elements", "expected"), OF_ARRAYS)
+def test_functions_of_arrays(many_of_arrays, text, elements, expected):
+    texts, plain, f = many_of_arrays
+    k, x = texts.index(text), np.array(elements)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # "All-NaN slice encountered"
+        for g in (plain, f):
+            assert_same(dr.grad(g)(x, k), np.array(expected), rtol=1e-12)
+
+
+def test_norms_of_lines_with_infinite_elements():
+    x = np.array([[1.0, 2.0], [inf, 3.0]])
+    with np.errstate(all="ignore"):
+        found = dr.grad(lambda x: np.sum(np.linalg.norm(x, axis=1)))(x)
+        assert_same(found, np.array([[1.0 / math.sqrt(5.0), 2.0 / math.sqrt(5.0)], [1.0, 0.0]]), rtol=1e-12)
+        assert np.all(np.isnan(dr.grad(lambda x: np.linalg.norm(x, -1))(np.full(3, -inf))))  # 0**-1: no error
+
+
+def test_what_does_not_move_takes_no_part_in_a_convolution():
+    x, w = np.array([inf, 2.0, 3.0]), np.array([1.0, -1.0])
+    found = dr.jvp(lambda x, w: np.sum(np.convolve(x, w, "valid")), (x, w), (np.ones(3), np.zeros(2)))[1]
+    assert found == 0.0

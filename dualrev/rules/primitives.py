@@ -190,12 +190,16 @@ _LINES = (
               note="halves go to the even neighbour, as in IEEE 754 and math.remainder",
               second=("0.0", "0.0", "0.0")),
 
-    Primitive("maximum", "maximum(a, b)", ("1.0 if a > b else 0.5 if a == b else 0.0",
-                                           "1.0 if b > a else 0.5 if a == b else 0.0"), (R, R), kink="a - b",
-              edges={(2.0, 2.0): (0.5, 0.5)}, note="a tie is shared: one half each", ufunc="maximum", cheap=True),
-    Primitive("minimum", "minimum(a, b)", ("1.0 if a < b else 0.5 if a == b else 0.0",
-                                           "1.0 if b < a else 0.5 if a == b else 0.0"), (R, R), kink="a - b",
-              edges={(2.0, 2.0): (0.5, 0.5)}, note="a tie is shared: one half each", ufunc="minimum", cheap=True),
+    Primitive("maximum", "maximum(a, b)", (
+        "0.0 if a < b else 1.0 if a > b else 0.5 if a == b else 1.0 if b == b else 0.5 if a != a else 0.0",
+        "0.0 if b < a else 1.0 if b > a else 0.5 if a == b else 1.0 if a == a else 0.5 if b != b else 0.0"),
+              (R, R), kink="a - b", edges={(2.0, 2.0): (0.5, 0.5), (nan, 2.0): (1.0, 0.0), (nan, nan): (0.5, 0.5)},
+              note="a tie is shared: one half each, and so are two that are NaN", ufunc="maximum", cheap=True),
+    Primitive("minimum", "minimum(a, b)", (
+        "0.0 if a > b else 1.0 if a < b else 0.5 if a == b else 1.0 if b == b else 0.5 if a != a else 0.0",
+        "0.0 if b > a else 1.0 if b < a else 0.5 if a == b else 1.0 if a == a else 0.5 if b != b else 0.0"),
+              (R, R), kink="a - b", edges={(2.0, 2.0): (0.5, 0.5), (nan, 2.0): (1.0, 0.0), (nan, nan): (0.5, 0.5)},
+              note="a tie is shared: one half each, and so are two that are NaN", ufunc="minimum", cheap=True),
     Primitive("copysign", "copysign(a, b)", ("copysign(1.0, b) * (1.0 if a >= 0.0 else -1.0 if a < 0.0 else nan)",
                                              "0.0"), (R, R), kink="a * b",
               edges={(0.0, 2.0): (1.0, 0.0), (2.0, 0.0): (1.0, 0.0), (-2.0, -0.0): (1.0, 0.0)},

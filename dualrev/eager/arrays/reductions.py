@@ -290,14 +290,28 @@ def _percentile(
 def _ignoring_nan(func: Any, fill: float) -> Callable[..., Any]:
     def handler(a: Any, *args: Any, **kwargs: Any) -> Any:
         a = real_array(a)
+        return func(np.where(np.isnan(plain(a)), fill, a), *args, **kwargs)
+
+    return handler
+
+
+def _extreme_number(func: Any, fill: float) -> Callable[..., Any]:
+    """np.nanmax and np.nanmin; where all elements are NaN, they share the derivative, as in np.max."""
+
+    def handler(a: Any, axis: Any = None, **kwargs: Any) -> Any:
+        a = real_array(a)
         missing = np.isnan(plain(a))
-        made = func(np.where(missing, fill, a), *args, **kwargs)
-        if func not in (np.max, np.min) or not missing.any():
-            return made
-        nothing = np.all(missing, axis=args[0] if args else kwargs.get("axis"), keepdims=kwargs.get("keepdims", False))
+        if not missing.any():
+            return func(a, axis=axis, **kwargs)
+        nothing = np.all(missing, axis=axis, keepdims=True)
         if np.any(nothing):
             warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=2)
-        return np.where(nothing, math.nan, made)
+        made = func(np.where(missing & ~nothing, fill, a), axis=axis, **kwargs)
+        tied = plain(made) == fill  # with what stands for NaN: all numbers of the slice are this infinity
+        if not np.any(tied):
+            return made
+        share = np.mean(a, axis=axis, keepdims=kwargs.get("keepdims", False), where=~missing | nothing)
+        return np.where(tied, share, made)[()]
 
     return handler
 
@@ -365,8 +379,8 @@ HANDLERS: dict[Any, Callable[..., Any]] = {
     np.percentile: _percentile,
     np.nansum: _ignoring_nan(np.sum, 0.0),
     np.nanprod: _ignoring_nan(np.prod, 1.0),
-    np.nanmax: _ignoring_nan(np.max, -math.inf),
-    np.nanmin: _ignoring_nan(np.min, math.inf),
+    np.nanmax: _extreme_number(np.max, -math.inf),
+    np.nanmin: _extreme_number(np.min, math.inf),
     np.nancumsum: _ignoring_nan(np.cumsum, 0.0),
     np.nancumprod: _ignoring_nan(np.cumprod, 1.0),
     np.nanmean: _without_nan(np.mean),

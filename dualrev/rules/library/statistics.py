@@ -127,7 +127,7 @@ def nanmax(a):
     if len(a) == 0:
         raise ValueError("nanmax(): empty array")
     kept = a[~np.isnan(a)]
-    return np.max(kept) if len(kept) > 0 else a[0]
+    return np.max(kept if len(kept) > 0 else a)
 
 
 @inner
@@ -136,7 +136,7 @@ def nanmin(a):
     if len(a) == 0:
         raise ValueError("nanmin(): empty array")
     kept = a[~np.isnan(a)]
-    return np.min(kept) if len(kept) > 0 else a[0]
+    return np.min(kept if len(kept) > 0 else a)
 
 
 @inner
