@@ -57,17 +57,17 @@ def text_of(s: Real, k: int) -> str:
 
 def slope_of(s: Real, k: int) -> Derived | None:
     """The k-th partial as an operation, or what is negated in it; None if the table has no second partials."""
-    text, exponent = text_of(s, k), _exponent(s)
+    exponent = _exponent(s)
     if not s.rule.second or exponent in (0, 1, 2):
         return None
-    partials = tuple(row(s.rule, k)) if exponent is None else (_second_of_power(exponent), "0.0")
-    if isinstance(ast.parse(text, mode="eval").body, ast.UnaryOp):
-        text, partials = text[1:], tuple("0.0" if p == "0.0" else f"-({p})" for p in partials)
-    return _made(s.rule, k, text, partials)
+    return _slope(s.rule, k, text_of(s, k), exponent)
 
 
 @functools.cache
-def _made(rule: Primitive, k: int, text: str, partials: tuple[str, ...]) -> Derived | None:
+def _slope(rule: Primitive, k: int, text: str, exponent: Any) -> Derived | None:
+    partials = tuple(row(rule, k)) if exponent is None else (_second_of_power(exponent), "0.0")
+    if isinstance(ast.parse(text, mode="eval").body, ast.UnaryOp):
+        text, partials = text[1:], tuple("0.0" if p == "0.0" else f"-({p})" for p in partials)
     return with_partials(rule, k, text, partials)
 
 
