@@ -41,6 +41,13 @@ NAMES = {
 }
 
 
+#: Those of a quotient, with the reciprocal as a factor: see text_of.
+_SECOND_OF_QUOTIENT = (
+    ("0.0", "-((1.0 / b) * (1.0 / b))"),
+    ("-((1.0 / b) * (1.0 / b))", "2.0 * (y * (1.0 / b)) * (1.0 / b)"),
+)
+
+
 def text_of(s: Real, k: int) -> str:
     """The k-th partial derivative of an operation, in the names of the table.
 
@@ -66,6 +73,8 @@ def slope_of(s: Real, k: int) -> Derived | None:
 @functools.cache
 def _slope(rule: Primitive, k: int, text: str, exponent: Any) -> Derived | None:
     partials = tuple(row(rule, k)) if exponent is None else (_second_of_power(exponent), "0.0")
+    if rule.name == "div":
+        partials = _SECOND_OF_QUOTIENT[k]
     if isinstance(ast.parse(text, mode="eval").body, ast.UnaryOp):
         text, partials = text[1:], tuple("0.0" if p == "0.0" else f"-({p})" for p in partials)
     return with_partials(rule, k, text, partials)
