@@ -909,8 +909,10 @@ def test_a_number_meets_the_edge_of_a_domain_as_in_numpy(f, x):
 
 @pytest.mark.parametrize("f", [lambda x: np.var(x, ddof=1), lambda x: np.var(x[:0]), lambda x: np.nanstd(x * math.nan)])
 def test_without_degrees_of_freedom_a_variance_is_nan_with_numpy_s_warning(f):
-    with pytest.warns(RuntimeWarning, match="Degrees of freedom <= 0"):
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")  # of an empty array, numpy gives two more
         y, _ = dr.vjp(f, np.array([3.0]))
+    assert any(str(w.message).startswith("Degrees of freedom <= 0") for w in found)
     assert_same(y, math.nan)
 
 

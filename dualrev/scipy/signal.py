@@ -11,12 +11,13 @@ array([3., 1., 0.])
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from scipy import signal as _signal
 
+from dualrev.eager.arrays.complexes import held, values
 from dualrev.eager.arrays.matrices import conjugated, of_matrices, rule
 from dualrev.errors import UnsupportedError
 from dualrev.scipy.calls import instead_of
@@ -36,11 +37,18 @@ def __dir__() -> list[str]:
 def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
     """The convolution: all of it, the middle with the shape of in1, or where both overlap in full."""
     in1, in2 = of_matrices(in1), of_matrices(in2)
+    if not (in1.size and in2.size):
+        return _of_empty(_signal.convolve, in1, in2, mode, method)
     if in1.ndim == in2.ndim == 0:
         return in1 * in2
     shape = _signal.convolve(np.ones(in1.shape), np.ones(in2.shape), mode, "fft").shape  # or SciPy's error
     full = rule(lambda a, b: convolve(a, b, "full", method), _pull, _push, in1, in2)
     return full[_middle(full.shape, shape)]
+
+
+def _of_empty(original: Callable[..., Any], *args: Any) -> Any:
+    """SciPy's result, or its error, where an operand has no elements."""
+    return held(original(*map(values, args)))
 
 
 def _pull(xs: Sequence[Any], ys: Any, gs: Sequence[Any]) -> list[Any]:
@@ -60,6 +68,8 @@ def _middle(whole: tuple[int, ...], part: tuple[int, ...]) -> tuple[slice, ...]:
 @instead_of(_signal.correlate)
 def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
     """The correlation: the convolution with the conjugate of in2, turned round."""
+    if not (np.size(in1) and np.size(in2)):
+        return _of_empty(_signal.correlate, in1, in2, mode, method)
     return convolve(in1, conjugated(np.flip(of_matrices(in2))), mode, method)
 
 
@@ -68,4 +78,6 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any
     """The convolution by Fourier transforms."""
     if axes is not None:
         raise UnsupportedError("scipy.signal.fftconvolve along some axes", "a call for each row")
+    if not (np.size(in1) and np.size(in2)):
+        return _of_empty(_signal.fftconvolve, in1, in2, mode)
     return convolve(in1, in2, mode, "fft")

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 from dualrev.eager.arrays.complexes import as_parts, imag_part, is_complex, join, real_part
 from dualrev.eager.arrays.record import by_rule
@@ -74,7 +75,7 @@ def _lengths(a: Any, s: Any, axes: Any) -> tuple[list[int], list[int]]:
     """The axes and the lengths of a transform over several ones."""
     if axes is None:
         axes = range(-len(s), 0) if s is not None else range(a.ndim)
-    axes = list(axes)
+    axes = [normalize_axis_index(k, a.ndim) for k in axes]
     lengths = [a.shape[k] if n in (None, -1) else n for k, n in zip(axes, s or [None] * len(axes), strict=True)]
     return axes, lengths
 

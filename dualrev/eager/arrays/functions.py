@@ -20,6 +20,7 @@ from dualrev.eager.answers import ANSWERS
 from dualrev.eager.arrays import fourier, linalg, numerics, places, products, reductions
 from dualrev.eager.arrays.complexes import held, is_complex
 from dualrev.eager.arrays.defined import by_table
+from dualrev.eager.arrays.empty import all_empty, of_empty
 from dualrev.eager.arrays.storage import RealArray, holds_duals, innermost, plain, real_array, refuse_foreign
 from dualrev.eager.arrays.ufuncs import as_real_array, into
 from dualrev.eager.dual import DualNumber
@@ -34,6 +35,8 @@ __all__ = ["HANDLERS", "apply_function", "assemble"]
 def apply_function(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What numpy calls when one of its functions meets an array or a number under differentiation."""
     args, kwargs = opened(func, args, kwargs)
+    if not (args and args[0].__class__ is RealArray and args[0].x.size) and all_empty(args, [*kwargs.values()]):
+        return of_empty(func, args, kwargs)
     if any(map(is_complex, (*args, *kwargs.values()))):
         from dualrev.eager.arrays.complex_functions import complex_function  # real code has no need of it
 
@@ -45,7 +48,7 @@ def apply_function(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
         args, kwargs = _by_name(func, handler, args, kwargs)
         out = kwargs.pop("out", None)
         _check_options(func, handler, kwargs)
-        return into(out, as_real_array(handler(*args, **kwargs)), True)
+        return into(out, as_real_array(handler(*args, **kwargs)), True, 0 if func in (np.clip, np.round) else None)
     if func not in _OF_VALUES and any(map(holds_duals, _leaves((*args, *kwargs.values())))):
         raise UnsupportedError(
             _name(func),

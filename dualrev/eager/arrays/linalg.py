@@ -77,6 +77,8 @@ def _of_each(g: Any) -> Any:
 
 def _cofactors(a: Any) -> Any:
     """The derivatives of det by the entries: det(a) inv(a)^T, and its limit where a is singular."""
+    if a.shape[-1] < 2:
+        return np.ones(a.shape)
     if not isinstance(a, np.ndarray):
         regular = np.max(np.linalg.cond(values(a)), initial=0.0) < SINGULAR
         return _of_each(np.linalg.det(a)) * transposed(np.linalg.inv(a)) if regular else _minors(a)
@@ -89,8 +91,6 @@ def _cofactors(a: Any) -> Any:
 def _minors(a: Any) -> Any:
     """The same by determinants of the matrices without a row and a column: as many as entries, and never a division."""
     n = a.shape[-1]
-    if n == 1:
-        return np.ones(a.shape)
     left = np.array([np.delete(np.arange(n), k) for k in range(n)])
     signs = np.where(np.add.outer(np.arange(n), np.arange(n)) % 2, -1.0, 1.0)
     return signs * np.linalg.det(a[..., left[:, None, :, None], left[None, :, None, :]])
@@ -158,6 +158,8 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> A
     matrix = (axis is None and x.ndim == 2 and ord is not None) or (
         axis is not None and np.ndim(axis) == 1 and len(axis) == 2
     )
+    if (ord is not None and axis is None and x.ndim not in (1, 2)) or (np.ndim(axis) and len(axis) not in (1, 2)):
+        raise ValueError("Improper number of dimensions to norm.")
     if axis is None and ord is None:
         made = _root_of_squares(x, None, False)
         return np.reshape(made, (1,) * x.ndim) if keepdims else made
@@ -233,6 +235,8 @@ def _cond(x: Any, p: Any = None) -> Any:
 
 def _matrix_power(a: Any, n: int) -> Any:
     a = of_matrices(a)
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        return np.linalg.matrix_power(values(a), n)  # numpy's own error
     if n < 0:
         return _matrix_power(np.linalg.inv(a), -n)
     made: Any = None
@@ -244,11 +248,17 @@ def _matrix_power(a: Any, n: int) -> Any:
     return np.broadcast_to(np.eye(a.shape[-1]), a.shape) + 0.0 * values(a) if made is None else made
 
 
+def _outer(x1: Any, x2: Any) -> Any:
+    if np.ndim(x1) != 1 or np.ndim(x2) != 1:
+        raise ValueError(f"Input arrays must be one-dimensional, they have {np.ndim(x1)} and {np.ndim(x2)} axes")
+    return np.outer(x1, x2)
+
+
 def _tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
     a, b = of_matrices(a), of_matrices(b)
     last = [k % a.ndim for k in axes or ()]
     a = np.transpose(a, [*(k for k in range(a.ndim) if k not in last), *last])
-    shape = a.shape[b.ndim :]
+    shape = a.shape[-(a.ndim - b.ndim) :]  # all of it, as in numpy, if b has as many axes
     return np.reshape(np.linalg.solve(np.reshape(a, (-1, math.prod(shape))), np.ravel(b)), shape)
 
 
@@ -282,7 +292,7 @@ HANDLERS: dict[Any, Callable[..., Any]] = {
     np.linalg.vector_norm: _vector_norm,
     np.linalg.matrix_norm: _matrix_norm,
     np.linalg.matmul: matmul,
-    np.linalg.outer: np.outer,
+    np.linalg.outer: _outer,
     np.linalg.tensordot: np.tensordot,
     np.linalg.vecdot: vecdot,
     np.linalg.cross: lambda x1, x2, axis=-1: np.cross(x1, x2, axis=axis),

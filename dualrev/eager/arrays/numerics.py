@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from dualrev.eager.arrays.record import by_rule, sum_of_rows
 from dualrev.eager.arrays.reductions import NOT_GIVEN
@@ -28,6 +29,8 @@ def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOT_GIVEN, append: 
         return a
     if n < 0:
         raise ValueError(f"order must be non-negative but got {n!r}")
+    if not a.ndim:
+        raise ValueError("diff requires input that is at least one dimensional")
     ends = [[] if end is NOT_GIVEN else [_column(end, a.shape, axis)] for end in (prepend, append)]
     a = np.moveaxis(np.concatenate([*ends[0], a, *ends[1]], axis=axis), axis, -1)
     for _ in range(n):
@@ -49,7 +52,7 @@ def _ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 
 def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     f = real_array(f)
-    axes = list(range(f.ndim)) if axis is None else [k % f.ndim for k in np.atleast_1d(axis).tolist()]
+    axes = list(range(f.ndim)) if axis is None else [*normalize_axis_tuple(axis, f.ndim)]
     if len(varargs) not in (0, 1, len(axes)) or (len(varargs) == 1 != len(axes) and np.ndim(varargs[0])):
         raise TypeError("invalid number of arguments")
     steps = varargs if len(varargs) == len(axes) else (varargs or (1.0,)) * len(axes)
@@ -78,11 +81,13 @@ def _slopes(f: Any, step: Any, axis: int, edge_order: int) -> Any:
 
 
 def _trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Any:
-    y = np.moveaxis(real_array(y), axis, -1)
-    widths = dx if x is None else np.diff(real_array(x), axis=-1 if np.ndim(x) == 1 else axis)
-    if x is not None and np.ndim(x) > 1:
-        widths = np.moveaxis(real_array(widths), axis, -1)
-    return np.sum(widths * (y[..., 1:] + y[..., :-1]), axis=-1) / 2.0
+    y = real_array(y)
+    widths: Any = dx if x is None else np.diff(real_array(x), axis=-1 if np.ndim(x) == 1 else axis)
+    (along,) = normalize_axis_tuple(axis, y.ndim)
+    if x is not None and np.ndim(x) == 1:
+        widths = np.reshape(widths, [len(widths) if k == along else 1 for k in range(y.ndim)])
+    before = (slice(None),) * along
+    return np.sum(widths * (y[(*before, slice(1, None))] + y[(*before, slice(None, -1))]), axis=axis) / 2.0
 
 
 # Grids and interpolation
@@ -113,6 +118,12 @@ def _geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, axis
 def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
     """Piecewise linear, by the formula of each piece; constant outside."""
     x, xp, fp = real_array(x), real_array(xp), real_array(fp)
+    if xp.ndim != 1 or fp.ndim != 1:
+        raise ValueError(f"interp: xp and fp have to be vectors, they have {xp.ndim} and {fp.ndim} axes")
+    if not len(xp):
+        raise ValueError("array of sample points is empty")
+    if len(xp) != len(fp):
+        raise ValueError("fp and xp are not of the same length.")
     if period is not None:
         left = right = None
         x, xp = x % period, xp % period
@@ -176,19 +187,26 @@ def _cov(
     aweights: Any = None,
 ) -> Any:
     rows = _variables(m, rowvar)
+    if not len(rows):
+        return np.zeros((0, 0))
     if y is not None:
-        rows = np.concatenate([rows, _variables(y, rowvar)], axis=0)
+        rows = np.concatenate([rows, _variables(y, rowvar or np.ndim(y) < 2 or len(y) == 1)], axis=0)
     ddof = (0 if bias else 1) if ddof is None else ddof
     frequency, weights = (np.ones(rows.shape[1]) if w is None else real_array(w) for w in (fweights, aweights))
     w = frequency * weights
     total = np.sum(w)
     lost = ddof if aweights is None else ddof * np.sum(w * weights) / total
-    rows = rows - np.average(rows, axis=1, weights=w)[:, None]
+    if rows.shape[1] == 1:
+        rows = plain(rows)  # one observation is its own mean, whatever it is
+    if rows.shape[1]:
+        rows = rows - np.average(rows, axis=1, weights=w)[:, None]
     return np.squeeze(np.matmul(rows * w, rows.T) / (total - lost))[()]
 
 
 def _variables(m: Any, rowvar: bool) -> Any:
     m = real_array(m)
+    if m.ndim > 2:
+        raise ValueError("numpy.cov and numpy.corrcoef: an array has more than 2 dimensions")
     rows = np.atleast_2d(m)
     return rows if rowvar or m.ndim < 2 else rows.T
 
@@ -202,12 +220,15 @@ def _corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Any:
 
 
 def _bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
+    if not np.size(x):
+        return np.bincount(x, plain(weights), minlength)  # zeros, of ints where there are none
     n = len(np.bincount(x, minlength=minlength))
     return sum_of_rows(real_array(weights), np.asarray(x), n)
 
 
 def _histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
     """Counts are constants; the edges move with the extremes or the range, and sums of weights with the weights."""
+    shape = np.shape(a)
     a = np.ravel(real_array(a))
     values = plain(a)
     limits: Any = None if range is None else tuple(float(plain(real_array(x))) for x in range)
@@ -221,6 +242,8 @@ def _histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, w
             low, high = low - 0.5, high + 0.5
         edges = _linspace(low, high, len(counts) + 1)
     if weights is not None:
+        if np.shape(weights) != shape:
+            raise ValueError("weights should have the same shape as a.")
         chosen = (values >= plain_edges[0]) & (values <= plain_edges[-1])
         places = np.searchsorted(plain_edges, values[chosen], side="right") - 1
         weights = np.ravel(real_array(weights))[chosen]
@@ -256,6 +279,8 @@ def _push_convolve(xs: Sequence[Any], ys: Any, ts: Sequence[Any]) -> list[Any]:
 
 
 def _correlate(a: Any, v: Any, mode: str = "valid") -> Any:
+    if not np.ndim(a) or not np.ndim(v):
+        raise ValueError("correlate: an operand is a number; both have to be vectors")
     a, v = np.atleast_1d(real_array(a)), np.atleast_1d(real_array(v))
     return np.flip(_correlate(v, a, mode)) if len(v) > len(a) else _convolve(a, np.flip(v), mode)
 
@@ -270,8 +295,12 @@ def _polyval(p: Any, x: Any) -> Any:
 
 def _polyadd(a1: Any, a2: Any) -> Any:
     a, b = (np.atleast_1d(real_array(u)) for u in (a1, a2))
-    n = max(len(a), len(b))
-    return np.pad(a, (n - len(a), 0)) + np.pad(b, (n - len(b), 0))
+    more = len(a) - len(b)
+    if more < 0:
+        a = np.concatenate([np.zeros(-more), a])
+    elif more > 0:
+        b = np.concatenate([np.zeros(more), b])
+    return a + b
 
 
 def _polysub(a1: Any, a2: Any) -> Any:
@@ -284,6 +313,10 @@ def _polymul(a1: Any, a2: Any) -> Any:
 
 def _without_leading_zeros(p: Any) -> Any:
     p = np.atleast_1d(real_array(p))
+    if p.ndim > 1:
+        raise ValueError("Polynomial must be 1d only.")
+    if not len(p):
+        return np.zeros(1)
     return p[min(np.flatnonzero(plain(p)), default=len(p) - 1) :]
 
 
@@ -297,7 +330,7 @@ def _polyder(p: Any, m: int = 1) -> Any:
 def _polyint(p: Any, m: int = 1) -> Any:
     p = real_array(p)
     for _ in range(int(m)):
-        p = np.append(p / np.arange(len(p), 0, -1), 0.0)
+        p = np.concatenate([p / np.arange(len(p), 0, -1), [0.0]])
     return p
 
 
@@ -314,6 +347,12 @@ def _poly(seq_of_zeros: Any) -> Any:
 def _polyfit(x: Any, y: Any, deg: int, rcond: Any = None, *, w: Any = None) -> Any:
     """Least squares, with the columns scaled as numpy scales them."""
     x, y = real_array(x), real_array(y)
+    if x.ndim != 1 or not len(x):
+        raise TypeError("expected non-empty vector for x" if x.ndim == 1 else "expected 1D vector for x")
+    if y.ndim not in (1, 2):
+        raise TypeError("expected 1D or 2D array for y")
+    if len(x) != len(y):
+        raise TypeError("expected x and y to have same length")
     columns = np.vander(x, int(deg) + 1)
     if w is not None:
         w = real_array(w)
@@ -324,6 +363,8 @@ def _polyfit(x: Any, y: Any, deg: int, rcond: Any = None, *, w: Any = None) -> A
 
 
 def _vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # noqa: N803 - numpy's name
+    if np.ndim(x) != 1:
+        raise ValueError("x must be a one-dimensional array or sequence.")
     powers = np.arange(np.shape(x)[0] if N is None else N)
     return real_array(x)[:, None] ** (powers if increasing else powers[::-1])
 
@@ -331,7 +372,10 @@ def _vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # n
 def _apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
     lines = np.moveaxis(real_array(arr), axis, -1)
     axis = axis % lines.ndim
-    made = [real_array(func1d(line, *args, **kwargs)) for line in lines.reshape(-1, lines.shape[-1])]
+    count = math.prod(lines.shape[:-1])
+    if not count:
+        raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
+    made = [real_array(func1d(line, *args, **kwargs)) for line in lines.reshape(count, lines.shape[-1])]
     new = made[0].shape
     whole = np.stack(made).reshape(lines.shape[:-1] + new)
     return np.moveaxis(whole, range(-len(new), 0), range(axis, axis + len(new)))

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 from dualrev.eager.arrays.complexes import ComplexArray, as_parts, holds_complex, is_complex, values
 from dualrev.eager.arrays.storage import RealArray, holds_duals, plain, real_array, to_objects
@@ -42,12 +43,15 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
 
 def _put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
     places = np.take(_positions(a), ind, mode=mode)
-    assign(a, np.unravel_index(places, a.shape), np.resize(real_array(v), places.shape))
+    if np.size(v):
+        assign(a, np.unravel_index(places, a.shape), np.resize(real_array(v), places.shape))
 
 
 def _place(arr: Any, mask: Any, vals: Any) -> None:
     mask = np.asarray(plain(mask), bool).reshape(arr.shape)
     vals = real_array(vals)
+    if not vals.size and mask.any():
+        raise ValueError("Cannot insert from an empty array!")
     assign(arr, mask, np.ravel(vals)[_read_in_order(plain(arr), mask, plain(vals))])
 
 
@@ -76,7 +80,8 @@ def _addresses(x: np.ndarray) -> np.ndarray:
 
 def _putmask(a: Any, mask: Any, values: Any) -> None:
     mask = np.asarray(plain(mask), bool).reshape(a.shape)
-    assign(a, mask, np.resize(real_array(values), a.shape)[mask])
+    if np.size(values):
+        assign(a, mask, np.resize(real_array(values), a.shape)[mask])
 
 
 def _put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None = -1) -> None:
@@ -87,7 +92,8 @@ def _put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None = -1) 
 def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     chosen = np.zeros(a.shape, bool)
     np.fill_diagonal(chosen, True, wrap)
-    assign(a, chosen, np.resize(real_array(val), np.count_nonzero(chosen)))
+    if np.size(val):
+        assign(a, chosen, np.resize(real_array(val), np.count_nonzero(chosen)))
 
 
 def _positions(a: Any) -> np.ndarray:
@@ -105,11 +111,15 @@ def _insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     a, values = real_array(arr), real_array(values)
     if axis is None:
         a, axis = np.ravel(a), 0
+    axis = normalize_axis_index(axis, a.ndim)
     values = values.reshape((1,) * (a.ndim - values.ndim) + values.shape)
     if np.ndim(obj) == 0 and not isinstance(obj, slice):
         values = np.moveaxis(values, 0, axis)
     n = a.shape[axis]
-    count = values.shape[axis] if values.shape[axis] > 1 else np.size(np.arange(n + 1)[obj])
+    count = np.size(np.arange(n + 1)[obj]) if not isinstance(obj, slice) else len(range(*obj.indices(n)))
+    count = values.shape[axis] if count == 1 else count
+    while values.ndim > a.ndim and values.shape[0] == 1:  # as numpy assigns
+        values = values[0]
     shape = [*a.shape]
     shape[axis] = count
     order = np.insert(np.arange(n), obj, np.arange(n, n + count))

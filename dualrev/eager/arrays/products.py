@@ -22,17 +22,28 @@ __all__ = ["HANDLERS", "matmul", "matvec", "sum_to", "transposed", "vecdot", "ve
 
 def vecdot(a: Any, b: Any, axis: int = -1) -> Any:
     """numpy.vecdot."""
-    return np.sum(np.moveaxis(real_array(a), axis, -1) * np.moveaxis(real_array(b), axis, -1), axis=-1)
+    a, b = (np.moveaxis(real_array(u), axis, -1) for u in (a, b))
+    if a.shape[-1] != b.shape[-1]:
+        raise ValueError(f"vecdot: vectors of {a.shape[-1]} and {b.shape[-1]} elements")
+    return np.sum(a * b, axis=-1)
 
 
 def matvec(a: Any, b: Any) -> Any:
     """numpy.matvec."""
+    _check_axes("matvec", a, 2, b, 1)
     return matmul(a, real_array(b)[..., None])[..., 0]
 
 
 def vecmat(a: Any, b: Any) -> Any:
     """numpy.vecmat."""
+    _check_axes("vecmat", a, 1, b, 2)
     return matmul(real_array(a)[..., None, :], b)[..., 0, :]
+
+
+def _check_axes(name: str, a: Any, of_a: int, b: Any, of_b: int) -> None:
+    for k, (u, least) in enumerate(((a, of_a), (b, of_b))):
+        if np.ndim(u) < least:
+            raise ValueError(f"{name}: operand {k} has {np.ndim(u)} axes, and needs {least}")
 
 
 def _dot(a: Any, b: Any) -> Any:
@@ -58,10 +69,11 @@ def _vdot(a: Any, b: Any) -> Any:
 def _tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     a, b = real_array(a), real_array(b)
     if np.ndim(axes) == 0:
-        axes = (list(range(a.ndim - int(axes), a.ndim)), list(range(int(axes))))
-    of_a, of_b = ([k % x.ndim for k in np.atleast_1d(ks).tolist()] for ks, x in zip(axes, (a, b), strict=True))
-    if [a.shape[k] for k in of_a] != [b.shape[k] for k in of_b]:
+        axes = (list(range(-int(axes), 0)), list(range(int(axes))))
+    of_a, of_b = (np.atleast_1d(ks).astype(int).tolist() for ks in axes)
+    if len(of_a) != len(of_b) or any(a.shape[k] != b.shape[m] for k, m in zip(of_a, of_b, strict=True)):
         raise ValueError("tensordot: the axes that are summed over differ in length")
+    of_a, of_b = ([k % x.ndim for k in ks] for ks, x in ((of_a, a), (of_b, b)))
     rest_a = [k for k in range(a.ndim) if k not in of_a]
     rest_b = [k for k in range(b.ndim) if k not in of_b]
     inner = math.prod(a.shape[k] for k in of_a)
@@ -112,15 +124,14 @@ class _Plan(NamedTuple):
     ]  # for each operand: diagonals, and axes to be summed over
     value: str  # the sum of what is left: letters of one operand differ, and each is in another one or in the result
     cotangents: list[str]  # the same of an operand's cotangent, of those of the result and of the other operands
+    shapes: list[tuple[int, ...]]  # of these, if an axis of length one is as long as that of the others
     large: bool  # whether to ask numpy for a way to sum
 
 
 @functools.lru_cache(1000)
 def _plan(text: str, shapes: tuple[tuple[int, ...], ...]) -> _Plan:
     names, result = _subscripts(text, [len(shape) for shape in shapes])
-    lengths = {
-        letter: n for name, shape in zip(names, shapes, strict=True) for letter, n in zip(name, shape, strict=True)
-    }
+    lengths = _lengths(names, shapes)
     view = f"{names[0]}->{result}" if len(names) == 1 and set(names[0]) == set(result) else ""
     before = []
     everywhere = [set(name) for name in names]
@@ -140,7 +151,21 @@ def _plan(text: str, shapes: tuple[tuple[int, ...], ...]) -> _Plan:
     products = math.prod(lengths[letter] for letter in set().union(*everywhere))
     large = len(names) > 2 or (len(names) == 2 and products > _WORTH_A_PLAN)
     cotangents = [f"{','.join([result, *names[:k], *names[k + 1 :]])}->{name}" for k, name in enumerate(names)]
-    return _Plan(view, before, f"{','.join(names)}->{result}", cotangents, large)
+    full = [tuple([lengths[letter] for letter in name]) for name in names]
+    return _Plan(view, before, f"{','.join(names)}->{result}", cotangents, full, large)
+
+
+def _lengths(names: Sequence[str], shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
+    """The length of each letter's axes. ValueError if they differ, but for those of length one in another operand."""
+    lengths: dict[str, int] = {}
+    for name, shape in zip(names, shapes, strict=True):
+        own: dict[str, int] = {}
+        for letter, n in zip(name, shape, strict=True):
+            if own.setdefault(letter, n) != n:
+                raise ValueError(f"einsum: axes {letter!r} of one operand have {own[letter]} and {n} elements")
+            if lengths.get(letter, 1) == 1:
+                lengths[letter] = n
+    return lengths
 
 
 def _spelled_out(operands: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -158,6 +183,8 @@ def _einsum_of(plan: _Plan, arrays: list[Any]) -> Any:
         for k, active in enumerate(known):
             others = [*xs[:k], *xs[k + 1 :]]
             g = np.einsum(plan.cotangents[k], gs[0], *others, optimize=plan.large) if active else None
+            if g is not None and np.shape(g) != plan.shapes[k]:
+                g = np.broadcast_to(g, plan.shapes[k])
             made.append(g if g is None else sum_to(real_array(g), xs[k].shape))
         return made
 

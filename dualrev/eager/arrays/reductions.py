@@ -148,9 +148,10 @@ def _variance(
     a, keepdims = real_array(a), bool(keepdims)
     if mean is None:
         count = np.sum(np.broadcast_to(where, a.shape), axis=axis, keepdims=True)
-        if np.any(count == 1):  # 0 whatever the number is, and so is its root
-            a = plain(a) if np.all(count == 1) else np.where(count == 1, plain(a), a)
         mean = np.sum(a, axis=axis, keepdims=True, where=where) / np.maximum(count, 1)
+        alone = count == 1  # 0 whatever the number is, and so is its root
+        if np.any(alone):
+            a, mean = (real_array(np.where(alone, plain(u), u)) for u in (a, mean))
     deviation = a - mean
     if where is not True:
         deviation = np.where(where, deviation, 0.0)  # NaN there must not reach the sum
@@ -202,7 +203,8 @@ def _cumulative(func: Any, first: float) -> Callable[..., Any]:
             raise ValueError("For arrays which have more than one dimension ``axis`` argument is required.")
         axis = axis or 0
         made = func(x, axis=axis)
-        return np.concatenate([np.full_like(made.take([0], axis), first), made], axis) if include_initial else made
+        start = [1 if k == axis % x.ndim else n for k, n in enumerate(x.shape)]
+        return np.concatenate([np.full(start, first), made], axis) if include_initial else made
 
     return handler
 
@@ -223,11 +225,17 @@ def logsumexp(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, keepdims: Any = False) -> Any:
     a = real_array(a)
-    weights = real_array(1.0 if weights is None else weights)
-    if weights.shape not in ((), a.shape):
+    if weights is None:
+        made = np.mean(a, axis=axis, keepdims=keepdims)
+        count = a.size / np.size(made)
+        return (made, np.full(np.shape(made), count)[()]) if returned else made
+    weights = real_array(weights)
+    if weights.shape != a.shape:
         axes = _axes(axis, a.ndim)
-        if axis is None or weights.shape != tuple(a.shape[k] for k in axes):
-            raise TypeError("numpy.average: weights of another shape than the array go along axis=")
+        if axis is None:
+            raise TypeError("Axis must be specified when shapes of a and weights differ.")
+        if weights.shape != tuple(a.shape[k] for k in axes):
+            raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
         weights = np.transpose(weights, np.argsort(axes)).reshape(
             [n if k in axes else 1 for k, n in enumerate(a.shape)]
         )
@@ -347,6 +355,8 @@ def _nanpercentile(
 def _line_by_line(func: Callable[[Any], Any], a: Any, axis: Any, keepdims: Any) -> Any:
     """A function of the elements over the axes that are not NaN."""
     a = real_array(a)
+    if not a.size:
+        return np.nanmean(a, axis=axis, keepdims=keepdims)
     made = np.apply_along_axis(lambda line: func(line[~np.isnan(line)]), -1, _lines(a, axis))[()]
     return np.reshape(made, _kept(a.shape, axis)) if keepdims else made
 

@@ -17,6 +17,7 @@ from dualrev.eager.arrays import places, products, reductions
 from dualrev.eager.arrays.complex_elements import complex_ufunc, refused
 from dualrev.eager.arrays.complexes import ComplexArray, as_parts, imag_part, is_complex, real_part
 from dualrev.eager.arrays.elementwise import as_real_array, elementwise, in_general, of_one_run, on_arrays
+from dualrev.eager.arrays.empty import all_empty, of_empty
 from dualrev.eager.arrays.record import sum_of_rows
 from dualrev.eager.arrays.storage import (
     RealArray,
@@ -51,12 +52,14 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[s
         if all(map(_is_usual, inputs)):
             if line is not None:
                 return in_general(line, inputs, ufunc)
-            if name in _PRODUCTS:
+            if name in _CORES:
                 return getattr(products, name)(*inputs)
     if any(map(is_table, inputs)):
         return with_table(ufunc, method, inputs, kwargs)
     if method == "at":
         return _at(ufunc, *inputs)
+    if method != "__call__" and all_empty(inputs, [*kwargs.values()]):
+        return of_empty(getattr(ufunc, method), inputs, kwargs)
     args = tuple(u if isinstance(u, DualNumber) or is_complex(u) else real_array(u) for u in inputs)
     out, where = kwargs.pop("out", (None,)), plain(kwargs.pop("where", True))
     if method == "__call__":
@@ -65,7 +68,7 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[s
         if where is not True:
             kwargs["where"] = where
         made = _along(ufunc, method, *args, **{"axis": 0, **kwargs})
-        return into(out[0], as_real_array(made), True)
+        return into(out[0], as_real_array(made), True, None)
     elif method == "outer":
         a, b = (as_parts(u) if is_complex(u) else real_array(u) for u in args)
         made = ufunc(a.reshape(a.shape + (1,) * b.ndim), b, **kwargs)
@@ -77,7 +80,7 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[s
     if isinstance(made, tuple):
         outs = out if len(out) == len(made) else (None,) * len(made)
         return tuple(into(o, m, where) for o, m in zip(outs, made, strict=True))
-    return into(out[0], made, where)
+    return into(out[0], made, where, _CORES[name](*map(np.ndim, args)) if name in _CORES else 0)
 
 
 def _is_usual(u: Any) -> bool:
@@ -96,7 +99,7 @@ def _call(ufunc: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], 
         raise UnsupportedError(
             f"numpy.{name} with dtype={dtype}", "it without a dtype: derivatives are of real numbers"
         )
-    if name in _PRODUCTS:
+    if name in _CORES:
         if kwargs.keys() & {"axes", "keepdims"}:
             raise UnsupportedError(
                 f"numpy.{name} with {', '.join(kwargs)}", "numpy.einsum, or numpy.moveaxis before it"
@@ -147,6 +150,8 @@ def _full_name(ufunc: Any) -> str:
 def _along(ufunc: Any, method: str, a: Any, *at: Any, axis: Any, **kwargs: Any) -> Any:
     """reduce, accumulate and reduceat: by the function of numpy that does the same, or slice by slice."""
     name = ufunc.__name__
+    if method == "accumulate" and axis is None and np.ndim(a) > 1:
+        raise ValueError("accumulate does not allow multiple axes")
     known = _METHODS.get(method, {}).get(name)
     if known is not None:
         return known(a, axis=axis, **{key: u for key, u in kwargs.items() if u is not None})
@@ -162,24 +167,29 @@ def _along(ufunc: Any, method: str, a: Any, *at: Any, axis: Any, **kwargs: Any) 
         return reductions.accumulate(ufunc, a, axis)
     if method == "reduce":
         return reductions.accumulate(ufunc, a, axis).take(-1, axis)
+    if not len(at[0]):
+        return a.take(np.zeros(0, int), axis)
     slices = np.moveaxis(a, axis, 0)
     ends = [*at[0][1:], len(slices)]
     made = [ufunc.reduce(slices[i:j]) if i < j else slices[i] for i, j in zip(at[0], ends, strict=True)]
     return np.moveaxis(np.stack(made), 0, axis)
 
 
-def into(out: Any, made: Any, where: Any) -> Any:
-    """What was made, in the array `out` if there is one, where `where` is true."""
+def into(out: Any, made: Any, where: Any, core: int | None = 0) -> Any:
+    """What was made, in the array `out` if there is one, where `where` is true.
+
+    It broadcasts, but for its last axes, of which there are `core`; None is all, and no axis more.
+    """
     if out is None:
         if where is not True:
             raise UnsupportedError(
                 "a numpy function with where= but without out=", "np.where(condition, result, other)"
             )
         return made
-    if np.shape(made) != np.shape(out) and np.broadcast_shapes(np.shape(made), np.shape(out)) != np.shape(out):
-        raise ValueError(
-            f"non-broadcastable output operand with shape {np.shape(out)} for a result of {np.shape(made)}"
-        )
+    shape, room = np.shape(made), np.shape(out)
+    fits = core is not None and shape[len(shape) - core :] == room[len(room) - core :]
+    if shape != room and not (fits and np.broadcast_shapes(shape, room) == room):
+        raise ValueError(f"non-broadcastable output operand with shape {room} for a result of {shape}")
     places.copyto(out, made, where=where)
     return out
 
@@ -188,6 +198,8 @@ def _at(ufunc: Any, a: Any, key: Any, b: Any = None) -> None:
     """a[key] = ufunc(a[key], b), where an element may be chosen more than once."""
     name = ufunc.__name__
     chosen = np.arange(a.size).reshape(a.shape)[key]
+    if b is not None and np.broadcast_shapes(np.shape(b), chosen.shape) != chosen.shape:
+        raise ValueError(f"array of shape {np.shape(b)} is not broadcastable to {chosen.shape}")
     if np.unique(chosen).size == chosen.size:
         places.assign(a, key, ufunc(a[key]) if ufunc.nin == 1 else ufunc(a[key], b))
     elif name in ("add", "subtract") and isinstance(a, ComplexArray):
@@ -240,7 +252,13 @@ def table_by_ufunc() -> dict[str, Primitive]:
 
 
 _OF_VALUES = {f.name[3:] for f in TABLE.values() if f.discrete and isinstance(f.function, np.ufunc)}
-_PRODUCTS = {"matmul", "vecdot", "matvec", "vecmat"}
+#: Products of matrices, with the number of axes that do not broadcast in the result.
+_CORES: dict[str, Callable[[int, int], int]] = {
+    "matmul": lambda of_a, of_b: (of_a > 1) + (of_b > 1),
+    "vecdot": lambda of_a, of_b: 0,
+    "matvec": lambda of_a, of_b: 1,
+    "vecmat": lambda of_a, of_b: 1,
+}
 _COMPOSED: dict[str, Callable[..., Any]] = {
     "conjugate": lambda x: real_array(x)[()],
     "frexp": lambda x: (x * np.exp2(-1.0 * np.frexp(plain(x))[1]), np.frexp(plain(x))[1]),
