@@ -121,6 +121,17 @@ def _percentiles(a, q, factor):
 
 
 @inner
+def _check_elements(a, q):
+    """Raise what numba raises at the percentage q of a vector without elements."""
+    if len(a) == 0:
+        if q == 0:
+            raise ValueError("zero-size array to reduction operation minimum which has no identity")
+        if q == 100:
+            raise ValueError("zero-size array to reduction operation maximum which has no identity")
+        raise AssertionError()
+
+
+@inner
 def _check(q, top):
     """Raise what numba raises."""
     if not 0 <= q <= top:
@@ -133,6 +144,7 @@ def _check(q, top):
 def percentile(a, q):
     """np.percentile of a vector."""
     _check(q, 100.0)
+    _check_elements(a, q)
     return _the_nan(a) if np.any(np.isnan(a)) else _percentile(a, q)
 
 
@@ -141,6 +153,8 @@ def percentiles(a, q):
     """The same, for a vector of percentages."""
     for x in q:
         _check(x, 100.0)
+    for x in q:
+        _check_elements(a, x)
     return np.full(len(q), _the_nan(a)) if np.any(np.isnan(a)) else _percentiles(a, q, 1.0)
 
 
@@ -148,6 +162,7 @@ def percentiles(a, q):
 def quantile(a, q):
     """np.quantile of a vector."""
     _check(q, 1.0)
+    _check_elements(a, q * 100.0)
     return _the_nan(a) if np.any(np.isnan(a)) else _percentile(a, q * 100.0)
 
 
@@ -156,6 +171,8 @@ def quantiles(a, q):
     """The same, for a vector of shares."""
     for x in q:
         _check(x, 1.0)
+    for x in q:
+        _check_elements(a, x * 100.0)
     return np.full(len(q), _the_nan(a)) if np.any(np.isnan(a)) else _percentiles(a, q, 100.0)
 
 

@@ -179,8 +179,10 @@ def average(a, weights):
 
 @inner(error_model="numpy")
 def cov(m, bias, ddof):
-    """np.cov of the rows of a matrix."""
+    """np.cov of the rows of a matrix, of which numba takes two or more."""
     k, n = m.shape
+    if k == 1:
+        raise RuntimeError("2D array containing a single row is unsupported, pass the row as a 1D array, i.e. m[0].")
     means = np.empty(k)
     for i in range(k):
         means[i] = np.sum(m[i]) / n
@@ -251,13 +253,19 @@ def bincount(a, weights, minlength):
 
 
 @inner
+def _check_knots(xp, fp):
+    """Raise what numba raises."""
+    if len(xp) == 0:
+        raise ValueError("array of sample points is empty")
+    if len(xp) != len(fp):
+        raise ValueError("fp and xp are not of the same size.")
+
+
+@inner
 def interp(x, xp, fp):
     """np.interp of a number: the slope is that of the piece to its right; outside 0; at NaN that of the last piece."""
+    _check_knots(xp, fp)
     n = len(xp)
-    if n == 0:
-        raise ValueError("array of sample points is empty")
-    if n != len(fp):
-        raise ValueError("fp and xp are not of the same size.")
     narrow = xp[n - 2] == xp[n - 1]  # the last piece may have no width: n is 1, or knots coincide
     if narrow and np.isnan(x):
         return fp[n - 1] * (1.0 + 0.0 * x)
@@ -272,6 +280,7 @@ def interp(x, xp, fp):
 @inner
 def interp_each(x, xp, fp):
     """np.interp of a vector."""
+    _check_knots(xp, fp)
     made = np.empty(len(x))
     for i in range(len(x)):
         made[i] = interp(x[i], xp, fp)
