@@ -188,6 +188,11 @@ def cov(m, bias, ddof):
         means[i] = np.sum(m[i]) / n
     factor = max(n - ddof, 0) * 1.0
     made = np.empty((k, k))
+    if n == 1:  # one observation is its own mean, whatever it is: 0, or NaN, without a derivative
+        for i in range(k):
+            for j in range(k):
+                made[i, j] = np.sign(m[i, 0] - m[i, 0]) * np.sign(m[j, 0] - m[j, 0]) / factor
+        return made
     for i in range(k):
         for j in range(i + 1):
             total = 0.0
