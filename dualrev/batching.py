@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from numbers import Number
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -192,6 +193,7 @@ def _holds_duals(x: Any) -> bool:
 
 def _stacked(made: Sequence[Any]) -> Any:
     """Results of one structure as one, whose arrays have the samples in front."""
+    made = [dnp.array(y) if isinstance(y, np.ndarray) and _is_of_numbers(y) else y for y in made]
     first = made[0]
     node = None if isinstance(first, RealArray) else unpack(first)
     if node is None:
@@ -202,6 +204,11 @@ def _stacked(made: Sequence[Any]) -> Any:
         raise BatchError(what, why, "a function that returns the same structure for each sample")
     parts = zip(*(other[1] for other in others if other is not None), strict=True)
     return node[0].build([_stacked(some) for some in parts])
+
+
+def _is_of_numbers(y: np.ndarray) -> bool:
+    """Whether this is an array of objects which np.array made of numbers under differentiation."""
+    return y.dtype == object and y.size > 0 and all(isinstance(u, Number) for u in y.flat)
 
 
 def _stacked_leaves(made: Sequence[Any]) -> Any:

@@ -344,6 +344,12 @@ class ConversionError(DualrevError, TypeError):
         inside, text = _LATEST.get() or ("", "")
         return cls.__new__(cls, text) if inside.endswith(f", at {file}:{line})") else None
 
+    @classmethod
+    def latest(cls, place: str) -> Self | None:
+        """The latest error of this call, once more, if it names this place: numpy may raise another in its stead."""
+        _, text = _LATEST.get() or ("", "")
+        return cls.__new__(cls, text) if place and f" at {place}" in text else None
+
 
 class HashError(DualrevError, TypeError):
     """A dual number was to be hashed."""

@@ -100,7 +100,7 @@ def _complex_array(x: Any, dtype: Any, order: Any, ndmin: int) -> Any:
     if dtype is not None and _np.dtype(dtype).kind != "c":
         raise TypeError(f"an array of complex numbers was asked for with dtype={dtype}")
     made = as_parts(x) if holds_complex(x) or isinstance(x, ComplexArray) else held(_np.array(values(x)))
-    made = join(*(array(u, order=order) for u in (made.real, made.imag))) if _np.shape(made) else made
+    made = join(*(array(u, order=order) for u in (made.real, made.imag)))
     return made.reshape((1,) * (ndmin - made.ndim) + made.shape) if made.ndim < ndmin else made
 
 

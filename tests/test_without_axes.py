@@ -1,9 +1,12 @@
 """Arrays without axes, of every type, on both engines: the derivative is that of differences, or it is refused."""
 
+import re
+
 import numpy as np
 import pytest
 from compiled.twin import twin
 from numba import njit
+from oracle import assert_same
 
 import dualrev as dr
 from dualrev.compiler.expansion.complexes import Complexes
@@ -83,11 +86,71 @@ def on_a_branch(x):
     return (z / 2.0).real + (z * z).imag
 
 
+def in_places(x):
+    w = np.array(x * x)
+    s = 0.0
+    for i, v in np.ndenumerate(w):
+        s += v * w[i]
+    for i in np.ndindex(w.shape):
+        s += w[i] ** 3
+    for v in w.flat:
+        s += v
+    return s
+
+
+def into_themselves(x):
+    w = np.array(x * x)
+    w *= w
+    np.multiply(w, x, w)
+    w -= np.array(x)
+    return w[()]
+
+
+def complex_in_place(x):
+    w = np.array(complex(x * x, x))
+    v = w
+    w += x
+    w *= complex(x, 1.0)
+    w -= np.array(x * x * x)
+    w[...] = w[()] * x
+    return (v * 2.0).real + v.imag[()]
+
+
+def joined(x):
+    w, z = np.array(x * x), np.array(complex(x * x, x))
+    s = np.sum(np.stack((w, np.array(x))) * np.array([1.0, 2.0])) + np.sum(np.hstack((w, w)))
+    return s + np.sum(np.vstack((w, w))) * np.sum(np.dstack((w, w))) + np.sum(np.stack((z, z))).imag
+
+
+def looked_at(x):
+    z = np.array(complex(x * x, x))
+    if np.isnan(z) or not np.isfinite(z):
+        return x
+    return np.where(np.array(x > 1.0), z, z * 2.0)[()].imag * x
+
+
+def of_single_precision(x):
+    w = np.zeros((), np.float32)
+    w[...] = x * x
+    w += x
+    z = np.array(np.complex64(complex(x * x, x)))
+    z *= complex(x, 1.0)
+    return w[()] * 1.0 + (z * 2.0).real
+
+
+FORMS |= {
+    "in places": in_places,
+    "into themselves": into_themselves,
+    "complex in place": complex_in_place,
+    "joined": joined,
+    "looked at": looked_at,
+    "float32 in place": of_single_precision,
+}
 FORMS |= {"written": written, "into an element": into_an_element, "on a branch": on_a_branch}
 
 # Python's complex() makes plain floats of its arguments: the tape refuses it.
 REFUSED = {name for name in FORMS if name.startswith("complex ")} - {"complex of a real one"}
-REFUSED |= {"tuple", "written", "on a branch"}
+REFUSED |= {"tuple", "written", "on a branch", "joined", "looked at"}
 
 
 def slopes(f):
@@ -97,7 +160,7 @@ def slopes(f):
     return float((high - low) / (2.0 * h)), float((high - 2.0 * middle + low) / h**2)
 
 
-@pytest.mark.parametrize("name", [name for name in FORMS if name != "float32"])  # differences of it have no digits
+@pytest.mark.parametrize("name", [name for name in FORMS if not name.startswith("float32")])  # no digits
 def test_the_tape(name):
     f = FORMS[name]
     first, second = slopes(f)
@@ -117,6 +180,8 @@ def test_compiled(name):
     first, second = slopes(g)
     if name == "float32":
         first, second = 2.0 * X, 2.0
+    if name == "float32 in place":
+        first, second = 2.0 * X + 1.0 + 2.0 * (3.0 * X * X - 1.0), 2.0 + 12.0 * X
     assert dr.grad(g)(X) == pytest.approx(first, rel=1e-6)
     value, slope = dr.jvp(g, (X,), (1.0,))
     assert value == pytest.approx(g(X), rel=1e-12)
@@ -151,3 +216,100 @@ def test_as_arguments_and_results():
     (number, array), pull = dr.vjp(as_a_result, X)
     assert (number, array[()]) == (2.0 * X * X, X * X)
     assert pull((1.0, np.array(10.0)))[0] == pytest.approx(4.0 * X + 20.0 * X)
+
+
+@njit
+def of_one_argument(z):
+    return (z * z * 1j).real
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_a_gradient_by_a_complex_one_is_one(dtype):
+    """The gradient has the structure of its argument on both engines."""
+    z = np.array(0.5 + 2.0j, dtype)
+    for f in (of_one_argument, of_one_argument.py_func):
+        slope = dr.grad(f)(z)
+        assert isinstance(slope, np.ndarray)
+        assert (slope.dtype, slope.shape, slope[()]) == (dtype, (), -4.0 + 1.0j)
+
+
+def complex_of_dualrev(x):
+    w = dr.numpy.array(x + 2j * x)
+    v = w
+    w *= 1j * x
+    v.flat[0] = v.flat[0] * x
+    return v[...].real[()] * 1.0
+
+
+def elements_by_flat(x):
+    w = dr.numpy.array([x + 2j * x, x * x * 1j, x * x])
+    w.flat[1:] = w.flat[:2]
+    w.flat[0] = w.flat[0] * 1j
+    s = 0.0
+    for u in w.flat:
+        s = s + u * u * len(w.flat)
+    w.flat = x * 1j
+    return s.real + np.sum(w).imag
+
+
+def real_by_flat(x):
+    w = dr.numpy.zeros(())
+    w.flat[0] = x * x
+    w.flat[:] = w.flat[0] * x
+    return w[()] * 1.0
+
+
+@pytest.mark.parametrize("f", [complex_of_dualrev, elements_by_flat, real_by_flat])
+def test_arrays_of_dualrev_numpy(f):
+    """They are arrays, which other names see changed."""
+    first, second = slopes(f)
+    assert dr.grad(f)(X) == pytest.approx(first, rel=1e-6)
+    assert dr.jvp(f, (X,), (1.0,))[1] == pytest.approx(first, rel=1e-6)
+    assert dr.hvp(f)(X, 1.0) == pytest.approx(second, rel=1e-5)
+
+
+def into_ones(u):
+    v = np.ones(3)
+    v += np.array(u)
+    return v[0]
+
+
+def copied(u):
+    v = np.ones(3)
+    np.copyto(v, np.array(u))
+    return v[0]
+
+
+def by_flat(u):
+    v = np.ones(3)
+    v.flat[0] = u
+    return v[0]
+
+
+def with_nditer(u):
+    return sum(v * v for v in np.nditer(u * np.ones(3)))
+
+
+@pytest.mark.parametrize(
+    ("f", "words"),
+    [
+        (into_ones, "v += np.array(u)`: a number under differentiation in an array of plain numbers"),
+        (copied, "np.copyto(v, np.array(u))`: a number under differentiation in an array of plain numbers"),
+        (by_flat, "storing a number that is being differentiated in an array of plain numbers"),
+        (with_nditer, "np.nditer cannot be differentiated"),
+    ],
+)
+def test_what_numpy_refuses_in_its_own_words_is_explained(f, words):
+    with pytest.raises((ConversionError, UnsupportedError), match=re.escape(words)):
+        dr.grad(f)(X)
+
+
+def test_vmap_of_functions_that_return_them():
+    """Under differentiation, np.array of numbers is an array of objects."""
+    xs = np.array([1.0, 2.0])
+    for g in (np.array, dr.numpy.array, lambda x: np.array(x)[...]):
+        assert_same(dr.jacobian(lambda v, g=g: dr.vmap(lambda x: g(x * x))(v))(xs), np.diag(2.0 * xs))
+    rows = dr.jacobian(lambda v: dr.vmap(lambda x: np.array([x * x, x]))(v))(xs)
+    assert_same(rows, np.array([[[2.0, 0.0], [1.0, 0.0]], [[0.0, 4.0], [0.0, 1.0]]]))
+    _, pull = dr.vjp(lambda v: dr.vmap(lambda x: np.array(x * x + 1j * x))(v), xs)
+    assert_same(pull(np.ones(2) * (1.0 + 1.0j))[0], 2.0 * xs - 1.0)

@@ -31,6 +31,9 @@ _OBJECTS = (
     r"'(float|int)' object has no attribute '(?P<name>\w+)'",
     r"Could not convert <class '[\w.]*\.(?P<name>\w+)'> to a NumPy dtype",
 )
+_PLAIN = r"Cannot cast (ufunc '\w+' output|scalar) from dtype\('O'\)"
+_LOST_STORE = "Error setting single item of array."
+_NDITER = r"NPY_ITER_REFS_OK|object which cannot be written back to via WRITEBACKIFCOPY"
 _IN_TABLES = (TypeError, ValueError, NotImplementedError, AttributeError, AssertionError)
 _PANDAS = (
     r"(Could not convert Real\(.*\) to numeric|No numeric types to aggregate|non-numeric type: object"
@@ -57,6 +60,8 @@ def explained(error: Exception) -> Exception | None:
         return ValueError(
             f"{_READ_ONLY} at {user}. It is a view that numpy lets nobody write to: write to y = x.copy()"
         )
+    if str(error) == _LOST_STORE and (lost := ConversionError.latest(user)) is not None:
+        return lost
     return _refusal(str(error), user + below, package) if user and below is not None else None
 
 
@@ -102,6 +107,13 @@ def _refusal(text: str, place: str, package: str) -> UnsupportedError | None:
     if re.search(_PANDAS, text):
         why = "pandas computes it of plain numbers"
         return UnsupportedError.at(place, "this method of a table", why, CURE)
+    if re.search(_PLAIN, text):
+        why = "it would lose its derivative"
+        cure = "dualrev.numpy.array(u) for a constant array u, dualrev.numpy.zeros(n) for np.zeros(n)"
+        return UnsupportedError.at(place, "a number under differentiation in an array of plain numbers", why, cure)
+    if re.search(_NDITER, text):
+        cure = "a loop over a.flat, or for i in np.ndindex(a.shape)"
+        return UnsupportedError.at(place, "np.nditer", "numpy has it for arrays of plain numbers only", cure)
     found = next(filter(None, (re.search(pattern, text) for pattern in _OBJECTS)), None)
     if found is None or (text.startswith("'") and not isinstance(getattr(np, found["name"], None), np.ufunc)):
         return None

@@ -93,7 +93,7 @@ def _gives(kind: Any) -> bool:
     return holds_floats(kind) or (holds_text(kind) and not isinstance(kind, types.UnicodeType))
 
 
-def _refuse(f: Function, s: Statement, said: tuple[str, str, str]) -> None:
+def _refuse(f: Function, s: Statement, said: tuple[str, str, str] | tuple[str, str, str, int]) -> None:
     if isinstance(s, Opaque) and s.because is not None:
         raise s.because
     f.origin.source.refuse(s.line, *said)

@@ -182,7 +182,7 @@ class Written:
     """
 
     tree: ast.expr
-    refusal: tuple[str, str, str]
+    refusal: tuple[str, str, str] | tuple[str, str, str, int]  # the last: a line
     pure: bool = True
     fixed: bool = False
 
@@ -197,7 +197,7 @@ class Opaque:
     line: int
     changes: bool
     unknown: bool
-    refusal: tuple[str, str, str]
+    refusal: tuple[str, str, str] | tuple[str, str, str, int]  # the last: a line
 
 
 @dataclass(eq=False)

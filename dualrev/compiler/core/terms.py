@@ -226,7 +226,7 @@ class Opaque:
     code: tuple[ast.stmt, ...]
     changes: bool
     unknown: bool
-    refusal: tuple[str, str, str]
+    refusal: tuple[str, str, str] | tuple[str, str, str, int]  # the last: a line
     line: int
     because: Exception | None = None
 

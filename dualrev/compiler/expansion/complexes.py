@@ -139,10 +139,17 @@ class Complexes:
         if s.op != "iop" or not is_array(kind.dtype):
             self.elementwise(s, kind, table[s.info])
             return
-        made = self._put_off(Let(self.code.temp(kind), "binop", s.args, s.info, s.line), kind.dtype, table[s.info])
+        let = Let(self.code.temp(kind), "binop", s.args, s.info, s.line)
+        made = self._put_off(let, self._computed_in(s.args, kind.dtype), table[s.info])
         self.make(made, self.variables(s.args[0]))
         if s.target != s.args[0]:
             self.code.copy_tree(self.code.tree(s.target), self.code.tree(s.args[0]), s.line)
+
+    def _computed_in(self, args: Sequence[Any], of: Any) -> Any:
+        """The array type of which `+=` computes the parts: numba's loop has the precision of both operands."""
+        kinds = [self.code.kind(self.pair(x)[0]) for x in args]
+        single = all((k.dtype if is_array(k) else k) in (types.float32, types.boolean) for k in kinds)
+        return of if single else of.copy(dtype=types.float64)
 
     def elementwise(self, s: Let, kind: Any, f: Callable[..., Any]) -> None:
         """target = f(args) of numbers, or of the elements of arrays."""

@@ -15,7 +15,6 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from numba.core import types
@@ -24,11 +23,14 @@ from dualrev.compiler.core import syntax
 from dualrev.compiler.core.lowered import Atom, Const, If, Let, Slice, Store, Written, blocks, reads, walk
 from dualrev.compiler.expansion.leaf_lists import names_in
 from dualrev.compiler.frontend.lowered import Lowered
+from dualrev.compiler.frontend.source import Source
+from dualrev.compiler.frontend.wording import Words
 
 __all__ = ["by_places"]
 
 _INT, _WHOLE = types.int64, (Slice(None, None, None),)
 _VIEWS = ("items", "keys", "values")
+_KNOWN = "of a dict, d[k] = x, d[k], d.get(k, x), `in`, len and loops over it are known"
 
 
 def by_places(lowered: Lowered, of: dict[str, Any]) -> None:
@@ -40,25 +42,30 @@ def by_places(lowered: Lowered, of: dict[str, Any]) -> None:
     views = {s.target: s.info[0] for s in every if isinstance(s, Let) and s.op == "method" and s.info[0] in _VIEWS}
     views = {x: how for x, how in views.items() if _is_gone_over(x, every)}
     uses = Counter(x for s in every for x in reads(s) if isinstance(x, str))
-    while lost := {x for s in every for x in found & names_in(s) if not _is_known_use(s, x, found, views, uses, every)}:
-        _name_methods(every, lost, views)
-        found -= lost
+    while lost := [
+        (x, s) for s in every for x in found & names_in(s) if not _is_known_use(s, x, found, views, uses, every)
+    ]:
+        for x, s in lost:
+            if x in found and (said := _blame(s, x, lowered.source)) is not None:
+                lowered.blamed[x] = said
+            found.discard(x)
     if found:
         _Places(lowered, of, found, views).block(lowered.body)
         for x in found:
             del of[x]
 
 
-def _name_methods(every: list[Any], lost: set[str], views: Mapping[str, str]) -> None:
-    """Let the refusal of a dict name the first method that keeps it from being known."""
-    for d in sorted(lost):
-        calls = [s for s in every if isinstance(s, Let) and s.op == "method" and s.args[0] == d]
-        unknown = [s for s in calls if s.info[0] != "get" and s.target not in views]
-        for s in every:
-            if unknown and isinstance(s, Let) and s.op == "written" and s.target == d:
-                what = f".{unknown[0].info[0]}() of a dict of floats (line {unknown[0].line})"
-                why = "of a dict, d[k] = x, d[k], d.get(k, x), `in`, len and loops over it are known"
-                s.info = replace(s.info, refusal=(what, why, "a dict with these alone, or an array for the values"))
+def _blame(s: Any, d: str, source: Source) -> Words | None:
+    """What is said of a dict because of a use that keeps it from being known; its line is that of the use."""
+    if not isinstance(s, Let) or s.op == "written":  # what it starts with
+        return None
+    what = "this use of a dict of floats"
+    if s.op == "copy":
+        what = "a second name for a dict of floats"
+    elif s.op == "method" and s.args[0] == d:
+        deleted = source.line(s.line).startswith("del ")
+        what = "del d[k] of a dict of floats" if deleted else f".{s.info[0]}() of a dict of floats"
+    return what, _KNOWN, "a dict with these alone, or an array for the values", s.line
 
 
 def _with_one_key(body: list[Any], lowered: Lowered, of: dict[str, Any]) -> None:

@@ -24,9 +24,9 @@ _SAME = "np.stack(): all input arrays must have the same shape"
 
 #: By the number of axes of a part: the index that gives it the axes of the result, and the axis along which they join.
 _STACKS: dict[str, dict[int, tuple[tuple[Any, ...], int]]] = {
-    "np.vstack": {1: ((None, _ALL), 0), 2: ((), 0), 3: ((), 0)},
-    "np.hstack": {1: ((), 0), 2: ((), 1), 3: ((), 1)},
-    "np.dstack": {1: ((None, _ALL, None), 2), 2: ((_ALL, _ALL, None), 2), 3: ((), 2)},
+    "np.vstack": {0: ((None, None), 0), 1: ((None, _ALL), 0), 2: ((), 0), 3: ((), 0)},
+    "np.hstack": {0: ((None,), 0), 1: ((), 0), 2: ((), 1), 3: ((), 1)},
+    "np.dstack": {0: ((None, None, None), 2), 1: ((None, _ALL, None), 2), 2: ((_ALL, _ALL, None), 2), 3: ((), 2)},
     "np.column_stack": {1: ((_ALL, None), 1), 2: ((), 1)},
 }
 
@@ -76,7 +76,7 @@ class Joining:
     def _parts_of(self, s: Let) -> list[Any]:
         """The arrays in the tuple."""
         parts = leaves(self.code.tree(s.args[0]))
-        if s.info[1] or any(not is_array(self.code.kind(x)) or not self.code.kind(x).ndim for x in parts):
+        if s.info[1] or any(not is_array(self.code.kind(x)) for x in parts):
             what, why = f"{s.info[0]} of these arguments", "only that of a tuple of arrays is known"
             self.code.refuse(s.line, what, why, "a loop")
         return parts

@@ -155,7 +155,7 @@ class Opaques:
         else:
             place = syntax.subscript(syntax.name(s.array), s.index, lambda x: code.syntax_tree(code.tree(x)))
             made = ast.Assign([place], value)
-        said = about(s.array, code.of[s.array])
+        said = self._about(s.array)
         if any(is_array(code.kind(x)) for x in atoms):
             code.refuse(s.line, *said)
         self._write([], list(code.names_in(atoms)), made, s.line, True, False, said)
@@ -214,7 +214,7 @@ class Opaques:
             return x
         test = self.code.temp(types.boolean)
         tree = ast.Compare(syntax.call("len", syntax.name(x)), [ast.NotEq()], [ast.Constant(0)])
-        self._write([test], [x], ast.Assign([syntax.name(test)], tree), line, False, False, about(x, self.code.of[x]))
+        self._write([test], [x], ast.Assign([syntax.name(test)], tree), line, False, False, self._about(x))
         return test
 
     def in_body(self, s: While) -> While:
@@ -263,12 +263,16 @@ class Opaques:
     def _said(self, s: Let) -> Words:
         """What is said if a derivative would have to go through."""
         if s.op == "written":
-            said: Words = s.info.refusal
+            said: Words = self.code.lowered.blamed.get(s.target, s.info.refusal)
             return said
         for x in [*s.args, s.target]:
             if isinstance(x, str) and is_opaque(self.code.of[x]):
-                return about(x, self.code.of[x])
+                return self._about(x)
         raise AssertionError(s)
+
+    def _about(self, x: str) -> Words:
+        """What is said of an opaque variable, or of the use of a dict that keeps it from being known."""
+        return self.code.lowered.blamed.get(x) or about(x, self.code.of[x])
 
 
 def _is_slice(kind: Any) -> bool:

@@ -71,9 +71,9 @@ class Writer:
         self.classes: dict[Any, Ref] = {}  # of named tuples
         self._part_names: dict[tuple[str, int | str], str] = {}
 
-    def refuse(self, line: int, what: str, why: str, instead: str) -> Any:
+    def refuse(self, line: int, what: str, why: str, instead: str, at: int = 0) -> Any:
         """UnsupportedError."""
-        self.lowered.source.refuse(line, what, why, instead)
+        self.lowered.source.refuse(line, what, why, instead, at)
 
     # Variables, their types, and the parts of tuples
 

@@ -400,6 +400,8 @@ class _Desugaring(ast.NodeTransformer):
                 nested = self.nests.over_indices(node, node.target, call.args)
             elif static.value is np.ndenumerate and len(call.args) == 1:
                 nested = self.nests.over_elements(node, call.args[0])
+        if static is not None and static.value is np.ndenumerate and nested is None:
+            nested = self.nests.in_one_loop(node, self.scope.functions)
         if nested is not None:
             return self.block(nested)
         if static is not None and describe(static.value) == "numba.misc.special.literal_unroll":

@@ -368,7 +368,8 @@ class Expressions(WrittenAsTheyAre):
         if isinstance(value, (type, np.dtype)):
             kind = CASTS.get(np.dtype(value).type)  # float is np.float64 here
             if kind is None:
-                self.refuse(node, f"the dtype {value}", "it is no float, int or bool", "np.float64")
+                cure = "an array for each field" if np.dtype(value).fields else "np.float64"
+                self.refuse(node, f"the dtype {value}", "it is no float, int or bool", cure)
             assert kind is not None
             return Ref(kind, value)
         return self.atom(node)

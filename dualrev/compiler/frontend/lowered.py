@@ -9,6 +9,7 @@ from dualrev.compiler.core.lowered import Atom, Ref
 from dualrev.compiler.core.naming import Names
 from dualrev.compiler.frontend.paths import find
 from dualrev.compiler.frontend.source import Source, Static
+from dualrev.compiler.frontend.wording import Words
 
 __all__ = ["Lowered"]
 
@@ -31,6 +32,7 @@ class Lowered:
     iterated: set[str] = field(default_factory=set)  # what iterators go over, if that has places: see iterators.py
     lengths: list[Any] = field(default_factory=list)  # the lengths of what loops go over
     unpacked: dict[Any, int] = field(default_factory=dict)  # the items of what is assigned to so many names
+    blamed: dict[str, Words] = field(default_factory=dict)  # dicts that are not known because of one of their uses
 
     def class_ref(self, cls: Any) -> Ref:
         """The name of a named tuple's class, which only a function that is called may name."""

@@ -6,6 +6,10 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from dualrev.compiler.frontend.source import Static
+
 __all__ = ["Nests", "assigned", "located", "read"]
 
 
@@ -43,6 +47,21 @@ class Nests:
             for k in range(len(places.elts))
         ]
         return [assigned(base, array, node), *self.nested(node, places, sizes, len(sizes), [(x, base)])]
+
+    def in_one_loop(self, node: ast.For, known: dict[str, Static]) -> list[ast.stmt] | None:
+        """for i, x in np.ndenumerate(m), or with `break` or `else` -> for i in np.ndindex(m.shape)."""
+        target, call = node.target, node.iter
+        assert isinstance(call, ast.Call)
+        if not isinstance(target, ast.Tuple) or len(target.elts) != 2 or len(call.args) != 1:
+            return None
+        base, place, function = self.local("array"), self.local("i"), self.local("ndindex")
+        known[function] = Static(np.ndindex, ())
+        indices = ast.Call(read(function), [ast.Attribute(read(base), "shape", ast.Load())], [])
+        element = ast.Subscript(read(base), read(place), ast.Load())
+        body = [ast.Assign([target.elts[0]], read(place)), ast.Assign([target.elts[1]], element), *node.body]
+        loop = ast.For(ast.Name(place, ast.Store()), indices, body, node.orelse)
+        located(loop, node)
+        return [assigned(base, call.args[0], node), loop]
 
     def nested(
         self, node: ast.For, target: ast.expr, sizes: Any, count: int, elements: list[tuple[ast.expr, str]]

@@ -87,8 +87,9 @@ class Source:
         """The text of a line, without its indentation."""
         return self.lines[number - 1].strip() if 1 <= number <= len(self.lines) else ""
 
-    def refuse(self, where: ast.AST | int, what: str, why: str, instead: str) -> NoReturn:
-        """UnsupportedError for a construct at a node or a line."""
+    def refuse(self, where: ast.AST | int, what: str, why: str, instead: str, at: int = 0) -> NoReturn:
+        """UnsupportedError for a construct at a node or a line; `at` is another line that is to blame."""
+        where = at or where
         number = where if isinstance(where, int) else getattr(where, "lineno", self.tree.lineno)
         place = f"{self.file}:{number}: `{self.line(number)}`"
         refused = UnsupportedError.at(place, what, why, instead)

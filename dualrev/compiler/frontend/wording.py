@@ -7,7 +7,8 @@ from typing import TypeAlias
 __all__ = ["EXPRESSIONS", "FUNCTIONS", "STATEMENTS", "Words", "about_function"]
 
 #: The construct, the reason, and the remedy.
-Words: TypeAlias = tuple[str, str, str]
+#: What is refused, the reason, the cure, and the line, if it is another one than that of the statement.
+Words: TypeAlias = tuple[str, str, str] | tuple[str, str, str, int]
 
 _UNKNOWN = "the compiler does not know it"
 _LEFT = "where its body was left is not known on the way back"

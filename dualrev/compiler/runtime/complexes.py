@@ -12,7 +12,7 @@ __all__ = ["complex_array", "conjugate"]
 @njit
 def complex_array(a, b):
     """The array of the numbers with these parts."""
-    made = a + np.complex64(0j)
+    made = np.asarray(a + np.complex64(0j))  # numba's sum of an array without axes is a number
     for index in np.ndindex(a.shape):
         made[index] = complex(a[index], b[index])
     return made
@@ -21,4 +21,4 @@ def complex_array(a, b):
 @njit
 def conjugate(a, b):
     """The array a - b j."""
-    return a - b * np.complex64(1j)
+    return np.asarray(a - b * np.complex64(1j))

@@ -88,20 +88,50 @@ def _overload_as_list(like, x):
 @njit
 def places_in(shape):
     """How many elements an array of this shape has."""
-    n = 1
-    for size in shape:
-        n *= size
-    return n
+    return _places_in(shape)
+
+
+def _places_in(shape):
+    raise NotImplementedError
+
+
+@numba.extending.overload(_places_in)
+def _overload_places_in(shape):
+    if not shape.count:  # numba has no loop over the empty tuple
+        return lambda shape: 1
+
+    def product(shape):
+        n = 1
+        for size in shape:
+            n *= size
+        return n
+
+    return product
 
 
 @njit
 def place_of(shape, k):
     """The index of the k-th element of an array of this shape, in C order."""
-    place = shape
-    for i in range(len(shape)):
-        axis = len(shape) - 1 - i
-        place = numba.np.unsafe.ndarray.tuple_setitem(place, axis, k % shape[axis])
-        k //= shape[axis]
+    return _place_of(shape, k)
+
+
+def _place_of(shape, k):
+    raise NotImplementedError
+
+
+@numba.extending.overload(_place_of)
+def _overload_place_of(shape, k):
+    if not shape.count:
+        return lambda shape, k: shape
+
+    def place(shape, k):
+        place = shape
+        for i in range(len(shape)):
+            axis = len(shape) - 1 - i
+            place = numba.np.unsafe.ndarray.tuple_setitem(place, axis, k % shape[axis])
+            k //= shape[axis]
+        return place
+
     return place
 
 

@@ -112,6 +112,8 @@ def _place(context: Any, builder: Any, kind: Any, array: Any, index: Any, given:
     if len(kinds) != kind.ndim or not all(isinstance(k, types.Integer) for k in kinds):
         return None
     made = arrayobj.make_array(kind)(context, builder, array)
+    if not kinds:
+        return made.data
     numbers = cgutils.unpack_tuple(builder, given) if kinds != (index,) else [given]
     sizes, strides = (cgutils.unpack_tuple(builder, x) for x in (made.shape, made.strides))
     one = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))

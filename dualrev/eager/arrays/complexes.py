@@ -20,6 +20,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from dualrev.eager.answers import ANSWERS
+from dualrev.eager.arrays.flat import FlatParts
 from dualrev.eager.arrays.storage import RealArray, holds_duals, plain, real_array, strip
 from dualrev.eager.dual import DualNumber, Run, alive
 from dualrev.errors import ConversionError, HashError
@@ -227,6 +228,15 @@ class ComplexArray(_Complex):
         """The matrices transposed, a view."""
         return ComplexArray(self.real.mT, self.imag.mT)
 
+    @property
+    def flat(self) -> FlatParts:
+        """The elements in C order, by one index."""
+        return FlatParts((self.real, self.imag), _parts, join)
+
+    @flat.setter
+    def flat(self, new: Any) -> None:
+        self.flat[:] = new
+
     def __repr__(self) -> str:
         return f"ComplexArray({np.array2string(values(self), separator=', ', prefix='ComplexArray(')})"
 
@@ -333,6 +343,11 @@ def imag_part(u: Any) -> Any:
         return np.zeros(shape) if shape else 0.0
     u = as_parts(u)
     return float(u.imag) if isinstance(u, complex) else u.imag
+
+
+def _parts(u: Any) -> tuple[Any, Any]:
+    """The real and the imaginary part."""
+    return real_part(u), imag_part(u)
 
 
 def join(re: Any, im: Any) -> Any:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-__all__ = ["Flat"]
+__all__ = ["Flat", "FlatParts"]
 
 
 class Flat:
     """An array's elements in C order, by one index."""
 
     def __init__(self, a: Any) -> None:
-        self._a = a
+        self._a = a if a.ndim else a.reshape(1)  # a view
 
     def __len__(self) -> int:
         return self._a.size
@@ -39,3 +39,28 @@ class Flat:
 
     def _index(self, key: Any) -> Any:
         return np.unravel_index(np.arange(self._a.size)[key], self._a.shape)
+
+
+class FlatParts:
+    """The same of a complex array: `parts` are its real and its imaginary ones, `take` says what those of a value are.
+
+    `join` makes a complex value of two real ones.
+    """
+
+    def __init__(
+        self, parts: tuple[Any, Any], take: Callable[[Any], tuple[Any, Any]], join: Callable[..., Any]
+    ) -> None:
+        self._parts, self._take, self._join = tuple(map(Flat, parts)), take, join
+
+    def __len__(self) -> int:
+        return len(self._parts[0])
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self._join, *self._parts)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._join(*(part[key] for part in self._parts))
+
+    def __setitem__(self, key: Any, new: Any) -> None:
+        for part, u in zip(self._parts, self._take(new), strict=True):
+            part[key] = u
