@@ -1,9 +1,12 @@
 """What compiled gradients refuse: always, and with a message that says where, what, why, and what to write instead."""
 
 import ctypes
+import linecache
+import re
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numba
 import numpy as np
 import pytest
 from compiled.refusals import REFUSALS, without_source
@@ -269,6 +272,39 @@ def test_a_method_of_a_dict_is_named_and_the_cure_works():
         return y * d[2]
 
     for f, name in ((moved, "pop"), (joined, "update")):
-        with pytest.raises(UnsupportedError, match=rf"\.{name}\(\) of a dict of floats \(line \d+\).*d\[k\] = x"):
+        words = rf"`[^`]*d\.{name}\([^`]*`: \.{name}\(\) of a dict of floats cannot be .*d\[k\] = x"
+        with pytest.raises(UnsupportedError, match=words):
             dr.grad(f)(1.5)
     assert dr.grad(known)(1.5) == 3.0 * 1.5**2
+
+
+@njit
+def first_of(d):
+    return d[1]
+
+
+USES_OF_CONTAINERS = {
+    "y = d.setdefault(2, x)": ".setdefault() of a dict of floats",
+    "d.clear()": ".clear() of a dict of floats",
+    "k, y = d.popitem()": ".popitem() of a dict of floats",
+    "e = d.copy()": ".copy() of a dict of floats",
+    "del d[1]": "del d[k] of a dict of floats",
+    "y = first_of(d)": "this use of a dict of floats",
+    "e = d": "a second name for a dict of floats",
+    "s.remove((x, 1.0))": ".remove() of a list of tuples",
+    "k = s.count((x, 1.0))": ".count() of a list of tuples",
+}
+
+
+@pytest.mark.parametrize("typed", [False, True])
+@pytest.mark.parametrize("line", USES_OF_CONTAINERS)
+def test_a_container_is_refused_at_the_line_of_the_use_that_is_not_known(line, typed):
+    """It was refused where it is made, which is no fault of that line."""
+    d = "Dict.empty(numba.int64, numba.float64)\n    d[1] = x" if typed else "{1: x}"
+    text = f"def f(x):\n    d = {d}\n    s = [(x, 1.0)]\n    z = d[1] + s[0][0]\n    {line}\n    return z * x\n"
+    file = f"<{line} {typed}>"
+    linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
+    space = {"numba": numba, "Dict": numba.typed.Dict, "first_of": first_of}
+    exec(compile(text, file, "exec"), space)
+    with pytest.raises(UnsupportedError, match=re.escape(f"`{line}`: {USES_OF_CONTAINERS[line]}")):
+        dr.grad(njit(space["f"]))(1.5)

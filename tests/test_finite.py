@@ -123,3 +123,28 @@ def test_what_does_not_move_is_not_multiplied_with_what_is_infinite():
     for f in (kept, twin(kept)):
         with np.errstate(all="ignore"):
             assert_same(dr.jvp(f, (1.0,), (1.0,))[1], 2.0, rtol=0.0)
+
+
+WEIGHTS, COLUMN = np.array([[1.0, math.inf], [2.0, 3.0]]), np.array([math.inf, 2.0])
+
+
+@njit
+def product(x, w):
+    return np.dot(x, w)
+
+
+@njit
+def products(x):
+    """Those of vectors, of a vector and a matrix, of matrices, into an array that is there, and in a callee."""
+    m, out = np.outer(x, x), np.zeros(2)
+    np.dot(WEIGHTS, x, out)
+    y = product(x, WEIGHTS) + out + (m @ WEIGHTS)[0] + (WEIGHTS @ m)[1] + x * np.dot(x, COLUMN)
+    return np.sum(y) if x[0] > 5.0 else x[0] * x[0] + 3.0 * x[1]
+
+
+def test_products_of_matrices_that_are_not_asked_for():
+    """Their cotangents are all 0: what is infinite in a frozen matrix takes no part."""
+    x, v = np.array([1.3, 0.7]), np.array([0.5, -2.0])
+    assert_same(dr.grad(products)(x), np.array([2.6, 3.0]))
+    assert_same(dr.jvp(products, (x,), (v,))[1], 2.6 * 0.5 - 6.0)
+    assert_same(dr.hvp(products)(x, v), np.array([1.0, 0.0]))

@@ -42,8 +42,8 @@ def check_types(lowered: Lowered, of: Mapping[str, Any]) -> None:
 
 
 def _check(lowered: Lowered, x: str, kind: Any) -> None:
-    def refuse(what: str, why: str, instead: str) -> None:
-        lowered.source.refuse(line_of_variable(lowered, x), what, why, instead)
+    def refuse(what: str, why: str, instead: str, at: int = 0) -> None:
+        lowered.source.refuse(line_of_variable(lowered, x), what, why, instead, at)
 
     name = readable(x).strip("_")
     if isinstance(kind, types.Complex) or (is_array(kind) and isinstance(kind.dtype, types.Complex)):
@@ -67,4 +67,4 @@ def _check(lowered: Lowered, x: str, kind: Any) -> None:
         return
     of_numbers = not is_array(kind) or isinstance(kind.dtype, NUMBERS)
     if not isinstance(kind, (*NUMBERS, *_OTHERS, *_FUNCTIONS)) or not of_numbers:
-        refuse(*about(x, kind))
+        refuse(*(lowered.blamed.get(x) or about(x, kind)))

@@ -29,12 +29,24 @@ def by_leaves(lowered: Lowered, of: dict[str, Any]) -> None:
     """Replace the lists of tuples, in the body and in the types `of` its variables."""
     found = {x for x, kind in of.items() if _is_of_tuples(kind)} - {*lowered.parameters, lowered.result}
     every = list(walk(lowered.body))
-    while lost := {x for s in every for x in found & names_in(s) if not is_known_use(s, x, found)}:
-        found -= lost
+    while lost := [(x, s) for s in every for x in found & names_in(s) if not is_known_use(s, x, found)]:
+        for x, s in lost:
+            _blame(lowered, s, x)
+            found.discard(x)
     if found:
         _Leaves(lowered, of, found).block(lowered.body)
         for x in found:
             del of[x]
+
+
+def _blame(lowered: Lowered, s: Any, x: str) -> None:
+    """Let the refusal of a list name the method that keeps it from being known, of whichever name."""
+    if isinstance(s, Let) and s.op == "method" and s.args[0] == x and s.info[0] not in METHODS:
+        why = f"of a list of tuples, {', '.join(METHODS)}, items, len and loops over it are known"
+        said = f".{s.info[0]}() of a list of tuples", why, "a loop, or a list for each place in the tuples", s.line
+        lowered.blamed.setdefault(x, said)
+    elif isinstance(s, Let) and s.op == "copy" and (other := lowered.blamed.keys() & {s.target, s.args[0]}):
+        lowered.blamed.setdefault(x, lowered.blamed[other.pop()])
 
 
 def _is_of_tuples(kind: Any) -> bool:

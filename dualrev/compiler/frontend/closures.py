@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dualrev.compiler.frontend.exits import always, exits, exits_of
 
-__all__ = ["Closure", "Inlined", "bound_in", "renamed", "returning"]
+__all__ = ["Closure", "Inlined", "bound_in", "renamed", "returning", "without_declarations"]
 
 Comprehension = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -181,3 +181,36 @@ def returning(
         )
         return [*made, s]
     return [*made, bind(None, body[-1])]
+
+
+class _Declarations(ast.NodeTransformer):
+    """Drops `global k` and `nonlocal k` of what is only read; see without_declarations."""
+
+    def __init__(self, body: list[ast.stmt], given: Collection[str]) -> None:
+        self._own, self._everywhere = [bound_in(body)], {*given}
+        for node in (node for s in body for node in ast.walk(s)):
+            if isinstance(node, (ast.FunctionDef, ast.Lambda)):
+                self._everywhere |= {*parameters(node)}
+            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+                self._everywhere.add(node.id)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
+        self._own.append(bound_in(node.body))
+        self.generic_visit(node)
+        self._own.pop()
+        return node
+
+    def visit_Global(self, node: ast.Global) -> ast.stmt:
+        return node if self._everywhere & {*node.names} else ast.copy_location(ast.Pass(), node)
+
+    def visit_Nonlocal(self, node: ast.Nonlocal) -> ast.stmt:
+        return node if self._own[-1] & {*node.names} else ast.copy_location(ast.Pass(), node)
+
+
+def without_declarations(body: list[ast.stmt], given: Collection[str]) -> list[ast.stmt]:
+    """The statements without `global k` and `nonlocal k` of what is only read, which is the same without them.
+
+    Of a global, that is so where no function of these has a variable of its name; `given` are their parameters.
+    """
+    declarations = _Declarations(body, given)
+    return [declarations.visit(s) for s in body]

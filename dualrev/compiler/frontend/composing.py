@@ -8,13 +8,14 @@ to_fixed_tuple(a, 2)                  (a[0], a[1])
 tuple_setitem(t, 1, x)                t[:1] + (x,) + t[2:]
 len(range(a, b))                      max(0, b - a)
 slice(i, j) in an index               i:j
+np.partition(a, [k, n])               np.partition(a, np.array([k, n]))
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -24,15 +25,16 @@ from numba.np.unsafe.ndarray import to_fixed_tuple
 from dualrev.compiler.frontend.closures import Inlined
 from dualrev.compiler.frontend.nests import assigned, located, read
 from dualrev.compiler.frontend.scope import Scope
+from dualrev.compiler.frontend.source import Static
 
 __all__ = ["Composing"]
 
 
 class Composing:
-    """Calls that other calls can say; `local` makes a name that nothing else has."""
+    """Calls that other calls can say; `local` makes a name that nothing else has, and `lists` are names of lists."""
 
-    def __init__(self, scope: Scope, local: Callable[[str], str]) -> None:
-        self.scope, self.local = scope, local
+    def __init__(self, scope: Scope, local: Callable[[str], str], lists: Collection[str]) -> None:
+        self.scope, self.local, self.lists = scope, local, lists
 
     def call(self, f: Any, node: ast.Call) -> ast.expr | None:
         """The same as a call of f, in other words; None if there are none."""
@@ -44,6 +46,8 @@ class Composing:
             return ast.Call(ast.Attribute(args[0], "conjugate", ast.Load()), [], [])
         if f is np.select and len(args) in (2, 3) and numpy is not None:
             return self.select(numpy, *args)
+        if (f is np.partition or f is np.argpartition) and len(args) == 2:
+            return self.partition(node.func, *args)
         if f is np.asarray_chkfinite and len(args) == 1 and numpy is not None:
             return self.checked(numpy, args[0])
         if f is to_fixed_tuple and len(args) == 2:
@@ -78,6 +82,18 @@ class Composing:
         for test, x in reversed(list(zip(tests.elts, values.elts, strict=True))):
             made = ast.Call(ast.Attribute(numpy, "where", ast.Load()), [test, x, made], [])
         return made
+
+    def partition(self, f: ast.expr, a: ast.expr, places: ast.expr) -> ast.expr | None:
+        """np.partition by places in a list or a tuple."""
+        found = self.value(places)
+        if isinstance(found, tuple) and found and all(type(k) is int for k in found):  # a global
+            places = ast.Tuple([ast.Constant(k) for k in found], ast.Load())
+        is_list = isinstance(places, ast.Name) and places.id in self.lists
+        if not is_list and not isinstance(places, (ast.List, ast.Tuple, ast.ListComp)):
+            return None
+        array = self.local("array")
+        self.scope.functions[array] = Static(np.array, ())
+        return ast.Call(f, [a, ast.Call(read(array), [places], [])], [])
 
     def checked(self, numpy: ast.expr, a: ast.expr) -> ast.expr:
         """np.asarray_chkfinite."""

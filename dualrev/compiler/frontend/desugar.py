@@ -28,7 +28,16 @@ from typing import Any
 import numpy as np
 
 from dualrev.compiler.core.naming import readable
-from dualrev.compiler.frontend.closures import Closure, Inlined, bound_in, own_nodes, parameters, renamed, returning
+from dualrev.compiler.frontend.closures import (
+    Closure,
+    Inlined,
+    bound_in,
+    own_nodes,
+    parameters,
+    renamed,
+    returning,
+    without_declarations,
+)
 from dualrev.compiler.frontend.composing import Composing
 from dualrev.compiler.frontend.exits import exits_of
 from dualrev.compiler.frontend.generators import Generators
@@ -36,6 +45,7 @@ from dualrev.compiler.frontend.inside import Inside
 from dualrev.compiler.frontend.iterating import over_memory
 from dualrev.compiler.frontend.iterators import Iterators
 from dualrev.compiler.frontend.jitted import is_stencil
+from dualrev.compiler.frontend.limits import Limits
 from dualrev.compiler.frontend.list_names import lists_of
 from dualrev.compiler.frontend.matching import Matching
 from dualrev.compiler.frontend.nests import Nests, assigned, located, read
@@ -55,7 +65,8 @@ def desugar(scope: Scope) -> None:
     scope.functions = dict(scope.functions)  # it gets those that are named inside
     made = copy.copy(tree)
     made.returns = None
-    made.body = _Desugaring(scope, tree).block(renamed(ast.Module(tree.body, []), {}).body)
+    body = without_declarations(renamed(ast.Module(tree.body, []), {}).body, scope.parameters)
+    made.body = _Desugaring(scope, tree).block(body)
     scope.source = replace(scope.source, tree=made)
     scope.assigned = scope.assigned_in(made.body)
     scope.locals = {*scope.parameters, *scope.assigned}
@@ -75,15 +86,16 @@ class _Desugaring(ast.NodeTransformer):
         )
         self.inside = Inside(scope, self.bindings)
         self.nests = Nests(self.local)
+        self.limits = Limits(self.scope, self.local, self.bindings)
         self.generators = Generators(scope, self.local)
         self.spellings = Spellings(scope, self.local)
-        self.composing = Composing(scope, self.local)
+        self.lists = set(lists_of(tree))
+        self.composing = Composing(scope, self.local, self.lists)
         self.matching = Matching(scope, self.local)
         self.stencils = Stencils(scope, self.local)
         self.tables = Tables(tree, self.bindings, self.local)
         self.iterators = Iterators(scope, tree, self.bindings, self.local)
         self.unrolling = Unrolling(scope, self.bindings, self.local, self.is_global_function)
-        self.lists = set(lists_of(tree))
 
     def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
         made: list[ast.stmt] = []
@@ -111,7 +123,7 @@ class _Desugaring(ast.NodeTransformer):
         if self.inside.at_a_point(node.value) == "vjp":
             self.generic_visit(node.value)
             return self.inside.define_pullback(node)
-        if len(node.targets) == 1 and self.inside.name_function(node):
+        if self.limits.define(node) or (len(node.targets) == 1 and self.inside.name_function(node)):
             return ast.copy_location(ast.Pass(), node)
         self.unrolling.note(node)
         for made in (self.tables.define(node), self.iterators.define(node), self.spellings.lists_apart(node)):
@@ -156,7 +168,14 @@ class _Desugaring(ast.NodeTransformer):
         if node.id in self.closures:
             what = f"the function {readable(node.id)} as a value"
             self.scope.refuse(node, what, "it is known where it is called only", "a numba function outside")
+        self.limits.name(node)
         return self.inside.refuse(node) if node.id in self.inside.pullbacks else node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        if (made := self.limits.attribute(node)) is not None:
+            return made
+        self.generic_visit(node)
+        return node
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         if isinstance(node.func, ast.Name) and node.func.id in self.inside.pullbacks:

@@ -92,8 +92,6 @@ class Scope:
                     self.refuse(node, f"{base.value.__name__}.{node.attr}", "it does not exist", "a name that does")
                 found = Static(getattr(base.value, node.attr), (*base.path, ("attr", node.attr)))
                 return unlifted(found)
-            if isinstance(node.value, ast.Call) and (limits := self.limits(node.value)) is not None:
-                return Static(limits[node.attr], ()) if node.attr in limits else None
             if base is not None and isinstance(base.value, enum.Enum) and node.attr in ("value", "name"):
                 return Static(getattr(base.value, node.attr), (*base.path, ("attr", node.attr)))
             return None
@@ -107,18 +105,6 @@ class Scope:
             operand = self.static(node.operand)
             if operand is not None and type(operand.value) in (int, float):
                 return Static(-operand.value, ())
-        return None
-
-    def limits(self, node: ast.Call) -> dict[str, Any] | None:
-        """The numbers of np.finfo(np.float64), and of np.iinfo of ints."""
-        static = self.static(node.func) if isinstance(node.func, (ast.Name, ast.Attribute)) else None
-        kind = self.static(node.args[0]) if len(node.args) == 1 and not node.keywords else None
-        if static is None or kind is None or not isinstance(kind.value, type):
-            return None
-        if static.value is np.finfo and kind.value in (float, np.float64):
-            return {name: float(getattr(np.finfo(float), name)) for name in ("eps", "max", "min", "tiny", "resolution")}
-        if static.value is np.iinfo and kind.value in (int, np.int64, np.int32):
-            return {name: int(getattr(np.iinfo(kind.value), name)) for name in ("max", "min", "bits")}
         return None
 
     def item(self, node: ast.Subscript) -> Static | None:

@@ -94,7 +94,14 @@ class Tables:
         return _at(ast.Tuple(parts, ast.Load()), node)
 
     def chosen(self, table: dict[ast.Constant, str], key: ast.expr, other: ast.expr | None, node: ast.expr) -> ast.expr:
-        """The value of a key; the other one, or an error, if there is no such key."""
+        """The value of a key; the other one, or an error, if there is no such key.
+
+        Values of strings may have several types, if the strings are constants where they are looked up.
+        """
+        if isinstance(key, ast.Constant) and isinstance(key.value, str) and other is None:
+            for k, x in table.items():
+                if k.value == key.value:
+                    return _at(read(x), node)
         name, made = self.local("key"), self.local("value")
         before = [assigned(name, key, node)]
         rest: list[ast.stmt] = [ast.Raise(ast.Call(ast.Name("KeyError", ast.Load()), [read(name)], []), None)]

@@ -56,13 +56,21 @@ from dualrev.compiler.runtime.constants import (  # noqa: F401 - emitted code ha
 )
 from dualrev.compiler.runtime.dots import (  # noqa: F401 - emitted code has them from here
     dot_left_11,
+    dot_left_11_apart,
     dot_left_12,
+    dot_left_12_apart,
     dot_left_21,
+    dot_left_21_apart,
     dot_left_22,
+    dot_left_22_apart,
     dot_right_11,
+    dot_right_11_apart,
     dot_right_12,
+    dot_right_12_apart,
     dot_right_21,
+    dot_right_21_apart,
     dot_right_22,
+    dot_right_22_apart,
 )
 from dualrev.compiler.runtime.fields import (  # noqa: F401 - emitted code has them from here
     fields,

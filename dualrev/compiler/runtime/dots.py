@@ -15,13 +15,21 @@ from dualrev.rules.library.inner import inner
 
 __all__ = [
     "dot_left_11",
+    "dot_left_11_apart",
     "dot_left_12",
+    "dot_left_12_apart",
     "dot_left_21",
+    "dot_left_21_apart",
     "dot_left_22",
+    "dot_left_22_apart",
     "dot_right_11",
+    "dot_right_11_apart",
     "dot_right_12",
+    "dot_right_12_apart",
     "dot_right_21",
+    "dot_right_21_apart",
     "dot_right_22",
+    "dot_right_22_apart",
 ]
 
 
@@ -240,3 +248,36 @@ def _add_quickly(c, a, b):
         return call(context, builder, signature, [view(c, 0, False), view(*a), view(*b)])
 
     return codegen
+
+
+# Of an operand that may be infinite or NaN: a cotangent of 0 takes no part
+
+
+@inner
+def _moves(ct):
+    return ct != 0.0
+
+
+@inner
+def _any_moves(ct):
+    for x in ct.flat:  # noqa: SIM110 - numba has no any()
+        if x != 0.0:
+            return True
+    return False
+
+
+def _apart(f, moves=_any_moves):
+    """The function that contributes what f does, unless the whole cotangent is 0."""
+
+    @inner
+    def apart(d, other, ct):
+        if moves(ct):
+            f(d, other, ct)
+
+    return apart
+
+
+dot_left_11_apart, dot_right_11_apart = _apart(dot_left_11, _moves), _apart(dot_right_11, _moves)
+dot_left_12_apart, dot_right_12_apart = _apart(dot_left_12), _apart(dot_right_12)
+dot_left_21_apart, dot_right_21_apart = _apart(dot_left_21), _apart(dot_right_21)
+dot_left_22_apart, dot_right_22_apart = _apart(dot_left_22), _apart(dot_right_22)

@@ -301,7 +301,9 @@ class Adjoint(Writer):
                 if facts.has_shadow(x):
                     self._touch(other, s)
                     args = (self._at(s, other), ct)
-                    self.write(Accumulate(self._shadow(s, x), f"runtime.dot_{side}_{ndims}", args, s.line))
+                    apart = facts.wild.has(other) and not (is_real(t) and facts.reached.has(s, t))
+                    function = f"runtime.dot_{side}_{ndims}{'_apart' if apart else ''}"
+                    self.write(Accumulate(self._shadow(s, x), function, args, s.line))
         else:
             (x,) = s.args
             if facts.has_shadow(x):
