@@ -114,3 +114,16 @@ def test_what_is_no_constant_is_refused(body, words):
     exec(compile(text, words, "exec"), space)
     with pytest.raises(UnsupportedError, match=re.escape(words)):
         dr.grad(njit(space["f"]))(2.0)
+
+
+@njit
+def crossed(m):
+    y = np.cross(m, m[1])
+    return np.sum(y * y * y) + np.sum(np.cross(m[:1], y))
+
+
+def test_a_vector_or_a_single_row_is_crossed_with_each_row():
+    m = np.array([[1.0, -0.5, 0.3], [0.2, 0.7, 1.1]])
+    value, gradient = dr.value_and_grad(crossed)(m)
+    assert value == pytest.approx(crossed(m), rel=1e-13)
+    np.testing.assert_allclose(gradient, dr.grad(crossed.py_func)(m), rtol=1e-10, atol=1e-12)

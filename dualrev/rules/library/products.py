@@ -11,7 +11,8 @@ from dualrev.rules.library.inner import inner
 
 __all__ = [
     *["convolve_full", "convolve_same", "convolve_valid", "correlate_full", "correlate_same", "correlate_valid"],
-    *["cross", "cross_each", "kron", "kron_of_vectors", "sinc", "sinc_each", "trace", "trapezoid", "trapezoid_at"],
+    *["cross", "cross_each", "cross_of_vector", "cross_with_vector", "kron", "kron_of_vectors"],
+    *["sinc", "sinc_each", "trace", "trapezoid", "trapezoid_at"],
 ]
 
 
@@ -40,14 +41,27 @@ def cross(a, b):
 
 @inner
 def cross_each(a, b):
-    """np.cross of the rows of two matrices."""
-    if len(a) != len(b):
+    """np.cross of the rows of two matrices; a single row is taken with each of the other matrix."""
+    if len(a) != len(b) and len(a) != 1 and len(b) != 1:
         raise ValueError("the numbers of rows differ")
+    count = len(a) if len(b) == 1 else len(b)
     kind = a[:1, :1] * b[:1, :1]
-    made = np.empty((len(a), 3), kind.dtype)
-    for i in range(len(a)):
-        made[i] = cross(a[i], b[i])
+    made = np.empty((count, 3), kind.dtype)
+    for i in range(count):
+        made[i] = cross(a[i if len(a) > 1 else 0], b[i if len(b) > 1 else 0])
     return made
+
+
+@inner
+def cross_with_vector(a, b):
+    """np.cross of the rows of a matrix and a vector."""
+    return cross_each(a, np.reshape(b, (1, len(b))))
+
+
+@inner
+def cross_of_vector(a, b):
+    """np.cross of a vector and the rows of a matrix."""
+    return cross_each(np.reshape(a, (1, len(a))), b)
 
 
 @inner
