@@ -10,6 +10,7 @@ from oracle import assert_same
 
 import dualrev as dr
 from dualrev.errors import UnsupportedError
+from dualrev.rules.library.products import cross_each
 
 PLACES, FACTOR = (1, 3), 2.5
 X = np.array([3.0, 1.0, 2.0, 5.0, 4.0])
@@ -118,8 +119,7 @@ def test_what_is_no_constant_is_refused(body, words):
 
 @njit
 def crossed(m):
-    y = np.cross(m, m[1])
-    return np.sum(y * y * y) + np.sum(np.cross(m[:1], y))
+    return np.sum(np.cross(m, m[1]) ** 2)
 
 
 def test_a_vector_or_a_single_row_is_crossed_with_each_row():
@@ -127,3 +127,5 @@ def test_a_vector_or_a_single_row_is_crossed_with_each_row():
     value, gradient = dr.value_and_grad(crossed)(m)
     assert value == pytest.approx(crossed(m), rel=1e-13)
     np.testing.assert_allclose(gradient, dr.grad(crossed.py_func)(m), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(cross_each(m[:1], m), np.cross(m[:1], m), rtol=1e-14)
+    np.testing.assert_allclose(cross_each(m, m[1:]), np.cross(m, m[1:]), rtol=1e-14)
