@@ -8,6 +8,8 @@ import importlib.util
 import inspect
 import pkgutil
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -257,3 +259,30 @@ def test_every_exception_class_at_run_time_is_listed_in_errors():
             if inspect.isclass(cls) and issubclass(cls, BaseException) and cls.__module__.startswith("dualrev"):
                 found |= {(cls.__module__, cls.__name__)} if not cls.__name__.startswith("_") else set()
     assert found == {("dualrev.errors", listed) for listed in errors.__all__}
+
+
+#: Names that numpy has deprecated, and may be without soon.
+DEPRECATED = ("fix", "typename", "chararray")
+
+WITHOUT = f"""
+import numba, pkgutil, importlib
+import numpy as np
+numba.core.registry.cpu_target.typing_context.refresh()
+for name in {DEPRECATED}:
+    vars(np).pop(name, None)
+    np.__all__ = [x for x in np.__all__ if x != name]
+import dualrev as dr
+for module in pkgutil.walk_packages(dr.__path__, "dualrev."):
+    if ".interop." not in module.name:
+        importlib.import_module(module.name)
+assert not hasattr(np, "fix")
+print(dr.grad(lambda x: np.sum(x * x + np.trunc(x)))(np.array([1.5, 2.0])).tolist())
+print(dr.grad(lambda x: np.sum((x * 1j).imag))(np.ones(1)).tolist())
+from dualrev.rules.functions import canonical
+print(canonical(np.trunc), canonical(np.sum))
+"""
+
+
+def test_names_that_numpy_will_remove_are_not_needed():
+    done = subprocess.run([sys.executable, "-c", WITHOUT], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stdout == "[3.0, 4.0]\n[1.0]\nnp.trunc np.sum\n", done.stderr

@@ -382,7 +382,7 @@ HANDLERS: dict[Any, Callable[..., Any]] = {
     np.partition: _partition,
     np.round: _round,
     np.around: _round,
-    np.fix: lambda x: np.trunc(x),
+    **({np.fix: lambda x: np.trunc(x)} if hasattr(np, "fix") else {}),  # numpy will remove it
     np.unique: _unique,
     np.clip: _clip,
     np.real: lambda val: real_array(val)[()],
