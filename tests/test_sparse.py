@@ -36,7 +36,8 @@ def arrow(n):
 
 
 def random(n, seed):
-    made = sparse.random_array((n, n), density=0.1, rng=np.random.default_rng(seed))
+    generator = np.random.default_rng(seed)
+    made = generator.random((n, n)) * (generator.random((n, n)) < 0.1)
     return sparse.csr_array(made + made.T)
 
 

@@ -76,7 +76,8 @@ def infer(
     functions = {name: space[name] for name in called_only(listing.text) & space.keys()}
     with warnings.catch_warnings(), _refusing(lowered, listing, compile_itself):
         warnings.simplefilter("ignore", NumbaWarning)  # numba warns where it compiles f itself
-        failed = cpu_target.typing_context.callstack._fail_cache  # of the function around this one, if there is one
+        # What failed for the function around this one, if there is one; the older numba keeps no such record.
+        failed = getattr(cpu_target.typing_context.callstack, "_fail_cache", {})
         before = dict(failed)
         try:
             space.update({name: uncompiled.of(f) for name, f in functions.items()})
