@@ -20,6 +20,10 @@ TALL = np.array([[0.5, -1.2, 0.8], [1.5, 0.3, -0.7], [0.2, 0.9, 2.1], [-0.4, 0.6
 UNEVEN = np.array([[2.5, 0.4, 0.1], [0.3, 1.2, 0.2], [0.5, -0.1, -0.7]])
 SYMMETRIC = SQUARE @ SQUARE.T
 VT = np.linalg.svd(TALL, False)[2]
+#: With complex eigenvalues.
+TURNING = np.array([[0.0, 1.0, 0.2], [-1.0, 0.3, 0.4], [0.1, 0.2, 0.5]])
+#: Whether all of numpy's are complex numbers, and numba's with them.
+COMPLEX_EIGENVALUES = np.iscomplexobj(np.linalg.eigvals(np.eye(2)))
 B, C = np.array([0.7, -0.4, 1.1]), np.array([0.2, 1.4, -0.9, 0.5])
 
 
@@ -39,8 +43,9 @@ def symmetric(a):
 
 @njit
 def not_symmetric(a, b):
+    """With real eigenvalues, which are complex numbers with numpy 2.5."""
     w, v = np.linalg.eig(a)
-    return np.sum(v**3 * w) + np.sum(np.linalg.eigvals(a) ** 3 * b[0])
+    return np.sum(v.real**3 * w.real) + np.sum(np.linalg.eigvals(a).real ** 3 * b[0])
 
 
 @njit
@@ -307,12 +312,60 @@ def test_factors_have_second_derivatives():
 
 
 @njit
-def of_a_complex_matrix(x, a):
-    return np.sum(np.linalg.eig(a * (x + 1.0j))[0].real)
+def of_a_complex_matrix(a):
+    w, v = np.linalg.eig(a + 1.0j * a.T * a)
+    s = np.sum(w.real**2 * w.imag) + np.sum(v.real**2 * a) + np.sum(v.imag**3)
+    return s + np.linalg.eigvals(a + 2.0j * a.T)[0].imag
 
 
-def test_complex_eigenvalues_are_the_tapes():
+@njit
+def of_a_real_matrix(a):
+    w, v = np.linalg.eig(a)
+    return np.sum(np.abs(w)) + np.sum(v.imag**2 * v.real * a) + np.abs(np.linalg.eigvals(a * a[1, 1])[0])
+
+
+def test_complex_eigenvalues():
+    """With LAPACK's vectors, of which the largest component is real."""
+    d = np.cos(np.arange(9.0)).reshape(3, 3)
+    for f, of in [(of_a_complex_matrix, SQUARE)] + [(of_a_real_matrix, TURNING)] * COMPLEX_EIGENVALUES:
+        value, gradient = dr.value_and_grad(f)(of)
+        assert value == f(of)
+        assert_same(float(np.sum(gradient * d)), float(differences(f, (of,), (d,))[0]), rtol=1e-7)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("f", [of_a_complex_matrix, of_a_real_matrix])
+def test_complex_eigenvalues_in_forward_mode_and_to_order_2(f):
+    d = np.cos(np.arange(9.0)).reshape(3, 3)
+    if f is of_a_real_matrix and not COMPLEX_EIGENVALUES:
+        with pytest.raises(ValueError, match="complex"):
+            dr.grad(f)(TURNING)
+        return
+    assert_same(dr.jvp(f, (TURNING,), (d,))[1], float(differences(f, (TURNING,), (d,))[0]), rtol=1e-7)
+    curve = differences(dr.grad(f), (TURNING,), (d,))
+    assert_same(dr.hvp(f)(TURNING, d).ravel(), curve, rtol=1e-5, floor=1e-7)
+
+
+@njit
+def of_data(x, a, z):
+    w, v = np.linalg.eig(z)
+    return x * np.abs(w[0]) + x * v[0, 0].real * np.linalg.eigvals(a)[0].real + x * np.linalg.eig(a)[0][1].real
+
+
+def test_eigenvalues_of_data_are_numbas():
+    a = SYMMETRIC.astype(np.float32)
+    z = a + np.complex64(1j) * a.T * a
+    assert z.dtype == np.complex64
+    assert dr.value_and_grad(of_data)(0.5, a, z) == (of_data(0.5, a, z), pytest.approx(of_data(1.0, a, z)))
+
+
+@njit
+def determinant_of_complex(x, a):
+    return np.linalg.det(a * (x + 1.0j)).real
+
+
+def test_other_functions_of_complex_matrices_are_the_tapes():
     a = np.array([[2.0, 1.0], [0.5, 3.0]])
-    with pytest.raises(dr.UnsupportedError, match=r"np\.linalg\.eig .*complex.*Write dr\.grad\(f\.py_func\)"):
-        dr.grad(of_a_complex_matrix)(1.5, a)
-    assert dr.grad(of_a_complex_matrix.py_func)(1.5, a) == pytest.approx(np.trace(a))
+    with pytest.raises(dr.UnsupportedError, match=r"np\.linalg\.det .*complex.*Write dr\.grad\(f\.py_func\)"):
+        dr.grad(determinant_of_complex)(1.5, a)
+    assert dr.grad(determinant_of_complex.py_func)(1.5, a) == pytest.approx(3.0 * np.linalg.det(a))

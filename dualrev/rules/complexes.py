@@ -6,6 +6,7 @@ part             the real or the imaginary part
 partwise         linear: the same function of the real and of the imaginary parts
 product          bilinear: four products of parts
 length           it asks for a shape only
+library          functions of rules/library, whose names end in of_real and of_parts: of real and of complex matrices
 own              a method of compiler/expansion/complexes.py
 """
 
@@ -40,6 +41,7 @@ _HOW: dict[str, tuple[str, str]] = {
     **{f"np.{name}": ("partwise", "") for name in _PARTWISE.split()},
     **{f"np.{name}": ("product", "") for name in ("dot", "outer", "vdot")},
     **dict.fromkeys(("len", "np.shape", "np.size", "np.ndim"), ("length", "")),
+    **{f"np.linalg.{name}": ("library", name) for name in ("eig", "eigvals")},
     **{f"cmath.{name}": ("own", name) for name in ("log", "rect", "polar")},
     **dict.fromkeys(("complex", "np.complex128", "np.complex64"), ("own", "complex")),
     **{f"np.{name}": ("own", "made") for name in ("ones", "ones_like", "eye", "identity")},

@@ -5,7 +5,8 @@
     what is linear      the same operation on each part: slices, sums, reshapes, joins
     products            np.dot and the like: four of parts
 
-Takes the writer, what has been put off, and who writes an operation on real numbers (`expand`) and a store (`write`).
+Takes the writer, what has been put off, and who writes an operation on real numbers (`expand`), a store (`write`) and a
+call of a function of the library (`call`).
 Guarantees that no operation on complex numbers is left; what it does not know is refused. Tuples of them and calls need
 nothing.
 """
@@ -71,8 +72,10 @@ class Complexes:
         real: Elementwise,
         expand: Callable[[Let], None],
         write: Callable[[Store], None],
+        call: Callable[[Let, Any, str, tuple[Any, ...]], None],
     ) -> None:
         self.code, self.lazy, self.real, self.expand, self.write = code, lazy, real, expand, write
+        self.call = call
         self.numbers = ComplexNumbers(code)
         pairs = Pairs(code, lazy, self.numbers, expand)
         self.is_complex, self.named, self.pair, self.part = pairs.is_complex, pairs.named, pairs.pair, pairs.part
@@ -286,6 +289,8 @@ class Complexes:
             self.partwise(s, kind)
         elif how == "product" and len(s.args) == 2 and not keywords:
             self.product(s, text)
+        elif how == "library" and not keywords:
+            self._library(s, kind, name)
         elif how == "length":
             self.expand(Let(s.target, "func", self.pair(self.named(s.args[0], s.line))[:1], s.info, s.line))
         elif how == "own":
@@ -353,6 +358,14 @@ class Complexes:
         imag = made("binop", times(z[0], w[1]), times(z[1], w[0]), "-" if conjugated else "+")
         for t, x in zip(self.variables(s.target), (real, imag), strict=True):
             code.copy(t, x, line)
+
+    def _library(self, s: Let, kind: Any, name: str) -> None:
+        """A function of a matrix with complex values: the library has one for real matrices, and one for complex."""
+        x = self.named(s.args[0], s.line)
+        if self.is_complex(x):
+            self.call(s, kind, f"{name}_of_parts", tuple(self.pair(x)))
+        else:
+            self.call(s, kind, f"{name}_of_real", (x,))
 
     def _complex(self, s: Let, kind: Any) -> None:
         """complex(x, y), complex(x) and complex(z)."""

@@ -96,14 +96,20 @@ class Definitions:
             view = syntax.name(f"np.reshape(BASE, {named(like)}.shape)")
             code.let("view", (flat, named(like)), view, s.line, target=shaped)
             self._in_layout(s.target, shaped, s.line)
-        elif any(_is_in_other_order(code.kind(x)) for x in leaves(code.tree(s.target))):
-            made = code.temp(_in_c(kind))
-            code.tree(made)
-            code.library(Let(made, "func", (), s.info, s.line), definition.name, tuple(args))
-            for x, y in zip(leaves(code.tree(s.target)), leaves(code.tree(made)), strict=True):
-                self._in_layout(x, y, s.line)
         else:
-            code.library(s, definition.name, tuple(args))
+            self.call(s, kind, definition.name, tuple(args))
+
+    def call(self, s: Let, kind: Any, name: str, args: tuple[Any, ...]) -> None:
+        """target = a call of a function of the library, which gives C-contiguous arrays."""
+        code = self.code
+        if not any(_is_in_other_order(code.kind(x)) for x in leaves(code.tree(s.target))):
+            code.library(s, name, args)
+            return
+        made = code.temp(_in_c(kind))
+        code.tree(made)
+        code.library(Let(made, "func", (), s.info, s.line), name, args)
+        for x, y in zip(leaves(code.tree(s.target)), leaves(code.tree(made)), strict=True):
+            self._in_layout(x, y, s.line)
 
     def _in_layout(self, target: str, source: str, line: int) -> None:
         """target = source, in the layout that numba's types say."""

@@ -142,7 +142,9 @@ class Expansion:
         self.in_place = InPlace(code, lazy, self.assignments, self.operation)
         self.numbers = Numbers(code, lazy, self.tuples)
         self.structures = Structures(code, lazy, self.assignments, self.operation)
-        self.complexes = Complexes(code, lazy, self.elementwise, self.operation, self.assignments.store)
+        self.definitions = Definitions(code, lazy, self.gathering, layouts)
+        store, call = self.assignments.store, self.definitions.call
+        self.complexes = Complexes(code, lazy, self.elementwise, self.operation, store, call)
         self.overloads = Overloads(code, self.operation)
         self.rules = self._rules()
         self.operations = self._operations()
@@ -150,10 +152,9 @@ class Expansion:
     def _operations(self) -> Mapping[str, Callable[[Let, Any], None]]:
         """Who writes an operation, by its name in core; arithmetic of arrays is elementwise.py's."""
         code, lazy, tuples = self.code, self.lazy, self.tuples
-        definitions = Definitions(code, lazy, self.gathering, self.layouts)
         drawings, inactive = Drawings(code, lazy, tuples), Inactive(code, lazy)
         windows = Windows(code, lazy, self.layouts)
-        ways = Ways(drawings, definitions, self.in_place, inactive, self.numbers, self.layouts, windows)
+        ways = Ways(drawings, self.definitions, self.in_place, inactive, self.numbers, self.layouts, windows)
         functions = Functions(code, lazy, tuples, self.lists, ways, self.rules)
         calls = Calls(code, lazy, tuples, self.lists, self.numbers, self.operation, self.returned)
         return {

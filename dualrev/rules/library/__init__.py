@@ -15,7 +15,8 @@ from typing import Any
 
 __all__ = ["DEFINITIONS"]
 
-_NAMES = "complexes drawing eigen factors lists making norms products quantiles samples standins statistics systems"
+_NAMES = "complex_eigen complexes drawing eigen factors lists making norms products quantiles samples standins"
+_NAMES += " statistics systems"
 
 
 class _Definitions(Mapping[str, Any]):
