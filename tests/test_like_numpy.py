@@ -118,13 +118,15 @@ def test_functions_of_arrays_of_objects_are_refused_by_name_and_line(name):
     assert found.value.__cause__ is not None
 
 
+# SciPy 1.13 asks numpy 2.1 for the dtype of a class that has a property of this name
+@pytest.mark.filterwarnings("ignore:in the future the `.dtype`:DeprecationWarning")
 @pytest.mark.parametrize(
     "f",
     [
         lambda x: stats.norm.ppf(x),
         lambda x: stats.beta.sf(x, 2.0, 3.0),
         lambda x: stats.norm.fit([x, 1.0])[0],
-        lambda x: stats.zscore([x, 1.0])[0],
+        lambda x: stats.gmean([x, 1.0]),
     ],
 )
 def test_a_number_that_scipy_makes_an_array_of_is_no_array_of_the_user(f):

@@ -441,7 +441,8 @@ def test_a_distribution_has_scipys_values_and_the_derivatives_of_differences(nam
         if name == "nbinom" and methods.index(method) > 1:
             chosen.remove(1)
         found = dr.vjp(lambda x, method=method: getattr(mine, method)(x, *rest), x)[0]
-        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-300)
+        rounding = 1e-15 if method in ("logcdf", "logsf") else 1e-300  # SciPy 1.13 takes logarithms near 1
+        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=rounding)
         inside = x[np.isfinite(getattr(original, methods[0])(x, *rest)) & np.isfinite(expected)]
         inside = inside[: None if discrete else -1]
         dr.check_grads(getattr(mine, method), (inside, *rest), order=1, argnums=chosen)

@@ -37,10 +37,14 @@ def _slope(x: str) -> str:
 
 
 def _beta(a: str, b: str) -> str:
-    """The derivative of beta by a; for a whole b it is a rational function of a, with poles at 0, -1, ..., 1 - b."""
+    """The derivative of beta by a; for a whole b it is a rational function of a, with poles at 0, -1, ..., 1 - b.
+
+    Of b = -1, -2, ... there is none: psi is NaN there, where gamma is infinite or NaN by SciPy's version.
+    """
     return (
         f"y * (psi({a}) - psi(a + b)) if a + b > 0.5 else y * (psi(1.0 - {a}) - psi(1.0 - a - b))"
-        f" if {b} > 0.5 and {b} == floor({b}) else y * psi({a}) + gamma(a) * gamma(b) * {_slope('a + b')}"
+        f" if {b} > 0.5 and {b} == floor({b}) else {a} * psi({b}) if {b} < -0.5 and {b} == floor({b})"
+        f" else y * psi({a}) + gamma(a) * gamma(b) * {_slope('a + b')}"
     )
 
 

@@ -97,7 +97,7 @@ def _check_options(func: Any, handler: Any, kwargs: dict[str, Any]) -> None:
             raise UnsupportedError(
                 f"{_name(func)} with dtype={dtype}", "it without a dtype: derivatives are of real numbers"
             )
-    for key in [] if "kwargs" in known else kwargs.keys() - known.keys():
+    for key in [] if "kwargs" in known or handler is func else kwargs.keys() - known.keys():
         if kwargs[key] is not defaults.get(key):
             raise UnsupportedError(f"{_name(func)} with {key}=", "it without, or with functions that have a rule")
         kwargs.pop(key)
@@ -106,15 +106,26 @@ def _check_options(func: Any, handler: Any, kwargs: dict[str, Any]) -> None:
 @functools.cache
 def _parameters(func: Any) -> dict[str, Any]:
     """The names of a function's parameters, with their defaults."""
-    try:
-        return {name: parameter.default for name, parameter in inspect.signature(func).parameters.items()}
-    except ValueError:  # a function in C of an older numpy
+    if not _has_signature(func):
         return {}
+    return {name: parameter.default for name, parameter in inspect.signature(func).parameters.items()}
+
+
+@functools.cache
+def _has_signature(func: Any) -> bool:
+    """Whether Python knows the parameters of a function: not of those in C of an older numpy."""
+    try:
+        inspect.signature(func)
+    except ValueError:
+        return False
+    return True
 
 
 @functools.cache
 def _room(handler: Any) -> int:
-    """How many positional arguments there may be."""
+    """How many positional arguments there may be; any number, if Python does not know."""
+    if not _has_signature(handler):
+        return sys.maxsize
     kinds = [parameter.kind for parameter in inspect.signature(handler).parameters.values()]
     return sys.maxsize if inspect.Parameter.VAR_POSITIONAL in kinds else len(_places(handler))
 
@@ -122,6 +133,8 @@ def _room(handler: Any) -> int:
 @functools.cache
 def _places(handler: Any) -> list[str]:
     """The names of the parameters that are given by position."""
+    if not _has_signature(handler):
+        return []
     parameters = inspect.signature(handler).parameters.values()
     return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
 
