@@ -204,11 +204,11 @@ np.linalg.cond(m) * x
 # np.linalg.det, slogdet
 np.linalg.det(m) * x + np.linalg.slogdet(m)[1]
 # np.linalg.eig
-np.sum(np.linalg.eig(m @ m.T)[0] ** 2)
+np.sum(np.linalg.eig(m @ m.T)[0].real ** 2)
 # np.linalg.eigh, eigvalsh
 np.sum(np.linalg.eigvalsh(m @ m.T) ** 2)
 # np.linalg.eigvals
-np.sum(np.linalg.eigvals(m @ m.T) ** 2)
+np.sum(np.linalg.eigvals(m @ m.T).real ** 2)
 # np.linalg.inv
 np.sum(np.linalg.inv(m) ** 2)
 # np.linalg.lstsq
