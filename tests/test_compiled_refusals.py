@@ -215,13 +215,21 @@ def first_times(a, x):
     [
         ({"a": 1.0}, "argument 0 of .*first_times, a value of type dict.*Write a named tuple"),
         (np.ones(2, ">f8"), r"no arrays of dtype '>f8'.*Write np.asarray\(x, float\)"),
+        (np.ones(2, ">i4"), r"no arrays of dtype '>i4'.*Write np.asarray\(x, int\)"),
+        (np.ones(2, ">c16"), r"no arrays of dtype '>c16'.*Write np.asarray\(x, complex\)"),
+        (np.ones(2, object), r"no arrays of dtype '\|O'.*Write np.asarray\(x, float\)"),
+        (np.ones(2, np.float16), r"no arrays of dtype '<f2'.*Write np.asarray\(x, float\)"),
+        ((1.0, np.ones(2, np.float16)), r"a value of type tuple.*Write numbers, arrays of floats, and tuples"),
         (np.ma.ones(2), r"does not know numpy.*MaskedArray.*Write np.asarray\(x\)"),
         (Frame(1.0), r"of type test_compiled_refusals.Frame,.*Write x.to_numpy\(\)"),
         (Buffer(1.0, 2.0), r"of type test_compiled_refusals.Buffer,.*Write np.asarray\(x\)"),
         (Point(1.0), r"of type test_compiled_refusals.Point,.*Write a named tuple with these fields"),
         (Fraction(1, 2), r"of type fractions.Fraction,.*Write float\(x\)"),
+        (np.float16(2.0), r"of type numpy.float16,.*Write float\(x\)"),
+        (np.longdouble(2.0), r"of type numpy.longdouble,.*Write float\(x\)"),
+        (np.clongdouble(2.0), r"of type numpy.clongdouble,.*Write complex\(x\)"),
     ],
-    ids=["dict", "bytes", "masked", "frame", "buffer", "dataclass", "fraction"],
+    ids=lambda x: "" if isinstance(x, str) else type(x).__name__,
 )
 def test_an_argument_that_numba_or_the_compiler_does_not_take(a, words):
     for derivative in (dr.grad(first_times), dr.grad(first_times, 1), lambda *args: dr.vjp(first_times, *args)):

@@ -25,9 +25,16 @@ _INSTEAD: tuple[tuple[Callable[[Any], bool], str], ...] = (
     (lambda x: hasattr(x, "to_numpy"), "x.to_numpy()"),
     (lambda x: isinstance(x, dict) or dataclasses.is_dataclass(x), "a named tuple with these fields"),
     (lambda x: isinstance(x, (list, set)), "np.array(x)"),
+    (lambda x: isinstance(x, np.complexfloating), "complex(x)"),
+    (lambda x: isinstance(x, np.floating), "float(x)"),
     (lambda x: hasattr(x, "__array__"), "np.asarray(x)"),
     (lambda x: hasattr(x, "__float__"), "float(x)"),
 )
+
+#: What to write for an array whose elements numba does not know, by their kind.
+_ELEMENTS = {
+    kind: f"np.asarray(x, {of})" for kind, of in (("f", "float"), ("O", "float"), ("c", "complex"), ("i", "int"))
+}
 
 
 def check_taken(f: Any, args: Sequence[Any]) -> None:
@@ -40,7 +47,7 @@ def check_taken(f: Any, args: Sequence[Any]) -> None:
         why, instead = "numba has no type for it", "numbers, arrays of floats, and tuples or named tuples of these"
         if isinstance(x, np.ndarray):
             why = f"numba has no arrays of dtype {x.dtype.str!r}"
-            instead = "np.asarray(x, float)" if x.dtype.kind in "fO" else instead
+            instead = _ELEMENTS.get(x.dtype.kind, instead)
             if type(x) is not np.ndarray:
                 why, instead = f"numba does not know {describe(type(x))}", "np.asarray(x)"
         else:
@@ -59,6 +66,14 @@ def _is_known(x: Any) -> bool:
     try:
         kind = numba.typeof(x)
         memory = isinstance(kind, types.Buffer) and not isinstance(kind, types.Array)  # such as an array of JAX
-        return kind is not types.pyobject and not (memory and hasattr(x, "__array__"))
+        return not (memory and hasattr(x, "__array__")) and not _is_unknown(kind)
     except (NumbaError, ValueError, NotImplementedError):
         return False
+
+
+def _is_unknown(kind: types.Type) -> bool:
+    """Whether numba has this type, and no values of it: objects of Python, and on CPUs float16."""
+    if isinstance(kind, types.BaseTuple):
+        return any(map(_is_unknown, kind.types))
+    of = kind.dtype if isinstance(kind, types.Array) else kind
+    return of is types.pyobject or of == types.float16
