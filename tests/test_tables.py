@@ -230,6 +230,8 @@ def test_where_pandas_would_take_a_number_for_an_object_it_is_refused(f):
 def test_the_cures_of_refused_operations_work():
     assert dr.grad(lambda x: (KNOWN * x).sum().sum())(0.5) == 22.0
     assert dr.grad(lambda x: pd.Series(list(x * np.ones(2)), index=["a", "b"]).sum())(0.5) == 2.0
+    assert dr.grad(lambda x: pd.Series([x] * 2, index=["a", "b"]).sum())(0.5) == 2.0
+    assert dr.grad(lambda x: pd.DataFrame({"q": [x] * 2}, index=[0, 1])["q"].sum())(0.5) == 2.0
     assert dr.grad(lambda x: np.clip((ORDERED * x).to_numpy(), 0.0, 1.0).sum())(0.4) == 3.0
     assert dr.grad(lambda x: np.column_stack([(KNOWN * x)[c].to_numpy() for c in KNOWN]).sum())(0.5) == 22.0
     assert dr.grad(lambda x: (MISSING * x).mean())(0.5) == 2.0
@@ -349,3 +351,29 @@ def test_jacobians_have_no_labels():
     found = dr.jacobian(lambda t: t["x"] * t["y"])(FRAME)
     assert (list(found), found["n"]) == (["x", "n", "y", "s"], None)
     assert_allclose(found["x"], np.diag(FRAME["y"]))
+
+
+@pytest.mark.parametrize("columns", [["a"], ["a", "b"]])
+def test_arrays_and_rows_of_a_frame_with_any_number_of_columns(columns):
+    frame = KNOWN[columns]
+    for f in (
+        lambda x: np.sum((frame * x).to_numpy() ** 2),
+        lambda x: sum(row["a"] ** 2 * row.sum() for _, row in (frame * x).iterrows()),
+        lambda x: sum(row.a**2 for row in (frame * x).itertuples()),
+        lambda x: np.sum((frame * x).values ** 2),
+    ):
+        dr.check_grads(f, (0.7,))
+    with pytest.raises(dr.UnsupportedError, match=r"NaN.*np.column_stack"):
+        dr.grad(lambda x: (MISSING.to_frame("a") * x).to_numpy()[0, 0])(0.5)
+
+
+def test_tables_with_nan_can_be_printed():
+    """As those without: a table under differentiation is printed with the digits of its numbers."""
+
+    def printed(x):
+        texts = [str(MISSING * x), repr(MISSING.to_frame("x") * x), (KNOWN * x).to_string(), f"{MISSING * x}"]
+        assert all(isinstance(text, str) and text for text in texts)
+        assert all("nan" in text.lower() for text in texts[:2])
+        return (MISSING * x).sum()
+
+    assert dr.grad(printed)(0.5) == MISSING.sum()

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["beside_constants", "called_by", "for_xarray", "in_a_row_of_objects"]
+__all__ = ["beside_constants", "called_by", "for_array_of_frame", "for_text", "for_xarray", "in_a_row_of_objects"]
 
 
 def called_by(name: str) -> bool:
@@ -45,3 +45,14 @@ def in_a_row_of_objects() -> bool:
     """Whether pandas takes a number out of a column for a row of a DataFrame that is one of objects."""
     frame: Any = sys._getframe(3)  # the block has asked the column
     return bool(frame.f_code.co_name == "fast_xs" and frame.f_locals.get("dtype") == np.dtype(object))
+
+
+def for_text() -> bool:
+    """Whether pandas prints a table."""
+    return bool(sys._getframe(2).f_globals.get("__name__") == "pandas.io.formats.format")
+
+
+def for_array_of_frame() -> bool:
+    """Whether pandas makes a plain array of a DataFrame with this column alone, for the user or for its rows."""
+    asks: Any = sys._getframe(2)
+    return asks.f_code.co_name == "as_array" and (asks.f_back.f_code.co_name == "to_numpy" or called_by("iterrows"))

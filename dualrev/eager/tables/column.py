@@ -26,7 +26,14 @@ from pandas.api.extensions import ExtensionArray, ExtensionDtype, ExtensionScala
 
 from dualrev.eager.arrays.storage import Holder, RealArray, adopt, real_array, to_objects
 from dualrev.eager.dual import DualNumber, value
-from dualrev.eager.tables.callers import beside_constants, called_by, for_xarray, in_a_row_of_objects
+from dualrev.eager.tables.callers import (
+    beside_constants,
+    called_by,
+    for_array_of_frame,
+    for_text,
+    for_xarray,
+    in_a_row_of_objects,
+)
 from dualrev.eager.tables.kinds import refused
 from dualrev.eager.tables.statistics import REDUCED, accumulated, reduced
 from dualrev.errors import UnsupportedError
@@ -180,12 +187,16 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
             raise refused("a function in C")
         if dtype is not None and np.dtype(dtype) != np.float64:
             return self.astype(dtype)
+        if dtype is None and for_array_of_frame():
+            return self.astype(object)  # as of several columns
         made = self.numbers.copy() if copy or isinstance(na_value, (int, float)) else self.numbers[:]
         if isinstance(na_value, (int, float)):
             made[self.isna()] = na_value
         return made
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if for_text():
+            return self.numbers.x.astype(object)
         if (dtype is not None and np.dtype(dtype) == object) or for_xarray():
             if called_by("transpose") or beside_constants():
                 what = "the transpose" if called_by("transpose") else "the array"

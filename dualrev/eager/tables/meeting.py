@@ -86,7 +86,8 @@ def _in_pandas(self: Any) -> str:
         raise AttributeError("_typ")
     why = "pandas would take them for objects, and computes with these otherwise than with floats"
     cure = "s * x, s + x and the like with a table s, s = s * x for s *= x, or numpy's function of s.to_numpy(); for an"
-    raise UnsupportedError("a method of a table", f"{cure} array x with labels, pd.Series(list(x), index=labels)", why)
+    cure += " array x with labels, pd.Series(list(x), index=labels); for a number, pd.Series([x] * n, index=labels)"
+    raise UnsupportedError("a method of a table", cure, why)
 
 
 def _module(frame: FrameType | None) -> str:
