@@ -18,6 +18,7 @@ bool arrays are numpy's. Everything else is numpy's own, and takes both kinds.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -26,6 +27,7 @@ import numpy as _np
 from dualrev.eager.answers import ANSWERS
 from dualrev.eager.arrays.complexes import ComplexArray, as_parts, held, holds_complex, is_complex, join, values
 from dualrev.eager.arrays.storage import RealArray, holds_duals, plain, real_array
+from dualrev.eager.dual import DualNumber, value
 from dualrev.errors import UnsupportedError
 
 __all__ = [
@@ -166,7 +168,43 @@ def _constructor(name: str) -> Callable[..., Any]:
     return made
 
 
-arange = _constructor("arange")
+_plain_arange, _plain_fromiter = _constructor("arange"), _constructor("fromiter")
+
+
+def arange(*args: Any, **kwargs: Any) -> Any:
+    """numpy.arange, with ends and a step under differentiation, too; how many elements there are is a constant.
+
+    >>> import dualrev as dr
+    >>> dr.jacobian(lambda a: arange(a, 2.0, 2.0 * a))(0.5)
+    array([1., 3.])
+    """
+    keys = {key: value(u) for key, u in kwargs.items()}
+    made = _plain_arange(*map(value, args), **keys)
+    names = ("start", "stop", "step") if len(args) > 1 or "stop" in kwargs else ("stop",)
+    given = {**dict(zip(names, args, strict=False)), **kwargs}
+    ends = [u for u in (given.get("start"), given.get("step")) if isinstance(u, DualNumber)]
+    if not ends or not isinstance(made, RealArray):
+        return made
+    for name, times in (("start", 1.0), ("step", _np.arange(float(len(made))))):
+        if isinstance(u := given.get(name), DualNumber):
+            made = made + times * (u - value(u))
+    return made
+
+
+def fromiter(iter: Any, dtype: Any, count: int = -1, **kwargs: Any) -> Any:
+    """numpy.fromiter, of numbers under differentiation, too.
+
+    >>> import dualrev as dr
+    >>> dr.jacobian(lambda x: fromiter((x**k for k in range(3)), float))(2.0)
+    array([0., 1., 4.])
+    """
+    items = list(iter if count < 0 else itertools.islice(iter, count))
+    if not any(isinstance(u, DualNumber) for u in items):
+        return _plain_fromiter(items, dtype, count, **kwargs)
+    _np.fromiter(map(value, items), dtype, count, **kwargs)  # an error, where numpy has one
+    return array(items, dtype)
+
+
 asarray_chkfinite = _constructor("asarray_chkfinite")
 copy = _constructor("copy")
 diag = _constructor("diag")
@@ -175,7 +213,6 @@ empty_like = _constructor("empty_like")
 eye = _constructor("eye")
 frombuffer = _constructor("frombuffer")
 fromfunction = _constructor("fromfunction")
-fromiter = _constructor("fromiter")
 fromstring = _constructor("fromstring")
 full_like = _constructor("full_like")
 geomspace = _constructor("geomspace")

@@ -428,3 +428,32 @@ def test_a_real_array_has_numpy_s_methods(name):
         assert type(made) is type(value) or isinstance(made, (RealArray, float)) or np.ndim(value) == 0
         assert np.array_equal(np.asarray(made), np.asarray(value)) if value is not None else made is None
         assert np.array_equal(np.asarray(a), plain)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda np, a, s: np.arange(a, 3.0, s),
+        lambda np, a, s: np.arange(a) * s,
+        lambda np, a, s: np.arange(a, step=s),
+        lambda np, a, s: np.arange(start=a, stop=4, step=s),
+        lambda np, a, s: np.arange(5, a, -s),
+        lambda np, a, s: np.arange(a, 3.0, s, dtype=int) * s,
+        lambda np, a, s: np.fromiter((a * s**k for k in range(4)), float),
+        lambda np, a, s: np.fromiter(iter([a, 1.0, s]), float, 2),
+        lambda np, a, s: np.fromiter([3.0 * a, s], dtype=int, count=2) * s,
+    ],
+)
+def test_ranges_and_iterators_of_numbers_under_differentiation(f):
+    a, s = np.array(0.7), np.array(0.4)
+    made, slopes = dr.jvp(lambda a, s: f(dn, a, s), (0.7, 0.4), (0.5, -2.0))
+    assert_same(made, f(np, a, s), rtol=0.0)
+    h = 1e-6
+    assert_same(slopes, (f(np, a + 0.5 * h, s - 2.0 * h) - f(np, a - 0.5 * h, s + 2.0 * h)) / (2.0 * h), rtol=1e-8)
+    total = lambda a: np.sum(f(dn, a * a, 0.4 * a) ** 3)  # noqa: E731
+    dr.check_grads(total, (0.83,), order=2)
+
+
+def test_an_iterator_that_is_too_short_is_numpy_s_error():
+    with pytest.raises(ValueError, match="iterator too short"):
+        dr.grad(lambda a: np.sum(dn.fromiter([a, a], float, 3)))(0.5)
