@@ -165,3 +165,45 @@ def test_arrays_that_the_caller_has_laid_out_otherwise():
     expected = dr.value_and_grad(twin(elementwise), argnums=(0, 1, 2))(x, y, 0.4)
     assert value == pytest.approx(expected[0], rel=1e-12)
     assert_same(gradient, expected[1], rtol=1e-11)
+
+
+@njit(parallel=True)
+def racing(x, k):
+    """Statements that numba runs in threads, and that read elements which they write."""
+    y = x * 1.0
+    if k == 0:
+        y[1:, 0] += y[:-1, 0]
+    elif k == 1:
+        y[:] -= y[::-1]
+    elif k == 2:
+        y[:, 1:] = y[:, :-1]
+    elif k == 3:
+        y[0, 2:5] = y[0, 1:4]
+    return y
+
+
+@njit(parallel=True)
+def apart(x):
+    """The same of elements that lie apart, of each element itself, of copies, and in one thread."""
+    y = x * 1.0
+    y[:, ::2] += y[:, 1::2]
+    y[:, 1:] *= y[:, 1:]
+    y[1:] += y[:-1].copy()
+    for i in prange(len(y)):
+        y[i, 1:] += y[i, :-1].copy()
+    return np.sum(y * y * y)
+
+
+@pytest.mark.parametrize("k", range(4))
+def test_statements_whose_threads_read_what_others_write_are_errors(k):
+    """Their values are left to chance."""
+    with pytest.raises(ValueError, match=r"racing: `y.* numba runs this in threads.* Write a copy .*a\.copy\(\)"):
+        dr.jvp(racing, (M, k), (M, None))
+    assert_same(dr.jvp(racing, (M, 9), (M, None))[1], M)
+
+
+def test_statements_whose_threads_read_nothing_that_others_write():
+    value, slope = dr.jvp(apart, (M,), (M,))
+    expected = dr.jvp(twin(apart), (M,), (M,))
+    assert value == pytest.approx(apart(M), rel=1e-12) == pytest.approx(expected[0], rel=1e-12)
+    assert slope == pytest.approx(expected[1], rel=1e-11)

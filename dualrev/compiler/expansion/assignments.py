@@ -33,6 +33,7 @@ from dualrev.compiler.expansion.kinds import is_array
 from dualrev.compiler.expansion.lazy import Lazy
 from dualrev.compiler.expansion.lists import Lists
 from dualrev.compiler.expansion.overlaps import copied_first
+from dualrev.compiler.expansion.races import raise_for_race_of_part
 from dualrev.compiler.expansion.scalars import arithmetic
 from dualrev.compiler.expansion.writing import Writer, named
 from dualrev.quoting import raising
@@ -97,6 +98,7 @@ class Assignments:
         if s.value in self.lists:
             self._check_size(view, code.plain("a.shape[0]", s.line, a=s.value), s.line, "list")
         if s.value not in self.lazy and self._is_view_of(s.value, s.array):
+            raise_for_race_of_part(code, view, s.index, s.value, s.line)
             copied = copied_first(code, s.array, index, s.value, s.line)
             if copied is not None:
                 then = code.collect(lambda: self.assign(view, s.value, s.line, None))

@@ -15,6 +15,7 @@ from dualrev.compiler.core.lowered import Const, Let, Slice, reads, walk
 from dualrev.compiler.expansion.assignments import Assignments
 from dualrev.compiler.expansion.kinds import is_array
 from dualrev.compiler.expansion.lazy import Expression, Lazy
+from dualrev.compiler.expansion.races import raise_for_race
 from dualrev.compiler.expansion.writing import Writer
 from dualrev.rules.functions import known
 from dualrev.rules.names import line_of
@@ -39,6 +40,8 @@ class Elementwise:
         if s.op == "iop" and is_array(self.code.kind(s.args[0])):
             array, value = s.args
             self.lazy.flush(keep=value)
+            if value not in self.lazy:
+                raise_for_race(self.code, array, value, s.line)
             self.assignments.assign(array, value, s.line, s.info)
             self.code.copy(s.target, array, s.line)
             return True

@@ -334,9 +334,9 @@ class Expansion:
             case If():
                 return If(s.test, self._block(s.then), self._block(s.orelse), s.line)
             case For():
-                return For(
-                    s.target, s.start, s.stop, s.step, self._block(s.body), s.exits, s.line, s.parallel, s.elements
-                )
+                outside, code.in_rounds = code.in_rounds, code.in_rounds or s.parallel
+                body, code.in_rounds = self._block(s.body), outside
+                return For(s.target, s.start, s.stop, s.step, body, s.exits, s.line, s.parallel, s.elements)
             case While():
                 tests: list[Any] = []
                 test_block = self._block(s.test_block)

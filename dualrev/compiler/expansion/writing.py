@@ -68,6 +68,7 @@ class Writer:
         self.out: list[Any] = []
         self.even = are_even(lowered, of)
         self.threads = is_parallel(lowered.source.dispatcher, "numpy")  # for elements of arrays
+        self.in_rounds = False  # of a loop over prange: numba runs each of them in one thread
         self.classes: dict[Any, Ref] = {}  # of named tuples
         self._part_names: dict[tuple[str, int | str], str] = {}
 

@@ -93,6 +93,7 @@ from dualrev.compiler.runtime.lists import (  # noqa: F401 - emitted code has th
     windows,
 )
 from dualrev.compiler.runtime.products import dot  # noqa: F401 - emitted code has it from here
+from dualrev.compiler.runtime.races import races  # noqa: F401 - emitted code has it from here
 from dualrev.compiler.runtime.rooms import falling, rising, room, rounds  # noqa: F401 - emitted code has them from here
 from dualrev.compiler.runtime.shadowed import empty_with_shadow  # noqa: F401 - emitted code has it from here
 from dualrev.compiler.runtime.spreads import (  # noqa: F401 - emitted code has them from here
