@@ -179,6 +179,10 @@ def racing(x, k):
         y[:, 1:] = y[:, :-1]
     elif k == 3:
         y[0, 2:5] = y[0, 1:4]
+    elif k == 4:
+        z = y[0] * (1.0 + 0.5j)
+        z[1:] += z[:-1]
+        y[0] = z.real
     return y
 
 
@@ -194,10 +198,10 @@ def apart(x):
     return np.sum(y * y * y)
 
 
-@pytest.mark.parametrize("k", range(4))
+@pytest.mark.parametrize("k", range(5))
 def test_statements_whose_threads_read_what_others_write_are_errors(k):
     """Their values are left to chance."""
-    with pytest.raises(ValueError, match=r"racing: `y.* numba runs this in threads.* Write a copy .*a\.copy\(\)"):
+    with pytest.raises(ValueError, match=r"racing: `[yz].* numba runs this in threads.* Write a copy .*a\.copy\(\)"):
         dr.jvp(racing, (M, k), (M, None))
     assert_same(dr.jvp(racing, (M, 9), (M, None))[1], M)
 

@@ -29,6 +29,7 @@ from dualrev.compiler.expansion.complex_types import Parts, holds_complex
 from dualrev.compiler.expansion.elementwise import Elementwise
 from dualrev.compiler.expansion.kinds import is_array
 from dualrev.compiler.expansion.lazy import Expression, Lazy
+from dualrev.compiler.expansion.races import raise_for_race
 from dualrev.compiler.expansion.writing import Writer, named
 from dualrev.rules.complexes import how as known_how
 
@@ -142,6 +143,8 @@ class Complexes:
         if s.op != "iop" or not is_array(kind.dtype):
             self.elementwise(s, kind, table[s.info])
             return
+        if isinstance(s.args[1], str) and s.args[1] not in self.lazy:
+            raise_for_race(self.code, self.variables(s.args[0])[0], self.code.names_in(s.args[1:])[0], s.line)
         let = Let(self.code.temp(kind), "binop", s.args, s.info, s.line)
         made = self._put_off(let, self._computed_in(s.args, kind.dtype), table[s.info])
         self.make(made, self.variables(s.args[0]))
