@@ -57,7 +57,7 @@ def overload(
     if constant is not None:
         left = "return op(run, y, (u, constant(run, b)), ({p}, {q}))"
         right = "return op(run, y, (constant(run, a), u), ({p}, {q}))"
-    slopes = {name: line for name, line in SLOPES.items() if nested and len(line.partials) <= 2}
+    slopes = {name: line for name, line in SLOPES.items() if len(line.partials) <= 2}
     for name, primitive in {**PRIMITIVES, **slopes}.items():
         unary = len(primitive.partials) == 1
         texts = {"one": one, "two": two, "left": left, "right": right}
