@@ -334,6 +334,78 @@ def test_the_derivative_that_is_asked_for_is_covered():
     assert len(hashes) == 9
 
 
+PASSED = """
+@njit
+def wave(u):
+    return u * 0.5
+@njit
+def square(u):
+    return u * u
+@njit
+def apply({parameters}):
+    return {value} / 3.0
+@njit(error_model="numpy")
+def h(u):
+    return apply({given})
+@njit
+def f(x):
+    return apply({given}) + square(wave(x)) if x > 0.0 else h(x)
+"""
+APPLIED = {
+    "function": ("g, u", "g(u)", "wave, u"),
+    "tuple with a function": ("g, u", "g[0](u)", "(wave, 2.0), u"),
+    "default": ("u, g=wave", "g(u)", "u"),
+    "numba's function": ("g, u", "g(u)", "np.sign, u"),
+    "a Python function of numpy's": ("g, u", "g(u * np.ones(2))", "np.sum, u"),
+    "inner function": ("g, u", "g(u)", "lambda w: w * 0.5, u"),
+}
+
+
+def applied(case):
+    """The text of functions that pass a function to another one."""
+    return PASSED.format(**dict(zip(["parameters", "value", "given"], APPLIED[case], strict=True)))
+
+
+@pytest.mark.filterwarnings("ignore:First-class function type")
+@pytest.mark.parametrize("case", APPLIED)
+def test_a_function_as_an_argument_is_not_hashed_by_its_address(case):
+    """Compiled with the error model of its caller, what takes it had a type in the hash that no other process has."""
+    found = []
+    for _ in range(2):
+        made = cell(applied(case))
+        made["h"](0.5)
+        assert made["apply"].overloads
+        found.append(fingerprint(made["f"], "grad", 0, (float64,)))
+    assert found[0] == found[1]
+    assert not found[0][1]
+
+
+@pytest.mark.parametrize(
+    ("case", "one", "other"), [("function", "wave", "square"), ("numba's function", "np.sign", "np.abs")]
+)
+def test_the_functions_that_another_one_takes_under_another_error_model_are_in_the_hash(case, one, other):
+    found = {the_hash(applied(case))}
+    for passed in (one, other):
+        made = cell(applied(case))
+        exec(f"njit(error_model='numpy')(lambda u: apply({passed}, u))(0.5)", made)
+        found.add(fingerprint(made["f"], "grad", 0, (float64,))[0])
+    assert len(found) == 3
+
+
+@pytest.mark.parametrize("wanted", ["inline=cost", "[numba.float64(numba.typeof(g), numba.float64)]"])
+def test_options_and_signatures_that_hold_functions_are_not_hashed_by_address(wanted):
+    text = (
+        "def cost(*_):\n    return {0}\n@njit\ndef g(x):\n    return x * {1}\n"
+        "@njit(" + wanted + ")\ndef apply(g, x):\n    return g(x)\n"
+        "@njit\ndef f(x):\n    return apply(g, x)\n"
+    )
+    one, callee, same = text.format(False, 2.0), text.format(False, 3.0), text.format(False, 2.0)
+    names = {"numba": numba}
+    assert the_hash(one, names=names) == the_hash(same, names=names) != the_hash(callee, names=names)
+    other = the_hash(text.format(True, 2.0), names=names)
+    assert (other != the_hash(one, names=names)) == ("cost" in wanted)
+
+
 def test_what_has_no_text_is_an_obstacle():
     f = cell(GLOBAL.format("{}"))["f"]
     assert fingerprint(f, "grad", 0, ())[1] == "a value of type builtins.dict"

@@ -73,11 +73,11 @@ def is_checked_for(f: Any, argtypes: tuple[Any, ...], root: Any) -> bool:
     return is_checked(root) if made is None else _raises(made)
 
 
-def compiled_otherwise(f: Any, root: Any) -> list[str]:
+def compiled_otherwise(f: Any, root: Any) -> list[tuple[types.Type, ...]]:
     """The types of arguments for which f has been compiled with another error model than it would have from `root`."""
     if "error_model" in f.targetoptions or not f._can_compile:
         return []
-    return sorted(str(kinds) for kinds, made in f.overloads.items() if _raises(made) != is_checked(root))
+    return [kinds for kinds, made in f.overloads.items() if _raises(made) != is_checked(root)]
 
 
 def _raises(made: Any) -> bool:

@@ -1,8 +1,8 @@
 """What a derivative depends on, as one hash: equal hashes mean equal emitted source and equal compiled code.
 
 Hashed are the argument types and the transformation; the function's name, source text, bytecode, defaults and numba
-options, with what it has been compiled for under another error model of its caller's; and, through its globals, closure
-and attributes of modules (`mod.g`), everything that numba freezes into it:
+options, with the types that it has been compiled for under another error model of its caller's; and, through its
+globals, closure and attributes of modules (`mod.g`), everything that numba freezes into it:
 
     value     number, string, array, tuple ...      type and contents
               numba function, Python function       all of the above, of it
@@ -64,6 +64,7 @@ def fingerprint(f: Any, transform: str, argnums: Any, argtypes: tuple[types.Type
     walk.value(f)
     for t in argtypes:
         walk.type(t)
+    walk.otherwise()
     for function in walk.functions:
         if not isinstance(function, Ruled):  # its Python function is among them, too
             walk.text(function)
@@ -100,6 +101,7 @@ class _Walk:
         self.hash = hashlib.sha256()
         self.obstacle = ""
         self.functions: dict[Any, int] = {}
+        self.dispatchers: dict[Any, int] = {}
 
     def add(self, *parts: Any) -> None:
         for part in parts:
@@ -181,6 +183,7 @@ class _Walk:
 
     def dispatcher(self, f: Any) -> None:
         """A numba function."""
+        self.dispatchers.setdefault(f, len(self.dispatchers))
         if is_derivative(f):  # its own function is a placeholder
             for part in f.derivative_of:
                 self.value(part)
@@ -192,11 +195,41 @@ class _Walk:
             self.functions[f] = len(self.functions)
             self.add(f.kind)
             self.value(f.current)
-        options = {k: sorted(v) if isinstance(v, (set, frozenset)) else v for k, v in f.targetoptions.items()}
-        self.add(sorted(options.items()), sorted(f.locals.items()), f._compiler.pipeline_class.__qualname__)
-        self.add(f._can_compile or [(s.args, s.return_type) for s in f.nopython_signatures])
-        self.add(*compiled_otherwise(f, self.root))
+        self._options(f.targetoptions)
+        self.add(sorted(f.locals.items()), f._compiler.pipeline_class.__qualname__, f._can_compile)
+        for signature in () if f._can_compile else f.nopython_signatures:
+            self.add(len(signature.args))
+            for t in (*signature.args, signature.return_type):
+                self.type(t)
         self._function(f._compiler.py_func)
+
+    def _options(self, options: dict[str, Any]) -> None:
+        self.add(len(options))
+        for name, x in sorted(options.items()):
+            self.add(name)
+            if callable(x):  # `inline` may be a function
+                self.value(x)
+            else:
+                self.add(sorted(x) if isinstance(x, (set, frozenset)) else x)
+
+    def otherwise(self) -> None:
+        """The types for which the functions have been compiled under another error model than the root's.
+
+        They come last, since a function among the types is named by its number in this walk. One that is not in it is
+        none that the root can pass: a function inside of another one, say, of which numba makes a new one each time.
+        """
+        for f in self.dispatchers:
+            if is_derivative(f):
+                continue
+            found = []
+            for kinds in compiled_otherwise(f, self.root):
+                walk = _Kinds(self.dispatchers)
+                for t in kinds:
+                    walk.type(t)
+                self.obstacle = self.obstacle or walk.obstacle
+                if walk.reachable:
+                    found.append(walk.hash.hexdigest())
+            self.add(len(found), *sorted(found))
 
     def _function(self, f: Any) -> None:
         if f in self.functions:
@@ -227,6 +260,28 @@ class _Walk:
                 self._code(x)
             else:
                 self.add(sorted(map(repr, x)) if isinstance(x, frozenset) else repr(x))
+
+
+class _Kinds(_Walk):
+    """A hash of types that a function has been compiled for; the functions among them have numbers."""
+
+    def __init__(self, numbers: dict[Any, int]) -> None:
+        super().__init__()
+        self.numbers = numbers
+        self.reachable = True
+
+    def dispatcher(self, f: Any) -> None:
+        """A numba function among the types."""
+        self.reachable = self.reachable and f in self.numbers
+        self.add(self.numbers.get(f))
+
+    def type(self, t: types.Type) -> None:
+        """A type; the name that numba has for one of its own functions may hold an address."""
+        if isinstance(t, types.Function):
+            self.add(type(t).__name__)
+            self.value(t.typing_key)
+        else:
+            super().type(t)
 
 
 class _Local(_Walk):
