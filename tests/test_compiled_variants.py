@@ -1,6 +1,7 @@
 """The variants of the random campaign: each finds a fault that is planted, and nothing where there is none."""
 
 import ast
+import contextlib
 import copy
 import dataclasses
 import itertools
@@ -120,6 +121,40 @@ def test_arguments_that_make_a_program_fail_are_said():
     wrong = by_tape(of, lambda value, g: (value, (g[0] + 1.0 * (next(calls) > 1), g[1])))
     with pytest.raises(Failed, match=r"^special gradient, another number: [^\n]*\nf\("):
         check(of, wrong)
+
+
+def test_a_division_that_numba_drops_says_nothing():
+    """The derivative raises as Python does; numba's f, after its list comprehension, has no division any more."""
+
+    def raising(f, argnums):
+        def derivative(x, a):
+            if a[0] == 0.0:
+                raise ZeroDivisionError("division by zero")
+            return 2.0 * x, (2.0, np.zeros(2))
+
+        return derivative
+
+    text = "def f(x, a):\n    kept = [y for y in a]\n    spare = (x, a[0] ** (-1))\n    return 2.0 * x\n"
+    given = {"arguments": ("0.5", "np.array([0.0, 2.0])"), "variant": "special"}
+    of = Program(HEAD + text, **given)
+    with contextlib.suppress(Discarded):
+        check(of, raising)
+    loose = HEAD.replace("@njit", "@njit(error_model='numpy')")
+    for source in (HEAD + text.replace("a[0] ** (-1)", "a[0]"), loose + text):
+        of = Program(source, **given)
+        with pytest.raises(Failed, match=r"^ZeroDivisionError"):
+            check(of, raising)
+
+
+def test_what_numba_sorts_beside_nan_says_nothing():
+    of = Program(
+        HEAD + "def f(x, a):\n    return x + sorted([y for y in a])[0]\n",
+        ("0.5", "np.array([0.3, 2.0])"),
+        variant="special",
+    )
+    check(of, by_tape(of, lambda value, g: (value, g if math.isfinite(value) else (g[0], g[1][::-1]))))
+    with pytest.raises(Failed, match="special gradient, another number"):
+        check(of, by_tape(of, lambda value, g: (value, (g[0], g[1][::-1]))))
 
 
 def test_at_special_values_the_derivative_raises_what_f_raises():

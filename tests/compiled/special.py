@@ -210,13 +210,35 @@ def _check_one(of: Program, f: Any, on_tape: Any, engine: Engine) -> None:
         return
     if math.isnan(value) and "np.median(" in of.source:
         raise Discarded("to numba's median, NaN is the largest number: its value, NaN too, is of other elements")
+    if not math.isfinite(value) and re.search(r"\bsorted\(|(?<!\bnp)\.sort\(", of.source):
+        raise Discarded("numba's sorted and list.sort put NaN elsewhere than Python's: the value may hide it")
     given = arguments(of)
-    found = engine.value_and_grad(f, argnums)(*given)
+    try:
+        found = engine.value_and_grad(f, argnums)(*given)
+    except ZeroDivisionError as error:
+        if _is_dropped(of, argnums):
+            raise Discarded("numba drops a division by zero whose value is not used") from error
+        raise
     same("special value", float(found[0]), value, coarse(of) * 1e-13, 1.0)
     same("special arguments", given, left, coarse(of) * 1e-13, 1.0)
     _same_where_finite("special gradient", widened(found[1]), gradients, coarse(of) * 1e-9, _are_moderate(of))
     if of.forward:
         _forward(of, f, on_tape, engine)
+
+
+def _is_dropped(of: Program, argnums: tuple[int, ...]) -> bool:
+    """Whether a division by zero, which the tape makes as Python does, may be one that numba leaves out.
+
+    Where it inlines a list comprehension, numba removes all operations whose value is not used, also those that raise.
+    """
+    comprehends = any(isinstance(node, ast.ListComp) for node in ast.walk(ast.parse(of.source)))
+    if not comprehends or "error_model" in of.source:
+        return False
+    try:
+        dr.value_and_grad(plain(of.source, dr.math, dr.numpy), argnums)(*arguments(of, wide=True))
+    except (ArithmeticError, ValueError) as error:
+        return isinstance(error, ZeroDivisionError)
+    return False
 
 
 def _forward(of: Program, f: Any, on_tape: Any, engine: Engine) -> None:
