@@ -12,6 +12,7 @@ import numba
 import numpy as np
 import pytest
 from numba import boolean, float32, float64, int32, int64, njit
+from numba.core.errors import TypingError
 from oracle import assert_same
 
 import dualrev as dr
@@ -540,8 +541,12 @@ def by_mode(a, mode):
 @pytest.mark.parametrize("mode", [0, 1, 2])
 def test_members_of_an_int_enum_are_ints(mode):
     a = np.array([0.3, 0.5, 0.7])
+    try:
+        expected = by_mode(a, mode)
+    except TypingError:
+        pytest.skip("this numba takes no members for indices")
     value, slope = dr.value_and_grad(by_mode)(a, mode)
-    assert value == by_mode(a, mode)
+    assert value == expected
     assert_same(slope, [np.array([1.0, 0, 0]), np.array([0, 1.0, 0]), np.array([0.7, 0, 0.3])][mode], rtol=0)
 
 

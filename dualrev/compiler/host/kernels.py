@@ -20,6 +20,8 @@ __all__ = ["is_current"]
 
 _SYMBOL = re.compile(r'@(?:"[^"]*"|[-\w.$]+)')
 _DEFINED = re.compile(r'^(?:define [^@]*)?(@(?:"[^"]*"|[-\w.$]+))(?= = (?!external)|\()', re.MULTILINE)
+#: numba 0.65 writes an object of its own, with its address, into the module.
+_OBJECT = re.compile(r'\[\d+ x i8\] c"<[^"]* object at 0x[0-9a-f]+>\\00"')
 _METADATA = re.compile(r"^!.*\n?|(?:,)? ![\w.]+ !\d+| #\d+|^attributes #.*\n?", re.MULTILINE)
 
 
@@ -42,7 +44,8 @@ def _is_same(dispatcher: Any, signature: Any, compiled: Any) -> bool:
 def _text(compiled: Any) -> str:
     """The module of a compiled kernel, where what it defines is numbered."""
     module = llvm.parse_bitcode(compiled.library._get_module_for_linking().as_bitcode())
-    text = _METADATA.sub("", str(module).partition("\n\n")[2])  # without the name of the module
+    text = str(module).partition("\n\n")[2]  # without the name of the module
+    text = _OBJECT.sub("an object", _METADATA.sub("", text))
     defined = set(_DEFINED.findall(text))
     numbers: dict[str, str] = {}
 
