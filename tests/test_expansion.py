@@ -37,7 +37,7 @@ A, B = np.array([0.5, -1.2, 0.8, 2.0]), np.array([1.1, 0.4, -0.6, 0.9])
 M = np.arange(6.0).reshape(2, 3)
 
 
-def refuse(line, what, why, instead):
+def refuse(line, what, why, instead, at=0):
     raise UnsupportedError.at(f"f.py:{line}", what, why, instead)
 
 
@@ -49,7 +49,7 @@ class Bench:
         source = SimpleNamespace(tree=SimpleNamespace(name="f", lineno=1), dispatcher=dispatcher, refuse=refuse)
         self.parameters = list(parameters)
         self.lowered = SimpleNamespace(
-            body=list(body), parameters=self.parameters, names=Names(), refs={}, source=source, result="y"
+            body=list(body), parameters=self.parameters, names=Names(), refs={}, source=source, result="y", blamed={}
         )
         self.of = {**parameters, **dict(others)}
         self.alias = Sets()
