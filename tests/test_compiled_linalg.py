@@ -338,7 +338,7 @@ def test_complex_eigenvalues():
 def test_complex_eigenvalues_in_forward_mode_and_to_order_2(f):
     d = np.cos(np.arange(9.0)).reshape(3, 3)
     if f is of_a_real_matrix and not COMPLEX_EIGENVALUES:
-        with pytest.raises(ValueError, match="complex"):
+        with pytest.raises(ValueError, match="domain change"):
             dr.grad(f)(TURNING)
         return
     assert_same(dr.jvp(f, (TURNING,), (d,))[1], float(differences(f, (TURNING,), (d,))[0]), rtol=1e-7)
