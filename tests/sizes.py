@@ -362,7 +362,7 @@ TWO = [
     *_each("union1d", "(x, y)"),
     *_each("where", "(dr.value(x) > 0.4, x, y)"),
     *_each("clip", "(x, y, 0.9)", "(x, None, y)"),
-    *_each("select", "([dr.value(x) > 0.4], [x], y)"),
+    *_each("select", "([dr.value(x) > 0.4], [x + y], y)"),
     *_each("linspace geomspace", "(x, y, 3)", "(x, y, 0)", "(x, y, 1)"),
     *_each("bincount", "(np.zeros(np.shape(y), int), x)"),
     *_each("add.outer multiply.outer", "(x, y)"),
