@@ -460,6 +460,31 @@ def test_a_zero_that_was_computed_is_none_that_is_known(f):
     assert np.all(np.isnan(np.diag(found)))
 
 
+@njit
+def subtracted(x):
+    """What is taken from an element of an array: -0.0 - 0.0 is -0.0, and no known zero."""
+    z = np.zeros(1)
+    z[0] -= -(x[0] * x[0] + x[1] * x[1])
+    return math.sqrt(z[0]) ** 2 + x[0] * x[1]
+
+
+@njit
+def multiplied(x):
+    """Products of matrices have zeros of either sign."""
+    y = np.array([[-1.0, 0.0], [0.0, -2.0]]) @ (np.sqrt(x) * x)
+    return y @ y + x[0] * x[1]
+
+
+@pytest.mark.parametrize(
+    ("f", "x"), [(square_of_a_distance, (0.0, 0.0)), (subtracted, (0.0, 0.0)), (multiplied, (0.0, 1.0))]
+)
+def test_computed_zeros_are_those_of_the_tape(f, x):
+    with np.errstate(all="ignore"):
+        expected = dr.hessian(twin(f))(np.array(x))
+    assert np.isnan(expected).any()
+    np.testing.assert_allclose(dr.hessian(f)(np.array(x)), expected, rtol=1e-12)
+
+
 def test_only_functions_with_poles_mark_known_zeros():
     def marks(f):
         return "runtime.along" in dr.derivative_source(f, np.ones(2), transform="hessian")

@@ -253,6 +253,12 @@ def add_to(array, value):
 
 
 @inner
+def unmark(array):
+    """Take the marks of known zeros from a shadow to which something was added that does not know of them."""
+    array += 0.0
+
+
+@inner
 def add_cotangent(array, value):
     """array += value, which somebody has given for a cotangent: it has to have the same shape."""
     if array.shape != value.shape:

@@ -304,14 +304,21 @@ class Adjoint(Writer):
                     apart = facts.wild.has(other) and not (is_real(t) and facts.reached.has(s, t))
                     function = f"runtime.dot_{side}_{ndims}{'_apart' if apart else ''}"
                     self.write(Accumulate(self._shadow(s, x), function, args, s.line))
+                    self._unmark(self._shadow(s, x), s.line)
         else:
             (x,) = s.args
             if facts.has_shadow(x):
                 self._touch(x, s)
                 found = (self._at(s, x), self._ref(made), facts.cotangent(t))
                 self.write(Accumulate(self._shadow(s, x), "runtime.share", found, s.line))
+                self._unmark(self._shadow(s, x), s.line)
         if is_real(t):
             self._zero.add(t)
+
+    def _unmark(self, shadow: Var, line: int) -> None:
+        """A library function has added to a shadow: a -0.0 in it may have been computed."""
+        if self.marks:
+            self.write(Accumulate(shadow, "runtime.unmark", (), line))
 
     def _store(self, s: Store) -> None:
         facts = self.facts
@@ -409,6 +416,9 @@ class Adjoint(Writer):
         self.write(Call(back, unit.reverse, tuple(args), result, s.line, unit.uses_tape, s))
         self._zero |= set(results)
         marked = facts.memory.marks(s)
+        for x in () if marked else inputs:
+            if facts.has_shadow(x):
+                self._unmark(self._shadow(s, x), s.line)
         for x, ct in zip(moving, back, strict=True):
             self._contribute(x, ct if marked or not self.marks else self.computed(ct, s.line), s.line)
 

@@ -202,7 +202,9 @@ class WithTangents(Writer):
                 self.write(s)
                 t = self.of(s.value)
                 if self.is_active(s.array) and not (t is self.zero and s.op != "="):
-                    self.write(replace(s, array=self.tangent(s.array), value=t))
+                    subtracts = self.marks and s.op == "-="  # -0.0 - 0.0 would be -0.0, a known zero
+                    op, t = ("+=", self.minus(t, s.line)) if subtracts else (s.op, t)
+                    self.write(replace(s, array=self.tangent(s.array), op=op, value=t))
             case Call():
                 self.call(s)
             case Effect() | Opaque():
