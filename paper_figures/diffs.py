@@ -22,8 +22,8 @@ from paper_figures.figure import Figure, fence, table, write
 from stages import STAGES
 from stages.calculus import TRANSFORMATIONS, check, parse_program, show_program, show_type
 from stages.calculus.readable import readable
-from stages.derivatives import AS_PROGRAM
-from stages.report import fields
+from stages.comparison.derivatives import AS_PROGRAM
+from stages.comparison.report import fields
 
 FOLDER = HERE / "diffs"
 

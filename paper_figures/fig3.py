@@ -6,7 +6,7 @@ exponentially often; Cayley, zeros and sums of whole cotangents (A); a Map as co
 arrays, the logarithms (B, C).
 
 Measured are the counts of all stages on three families of programs, each of which exposes one of these problems:
-fig3.json. The law is the one that fits them best (stages.comparison). Section 8's stages follow below the paper's.
+fig3.json. The law is the one that fits them best (stages/comparison/measure.py). Section 8's stages follow below.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Any
 from paper_figures.figure import FOLDER, Figure, table, write
 from paper_figures.graphs import Drawing
 from stages import STAGES
-from stages.comparison import FAMILIES, grow
-from stages.report import fields
+from stages.comparison.measure import FAMILIES, grow
+from stages.comparison.report import fields
 
 MEASURED = FOLDER / "fig3.json"
 LIMIT = 500_000  # counts, after which a stage is not tried at a larger size

@@ -18,7 +18,7 @@ from paper_figures.calls import CallGraph, call_graph
 from paper_figures.figure import Figure, fence, table, write
 from paper_figures.graphs import Drawing, plain_label
 from stages import STAGES, ordered_map, trace
-from stages.counting import fresh
+from stages.comparison.counting import fresh
 from stages.programs import PROGRAMS
 
 FUNCTION = PROGRAMS["section4"].function

@@ -15,10 +15,11 @@ a module with `vjp(f, *primals) -> (y, pullback)`, and differs from the one befo
 (15.0, (8.0, 3.0))
 """
 
-from stages.compared import Compared, compare
-from stages.counting import Counts, LimitReached, count, trace
-from stages.forks import fork
+from stages.comparison.api import Compared, compare
+from stages.comparison.counting import count, trace
+from stages.comparison.counts import Counts, LimitReached
+from stages.comparison.sharing import Shared, sharing
+from stages.fork_join.forks import fork
 from stages.order import STAGES
-from stages.sharing import Shared, sharing
 
 __all__ = ["STAGES", "Compared", "Counts", "LimitReached", "Shared", "compare", "count", "fork", "sharing", "trace"]

@@ -22,16 +22,16 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from dualrev.errors import DualrevError
-from stages import report
 from stages.calculus.errors import NotTranslated
-from stages.compared import GROWTH_LIMIT
-from stages.comparison import FAMILIES, Comparison, Family, Growth, compare, grow
-from stages.derivatives import as_programs
+from stages.comparison import report
+from stages.comparison.api import GROWTH_LIMIT
+from stages.comparison.derivatives import as_programs
+from stages.comparison.measure import FAMILIES, Comparison, Family, Growth, compare, grow
 from stages.order import STAGES
 from stages.programs import PROGRAMS, Program
 
 if TYPE_CHECKING:
-    from stages.page import Sample
+    from stages.comparison.page import Sample
 
 
 def parser() -> argparse.ArgumentParser:
@@ -154,7 +154,7 @@ def _programs(options: argparse.Namespace) -> list[_Chosen]:
     chosen: list[_Chosen] = []
     names = options.program
     if options.html:
-        from stages.page import DEFAULTS, sample
+        from stages.comparison.page import DEFAULTS, sample
 
         names = names or list(DEFAULTS)
     for name in _known("program", names, tuple(PROGRAMS)):
@@ -212,7 +212,7 @@ def _page(
     options: argparse.Namespace,
 ) -> None:
     """The page, with the growth of all families."""
-    from stages.page import Shown, write, write_relatives
+    from stages.comparison.page import Shown, write, write_relatives
 
     measured = {growth.program for growth in growths}
     missing = [family for family in FAMILIES if family.program not in measured]
@@ -304,7 +304,7 @@ def _own(options: argparse.Namespace) -> list[_Chosen]:
 
 def _sample(program: Program, options: argparse.Namespace) -> Sample:
     """The sizes that a reader of the page can choose from."""
-    from stages.page import of_sizes, sample
+    from stages.comparison.page import of_sizes, sample
 
     if options.file:
         return of_sizes(options.sizes or (1,), lambda n: program.make(n, options.seed))

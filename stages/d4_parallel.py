@@ -29,9 +29,9 @@ from numba.extending import register_jitable
 
 from dualrev.eager.overload import DualNumber, overload
 from dualrev.tree import inputs, outputs
-from stages.atomic import add
-from stages.forks import joining
-from stages.jobs import Job, Jobs, beside, laid_out
+from stages.fork_join.atomic import add
+from stages.fork_join.forks import joining
+from stages.fork_join.jobs import Job, Jobs, beside, laid_out
 
 WORTH = 10_000  # ids that a thread must have to do
 

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from dualrev import value
-from stages import STAGES, comparison, report
+from stages import STAGES
 from stages.__main__ import main
+from stages.comparison import measure, report
 from stages.programs import PROGRAMS
 from stages.relatives import RELATIVES
 
@@ -60,9 +61,9 @@ def test_the_paper_s_figures_are_shown_beside_their_programs(capsys):
 @pytest.fixture(scope="module")
 def tables():
     program = PROGRAMS["doublings"]
-    result = comparison.compare(program, program.make(6, 0), 6, ["naive", "tape"], limit=500)
-    family = comparison.Family("doublings", "sharing", (4, 6, 8, 10, 64, 256, 512, 1000))
-    return report.comparison(result), report.growth(family, list(comparison.grow(family, ["naive", "tape"], 500)))
+    result = measure.compare(program, program.make(6, 0), 6, ["naive", "tape"], limit=500)
+    family = measure.Family("doublings", "sharing", (4, 6, 8, 10, 64, 256, 512, 1000))
+    return report.comparison(result), report.growth(family, list(measure.grow(family, ["naive", "tape"], 500)))
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 120])
@@ -284,12 +285,12 @@ def test_an_interrupt_ends_the_comparison_without_a_traceback(monkeypatch, capsy
     ],
 )
 def test_the_fitted_law(law, work):
-    assert comparison.fit({n: work(n) for n in (25, 50, 100, 200, 400, 800, 1600)}).law == law
+    assert measure.fit({n: work(n) for n in (25, 50, 100, 200, 400, 800, 1600)}).law == law
 
 
 def test_the_fitted_law_of_an_exponential_and_of_too_few_sizes():
-    assert comparison.fit({n: 5 * 2**n for n in (4, 6, 8, 10)}) == ("2^n", pytest.approx(0.0, abs=1e-9))
-    assert comparison.fit({10: 20, 20: 40}) == (None, None)
+    assert measure.fit({n: 5 * 2**n for n in (4, 6, 8, 10)}) == ("2^n", pytest.approx(0.0, abs=1e-9))
+    assert measure.fit({10: 20, 20: 40}) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -301,21 +302,21 @@ def test_the_fitted_law_of_an_exponential_and_of_too_few_sizes():
     ],
 )
 def test_a_law_that_is_not_among_the_common_ones_is_no_other_one(law, work, sizes):
-    found = comparison.fit({n: round(work(n)) for n in sizes})
+    found = measure.fit({n: round(work(n)) for n in sizes})
     assert found.law == law
     assert found.misfit < 1e-3
 
 
 def test_the_misfit_is_the_largest_factor_between_work_and_law():
-    found = comparison.fit({100: 100, 200: 200, 400: 400, 800: 880})
+    found = measure.fit({100: 100, 200: 200, 400: 400, 800: 880})
     assert found.law == "n"
     assert 1.05 < 1 + found.misfit < 1.1  # 880 is 1.1 times what n says, of which the constant takes a part
 
 
 def test_growth_says_which_problem_each_stage_solves():
     laws = {}
-    for family in comparison.FAMILIES:
-        for growth in comparison.grow(family, list(STAGES), limit=500_000):
+    for family in measure.FAMILIES:
+        for growth in measure.grow(family, list(STAGES), limit=500_000):
             laws[growth.program, growth.stage] = growth.law
     assert laws["doublings", "naive"] == "2^n"
     assert {laws["doublings", stage] for stage in list(STAGES)[1:]} == {"n"}
@@ -326,7 +327,7 @@ def test_growth_says_which_problem_each_stage_solves():
 
 def test_a_stage_that_is_too_much_work_is_cut_off_and_the_others_go_on():
     program = PROGRAMS["scaled_doublings"]
-    result = comparison.compare(program, program.make(100, 0), 100, limit=20_000)
+    result = measure.compare(program, program.make(100, 0), 100, limit=20_000)
     assert result.stages[0].cut_off == "more than 20,000 steps"
     assert result.stages[0].seconds is None
     assert all(stage.deviation == 0.0 for stage in result.stages[1:])
@@ -343,7 +344,7 @@ def test_a_stage_that_is_wrong_is_seen(monkeypatch, capsys):
 
     monkeypatch.setattr(stage, "vjp", wrong)
     program = PROGRAMS["fig1"]
-    result = comparison.compare(program, (3.0, 2.0), 1)
+    result = measure.compare(program, (3.0, 2.0), 1)
     deviations = {stage.stage: stage.deviation for stage in result.stages}
     assert deviations["arrays"] == pytest.approx(1e-6, rel=1e-3)
     assert deviations["arrays"] > report.AGREES
@@ -355,16 +356,16 @@ def test_a_stage_that_is_wrong_is_seen(monkeypatch, capsys):
 
 def test_a_gradient_on_which_all_stages_agree_but_which_is_wrong_is_seen():
     wrong = dataclasses.replace(PROGRAMS["fig1"], function=lambda x, y: x * (value(x) + y))  # drops a derivative
-    result = comparison.compare(wrong, (3.0, 2.0), 1)
+    result = measure.compare(wrong, (3.0, 2.0), 1)
     assert all(stage.deviation == 0.0 for stage in result.stages)
     assert all(stage.difference > report.DIFFERENCES for stage in result.stages)
 
 
 def test_distances():
-    assert comparison._distance(np.array([1.0, 2.0]), np.array([1.0, 2.5])) == 0.2
-    assert comparison._distance(np.array([math.nan]), np.array([math.nan])) == 0.0
-    assert math.isnan(comparison._distance(np.array([math.nan]), np.array([1.0])))
-    assert comparison._distance(np.array([0.0]), np.array([0.0])) == 0.0
+    assert measure._distance(np.array([1.0, 2.0]), np.array([1.0, 2.5])) == 0.2
+    assert measure._distance(np.array([math.nan]), np.array([math.nan])) == 0.0
+    assert math.isnan(measure._distance(np.array([math.nan]), np.array([1.0])))
+    assert measure._distance(np.array([0.0]), np.array([0.0])) == 0.0
 
 
 def test_every_stage_has_its_four_fields():

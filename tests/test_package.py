@@ -94,7 +94,7 @@ def test_the_sdist_has_what_make_needs(built):
     assert names >= {
         *needed.split(),
         "examples/lantern/trees.py",
-        "stages/page/template.html",
+        "stages/comparison/page/template.html",
         "tests/golden/dot.txt",
         "bench/published/run.json",
     }

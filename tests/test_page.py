@@ -16,19 +16,20 @@ pytest.importorskip("jinja2")
 
 import stages
 from dualrev import math as dmath
-from stages import STAGES, comparison, count, sharing
+from stages import STAGES, count, sharing
 from stages.__main__ import main
+from stages.comparison import measure
+from stages.comparison.page import Shown, code, page, relatives_page, sample, words
+from stages.comparison.page.data import STEPPED
+from stages.comparison.page.drawing import drawing
+from stages.comparison.page.notation import notation
+from stages.comparison.page.plots import plot
+from stages.comparison.page.relatives import SAID
+from stages.comparison.space import kept
+from stages.comparison.steps import walk
 from stages.order import STAGES as ORDER
-from stages.page import Shown, code, page, relatives_page, sample, words
-from stages.page.data import STEPPED
-from stages.page.drawing import drawing
-from stages.page.notation import notation
-from stages.page.plots import plot
-from stages.page.relatives import SAID
 from stages.programs import PROGRAMS
 from stages.relatives import RELATIVES
-from stages.space import kept
-from stages.steps import walk
 
 ROOT = Path(__file__).parent.parent
 FIELDS = list(words.COUNTS)
@@ -65,8 +66,8 @@ def shown(name, primals=None, limit=1.5e6):
     program, sizes = PROGRAMS[name], sample(name)
     if primals is None:
         primals = sizes.make(sizes.start)
-        return Shown(program.function, primals, comparison.compare(program, primals, sizes.start, limit=limit), sizes)
-    return Shown(program.function, primals, comparison.compare(program, primals, 1, limit=limit))
+        return Shown(program.function, primals, measure.compare(program, primals, sizes.start, limit=limit), sizes)
+    return Shown(program.function, primals, measure.compare(program, primals, 1, limit=limit))
 
 
 def rows(html):
@@ -98,15 +99,15 @@ def taken_once():
         return time.perf_counter() - start
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("stages.comparison._best", once)
+        patch.setattr("stages.comparison.measure._best", once)
         yield
 
 
 @pytest.fixture(scope="module")
 def fig1():
     growths = [
-        comparison.Growth(family.program, stage, {n: 10 * n for n in family.sizes}, "n")
-        for family in comparison.FAMILIES
+        measure.Growth(family.program, stage, {n: 10 * n for n in family.sizes}, "n")
+        for family in measure.FAMILIES
         for stage in STAGES
     ]
     return page([shown("fig1")], growths)
@@ -115,8 +116,8 @@ def fig1():
 @pytest.fixture
 def small_families(monkeypatch):
     """Growth is measured at three small sizes: what is fitted is not the point here."""
-    family = comparison.Family("doublings", "sharing", (2, 3, 4))
-    for module in ("stages.__main__", "stages.compared", "stages.page.build"):
+    family = measure.Family("doublings", "sharing", (2, 3, 4))
+    for module in ("stages.__main__", "stages.comparison.api", "stages.comparison.page.build"):
         monkeypatch.setattr(f"{module}.FAMILIES", (family,))
 
 
@@ -160,7 +161,7 @@ def test_the_counts_of_the_table_are_those_of_count(fig1):
 def test_each_stage_says_which_problem_it_finds_what_it_changes_and_its_type(fig1):
     text = re.sub(r"\s+", " ", "".join(Elements(fig1).texts))
     for stage in STAGES:
-        fields = stages.report.fields(stage)
+        fields = stages.comparison.report.fields(stage)
         assert words.LEFT[stage] in text
         assert notation(fields["D[R]"].partition("  ")[0]) in text
         assert notation(fields["Cost"])[1:] in text
@@ -309,8 +310,8 @@ def test_the_boxes_of_a_drawing_do_not_overlap_and_arrows_go_down():
 
 
 def test_a_plot_has_a_line_for_every_stage_that_ends_where_it_was_cut_off():
-    family = comparison.FAMILIES[0]
-    growths = list(comparison.grow(family, list(STAGES), limit=1500))
+    family = measure.FAMILIES[0]
+    growths = list(measure.grow(family, list(STAGES), limit=1500))
     svg = plot(family, growths, list(STAGES))
     lines = dict(re.findall(r"<title>(\w+)</title>(.*?)</g>", svg))
     assert list(lines) == list(STAGES)
@@ -437,7 +438,7 @@ def test_the_command_writes_a_page_of_the_neighbours(tmp_path, capsys, small_fam
     assert dict(rows(html))["cps"][0].startswith("refused: ")
     text = re.sub(r"\s+", " ", "".join(elements.texts))
     for name in names:
-        fields = stages.report.fields(name)
+        fields = stages.comparison.report.fields(name)
         assert notation(fields["Changed"])[1:] in text
         assert notation(fields.get("Needs", ""))[1:] in text
         assert SAID[name].in_short in text
@@ -451,7 +452,7 @@ def test_every_neighbour_has_a_sentence_and_says_where_it_meets_the_others():
 
 def test_the_page_of_the_neighbours_shows_one_program_without_a_choice():
     program = PROGRAMS["fig1"]
-    result = comparison.compare(program, (3.0, 2.0), 1, ["delta", "tape"])
+    result = measure.compare(program, (3.0, 2.0), 1, ["delta", "tape"])
     html = relatives_page([Shown(program.function, (3.0, 2.0), result)])
     assert 'type="radio"' not in html
     assert re.findall(r'<section id="(\w+)"', html) == ["program", "delta", "tape"]
@@ -475,7 +476,9 @@ def test_without_jinja2_the_command_says_what_to_install(monkeypatch, capsys, tm
 
 
 def test_importing_stages_imports_no_jinja2_and_no_page():
-    program = "import sys, stages; print([m for m in sys.modules if m in ('jinja2', 'pygments', 'stages.page')])"
+    program = (
+        "import sys, stages; print([m for m in sys.modules if m in ('jinja2', 'pygments', 'stages.comparison.page')])"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.strip() == "[]"
 

@@ -12,12 +12,13 @@ import pytest
 pytest.importorskip("jinja2")
 
 from dualrev import math as dmath
-from stages import STAGES, comparison, count
-from stages.page import DEFAULTS, Shown, sample, words, write, write_relatives
-from stages.page.data import STEPPED, program_data, script
-from stages.page.samples import only
+from stages import STAGES, count
+from stages.comparison import measure
+from stages.comparison.page import DEFAULTS, Shown, sample, words, write, write_relatives
+from stages.comparison.page.data import STEPPED, program_data, script
+from stages.comparison.page.samples import only
+from stages.comparison.steps import walk
 from stages.programs import PROGRAMS
-from stages.steps import walk
 
 pytestmark = pytest.mark.browser
 
@@ -30,15 +31,15 @@ FLAGS = (
 @pytest.fixture(scope="module")
 def url(tmp_path_factory):
     """The page of the paper's programs, with a plot."""
-    family = comparison.Family("doublings", "sharing", (4, 6, 8))
-    growths = list(comparison.grow(family, list(STAGES)))
+    family = measure.Family("doublings", "sharing", (4, 6, 8))
+    growths = list(measure.grow(family, list(STAGES)))
     shown = []
     with pytest.MonkeyPatch.context() as patch:  # times are shown, but do not matter here
-        patch.setattr("stages.comparison._best", lambda run, *more: 1e-5)
+        patch.setattr("stages.comparison.measure._best", lambda run, *more: 1e-5)
         for name in DEFAULTS:
             program, sizes = PROGRAMS[name], sample(name)
             primals = sizes.make(sizes.start)
-            result = comparison.compare(program, primals, sizes.start)
+            result = measure.compare(program, primals, sizes.start)
             shown.append(Shown(program.function, primals, result, sizes))
     file = tmp_path_factory.mktemp("page") / "page.html"
     assert write(file, shown, growths) < 1_000_000
@@ -527,7 +528,7 @@ def test_outputs_of_several_numbers_and_infinities_are_said(driver, tmp_path):
         return [x * x, dmath.sqrt(x)]
 
     program = PROGRAMS["fig1"]
-    result = comparison.compare(program, (3.0, 2.0), 1, ["naive", "tape"])
+    result = measure.compare(program, (3.0, 2.0), 1, ["naive", "tape"])
     file = tmp_path / "two.html"
     write(file, [Shown(two, (0.0,), result)])
     driver.get(file.as_uri())
@@ -541,7 +542,7 @@ def test_outputs_of_several_numbers_and_infinities_are_said(driver, tmp_path):
 
 def test_a_program_that_compares_is_shown_for_its_inputs_only(driver, tmp_path):
     program, primals = PROGRAMS["loop"], PROGRAMS["loop"].make(2, 0)
-    result = comparison.compare(program, primals, 2, ["staged", "tape"])
+    result = measure.compare(program, primals, 2, ["staged", "tape"])
     file = tmp_path / "loop.html"
     write(file, [Shown(program.function, primals, result)])
     driver.get(file.as_uri())
@@ -554,7 +555,7 @@ def test_a_program_that_compares_is_shown_for_its_inputs_only(driver, tmp_path):
 
 def test_the_page_of_a_program_that_is_too_long_says_so(driver, tmp_path):
     program, primals = PROGRAMS["dot"], PROGRAMS["dot"].make(301, 0)
-    result = comparison.compare(program, primals, 301, ["tape"])
+    result = measure.compare(program, primals, 301, ["tape"])
     file = tmp_path / "long.html"
     write(file, [Shown(program.function, primals, result)])
     driver.get_log("browser")
@@ -570,11 +571,11 @@ def test_the_page_of_the_neighbours_shows_one_program_at_a_time(driver, tmp_path
     shown = []
     for name, primals in (("fig1", (3.0, 2.0)), ("section4", (1.0,))):
         program = PROGRAMS[name]
-        result = comparison.compare(program, primals, 1, ["delta", "vlad", "cps", "tape"])
+        result = measure.compare(program, primals, 1, ["delta", "vlad", "cps", "tape"])
         shown.append(Shown(program.function, primals, result))
-    family = comparison.Family("doublings", "sharing", (2, 3, 4))
+    family = measure.Family("doublings", "sharing", (2, 3, 4))
     file = tmp_path / "neighbours.html"
-    write_relatives(file, shown, list(comparison.grow(family, ["delta", "vlad", "cps", "tape"])))
+    write_relatives(file, shown, list(measure.grow(family, ["delta", "vlad", "cps", "tape"])))
     driver.execute_cdp_cmd(
         "Emulation.setDeviceMetricsOverride",
         {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500},

@@ -9,13 +9,13 @@ pytest.importorskip("jinja2")
 import dualrev as dr
 from dualrev import math as dmath
 from dualrev.rules.primitives import PRIMITIVES
-from stages.page.data import program_data
-from stages.page.notation import notation
-from stages.page.recording import KEEPS, LOOKS, record
-from stages.page.rules import rule
-from stages.page.samples import DEFAULTS, SAMPLES, sample
+from stages.comparison.page.data import program_data
+from stages.comparison.page.notation import notation
+from stages.comparison.page.recording import KEEPS, LOOKS, record
+from stages.comparison.page.rules import rule
+from stages.comparison.page.samples import DEFAULTS, SAMPLES, sample
+from stages.comparison.steps import walk
 from stages.programs import PROGRAMS
-from stages.steps import walk
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

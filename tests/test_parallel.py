@@ -10,8 +10,9 @@ import pytest
 
 import dualrev as dr
 from dualrev import math as dm
-from stages import STAGES, atomic, count, fork
-from stages.jobs import ForkError, Jobs
+from stages import STAGES, count, fork
+from stages.fork_join import atomic
+from stages.fork_join.jobs import ForkError, Jobs
 
 SCHEDULES = 100
 

@@ -25,8 +25,8 @@ from stages.calculus.errors import NotTranslated
 from stages.calculus.evaluate import evaluate
 from stages.calculus.python.translate import translate
 from stages.calculus.python.unions import to_value
-from stages.page import code
-from stages.page.build import Shown, page
+from stages.comparison.page import code
+from stages.comparison.page.build import Shown, page
 
 later = pytest.mark.skipif(sys.version_info < (3, 14), reason="Python 3.14")
 
@@ -121,7 +121,7 @@ def test_the_calculus_takes_an_annotation_that_got_its_value_later(imported):
 
 UNIONS = """
 import dataclasses
-from stages.calculus.python.unions import union
+from stages.calculus.python.union import union
 
 @dataclasses.dataclass(frozen=True)
 class Leaf:

@@ -8,7 +8,8 @@ from pages import table
 from bench.compiled_programs import PROGRAMS as COMPILED
 from bench.reporting import content, markdown, sections
 from bench.runs import load
-from stages import STAGES, comparison, count
+from stages import STAGES, count
+from stages.comparison import measure
 from stages.programs import PROGRAMS
 
 ROOT = Path(__file__).parent.parent
@@ -39,8 +40,8 @@ def test_the_counts_are_those_of_ten_doublings():
 def test_the_laws_are_those_of_the_fit():
     rows = table(COMPARISON, "growth")
     assert [row[0] for row in rows] == list(STAGES)
-    for column, family in enumerate(comparison.FAMILIES, start=1):
-        found = {growth.stage: growth.law for growth in comparison.grow(family, list(STAGES), limit=500_000)}
+    for column, family in enumerate(measure.FAMILIES, start=1):
+        found = {growth.stage: growth.law for growth in measure.grow(family, list(STAGES), limit=500_000)}
         said = {row[0]: row[column] for row in rows}
         assert said == {stage: law or said[stage] for stage, law in found.items()}  # None: cut off too early here
 

@@ -12,11 +12,12 @@ from oracle import assert_same, direction
 from pages import table
 
 from dualrev.errors import ConversionError, UnsupportedError
-from stages import STAGES, LimitReached, __main__, comparison, count
+from stages import STAGES, LimitReached, __main__, count
+from stages.comparison import measure
+from stages.comparison.report import fields
 from stages.order import algorithm
 from stages.programs import PROGRAMS
 from stages.relatives import RELATIVES
-from stages.report import fields
 
 PAGE = Path(__file__).parent.parent / "docs" / "relatives.md"
 DIRECT = [name for name in RELATIVES if name != "cps"]  # whose programs are in a style of their own
@@ -94,8 +95,8 @@ def test_the_page_has_a_row_for_each_stage_and_each_neighbour(rows):
 
 
 def test_the_laws_on_the_page_are_those_of_the_counts(rows):
-    for column, family in enumerate(comparison.FAMILIES, start=2):
-        for growth in comparison.grow(family, list(RELATIVES), limit=50_000):
+    for column, family in enumerate(measure.FAMILIES, start=2):
+        for growth in measure.grow(family, list(RELATIVES), limit=50_000):
             said = rows[growth.stage][column]
             if growth.stage == "cps":
                 assert said == "-"

@@ -5,7 +5,8 @@ from oracle import assert_same
 from test_relatives_wang import DIRECT, counted, derivative, gradient, mixed, running
 
 from dualrev import math as dm
-from stages import STAGES, counting
+from stages import STAGES
+from stages.comparison import counting
 from stages.programs import PROGRAMS
 from stages.relatives import cps
 from stages.relatives.computation import ComputationError, call, fold, pure

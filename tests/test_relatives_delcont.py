@@ -11,7 +11,8 @@ from test_programs import cotangent, small
 import dualrev as dr
 from dualrev import math as dm
 from dualrev.errors import ArgumentError, LeakError, OutputError
-from stages import STAGES, counting
+from stages import STAGES
+from stages.comparison import counting
 from stages.programs import PROGRAMS
 from stages.relatives import delcont
 from stages.relatives.control import reset, shift

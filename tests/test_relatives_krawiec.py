@@ -13,7 +13,8 @@ from dualrev.eager import engine, overload
 from dualrev.eager.overload import function
 from dualrev.errors import CotangentError, LeakError
 from dualrev.rules.primitives import PRIMITIVES
-from stages import STAGES, LimitReached, counting
+from stages import STAGES, LimitReached
+from stages.comparison import counting
 from stages.programs import PROGRAMS, wide_inputs
 from stages.relatives import delta, delta_array, delta_map, vectorised
 from stages.relatives.delta_data import Add, Let, OneHot, Scale, Var, Zero, total

@@ -13,7 +13,8 @@ import dualrev as dr
 from dualrev import math as dm
 from dualrev.eager import engine
 from dualrev.errors import CotangentError, CustomRuleError, PrimitiveError
-from stages import STAGES, counting
+from stages import STAGES
+from stages.comparison import counting
 from stages.programs import PROGRAMS, Quaternion, Vec3, rotate_vec_by_quat
 from stages.relatives import delta, delta_array, delta_map, vectorised
 from stages.relatives.delta_data import Var, Zero

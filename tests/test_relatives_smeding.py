@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from stages import STAGES, count
+from stages.comparison.space import kept, reachable
 from stages.programs import PROGRAMS
 from stages.relatives import addresses, factored
-from stages.space import kept, reachable
 
 SECTION_4 = PROGRAMS["section4"]
 

@@ -17,7 +17,7 @@ from dualrev.errors import ArgumentError, ConversionError, CotangentError, LeakE
 from dualrev.math import sin, sqrt
 from dualrev.rules.primitives import PRIMITIVES
 from stages import STAGES
-from stages.counting import LimitReached
+from stages.comparison.counts import LimitReached
 from stages.programs import PROGRAMS, wide_inputs
 from stages.relatives import vlad
 from stages.relatives.vlad import J, J_inverse, Meter, VladError, call, evaluate, parse, show, vjp

@@ -14,7 +14,8 @@ from test_programs import cotangent, small
 import dualrev as dr
 from dualrev import math as dm
 from dualrev.errors import ArgumentError, CotangentError, LeakError, OutputError, TangentError
-from stages import STAGES, counting
+from stages import STAGES
+from stages.comparison import counting
 from stages.programs import PROGRAMS, wide_inputs
 from stages.relatives import functional, global_tape, shift_reset, tagged_forward
 from stages.relatives.control import reset, shift

@@ -1,4 +1,4 @@
-"""stages/steps.py: the steps are those of the stages themselves, and the state after each is what it is there."""
+"""stages/comparison/steps.py: the steps are those of the stages, and so is the state after each of them."""
 
 import math
 
@@ -8,9 +8,9 @@ import pytest
 from dualrev import math as dmath
 from dualrev import primitive
 from stages import STAGES, count, trace
-from stages.naming import input_names
+from stages.comparison.naming import input_names
+from stages.comparison.steps import Area, walk
 from stages.programs import PROGRAMS
-from stages.steps import Area, walk
 
 SIZES = {"doublings": 4, "rotate": 1, "neural": 2, "wide": 20, "deep": 6}
 

@@ -12,15 +12,15 @@ uses x exactly once, however it does. All other constructs have their usual rule
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from stages.calculus import terms as t
 from stages.calculus import types as ty
 from stages.calculus.arrays import ARRAYS
 from stages.calculus.claims import is_claim, resolves
 from stages.calculus.continuations.checking import RULES as CONTINUATIONS
-from stages.calculus.declarations import Declarations, Definition, Program
+from stages.calculus.declarations import Declarations, Program
 from stages.calculus.deltas.checking import RULES as DELTAS
 from stages.calculus.discrete import DISCRETE
 from stages.calculus.errors import IllTyped
@@ -98,9 +98,8 @@ def _placed(checker: Checker, term: Term, environment: Environment) -> Type:
 
 @dataclass
 class Checker(Formation):
-    """The rules, for one set of declarations and one language; `definitions` are those of a program."""
+    """The rules, for one set of declarations and one language."""
 
-    definitions: Mapping[str, Definition] = field(default_factory=dict)
     resolver: Term | None = None  #: the claim that is a definition of SResolve
 
     # What rules share

@@ -12,19 +12,15 @@ calls is linear (sections 4, 5 and 7): types do not see it. R is made of applica
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
 from stages.calculus import terms as t
 from stages.calculus import types as ty
 from stages.calculus.declarations import Declarations, Definition
 from stages.calculus.errors import IllTyped
-from stages.calculus.formation import Environment, Hidden
+from stages.calculus.formation import Environment, Formation, Hidden
 from stages.calculus.linear import Bodies
 from stages.calculus.terms import Term
 from stages.calculus.types import Type
-
-if TYPE_CHECKING:
-    from stages.calculus.check import Checker
 
 __all__ = ["is_claim", "resolves"]
 
@@ -42,7 +38,7 @@ def resolves(definition: Definition, known: Declarations) -> bool:
     )
 
 
-def is_claim(checker: Checker, term: t.Claim, env: Environment) -> None:
+def is_claim(checker: Formation, term: t.Claim, env: Environment) -> None:
     """Refuse a claim that no rule makes."""
     functions = {name: d.term for name, d in checker.definitions.items() if env.get(name) is d.type}
     match term.function:

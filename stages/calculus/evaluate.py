@@ -43,6 +43,7 @@ from stages.calculus.values import (
     Formal,
     Jump,
     Made,
+    Rule,
     Tail,
     Tree,
     is_function,
@@ -52,7 +53,6 @@ from stages.calculus.vectors import VECTORS
 __all__ = ["Machine", "Tail", "evaluate", "log2"]
 
 Environment = Mapping[str, Any]
-Rule = Generator[Any, Any, Any]
 
 
 @dataclass

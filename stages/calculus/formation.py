@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from dualrev.rules.primitives import PRIMITIVES
 from stages.calculus import terms as t
 from stages.calculus import types as ty
-from stages.calculus.declarations import DataType, Declarations, Synonym, substitute
+from stages.calculus.declarations import DataType, Declarations, Definition, Synonym, substitute
 from stages.calculus.errors import IllTyped
 from stages.calculus.kinds import is_collection, is_monoid, is_resource, same, unknown_name
 from stages.calculus.languages import VECTORS_ELSEWHERE, Language
@@ -45,6 +45,11 @@ class Formation:
     seen: set[str] = field(default_factory=set)
     parameters: frozenset[str] = frozenset()
     variables: frozenset[str] = frozenset()  #: the parameters of the polymorphic functions around
+    definitions: Mapping[str, Definition] = field(default_factory=dict)  #: those of a program
+
+    def infer(self, term: Term, env: Environment) -> Type:
+        """The type of a term that uses no resources: what the rules say (check.py)."""
+        raise NotImplementedError
 
     def declared(self, term: Term) -> None:
         """Refuse declarations that are not allowed (well_formed.py)."""

@@ -26,19 +26,15 @@ adds m. `let` may give a part a name.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from stages.calculus import terms as t
 from stages.calculus import types as ty
 from stages.calculus.contributions import is_contributions
 from stages.calculus.errors import IllTyped
-from stages.calculus.formation import Environment, Hidden
+from stages.calculus.formation import Environment, Formation, Hidden
 from stages.calculus.terms import Term
 from stages.calculus.text.printer import show_type
 from stages.calculus.types import Type
-
-if TYPE_CHECKING:
-    from stages.calculus.check import Checker
 
 __all__ = ["Bodies"]
 
@@ -50,7 +46,7 @@ Path = tuple[str, ...]
 class Bodies:
     """The rules, beside those of ordinary terms."""
 
-    ordinary: Checker
+    ordinary: Formation
 
     def rule(self, b: Term, env: Environment, zs: Environment) -> Type:
         """The type of a body."""

@@ -10,9 +10,9 @@ Map Int t  Tree, a persistent tree      Array t, IArray t  Cells, a list      Re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from stages import ordered_map
 from stages.calculus.declarations import Declarations
@@ -29,9 +29,11 @@ __all__ = [
     "Closure",
     "Composed",
     "Elements",
+    "Evaluator",
     "Formal",
     "Jump",
     "Made",
+    "Rule",
     "Tail",
     "Tree",
     "is_function",
@@ -171,3 +173,20 @@ def read_value(value: Any, type_: Type, known: Declarations) -> Any:
             tuple([read_value(v, f, known) for v, f in zip(value.fields, constructors[value.name], strict=True)]),
         )
     raise ValueError(f"{show_value(value)} is no value of the type {show_type(type_)}")
+
+
+#: The evaluation of a term: `value = yield term, environment` evaluates a part.
+Rule = Generator[Any, Any, Any]
+
+
+class Evaluator(Protocol):
+    """What the rules of a term ask of the evaluator (evaluate.py)."""
+
+    def step(self, cost: int) -> None:
+        """Count so many steps."""
+
+    def call(self, f: Any, x: Any) -> Rule:
+        """The evaluation of f x."""
+
+    def enter(self, f: Any, x: Any) -> Any:
+        """The last call of a rule, f x, which takes the rule's place."""

@@ -48,6 +48,7 @@ from stages.relatives.staging.code import (
 from stages.relatives.staging.number import Condition, Index, Number, atom, here, is_active
 from stages.relatives.staging.running import in_python
 from stages.relatives.staging.texts import python
+from stages.relatives.staging.twice import Language, again
 
 __all__ = ["FUN", "IF", "TREE", "WHILE", "Condition", "Dual", "Node", "StagingError", "vjp"]
 
@@ -267,6 +268,10 @@ def _started(u: Any) -> Code:
     )
 
 
+#: For generated code that runs on numbers of a program that is being generated (twice.py).
+LANGUAGE = Language(Dual, op, IF, flat, fresh, reified)
+
+
 # ---- programs in Python ----------------------------------------------------------------------------------------------
 
 
@@ -290,8 +295,6 @@ def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], Any]
     >>> y, pullback(1.0)
     (15.0, (8.0, 3.0))
     """
-    from stages.relatives.staging.twice import again  # which is written with what stands above
-
     scalars, structure = inputs(primals)
     code = Code()
     found: list[Any] = []
@@ -318,7 +321,7 @@ def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], Any]
         given = [*scalars, *cts]
         outer = code.captured or any(isinstance(u, Dual) for u in given)
         at = {**code.captured, **dict(zip(names, given, strict=True))}
-        made = again(code.block, at, wanted) if outer else run(*given)
+        made = again(LANGUAGE, code.block, at, wanted) if outer else run(*given)
         return made[: len(results)], made[len(results) :]
 
     values, _ = evaluate([0.0] * len(leaves))

@@ -16,17 +16,14 @@ A cell holds no resource.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stages.calculus import types as ty
 from stages.calculus.continuations.terms import Assign, Gradient, Read, Ref, Reset, Shift
 from stages.calculus.errors import IllTyped
-from stages.calculus.formation import Environment, Hidden
+from stages.calculus.formation import Environment, Formation, Hidden
 from stages.calculus.text.printer import show_type
 from stages.calculus.types import Type
-
-if TYPE_CHECKING:
-    from stages.calculus.check import Checker
 
 __all__ = ["RULES"]
 
@@ -34,42 +31,42 @@ ANSWER = ty.UNIT
 _WHY = "what is read and written later uses no resource"
 
 
-def _ref(checker: Checker, term: Ref, env: Environment) -> Type:
+def _ref(checker: Formation, term: Ref, env: Environment) -> Type:
     found = checker.infer(term.content, env)
     checker.unrestricted(term, "a cell's content", found)
     return ty.Cell(found)
 
 
-def _content(checker: Checker, cell: Any, env: Environment) -> Type:
+def _content(checker: Formation, cell: Any, env: Environment) -> Type:
     found = checker.declarations.expose(checker.infer(cell, env))
     if not isinstance(found, ty.Cell):
         raise IllTyped(cell, f"only cells are read and written, and this is {show_type(found)}: make one by ref(..)")
     return found.content
 
 
-def _read(checker: Checker, term: Read, env: Environment) -> Type:
+def _read(checker: Formation, term: Read, env: Environment) -> Type:
     return _content(checker, term.cell, env)
 
 
-def _assign(checker: Checker, term: Assign, env: Environment) -> Type:
+def _assign(checker: Formation, term: Assign, env: Environment) -> Type:
     wanted = _content(checker, term.cell, env)
     checker.expect(term.content, checker.infer(term.content, env), wanted, "the content of this cell")
     return ty.UNIT
 
 
-def _shift(checker: Checker, term: Shift, env: Environment) -> Type:
+def _shift(checker: Formation, term: Shift, env: Environment) -> Type:
     kind = checker.form(term, term.type)
     found = checker.infer(term.body, {**env, term.name: ty.Arrow(kind, ANSWER)})
     checker.expect(term.body, found, ANSWER, "the body of a shift (there is one type of answers)")
     return kind
 
 
-def _reset(checker: Checker, term: Reset, env: Environment) -> Type:
+def _reset(checker: Formation, term: Reset, env: Environment) -> Type:
     checker.expect(term.body, checker.infer(term.body, env), ANSWER, "what stands in reset (its answer)")
     return ANSWER
 
 
-def _gradient(checker: Checker, term: Gradient, env: Environment) -> Type:
+def _gradient(checker: Formation, term: Gradient, env: Environment) -> Type:
     checker.expect(term.function, checker.infer(term.function, env), ty.Arrow(ty.REAL, ty.REAL), "grad's function")
     checker.expect(term.argument, checker.infer(term.argument, env), ty.REAL, "the place of a derivative")
     return ty.REAL
@@ -88,7 +85,7 @@ _TYPES: dict[type, Callable[..., Type]] = {
 def _rule(kind: Callable[..., Type]) -> Callable[..., Type]:
     """The rule, with all resources that are around hidden."""
 
-    def rule(checker: Checker, term: Any, env: Environment, held: Environment) -> Type:
+    def rule(checker: Formation, term: Any, env: Environment, held: Environment) -> Type:
         return kind(checker, term, {**env, **{x: Hidden(_WHY) for x in held}})
 
     return rule

@@ -12,19 +12,14 @@ paper call each of theirs once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from stages.calculus.continuations.terms import Assign, Gradient, Read, Ref, Reset, Shift
 from stages.calculus.errors import CalculusError
-from stages.calculus.values import Cells, Jump, Tail
-
-if TYPE_CHECKING:
-    from stages.calculus.evaluate import Machine
+from stages.calculus.values import Cells, Evaluator, Jump, Rule, Tail
 
 __all__ = ["RULES", "Continuation", "ControlError"]
-
-Rule = Generator[Any, Any, Any]
 
 
 class ControlError(CalculusError):
@@ -63,21 +58,21 @@ def _is_reset(rule: Rule) -> bool:
     return getattr(rule, "gi_code", None) in (_delimiter.__code__, _reset.__code__)
 
 
-def _ref(machine: Machine, term: Ref, environment: Mapping[str, Any]) -> Rule:
+def _ref(machine: Evaluator, term: Ref, environment: Mapping[str, Any]) -> Rule:
     return Cells([(yield term.content, environment)])
 
 
-def _read(machine: Machine, term: Read, environment: Mapping[str, Any]) -> Rule:
+def _read(machine: Evaluator, term: Read, environment: Mapping[str, Any]) -> Rule:
     return (yield term.cell, environment).cells[0]
 
 
-def _assign(machine: Machine, term: Assign, environment: Mapping[str, Any]) -> Rule:
+def _assign(machine: Evaluator, term: Assign, environment: Mapping[str, Any]) -> Rule:
     cell = yield term.cell, environment
     cell.cells[0] = yield term.content, environment
     return ()
 
 
-def _shift(machine: Machine, term: Shift, environment: Mapping[str, Any]) -> Rule:
+def _shift(machine: Evaluator, term: Shift, environment: Mapping[str, Any]) -> Rule:
     yield from ()
 
     def go(waiting: list[Rule]) -> Any:
@@ -91,11 +86,11 @@ def _shift(machine: Machine, term: Shift, environment: Mapping[str, Any]) -> Rul
     return Jump(go)
 
 
-def _reset(machine: Machine, term: Reset, environment: Mapping[str, Any]) -> Rule:
+def _reset(machine: Evaluator, term: Reset, environment: Mapping[str, Any]) -> Rule:
     return (yield term.body, environment)
 
 
-def _gradient(machine: Machine, term: Gradient, environment: Mapping[str, Any]) -> Rule:
+def _gradient(machine: Evaluator, term: Gradient, environment: Mapping[str, Any]) -> Rule:
     yield from ()
     raise CalculusError("grad(f, x) has a value in a transformed program only: transform it (--to tagged)")
 

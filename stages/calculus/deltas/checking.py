@@ -11,20 +11,17 @@ never: it holds no resource.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stages.calculus import types as ty
 from stages.calculus.declarations import Declarations, Synonym
 from stages.calculus.deltas.terms import Do, InSequence, Pure
 from stages.calculus.errors import IllTyped
-from stages.calculus.formation import Environment, Hidden
+from stages.calculus.formation import Environment, Formation, Hidden
 from stages.calculus.kinds import same
 from stages.calculus.terms import Term
 from stages.calculus.text.printer import show_type
 from stages.calculus.types import Type
-
-if TYPE_CHECKING:
-    from stages.calculus.check import Checker
 
 __all__ = ["RULES"]
 
@@ -43,7 +40,7 @@ def computed(kind: Type, known: Declarations) -> tuple[Type, Type] | None:
     return None
 
 
-def _run(checker: Checker, term: Term, env: Environment) -> tuple[Type, Type, Type]:
+def _run(checker: Formation, term: Term, env: Environment) -> tuple[Type, Type, Type]:
     """The type of a computation, with its state and its result."""
     kind = checker.infer(term, env)
     found = computed(kind, checker.declarations)
@@ -54,7 +51,7 @@ def _run(checker: Checker, term: Term, env: Environment) -> tuple[Type, Type, Ty
     return kind, *found
 
 
-def _pure(checker: Checker, term: Pure, env: Environment) -> Type:
+def _pure(checker: Formation, term: Pure, env: Environment) -> Type:
     found = checker.infer(term.content, env)
     checker.unrestricted(term.content, "the value of pure", found)
     declared = checker.declarations.types.get(term.monad)
@@ -66,7 +63,7 @@ def _pure(checker: Checker, term: Pure, env: Environment) -> Type:
     return kind
 
 
-def _do(checker: Checker, term: Do, env: Environment) -> Type:
+def _do(checker: Formation, term: Do, env: Environment) -> Type:
     """A chain of statements is as long as the program, so it is followed by a loop."""
     body: Term = term
     states: list[tuple[Term, Type, Type]] = []
@@ -85,7 +82,7 @@ def _do(checker: Checker, term: Do, env: Environment) -> Type:
     return found
 
 
-def _sequence(checker: Checker, term: InSequence, env: Environment) -> Type:
+def _sequence(checker: Formation, term: InSequence, env: Environment) -> Type:
     kind = checker.declarations.expose(checker.infer(term.computations, env))
     found = computed(kind.element, checker.declarations) if isinstance(kind, ty.Vector) else None
     if found is None or not isinstance(kind, ty.Vector):
@@ -106,7 +103,7 @@ _WHY = "a computation, which may run at any time, holds no resource"
 def _rule(kind: Callable[..., Type]) -> Callable[..., Type]:
     """The rule, with all resources that are around hidden."""
 
-    def rule(checker: Checker, term: Any, env: Environment, held: Environment) -> Type:
+    def rule(checker: Formation, term: Any, env: Environment, held: Environment) -> Type:
         return kind(checker, term, {**env, **{x: Hidden(_WHY) for x in held}})
 
     return rule

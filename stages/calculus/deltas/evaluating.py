@@ -6,25 +6,21 @@ applies that to the new state: a step for each of the two calls, beside those of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from stages.calculus.deltas.terms import Do, InSequence, Pure, Then
 from stages.calculus.terms import Tuple, Var
-from stages.calculus.values import Closure, Elements
-
-if TYPE_CHECKING:
-    from stages.calculus.evaluate import Machine
+from stages.calculus.values import Closure, Elements, Evaluator, Rule
 
 __all__ = ["RULES"]
 
-Rule = Generator[Any, Any, Any]
 
 # names that no program has
 STATE, VALUE = " state", " value"
 
 
-def _pure(machine: Machine, term: Pure, environment: Mapping[str, Any]) -> Rule:
+def _pure(machine: Evaluator, term: Pure, environment: Mapping[str, Any]) -> Rule:
     value = yield term.content, environment
     return Closure(STATE, _BOTH, {VALUE: value})
 
@@ -32,17 +28,17 @@ def _pure(machine: Machine, term: Pure, environment: Mapping[str, Any]) -> Rule:
 _BOTH = Tuple(Var(VALUE), Var(STATE))
 
 
-def _do(machine: Machine, term: Do, environment: Mapping[str, Any]) -> Rule:
+def _do(machine: Evaluator, term: Do, environment: Mapping[str, Any]) -> Rule:
     yield from ()
     return Closure(STATE, Then(term), environment)
 
 
-def _sequence(machine: Machine, term: InSequence, environment: Mapping[str, Any]) -> Rule:
+def _sequence(machine: Evaluator, term: InSequence, environment: Mapping[str, Any]) -> Rule:
     found = yield term.computations, environment
     return Closure(STATE, _ALL, {VALUE: found})
 
 
-def _then(machine: Machine, term: Then, environment: Mapping[str, Any]) -> Rule:
+def _then(machine: Evaluator, term: Then, environment: Mapping[str, Any]) -> Rule:
     computation, state = term.computation, environment[STATE]
     if isinstance(computation, InSequence):
         found = []

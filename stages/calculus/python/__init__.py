@@ -9,6 +9,7 @@
 """
 
 from stages.calculus.python.translate import translate
-from stages.calculus.python.unions import from_value, to_value, union
+from stages.calculus.python.union import union
+from stages.calculus.python.unions import from_value, to_value
 
 __all__ = ["from_value", "to_value", "translate", "union"]

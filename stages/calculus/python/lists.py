@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from stages.calculus.python.unions import Union
+from stages.calculus.python.union import Union
 
 __all__ = [
     "CONS",

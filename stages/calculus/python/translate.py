@@ -23,7 +23,8 @@ from stages.calculus.python.source import Source, Untyped, clean, locate
 from stages.calculus.python.statements import Statements
 from stages.calculus.python.terms import Typed
 from stages.calculus.python.types import Callables, at, is_known, lower, match_type
-from stages.calculus.python.unions import Unions, from_value, to_value, union
+from stages.calculus.python.union import union
+from stages.calculus.python.unions import Unions, from_value, to_value
 from stages.calculus.types import Arrow, Parameter, Type
 
 __all__ = ["from_value", "to_value", "translate", "union"]

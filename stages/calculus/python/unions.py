@@ -1,102 +1,25 @@
-r"""Tagged unions: Python classes as the constructors of a data type.
+"""The unions of one program: what annotations mean, and values of data types as Python objects and back.
 
-    @dataclass(frozen=True)
-    class Leaf: value: float
-    @dataclass(frozen=True)
-    class Node: left: "Tree"; right: "Tree"
-
-    Tree = union("Tree", Leaf, Node)                         data Tree = Leaf R | Node Tree Tree
-    List = union("List", Nil, Cons, parameters=(A,))         data List a = Nil | Cons a (List a),  A = TypeVar("A")
-
-A union serves as an annotation: `Tree`, `List[float]`, "Tree" in a string. Names in strings are looked up in the module
-of the class, among the union's own parameters, and the union itself; so unions that need each other stand in a module.
-
-    float  int  bool  tuple[..]  Callable[[..], ..]  a union        R  Int  ()+()  pairs  ->  a data type
+union.py declares a union; `Unions` has those that a program uses, lists among them where it has any.
 """
 
 from __future__ import annotations
 
 import collections.abc
 import dataclasses
-import sys
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from stages.calculus.declarations import Constructor, DataType, Declarations
-from stages.calculus.errors import NotTranslated
+from stages.calculus.python.lists import LIST
 from stages.calculus.python.types import Callables, Tuples, at, is_list, lift, list_of, lower
+from stages.calculus.python.union import Applied, Union, owner
 from stages.calculus.types import BOOL, INT, REAL, Named, Parameter, Sum, Type
 from stages.calculus.values import FALSE, TRUE, Made
 
-__all__ = ["Applied", "Union", "Unions", "from_value", "to_value", "union"]
-
-_BUILT_IN = {"R", "Int", "Map", "Array", "IArray"}
-
-
-@dataclass(frozen=True, eq=False)
-class Union:
-    """A data type whose constructors are classes."""
-
-    name: str
-    constructors: tuple[type, ...]
-    parameters: tuple[typing.TypeVar, ...] = ()
-    modules: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)  #: of the classes, by name
-
-    def __getitem__(self, arguments: Any) -> Applied:
-        return Applied(self, arguments if isinstance(arguments, tuple) else (arguments,))
-
-    def __call__(self, *arguments: Any) -> typing.NoReturn:
-        """A TypeError: a union is called only because typing wants annotations that can be."""
-        raise TypeError(f"{self.name} is a union: call one of its constructors")
-
-    def whole(self) -> Named:
-        """The type, with its own parameters as arguments."""
-        return Named(self.name, tuple([Parameter(parameter.__name__) for parameter in self.parameters]))
-
-
-@dataclass(frozen=True, eq=False)
-class Applied:
-    """List[float]"""
-
-    union: Union
-    arguments: tuple[Any, ...]
-
-    def __call__(self, *arguments: Any) -> typing.NoReturn:
-        """A TypeError, as for the union."""
-        self.union()
-
-
-def union(name: str, *constructors: type, parameters: tuple[typing.Any, ...] = ()) -> Union:
-    """A data type with these dataclasses as its constructors; raises NotTranslated where they cannot be.
-
-    >>> @dataclasses.dataclass(frozen=True)
-    ... class Circle:
-    ...     radius: float
-    >>> union("Shape", Circle).whole()
-    Named(name='Shape', arguments=())
-    """
-    for cls in constructors:
-        if not dataclasses.is_dataclass(cls):
-            raise NotTranslated(f"union {name}: {cls.__name__} is no dataclass; write @dataclass(frozen=True) above it")
-        if "__union__" in vars(cls):
-            raise NotTranslated(f"union {name}: {cls.__name__} belongs to {_of(cls)} already; write a class of its own")
-    for word in (name, *(cls.__name__ for cls in constructors)):
-        if not word[:1].isupper() or word in _BUILT_IN:
-            raise NotTranslated(f"union {name}: {word} is no name for a type or constructor; begin with a capital, and"
-                                f" avoid {', '.join(sorted(_BUILT_IN))}")  # fmt: skip
-    # runpy takes a module out of sys.modules when it has run
-    modules = {c.__module__: vars(sys.modules[c.__module__]) for c in constructors if c.__module__ in sys.modules}
-    made = Union(name, constructors, parameters, modules)
-    for cls in constructors:
-        cls.__union__ = made  # type: ignore[attr-defined]
-    return made
-
-
-def _of(cls: type) -> str:
-    return typing.cast(Any, cls).__union__.name
+__all__ = ["Unions", "from_value", "to_value"]
 
 
 class Unions:
@@ -149,7 +72,7 @@ class Unions:
             raise TypeError("Python's lists are the data type List: call the union List otherwise")
         for cls in given.constructors:
             if (other := self.classes.setdefault(cls.__name__, cls)) is not cls:
-                pythons = "list" in (given.name, _of(other))
+                pythons = "list" in (given.name, owner(other))
                 raise TypeError(
                     f"two constructors are called {cls.__name__}"
                     + ", one of Python's lists: call yours otherwise" * pythons
@@ -163,8 +86,6 @@ class Unions:
 
     def add_lists(self) -> None:
         """Use Python's lists."""
-        from stages.calculus.python.lists import LIST  # which is made with this module
-
         self.add(LIST)
 
     def constructors(self, type_: Type) -> list[tuple[type, tuple[Type, ...]]] | None:
@@ -191,7 +112,7 @@ class Unions:
 
 def _why(annotation: Any) -> str:
     if "__union__" in getattr(annotation, "__dict__", {}):
-        return f"{annotation.__name__} is a constructor of {_of(annotation)}, not a type; write {_of(annotation)}"
+        return f"{annotation.__name__} is a constructor of {owner(annotation)}, not a type; write {owner(annotation)}"
     if isinstance(annotation, types.UnionType):
         classes = [getattr(one, "__name__", str(one)) for one in typing.get_args(annotation)]
         return (

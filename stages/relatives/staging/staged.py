@@ -29,7 +29,7 @@ import numpy as np
 from dualrev.places import where
 from dualrev.rules.primitives import PRIMITIVES
 from stages.relatives.control import reset
-from stages.relatives.lantern import Dual, Node, ended
+from stages.relatives.lantern import LANGUAGE, Dual, Node, ended
 from stages.relatives.staging import texts
 from stages.relatives.staging.code import Block, Cell, Code, Let, Name, Scaled, StagingError, inner
 from stages.relatives.staging.number import Index
@@ -150,7 +150,7 @@ class Staged:
         code.write(*map(Cell, results))
 
         def whole() -> None:
-            values = again(self.block, dict(zip(reals, xs, strict=True)), self.results)
+            values = again(LANGUAGE, self.block, dict(zip(reals, xs, strict=True)), self.results)
             ended(code, values, results, cts)
 
         written(code, whole)

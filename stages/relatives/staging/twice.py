@@ -20,12 +20,11 @@ import ast
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from dualrev.places import where
 from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES
 from stages.relatives.control import reset, shift
-from stages.relatives.lantern import IF, Dual, flat, fresh, op, reified
 from stages.relatives.staging.code import (
     Add,
     Atom,
@@ -33,6 +32,7 @@ from stages.relatives.staging.code import (
     Box,
     Call,
     Cell,
+    Code,
     Fun,
     If,
     Item,
@@ -47,12 +47,23 @@ from stages.relatives.staging.code import (
 )
 from stages.relatives.staging.number import Condition, Index, atom, here
 
-__all__ = ["again"]
+__all__ = ["Language", "again"]
 
 
-def again(block: Block, given: Mapping[Name, Any], results: Sequence[Name]) -> list[Any]:
+class Language(NamedTuple):
+    """The numbers of a program that is being generated, and what writes it: names of lantern.py."""
+
+    Dual: type
+    op: Callable[[str, tuple[Any, ...]], Any]
+    IF: Callable[..., Any]
+    flat: Callable[[Code, Any], list[Atom]]
+    fresh: Callable[[Code, Any], tuple[Any, tuple[Name, ...]]]
+    reified: Callable[[Code, Callable[[Any], Any], Any], Name]
+
+
+def again(language: Language, block: Block, given: Mapping[Name, Any], results: Sequence[Name]) -> list[Any]:
     """What generated code computes of what is given, as numbers of the program that is being generated here."""
-    running = _Running(given)
+    running = _Running(language, given)
     running.block(block)
     return [running.read(result) for result in results]
 
@@ -60,7 +71,8 @@ def again(block: Block, given: Mapping[Name, Any], results: Sequence[Name]) -> l
 class _Running:
     """`at` has what each name stands for: a number, an index, a box, or a function; `held`, what known cells hold."""
 
-    def __init__(self, at: Mapping[Name, Any]) -> None:
+    def __init__(self, language: Language, at: Mapping[Name, Any]) -> None:
+        self.language = language
         self.at, self.code = dict(at), here()
         self.held: dict[Name, Any] = {}
 
@@ -89,7 +101,7 @@ class _Running:
         """Write what a statement is on numbers of this program."""
         match s:
             case Let(name, which, arguments):
-                self.at[name] = op(which, tuple(map(self.value, arguments)))
+                self.at[name] = self.language.op(which, tuple(map(self.value, arguments)))
             case Item(name, array, index):
                 self.at[name] = self.item(name, array, index)
             case Cell(name):
@@ -102,7 +114,7 @@ class _Running:
             case Store(box, held):
                 self.code.write(Store(self.at[box], tuple(self.handed(held))))
             case Scaled(cell, which, k, arguments, y, source):
-                p = partial(which, k, tuple(map(self.value, arguments)), self.value(y))
+                p = partial(self.language, which, k, tuple(map(self.value, arguments)), self.value(y))
                 self.add(cell, _times(p, self.read(source)))
             case Add(cell, a, times):
                 added = self.read(a) if isinstance(a, Name) and a.kind == "cell" else self.value(a)
@@ -111,7 +123,7 @@ class _Running:
                 self.function(name, parameters, body)
             case Call(function, arguments):
                 call = lambda m: Call(self.at[function], (*self.handed(arguments), m))  # noqa: E731
-                shift(lambda k: self.code.write(call(reified(self.code, k, ()))), self.code)
+                shift(lambda k: self.code.write(call(self.language.reified(self.code, k, ()))), self.code)
             case If(left, symbol, right, yes, no):
                 self.branch(Condition(self.value(left), symbol, self.value(right)), yes, no)
 
@@ -119,7 +131,7 @@ class _Running:
         """array[index], an index or a number that is a constant."""
         t = self.code.name("t" if name.kind == "int" else "v", name.kind)
         self.code.write(Item(t, array, atom(self.code, self.value(index))))
-        return Index(self.code, t) if name.kind == "int" else Dual(self.code, t, None)
+        return Index(self.code, t) if name.kind == "int" else self.language.Dual(self.code, t, None)
 
     def box(self, name: Name, held: Sequence[Atom]) -> None:
         """A box, of numbers with their cells, or of boxes."""
@@ -131,7 +143,7 @@ class _Running:
         """!d"""
         if box in self.held:
             return self.held[box]
-        u, names = fresh(self.code, 0.0)
+        u, names = self.language.fresh(self.code, 0.0)
         self.code.write(Load(names, self.at[box]))
         return u
 
@@ -141,13 +153,13 @@ class _Running:
             self.held[box] = z if _is(self.held[box], 0.0) else self.held[box] + z
         else:
             z = self.read(box) + z
-            self.code.write(Store(self.at[box], tuple(flat(self.code, z))))
+            self.code.write(Store(self.at[box], tuple(self.language.flat(self.code, z))))
 
     def flat(self, u: Any) -> list[Atom]:
         """What is handed over of what a name stands for."""
         if isinstance(u, Name):
             return [u]
-        return [atom(self.code, u)] if isinstance(u, Index) else flat(self.code, u)
+        return [atom(self.code, u)] if isinstance(u, Index) else self.language.flat(self.code, u)
 
     def handed(self, atoms: Sequence[Atom]) -> list[Atom]:
         """What is handed over of atoms."""
@@ -158,7 +170,7 @@ class _Running:
         found: list[Name] = []
         for name in names:
             if name.kind == "float":
-                self.at[name], made = fresh(self.code, 0.0)
+                self.at[name], made = self.language.fresh(self.code, 0.0)
                 found += made
                 continue
             letter, kind = {"cell": ("b", "box"), "box": ("b", "box"), "int": ("t", "int")}.get(
@@ -179,7 +191,7 @@ class _Running:
         """if (c) s1 else s2"""
 
         def body(k: Any) -> None:
-            m = reified(self.code, k, ())
+            m = self.language.reified(self.code, k, ())
             first, second = (self.ended(block, lambda: self.code.write(Call(m, ()))) for block in (yes, no))
             self.code.write(If(atom(self.code, c.left), c.symbol, atom(self.code, c.right), first, second))
 
@@ -227,7 +239,7 @@ def own_cells(block: Block) -> set[Name]:
     return made.difference(given)
 
 
-def partial(name: str, k: int, arguments: tuple[Any, ...], y: Any) -> Any:
+def partial(language: Language, name: str, k: int, arguments: tuple[Any, ...], y: Any) -> Any:
     """The partial derivative of op with respect to argument k, from 0; a choice in it is an IF."""
     line = PRIMITIVES[name]
     at = {**dict(zip(line.parameters, arguments, strict=True)), "y": y, "inf": math.inf, "nan": math.nan}
@@ -247,14 +259,14 @@ def partial(name: str, k: int, arguments: tuple[Any, ...], y: Any) -> Any:
             case ast.IfExp(test, yes, no):
                 c = of(test)
                 if isinstance(c, Condition):
-                    return IF(c, lambda: of(yes), lambda: of(no))
+                    return language.IF(c, lambda: of(yes), lambda: of(no))
                 return of(yes) if c else of(no)
             case ast.Call(ast.Name(which), given):
                 called = tuple(map(of, given))
-                if not any(isinstance(u, Dual) for u in called):
+                if not any(isinstance(u, language.Dual) for u in called):
                     return FUNCTIONS[which](*called)
                 if _CALLED.get(which, which) in PRIMITIVES:
-                    return op(_CALLED.get(which, which), called)
+                    return language.op(_CALLED.get(which, which), called)
         raise StagingError(
             f"the derivative of {name} is {line.partials[k]}, and has no derivative that is generated{where()}: write"
             " the operation by others"

@@ -24,7 +24,7 @@ import itertools
 import math
 import numbers
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,14 +33,12 @@ from dualrev.eager.overload import function as on_numbers
 from dualrev.rules.primitives import PRIMITIVES
 from dualrev.rules.primitives import Primitive as Line
 from dualrev.tree import Structure, inputs, outputs
+from stages.comparison.counts import Counts, LimitReached
 from stages.relatives.vlad.evaluate import call
 from stages.relatives.vlad.primitives import SYMBOLS, closure, given
 from stages.relatives.vlad.syntax import function
 from stages.relatives.vlad.terms import EMPTY, Abs, Apply, Binding, Cons, Let, Term, Var, tuple_of
 from stages.relatives.vlad.values import Closure, Exhausted, J, J_inverse, Meter, Pair, Value, opened
-
-if TYPE_CHECKING:
-    from stages.counting import Counts
 
 __all__ = ["count", "translated", "vjp"]
 
@@ -202,15 +200,13 @@ def _scalars(v: Value, n: int, meter: Meter) -> list[Any]:
 
 
 def count(f: Callable[..., Any], *primals: Any, limit: float = math.inf) -> Counts:
-    """The backpropagators that VLAD makes and calls for f's value and one pullback of ones, as stages.counting counts.
+    """The backpropagators that VLAD makes and calls for f's value and one pullback of ones, counted as for stages.
 
     A backpropagator is a closure whose parameter is a sensitivity. LimitReached once both together exceed `limit`.
 
     >>> count(lambda x: x * x, 3.0)
     Counts(created=2, calls=2, scalars=0, pairs=0, map_steps=0, array_writes=0, span=0)
     """
-    from stages.counting import Counts, LimitReached  # it may import the relatives itself
-
     meter = Meter(limit=limit)
     try:
         y, pullback = _vjp(f, primals, meter)

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from dualrev.reading import signature
-from stages.page import words
-from stages.page.drawing import layout
-from stages.page.plots import MARKS
-from stages.page.recording import MOST, UNKNOWN, Recording, record
-from stages.page.rules import rule
-from stages.page.samples import Sample
+from stages.comparison.page import words
+from stages.comparison.page.drawing import layout
+from stages.comparison.page.plots import MARKS
+from stages.comparison.page.recording import MOST, UNKNOWN, Recording, record
+from stages.comparison.page.rules import rule
+from stages.comparison.page.samples import Sample
 
 __all__ = ["DRAWN", "STEPPED", "arguments", "program_data", "script", "script_data"]
 

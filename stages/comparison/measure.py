@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dualrev import tree
-from stages.counting import Counts, LimitReached, count
+from stages.comparison.counting import count
+from stages.comparison.counts import Counts, LimitReached
+from stages.comparison.space import kept
 from stages.order import STAGES, algorithm
 from stages.programs import PROGRAMS, Program
-from stages.space import kept
 
 __all__ = ["FAMILIES", "LAWS", "Comparison", "Family", "Fit", "Growth", "StageResult", "compare", "fit", "grow"]
 

@@ -9,16 +9,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from stages import report
-from stages.comparison import FAMILIES, Comparison, Family, Growth, StageResult
+from stages.comparison import report
+from stages.comparison.measure import FAMILIES, Comparison, Family, Growth, StageResult
+from stages.comparison.page import code, data, words
+from stages.comparison.page.drawing import drawing
+from stages.comparison.page.notation import notation
+from stages.comparison.page.plots import marker, plot
+from stages.comparison.page.samples import Sample, only
+from stages.comparison.sharing import sharing
+from stages.comparison.steps import walk
 from stages.order import STAGES
-from stages.page import code, data, words
-from stages.page.drawing import drawing
-from stages.page.notation import notation
-from stages.page.plots import marker, plot
-from stages.page.samples import Sample, only
-from stages.sharing import sharing
-from stages.steps import walk
 
 __all__ = ["Shown", "growths", "page", "program", "sentence", "short", "style", "template", "write"]
 

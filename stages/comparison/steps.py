@@ -39,8 +39,9 @@ import numpy as np
 from dualrev import tree
 from dualrev.eager import overload
 from stages import ordered_map, pairs
-from stages.counting import Counts, LimitReached, Recorder, WatchedArray
-from stages.naming import input_names, operation
+from stages.comparison.counting import Recorder, WatchedArray
+from stages.comparison.counts import Counts, LimitReached
+from stages.comparison.naming import input_names, operation
 from stages.order import STAGES
 
 __all__ = ["Area", "Scalar", "Step", "Walk", "walk"]

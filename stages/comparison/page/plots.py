@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from html import escape
 
-from stages.comparison import Family, Growth
+from stages.comparison.measure import Family, Growth
 
 __all__ = ["MARKS", "marker", "plot"]
 

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from stages import report
-from stages.comparison import Growth
+from stages.comparison import report
+from stages.comparison.measure import Growth
+from stages.comparison.page import build, code, words
+from stages.comparison.page.notation import notation
 from stages.order import algorithm
-from stages.page import build, code, words
-from stages.page.notation import notation
 
 __all__ = ["relatives_page", "write_relatives"]
 

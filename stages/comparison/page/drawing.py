@@ -14,7 +14,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
-from stages.steps import Scalar
+from stages.comparison.steps import Scalar
 
 __all__ = ["Arrow", "Drawing", "Layout", "drawing", "layout"]
 

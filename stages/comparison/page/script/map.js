@@ -1,5 +1,5 @@
 // The ordered map of stages/ordered_map.py, node for node: a weight-balanced tree of which nothing is ever changed.
-// It counts the nodes that it visits, as stages/counting.py does, and remembers their keys until the next step.
+// It counts the nodes that it visits, as stages/comparison/counting.py does, and remembers their keys until the next step.
 
 class OrderedMap {
   constructor(counts) {

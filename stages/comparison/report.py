@@ -1,4 +1,4 @@
-"""The comparison in the terminal: rich tables of what comparison.py found."""
+"""The comparison in the terminal: rich tables of what measure.py found."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from stages.columns import Columns, empty_table
-from stages.comparison import Comparison, Family, Growth, StageResult
-from stages.counting import trace
+from stages.comparison.columns import Columns, empty_table
+from stages.comparison.counting import trace
+from stages.comparison.measure import Comparison, Family, Growth, StageResult
+from stages.comparison.sharing import sharing
 from stages.order import STAGES, algorithm
 from stages.programs import LOOP_OPERATIONS, Program
-from stages.sharing import sharing
 
 __all__ = ["MORE", "agree", "comparison", "console", "derivatives", "fields", "growth", "legend", "overview"]
 

@@ -30,7 +30,7 @@ from dualrev.eager.overload import DualNumber, Run, linearize, overload, value
 from dualrev.rules.primitives import Primitive
 from dualrev.tree import inputs, outputs
 from stages import pairs
-from stages.naming import named_inputs, operation, primitive_of
+from stages.comparison.naming import named_inputs, operation, primitive_of
 
 __all__ = ["MOST", "UNKNOWN", "Recorded", "Recording", "record"]
 

@@ -9,7 +9,6 @@ those of the code that runs in earnest, and counting in one thread disturbs noth
 from __future__ import annotations
 
 import array
-import dataclasses
 import functools
 import importlib.util
 from collections.abc import Callable
@@ -20,33 +19,10 @@ import numpy as np
 
 from dualrev.tree import outputs
 from stages import ordered_map, pairs
+from stages.comparison.counts import Counts, LimitReached
 from stages.order import algorithm
 
-__all__ = ["Counts", "LimitReached", "Recorder", "WatchedArray", "count", "fresh", "trace"]
-
-
-@dataclasses.dataclass
-class Counts:
-    """What a stage did for one value and one pullback."""
-
-    created: int = 0  #: backpropagators (dual numbers) created
-    calls: int = 0  #: backpropagators called; ids resolved, where backpropagators are data
-    scalars: int = 0  #: real scalars touched by zero, plus and one-hots on whole cotangents of the input
-    pairs: int = 0  #: pairs on the way to a scalar that one-hots and setters built
-    map_steps: int = 0  #: map nodes visited; steps in a table
-    array_writes: int = 0  #: elements written to mutable arrays, the tape included, allocation not
-    span: int = (
-        0  #: the longest chain of ids that wait for each other, where a stage knows of jobs; inputs wait for none
-    )
-
-    @property
-    def work(self) -> int:
-        """All of them together but the span: what the growth of a stage is fitted to."""
-        return sum(dataclasses.astuple(self)) - self.span
-
-
-class LimitReached(Exception):  # noqa: N818 - not an error: the answer of a count that was told when to stop
-    """The stage has done more work than the count allowed."""
+__all__ = ["Recorder", "WatchedArray", "count", "fresh", "trace"]
 
 
 class Recorder:

@@ -17,9 +17,9 @@ build.py      puts all of it into template.html
 relatives.py  the page of the neighbouring algorithms
 """
 
-from stages.page.build import Shown, page, short, write
-from stages.page.relatives import relatives_page, write_relatives
-from stages.page.samples import DEFAULTS, Sample, of_sizes, sample
+from stages.comparison.page.build import Shown, page, short, write
+from stages.comparison.page.relatives import relatives_page, write_relatives
+from stages.comparison.page.samples import DEFAULTS, Sample, of_sizes, sample
 
 __all__ = [
     "DEFAULTS",

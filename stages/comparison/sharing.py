@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from stages.counting import fresh
+from stages.comparison.counting import fresh
 from stages.order import STAGES
 
 __all__ = ["Shared", "sharing"]

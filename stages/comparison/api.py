@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from stages.comparison import FAMILIES, Comparison, grow
-from stages.comparison import compare as compare_program
+from stages.comparison.measure import FAMILIES, Comparison, grow
+from stages.comparison.measure import compare as compare_program
 from stages.order import STAGES
 from stages.programs import Program
 
@@ -39,7 +39,7 @@ class Compared:
         With `growth`, the plots of how the stages' work grows on three of the paper's programs are on it, too; they
         take some ten seconds. OSError if the file cannot be written.
         """
-        from stages.page import Shown, write  # needs jinja2
+        from stages.comparison.page import Shown, write  # needs jinja2
 
         limit = min(self.limit, GROWTH_LIMIT)
         names = [stage.stage for stage in self.result.stages]
@@ -47,7 +47,7 @@ class Compared:
         write(path, [Shown(self.function, self.primals, self.result)], growths)
 
     def __str__(self) -> str:
-        from stages import report
+        from stages.comparison import report
 
         text = io.StringIO()
         console = report.Console(file=text, width=120)
@@ -57,13 +57,13 @@ class Compared:
     __repr__ = __str__
 
     def __rich__(self) -> Any:
-        from stages import report
+        from stages.comparison import report
 
         return report.comparison(self.result)
 
     @functools.cached_property
     def _html(self) -> str:
-        from stages.page import Shown, short
+        from stages.comparison.page import Shown, short
 
         return short(Shown(self.function, self.primals, self.result), self.limit)
 
