@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from bench.compiled_programs import Program
+from bench.compiled_programs import PROGRAMS, Program
 
-__all__ = ["ARRAYS"]
+__all__ = ["ARRAYS", "EVERY"]
 
 # ----------------------------------------------------------------------------------------------------------------------
 # Runge and Kutta's fourth-order method for coupled oscillators
@@ -290,3 +290,6 @@ _ENTRIES = [
     Program("horner", horner, make_horner, 10_000, 4, (0, 1)),
 ]
 ARRAYS = {program.name: program for program in _ENTRIES}
+
+#: All programs: in scalar style, and those above.
+EVERY = PROGRAMS | ARRAYS

@@ -54,14 +54,13 @@ from rich.table import Table
 
 import dualrev
 from bench.agreement import convert, disagreement
-from bench.array_programs import ARRAYS
+from bench.array_programs import ARRAYS, EVERY
 from bench.compiled_programs import PROGRAMS, Program, plain
 from bench.machine import processor, versions
 from bench.memory import ChildError, elsewhere, memory, text_elsewhere
 from bench.vectors import Counts
 from dualrev.compiler.host.dispatchers import derivative
 
-EVERY = PROGRAMS | ARRAYS
 TURN = 0.004  # seconds
 LONG = 10_000_000  # steps of the pendulum, so that what is saved is larger than what the compiler needed
 GOALS = {"primal": (2.5, 6.0), "adjoint": (1.2, 2.0), "first call": (5.0, 0.5)}  # ratios; seconds, from the cache

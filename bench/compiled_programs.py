@@ -19,6 +19,8 @@ from numba import njit
 from numba.core.registry import CPUDispatcher
 
 import dualrev
+from bench import array_adjoints, compiled_adjoints
+from bench.compiled_helpers import log_sum_exp, rotate_vec_by_quat
 
 __all__ = ["PROGRAMS", "Program", "plain"]
 
@@ -60,29 +62,6 @@ def make_matrix_vector(size: int) -> tuple[Any, ...]:
 
 # ----------------------------------------------------------------------------------------------------------------------
 # A vector, turned by a quaternion many times
-
-
-@njit
-def inner(a, b):
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
-@njit
-def cross(a, b):
-    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
-
-
-@njit
-def rotate_vec_by_quat(q, v):
-    s, u = q[0], (q[1], q[2], q[3])
-    along = 2.0 * inner(u, v)
-    same = s * s - inner(u, u)
-    c = cross(u, v)
-    return (
-        along * u[0] + same * v[0] + 2.0 * s * c[0],
-        along * u[1] + same * v[1] + 2.0 * s * c[1],
-        along * u[2] + same * v[2] + 2.0 * s * c[2],
-    )
 
 
 @njit
@@ -211,17 +190,6 @@ def make_kalman(size: int) -> tuple[Any, ...]:
 
 # ----------------------------------------------------------------------------------------------------------------------
 # Mixture of Gaussians, in the parameters of ADBench: inverse factors of covariances, logarithms on their diagonals
-
-
-@njit
-def log_sum_exp(x):
-    largest = x[0]
-    for i in range(1, len(x)):
-        largest = max(largest, x[i])
-    total = 0.0
-    for i in range(len(x)):
-        total += math.exp(x[i] - largest)
-    return largest + math.log(total)
 
 
 @njit
@@ -532,8 +500,6 @@ class Program:
     @property
     def adjoint(self) -> Any:
         """The gradient by hand, if there is one: it gives the value and the cotangents of the real arguments."""
-        from bench import array_adjoints, compiled_adjoints  # which are made of functions of this module
-
         name = f"{self.function.py_func.__name__}_adjoint"
         return getattr(compiled_adjoints, name, getattr(array_adjoints, name, None))
 
@@ -575,8 +541,11 @@ def plain(function: Any) -> Callable[..., Any]:
     >>> dualrev.grad(plain(cube_root))(8.0)  # 1 / (3 a**(2/3))
     0.08333333333333334
     """
-    environment = {**function.py_func.__globals__, "math": dualrev.math, "np": dualrev.numpy}
-    for name, value in function.py_func.__globals__.items():
+    environment: dict[str, Any] = {}
+    for f in _with_helpers(function):
+        environment |= f.py_func.__globals__
+    environment |= {"math": dualrev.math, "np": dualrev.numpy}
+    for name, value in environment.items():
         if isinstance(value, CPUDispatcher):
             environment[name] = types.FunctionType(value.py_func.__code__, environment)
     return environment[function.py_func.__name__]

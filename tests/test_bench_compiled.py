@@ -16,8 +16,7 @@ from numba.core.registry import CPUDispatcher
 import bench.compiled
 import dualrev as dr
 from bench import compiled_adjoints, compiled_programs
-from bench.array_programs import ARRAYS
-from bench.compiled import EVERY
+from bench.array_programs import ARRAYS, EVERY
 from bench.compiled_programs import PROGRAMS, plain
 from tests import oracle
 

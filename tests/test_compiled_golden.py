@@ -15,7 +15,7 @@ NAMES = ["dot", "pendulum", "newton", "quaternions", "cholesky", "time_warping"]
 
 sys.path.insert(0, str(FOLDER.parent.parent))  # for the run as a script
 
-from bench.compiled import EVERY  # noqa: E402
+from bench.array_programs import EVERY  # noqa: E402
 from dualrev.compiler.host.dispatchers import derivative  # noqa: E402
 from dualrev.compiler.pipeline import emit  # noqa: E402
 
