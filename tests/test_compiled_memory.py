@@ -207,7 +207,7 @@ def growth(call, times):
 @LINUX
 @pytest.mark.parametrize("f", RAISING, ids=lambda f: f.__name__)
 def test_an_exception_frees_what_the_call_has_recorded(f):
-    """An exception frees all that, whoever raises it."""
+    """An exception frees all that, whoever raises it, and in a derivative the arrays that f has made, too"""
     wrong, right = RAISING[f]
     gradient = dr.value_and_grad(f)
     expected = failure(f, *wrong)
@@ -229,7 +229,7 @@ def keeps_an_array(a, z):
     [(keeps_an_array, (LONG, 0.0), (SHORT, 2.0)), (adds_vectors, (LONG, LONG[1:]), (SHORT, SHORT + 1.0))],
 )
 def test_what_numba_does_not_free_is_lost_by_the_gradient_too(f, wrong, right):
-    """What is lost is what numba itself does not free: arrays that f itself has made, and was using when it raised."""
+    """What is lost is what numba itself does not free: arrays that f itself has made, and was using when it raised"""
     of_f = growth(lambda: failure(f, *wrong), 300)
     assert of_f > 4.0, "numba has learned to free them: say so in docs/numba.md"
     gradient = dr.grad(f)

@@ -36,6 +36,7 @@ from dualrev.compiler.host.cache import Module, folder_for, resolve, warn
 from dualrev.compiler.host.fingerprint import fingerprint
 from dualrev.compiler.host.frozen import World, check, plain, watch
 from dualrev.compiler.host.machine import MachineCode
+from dualrev.compiler.host.releasing import release_at_exceptions
 from dualrev.compiler.host.resting import resting_collector
 from dualrev.compiler.host.taken import check_taken, check_writable
 from dualrev.compiler.runtime.stack import need_stack  # noqa: F401 - functions that numba loads from its cache may need it
@@ -305,7 +306,9 @@ def _execute(module: Module, constants: dict[str, Any], filename: str, digest: s
     namespace: dict[str, Any] = {"__name__": __name__, **constants}
     execute(module.source, namespace, filename)
     entry = namespace[module.entry]
-    for made in _functions(namespace)[0]:
+    own = _functions(namespace)[0]
+    release_at_exceptions(own, {name for name, x in constants.items() if callable(x) and not isinstance(x, type)})
+    for made in own:
         made.py_func.__qualname__ = f"{unique[:16]}.{made.py_func.__name__}"
         if any(x is objmode_context for x in constants.values()):  # Python runs a block, with the names of `__module__`
             made.py_func.__module__ = None

@@ -1,0 +1,147 @@
+"""Emitted functions that free what they hold where an exception leaves them.
+
+An exception in numba code is a status that a function returns at once; nobody unwinds, and what its variables refer to
+is lost. So before each return of a failure the function gives back the references of the variables that may have one:
+those that were assigned and not deleted since. Numba deletes a variable after its last use.
+
+    return failure      ->      give back what y and z refer to; return failure
+
+A variable that has not been assigned on the way refers to nothing, as numba begins with zeros. Functions that cannot
+raise stay as numba makes them.
+"""
+
+from __future__ import annotations
+
+import dis
+from collections.abc import Callable, Collection
+from typing import Any
+
+from llvmlite import ir
+from numba.core import compiler
+from numba.core import ir as numba_ir
+from numba.core.compiler_machinery import register_pass
+from numba.core.lowering import Lower
+from numba.core.typed_passes import BaseNativeLowering, NativeLowering
+
+__all__ = ["release_at_exceptions"]
+
+_Lower: Any = Lower  # numba has no type information
+_CHECKS = {  # of the runtime: they raise; where only shapes are compared, nearly all that has arrays would be longer
+    *["divide", "floor_divide", "power", "remainder"],
+    *["add_cotangent", "check_apart", "check_new", "check_spread", "contribute"],
+    *["need_stack", "new_tangent", "strided_tangent", "tangent"],
+}
+_FINE = 0, -2  # numba's status of a value, and of None
+
+
+def release_at_exceptions(own: list[Any], called: Collection[str]) -> None:
+    """Let those of a module's functions free what they hold that may raise; called: names of functions from outside."""
+    raising = {f.py_func.__name__ for f in own if _raises(f)} | set(called) | _CHECKS
+    names = {f.py_func.__name__: f for f in own}
+    todo = set(names) - raising
+    while found := {name for name in todo if raising.intersection(names[name].py_func.__code__.co_names)}:
+        raising |= found
+        todo -= found
+    for name, f in names.items():
+        if name in raising:
+            f._compiler.pipeline_class = _Releasing
+
+
+def _raises(f: Any) -> bool:
+    """Whether a function has a statement that raises, or numba's code for it does."""
+    if f.targetoptions.get("boundscheck"):
+        return True
+    code = f.py_func.__code__
+    return bool(_CHECKS.intersection(code.co_names)) or any(
+        i.opname == "RAISE_VARARGS" for i in dis.get_instructions(code)
+    )
+
+
+class _ReleasingLower(_Lower):
+    """Numba's lowering, which gives references back before each failure that is returned."""
+
+    _singly_assigned_vars: set[str]
+
+    def _find_singly_assigned_variable(self) -> None:
+        """Let what counts references have a place in the frame, where each failure finds it."""
+        super()._find_singly_assigned_variable()
+        self._singly_assigned_vars = {x for x in self._singly_assigned_vars if not self._counts(x)}
+        self._starts = _held(self.blocks, self._counts)
+
+    def _counts(self, name: str) -> bool:
+        model = self.context.data_model_manager[self.typeof(name)]
+        return bool(self.context.enable_nrt and model.contains_nrt_meminfo())
+
+    def pre_block(self, block: Any) -> None:
+        """Begin a block of numba's code."""
+        super().pre_block(block)
+        self._now = set(self._starts[id(block)])
+
+    def lower_inst(self, inst: Any) -> None:
+        """Lower a statement, and let its failures give back what is held before it."""
+        made, here = len(self.function.blocks), self.builder.block
+        super().lower_inst(inst)
+        for block in (here, *self.function.blocks[made:]):
+            if _fails(block):
+                builder = ir.IRBuilder(block)
+                builder.position_before(block.terminator)
+                for name in sorted(self._now):
+                    self.context.nrt.decref(builder, self.typeof(name), builder.load(self.getvar(name)))
+        _follow(inst, self._now, self._counts)
+
+
+def _held(blocks: dict[int, Any], counts: Callable[[str], bool]) -> dict[int, set[str]]:
+    """The variables that may refer to something where each block begins, by the block's identity."""
+    starts: dict[int, set[str]] = {k: set() for k in blocks}
+    todo = list(blocks)
+    while todo:
+        k = todo.pop()
+        held = set(starts[k])
+        for statement in blocks[k].body:
+            _follow(statement, held, counts)
+        for target in blocks[k].terminator.get_targets():
+            if not held <= starts[target]:
+                starts[target] |= held
+                todo.append(target)
+    return {id(block): starts[k] for k, block in blocks.items()}
+
+
+def _follow(statement: Any, held: set[str], counts: Callable[[str], bool]) -> None:
+    """What is held after a statement."""
+    if isinstance(statement, numba_ir.Assign) and counts(statement.target.name):
+        held.add(statement.target.name)
+    elif isinstance(statement, numba_ir.Del):
+        held.discard(statement.value)
+
+
+def _fails(block: Any) -> bool:
+    """Whether a block ends with a status which is, or may be, that of a failure."""
+    if not isinstance(block.terminator, ir.Ret):
+        return False
+    (status,) = block.terminator.operands
+    return not (isinstance(status, ir.Constant) and status.constant in _FINE)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _ReleasingLowering(BaseNativeLowering):
+    """The pass that makes LLVM's code."""
+
+    _name = "dualrev_releasing_lowering"
+
+    @property
+    def lowering_class(self) -> Any:
+        """The class that does."""
+        return _ReleasingLower
+
+
+class _Releasing(compiler.Compiler):
+    """Numba's compiler with that pass."""
+
+    def define_pipelines(self) -> list[Any]:
+        """Numba's passes, but for that one."""
+        made = super().define_pipelines()
+        for passes in made:
+            passes.passes = [(_ReleasingLowering if x is NativeLowering else x, text) for x, text in passes.passes]
+            passes._finalized = False
+            passes.finalize()
+        return made
