@@ -72,7 +72,8 @@ class Calls:
             made.append(x if alike(kind, wanted) else self.numbers.converted(x, wanted, s.line))
             if made[-1] is None:
                 what = f"the call of {describe(s.info.value)} with {kind}"
-                code.refuse(s.line, what, f"its signature says {wanted}, and numba converts that", "the conversion")
+                instead = f"np.{wanted}(...) of it" if isinstance(wanted, types.Number) else "arguments of that type"
+                code.refuse(s.line, what, f"its signature says {wanted}, and numba converts that", instead)
         return made
 
     def star(self, s: Let, kind: Any) -> None:

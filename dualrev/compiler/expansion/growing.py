@@ -56,7 +56,7 @@ class Growing:
             self._started(s)
         elif self.methods.takes(s):
             pass
-        elif isinstance(s, Store) and s.array in self.lengths:
+        elif isinstance(s, Store) and s.array in self.lengths and not isinstance(s.index[0], Slice):
             self.lazy.materialise(s.value)
             place = self._place(s.array, s.index, "setitem", s.line)
             self.assignments.store(Store(s.array, (place,), s.value, s.line))

@@ -90,6 +90,10 @@ class Items:
             code.plain("a.value", s.line, target=s.target, a=base)
         elif is_array(of) and name == "dtype":
             pass  # the type of the variable says it
+        elif name == "flat":
+            code.refuse(
+                s.line, "the attribute .flat under a name", "it is known where it is used", "a.flat[k], a.ravel()"
+            )
         else:
             code.refuse(s.line, f"the attribute .{name}", "it is not known", "shape, size, ndim or T")
 

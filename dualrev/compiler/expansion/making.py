@@ -10,7 +10,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.core import syntax
-from dualrev.compiler.core.lowered import Const, Let, Ref
+from dualrev.compiler.core.lowered import Const, Let, Node, Ref
 from dualrev.compiler.core.syntax import dtype_name
 from dualrev.compiler.expansion.kinds import NUMBERS, is_array, is_real
 from dualrev.compiler.expansion.layouts import Layouts
@@ -76,6 +76,11 @@ class Making:
             self.code.put(made, (), s.args[0], s.line)
             self.code.copy(s.target, made, s.line)
             return
+        if self.code.is_tuple(s.args[0]) and stores:
+            parts = self.code.tree(s.args[0]).parts
+            if all(not isinstance(x, Node) and isinstance(self.code.kind(x), NUMBERS) for x in parts):
+                self.literal(Let(s.target, "literal", tuple(parts), list(range(len(parts))), s.line), kind)
+                return
         if not is_array(self.code.kind(s.args[0])) or len(s.args) > 2 or s.info[1] not in ((), ("dtype",)):
             what, why = "np.array of these arguments", "only that of a list or an array is known"
             self.code.refuse(s.line, what, why, "a loop")

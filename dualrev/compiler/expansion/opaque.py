@@ -18,6 +18,7 @@ from numba.core import types
 from dualrev.compiler.core import syntax
 from dualrev.compiler.core.lowered import Const, For, If, Let, Node, Opaque, Slice, Store, While, leaves, reads, walk
 from dualrev.compiler.core.opaque import holds_floats, is_opaque
+from dualrev.compiler.expansion.complex_types import Parts, holds_complex
 from dualrev.compiler.expansion.kinds import is_array
 from dualrev.compiler.expansion.lazy import Lazy
 from dualrev.compiler.expansion.lists import Lists
@@ -108,6 +109,11 @@ class Opaques:
 
     def _let(self, s: Let) -> None:
         code = self.code
+        if s.op in ("func", "written") and any(isinstance(x, str) and holds_complex(code.kind(x)) for x in s.args):
+            what = (
+                f"{s.info[0]} of a complex number" if s.op == "func" else f"{s.info.refusal[0]} with a complex number"
+            )
+            code.refuse(s.line, what, "only its parts are known", "z.real and z.imag")
         if s.op == "getitem" and is_array(code.kind(s.args[0])):
             code.refuse(s.line, "this index", "it is no int, slice or array", "an int")
         said, changes, unknown = self._said(s), s.op == "written" and not s.info.pure, False
@@ -209,7 +215,10 @@ class Opaques:
     # Conditions
 
     def truth(self, x: Any, line: int) -> Any:
-        """A condition; of a string or a container, whether it is not empty."""
+        """A condition; of a string, a container or a tuple, whether it is not empty."""
+        if self.code.is_tuple(x) and not isinstance(self.code.of[x], Parts):
+            length = Const(bool(self.code.tree(x).parts))
+            return self.code.let("copy", (length,), None, line, types.boolean)
         if not isinstance(x, str) or not is_opaque(self.code.of[x]):
             return x
         test = self.code.temp(types.boolean)
@@ -240,7 +249,7 @@ class Opaques:
             if not (isinstance(x, str) and _is_slice(code.of.get(x))):
                 made.append(x)
                 continue
-            if not is_array(code.kind(base)) or code.of[x].members > 2:
+            if not is_array(code.kind(base)) or base in self.lists or code.of[x].members > 2:
                 code.refuse(s.line, "a slice that is a value", "of arrays, and without a step, it is known", "a[i:j]")
             lower, upper, step = (code.temp(types.int64) for _ in range(3))
             n = code.plain(f"a.shape[{k}]", s.line, a=base)

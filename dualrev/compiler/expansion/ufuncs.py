@@ -86,4 +86,4 @@ class Ufuncs:
             return x
         if isinstance(kind, (types.Integer, types.Boolean)) and isinstance(wanted, (types.Integer, types.Float)):
             return self.code.plain(f"np.{wanted}(_)", line, wanted, _=x)
-        return self.code.refuse(line, f"a ufunc of {kind}", f"numba converts it to {wanted}", "the conversion")
+        return self.code.refuse(line, f"a ufunc of {kind}", f"numba converts it to {wanted}", f"np.{wanted}(...) of it")

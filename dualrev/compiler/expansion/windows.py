@@ -35,7 +35,7 @@ class Windows:
         if len(s.args) > 2 or code.kind(a).ndim != 1 or not isinstance(code.kind(n), types.Integer):
             what, why = "sliding_window_view of these arguments", "only that of a vector and an int is known"
             code.refuse(s.line, what, why, "slices in a loop")
-        self._base(a)
+        self._base(a, s.line)
         for test, text in (
             ("n < 0", "`window_shape` cannot contain negative values"),
             ("n > a.shape[0]", "window_shape cannot be larger than input array shape"),
@@ -51,7 +51,7 @@ class Windows:
         code = self.code
         if len(s.args) != 3 or s.info[1] not in ((), ("strides",), ("shape", "strides")):
             code.refuse(s.line, "as_strided of these arguments", "", "as_strided(array, shape, strides)")
-        self._base(s.args[0])
+        self._base(s.args[0], s.line)
         self.layouts.asks_for_layout = True
         rest = [code.syntax_tree(code.tree(x)) for x in s.args[1:]]
         view = syntax.call("np.lib.stride_tricks.as_strided", syntax.name("BASE"), *rest)
@@ -66,10 +66,9 @@ class Windows:
         view = "BASE.T" if goes_back(code.kind(a)) else "BASE"
         code.let("view", (named(a),), syntax.name(view), s.line, target=s.target)
 
-    def _base(self, a: Any) -> None:
+    def _base(self, a: Any, line: int) -> None:
         self.lazy.materialise(a)
         if not isinstance(a, str):
-            line = self.code.lowered.source.tree.lineno
             self.code.refuse(line, "a view of a frozen array", "it is no variable", "a copy of it")
 
     def of_type(self, s: Let, kind: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from dualrev.compiler.frontend.exits import always, exits, exits_of
 
-__all__ = ["Closure", "Inlined", "bound_in", "renamed", "returning", "without_declarations"]
+__all__ = ["Closure", "Inlined", "bound_in", "is_constant", "renamed", "returning", "without_declarations"]
 
 Comprehension = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -58,6 +58,12 @@ def bound_in(body: Sequence[ast.AST]) -> set[str]:
     nodes = [node for s in body for node in own_nodes(s)]
     names = {x.id for x in nodes if isinstance(x, ast.Name) and isinstance(x.ctx, (ast.Store, ast.Del))}
     return names | {x.name for x in nodes if isinstance(x, ast.FunctionDef)}
+
+
+def is_constant(node: ast.expr) -> bool:
+    """Whether a default is a constant, such as 1.0 or -1.0."""
+    signed = isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd))
+    return isinstance(node.operand if signed else node, ast.Constant)  # type: ignore[attr-defined]
 
 
 def parameters(node: ast.FunctionDef | ast.Lambda) -> list[str]:

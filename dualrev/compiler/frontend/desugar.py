@@ -32,6 +32,7 @@ from dualrev.compiler.frontend.closures import (
     Closure,
     Inlined,
     bound_in,
+    is_constant,
     own_nodes,
     parameters,
     renamed,
@@ -153,7 +154,7 @@ class _Desugaring(ast.NodeTransformer):
         args = node.args
         if args.vararg or args.kwarg:
             self.scope.refuse(node, f"*args or **kwargs of {readable(name)}", "their number is not known", "arguments")
-        if any(not isinstance(x, ast.Constant) for x in [*args.defaults, *filter(None, args.kw_defaults)]):
+        if not all(map(is_constant, [*args.defaults, *filter(None, args.kw_defaults)])):
             self.scope.refuse(node, f"a default of {readable(name)}", "it is no constant", "an argument")
         if self.bindings[name] > 1 or name in self.closures:
             why = "which of the functions it is may depend on what runs"

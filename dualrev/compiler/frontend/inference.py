@@ -24,7 +24,7 @@ from numba.core.registry import cpu_target
 
 from dualrev.compiler import runtime
 from dualrev.compiler.core import syntax
-from dualrev.compiler.core.lowered import Effect, For, If, Let, Opaque, Slice, Store
+from dualrev.compiler.core.lowered import Effect, For, If, Let, Opaque, Slice, Store, walk
 from dualrev.compiler.core.naming import readable
 from dualrev.compiler.core.sets import Sets
 from dualrev.compiler.frontend.listing import Listing
@@ -165,6 +165,11 @@ def _webs(
             of[split] = unified[web]
     for name, kind in zip(lowered.parameters, argtypes, strict=True):
         of.setdefault(name, types.unliteral(_given(kind)))
+    for s in walk(lowered.body):  # of g(*t, k=x) numba makes a call of the items, and leaves out t
+        if isinstance(s, Let) and s.op == "tuple" and s.info is None and s.target not in of:
+            parts = [of.get(x) if isinstance(x, str) else numba.typeof(x.value) for x in s.args]
+            if None not in parts:
+                of[s.target] = types.BaseTuple.from_types(parts)
     _rename(lowered, listing, at, sets, new)
     return Typed(of, types.unliteral(result), returned)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
@@ -51,6 +52,8 @@ def in_order(a):
 
 @overload(in_order)
 def _in_order(a):
+    if isinstance(a, types.Number):
+        return lambda a: np.asarray(a)
     if not isinstance(a, types.Array):
         return None
     return (lambda a: a.T) if goes_back(a) else (lambda a: a)
