@@ -244,12 +244,16 @@ class CheckError(DualrevError, AssertionError):
 
 
 class CotangentError(DualrevError, ValueError):
-    """The argument of a pullback does not have the structure of the function's value."""
+    """The argument of a pullback does not have the structure of the function's value.
 
-    def __init__(self, found: Any, expected: str) -> None:
+    Compiled code, which has no text of what it was given, raises it without arguments, for a shape.
+    """
+
+    def __init__(self, found: Any = None, expected: str = "") -> None:
+        what = f"the pullback was given {_short(found)} (type {type(found).__name__}) where the function's value has"
         super().__init__(
-            f"the pullback was given {_short(found)} (type {type(found).__name__}) where the function's value has"
-            f" {expected}. A cotangent has the structure of the value: a number for every real scalar,"
+            (f"{what} {expected}" if expected else "a cotangent has another shape than the array that it belongs to")
+            + ". A cotangent has the structure of the value: a number for every real scalar,"
             " an array of the same shape for an array, None for every discrete value."
         )
 
@@ -261,13 +265,17 @@ class CotangentError(DualrevError, ValueError):
 
 
 class TangentError(DualrevError, ValueError):
-    """A tangent does not have the structure of the primals."""
+    """A tangent does not have the structure of the primals.
 
-    def __init__(self, found: Any, expected: str) -> None:
+    Compiled code, which has no text of what it was given, raises it without arguments, for a shape.
+    """
+
+    def __init__(self, found: Any = None, expected: str = "") -> None:
+        what = f"a tangent is {_short(found)} (type {type(found).__name__}) where the primals have {expected}"
         super().__init__(
-            f"a tangent is {_short(found)} (type {type(found).__name__}) where the primals have {expected}. Tangents"
-            " are a tuple with an entry for every primal: a number for every real scalar, an array of the same shape"
-            " for an array, None for every discrete value."
+            (what if expected else "a tangent has another shape than the array that it belongs to")
+            + ". Tangents are a tuple with an entry for every primal: a number for every real scalar, an array of the"
+            " same shape for an array, None for every discrete value."
         )
 
     @classmethod

@@ -130,6 +130,7 @@ from dualrev.compiler.runtime.threads import (  # noqa: F401 - emitted code has 
     released,
     span,
 )
+from dualrev.errors import CotangentError, TangentError
 from dualrev.rules.library.inner import inner
 from dualrev.rules.library.special import polygamma  # noqa: F401 - emitted code has it from here
 
@@ -262,7 +263,7 @@ def unmark(array):
 def add_cotangent(array, value):
     """array += value, which somebody has given for a cotangent: it has to have the same shape."""
     if array.shape != value.shape:
-        raise ValueError("a cotangent has another shape than the array that it belongs to")
+        raise CotangentError
     array += value
 
 
@@ -329,9 +330,9 @@ def check_spread(a):
 
 @inner
 def tangent(x, t_x):
-    """The tangent of an array, if it has the array's shape; else ValueError."""
+    """The tangent of an array, if it has the array's shape; else TangentError."""
     if t_x.shape != x.shape:
-        raise ValueError("a tangent has another shape than the array that it belongs to")
+        raise TangentError
     return t_x
 
 

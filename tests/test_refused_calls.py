@@ -1,0 +1,189 @@
+"""Calls of derivatives that are refused: each names the argument, the reason, and what to write instead."""
+
+import numba
+import numpy as np
+import pytest
+from numba import njit
+from numba.core.errors import TypingError
+from numba.experimental import jitclass
+
+import dualrev as dr
+from dualrev.errors import ArgumentError, CotangentError, OutputError, TangentError, UnsupportedError
+
+V, M = np.array([1.5, 2.0, 3.0]), np.array([[1.0, 0.3], [0.2, 2.0]])
+
+
+@njit
+def squares(x):
+    return (x * x).sum()
+
+
+@njit
+def square(x):
+    return x * x
+
+
+@njit
+def product(t):
+    return t[0] * t[1]
+
+
+@njit
+def times(a, b):
+    return a * b
+
+
+@njit
+def constant(x):
+    return 3
+
+
+@njit
+def size(z):
+    return np.sum(np.abs(z))
+
+
+@njit
+def of_tuple(t):
+    return abs(t[0] * t[1])
+
+
+@njit
+def both(r, z):
+    return r[0].a * abs(z)
+
+
+@njit
+def shortened(x):
+    return x[: int(x[0])]
+
+
+@njit
+def text(x):
+    return "a"
+
+
+@njit("float64(float64)")
+def declared(x):
+    return x * x
+
+
+@jitclass([("a", numba.float64)])
+class Box:
+    def __init__(self, a):
+        self.a = a
+
+
+@njit
+def of_box(b):
+    return b.a * b.a
+
+
+gradient = dr.grad(squares)
+
+
+# In njit code
+
+
+@njit
+def jvp_of_product(x, t):
+    return dr.jvp(product, (x,), (t,))[1]
+
+
+@njit
+def jvp_of_squares(x, t):
+    return dr.jvp(squares, (x,), (t,))[1]
+
+
+@njit
+def jvp_of_gradient(x, t):
+    return dr.jvp(gradient, (x,), (t,))[1]
+
+
+@njit
+def jvp_without_b(x):
+    return dr.jvp(times, (x,), (1.0,))[1]
+
+
+@njit
+def vjp_of_constant(x):
+    return dr.vjp(constant, x)[0]
+
+
+@njit
+def pulled(x, ct):
+    _, pull = dr.vjp(square, x)
+    return pull(ct)[0]
+
+
+@njit
+def pulled_by_two(x):
+    _, pull = dr.vjp(square, x)
+    return pull(x, x)[0]
+
+
+@njit
+def gradient_of_an_int(n):
+    return dr.grad(square)(n)
+
+
+@njit
+def gradient_of_declared(x):
+    return dr.grad(declared)(x)
+
+
+RECORDS = np.zeros(2, dtype=[("a", np.float64)])
+SHAPE = "has another shape than the array that it belongs to"
+CALLS = {
+    # shapes, which compiled code compares when it runs
+    "hvp along another shape": (lambda: dr.hvp(squares)(V, V[:2]), TangentError, f"a tangent {SHAPE}"),
+    "hvp of the tape along another shape": (lambda: dr.hvp(squares.py_func)(V, V[:2]), TangentError, "shape (3,)"),
+    "hvp along more axes": (lambda: dr.hvp(squares)(V, M), TangentError, "an array with 1 axes"),
+    "hvp along a number": (lambda: dr.hvp(squares)(V, 1.0), TangentError, "an array with 1 axes"),
+    "jvp along another shape": (lambda: dr.jvp(squares, (V,), (V[:2],)), TangentError, "an array of shape (3,)"),
+    "jvp in njit code": (lambda: jvp_of_squares(V, V[:2]), TangentError, f"a tangent {SHAPE}"),
+    "jvp of a gradient in njit code": (lambda: jvp_of_gradient(V, V[:2]), TangentError, f"a tangent {SHAPE}"),
+    "a pullback in njit code": (lambda: pulled(V, V[:2]), CotangentError, f"a cotangent {SHAPE}"),
+    # types, which numba reports in its own error
+    "a tuple of another length": (lambda: jvp_of_product((1.0, 2.0), (1.0,)), TypingError, "a tuple with 2 entries"),
+    "a complex tangent": (lambda: jvp_of_product((1.0, 2.0), (1.0, 1j)), TypingError, "a real scalar"),
+    "a vector for a number": (lambda: jvp_of_product((1.0, 2.0), (1.0, V)), TypingError, "a real scalar"),
+    "no argument b": (lambda: jvp_without_b(1.5), TypingError, "the argument b is missing"),
+    "no real value": (lambda: vjp_of_constant(2.0), TypingError, "which holds no real scalar"),
+    "a number for a vector": (lambda: pulled(V, 1.0), TypingError, "an array with 1 axes"),
+    "two cotangents": (lambda: pulled_by_two(V), TypingError, "a pullback takes one cotangent"),
+    "an int": (lambda: gradient_of_an_int(2), TypingError, "Write 2.0 where you wrote 2"),
+    "another signature": (lambda: gradient_of_declared(V), TypingError, "No matching definition"),
+    # complex numbers, records and objects
+    "a complex tangent of another shape": (lambda: dr.jvp(size, (V * 1j,), (V[:2] * 1j,)), TangentError, "shape (3,)"),
+    "complex tangents in a tuple": (lambda: dr.jvp(of_tuple, ((1j, 2j),), ((1j,),)), TangentError, "with 2 entries"),
+    "records and a complex number": (lambda: dr.grad(both)(RECORDS, 1j), UnsupportedError, "only one of them"),
+    "a check of an instance": (lambda: dr.check(of_box, Box(1.0)), UnsupportedError, "instances that you make anew"),
+    "a check of an int": (lambda: dr.check(square, 2), ArgumentError, "Write 2.0 where you wrote 2"),
+    "a check without a value": (lambda: dr.check(constant, 1.5), OutputError, "the function returned 3"),
+    # batches and sources
+    "no samples": (lambda: dr.vmap(square)(np.zeros(0)), ValueError, "Write at least one"),
+    "samples of text": (lambda: dr.vmap(text)(V), ValueError, "only numbers and arrays are stacked"),
+    "samples of several shapes": (lambda: dr.vmap(shortened)(M + 1.0), ValueError, "return arrays of one shape"),
+    "the source of a Python function": (
+        lambda: dr.derivative_source(squares.py_func, V),
+        UnsupportedError,
+        "@njit above it",
+    ),
+    "another transform": (lambda: dr.derivative_source(square, 1.5, transform="x"), ValueError, "transform is one of"),
+    "another stage": (lambda: dr.derivative_source(square, 1.5, stage="x"), ValueError, "stage is 'lowered'"),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_is_refused_with_its_reason(name):
+    call, error, words = CALLS[name]
+    with pytest.raises(error) as refused:
+        call()
+    assert words in str(refused.value)
+
+
+def test_a_call_goes_on_after_an_error():
+    with pytest.raises(TangentError):
+        jvp_of_squares(V, V[:2])
+    assert jvp_of_squares(V, V) == pytest.approx(2.0 * V @ V)
