@@ -3,9 +3,10 @@
 import numba
 import numpy as np
 import pytest
-from numba import njit
+from numba import njit, types
 from numba.core.errors import TypingError
 from numba.experimental import jitclass
+from numba.extending import overload_method
 
 import dualrev as dr
 from dualrev.errors import ArgumentError, CotangentError, OutputError, TangentError, UnsupportedError
@@ -187,3 +188,117 @@ def test_a_call_goes_on_after_an_error():
     with pytest.raises(TangentError):
         jvp_of_squares(V, V[:2])
     assert jvp_of_squares(V, V) == pytest.approx(2.0 * V @ V)
+
+
+# Rules of the user's own
+
+
+def with_jvp(rule):
+    @dr.custom_jvp
+    @njit
+    def f(x):
+        return x * x
+
+    f.defjvp(njit(rule))
+
+    @njit
+    def g(x):
+        return f(x) * x
+
+    return g
+
+
+def with_vjp(fwd, bwd):
+    @dr.custom_vjp
+    @njit
+    def f(x):
+        return x * x
+
+    f.defvjp(njit(fwd), njit(bwd))
+
+    @njit
+    def g(x):
+        return f(x) * x
+
+    return g
+
+
+def no_pair(p, t):
+    return p[0] * p[0]
+
+
+def a_text(p, t):
+    return p[0] * p[0], "a"
+
+
+def a_tuple(p, t):
+    return p[0] * p[0], (t[0],)
+
+
+def forward(x):
+    return x * x, x
+
+
+def forward_alone(x):
+    return x * x
+
+
+def backward(x, ct):
+    return (2.0 * x * ct,)
+
+
+def backward_alone(x, ct):
+    return 2.0 * x * ct
+
+
+def backward_twice(x, ct):
+    return (2.0 * x * ct, 1.0)
+
+
+def backward_text(x, ct):
+    return ("a",)
+
+
+RULES = {
+    "a rule without a pair": (with_jvp(no_pair), "its rule does not return a pair (y, dy)"),
+    "a text as a tangent": (with_jvp(a_text), "its rule returns a tangent of another type than the value"),
+    "a tuple as a tangent": (with_jvp(a_tuple), "its rule returns a tangent of another type than the value"),
+    "a fwd without a pair": (with_vjp(forward_alone, backward), "its fwd does not return a pair (y, residuals)"),
+    "a bwd without a tuple": (with_vjp(forward, backward_alone), "its bwd does not return a tuple of 1"),
+    "a bwd of two": (with_vjp(forward, backward_twice), "its bwd does not return a tuple of 1"),
+    "a text as a cotangent": (with_vjp(forward, backward_text), "of its argument|of another type"),
+}
+MODES = {
+    "grad": lambda f: dr.grad(f)(1.5),
+    "jvp": lambda f: dr.jvp(f, (1.5,), (1.0,)),
+    "hvp": lambda f: dr.hvp(f)(1.5, 1.0),
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", RULES)
+def test_a_rule_that_does_not_fit_is_refused_in_every_mode(name, mode):
+    f, words = RULES[name]
+    with pytest.raises(UnsupportedError) as refused:
+        MODES[mode](f)
+    assert any(part in str(refused.value) for part in words.split("|"))
+    assert "return f(x) * x" in str(refused.value)
+
+
+def of_all(x, *rest):
+    return x.sum() * len(rest)
+
+
+@overload_method(types.Array, "times_the_others")
+def _times_the_others(x, *rest):
+    return of_all
+
+
+@njit
+def of_a_method(x):
+    return x.times_the_others(1.0, 2.0)
+
+
+def test_a_method_with_any_number_of_arguments_has_a_cure():
+    with pytest.raises(UnsupportedError, match=r"has \*args.*Write a numba function of its arguments"):
+        dr.grad(of_a_method)(V)

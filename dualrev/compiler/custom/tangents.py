@@ -18,6 +18,8 @@ from dualrev.compiler.transforms.writing import ZERO, Writer
 from dualrev.quoting import raising
 from dualrev.rules.primitives import PRIMITIVES
 
+_NUMBERS = (types.Float, types.Integer, types.Boolean)
+
 if TYPE_CHECKING:
     from dualrev.compiler.front import Front
 
@@ -170,8 +172,7 @@ class _Writer(Writer):
             if _is_none(dy) or not (is_real(y) or is_real_array(y)):
                 found.append(None)
                 return
-            fits = is_array(dy) and dy.type.ndim == y.type.ndim if is_array(y) else not is_array(dy)  # type: ignore[union-attr]
-            if isinstance(dy, Node) or not fits:
+            if isinstance(dy, Node) or not _fits(type_of(dy), y.type):
                 self.differs(s)
             found.append(dy)
 
@@ -336,3 +337,10 @@ def _variables(tree: Tree) -> list[Var]:
 def _of_variables(tree: Tree, flags: tuple[bool, ...]) -> list[bool]:
     """The flags of those leaves that are variables."""
     return [flag for x, flag in zip(leaves(tree), flags, strict=True) if isinstance(x, Var)]
+
+
+def _fits(kind: Any, of: Any) -> bool:
+    """Whether a tangent of this type is one of a number, or of an array with as many axes."""
+    if isinstance(of, types.Array):
+        return isinstance(kind, types.Array) and kind.ndim == of.ndim and isinstance(kind.dtype, _NUMBERS)
+    return isinstance(kind, _NUMBERS)

@@ -81,7 +81,8 @@ class Overloads:
         why, instead = _unknown(chosen)
         args = None if why else _ordered(chosen, list(s.args), list(keywords))
         if args is None:
-            self.code.refuse(s.line, f"the method .{name}", why or "of these arguments it is not known", instead)
+            why = why or "its implementation has *args, or a default that is no number"
+            self.code.refuse(s.line, f"the method .{name}", why, instead or "a numba function of its arguments")
         assert args is not None
         return self._call(s, chosen, args, (("overload", chosen),))
 
