@@ -125,7 +125,44 @@ class Renamed:
         me.a = a
 
 
+@jitclass([("a", float64)])
+class Box:
+    def __init__(self, a):
+        self.a = a
+
+
+@dr.custom_jvp
+@njit
+def ruled(b):
+    return b.a * b.a
+
+
+@ruled.defjvp
+@njit
+def _rule(p, t):
+    return p[0].a * p[0].a, 1.0
+
+
+def builder():
+    @jitclass([("a", float64)])
+    class Local:
+        def __init__(self, a):
+            self.a = a
+
+        def square(self):
+            return self.a * self.a
+
+    @njit
+    def build(a):
+        return Local(a)
+
+    return build
+
+
 SPACE = {
+    "Box": Box,
+    "ruled": ruled,
+    "build": builder(),
     **{f.py_func.__name__: f for f in (two, of_tuple, declared, declared_tuple, cube)},
     **{f.py_func.__name__: f for f in (counts, of_all, of_itself, ends_early)},
     "product": product,
@@ -334,6 +371,26 @@ ROWS = {
     "a name for self": row("return Renamed(x[0]).a", "a second name for `self` in __init__", args=(V,)),
     "bytes of records": row(
         "!return x[0] * r.nbytes", "of these, only ndim, size and shape are known", args=(V, RECORDS), parameters="x, r"
+    ),
+    "records of text": row(
+        "!return x[0] * len(r)",
+        "records without a field of numbers",
+        args=(V, np.zeros(3, dtype=[("n", "U4")])),
+        parameters="x, r",
+    ),
+    "a field of text": row(
+        "!return x[0] * len(r[0].n)",
+        "the field .n",
+        "another field, or an argument",
+        args=(V, np.zeros(3, dtype=[("a", float), ("n", "U4")])),
+        parameters="x, r",
+    ),
+    "a rule of an object": row("b = Box(x[0])\n!return ruled(b)", "with an object", "the fields as arguments"),
+    "a class that nothing names": row("!return build(x[0]).square()", "the class as a global of the module"),
+    "a variable of two types in try": row(
+        "k = 1\ny = k * x[0]\n!try:\n    k = 2.5\nexcept Exception:\n    pass\nreturn y * k",
+        "a variable of it has several types",
+        "a name for each of them",
     ),
     # stencils
     "a stencil's arguments": row(
