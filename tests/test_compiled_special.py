@@ -92,7 +92,7 @@ def test_every_function_has_the_rule_of_the_tape(name):
             assert backwards[k] is None
             continue
         expected = dr.grad(lambda x, k=k: getattr(scipy.special, name)(*xs[:k], x, *xs[k + 1 :]))(xs[k])
-        assert_same(float(backwards[k]), 2.0 * expected, rtol=1e-13)
+        assert_same(float(backwards[k] or 0.0), 2.0 * expected, rtol=1e-13)  # None of gammasgn: it does not move
         tangents = tuple(3.0 if j == k else None for j in range(len(xs)))
         assert_same(float(rule.push.py_func(tuple(xs), y, tangents)), 3.0 * expected, rtol=1e-13)
 

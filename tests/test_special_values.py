@@ -4,6 +4,7 @@ Each engine is the other's oracle, and limits that mathematics knows are those o
 numbers apart: where Python's numbers raise there is no derivative, and arrays go on.
 """
 
+import ctypes
 import linecache
 import math
 import warnings
@@ -17,7 +18,11 @@ from oracle import assert_same
 
 import dualrev as dr
 from dualrev import math as dm
+from dualrev.rules.library.special import addresses
 from dualrev.rules.primitives import PRIMITIVES
+from dualrev.rules.scipy import NAMES as SCIPY
+from dualrev.rules.scipy import UNKNOWN
+from dualrev.scipy import special
 
 inf, nan = math.inf, math.nan
 GRID = [0.0, -0.0, 1.0, -1.0, 2.5, -2.5, 1e-200, 1e200, 5e-324, inf, -inf, nan]
@@ -290,3 +295,203 @@ def test_what_does_not_move_takes_no_part_in_a_convolution():
     x, w = np.array([inf, 2.0, 3.0]), np.array([1.0, -1.0])
     found = dr.jvp(lambda x, w: np.sum(np.convolve(x, w, "valid")), (x, w), (np.ones(3), np.zeros(2)))[1]
     assert found == 0.0
+
+
+#: The poles of these, where a derivative by the other argument may be NaN (docs/conventions.md), are not compared.
+OF_GAMMA = {"beta", "binom", "poch"}
+OF_SCIPY = ["gammaln", "psi", *SCIPY]
+AT_EVERY_SAVE = {"gammaln", "ndtr", "xlogy", "y1", "gammainc"}
+ORDERS = {"stdtr": [(1.0,), (4.5,)], "betainc": [(1.0, 2.0), (3.0, 0.5), (1.0, 1.0)]}
+ORDERS |= {"hyp1f1": [(0.0, 2.0), (1.5, 2.0)], "hyp2f1": [(0.0, 1.0, 2.0), (1.5, 0.5, 2.0)]}
+
+
+def points_of_scipy(name, count):
+    """Special values of the arguments that are differentiated, for some orders."""
+    orders = ORDERS.get(name) or [(0.0,), (1.0,), (2.0,)] if UNKNOWN.get(name) else [()]
+    moving = count - len(orders[0])
+    values = [*GRID, 0.5, 2.0, 30.0] if moving == 1 else [0.0, 1.0, 2.0, 2.5, inf, nan]
+    many = [(x,) for x in values] if moving == 1 else [(x, y) for x in values for y in values]
+    return [(*order, *x) for order in orders for x in many]
+
+
+@pytest.fixture(scope="module")
+def pointers():
+    """SciPy's functions as numba code calls them."""
+    known = {a.name: ctypes.CFUNCTYPE(*[ctypes.c_double] * (a.arity + 1))(a.address) for a in addresses()}
+    return {name: known[name] for name in OF_SCIPY if name in known}
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in AT_EVERY_SAVE else pytest.param(name, marks=pytest.mark.slow) for name in OF_SCIPY]
+)
+def test_special_functions_are_the_same_on_both_engines(pointers, name):
+    if name not in pointers:
+        pytest.skip("this SciPy has no address for it")
+    count, unknown = len(pointers[name].argtypes), UNKNOWN.get(name, ())
+    parameters = ", ".join("abcd"[:count])
+    source, file = f"def f({parameters}):\n    return g({parameters})\n", f"<special values of {name}>"
+    linecache.cache[file] = (len(source), None, source.splitlines(True), file)
+    names_of = {"g": pointers[name]}
+    exec(compile(source, file, "exec"), names_of)
+    f, original = njit(error_model="numpy")(names_of["f"]), getattr(scipy.special, name)
+    moving = tuple(k for k in range(count) if k not in unknown)
+    gradient, hessian = dr.grad(f, moving), dr.hessian(f, moving)
+    with np.errstate(all="ignore"):
+        for point in points_of_scipy(name, count):
+            constants, xs = point[: count - len(moving)], [np.array([point[k]]) for k in moving]
+            total = lambda *xs, constants=constants: np.sum(original(*constants, *xs))  # noqa: E731
+            every = tuple(range(len(moving)))
+            first = np.ravel(dr.grad(total, every)(*xs))
+            second = np.ravel(dr.hessian(total, every)(*xs))
+            units = [tuple(np.array([float(j == k)]) for j in every) for k in every]
+            assert np.all(same(first, [dr.jvp(total, tuple(xs), t)[1] for t in units])), (point, first)
+            assert np.all(same(gradient(*point), first)), (point, gradient(*point), first)
+            if name not in OF_GAMMA or (np.all(np.isfinite(point)) and 0.0 not in point):
+                assert np.all(same(np.ravel(hessian(*point)), second)), (point, hessian(*point), second)
+
+
+#: A function of SciPy, its last argument, the first derivative by that and the second one, the arguments before it.
+OF_SCIPY_LIMITS = [
+    ("gamma", 0.0, -inf, inf),
+    ("gamma", -0.0, -inf, -inf),
+    ("gammaln", 0.0, -inf, inf),
+    ("gammaln", -1.0, nan, inf),
+    ("psi", 0.0, inf, -inf),
+    ("psi", -0.0, inf, inf),
+    ("rgamma", inf, 0.0, 0.0),
+    ("ndtr", inf, 0.0, 0.0),
+    ("ndtr", -inf, 0.0, 0.0),
+    ("log_ndtr", inf, 0.0, 0.0),
+    ("log_ndtr", -inf, inf, -1.0),
+    ("log_ndtr", -1e200, 1e200, -1.0),
+    ("ndtri", 0.0, inf, -inf),
+    ("erfinv", 1.0, inf, inf),
+    ("erfcx", inf, 0.0, 0.0),
+    ("dawsn", inf, 0.0, 0.0),
+    ("dawsn", -inf, 0.0, 0.0),
+    ("logit", 0.0, inf, -inf),
+    ("logit", 1.0, inf, inf),
+    ("entr", 0.0, inf, -inf),
+    ("i1", 1e308, inf, inf),
+    ("i1", -inf, inf, inf),
+    ("i0e", inf, 0.0, 0.0),
+    ("i1e", -inf, 0.0, 0.0),
+    ("y0", 0.0, inf, -inf),
+    ("y1", 0.0, inf, -inf),
+    ("k0", 0.0, -inf, inf),
+    ("k1", 0.0, -inf, inf),
+    ("k0e", 0.0, -inf, inf),
+    ("k1e", 0.0, -inf, inf),
+    ("yv", 0.0, -inf, inf, -1.0),
+    ("yn", 0.0, inf, -inf, 2.0),
+    ("iv", 0.0, inf, -inf, 0.5),
+    ("ive", 0.0, 0.0, inf, 1.5),
+    ("kve", 0.0, -inf, inf, 0.5),
+    ("expi", 0.0, inf, -inf),
+    ("gammainc", 0.0, 0.0, 1.0, 2.0),
+    ("gammainc", 0.0, 1.0, -1.0, 1.0),
+    ("gammaincc", inf, 0.0, 0.0, 3.0),
+    ("betainc", 0.0, 0.0, 6.0, 2.0, 2.0),
+    ("betainc", 1.0, 0.0, -6.0, 2.0, 2.0),
+    ("betainc", 0.5, 1.0, 0.0, 1.0, 1.0),
+    ("stdtr", -inf, 0.0, 0.0, 4.5),
+    ("hyp1f1", inf, 0.0, 0.0, 0.0, 2.0),
+    ("xlogy", 0.0, inf, -inf, 2.0),
+    ("xlogy", 0.0, 0.0, 0.0, 0.0),
+    ("xlog1py", -1.0, inf, -inf, 2.0),
+    ("rel_entr", 0.0, 0.0, 0.0, 0.0),
+    ("rel_entr", 0.0, -inf, inf, 1.0),
+    ("kl_div", 0.0, 1.0, 0.0, 0.0),
+    ("boxcox", inf, inf, inf, 2.0),
+    ("boxcox", 2.0, 0.25, -0.25, 0.0),
+    ("boxcox", 0.0, inf, -inf, 0.0),
+]
+
+
+@pytest.mark.parametrize("limit", OF_SCIPY_LIMITS, ids=str)
+def test_special_functions_have_their_limits(limit):
+    name, x, first, second, *before = limit
+    f = lambda x: np.sum(getattr(scipy.special, name)(*before, x))  # noqa: E731
+    x = np.array([x])
+    with np.errstate(all="ignore"):
+        assert_same(dr.grad(f)(x), np.array([first]), rtol=1e-12)
+        assert_same(dr.hessian(f)(x), np.array([[second]]), rtol=1e-12)
+        assert_same(np.asarray(dr.jvp(f, (x,), (np.ones(1),))[1]), np.asarray(first), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "f", "order"),
+    [
+        ("log_ndtr", lambda x: mp.log(mp.erfc(-x / mp.sqrt(2)) / 2), -1),
+        ("erfcx", lambda x: mp.exp(x * x) * mp.erfc(x), 1),
+        ("dawsn", lambda x: mp.sqrt(mp.pi) / 2 * mp.exp(-x * x) * mp.erfi(x), 1),
+    ],
+)
+def test_far_out_the_digits_are_there(name, f, order):
+    """The terms of these cancel far from 0: both derivatives by mpmath."""
+    x = np.array([25.9, 26.1, 100.0, 3e4, 1e9, 1e30]) * order
+    total = lambda x: np.sum(getattr(scipy.special, name)(x))  # noqa: E731
+    first, second = dr.grad(total)(x), np.diag(dr.hessian(total)(x))
+    for k, u in enumerate(x):
+        with mp.workdps(150 if abs(u) < 1e5 else 1000 if abs(u) < 1e10 else 30):
+            if abs(u) < 1e5:
+                known = [mp.diff(f, mp.mpf(u), n) for n in (1, 2)]
+            else:  # the leading terms
+                far = {"log_ndtr": (abs(u), -1.0), "erfcx": (-1 / mp.sqrt(mp.pi) / u**2, 2 / mp.sqrt(mp.pi) / u**3)}
+                known = far.get(name, (-0.5 / u**2, 1.0 / u**3))
+        rtol = 1e-9 if abs(u) < 26.0 else 1e-12  # the formula for smaller numbers cancels
+        np.testing.assert_allclose([first[k], second[k]], [float(v) for v in known], rtol=rtol)
+
+
+def test_functions_of_boxes_have_one_mixed_derivative():
+    """At (0, 1) too, where a rule in one order saw 0 and in the other one NaN."""
+    at = np.array([0.0]), np.array([1.0])
+    with np.errstate(all="ignore"):
+        found = dr.hessian(lambda a, b: np.sum(scipy.special.boxcox(a, b)), (0, 1))(*at)
+        assert (found[0][1].item(), found[1][0].item(), found[1][1].item()) == (-inf, -inf, -2.0)
+        found = dr.hessian(lambda a, b: np.sum(scipy.special.xlogy(a, b)), (0, 1))(np.zeros(1), np.zeros(1))
+        assert (found[0][1].item(), found[1][0].item()) == (inf, inf)
+
+
+def test_sums_of_exponentials_at_infinity():
+    """As logaddexp, and with SciPy's values: softmax was NaN and 0 where SciPy's is NaN."""
+    x = np.array([[inf, 0.0, 1.0], [0.0, 1.0, 2.0], [inf, inf, nan], [inf, -inf, -inf], [-inf, -inf, 0.0]])
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for name in ("logsumexp", "softmax", "log_softmax"):
+            value, pullback = dr.vjp(lambda x, name=name: getattr(special, name)(x, axis=1), x)
+            assert_same(value, getattr(scipy.special, name)(x, axis=1), rtol=1e-12)
+            if name == "logsumexp":
+                (slopes,) = pullback(np.ones(5))
+    expected = scipy.special.softmax(x, axis=1)
+    expected[0], expected[3] = [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]
+    assert_same(slopes[[0, 1, 3, 4]], expected[[0, 1, 3, 4]], rtol=1e-12)
+
+
+@njit
+def products(x, k):
+    return np.prod(x) if k == 0 else np.cumprod(x)[2]
+
+
+def test_products_of_special_elements():
+    """Each derivative is the product of the others, on the tape in both modes and in reverse mode of compiled code.
+
+    In forward mode, and in second derivatives, compiled code has that or NaN: an element that is not finite may meet a
+    tangent that is a known zero (docs/conventions.md).
+    """
+    values = [0.0, -0.0, 2.0, inf, -inf, nan, 1e200]
+    gradient, hessian = dr.grad(products), dr.hessian(products)
+    with np.errstate(all="ignore"):
+        for x in (np.array([a, b, c]) for a in values for b in values for c in values):
+            first = np.array([x[1] * x[2], x[0] * x[2], x[0] * x[1]])
+            second = np.array([[0.0, x[2], x[1]], [x[2], 0.0, x[0]], [x[1], x[0], 0.0]])
+            for k, f in enumerate((np.prod, lambda x: np.cumprod(x)[2])):
+                for found in (dr.grad(f)(x), dr.jacfwd(f)(x), gradient(x, k)):
+                    assert np.all(same(found, first)), (x, found)
+                for found in (dr.hessian(f)(x), dr.jacfwd(dr.jacfwd(f))(x)):
+                    assert np.all(same(found, second)), (x, found)
+                forward = np.array([dr.jvp(products, (x, k), (t, None))[1] for t in np.eye(3)])
+                for found, expected in ((forward, first), (hessian(x, k), second)):
+                    assert np.all(same(found, expected) | np.isnan(found)), (x, found)
+                    if np.all(np.isfinite(x)):
+                        assert np.all(same(found, expected)), (x, found)

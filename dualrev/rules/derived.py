@@ -44,10 +44,10 @@ def derived(line: Primitive, k: int = 0) -> Derived | None:
     >>> derived(PRIMITIVES["sqrt"]).line.value, derived(PRIMITIVES["sqrt"]).line.partials
     ('0.5 / abs(b)', ('-0.25 / abs(b) / abs(a)', '0.0'))
     """
-    if line.functions or PRIMITIVES.get(line.name) is not line:
-        return None
     if line.second:
         return with_partials(line, k, line.partials[k], row(line, k))
+    if line.functions or PRIMITIVES.get(line.name) is not line:
+        return None
     text = line.by_value or line.partials[0]
     tree = ast.parse(text, mode="eval").body
     operations = sum(isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Call)) for node in ast.walk(tree))
@@ -77,7 +77,14 @@ def with_partials(line: Primitive, k: int, text: str, partials: Sequence[str] | 
         made = [ast.unparse(_derivative(value, name) or _ZERO) for name in parameters]
     n = len(line.parameters)
     domain = tuple(line.domain[j] if j < n else (-1.0, 1.0) for j in taken)
-    new = Primitive(f"{line.name}_slope{k}", ast.unparse(value), tuple(made), domain, cheap=line.cheap)
+    new = Primitive(
+        f"{line.name}_slope{k}",
+        ast.unparse(value),
+        tuple(made),
+        domain,
+        functions=line.functions,
+        cheap=line.cheap,
+    )
     return Derived(new, tuple(j if j < n else -1 for j in taken))
 
 

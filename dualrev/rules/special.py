@@ -26,14 +26,18 @@ def polygamma(n: float, x: float) -> float:
     """The n-th derivative of digamma(x) = d/dx log gamma(x), for a whole n >= 0 and real x.
 
     Source: Abramowitz and Stegun 6.3 and 6.4: the recurrence 6.4.6 until x is large, then the asymptotic series 6.4.11.
-    NaN at the poles 0, -1, -2, ..., for an n that is no whole number, and below -1e5 (too many steps).
+    At the poles 0, -1, -2, ... it is the limit: infinity for an odd n; for an even one the two sides differ, so that it
+    is NaN, except at 0, whose sign says which side is meant. NaN for an n that is no whole number, and below -1e5 (too
+    many steps).
 
     >>> round(polygamma(0, 1.0), 12)  # minus Euler's constant
     -0.577215664902
     """
-    if not x > -1e5 or not 0.0 <= n < math.inf or n != math.floor(n) or (x <= 0.0 and x == math.floor(x)):
+    if not x > -1e5 or not 0.0 <= n < math.inf or n != math.floor(n):
         return math.nan
     order = int(n)
+    if x <= 0.0 and x == math.floor(x):
+        return math.inf if order % 2 == 1 else -math.copysign(math.inf, x) if x == 0.0 else math.nan
     if x == math.inf:
         return math.inf if order == 0 else 0.0
     sign = -1.0 if order % 2 == 0 else 1.0

@@ -39,6 +39,8 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, r
     Of complex numbers, it is the logarithm's principal value; they have no return_sign.
     """
     a = of_matrices(a)
+    if b is None and not is_complex(a) and not return_sign and np.any(np.isposinf(plain(a))):
+        return _of_infinite(a, axis, keepdims)
     if return_sign and (is_complex(a) or is_complex(b)):
         raise UnsupportedError("scipy.special.logsumexp with return_sign of complex numbers", "it without return_sign")
     top = _largest(real_part(a), axis)
@@ -57,7 +59,7 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, r
 def softmax(x: Any, axis: Any = None) -> Any:
     """exp(x) / sum(exp(x)), over an axis, some or all."""
     x = of_matrices(x)
-    y = np.exp(x - _largest(real_part(x), axis))
+    y = np.exp(x - np.max(plain(real_part(x)), axis=axis, keepdims=True))  # NaN where that is infinite, as SciPy's
     return y / np.sum(y, axis=axis, keepdims=True)
 
 
@@ -66,6 +68,14 @@ def log_softmax(x: Any, axis: Any = None) -> Any:
     """The logarithm of softmax, also where that is too small for a float."""
     x = of_matrices(x)
     return x - logsumexp(x, axis, keepdims=True)
+
+
+def _of_infinite(a: Any, axis: Any, keepdims: bool) -> Any:
+    """logsumexp where elements are infinite: beside these, others do not count, as in logaddexp."""
+    infinite = np.isposinf(plain(a))
+    rest = logsumexp(np.where(infinite, 0.0, a), axis, keepdims=keepdims)
+    made = np.sum(np.where(infinite | np.isnan(plain(a)), a, 0.0), axis=axis, keepdims=keepdims)
+    return np.where(np.any(infinite, axis=axis, keepdims=keepdims), made, rest)
 
 
 def _largest(x: Any, axis: Any) -> Any:

@@ -160,6 +160,8 @@ class Matrices(Chosen):
             k = module.names.fresh("k")
             places = [(x, k if lane == 0 else f"{k} + {lane}") for lane in range(self.width)]
             count = f"{self.given}.shape[0]" if self.given else f"{x}.size"
+            if x == self.arrays[0] and not scalars:
+                count = f"max({count}, 1)"  # without directions, too, f runs: it may raise, and write to its arrays
             step = f"0, {count}, {self.width}" if self.width > 1 else count
             body.append(Suite(f"for {k} in range({step}):", self.some_columns(places), 0, loop=True))
         for n in range(0, len(scalars), self.width):

@@ -57,7 +57,7 @@ ARRAYS = (
     Function("np.take", "a indices", "moving", selection=Selection("np.take(p_, a_)"), written=True, method=True),
     Function("np.take_along_axis", "arr indices axis", "moving", selection=Selection("np.take_along_axis(p_, a_, b_)")),
     Function("np.delete", "arr obj", "moving", selection=Selection("np.delete(p_, a_)"), written=True),
-    Function("np.resize", "a new_shape", "moving", selection=Selection("np.resize(p_, a_)", view=True)),
+    Function("np.resize", "a new_shape", "moving", selection=Selection("np.resize(p_, a_)", zero=True, view=True)),
     Function("np.extract", "condition arr", "moving", selection=Selection("np.extract(a_, p_)", argument=1, ndim=1)),
     Function("np.sort", "a", "moving", selection=Selection("np.argsort(x_, kind='mergesort')", ndim=1), written=True),
     Function("np.partition", "a kth", "moving", selection=Selection("np.argpartition(x_, a_)", ndim=1)),

@@ -55,7 +55,9 @@ def norm_inf(a, sign):
 
 @inner
 def norm_of_order(a, order):
-    """np.linalg.norm of a vector, of any other order."""
+    """np.linalg.norm of a vector, of any other order: of one without elements 0, as numba's."""
+    if len(a) == 0:
+        return 0.0
     if order == 0:
         return np.sum(a != 0.0) * 1.0
     total = 0.0

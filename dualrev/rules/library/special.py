@@ -23,6 +23,7 @@ from numba import njit
 from numba.extending import get_cython_function_address
 
 from dualrev.rules import special
+from dualrev.rules.derived import derived
 from dualrev.rules.library.opaque import define
 from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES, Primitive
 from dualrev.rules.scipy import NAMES, UNKNOWN, lines
@@ -107,7 +108,7 @@ def _times(partial, t):
 
 
 _RULE = """def {name}({args}):
-    return f({args})
+    return {value}
 
 
 def fwd({args}):
@@ -128,25 +129,41 @@ def push(primals, y, tangents):
 
 def with_rule(f: Any, name: str) -> Any:
     """A numba function that calls f, a function of scipy.special with this name, and has its rule."""
-    line, unknown = _line(name), UNKNOWN.get(name, ())
-    partials = {k: text for k, text in enumerate(line.partials) if k not in unknown}
+    line = _line(name)
+    return _ruled(line, f"f({', '.join(line.parameters)})", {"f": f}, UNKNOWN.get(name, ()))
+
+
+def _ruled(line: Primitive, value: str, names: dict[str, Any], unknown: tuple[int, ...] = ()) -> Any:
+    """A numba function that computes text of these names, and has the partials of a line.
+
+    Where the table has second partials, a partial is such a function itself.
+    """
+    partials = {k: text for k, text in enumerate(line.partials) if k not in unknown and text != "0.0"}
+    if line.second:
+        for k in partials:
+            slope = derived(line, k)
+            if slope is not None:
+                names = {**names, f"slope_{k}": _ruled(slope.line, slope.line.value, {})}
+                partials[k] = f"slope_{k}({', '.join((*line.parameters, 'y')[j] for j in slope.places)})"
     parts = {
-        "name": name,
+        "name": line.name,
         "args": ", ".join(line.parameters),
+        "value": value,
         "cotangents": ", ".join(
             f"ct * ({partials[k]})" if k in partials else "None" for k in range(len(line.partials))
         ),
-        "tangent": " + ".join(f"_times({text}, tangents[{k}])" for k, text in partials.items()),
+        "tangent": " + ".join(f"_times({text}, tangents[{k}])" for k, text in partials.items()) or "0.0",
     }
-    text, file = _RULE.format(**parts), f"<the rule of scipy.special.{name}>"
-    used = set(re.findall(r"[a-z]\w*(?=\()", " ".join(partials.values()))) - {name}
-    space = {**{g: _named(g) for g in used}, "__name__": __name__, "f": f, "_times": _times}
+    text, file = _RULE.format(**parts), f"<the rule of scipy.special.{line.name}>"
+    used = set(re.findall(r"[a-z]\w*(?=\()", " ".join((value, *partials.values())))) - {line.name, *names}
+    space = {"__name__": __name__, "_times": _times, "inf": math.inf, "nan": math.nan, **names}
+    space |= {g: _named(g) for g in used}
     exec(compile(text, file, "exec"), space)
     linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
-    for g in (name, "fwd", "bwd", "push"):
+    for g in (line.name, "fwd", "bwd", "push"):
         space[g] = njit(error_model="numpy")(space[g])
-    define(space[name], space["fwd"], space["bwd"], space["push"], unknown)
-    return space[name]
+    define(space[line.name], space["fwd"], space["bwd"], space["push"], unknown)
+    return space[line.name]
 
 
 def _line(name: str) -> Primitive:
