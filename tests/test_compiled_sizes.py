@@ -4,11 +4,15 @@ One program makes many calls: `k` says which. The value and the errors of its de
 the gradient and `jvp` agree with one another and with differences.
 """
 
+import linecache
+
 import numpy as np
 import pytest
 from numba import njit, types
+from numba.core.errors import NumbaError
 from numba.extending import overload
-from sizes import numbers
+from sizes import REFUSED, numbers
+from sizes_of_numba import OF_ONE, OF_TWO, SHAPES, SHAPES_OF_TWO
 
 import dualrev as dr
 
@@ -16,11 +20,11 @@ VECTOR = """
 np.sum(x), np.mean(x), np.var(x), np.max(x), np.median(x), np.nanstd(x), np.std(x), np.cumsum(x), np.diff(x)
 np.quantile(x, 0.3), np.percentile(x, 100.0), np.quantile(x, np.array([0.0, 0.7])), np.nanquantile(x, 0.3)
 np.interp(x, x, x), np.interp(x, np.array([0.0, 1.0]), np.array([1.0, 3.0])), np.sort(x), np.concatenate((x, x[:0]))
-np.dot(x, x), x[5:], x[:-1] * x[1:]
+np.dot(x, x), x[5:], x[:-1] * x[1:], np.linalg.norm(x, -1), np.linalg.norm(x, 1.5), np.resize(x, 3)
 """
 MATRIX = """
 np.sum(x, axis=0), np.mean(x), np.prod(x), x @ x.T, x.T @ x, np.linalg.det(x), np.linalg.inv(x), np.cov(x)
-np.linalg.norm(x), np.concatenate((x, x), axis=1), np.trace(x), x[:, :0], np.ravel(x)
+np.linalg.norm(x), np.concatenate((x, x), axis=1), np.trace(x), x[:, :0], np.ravel(x), np.resize(x, 3), np.cross(x, x)
 """
 
 
@@ -103,3 +107,136 @@ def test_values_and_errors_are_numba_s(text, shapes, tmp_path):
                 if None not in ends and np.isfinite(ends).all():
                     slope = (ends[0] - ends[1]) / 2e-6
                     np.testing.assert_allclose(forth[1], slope, rtol=1e-5, atol=1e-7, err_msg=where)
+
+
+@njit
+def largest(x, out):
+    out[0] = 5.0
+    return np.max(x) * np.sum(x)
+
+
+@njit
+def apart(x, y, out):
+    out[0] = 5.0
+    return np.sum(x * x) + np.sum(y)
+
+
+def test_hessians_without_directions_run_the_function():
+    """Its errors were not raised, and arrays that it writes were not written."""
+    empty, out = np.zeros(0), np.zeros(1)
+    for derivative in (dr.hessian, dr.jacfwd, dr.jacrev, dr.jacobian):
+        with pytest.raises(ValueError, match="zero-size array"):
+            derivative(largest)(empty, np.zeros(1))
+    with pytest.raises(ValueError, match="zero-size array"):
+        dr.hvp(largest)(empty, empty, np.zeros(1))
+    for shapes in [(0, 2), (2, 0), (0, 0)]:
+        out[0] = 0.0
+        h = dr.hessian(apart, (0, 1))(*map(np.ones, shapes), out)
+        assert out[0] == 5.0
+        assert [[part.shape for part in row] for row in h] == [[(n, m) for m in shapes] for n in shapes]
+    assert dr.hessian(largest)(np.array([3.0]), out) == [[2.0]]
+
+
+@njit
+def at_places(y, x):
+    return np.trapezoid(y, x)
+
+
+def test_a_trapezoid_of_other_places_broadcasts():
+    """As numba's; it read behind the end, or left out steps."""
+    for n, m in [(3, 2), (2, 3), (2, 1), (1, 0), (3, 3), (0, 0)]:
+        y, x = numbers((n,)), numbers((m,), 0.7)
+        value, (d_y, d_x) = dr.value_and_grad(at_places, (0, 1))(y, x)
+        np.testing.assert_allclose(value, at_places(y, x), rtol=1e-14)
+        np.testing.assert_allclose(value, np.trapezoid(y, x), rtol=1e-14)
+        for k, (slope, a) in enumerate(((d_y, y), (d_x, x))):
+            for j in range(len(a)):
+                ends = []
+                for step in (1e-6, -1e-6):
+                    moved = [y.copy(), x.copy()]
+                    moved[k][j] += step
+                    ends.append(at_places(*moved))
+                np.testing.assert_allclose(slope[j], (ends[0] - ends[1]) / 2e-6, rtol=1e-6, atol=1e-9)
+    for n, m in [(0, 3), (1, 3), (3, 0), (3, 1)]:
+        with pytest.raises(ValueError, match="broadcast"):
+            dr.grad(at_places)(numbers((n,)), numbers((m,)))
+
+
+@njit
+def crossed(a, b):
+    return np.sum(np.cross(a, b))
+
+
+def test_cross_products_of_no_rows_are_checked():
+    """Vectors of any length went through where there were none."""
+    for a, b in [((0, 0), (0, 0)), ((0, 4), (0, 3)), ((0, 3), (0, 1)), ((0, 2), (0, 2))]:
+        for f in (crossed, dr.grad(crossed)):
+            with pytest.raises(ValueError, match=r"cross product|is 2|3-dimensional"):
+                f(np.zeros(a), np.zeros(b))
+    assert dr.grad(crossed)(np.zeros((0, 3)), np.zeros((0, 3))).shape == (0, 3)
+
+
+def one_call(call, parameters):
+    """A numba function that makes one call, and Python's of the same text."""
+    *before, call = (part.strip() for part in call.split(";"))
+    lines = [f"def f({parameters}):", *(f"    {part}" for part in before), f"    r = np.ravel(np.asarray({call}))"]
+    source, file = "\n".join([*lines, "    return np.sum(r * r) + r.size + np.sum(x)", ""]), f"<{call} of {parameters}>"
+    linecache.cache[file] = (len(source), None, source.splitlines(True), file)
+    names = {"np": np}
+    exec(compile(source, file, "exec"), names)
+    return njit(names["f"]), names["f"]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("call", "parameters", "every"),
+    [
+        *((call, "x", [(s,) for s in shapes]) for shapes in SHAPES.values() for call in OF_ONE),
+        *((call, "x, y", pairs) for pairs in SHAPES_OF_TWO.values() for call in OF_TWO),
+    ],
+    ids=lambda part: "".join(map(str, map(len, part[0]))) if isinstance(part, list) else part,
+)
+def test_every_function_of_every_size(call, parameters, every):
+    """The campaign: value, errors, both modes, differences and the Hessian of every call. NUMBA_OPT=0 makes it faster.
+
+    Where numba does not see that arrays do not fit, and reads what is not there, an error is right if numpy has one.
+    """
+    f, python = one_call(call, parameters)
+    moving = tuple(range(len(every[0])))
+    try:
+        f.compile(tuple(types.Array(types.float64, len(s), "C") for s in every[0]))
+    except NumbaError:
+        pytest.skip("numba does not know this call")
+    first, second = dr.value_and_grad(f, moving), dr.hessian(f, moving)
+    for shapes in every:
+        made = lambda shapes=shapes: [numbers(s, 0.31 + 0.13 * k) for k, s in enumerate(shapes)]  # noqa: E731
+        plain, error = outcome(lambda made=made: f(*made()))
+        found, raised = outcome(lambda made=made: first(*made()))
+        if raised is not None and issubclass(raised, REFUSED):
+            return
+        ones = tuple(np.ones(s) for s in shapes)
+        forth, also = outcome(lambda made=made, ones=ones: dr.jvp(f, tuple(made()), ones))
+        hessian, too = outcome(lambda made=made: second(*made()))
+        assert raised is also is too, (shapes, raised, also, too)
+        if raised is not None and error is None:
+            error = outcome(lambda made=made: python(*made()))[1] and raised
+        assert raised is error, (shapes, raised, error)
+        if error is not None:
+            continue
+        value, gradients = found
+        np.testing.assert_allclose([value, forth[0]], [plain, plain], rtol=1e-12, err_msg=str(shapes))
+        assert [g.shape for g in gradients] == [*shapes]
+        assert [[h.shape for h in row] for row in hessian] == [[s + t for t in shapes] for s in shapes]
+        np.testing.assert_allclose(sum(map(np.sum, gradients)), forth[1], rtol=1e-8, atol=1e-10, err_msg=str(shapes))
+        moved = [[z + step for z in made()] for step in (1e-6, -1e-6)]
+        ends = [outcome(lambda z=z: first(*z))[0] for z in moved]
+        if None not in ends and "float32" not in call:
+            slope = (ends[0][0] - ends[1][0]) / 2e-6
+            if np.isfinite(slope):
+                np.testing.assert_allclose(forth[1], slope, rtol=1e-4, atol=1e-5, err_msg=str(shapes))
+            for k in moving:
+                curve = (ends[0][1][k] - ends[1][1][k]) / 2e-6
+                rows = sum(np.sum(h, axis=tuple(range(len(shapes[k]), h.ndim))) for h in hessian[k])
+                if np.all(np.isfinite(curve)):
+                    np.testing.assert_allclose(rows, curve, rtol=1e-4, atol=1e-4, err_msg=str(shapes))

@@ -59,7 +59,7 @@ def _series(z: str, sign: str, *factors: float) -> str:
 
 def _slope_of_erfcx(z: str) -> str:
     """2 z erfcx(z) - 2 / sqrt(pi); where these two are almost equal, the asymptotic series (DLMF 7.12.1)."""
-    far = f"-0.5641895835477563 / {z} / {z} * {_series(z, '-', 3.0, 15.0, 105.0, 945.0)}"
+    far = f"-0.5641895835477563 / {z} / {z} * {_series(z, '-', 3.0, 15.0, 105.0, 945.0, 10395.0)}"
     return f"(2.0 * {z} * erfcx({z}) - 1.1283791670955126 if {z} < 26.0 else {far})"
 
 
@@ -102,11 +102,11 @@ _LINES = (
     _Line("erfcinv", ((0.1, 1.9),), ("-0.886226925452758 * exp(y * y)",)),
     _Line("erfcx", (_ANY,), (_slope_of_erfcx("x"),),
           ("2.0 * y + 2.0 * x * (2.0 * x * y - 1.1283791670955126) if x < 26.0"
-           f" else 1.1283791670955126 / x / x / x * {_series('x', '-', 6.0, 45.0, 420.0, 4725.0)}",)),
+           f" else 1.1283791670955126 / x / x / x * {_series('x', '-', 6.0, 45.0, 420.0, 4725.0, 62370.0)}",)),
     _Line("dawsn", (_ANY,), ("1.0 - 2.0 * x * y if abs(x) < 26.0"
-                             f" else -0.5 / x / x * {_series('x', '+', 3.0, 15.0, 105.0, 945.0)}",),
+                             f" else -0.5 / x / x * {_series('x', '+', 3.0, 15.0, 105.0, 945.0, 10395.0)}",),
           ("-2.0 * y - 2.0 * x * (1.0 - 2.0 * x * y) if abs(x) < 26.0"
-           f" else {_series('x', '+', 6.0, 45.0, 420.0, 4725.0)} / x / x / x",)),
+           f" else {_series('x', '+', 6.0, 45.0, 420.0, 4725.0, 62370.0)} / x / x / x",)),
 
     # logistic, logarithms
     _Line("logit", (_UNIT,), ("1.0 / (x * (1.0 - x))",), ("(2.0 * x - 1.0) / (x * (1.0 - x)) / (x * (1.0 - x))",)),
@@ -190,8 +190,8 @@ _LINES = (
          " if kve(abs(a) + 2.0, b) < inf else kve(abs(a) + 2.0, b)")),
 
     # integrals
-    _Line("expi", (_POSITIVE,), ("exp(x) / x",)),
-    _Line("exp1", (_POSITIVE,), ("-exp(-x) / x",)),
+    _Line("expi", (_POSITIVE,), ("exp(x) / x if x < inf else x",), ("exp(x) / x * (1.0 - 1.0 / x) if x < inf else x",)),
+    _Line("exp1", (_POSITIVE,), ("-exp(-x) / x",), ("exp(-x) / x * (1.0 + 1.0 / x)",)),
     _Line("spence", (_POSITIVE,), ("log(x) / (1.0 - x) if abs(1.0 - x) > 0.1 else -hyp2f1(1.0, 1.0, 2.0, 1.0 - x)",)),
     _Line("ellipk", (_UNIT,), ("0.5 * (ellipe(x) / (1.0 - x) - y) / x if abs(x) > 0.1"
                           " else 0.39269908169872414 * hyp2f1(1.5, 1.5, 2.0, x)",)),

@@ -16,17 +16,29 @@ __all__ = [
 ]
 
 
+#: From numpy 2.5 on, vectors of 2 numbers are an error.
+_SHORTEST = 3 if tuple(map(int, np.__version__.split(".")[:2])) >= (2, 5) else 2
+
+
 @inner
-def cross(a, b):
-    """np.cross of two vectors."""
-    n, m = len(a), len(b)
+def check_cross(n, m):
+    """numba's errors for a cross product of vectors of n and m numbers."""
     if n not in (2, 3) or m not in (2, 3):
         raise ValueError("Incompatible dimensions for cross product\n(dimension must be 2 or 3)")
+    if n < _SHORTEST or m < _SHORTEST:
+        raise ValueError("Both input arrays must be (arrays of) 3-dimensional vectors")
     if n == 2 and m == 2:
         raise ValueError(
             "Dimensions for both inputs is 2.\nPlease replace your numpy.cross(a, b) call with "
             "a call to `cross2d(a, b)` from `numba.np.extensions`."
         )
+
+
+@inner
+def cross(a, b):
+    """np.cross of two vectors."""
+    n, m = len(a), len(b)
+    check_cross(n, m)
     kind = a[:1] * b[:1]
     made = np.zeros(3, kind.dtype)
     if m == 3:
@@ -42,6 +54,7 @@ def cross(a, b):
 @inner
 def cross_each(a, b):
     """np.cross of the rows of two matrices; a single row is taken with each of the other matrix."""
+    check_cross(a.shape[1], b.shape[1])
     if len(a) != len(b) and len(a) != 1 and len(b) != 1:
         raise ValueError("the numbers of rows differ")
     count = len(a) if len(b) == 1 else len(b)
