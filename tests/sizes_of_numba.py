@@ -13,48 +13,16 @@ def _each(names: str, *calls: str) -> list[str]:
     return [f"np.{name}{call}" for name in names.split() for call in calls]
 
 
-_NUMBERS = [
-    "absolute",
-    "arccos",
-    "arcsin",
-    "arctan",
-    "arctanh",
-    "arcsinh",
-    "cbrt",
-    "ceil",
-    "cos",
-    "cosh",
-    "deg2rad",
-    "degrees",
-    "exp",
-    "exp2",
-    "expm1",
-    "fabs",
-    "floor",
-    "log",
-    "log10",
-    "log1p",
-    "log2",
-    "negative",
-    "positive",
-    "rad2deg",
-    "radians",
-    "reciprocal",
-    "rint",
-    "sign",
-    "sin",
-    "sinh",
-    "sqrt",
-    "square",
-    "tan",
-    "tanh",
-    "trunc",
-]
+_NUMBERS = _each(
+    "absolute arccos arcsin arctan arctanh arcsinh cbrt ceil cos cosh deg2rad degrees exp exp2 expm1 fabs floor log log10 "
+    "log1p log2 negative positive rad2deg radians reciprocal rint sign sin sinh sqrt square tan tanh trunc",
+    "(x)",
+)
 _INTS = "np.zeros(0, np.int64)"
 
 #: Of one array, of one axis or more.
 OF_ONE = [
-    *(" + ".join(f"np.{name}(x)" for name in _NUMBERS[k : k + 6]) for k in range(0, len(_NUMBERS), 6)),
+    *(" + ".join(_NUMBERS[k : k + 6]) for k in range(0, len(_NUMBERS), 6)),
     *("np.arccosh(x + 1.0)", "np.sinc(x)", "np.nan_to_num(x)", "np.real(x)", "np.imag(x) + x", "np.conj(x)", "x ** 2"),
     *("x ** 0.5", "-x", "abs(x)", "x % 0.3", "x // 0.3", "2.0 / x", "x.astype(np.float64)", "np.angle(x) + x"),
     # reductions
