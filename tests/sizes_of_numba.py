@@ -14,8 +14,8 @@ def _each(names: str, *calls: str) -> list[str]:
 
 
 _NUMBERS = _each(
-    "absolute arccos arcsin arctan arctanh arcsinh cbrt ceil cos cosh deg2rad degrees exp exp2 expm1 fabs floor log log10 "
-    "log1p log2 negative positive rad2deg radians reciprocal rint sign sin sinh sqrt square tan tanh trunc",
+    "absolute arccos arcsin arctan arctanh arcsinh cbrt ceil cos cosh deg2rad degrees exp exp2 expm1 fabs floor log "
+    "log10 log1p log2 negative positive rad2deg radians reciprocal rint sign sin sinh sqrt square tan tanh trunc",
     "(x)",
 )
 _INTS = "np.zeros(0, np.int64)"
