@@ -384,9 +384,9 @@ define(lstsq_each, lstsq_each_fwd, lstsq_each_bwd, lstsq_each_push)
 
 @inner
 def matrix_power(a, n):
-    """np.linalg.matrix_power, by squares."""
-    if n == 0:
-        return np.eye(len(a)).astype(a.dtype)
+    """np.linalg.matrix_power, by squares; the power 0 of a matrix that is wider than high has its shape, as numba's."""
+    if n == 0 and a.shape[0] <= a.shape[1]:
+        return np.eye(a.shape[0], a.shape[1]).astype(a.dtype)
     if a.shape[0] != a.shape[1]:
         raise ValueError("input must be a square array")
     square = inv(a) if n < 0 else a.copy()
