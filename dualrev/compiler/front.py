@@ -50,6 +50,7 @@ from dualrev.compiler.frontend.source import Source, Static, describe, is_deriva
 from dualrev.compiler.frontend.uncompiled import Uncompiled
 from dualrev.compiler.parallel.outlining import outlined
 from dualrev.compiler.runtime.structured import holds_structured
+from dualrev.compiler.transforms.constants import with_folded_branches
 from dualrev.compiler.transforms.forward import Forward
 from dualrev.compiler.transforms.initial import with_initial_values
 from dualrev.compiler.transforms.inlining import inlined, is_small
@@ -134,10 +135,10 @@ class Front:
                 self.check_draws(self.core(bottom, kinds, path, functions), f"the derivative of a {f.derivative_of[1]}")
             elif made.again:
                 self.check_draws(made, "a checkpoint", later=True)
-            made = outlined(with_initial_values(made), self.program, self.memory)
+            made = outlined(with_initial_values(with_folded_branches(made)), self.program, self.memory)
             self._reading.add(id(f))
             try:
-                self._cores[key] = inlined(made, lambda s: self._small(made, s))
+                self._cores[key] = with_folded_branches(inlined(made, lambda s: self._small(made, s)))
             finally:
                 self._reading.discard(id(f))
         return self._cores[key]
