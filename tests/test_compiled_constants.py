@@ -1,4 +1,4 @@
-"""Branches whose conditions are constants: transforms/constants.py."""
+"""Branches whose conditions are constants: frontend/pruned.py, transforms/constants.py."""
 
 import math
 
@@ -15,6 +15,7 @@ from dualrev.compiler.core.walks import statements
 from dualrev.compiler.pipeline import expanded_function
 
 A = np.array([1.3, 0.7])
+MODE = "exact"
 
 
 @njit
@@ -114,7 +115,30 @@ def leaves_early(x):
     return np.tanh(y)
 
 
-@pytest.mark.parametrize("f", [folded_by_python, through_calls, of_types, of_names, leaves_early])
+@njit
+def of_other_types(x, w=None):
+    """What is not taken may be of another type, or nothing that is known."""
+    n = 3
+    if n == 2:
+        y = (x, x)
+    elif w is not None:
+        y = w[0]
+    else:
+        y = x * x
+    if MODE == "fast":
+        y = len({x, x * x})
+    if n != 3:
+        return x, x
+    z = (x, y) if n == 2 else y * x
+    for _ in range(2):
+        while n == 4:
+            z = (z,)
+            break
+        z = z * y
+    return np.tanh(z)
+
+
+@pytest.mark.parametrize("f", [folded_by_python, through_calls, of_types, of_names, leaves_early, of_other_types])
 def test_orders_and_modes(f):
     x = A if f is of_types else 0.7
     expected = dr.grad(f.py_func)(x)

@@ -63,7 +63,7 @@ CURES = {
         options=(("locals", {"w": float64[::1]}),),
     ),
     "finfo": Cure(
-        "return x * np.finfo(x).eps * 1e16",
+        "t = (np.finfo(x), 1.0)\nreturn x * t[0].eps * 1e16",
         "its numbers as globals, as EPS = np.finfo(...).eps",
         "return x * EPS * 1e16",
         cured_before="EPS = np.finfo(np.float64).eps",

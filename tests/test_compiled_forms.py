@@ -39,6 +39,22 @@ def named(x):
 
 
 @njit
+def limits_by_type(x):
+    """Objects that numba knows by the type of the argument; one name for several, several names for one."""
+    y = x.astype(np.float32)
+    f = np.finfo(x.dtype)
+    if x[0] > 1.0:
+        g = f
+    else:
+        g = np.finfo(np.float64)
+    s = np.sum(x * x) * g.eps * 1e16 + np.finfo(y.dtype).eps * np.float32(1e7) * x[1]
+    for i in range(2):
+        k = np.iinfo(np.arange(2)[i]).bits
+        s += x[i] * x[0] * k + np.finfo(y[0]).tiny
+    return s * np.finfo(type(s)).bits
+
+
+@njit
 def parted(x):
     k, n = 1, 3
     return np.partition(x, [k, n])[n] * x[0] + x[np.argpartition(x, PLACES)[1]] * 2.0
@@ -80,7 +96,9 @@ def at_places(x):
     return s
 
 
-@pytest.mark.parametrize("f", [limits, named, parted, declared, of_several_types, at_places], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "f", [limits, named, limits_by_type, parted, declared, of_several_types, at_places], ids=lambda f: f.__name__
+)
 def test_derivatives_and_values_are_those_of_the_function(f):
     h = 1e-2 if f in (limits, named) else 1e-5  # of numbers in single precision
     slope = np.array([(f(X + h * e) - f(X - h * e)) / (2.0 * h) for e in np.eye(len(X))])

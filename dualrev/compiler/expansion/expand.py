@@ -66,6 +66,7 @@ from dualrev.compiler.expansion.kinds import is_array, is_real
 from dualrev.compiler.expansion.layouts import Layouts
 from dualrev.compiler.expansion.lazy import Lazy
 from dualrev.compiler.expansion.leaf_lists import by_leaves
+from dualrev.compiler.expansion.limits import with_limits
 from dualrev.compiler.expansion.lists import check_places, check_unpacked, lists_in, refuse_unpacked
 from dualrev.compiler.expansion.making import Making
 from dualrev.compiler.expansion.numbers import Numbers
@@ -120,6 +121,7 @@ class Expansion:
         of = {x: in_parts(kind) for x, kind in typed.of.items()}
         without_unreached(lowered.body, of)
         without_listed(lowered, of)
+        with_limits(lowered, of)
         by_places(lowered, of)
         tuples = as_tuples(lowered, of)
         check_unpacked(lowered, of)

@@ -29,6 +29,7 @@ from dualrev.compiler.core.naming import readable
 from dualrev.compiler.core.sets import Sets
 from dualrev.compiler.frontend.listing import Listing
 from dualrev.compiler.frontend.lowered import Lowered
+from dualrev.compiler.frontend.pruned import drop_pruned
 from dualrev.compiler.frontend.uncompiled import Uncompiled, called_only, inferred
 from dualrev.quoting import execute
 
@@ -88,6 +89,7 @@ def infer(
             failed.clear()
             failed.update(before)
             found = inferred(space["function"], argtypes, flags, {})
+    drop_pruned(lowered.body, listing, found[0])
     return _webs(lowered, argtypes, listing, uncompiled.returned, *found)
 
 
