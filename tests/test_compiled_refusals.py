@@ -258,45 +258,13 @@ def test_the_error_is_part_of_the_api():
     assert dr.UnsupportedError is UnsupportedError
 
 
-@compiled
-def test_a_method_of_a_dict_is_named_and_the_cure_works():
-    @njit
-    def moved(x):
-        d = {1: x, 2: x * x}
-        y = d.pop(1)
-        return y * d[2]
-
-    @njit
-    def joined(x):
-        d = {1: x}
-        d.update({2: x * x})
-        return d[1] * d[2]
-
-    @njit
-    def known(x):
-        d = {1: x}
-        d[2] = x * x
-        y = d.get(1, 0.0)
-        return y * d[2]
-
-    for f, name in ((moved, "pop"), (joined, "update")):
-        words = rf"`[^`]*d\.{name}\([^`]*`: \.{name}\(\) of a dict of floats cannot be .*d\[k\] = x"
-        with pytest.raises(UnsupportedError, match=words):
-            dr.grad(f)(1.5)
-    assert dr.grad(known)(1.5) == 3.0 * 1.5**2
-
-
 @njit
 def first_of(d):
     return d[1]
 
 
 USES_OF_CONTAINERS = {
-    "y = d.setdefault(2, x)": ".setdefault() of a dict of floats",
-    "d.clear()": ".clear() of a dict of floats",
-    "k, y = d.popitem()": ".popitem() of a dict of floats",
-    "e = d.copy()": ".copy() of a dict of floats",
-    "del d[1]": "del d[k] of a dict of floats",
+    "d.update(d)": ".update() of a dict of floats",
     "y = first_of(d)": "this use of a dict of floats",
     "e = d": "a second name for a dict of floats",
     "s.remove((x, 1.0))": ".remove() of a list of tuples",

@@ -236,14 +236,6 @@ def a_list_that_grows_under_two_names(x):
 
 @refused(0.7, words="dict")
 @njit
-def a_dict_that_shrinks(x):
-    table = {1: x}
-    table[2] = x * x
-    return table.pop(2)  # refused
-
-
-@refused(0.7, words="dict")
-@njit
 def a_dict_with_two_names(x):
     """What one name holds is constant until the other one gets a number that is differentiated."""
     table = {1: 2.0}

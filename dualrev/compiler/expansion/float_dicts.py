@@ -4,7 +4,8 @@
     d[k] = v        if k in d: d_value[d[k]] = v
                     else: d[k] = len(d_value); d_value.append(v)
     d[k]            d_value[d[k]]
-    d.values()      d_value, since nothing is taken out of the dict: such a dict stays as it is
+    d.pop(k)        d_value[d[k]]; d.pop(k)
+    d.values()      d_value; the values at the places that are left, where something is taken out of the dict
 
 A dict that is an argument, has a second name or is used in another way stays, too: opaque.py refuses it where its
 values are differentiated.
@@ -19,18 +20,27 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.core import syntax
-from dualrev.compiler.core.lowered import Atom, Const, If, Let, Slice, Store, Written, blocks, reads, walk
+from dualrev.compiler.core.lowered import Let, Store, Written, blocks, reads, walk
+from dualrev.compiler.expansion.dict_places import Places
 from dualrev.compiler.expansion.leaf_lists import names_in
 from dualrev.compiler.frontend.lowered import Lowered
-from dualrev.compiler.frontend.source import Source
 from dualrev.compiler.frontend.wording import Words
 
 __all__ = ["by_places"]
 
-_INT, _WHOLE = types.int64, (Slice(None, None, None),)
 _VIEWS = ("items", "keys", "values")
-_KNOWN = "of a dict, d[k] = x, d[k], d.get(k, x), `in`, len and loops over it are known"
+#: Methods, with the number of their arguments, the dict among them.
+_METHODS = {
+    ("get", 3),
+    ("pop", 2),
+    ("pop", 3),
+    ("setdefault", 3),
+    ("update", 2),
+    ("copy", 1),
+    ("clear", 1),
+    ("popitem", 1),
+}
+_KNOWN = "of a dict, d[k] = x, d[k], del d[k], `in`, len, loops over it and its methods are known"
 
 
 def by_places(lowered: Lowered, of: dict[str, Any]) -> None:
@@ -46,16 +56,16 @@ def by_places(lowered: Lowered, of: dict[str, Any]) -> None:
         (x, s) for s in every for x in found & names_in(s) if not _is_known_use(s, x, found, views, uses, every)
     ]:
         for x, s in lost:
-            if x in found and (said := _blame(s, x, lowered.source)) is not None:
+            if x in found and (said := _blame(s, x)) is not None:
                 lowered.blamed[x] = said
             found.discard(x)
     if found:
-        _Places(lowered, of, found, views).block(lowered.body)
+        Places(lowered, of, found, views).block(lowered.body)
         for x in found:
             del of[x]
 
 
-def _blame(s: Any, d: str, source: Source) -> Words | None:
+def _blame(s: Any, d: str) -> Words | None:
     """What is said of a dict because of a use that keeps it from being known; its line is that of the use."""
     if not isinstance(s, Let) or s.op == "written":  # what it starts with
         return None
@@ -63,8 +73,7 @@ def _blame(s: Any, d: str, source: Source) -> Words | None:
     if s.op == "copy":
         what = "a second name for a dict of floats"
     elif s.op == "method" and s.args[0] == d:
-        deleted = source.line(s.line).startswith("del ")
-        what = "del d[k] of a dict of floats" if deleted else f".{s.info[0]}() of a dict of floats"
+        what = f".{s.info[0]}() of a dict of floats"
     return what, _KNOWN, "a dict with these alone, or an array for the values", s.line
 
 
@@ -122,8 +131,14 @@ def _is_known_use(
     if s.op == "getitem":
         return s.args[0] == x and x not in s.info and len(s.info) == 1
     if s.op == "method":
-        got = s.info == ("get", ()) and len(s.args) == 3
-        return s.args[0] == x and x not in s.args[1:] and (got or s.target in views)
+        name, keywords = s.info
+        if s.target in views or keywords or (name, len(s.args)) not in _METHODS:
+            return s.target in views and s.args[0] == x
+        if name == "update":
+            return set(s.args) <= found and s.args[0] != s.args[1]
+        if name == "copy":
+            return {s.args[0], s.target} <= found and s.args[0] != s.target
+        return s.args[0] == x
     if s.op == "plain":
         return all(_is_known_condition(part, x) for part in _parts(s.info))
     return s.op == "listed" or (s.op == "func" and s.info == ("len", ()))
@@ -157,178 +172,3 @@ def _is_start(written: Written) -> bool:
         return False
     empty = isinstance(tree.func, ast.Attribute) and tree.func.attr == "empty" and len(tree.args) == 2
     return not tree.keywords and (empty or (ast.unparse(tree.func) == "dict" and not tree.args))
-
-
-class _Places:
-    """What becomes of a statement: those that are written go to `out`."""
-
-    def __init__(self, lowered: Lowered, of: dict[str, Any], found: set[str], views: Mapping[str, str]) -> None:
-        self.names, self.of, self.views, self.out = lowered.names, of, views, list[Any]()
-        self.pairs: dict[str, tuple[str, str]] = {}  # what a loop over items goes over: keys and values
-        self.places = {x: lowered.names.fresh("{}", x) for x in sorted(found)}
-        self.values = {x: lowered.names.fresh("{}_value", x) for x in sorted(found)}
-        for x in found:
-            of[self.places[x]] = types.DictType(of[x].key_type, _INT)
-            of[self.values[x]] = types.List(of[x].value_type)
-
-    def block(self, body: list[Any]) -> None:
-        """The statements of a block, in place."""
-        before, self.out = self.out, []
-        for s in body:
-            for inner in blocks(s):
-                self.block(inner)
-            if names_in(s) & {*self.places, *self.pairs} or self._is_view(s):
-                self.statement(s)
-            else:
-                self.out.append(s)
-        body[:], self.out = self.out, before
-
-    def _is_view(self, s: Any) -> bool:
-        return isinstance(s, Let) and s.op == "listed" and s.args[0] in self.pairs
-
-    def let(self, op: str, args: tuple[Any, ...], info: Any, line: int, kind: Any, target: str = "") -> str:
-        """Write an operation."""
-        target = target or self.names.temporary()
-        self.of.setdefault(target, kind)
-        self.out.append(Let(target, op, args, info, line))
-        return target
-
-    def inside(self, work: Any) -> list[Any]:
-        """The statements that a piece of work writes."""
-        before, self.out = self.out, []
-        work()
-        made, self.out = self.out, before
-        return made
-
-    def statement(self, s: Any) -> None:
-        """Write what a statement becomes."""
-        if isinstance(s, Store):
-            self.store(s.array, s.index[0], s.value, s.line)
-        elif s.op == "written":
-            self.start(s)
-        elif s.op == "copy":
-            self.let("copy", (self.places[s.args[0]],), None, s.line, None, self.places[s.target])
-            self.let("getitem", (self.values[s.args[0]],), _WHOLE, s.line, None, self.values[s.target])
-        elif s.op == "getitem" and s.args[0] in self.pairs:
-            both = [self.let("getitem", (y,), s.info, s.line, self.of[y].dtype) for y in self.pairs[s.args[0]]]
-            self.let("tuple", tuple(both), None, s.line, None, s.target)
-        elif s.op == "getitem":
-            self.load(s.args[0], s.info[0], s.target, s.line)
-        elif s.op == "plain":
-            self.condition(s, s.info)
-        elif s.op == "func":
-            x = s.args[0]
-            self.let("func", (self.pairs[x][0] if x in self.pairs else self.places[x],), s.info, s.line, None, s.target)
-        elif s.op == "method" and s.info[0] == "get":
-            self.got(s)
-        else:
-            self.view(s)
-
-    def start(self, s: Let) -> None:
-        """A new dict."""
-        x, tree, said = s.target, s.info.tree, s.info.refusal
-        empty: ast.expr = ast.Dict([], [])
-        if isinstance(tree, ast.Call) and tree.args:
-            empty = ast.Call(tree.func, [tree.args[0], syntax.name("np.int64")], [])
-        self.let("written", (), Written(empty, said), s.line, None, self.places[x])
-        made = self.let("list", (Const(0),), None, s.line, self.of[self.values[x]])
-        self.let("copy", (made,), None, s.line, None, self.values[x])
-        for k, v in zip(tree.keys, tree.values, strict=True) if isinstance(tree, ast.Dict) else ():
-            self.store(x, _atom(k), _atom(v), s.line)
-
-    def condition(self, s: Let, tree: ast.expr) -> None:
-        """A condition: values are read before; what stands behind `and` and `or`, only if it counts."""
-        if isinstance(tree, ast.BoolOp) and any(isinstance(n, ast.Subscript) for n in ast.walk(tree)):
-            first, *rest = (x if isinstance(x, ast.BoolOp) else syntax.call("bool", x) for x in tree.values)
-            self.condition(s, first)
-            for x in rest:
-                more = self.inside(lambda x=x: self.condition(s, x))
-                self.out.append(If(s.target, *((more, []) if isinstance(tree.op, ast.And) else ([], more)), s.line))
-            return
-        made = _Reading(self, s.line).visit(syntax.substitute(tree, lambda _: None))
-        names = {x: self.places[x] for x in s.args if x in self.places}
-        made = syntax.substitute(made, lambda n: syntax.name(names[n]) if n in names else None)
-        read = tuple(dict.fromkeys(n.id for n in ast.walk(made) if isinstance(n, ast.Name) and n.id in self.of))
-        self.let("plain", read, made, s.line, None, s.target)
-
-    def test(self, x: str, k: Atom, line: int) -> str:
-        """k in x."""
-        tree = ast.Compare(syntax.atom(k), [ast.In()], [syntax.name(self.places[x])])
-        names = tuple(y for y in (k, self.places[x]) if isinstance(y, str))
-        return self.let("plain", names, tree, line, types.boolean)
-
-    def store(self, x: str, k: Atom, value: Atom, line: int) -> None:
-        """x[k] = value."""
-        places, values = self.places[x], self.values[x]
-
-        def old() -> None:
-            place = self.let("getitem", (places,), (k,), line, _INT)
-            self.out.append(Store(values, (place,), value, line))
-
-        def new() -> None:
-            n = self.let("func", (values,), ("len", ()), line, _INT)
-            self.out.append(Store(places, (k,), n, line))
-            self.let("method", (values, value), ("append", ()), line, types.none)
-
-        test = self.test(x, k, line)
-        self.out.append(If(test, self.inside(old), self.inside(new), line))
-
-    def load(self, x: str, k: Atom, target: str, line: int) -> None:
-        """target = x[k]."""
-        place = self.let("getitem", (self.places[x],), (k,), line, _INT)
-        self.let("getitem", (self.values[x],), (place,), line, None, target)
-
-    def got(self, s: Let) -> None:
-        """target = x.get(k, default)."""
-        x, k, default = s.args
-        kind = self.of[s.target]
-        made = self.names.temporary()  # the default may be the target
-        self.of[made] = kind
-
-        def other() -> None:
-            same = isinstance(default, str) and self.of[default] == kind
-            how = ("copy", None) if same else ("func", (f"np.{kind}", ()))
-            self.let(how[0], (default,), how[1], s.line, None, made)
-
-        test = self.test(x, k, s.line)
-        self.out.append(If(test, self.inside(lambda: self.load(x, k, made, s.line)), self.inside(other), s.line))
-        self.let("copy", (made,), None, s.line, None, s.target)
-
-    def view(self, s: Let) -> None:
-        """x.keys() and the like, and what a loop goes over."""
-        x = s.args[0]
-        if s.op == "method":
-            self.pairs[s.target] = x, self.views[s.target]
-            return
-        over, how = self.pairs.get(x, (x, "keys"))
-        if how != "values":
-            every = s.target if how == "keys" else self.names.temporary()
-            self.let(
-                "listed", (self.places[over],), None, s.line, types.List(self.of[self.places[over]].key_type), every
-            )
-        if how != "keys":
-            values = s.target if how == "values" else ""
-            values = self.let("getitem", (self.values[over],), _WHOLE, s.line, self.of[self.values[over]], values)
-        if how == "items":
-            self.pairs[s.target] = every, values
-
-
-class _Reading(ast.NodeTransformer):
-    """x[k] in a condition -> the variable that holds it."""
-
-    def __init__(self, places: _Places, line: int) -> None:
-        self.places, self.line = places, line
-
-    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        x = node.value.id if isinstance(node.value, ast.Name) else ""
-        if x not in self.places.places:
-            return self.generic_visit(node)
-        made = self.places.names.temporary()
-        self.places.of[made] = self.places.of[x].value_type
-        self.places.load(x, _atom(node.slice), made, self.line)
-        return syntax.name(made)
-
-
-def _atom(x: Any) -> Atom:
-    """A constant or a name."""
-    return Const(x.value) if isinstance(x, ast.Constant) else str(x.id)

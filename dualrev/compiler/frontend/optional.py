@@ -22,7 +22,7 @@ import numpy as np
 from numba.core import types
 
 from dualrev.compiler.core import syntax
-from dualrev.compiler.core.lowered import Const, Effect, If, Let, Ref, While, blocks, reads, walk
+from dualrev.compiler.core.lowered import Const, Effect, If, Let, Opaque, Ref, While, blocks, reads, walk
 from dualrev.compiler.frontend.inference import Typed
 from dualrev.compiler.frontend.lower import Lowered
 from dualrev.compiler.frontend.source import is_derivative
@@ -41,8 +41,8 @@ def without_optionals(lowered: Lowered, typed: Typed, paired: bool, converts: bo
     `paired` says that the function may give a pair, if its result is optional, too; else it has to have a value, and
     with `converts` one of another type.
     """
-    _defaults(lowered, typed)
     result = lowered.result
+    _defaults(lowered, typed, {*lowered.parameters, *([result, lowered.exit_value] if paired else [])})
     passed = {x for s in walk(lowered.body) if isinstance(s, Let) and s.op in _CALLS for x in s.args}
     made = {s.target for s in walk(lowered.body) if isinstance(s, Let) and _may_be_none(s, typed)}
     plain = {x for x, kind in typed.of.items() if isinstance(kind, types.Optional) and _is_plain(kind)}
@@ -57,12 +57,36 @@ def without_optionals(lowered: Lowered, typed: Typed, paired: bool, converts: bo
         _Optionals(lowered, typed, found).run(maybe, paired)
 
 
-def _defaults(lowered: Lowered, typed: Typed) -> None:
-    """d.get(k, x) is x where there is no such key, and d.pop(k) raises: they are never None, as numba's type says."""
-    made = [s for s in walk(lowered.body) if isinstance(s, Let)]
-    never = {s.target for s in made if _has_default(s, typed)} - {s.target for s in made if not _has_default(s, typed)}
+def _defaults(lowered: Lowered, typed: Typed, kept: set[Any]) -> None:
+    """d.get(k, x) is x where there is no such key, and d.pop(k) raises: they are never None, as numba's type says.
+
+    Neither is a variable that has no other values than these and what is no optional itself, unless it is `kept`.
+    """
+    made = [s for s in walk(lowered.body) if isinstance(s, Let) and s.target in typed.of]
+    never = {s.target for s in made if _has_default(s, typed)}
+    never |= {
+        s.target for s in made if isinstance(typed.of[s.target], types.Optional) and _is_plain(typed.of[s.target])
+    }
+    never -= kept | {x for s in walk(lowered.body) if isinstance(s, Opaque) for x in s.targets}
+    while lost := {s.target for s in made if s.target in never and not _is_given(s, typed, never)}:
+        never -= lost
     for x in never:
         typed.of[x] = typed.of[x].type
+
+
+def _is_given(s: Let, typed: Typed, never: set[str]) -> bool:
+    """Whether an operation gives a value, if the variables `never` are not None."""
+    if s.op == "copy" and s.args[0] in never:
+        return True
+    if s.op in ("copy", "call"):
+        kind = _returned(s, typed) if s.op == "call" else _kind(s.args[0], typed)
+        return not isinstance(kind, types.Optional | types.NoneType | None)
+    return not _may_miss(s, typed) and not _may_be_none(s, typed)
+
+
+def _kind(x: Any, typed: Typed) -> Any:
+    """The type of an atom; None if numba has found that it is never reached."""
+    return typed.of.get(x) if isinstance(x, str) else typed(x)
 
 
 def _has_default(s: Let, typed: Typed) -> bool:
@@ -78,6 +102,8 @@ def _may_be_none(s: Let, typed: Typed) -> bool:
     """Whether an operation itself may give None: an item of a tuple, or a call of a function that returns it."""
     if any(isinstance(x, str) and x not in typed.of for x in s.args):
         return False  # numba has found that it is never reached
+    if _has_default(s, typed) or _may_miss(s, typed):  # _Optionals knows the latter
+        return False
     if s.op in ("getitem", "method"):
         return not isinstance(typed(s.args[0]), types.Array)
     if s.op != "call":
@@ -88,6 +114,12 @@ def _may_be_none(s: Let, typed: Typed) -> bool:
         or isinstance(found, types.NoneType)
         or (isinstance(found, types.Optional) and not _pairs(s, found))
     )
+
+
+def _may_miss(s: Let, typed: Typed) -> bool:
+    """Whether an operation is d.get(k) of a dict of numbers, which is None where there is no such key."""
+    known = s.op == "method" and s.info == ("get", ()) and len(s.args) == 2
+    return known and isinstance(typed.of.get(s.args[0]), types.DictType) and s.target != s.args[1]
 
 
 def _returned(s: Let, typed: Typed) -> Any:
@@ -114,6 +146,7 @@ class _Optionals:
         self.lowered, self.of = lowered, typed.of
         called = [s for s in walk(lowered.body) if isinstance(s, Let) and s.op == "call" and s.target in found]
         self.calls = {s for s in called if isinstance(_returned(s, typed), types.Optional)}
+        self.missing = {s for s in walk(lowered.body) if isinstance(s, Let) and _may_miss(s, typed)}
         self.given = {x: lowered.names.fresh("{}_given", x) for x in sorted(found)}
         for x, flag in self.given.items():
             self.of[x], self.of[flag] = self.of[x].type, types.boolean
@@ -146,6 +179,14 @@ class _Optionals:
         ]
         return [Let(made, "call", s.args, s.info, s.line), *parts]
 
+    def looked_up(self, s: Let, flag: str) -> list[Any]:
+        """target = d.get(k)."""
+        d, k = s.args
+        tree = ast.Compare(syntax.atom(k), [ast.In()], [syntax.name(d)])
+        test = Let(flag, "plain", tuple(x for x in (k, d) if isinstance(x, str)), tree, s.line)
+        found = Let(s.target, "getitem", (d,), (k,), s.line)
+        return [test, If(flag, [found], self.nothing(s.target, s.line), s.line)]
+
     def block(self, body: list[Any]) -> list[Any]:
         """The statements of a block."""
         made: list[Any] = []
@@ -172,6 +213,8 @@ class _Optionals:
             return [self.say(flag, Const(False), s.line), *self.nothing(target, s.line)]
         if s.op == "copy" and s.args[0] in self.given:
             return [s, self.say(flag, self.given[s.args[0]], s.line)]
+        if s in self.missing:
+            return [*(t for x in checked for t in self.check(x, s.line)), *self.looked_up(s, flag)]
         made = self.called(s) if s in self.calls else [s, self.say(flag, Const(True), s.line)]
         return [*(t for x in checked for t in self.check(x, s.line)), *made]
 

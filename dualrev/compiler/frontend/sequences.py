@@ -99,6 +99,9 @@ class Sequences(Expressions):
 
     def check_lists(self, over: ast.expr, body: Sequence[ast.AST]) -> None:
         """Refuse a loop over a list that its body makes longer or shorter: its end would move."""
+        made = self.static(over.func) if isinstance(over, ast.Call) else None
+        if isinstance(over, ast.ListComp) or (made is not None and made.value in (list, sorted)):
+            return  # a new list
         lists = {x.id for x in ast.walk(over) if isinstance(x, ast.Name) and x.id in self.list_names}
         for x in (x for t in body for x in ast.walk(t)):
             of_list = isinstance(x, ast.Attribute) and isinstance(x.value, ast.Name) and x.value.id in lists
