@@ -154,9 +154,10 @@ class AuxiliaryError(DualrevError, TypeError):
 class ArgumentNumberError(DualrevError, ValueError):
     """argnums does not name arguments of the call."""
 
-    def __init__(self, argnums: Any, count: int) -> None:
+    def __init__(self, argnums: Any, count: int | None = None) -> None:
+        of = "the" if count is None else f"the {count}"
         super().__init__(
-            f"argnums={argnums!r} does not name different ones of the {count} positional arguments of this call."
+            f"argnums={argnums!r} does not name different ones of {of} positional arguments of this call."
             " It is an int or a tuple of ints, counted from 0; what is passed by keyword is not differentiated."
         )
 

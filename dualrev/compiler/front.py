@@ -244,7 +244,7 @@ class Front:
         self.complexes.check_derivatives(f, argtypes)
         source = self.source(f)
         if source.tree.args.vararg:
-            what, why = "*args of the function that is differentiated", "which of them argnums count is not said"
+            what, why = "*args of this function", "how many arguments it has, is not said here"
             source.refuse(source.tree, what, why, "a function with named arguments that calls it")
         made = self.core(f, argtypes, (), self.functions_among(f, argtypes))
         if holds_structured(type_of(made.result)):

@@ -462,12 +462,6 @@ def a_call_of_plain_python(x):
     return in_python(x)  # refused
 
 
-@refused(1.0, 2.0, words="[*]|star", argnums=(0, 1))
-@njit
-def any_number_of_arguments(*xs):  # refused
-    return xs[0] * xs[1]
-
-
 # Indices
 
 

@@ -282,6 +282,12 @@ class Expressions(WrittenAsTheyAre):
                 return self.refuse(node, f"dr.{of.value.__name__} in a numba function", *FROM_PYTHON)
             return self.refuse(node, "a call of a variable", "which function it is, is not known", "a numba function")
         f = static.value
+        if getattr(type(f), "is_variadic", False):
+            if starred or node.keywords:
+                what, why = "a derivative of a function with *args", "how many arguments it gets, is not said here"
+                return self.refuse(node, what, why, "every argument, by position")
+            count = len(node.args)
+            return self.call_of_numba_function(node, Static(f[count], (*static.path, ("item", count))), target)
         if is_numba_function(f):
             return self.call_of_numba_function(node, static, target)
         if isinstance(f, type) and issubclass(f, tuple) and hasattr(f, "_fields"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,12 +23,20 @@ from dualrev.compiler.host.dispatchers import derivative
 from dualrev.compiler.host.objects import instances, same_fields, taken_apart, tangent_of, together
 from dualrev.compiler.host.taken import check_taken
 from dualrev.compiler.host.ufuncs import callable_of
+from dualrev.compiler.host.variadic import is_variadic, of_count
 from dualrev.compiler.host.written import written
 from dualrev.compiler.pipeline import emit, shown
 from dualrev.eager.arguments import argument_numbers
 from dualrev.eager.copies import copied
 from dualrev.eager.transforms import with_zeros
-from dualrev.errors import ArgumentError, CotangentError, OutputError, TangentError, UnsupportedError
+from dualrev.errors import (
+    ArgumentError,
+    ArgumentNumberError,
+    CotangentError,
+    OutputError,
+    TangentError,
+    UnsupportedError,
+)
 from dualrev.tree import flatten_leaves
 
 __all__ = [
@@ -65,18 +74,22 @@ def directional(f: Any, transform: str, argnums: int | Sequence[int]) -> Derivat
 def numbers(f: Any, argnums: int | Sequence[int]) -> int | tuple[int, ...]:
     """Argnums in one form, as the derivatives are known by it: 1.0 and True are equal to 1."""
     parameters = inspect.signature(f.py_func).parameters.values()
-    several = any(p.kind is p.VAR_POSITIONAL for p in parameters)  # it is refused when it is called
-    found = argument_numbers(argnums, sys.maxsize if several else len(parameters))
+    if is_variadic(f):  # how many there are, a call says
+        try:
+            argument_numbers(argnums, sys.maxsize)
+        except ArgumentNumberError as error:
+            raise ArgumentNumberError(argnums) from error
+        return tuple(map(operator.index, argnums)) if isinstance(argnums, Sequence) else operator.index(argnums)
+    found = argument_numbers(argnums, len(parameters))
     return tuple(found) if isinstance(argnums, Sequence) else found[0]
 
 
 def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
     """The value of a numba function, and its derivative in the direction of the tangents."""
+    f = of_count(f, len(primals))
     if all(map(usual.is_usual, primals)) and usual.fits(tangents, primals) and bound(f, primals, {}) is primals:
         y, dy = derivative(f, "jvp")(*primals, *usual.taken(tangents))
         return (y, dy) if usual.is_usual(y) else _with_tangent(y, dy)
-    if any(p.kind is p.VAR_POSITIONAL for p in inspect.signature(f.py_func).parameters.values()):
-        emit(f, "jvp", 0, tuple(map(numba.typeof, primals)))  # says that it cannot
     if any(map(holds_complex, primals)):
         args = bound(f, primals, {})
         check_taken(f, args)
@@ -106,6 +119,7 @@ def _with_tangent(y: Any, dy: Any) -> tuple[Any, Any]:
 
 def vjp(f: Any, primals: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
     """The value of a numba function, and its pullback; what cannot be differentiated is refused before f runs."""
+    f = of_count(f, len(primals))
     whole = bound(f, primals, {})
     known = derivative(f, "vjp").pullbacks
     kinds = usual.key(whole) if usual.separate(whole) else None
@@ -136,6 +150,7 @@ def _complex_vjp(f: Any, primals: tuple[Any, ...]) -> tuple[Any, Callable[[Any],
 
 def linearize(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], numbers: Sequence[int]) -> tuple[Any, Linear]:
     """The value of a numba function, and its derivative by the arguments of these numbers."""
+    f = of_count(f, len(args))
     whole = bound(f, args, kwargs)
     if usual.separate(whole) and any(usual.is_usual(args[k]) for k in numbers):
         kept, y = usual.copies(whole), f(*whole)
@@ -246,6 +261,7 @@ def derivative_source(
         raise ValueError(f"transform is one of {', '.join(_LIKE_F)}, vjp, jvp and hvp, and not {transform!r}")
     if stage not in ("lowered", "expanded", "forward", "reverse", "emitted"):
         raise ValueError(f"stage is 'lowered', 'expanded', 'forward', 'reverse' or 'emitted', and not {stage!r}")
+    f = of_count(f, len(args))
     chosen = numbers(f, argnums)
     kinds = list(map(numba.typeof, args))
     inspect.signature(f.py_func).bind(*args)  # raises Python's error for a missing argument

@@ -256,19 +256,22 @@ def _placeholder(f: Any, transform: str, argnums: Any) -> FunctionType:
     """A Python function with the name and the parameters of the derivative: numba reads them from one."""
     parameters = inspect.signature(f.py_func).parameters.values()
     primals = [str(p.replace(default=p.empty, annotation=p.empty)) for p in parameters]
+    variadic = transform == "hvp" and primals[0].startswith("*")  # the tangent is one of *args
     others: list[str] = []
     chosen: list[str] = []
     if transform == "vjp":
         others = [_new("cotangent", primals)]
     elif transform == "jvp":
         others = [_new(f"tangent_{p.name}", primals) for p in parameters]
+    elif variadic:
+        pass
     elif transform in ("hvp", "product"):
         chosen = [list(parameters)[k].name for k in (argnums if isinstance(argnums, tuple) else (argnums,))]
         others = [_new(f"tangent_{name}", primals) for name in chosen]
     elif transform in ("pushes", "products"):
         others = [_new("directions", primals)]
     if others:
-        primals = [p.name for p in parameters]
+        primals = [f"*{p.name}" if p.kind is p.VAR_POSITIONAL else p.name for p in parameters]
     every = [primals[0], *others, *primals[1:]] if transform == "hvp" else primals + others
     parts = {"all": every, "primals": primals, "others": others, "chosen": chosen}
     joined = {key: ", ".join(names) for key, names in parts.items()}

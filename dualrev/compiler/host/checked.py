@@ -18,6 +18,7 @@ from dualrev.compiler.host.arguments import bound, real_leaves, zeros
 from dualrev.compiler.host.build import Derivative, made
 from dualrev.compiler.host.complexes import holds_complex, zero_tangent
 from dualrev.compiler.host.objects import has_instances, taken_apart
+from dualrev.compiler.host.variadic import of_count
 from dualrev.eager.arguments import argument_numbers
 from dualrev.eager.copies import copied
 from dualrev.eager.plain_run import PlainRun, difference, is_single
@@ -83,6 +84,7 @@ def check_compiled(f: Any, args: tuple[Any, ...], argnums: int | Sequence[int] |
         numbers = argument_numbers(argnums, len(args))
     if not numbers:
         raise ArgumentError(args)
+    f = of_count(f, len(args))
     whole = bound(f, args, {})
     try:
         _compare_all(f, whole, numbers)

@@ -6,6 +6,7 @@ from typing import Any
 
 from dualrev.compiler.host.build import Derivative, made
 from dualrev.compiler.host.checked import Checked
+from dualrev.compiler.host.variadic import TRANSFORMS, Compared, Variadic, is_variadic
 from dualrev.eager import plain_run
 
 __all__ = ["derivative"]
@@ -21,4 +22,9 @@ def derivative(f: Any, transform: str, argnums: Any = 0) -> Derivative:
     argnums is an int or a tuple of ints. Nothing is compiled before the first call, and errors (dualrev.errors) come
     then. If the environment has DUALREV_CHECK=1, it compares.
     """
+    if is_variadic(f) and transform in TRANSFORMS:
+        return made(Compared if plain_run.wanted() else Variadic, f, transform, argnums)
     return made(Checked if plain_run.wanted() else Derivative, f, transform, argnums)
+
+
+Variadic.derivative = staticmethod(derivative)

@@ -84,8 +84,13 @@ def derivatives_of(f: Any) -> list[Any]:
     return [*own, *(second for d in own for second in derivatives_of(d))]
 
 
+def counted(f: Any) -> list[Any]:
+    """What stands for a numba function with *args in calls of so many arguments (variadic.py)."""
+    return [made for (of, _), made in vars(f).get("_dualrev_counted", {}).items() if of == id(f)]
+
+
 def watch(f: Any) -> None:
-    """Let f.recompile() mean its derivatives, and what returns what f writes (written.py), too."""
+    """Let f.recompile() mean its derivatives, and what is made of f (written.py, variadic.py), too."""
     if "_reset_overloads" not in vars(f):
         vars(f)["_reset_overloads"] = functools.partial(_recompiled, weakref.ref(f))
 
@@ -94,7 +99,7 @@ def _recompiled(reference: Any) -> None:
     f = reference()
     type(f)._reset_overloads(f)
     writing = [made for (of, *_), made in vars(f).get("_dualrev_written", {}).items() if of == id(f)]
-    for made in [*derivatives_of(f), *writing]:
+    for made in [*derivatives_of(f), *writing, *counted(f)]:
         made._reset_overloads()
 
 

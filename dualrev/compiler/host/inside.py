@@ -21,6 +21,7 @@ from numba.core.errors import TypingError
 from dualrev.compiler.host.arguments import zeros
 from dualrev.compiler.host.dispatchers import derivative
 from dualrev.compiler.host.pullbacks import closed, holds_reals, refused, within
+from dualrev.compiler.host.variadic import of_count
 from dualrev.eager.ruled import Ruled
 from dualrev.errors import ArgumentError, DualrevError, OutputError, TangentError
 from dualrev.quoting import execute
@@ -106,6 +107,7 @@ def at_a_point(context: Any, of: Any, args: Any, kws: Any) -> types.Dispatcher:
     f = _function(given.arguments["f"], of.__name__)
     primals = given.arguments["primals"]
     kinds = tuple(map(types.unliteral, primals)) if isinstance(primals, (tuple, types.BaseTuple)) else ()
+    f = of_count(f, len(kinds))
     called = types.Dispatcher(_jvp(f, kinds, given.arguments) if of.__name__ == "jvp" else _vjp(f, kinds))
     if not any(map(holds_reals, kinds)):
         raise refused(ArgumentError.of(", ".join(map(str, kinds)) or "none"))
@@ -152,8 +154,8 @@ def _vjp(f: Any, kinds: tuple[Any, ...]) -> Any:
     made, count = derivative(f, "keep"), len(kinds)
     if count not in made.written:
         names = ", ".join(f"x_{k}" for k in range(count))
-        space = {"keep": made, "closed": closed}
+        space = {"keep": made, "closed": closed, "of": f}
         lines = [f"def vjp(f, {names}):", f"made = keep({names})"]
-        execute("\n    ".join([*lines, f"return made[0], closed(f, {count}, made[0], made[1])"]), space)
+        execute("\n    ".join([*lines, f"return made[0], closed(of, {count}, made[0], made[1])"]), space)
         made.written[count] = within(space["vjp"])
     return made.written[count]

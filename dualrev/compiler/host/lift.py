@@ -21,6 +21,7 @@ from dualrev.compiler.frontend.source import StandIn
 from dualrev.compiler.host.build import Derivative
 from dualrev.compiler.host.dispatchers import derivative
 from dualrev.compiler.host.ufuncs import callable_of
+from dualrev.compiler.host.variadic import of_count
 from dualrev.eager.arrays.complexes import ComplexArray, ComplexNumber
 from dualrev.eager.arrays.storage import RealArray, holds_duals, innermost, own, plain, zero
 from dualrev.eager.custom import _Call, _positional, _Rule
@@ -135,7 +136,7 @@ class Lifted(StandIn):
 
     def _derivative(self, kept: Any, xs: Any, y: Any) -> _Derivative:
         """The derivative at the arguments xs, of which `kept` is a copy; what it refuses is refused now."""
-        f = self._f
+        f = of_count(self._f, len(xs))
         made = _Derivative(f, kept, y)
         compiled = made.compiled
         kinds, ct = tuple(map(numba.typeof, xs)), numba.typeof(made.zero)
