@@ -96,8 +96,19 @@ def at_places(x):
     return s
 
 
+@njit
+def starred(x):
+    t = (x[0], x[1])
+    u = (*t, x[2] * x[0], 3, *(x[3], t[1]))
+    v = (1.0, *u)
+    w = (*t,)
+    return (u[2] * u[4] + u[5]) * v[1] * len(v) * w[1]
+
+
 @pytest.mark.parametrize(
-    "f", [limits, named, limits_by_type, parted, declared, of_several_types, at_places], ids=lambda f: f.__name__
+    "f",
+    [starred, limits, named, limits_by_type, parted, declared, of_several_types, at_places],
+    ids=lambda f: f.__name__,
 )
 def test_derivatives_and_values_are_those_of_the_function(f):
     h = 1e-2 if f in (limits, named) else 1e-5  # of numbers in single precision

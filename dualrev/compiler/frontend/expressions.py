@@ -23,7 +23,7 @@ from dualrev.compiler.frontend.jitted import callable_name, global_value, is_gen
 from dualrev.compiler.frontend.objects import constructor, is_jitclass
 from dualrev.compiler.frontend.options import copied, differing, is_copied, of_caller
 from dualrev.compiler.frontend.source import Static, describe, is_derivative, is_numba_function
-from dualrev.compiler.frontend.spellings import IN_PLACE
+from dualrev.compiler.frontend.spellings import IN_PLACE, joined
 from dualrev.compiler.frontend.transformations import FROM_PYTHON
 from dualrev.compiler.frontend.wording import EXPRESSIONS
 from dualrev.compiler.frontend.written import WrittenAsTheyAre
@@ -218,7 +218,7 @@ class Expressions(WrittenAsTheyAre):
 
     def _Tuple(self, node: ast.Tuple, target: str) -> Atom:
         if any(isinstance(x, ast.Starred) for x in node.elts):
-            return self.refuse(node, "a starred expression", "its length is not known", "every value")
+            return self.expr(joined(node), target)
         return self.let(target, "tuple", tuple(self.atom(x) for x in node.elts), None, node.lineno)
 
     def _List(self, node: ast.List, target: str) -> Atom:

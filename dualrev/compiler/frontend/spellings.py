@@ -9,6 +9,7 @@ list(a)                          [x for x in a]
 ys.extend(a), ys += a            for x in a: ys.append(x)
 del ys[k], del x                 ys.pop(k), nothing
 x, ys = y, []                    (x,) = (y,); ys = []
+(x, *t, y)                       (x,) + t + (y,)
 for y in map(g, a)               for x in a: y = g(x)
 for x in filter(g, a)            for x in a: if g(x)
 """
@@ -16,6 +17,7 @@ for x in filter(g, a)            for x in a: if g(x)
 from __future__ import annotations
 
 import ast
+import itertools
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -27,7 +29,7 @@ from numba.typed import List
 from dualrev.compiler.frontend.nests import located, read
 from dualrev.compiler.frontend.scope import Scope
 
-__all__ = ["IN_PLACE", "Spellings", "is_bool"]
+__all__ = ["IN_PLACE", "Spellings", "is_bool", "joined"]
 
 _BINARY: dict[Any, type[ast.operator]] = {
     operator.add: ast.Add,
@@ -222,3 +224,17 @@ class Spellings:
             located(node, call)
             call = node.iter
         return node
+
+
+def joined(node: ast.Tuple) -> ast.expr:
+    """The sum of tuples that a tuple with starred entries is."""
+    parts: list[ast.expr] = []
+    for _, group in itertools.groupby(node.elts, lambda x: isinstance(x, ast.Starred)):
+        items = list(group)
+        starred = [x.value for x in items if isinstance(x, ast.Starred)]
+        parts += starred or [ast.Tuple(items, ast.Load())]
+    made = parts[0]
+    for part in parts[1:]:
+        made = ast.BinOp(made, ast.Add(), part)
+    located(made, node)
+    return made
