@@ -24,6 +24,7 @@ from numba.core.registry import cpu_target
 
 from dualrev.compiler import runtime
 from dualrev.compiler.core import syntax
+from dualrev.compiler.core.local_names import keep_apart
 from dualrev.compiler.core.lowered import Effect, For, If, Let, Opaque, Slice, Store, walk
 from dualrev.compiler.core.naming import readable
 from dualrev.compiler.core.sets import Sets
@@ -68,6 +69,9 @@ def infer(
     space: dict[str, Any] = {"np": np, "math": math, "cmath": cmath, "runtime": runtime, "range": range}
     space.update({ref.name: ref.value for ref in lowered.refs.values()})
     execute(listing.text, space, f"<A-normal form of {lowered.source.tree.name}>")
+    renamed = keep_apart(
+        space["function"], parameters=False, suffix="."
+    )  # numba says .1 behind it, of the next version
     flags = compiler.Flags()
     inherited = {k: v for k, v in options.items() if k in ("boundscheck", "error_model", "fastmath")}
     cpu_target.options.parse_as_flags(flags, inherited)
@@ -90,7 +94,7 @@ def infer(
             failed.update(before)
             found = inferred(space["function"], argtypes, flags, {})
     drop_pruned(lowered.body, listing, found[0])
-    return _webs(lowered, argtypes, listing, uncompiled.returned, *found)
+    return _webs(lowered, argtypes, listing, uncompiled.returned, renamed, *found)
 
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
@@ -120,6 +124,7 @@ def _webs(
     argtypes: tuple[Any, ...],
     listing: Listing,
     returned: Callable[[Any, tuple[Any, ...]], Any],
+    renamed: dict[str, str],
     func_ir: Any,
     typemap: Any,
     result: Any,
@@ -160,7 +165,7 @@ def _webs(
         if len(set(unified.values())) == 1:
             of[variable] = next(iter(unified.values()))
             continue
-        first = sets.find(variable)
+        first = sets.find(renamed.get(variable, variable))
         for web in sorted(unified, key=lambda w: w != first):
             split = variable if web == first else lowered.names.fresh("{}_{k}", variable)
             new[variable, web] = split

@@ -31,6 +31,7 @@ from numba.core.errors import NumbaError, NumbaPerformanceWarning, TypingError
 from numba.core.registry import CPUDispatcher
 from numba.core.withcontexts import objmode_context
 
+from dualrev.compiler.core.local_names import keep_apart
 from dualrev.compiler.frontend.options import inherited, outlined
 from dualrev.compiler.host.cache import Module, folder_for, resolve, warn
 from dualrev.compiler.host.fingerprint import fingerprint
@@ -312,6 +313,7 @@ def _execute(module: Module, constants: dict[str, Any], filename: str, digest: s
     own = _functions(namespace)[0]
     release_at_exceptions(own, {name for name, x in constants.items() if callable(x) and not isinstance(x, type)})
     for made in own:
+        keep_apart(made.py_func, parameters=made is not entry)
         made.py_func.__qualname__ = f"{unique[:16]}.{made.py_func.__name__}"
         if any(x is objmode_context for x in constants.values()):  # Python runs a block, with the names of `__module__`
             made.py_func.__module__ = None
