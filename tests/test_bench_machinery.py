@@ -44,6 +44,7 @@ def bench(folder: Path, source: str, *arguments: str) -> Done:
     folder.joinpath("test_made_up.py").write_text(textwrap.dedent(source), encoding="utf-8")
     file, report = folder / "saved.json", folder / "report.xml"
     command = ["-m", "pytest", "-p", "bench.conftest", "-p", "no:xdist", "-p", "no:cacheprovider", "-q"]
+    command += ["-p", "no:randomly"]  # in the order in which they stand
     command += ["--benchmark-quiet", f"--benchmark-json={file}", f"--junitxml={report}", *arguments, str(folder)]
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST")}
     environment["PYTHONPATH"] = str(ROOT)

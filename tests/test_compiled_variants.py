@@ -7,6 +7,7 @@ import dataclasses
 import itertools
 import math
 import random
+import sys
 
 import numpy as np
 import pytest
@@ -139,8 +140,9 @@ def test_a_division_that_numba_drops_says_nothing():
     of = Program(HEAD + text, **given)
     with contextlib.suppress(Discarded):
         check(of, raising)
-    loose = HEAD.replace("@njit", "@njit(error_model='numpy')")
-    for source in (HEAD + text.replace("a[0] ** (-1)", "a[0]"), loose + text):
+    loose = HEAD.replace("@njit", "@njit(error_model='numpy')") + text
+    drops = sys.version_info < (3, 12)  # later Pythons make no function of a comprehension, which numba would inline
+    for source in [HEAD + text.replace("a[0] ** (-1)", "a[0]"), *[loose] * drops]:
         of = Program(source, **given)
         with pytest.raises(Failed, match=r"^ZeroDivisionError"):
             check(of, raising)
