@@ -9,7 +9,6 @@ from numba.core.interpreter import Interpreter
 
 from dualrev.compiler.core.local_names import keep_apart
 
-
 NAMES = ["x", "x1", "x2", "x11", "x12", "x21", "x22"]
 
 
