@@ -59,7 +59,7 @@ from bench.compiled_programs import PROGRAMS, Program, plain
 from bench.machine import processor, versions
 from bench.memory import ChildError, elsewhere, memory, text_elsewhere
 from bench.vectors import Counts
-from dualrev.compiler.host.dispatchers import derivative
+from dualrev.compiler.bridge.make_dispatcher import derivative
 
 TURN = 0.004  # seconds
 LONG = 10_000_000  # steps of the pendulum, so that what is saved is larger than what the compiler needed

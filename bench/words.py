@@ -18,11 +18,11 @@ import numpy as np
 
 from bench.array_programs import ARRAYS
 from bench.compiled_programs import PROGRAMS, Program
-from dualrev.compiler.analyses.activity import carries
-from dualrev.compiler.core import walks
-from dualrev.compiler.core.run import Tape
-from dualrev.compiler.front import Front
-from dualrev.compiler.transforms.joint import joint
+from dualrev.compiler.ad.reverse.joint import joint
+from dualrev.compiler.analysis.activity import carries
+from dualrev.compiler.driver.context import Front
+from dualrev.compiler.ir.core import traverse
+from dualrev.compiler.ir.core.interpret import Tape
 
 __all__ = ["most", "per_step"]
 
@@ -64,9 +64,9 @@ def most(program: Program, size: int) -> tuple[int, int]:
     front = Front()
     core = front.entered(program.function, tuple(map(numba.typeof, args)))
     numbers = (program.argnums,) if isinstance(program.argnums, int) else program.argnums
-    varied = [x for k in numbers for x in walks.leaves(core.parameters[k]) if carries(x)]
+    varied = [x for k in numbers for x in traverse.leaves(core.parameters[k]) if carries(x)]
     made = joint(front.reverse, core, varied, ())
-    given = zip([x for p in core.parameters for x in walks.leaves(p)], _leaves(args), strict=True)
+    given = zip([x for p in core.parameters for x in traverse.leaves(p)], _leaves(args), strict=True)
     shadows = [np.zeros_like(y) for x, y in given if x in made.shadows]
     tape = Tape(_Counted(), _Counted())
     front.program.run(made.function, (*args, *shadows), tape)

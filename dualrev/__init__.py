@@ -17,7 +17,7 @@ from dualrev import derivatives, errors, numpy, tree
 from dualrev._version import __version__
 from dualrev.checking import check, check_grads
 from dualrev.checkpointing import checkpoint
-from dualrev.compiler.host.learning import learn
+from dualrev.compiler.bridge.numba_ext.register import learn
 from dualrev.derivatives import grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad, vjp
 from dualrev.eager.arrays import RealArray
 from dualrev.eager.custom import custom_jvp, custom_vjp, stop_gradient, value
@@ -55,7 +55,7 @@ from dualrev.tree import register_node
 if TYPE_CHECKING:
     from dualrev import implicit, math
     from dualrev.batching import vmap
-    from dualrev.compiler.host.lift import derivative_source, lift
+    from dualrev.compiler.bridge.tape_block import derivative_source, lift
     from dualrev.sparse import sparse_hessian, sparse_jacobian
 
 learn(derivatives)  # they can be written in numba functions
@@ -123,9 +123,9 @@ __all__ = [
 
 #: What is imported when somebody asks for it, and from where: the compiler takes longer to import than all the rest.
 _LATE = {
-    "derivative_source": "dualrev.compiler.host.lift",
+    "derivative_source": "dualrev.compiler.bridge.tape_block",
     "implicit": "dualrev.implicit",
-    "lift": "dualrev.compiler.host.lift",
+    "lift": "dualrev.compiler.bridge.tape_block",
     "math": "dualrev.math",
     "sparse_hessian": "dualrev.sparse",
     "sparse_jacobian": "dualrev.sparse",

@@ -1,7 +1,7 @@
 """`vmap`: a function of one sample as a function of a batch.
 
 On the tape the samples are done one after the other, in Python, and their results are stacked. Of a numba function the
-loop is compiled (dualrev/compiler/host/batches.py).
+loop is compiled (dualrev/compiler/bridge/batch.py).
 
 What is mapped is moved to the front first, and what is stacked is moved to its place afterwards: in between, axis 0 is
 that of the samples.
@@ -21,7 +21,7 @@ from numba.core.errors import NumbaTypeError
 from numba.extending import overload
 
 from dualrev import numpy as dnp
-from dualrev.compiler.frontend.transformations import FROM_PYTHON
+from dualrev.compiler.frontend.reading.ad_operators import FROM_PYTHON
 from dualrev.derivatives import compiled
 from dualrev.eager.arrays.storage import RealArray, plain
 from dualrev.eager.dual import DualNumber
@@ -106,13 +106,13 @@ def _vmap(
 
 
 def _lifted(f: Any) -> Any:
-    from dualrev.compiler.host.lift import lift  # it takes time to import
+    from dualrev.compiler.bridge.tape_block import lift  # it takes time to import
 
     return lift(f)
 
 
 def _compiled_loop(f: Any, moved: tuple[Any, ...], axes: tuple[Axes, ...], count: int, parallel: bool) -> Any:
-    from dualrev.compiler.host.batches import mapped  # it takes time to import
+    from dualrev.compiler.bridge.batch import mapped  # it takes time to import
 
     return mapped(f, moved, axes, count, parallel)
 

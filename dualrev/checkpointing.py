@@ -87,7 +87,7 @@ class _Checkpointed(Owner):
             return _checkpoint(
                 self.py_func, args, kwargs, numeric(self._f)
             )  # lifted functions have first derivatives only
-        from dualrev.compiler.host.lift import lift  # it takes time to import
+        from dualrev.compiler.bridge.tape_block import lift  # it takes time to import
 
         return lift(self._f)(*args, **kwargs)
 

@@ -37,7 +37,7 @@ import numpy as np
 from numba import typeof
 
 from dualrev import derivatives
-from dualrev.compiler.host.build import Derivative
+from dualrev.compiler.bridge.dispatcher import Derivative
 from dualrev.errors import UnsupportedError
 from dualrev.tree import map as mapped
 

@@ -401,9 +401,9 @@ def callable_of(f: Any) -> Any:
     """The numba function that calls a ufunc of `vectorize` or `guvectorize`; f for any other function."""
     if not isinstance(f, (DUFunc, GUFunc)):
         return f
-    from dualrev.compiler.host import ufuncs
+    from dualrev.compiler.bridge import ufunc_calls
 
-    return ufuncs.calling(f)
+    return ufunc_calls.calling(f)
 
 
 def is_compiled(f: Any, has_aux: bool, engine: Any) -> bool:
@@ -413,6 +413,6 @@ def is_compiled(f: Any, has_aux: bool, engine: Any) -> bool:
 
 def compiled() -> Any:
     """What the functions above are for numba functions; it takes time to import."""
-    from dualrev.compiler.host import api
+    from dualrev.compiler.bridge import api
 
     return api

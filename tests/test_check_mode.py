@@ -12,7 +12,7 @@ from oracle import assert_same
 
 import dualrev as dr
 from dualrev import numpy as dnp
-from dualrev.compiler.host.build import Derivative
+from dualrev.compiler.bridge.dispatcher import Derivative
 from dualrev.eager.comparison import difference
 from dualrev.eager.copies import copied
 from dualrev.errors import ArgumentError, ArgumentNumberError, CheckError, CustomRuleError, OutputError

@@ -1,4 +1,4 @@
-"""Both sweeps are compiled once: what calls them from Python does so by their name (runtime/apart.py)."""
+"""Both sweeps are compiled once: what calls them from Python does so by their name (runtime/link.py)."""
 
 import gc
 import itertools
@@ -9,9 +9,9 @@ from numba import njit, uint64
 from oracle import assert_same
 
 import dualrev as dr
-from dualrev.compiler.host.dispatchers import derivative
+from dualrev.compiler.bridge.make_dispatcher import derivative
 from dualrev.compiler.runtime import rounds
-from dualrev.compiler.runtime.apart import _Caller
+from dualrev.compiler.runtime.link import _Caller
 
 
 @njit

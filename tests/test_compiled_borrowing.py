@@ -1,4 +1,4 @@
-"""Recursive functions that only borrow memory count no references (analyses/borrowing.py); others do."""
+"""Recursive functions that only borrow memory count no references (analysis/memory/escape.py); others do."""
 
 import sys
 

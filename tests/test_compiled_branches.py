@@ -1,4 +1,4 @@
-"""What a short branch has left is computed again with it, not recorded: transforms/branches.py."""
+"""What a short branch has left is computed again with it, not recorded: ad/tape_plan/recompute_branches.py."""
 
 import math
 import re
@@ -10,7 +10,7 @@ from numba import njit, typeof
 from oracle import assert_same
 
 import dualrev as dr
-from dualrev.compiler.pipeline import emit
+from dualrev.compiler.driver.module_builder import emit
 
 A = np.linspace(-0.7, 2.1, 9)
 TABLE = np.array([0.3, 1.2, -0.7])

@@ -43,11 +43,11 @@ from numba import float64, njit
 from numba.core.errors import TypingError
 
 import dualrev.errors
-from dualrev.compiler import pipeline
-from dualrev.compiler.host import cache
-from dualrev.compiler.host.build import Derivative
-from dualrev.compiler.host.dispatchers import derivative
-from dualrev.compiler.host.fingerprint import fingerprint
+from dualrev.compiler.bridge.cache import store
+from dualrev.compiler.bridge.cache.key import fingerprint
+from dualrev.compiler.bridge.dispatcher import Derivative
+from dualrev.compiler.bridge.make_dispatcher import derivative
+from dualrev.compiler.driver import module_builder
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -71,13 +71,13 @@ def _no_folder(monkeypatch):
 @pytest.fixture
 def emitted(monkeypatch):
     """The functions that the compiler was asked for, by their names."""
-    names, emit = [], pipeline.emit
+    names, emit = [], module_builder.emit
 
     def noted(f, *rest):
         names.append(f.py_func.__name__)
         return emit(f, *rest)
 
-    monkeypatch.setattr(pipeline, "emit", noted)
+    monkeypatch.setattr(module_builder, "emit", noted)
     return names
 
 
@@ -455,14 +455,14 @@ def kept_in(place):
     """What is used of a folder."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DUALREV_CACHE_DIR", str(place))
-        return cache.folder_for(scaled)
+        return store.folder_for(scaled)
 
 
 def test_a_file_under_another_name_is_not_run(folder):
     kept = kept_in(folder)
-    module = cache.Module("x = 1\n", "f", {"g": (("global", "g"), ("arg", 0))})
+    module = store.Module("x = 1\n", "f", {"g": (("global", "g"), ("arg", 0))})
     assert kept.write("a.py", module.to_bytes())
-    assert cache.Module.from_bytes(kept.read("a.py")) == module
+    assert store.Module.from_bytes(kept.read("a.py")) == module
     os.rename(folder / "a.py", folder / "b.py")
     assert kept.read("b.py") is None
 
@@ -484,8 +484,8 @@ def test_an_obstacle_is_said_and_nothing_is_kept(folder, monkeypatch):
     text = "@njit\ndef f(x):\n    return x * x if K is None else x\n"
     f = cell(text, K=None)["f"]
     f.py_func.__globals__["K"] = numba.typed.List([1.0])
-    emit, other = pipeline.emit, cell(SQUARE)["f"]
-    monkeypatch.setattr(pipeline, "emit", lambda f, *rest: emit(other, rest[0], 0, (float64, float64)))
+    emit, other = module_builder.emit, cell(SQUARE)["f"]
+    monkeypatch.setattr(module_builder, "emit", lambda f, *rest: emit(other, rest[0], 0, (float64, float64)))
     d = derivative(f, "grad", 0)
     with pytest.warns(RuntimeWarning, match=r"grad_f is not cached: it depends on a value of type numba\.typed"):
         d._load((float64,))
@@ -495,32 +495,32 @@ def test_an_obstacle_is_said_and_nothing_is_kept(folder, monkeypatch):
 def test_a_folder_that_cannot_be_made_is_said(folder):
     folder.write_text("a file")
     with pytest.warns(RuntimeWarning, match="derivatives are not cached in"):
-        assert cache.folder_for(scaled) is None
+        assert store.folder_for(scaled) is None
 
 
 def test_a_user_that_is_not_there_is_said(monkeypatch):
     """DUALREV_CACHE_DIR=~nosuchuser/x raised RuntimeError."""
     monkeypatch.setenv("DUALREV_CACHE_DIR", "~nosuchuser/x")
     with pytest.warns(RuntimeWarning, match="derivatives are not cached in ~nosuchuser"):
-        assert cache.folder_for(scaled) is None
+        assert store.folder_for(scaled) is None
 
 
 def test_functions_with_a_cache_go_to_the_users_folder(tmp_path, monkeypatch):
     import platformdirs
 
     monkeypatch.setattr(platformdirs, "user_cache_path", lambda *a, **k: tmp_path / "mine")
-    assert cache.folder_for(scaled) is None
-    assert cache.folder_for(njit(cache=True)(scaled.py_func)).place == (tmp_path / "mine").resolve()
+    assert store.folder_for(scaled) is None
+    assert store.folder_for(njit(cache=True)(scaled.py_func)).place == (tmp_path / "mine").resolve()
 
 
 def test_constants_are_found_by_their_paths():
     g = cell(CALLEE.format("2.0"))["f"]
     f = cell("def make(table):\n    return njit(lambda x: module.g(table[1]))\nf = make((1.0, 2.5))", module=types)["f"]
-    assert cache.resolve(f, (), ()) is f
-    assert cache.resolve(f, (), (("closure", "table"), ("item", 1))) == 2.5
-    assert cache.resolve(f, (), (("global", "module"), ("attr", "ModuleType"))) is types.ModuleType
-    assert cache.resolve(g, (), (("global", "g"),)) is g.py_func.__globals__["g"]
-    assert cache.resolve(f, (float64, numba.typeof(g)), (("arg", 1), ("global", "g"))) is g.py_func.__globals__["g"]
+    assert store.resolve(f, (), ()) is f
+    assert store.resolve(f, (), (("closure", "table"), ("item", 1))) == 2.5
+    assert store.resolve(f, (), (("global", "module"), ("attr", "ModuleType"))) is types.ModuleType
+    assert store.resolve(g, (), (("global", "g"),)) is g.py_func.__globals__["g"]
+    assert store.resolve(f, (float64, numba.typeof(g)), (("arg", 1), ("global", "g"))) is g.py_func.__globals__["g"]
 
 
 # What docs/numba.md promises of the folder
@@ -569,7 +569,7 @@ def test_a_folder_that_others_may_write_to_is_not_used(folder, emitted):
 def test_the_folder_of_another_user_is_not_used(folder, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 12345678)
     with pytest.warns(RuntimeWarning, match="it belongs to another user"):
-        assert cache.folder_for(scaled) is None
+        assert store.folder_for(scaled) is None
 
 
 class Payload:
@@ -651,7 +651,7 @@ def test_processes_that_begin_at_once_have_one_key(folder):
 
     def work():
         barrier.wait()
-        keys.append(cache._key(folder))
+        keys.append(store._key(folder))
 
     folder.mkdir(0o700)
     threads = [threading.Thread(target=work) for _ in range(8)]
@@ -665,18 +665,18 @@ def test_processes_that_begin_at_once_have_one_key(folder):
 
 def test_a_key_that_another_process_made_meanwhile_is_taken(folder, monkeypatch):
     folder.mkdir(0o700)
-    read, others = cache._read, []
+    read, others = store._read, []
 
     def late(file):
         """What was read before the other process wrote."""
         found = read(file)
         if not others:
             others.append(b"")
-            others.append(cache._key(folder))
+            others.append(store._key(folder))
         return found
 
-    monkeypatch.setattr(cache, "_read", late)
-    assert cache._key(folder) == others[1] == (folder / "key").read_bytes()
+    monkeypatch.setattr(store, "_read", late)
+    assert store._key(folder) == others[1] == (folder / "key").read_bytes()
 
 
 def test_files_are_written_in_one_step(folder, monkeypatch):
@@ -803,7 +803,7 @@ def test_every_flipped_bit_of_every_file_is_noticed(folder):
 
 USER = """
 from numba import njit
-from dualrev.compiler.host.dispatchers import derivative
+from dualrev.compiler.bridge.make_dispatcher import derivative
 K = 3.0
 
 @njit
@@ -878,7 +878,7 @@ def test_another_process_notices_a_flipped_bit(tmp_path, suffix):
 
 RECURSIVE = """
 from numba import njit
-from dualrev.compiler.host.dispatchers import derivative
+from dualrev.compiler.bridge.make_dispatcher import derivative
 
 @njit
 def power(x, n):
@@ -923,7 +923,7 @@ def test_recursive_functions_are_loaded_in_another_process(tmp_path):
 SAME_NAMES = """
 import json, sys
 from numba import njit
-from dualrev.compiler.host.dispatchers import derivative
+from dualrev.compiler.bridge.make_dispatcher import derivative
 
 def make(k):
     @njit
@@ -958,7 +958,7 @@ def test_loaded_code_is_not_mixed_up_with_functions_of_this_process(tmp_path, or
 
 MODELS = """
 from numba import njit
-from dualrev.compiler.host.dispatchers import derivative
+from dualrev.compiler.bridge.make_dispatcher import derivative
 
 @njit
 def inverse(y):
@@ -990,7 +990,7 @@ def test_a_function_that_loaded_code_calls_keeps_its_error_model(tmp_path):
 
 def test_a_large_global_array_is_not_kept(tmp_path):
     user = (
-        "import numpy as np\nfrom numba import njit\nfrom dualrev.compiler.host.dispatchers import derivative\n"
+        "import numpy as np\nfrom numba import njit\nfrom dualrev.compiler.bridge.make_dispatcher import derivative\n"
         "TABLE = np.arange(200_000.0)\n"
         "@njit\ndef f(x, k):\n    return TABLE[k] * x * x\n"
         "df = derivative(f, 'grad', 0)\n"

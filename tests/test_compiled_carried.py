@@ -1,4 +1,4 @@
-"""Variables that are first bound inside of a branch of a loop: transforms/initial.py."""
+"""Variables that are first bound inside of a branch of a loop: optimize/initial_values.py."""
 
 import contextlib
 

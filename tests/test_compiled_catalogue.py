@@ -8,9 +8,9 @@ from numba import njit, types
 from oracle import assert_same
 
 import dualrev as dr
-from dualrev.compiler.expansion import generator_draws
-from dualrev.compiler.expansion.expand import Expansion
-from dualrev.compiler.front import Front
+from dualrev.compiler.driver.context import Front
+from dualrev.compiler.scalarize.lower import Expansion
+from dualrev.compiler.scalarize.random import generator_methods
 from dualrev.rules.functions import TABLE
 from dualrev.rules.library import DEFINITIONS, complex_eigen, complexes, lists, standins
 from dualrev.rules.library.opaque import rule_of
@@ -48,7 +48,7 @@ def test_the_table_is_consistent():
     used = {definition.name for f in TABLE.values() for definition in f.definitions}
     assert used <= set(DEFINITIONS)
     drawn = {name for name in DEFINITIONS if name.startswith(("np_", "py_"))}  # rules/drawing.py has these
-    drawn |= {sample.definition for sample in generator_draws.SAMPLES.values()}
+    drawn |= {sample.definition for sample in generator_methods.SAMPLES.values()}
     rules = [rule_of(f) or () for f in DEFINITIONS.values()]
     of_rules = {name for name, f in DEFINITIONS.items() if any(f is part for rule in rules for part in rule)}
     called = {"arange", "divmod_of", "grown", "inverse_turned", "linspace", "polygamma", "solved", "std", "var"}

@@ -17,10 +17,10 @@ from numba import njit
 from oracle import assert_same
 
 import dualrev as dr
-from dualrev.compiler.analyses.activity import carries
-from dualrev.compiler.analyses.memory import is_real_array
-from dualrev.compiler.core.walks import leaves
-from dualrev.compiler.front import Front
+from dualrev.compiler.analysis.activity import carries
+from dualrev.compiler.analysis.memory.alias import is_real_array
+from dualrev.compiler.driver.context import Front
+from dualrev.compiler.ir.core.traverse import leaves
 
 pytestmark = pytest.mark.usefixtures("checked")
 

@@ -1,4 +1,4 @@
-"""Branches whose conditions are constants: frontend/pruned.py, transforms/constants.py."""
+"""Branches whose conditions are constants: frontend/typing/pruned_branches.py, optimize/constant_folding.py."""
 
 import math
 
@@ -9,10 +9,10 @@ from numba import njit, prange
 from oracle import assert_same
 
 import dualrev as dr
-from dualrev.compiler.core.run import run
-from dualrev.compiler.core.terms import If
-from dualrev.compiler.core.walks import statements
-from dualrev.compiler.pipeline import expanded_function
+from dualrev.compiler.driver.module_builder import expanded_function
+from dualrev.compiler.ir.core.interpret import run
+from dualrev.compiler.ir.core.nodes import If
+from dualrev.compiler.ir.core.traverse import statements
 
 A = np.array([1.3, 0.7])
 MODE = "exact"

@@ -1,10 +1,10 @@
-"""Which functions of an emitted module are copied into those that call them: emission/copying.py."""
+"""Which functions of an emitted module are copied into those that call them: codegen/inline_hints.py."""
 
 import numba
 from numba import njit
 
-from dualrev.compiler.emission.copying import LINES, LOOP, copied
-from dualrev.compiler.pipeline import emit
+from dualrev.compiler.codegen.inline_hints import LINES, LOOP, copied
+from dualrev.compiler.driver.module_builder import emit
 
 
 def lines(n, *calls):
@@ -41,7 +41,7 @@ def test_functions_that_call_one_another_are_not_copied():
 
 @njit
 def short(x):
-    if x < 0.0:  # what raises is no part of its callers: transforms/inlining.py
+    if x < 0.0:  # what raises is no part of its callers: optimize/inline.py
         raise ValueError
     return x * x
 

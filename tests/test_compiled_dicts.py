@@ -1,4 +1,4 @@
-"""Dicts of floats that lose items, and values that may be missing: expansion/dict_places.py, frontend/optional.py."""
+"""Dicts of floats that lose items, and values that may be missing (scalarize/lists/dict_statements.py)."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Jacobians of short vectors, whose columns are numbers: no array is made but the matrix (transforms/few.py)."""
+"""Jacobians of short vectors, whose columns are numbers: no array is made but the matrix (optimize/sroa_arrays.py)."""
 
 import re
 

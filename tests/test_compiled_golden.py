@@ -16,8 +16,8 @@ NAMES = ["dot", "pendulum", "newton", "quaternions", "cholesky", "time_warping"]
 sys.path.insert(0, str(FOLDER.parent.parent))  # for the run as a script
 
 from bench.array_programs import EVERY  # noqa: E402
-from dualrev.compiler.host.dispatchers import derivative  # noqa: E402
-from dualrev.compiler.pipeline import emit  # noqa: E402
+from dualrev.compiler.bridge.make_dispatcher import derivative  # noqa: E402
+from dualrev.compiler.driver.module_builder import emit  # noqa: E402
 
 
 def source(name):

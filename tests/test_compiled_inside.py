@@ -12,8 +12,8 @@ from numba.core.errors import TypingError
 from test_compiled_nested import A, M, bump, overwrites, same, waves
 
 import dualrev as dr
-from dualrev.compiler.host.cache import Module, resolve
-from dualrev.compiler.pipeline import emit
+from dualrev.compiler.bridge.cache.store import Module, resolve
+from dualrev.compiler.driver.module_builder import emit
 from dualrev.errors import UnsupportedError
 
 

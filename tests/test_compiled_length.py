@@ -10,7 +10,7 @@ import pytest
 from compiled.running import load
 
 import dualrev
-from dualrev.compiler.pipeline import emit
+from dualrev.compiler.driver.module_builder import emit
 
 COMPILER = str(Path(dualrev.__file__).parent / "compiler")
 FORMS = [

@@ -7,7 +7,7 @@ from numba.core import ir
 from numba.core.compiler import run_frontend
 from numba.core.interpreter import Interpreter
 
-from dualrev.compiler.core.local_names import keep_apart
+from dualrev.compiler.ir.local_names import keep_apart
 
 NAMES = ["x", "x1", "x2", "x11", "x12", "x21", "x22"]
 

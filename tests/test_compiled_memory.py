@@ -1,4 +1,4 @@
-"""Memory, stack and threads of compiled derivatives: dualrev/compiler/runtime and entries/owner.py.
+"""Memory, stack and threads of compiled derivatives: dualrev/compiler/runtime and entrypoints/tape_owner.py.
 
 The docstrings of tests are sentences of docs/numba.md. The programs for other processes are in compiled/memory.py.
 """

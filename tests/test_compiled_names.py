@@ -15,7 +15,7 @@ from oracle import assert_same, direction
 from test_compiled_regressions import agrees
 
 import dualrev as dr
-from dualrev.compiler.core.naming import MARK, Names, readable, words_of
+from dualrev.compiler.ir.names import MARK, Names, readable, words_of
 
 Pair = namedtuple("Pair", "first second")
 

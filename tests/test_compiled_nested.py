@@ -14,7 +14,7 @@ from numba import njit
 from oracle import assert_same
 
 import dualrev as dr
-from dualrev.compiler.host.dispatchers import derivative
+from dualrev.compiler.bridge.make_dispatcher import derivative
 from dualrev.errors import ArgumentError, CotangentError, ScalarError, TangentError, UnsupportedError
 
 A = np.array([0.5, 1.2, -0.4])

@@ -1,4 +1,5 @@
-"""Assignments between parts of one array that overlap: in the order in which numba copies (expansion/overlaps.py).
+"""Assignments between parts of one array that overlap: in the order in which numba copies
+(scalarize/arrays/overlap_test.py).
 
 The oracle is the numba function itself, and differences of it: numpy copies otherwise.
 """

@@ -1,4 +1,4 @@
-"""Products of matrices that are added to a matrix (runtime/blas.py), and the gradients that use them."""
+"""Products of matrices that are added to a matrix (runtime/linalg/gemm.py), and the gradients that use them."""
 
 import itertools
 
@@ -7,7 +7,7 @@ import pytest
 from numba import njit
 
 import dualrev as dr
-from dualrev.compiler.runtime.blas import _distance, add_product
+from dualrev.compiler.runtime.linalg.gemm import _distance, add_product
 
 SHAPES = [(9, 8, 11), (1, 40, 20), (30, 1, 20), (30, 20, 1), (1, 1, 1), (2, 0, 3), (0, 3, 2)]
 

@@ -7,11 +7,11 @@ from numba import boolean, int64, njit
 from oracle import assert_same
 
 import dualrev as dr
-from dualrev.compiler.analyses.versions import Versions
-from dualrev.compiler.core.atoms import Comparison, Constant, Operator, Var
-from dualrev.compiler.core.terms import Copy, Discrete, Function, While
+from dualrev.compiler.analysis.ssa import Versions
+from dualrev.compiler.analysis.values.induction import progressions
+from dualrev.compiler.ir.core.atoms import Comparison, Constant, Operator, Var
+from dualrev.compiler.ir.core.nodes import Copy, Discrete, Function, While
 from dualrev.compiler.runtime import falling, rising
-from dualrev.compiler.transforms.progressions import progressions
 
 A = np.linspace(0.3, 1.7, 24)
 

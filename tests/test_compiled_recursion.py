@@ -1,4 +1,4 @@
-"""Derivatives of recursive functions: what they lend (runtime/lending.py), and circles of several."""
+"""Derivatives of recursive functions: what they lend (runtime/recursion/by_reference.py), and circles of several."""
 
 import math
 import re
@@ -12,7 +12,7 @@ from numba import njit
 from oracle import assert_same
 
 import dualrev as dr
-from dualrev.compiler.pipeline import emit
+from dualrev.compiler.driver.module_builder import emit
 
 X = np.array([0.5, 1.2, -0.8, 0.3, 2.0])
 LEFT, RIGHT = np.array([1, -1, 3, -1, -1]), np.array([2, -1, 4, -1, -1])

@@ -18,7 +18,7 @@ from numba import njit
 from oracle import assert_same, direction, inner
 
 import dualrev as dr
-from dualrev.compiler.host.fingerprint import fingerprint
+from dualrev.compiler.bridge.cache.key import fingerprint
 from dualrev.compiler.runtime import store
 
 ALWAYS = True

@@ -1,4 +1,4 @@
-"""What exceptions leave behind: pieces of memory that numba code has asked for and never frees (host/releasing.py)."""
+"""Memory that an exception leaves behind, and that numba never frees (bridge/numba_ext/exception_cleanup.py)."""
 
 import numba
 import numpy as np
@@ -10,7 +10,7 @@ from numba.core.runtime import _nrt_python, rtsys
 from oracle import assert_same
 
 import dualrev as dr
-from dualrev.compiler.host.releasing import release_at_exceptions
+from dualrev.compiler.bridge.numba_ext.exception_cleanup import release_at_exceptions
 
 X, T = np.array([0.3, 0.5, 0.7]), np.array([1.0, -2.0, 3.0])
 

@@ -15,9 +15,9 @@ from oracle import assert_same, direction, flat, rebuild
 from scipy.optimize import least_squares, minimize
 
 import dualrev as dr
-from dualrev.compiler.host import build
-from dualrev.compiler.host.checked import Checked
-from dualrev.compiler.host.dispatchers import derivative
+from dualrev.compiler.bridge import dispatcher
+from dualrev.compiler.bridge.check_mode import Checked
+from dualrev.compiler.bridge.make_dispatcher import derivative
 from dualrev.errors import ArgumentError, OutputError, ScalarError, TangentError, UnsupportedError
 
 #: Of a kink, or where the first derivative is infinite, the second one is a matter of taste.
@@ -259,7 +259,9 @@ def test_the_hessian_of_a_gradient_is_all_third_derivatives():
 
 def test_a_checking_run_compares_what_is_left_of_the_arguments():
     a = X.copy()
-    assert_same(build.made(Checked, overwrites, "hvp", 0)(a, X, 0.7), dr.hvp(overwrites)(X.copy(), X, 0.7), rtol=1e-15)
+    assert_same(
+        dispatcher.made(Checked, overwrites, "hvp", 0)(a, X, 0.7), dr.hvp(overwrites)(X.copy(), X, 0.7), rtol=1e-15
+    )
 
 
 def test_the_source_is_a_program_that_people_read():

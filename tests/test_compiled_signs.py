@@ -9,11 +9,11 @@ from numba import njit
 from oracle import assert_same, direction
 
 import dualrev as dr
-from dualrev.compiler.analyses.linear import Form, Number, constant, is_natural, magnitude, minus, single
-from dualrev.compiler.analyses.memory import is_array
-from dualrev.compiler.analyses.signs import Natural
-from dualrev.compiler.core import run
-from dualrev.compiler.core.terms import For, Load, Store
+from dualrev.compiler.analysis.memory.alias import is_array
+from dualrev.compiler.analysis.values.index_ranges import Natural
+from dualrev.compiler.analysis.values.linear_bounds import Form, Number, constant, is_natural, magnitude, minus, single
+from dualrev.compiler.ir.core import interpret
+from dualrev.compiler.ir.core.nodes import For, Load, Store
 from dualrev.tree import flatten_leaves
 
 X = np.linspace(0.5, 2.0, 12)
@@ -192,7 +192,7 @@ def test_gradients_are_right_whatever_the_indices_are(f, args):
 def checked_run(monkeypatch, natural):
     """Let the evaluator of core look at every index and counter of which something is said; how many it has seen."""
     seen = [0]
-    usual = run._Run.statement
+    usual = interpret._Run.statement
 
     def statement(self, s):
         if isinstance(s, (Load, Store)):
@@ -206,7 +206,7 @@ def checked_run(monkeypatch, natural):
             assert not rounds or min(rounds) >= 0, s
         usual(self, s)
 
-    monkeypatch.setattr(run._Run, "statement", statement)
+    monkeypatch.setattr(interpret._Run, "statement", statement)
     return seen
 
 

@@ -13,7 +13,7 @@ from numba.types import WrapperAddressProtocol, float64
 from oracle import assert_same
 
 import dualrev as dr
-from dualrev.compiler.frontend.jitted import special_name
+from dualrev.compiler.frontend.reading.callables import special_name
 from dualrev.errors import UnsupportedError
 from dualrev.rules.library.opaque import rule_of
 from dualrev.rules.library.special import SPECIAL, addresses, with_rule

@@ -1,7 +1,7 @@
 """Arrays in the shape that they are broadcast to: right wherever their elements lie, and whatever shapes come.
 
-Views whose strides are certainly multiples of an element have addresses of their own (runtime/spreads.py); fields of
-packed records have strides that are not.
+Views whose strides are certainly multiples of an element have addresses of their own (runtime/arrays/broadcast.py);
+fields of packed records have strides that are not.
 """
 
 import numpy as np

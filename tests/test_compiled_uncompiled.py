@@ -1,4 +1,4 @@
-"""What a derivative does not call is not compiled for its types: frontend/uncompiled.py."""
+"""What a derivative does not call is not compiled for its types: frontend/typing/infer_callees.py."""
 
 import math
 import threading

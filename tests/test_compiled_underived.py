@@ -12,8 +12,8 @@ from numba.extending import intrinsic, overload, overload_method
 from test_compiled_wild import STEP, check
 
 import dualrev as dr
-from dualrev.compiler.frontend.looks import Look
-from dualrev.compiler.frontend.source import read
+from dualrev.compiler.frontend.reading.ast_purity import Look
+from dualrev.compiler.frontend.reading.source import read
 
 A = np.array([0.5, 1.2, -0.8, 2.0])
 M = np.array([[2.0, 0.3], [0.4, 1.7]])

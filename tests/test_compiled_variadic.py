@@ -1,4 +1,4 @@
-"""Numba functions with *args: host/variadic.py."""
+"""Numba functions with *args: bridge/variadic.py."""
 
 import os
 import pickle
@@ -11,7 +11,7 @@ from numba import njit
 from oracle import assert_same
 
 import dualrev as dr
-from dualrev.compiler.host.variadic import Compared
+from dualrev.compiler.bridge.variadic import Compared
 from dualrev.errors import ArgumentError, ArgumentNumberError, UnsupportedError
 
 A = np.array([1.3, 0.7])

@@ -22,7 +22,7 @@ from compiled.special import special_arguments, with_singular_functions
 from compiled.variants import VARIANTS, check, numbered, of_order
 
 import dualrev as dr
-from dualrev.compiler.core import atoms, terms, walks
+from dualrev.compiler.ir.core import atoms, nodes, traverse
 from dualrev.rules.primitives import PRIMITIVES
 
 HEAD = "import math\nimport numpy as np\nfrom numba import njit\n@njit\n"
@@ -398,11 +398,11 @@ def test_core_with_tangents_that_is_wrong_is_found(monkeypatch, passes, message)
     class Wrong(second.Forward):
         def function(self, f, chosen):
             made = super().function(f, chosen)
-            deep = "t_{}" in {x.name for p in f.parameters for x in walks.leaves(p)}
+            deep = "t_{}" in {x.name for p in f.parameters for x in traverse.leaves(p)}
             if deep == (passes == 1):
                 return made
-            t = walks.leaves(made.function.result)[-1]
-            wrong = terms.Real(t, PRIMITIVES["mul"], "*", (t, atoms.Constant(1.0 + 1e-7)), 0)
+            t = traverse.leaves(made.function.result)[-1]
+            wrong = nodes.Real(t, PRIMITIVES["mul"], "*", (t, atoms.Constant(1.0 + 1e-7)), 0)
             return dataclasses.replace(
                 made, function=dataclasses.replace(made.function, body=(*made.function.body, wrong))
             )

@@ -13,11 +13,11 @@ from numba.core import types
 from oracle import assert_same
 
 import dualrev as dr
-from dualrev.compiler.core import atoms, terms, walks
-from dualrev.compiler.core.check import check
-from dualrev.compiler.core.run import run
-from dualrev.compiler.core.show import show
-from dualrev.compiler.pipeline import core_program
+from dualrev.compiler.driver.module_builder import core_program
+from dualrev.compiler.ir.core import atoms, nodes, traverse
+from dualrev.compiler.ir.core.interpret import run
+from dualrev.compiler.ir.core.printer import show
+from dualrev.compiler.ir.core.verify import check
 from dualrev.rules.primitives import PRIMITIVES
 
 SINGLE = "single"  # of numbers in single precision, where numpy and numba round functions differently
@@ -43,7 +43,7 @@ def test_run_is_the_function(case):
     given, plain = case.arguments(), case.arguments()
     expected = twin(case.function)(*plain)
     tolerance = 3e-7 if SINGLE in case.name or _holds_single(case.primals) else 1e-12
-    calls = (s.function for s in walks.statements(core.body) if isinstance(s, terms.Call))
+    calls = (s.function for s in traverse.statements(core.body) if isinstance(s, nodes.Call))
     evaluate = program.run if any(isinstance(g, atoms.Symbol) for g in calls) else run  # numba knows no such function
     assert_same(wide(evaluate(core, (*given, *defaults))), wide(expected), rtol=tolerance, floor=tolerance)
     assert_same(wide(given), wide(plain), rtol=tolerance, floor=tolerance)
@@ -167,24 +167,24 @@ def test_check_finds_what_is_wrong():
     core, *_ = core_of(damped, 0.7, np.ones(3), 2)
     check(core)
     body = list(core.body)
-    x, number = walks.leaves(core.parameters[0])[0], atoms.Var("new", types.float64)
-    array, count = walks.leaves(core.parameters[1])[0], walks.leaves(core.parameters[2])[0]
+    x, number = traverse.leaves(core.parameters[0])[0], atoms.Var("new", types.float64)
+    array, count = traverse.leaves(core.parameters[1])[0], traverse.leaves(core.parameters[2])[0]
     zero = atoms.Constant(0, types.int64)
     wrong = {
-        "is read before it is assigned": terms.Copy(x, number, 1),
-        "int64 = array": terms.Copy(count, array, 1),
-        "an index is no int": terms.Load(number, array, (x,), 1),
-        "2 indices of an array with 1 axes": terms.Load(number, array, (zero, zero), 1),
-        "an element of": terms.Load(count, array, (zero,), 1),
-        "no array": terms.Load(number, x, (zero,), 1),
-        "the target has type int64": terms.Real(count, PRIMITIVES["sin"], "math.sin", (x,), 1),
-        "sin of 2 arguments": terms.Real(number, PRIMITIVES["sin"], "math.sin", (x, x), 1),
-        "the condition is no bool": terms.If(array, (), (), 1),
-        "no int": terms.For(count, x, x, zero, (), (), 1),
-        "an exit is no bool": terms.For(count, zero, zero, zero, (), (count,), 1),
-        "does not speak of its base": terms.View(array, array, atoms.Constant(1, types.int64), 1),
-        "the target is no array": terms.Make(number, atoms.Constant(1, types.int64), 1),
-        r"\*=": terms.Store(array, (zero,), x, 1, "*="),
+        "is read before it is assigned": nodes.Copy(x, number, 1),
+        "int64 = array": nodes.Copy(count, array, 1),
+        "an index is no int": nodes.Load(number, array, (x,), 1),
+        "2 indices of an array with 1 axes": nodes.Load(number, array, (zero, zero), 1),
+        "an element of": nodes.Load(count, array, (zero,), 1),
+        "no array": nodes.Load(number, x, (zero,), 1),
+        "the target has type int64": nodes.Real(count, PRIMITIVES["sin"], "math.sin", (x,), 1),
+        "sin of 2 arguments": nodes.Real(number, PRIMITIVES["sin"], "math.sin", (x, x), 1),
+        "the condition is no bool": nodes.If(array, (), (), 1),
+        "no int": nodes.For(count, x, x, zero, (), (), 1),
+        "an exit is no bool": nodes.For(count, zero, zero, zero, (), (count,), 1),
+        "does not speak of its base": nodes.View(array, array, atoms.Constant(1, types.int64), 1),
+        "the target is no array": nodes.Make(number, atoms.Constant(1, types.int64), 1),
+        r"\*=": nodes.Store(array, (zero,), x, 1, "*="),
     }
     for message, statement in wrong.items():
         with pytest.raises(AssertionError, match=message):
@@ -198,7 +198,7 @@ def test_run_finds_a_term_that_means_something_else():
     core, *_ = core_of(damped, 0.7, np.ones(3), 2)
     expected = run(core, (0.7, np.ones(3), 2))
     for k, s in enumerate(core.body):
-        if isinstance(s, terms.For):
+        if isinstance(s, nodes.For):
             without = dataclasses.replace(core, body=(*core.body[:k], *core.body[k + 1 :]))
             twice = dataclasses.replace(core, body=(*core.body[: k + 1], *core.body[k:]))
             assert run(without, (0.7, np.ones(3), 2)) != expected != run(twice, (0.7, np.ones(3), 2))
@@ -206,7 +206,7 @@ def test_run_finds_a_term_that_means_something_else():
 
 def test_variables_of_one_name_are_different_variables():
     x, y = atoms.Var("x", types.float64), atoms.Var("x", types.float64)
-    f = terms.Function("f", (x, y), (terms.Real(x, PRIMITIVES["sub"], "-", (x, y), 1),), x, True)
+    f = nodes.Function("f", (x, y), (nodes.Real(x, PRIMITIVES["sub"], "-", (x, y), 1),), x, True)
     check(f)
     assert run(f, (5.0, 3.0)) == 2.0
     assert show(f) == "def f(x: float64, x_1: float64):\n    x = sub(x, x_1)\n    return x\n"
@@ -214,8 +214,8 @@ def test_variables_of_one_name_are_different_variables():
 
 def test_divisions_raise_where_the_function_s_do():
     x, y = atoms.Var("x", types.float64), atoms.Var("y", types.float64)
-    divide = terms.Real(x, PRIMITIVES["div"], "/", (x, y), 1, checked=True)
-    f = terms.Function("f", (x, y), (divide,), x, True)
+    divide = nodes.Real(x, PRIMITIVES["div"], "/", (x, y), 1, checked=True)
+    f = nodes.Function("f", (x, y), (divide,), x, True)
     with pytest.raises(ZeroDivisionError):
         run(f, (1.0, 0.0))
     follows_ieee = dataclasses.replace(divide, checked=False)

@@ -1,4 +1,4 @@
-"""What is computed twice is computed once (transforms/common.py), where it is what it was."""
+"""What is computed twice is computed once (optimize/cse.py), where it is what it was."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,8 @@ from numba import njit
 from oracle import assert_same
 
 import dualrev as dr
-from dualrev.compiler.core.terms import Load
-from dualrev.compiler.core.walks import statements
+from dualrev.compiler.ir.core.nodes import Load
+from dualrev.compiler.ir.core.traverse import statements
 
 X = np.array([1.0, 2.0, 3.0, -4.0, 5.0])
 

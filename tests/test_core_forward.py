@@ -12,12 +12,12 @@ from numba.core import types
 from oracle import assert_same, differences, direction, flat
 
 import dualrev as dr
-from dualrev.compiler.analyses.activity import carries
-from dualrev.compiler.analyses.memory import Memory
-from dualrev.compiler.core import walks
-from dualrev.compiler.core.check import check
-from dualrev.compiler.pipeline import core_program
-from dualrev.compiler.transforms.forward import Forward
+from dualrev.compiler.ad.forward.forward_driver import Forward
+from dualrev.compiler.analysis.activity import carries
+from dualrev.compiler.analysis.memory.alias import Memory
+from dualrev.compiler.driver.module_builder import core_program
+from dualrev.compiler.ir.core import traverse
+from dualrev.compiler.ir.core.verify import check
 from dualrev.tree import flatten_leaves
 
 EACH = [pytest.param(c, id=c.name, marks=[pytest.mark.slow] if k % 3 else []) for k, c in enumerate(CASES)]
@@ -35,7 +35,7 @@ class Core:
 
     def with_tangents(self, f, wanted):
         """f with tangents for the leaves of its parameters for which `wanted` has one; their tangents are the last."""
-        leaves = [x for p in f.parameters for x in walks.leaves(p)]
+        leaves = [x for p in f.parameters for x in traverse.leaves(p)]
         made = self.forward.function(f, [x for x, w in zip(leaves, wanted, strict=True) if w]).function
         for g in [made, *self.program.made_functions()]:
             check(g)
@@ -47,7 +47,7 @@ class Core:
 
 def moving(f, count=None):
     """Which leaves of the first parameters have tangents: defaults do not move."""
-    return [carries(x) and (count is None or k < count) for k, p in enumerate(f.parameters) for x in walks.leaves(p)]
+    return [carries(x) and (count is None or k < count) for k, p in enumerate(f.parameters) for x in traverse.leaves(p)]
 
 
 def real(x):

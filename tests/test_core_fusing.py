@@ -1,4 +1,4 @@
-"""Sums: loops whose rounds are run backwards as soon as they have been run (transforms/fusing.py), by the evaluator."""
+"""Fusing of both sweeps of loops that sum (ad/reverse/fuse_sweeps.py), by the reference interpreter."""
 
 import math
 
@@ -10,8 +10,8 @@ from numba import njit
 from oracle import assert_same, flat
 
 import dualrev as dr
-from dualrev.compiler.core.terms import Columns, For, Pop, Push
-from dualrev.compiler.core.walks import statements
+from dualrev.compiler.ir.core.nodes import Columns, For, Pop, Push
+from dualrev.compiler.ir.core.traverse import statements
 
 
 def arguments():

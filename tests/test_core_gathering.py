@@ -1,4 +1,4 @@
-"""Elements of shadows that all rounds of a loop add to (transforms/gathering.py), by the evaluator."""
+"""Elements of shadows that all rounds of a loop add to (optimize/promote_accumulators.py), by the evaluator."""
 
 import math
 
@@ -10,7 +10,7 @@ from numba import njit
 from oracle import assert_same, flat
 
 import dualrev as dr
-from dualrev.compiler.core.walks import statements, writes
+from dualrev.compiler.ir.core.traverse import statements, writes
 
 
 def arguments():

@@ -1,4 +1,4 @@
-"""A call of a small function becomes what it computes, in core: transforms/inlining.py."""
+"""A call of a small function becomes what it computes, in core: optimize/inline.py."""
 
 import math
 
@@ -12,10 +12,10 @@ from numba import njit
 from oracle import assert_same, jacobian
 
 import dualrev as dr
-from dualrev.compiler.core.terms import Call
-from dualrev.compiler.core.walks import statements
-from dualrev.compiler.pipeline import core_program, emit
-from dualrev.compiler.transforms.inlining import LIMIT, LIMIT_OF_LOOPS
+from dualrev.compiler.driver.module_builder import core_program, emit
+from dualrev.compiler.ir.core.nodes import Call
+from dualrev.compiler.ir.core.traverse import statements
+from dualrev.compiler.optimize.inline import LIMIT, LIMIT_OF_LOOPS
 
 A = np.array([0.5, 1.2, -0.8])
 G = np.array([2.0, 3.0])

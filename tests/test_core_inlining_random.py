@@ -1,4 +1,4 @@
-"""Random small functions, which become a part of those that call them (transforms/inlining.py), by the evaluator."""
+"""Random small functions, which become a part of those that call them (optimize/inline.py), by the evaluator."""
 
 import random
 from pathlib import Path
@@ -11,8 +11,8 @@ from compiled.twin import twin
 from oracle import assert_same
 
 import dualrev as dr
-from dualrev.compiler.core.terms import Call
-from dualrev.compiler.core.walks import statements
+from dualrev.compiler.ir.core.nodes import Call
+from dualrev.compiler.ir.core.traverse import statements
 
 
 class Program:

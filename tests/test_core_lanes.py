@@ -13,13 +13,13 @@ from numba.core import types
 from oracle import assert_same
 
 import dualrev as dr
-from dualrev.compiler.analyses.activity import carries
-from dualrev.compiler.core import walks
-from dualrev.compiler.core.check import check
-from dualrev.compiler.core.run import Tape
-from dualrev.compiler.front import Front
-from dualrev.compiler.transforms.joint import joint
-from dualrev.compiler.transforms.lanes import Lanes
+from dualrev.compiler.ad.reverse.joint import joint
+from dualrev.compiler.ad.vector_mode import Lanes
+from dualrev.compiler.analysis.activity import carries
+from dualrev.compiler.driver.context import Front
+from dualrev.compiler.ir.core import traverse
+from dualrev.compiler.ir.core.interpret import Tape
+from dualrev.compiler.ir.core.verify import check
 
 SCALAR = [c for c in CASES if c.argnums and isinstance(twin(c.function)(*c.arguments()), float)]
 EACH = [pytest.param(c, id=c.name, marks=[pytest.mark.slow] if k % 10 != 2 else []) for k, c in enumerate(SCALAR)]
@@ -33,12 +33,12 @@ class Second:
         self.defaults = tuple(p.default for p in inspect.signature(f.py_func).parameters.values())[len(args) :]
         front = Front()
         core = front.entered(f, (*map(numba.typeof, args), *map(types.Omitted, self.defaults)))
-        moving = [x for p in core.parameters[: len(args)] for x in walks.leaves(p) if carries(x)]
+        moving = [x for p in core.parameters[: len(args)] for x in traverse.leaves(p) if carries(x)]
         self.slope = front.forward.slope(core, moving)
         self.count, self.program = len(core.parameters), front.program
-        self.arguments = [x for p in self.slope.parameters[: self.count] for x in walks.leaves(p)]
+        self.arguments = [x for p in self.slope.parameters[: self.count] for x in traverse.leaves(p)]
         moving = [x for x in self.arguments if carries(x)]
-        self.tangents = [x for p in self.slope.parameters[self.count :] for x in walks.leaves(p)]
+        self.tangents = [x for p in self.slope.parameters[self.count :] for x in traverse.leaves(p)]
         self.joint = joint(front.reverse, self.slope, moving, self.arguments)
         lanes = Lanes(front.program, front.memory, WIDTH)
         self.laned = lanes.function(self.joint.function, self.tangents, self.joint.shadows.values())

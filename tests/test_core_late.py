@@ -1,5 +1,5 @@
 """New arrays of a round: the reverse sweep makes their shadows, and the arrays again if nobody reads their elements
-(transforms/late.py)."""
+(ad/tape_plan/late_shadows.py)."""
 
 import numpy as np
 import pytest
@@ -9,8 +9,8 @@ from numba import njit
 from oracle import assert_same, flat
 
 import dualrev as dr
-from dualrev.compiler.core.terms import Keep
-from dualrev.compiler.core.walks import statements
+from dualrev.compiler.ir.core.nodes import Keep
+from dualrev.compiler.ir.core.traverse import statements
 
 
 @njit

@@ -11,8 +11,8 @@ from numpy.lib.stride_tricks import as_strided, sliding_window_view
 from oracle import assert_same, flat
 
 import dualrev as dr
-from dualrev.compiler.core.terms import Columns, For, Load, Pop, Store
-from dualrev.compiler.core.walks import statements
+from dualrev.compiler.ir.core.nodes import Columns, For, Load, Pop, Store
+from dualrev.compiler.ir.core.traverse import statements
 
 
 def arguments():

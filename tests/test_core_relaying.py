@@ -1,4 +1,4 @@
-"""Elements of shadows that go from round to round as numbers (transforms/relaying.py), by the evaluator."""
+"""Elements of shadows that go from round to round as numbers (optimize/scalar_replacement.py), by the evaluator."""
 
 import math
 import random
@@ -13,7 +13,7 @@ from numba import njit
 from oracle import assert_same
 
 import dualrev as dr
-from dualrev.compiler.core.walks import statements, writes
+from dualrev.compiler.ir.core.traverse import statements, writes
 
 
 def relayed(function) -> int:

@@ -12,11 +12,11 @@ from numba import njit
 from oracle import assert_same, direction, flat
 
 import dualrev as dr
-from dualrev.compiler.analyses.memory import is_array
-from dualrev.compiler.core.atoms import Constant
-from dualrev.compiler.core.show import show
-from dualrev.compiler.core.terms import Real
-from dualrev.compiler.core.walks import statements
+from dualrev.compiler.analysis.memory.alias import is_array
+from dualrev.compiler.ir.core.atoms import Constant
+from dualrev.compiler.ir.core.nodes import Real
+from dualrev.compiler.ir.core.printer import show
+from dualrev.compiler.ir.core.traverse import statements
 from dualrev.tree import flatten_leaves
 
 EACH = [pytest.param(c, id=c.name, marks=[pytest.mark.slow] if k % 5 != 1 else []) for k, c in enumerate(CASES)]

@@ -1,4 +1,4 @@
-"""Arrays in which a loop has room for numbers of a round (analyses/scratch.py): its rounds are reversed at once."""
+"""Arrays that each iteration overwrites before it reads them (analysis/memory/privatizable.py)."""
 
 import math
 
@@ -10,8 +10,8 @@ from numba import njit
 from oracle import assert_same, flat
 
 import dualrev as dr
-from dualrev.compiler.core.terms import For, Pop, Push
-from dualrev.compiler.core.walks import statements
+from dualrev.compiler.ir.core.nodes import For, Pop, Push
+from dualrev.compiler.ir.core.traverse import statements
 
 
 def arguments():

@@ -1,4 +1,4 @@
-"""Rounds of the reverse sweep that change shadows after their loads (transforms/settling.py), by the evaluator."""
+"""Rounds of the reverse sweep that change shadows after their loads (optimize/sink_stores.py), by the evaluator."""
 
 import math
 
@@ -10,8 +10,8 @@ from numba import njit
 from oracle import assert_same, flat
 
 import dualrev as dr
-from dualrev.compiler.core.terms import For, Load, Store
-from dualrev.compiler.core.walks import statements
+from dualrev.compiler.ir.core.nodes import For, Load, Store
+from dualrev.compiler.ir.core.traverse import statements
 
 
 def arguments():

@@ -1,4 +1,4 @@
-"""What functions that are called write, and nobody reads again, does not come back (transforms/needs.py: spent)."""
+"""Stores of callees that need no undoing, as nobody reads the old elements again (needed_values.py: spent)."""
 
 import numpy as np
 import pytest

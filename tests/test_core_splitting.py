@@ -1,4 +1,4 @@
-"""Stencils: a loop for each of the overlapping places that a round adds to (transforms/splitting.py)."""
+"""Stencils: a loop for each of the overlapping places that a round adds to (optimize/loop_fission.py)."""
 
 import math
 
@@ -10,8 +10,8 @@ from numba import njit
 from oracle import assert_same, flat
 
 import dualrev as dr
-from dualrev.compiler.core.terms import For
-from dualrev.compiler.core.walks import statements
+from dualrev.compiler.ir.core.nodes import For
+from dualrev.compiler.ir.core.traverse import statements
 
 
 def arguments():

@@ -1,4 +1,4 @@
-"""What is added first to an element of a new shadow is stored (transforms/storing.py), and is right."""
+"""What is added first to an element of a new shadow is stored (optimize/elide_zeroing.py), and is right."""
 
 import math
 
@@ -9,9 +9,9 @@ from numba import njit
 from oracle import assert_same
 
 import dualrev as dr
-from dualrev.compiler.core.terms import Accumulate, Store
-from dualrev.compiler.core.walks import statements
-from dualrev.compiler.transforms.storing import Storing
+from dualrev.compiler.ir.core.nodes import Accumulate, Store
+from dualrev.compiler.ir.core.traverse import statements
+from dualrev.compiler.optimize.elide_zeroing import Storing
 
 
 def arguments():

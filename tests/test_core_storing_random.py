@@ -1,4 +1,4 @@
-"""Random nests of loops over shadows that need not be zeros (transforms/storing.py), in core: memory starts as NaN."""
+"""Random nests of loops whose shadows need no zeroing (optimize/elide_zeroing.py): memory starts as NaN."""
 
 import random
 from collections.abc import Iterator

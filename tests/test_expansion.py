@@ -9,26 +9,26 @@ import numpy as np
 import pytest
 from numba.core import types
 
-from dualrev.compiler.core.check import check
-from dualrev.compiler.core.lowered import Const, For, Let, Slice, Store, walk
-from dualrev.compiler.core.naming import Names
-from dualrev.compiler.core.run import run
-from dualrev.compiler.core.sets import Sets
-from dualrev.compiler.core.typed import typed
-from dualrev.compiler.expansion.admitted import check_types
-from dualrev.compiler.expansion.assignments import Assignments
-from dualrev.compiler.expansion.elementwise import Elementwise
-from dualrev.compiler.expansion.expand import Expanded
-from dualrev.compiler.expansion.gathering import Gathering
-from dualrev.compiler.expansion.growing import Growing
-from dualrev.compiler.expansion.joining import Joining
-from dualrev.compiler.expansion.layouts import Layouts
-from dualrev.compiler.expansion.lazy import Expression, Lazy
-from dualrev.compiler.expansion.lists import lists_in
-from dualrev.compiler.expansion.reductions import Reductions
-from dualrev.compiler.expansion.scalars import arithmetic
-from dualrev.compiler.expansion.tuples import Tuples
-from dualrev.compiler.expansion.writing import Writer
+from dualrev.compiler.ir.anf.operations import Const, For, Let, Slice, Store, walk
+from dualrev.compiler.ir.anf_to_core import typed
+from dualrev.compiler.ir.core.interpret import run
+from dualrev.compiler.ir.core.verify import check
+from dualrev.compiler.ir.names import Names
+from dualrev.compiler.ir.union_find import Sets
+from dualrev.compiler.scalarize.arrays.assign import Assignments
+from dualrev.compiler.scalarize.arrays.deferred import Expression, Lazy
+from dualrev.compiler.scalarize.arrays.elementwise import Elementwise
+from dualrev.compiler.scalarize.arrays.fancy_indexing import Gathering
+from dualrev.compiler.scalarize.arrays.layout import Layouts
+from dualrev.compiler.scalarize.builder import Writer
+from dualrev.compiler.scalarize.check_types import check_types
+from dualrev.compiler.scalarize.lists.growable import Growing
+from dualrev.compiler.scalarize.lists.legalize import lists_in
+from dualrev.compiler.scalarize.lower import Expanded
+from dualrev.compiler.scalarize.numpy.concatenate import Joining
+from dualrev.compiler.scalarize.numpy.reductions import Reductions
+from dualrev.compiler.scalarize.scalar_ops import arithmetic
+from dualrev.compiler.scalarize.tuples import Tuples
 from dualrev.errors import UnsupportedError
 
 REAL, INT = types.float64, types.int64

@@ -18,8 +18,8 @@ from oracle import assert_same
 
 import dualrev as dr
 import stages
-from dualrev.compiler.frontend.source import read
-from dualrev.compiler.host.fingerprint import fingerprint
+from dualrev.compiler.bridge.cache.key import fingerprint
+from dualrev.compiler.frontend.reading.source import read
 from dualrev.reading import signature
 from stages.calculus.errors import NotTranslated
 from stages.calculus.evaluate import evaluate

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from dualrev.compiler.core.sets import Sets
+from dualrev.compiler.ir.union_find import Sets
 
 
 def connected(pairs, x):

@@ -221,16 +221,16 @@ def test_what_is_refused():
 
 def test_the_loop_is_in_compiled_code_and_shared_by_threads(monkeypatch):
     """One run of Python for the first sample, and none for others; as many parts as numba has threads."""
-    from dualrev.compiler.host import batches
+    from dualrev.compiler.bridge import batch
 
     parts = []
 
-    class Pool(batches.ThreadPoolExecutor):
+    class Pool(batch.ThreadPoolExecutor):
         def submit(self, fill, start, stop, *args):
             parts.append((start, stop))
             return super().submit(fill, start, stop, *args)
 
-    monkeypatch.setattr(batches, "ThreadPoolExecutor", Pool)
-    monkeypatch.setattr(batches.numba, "get_num_threads", lambda: 3)
+    monkeypatch.setattr(batch, "ThreadPoolExecutor", Pool)
+    monkeypatch.setattr(batch.numba, "get_num_threads", lambda: 3)
     assert_equal(dr.vmap(curve, parallel=True)(X[:, :2]), dr.vmap(curve)(X[:, :2]))
     assert parts == [(1, 3), (3, 5), (5, 7)]

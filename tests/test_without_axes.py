@@ -9,7 +9,7 @@ from numba import njit
 from oracle import assert_same
 
 import dualrev as dr
-from dualrev.compiler.expansion.complexes import Complexes
+from dualrev.compiler.scalarize.complex.lower_complex import Complexes
 from dualrev.errors import ConversionError, UnsupportedError
 
 X = 1.3

@@ -103,7 +103,7 @@ def applied(f: Callable[..., Any]) -> Callable[..., Any]:
     made = hasattr(f, "derivative_of")
     lifted: Any = vars(f).get("_dualrev_lifted")
     if lifted is None or lifted.__wrapped__ is not f:  # functools.wraps copies the dictionary to another function
-        from dualrev.compiler.host.lift import lift  # it takes time to import
+        from dualrev.compiler.bridge.tape_block import lift  # it takes time to import
 
         lifted = vars(f)["_dualrev_lifted"] = lift(compiled)
 

@@ -1,13 +1,13 @@
 """What the compiler makes of functions of complex numbers, by their names in emitted code.
 
-unary, binary    of numbers, or of elements: a formula in compiler/expansion/complex_numbers.py, by its name there
+unary, binary    of numbers, or of elements: a formula in compiler/scalarize/complex/arithmetic.py, by its name there
 real             the same, with a real value
 part             the real or the imaginary part
 partwise         linear: the same function of the real and of the imaginary parts
 product          bilinear: four products of parts
 length           it asks for a shape only
 library          functions of rules/library, whose names end in of_real and of_parts: of real and of complex matrices
-own              a method of compiler/expansion/complexes.py
+own              a method of compiler/scalarize/complex/lower_complex.py
 """
 
 from __future__ import annotations

@@ -17,16 +17,16 @@ from oracle import flat
 from compiled.agreeing import RTOL, Engine, coarse
 from compiled.generator import Program
 from compiled.running import Discarded, Failed, arguments, eager, load, same
-from dualrev.compiler.analyses.activity import carries
-from dualrev.compiler.analyses.memory import Memory, is_array
-from dualrev.compiler.analyses.reached import Known
-from dualrev.compiler.core import walks
-from dualrev.compiler.core.check import check
-from dualrev.compiler.pipeline import core_program
-from dualrev.compiler.transforms.forward import Forward
-from dualrev.compiler.transforms.joint import joint
-from dualrev.compiler.transforms.reverse import Reverse
-from dualrev.compiler.transforms.storing import Storing
+from dualrev.compiler.ad.forward.forward_driver import Forward
+from dualrev.compiler.ad.reverse.joint import joint
+from dualrev.compiler.ad.reverse.reverse_driver import Reverse
+from dualrev.compiler.analysis.activity import carries
+from dualrev.compiler.analysis.memory.alias import Memory, is_array
+from dualrev.compiler.analysis.values.nonzero_cotangents import Known
+from dualrev.compiler.driver.module_builder import core_program
+from dualrev.compiler.ir.core import traverse
+from dualrev.compiler.ir.core.verify import check
+from dualrev.compiler.optimize.elide_zeroing import Storing
 
 __all__ = ["check_core", "gradient", "gradient_by_stores", "pullback"]
 
@@ -36,8 +36,8 @@ def pullback(f: Any, args: tuple[Any, ...], numbers: Sequence[int]) -> Any:
     defaults = tuple(p.default for p in inspect.signature(f.py_func).parameters.values())[len(args) :]
     core, program = core_program(f, (*map(numba.typeof, args), *map(types.Omitted, defaults)))
     memory = Memory(program)
-    varied = [x for k in numbers for x in walks.leaves(core.parameters[k]) if carries(x)]
-    reached = Known(tuple(True for _ in walks.leaves(core.result)))  # the cotangents are not 0
+    varied = [x for k in numbers for x in traverse.leaves(core.parameters[k]) if carries(x)]
+    reached = Known(tuple(True for _ in traverse.leaves(core.result)))  # the cotangents are not 0
     made = Reverse(program, memory, Forward(program, memory)).pullback(core, varied, reached)
     for g in [made, *program.made_functions()]:
         check(g)
@@ -48,11 +48,11 @@ def gradient(f: Any, args: tuple[Any, ...], numbers: Sequence[int]) -> Any:
     """The gradient in core of a numba function with a real result, checked; and what it is for these arguments."""
     core, program = core_program(f, tuple(map(numba.typeof, args)))
     memory = Memory(program)
-    varied = [x for k in numbers for x in walks.leaves(core.parameters[k]) if carries(x)]
+    varied = [x for k in numbers for x in traverse.leaves(core.parameters[k]) if carries(x)]
     made = joint(Reverse(program, memory, Forward(program, memory)), core, varied, ())
     for g in [made.function, *program.made_functions()]:
         check(g)
-    inputs = [x for p in core.parameters for x in walks.leaves(p)]
+    inputs = [x for p in core.parameters for x in traverse.leaves(p)]
     values = [y for x in args for y in walks_through(x)]
     shadows = {x: np.zeros_like(y) for x, y in zip(inputs, values, strict=True) if x in made.shadows}
     numbers_back = iter(program.run(made.function, (*args, *shadows.values())))
@@ -66,7 +66,7 @@ def gradient_by_stores(f: Any, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], 
     """
     core, program = core_program(f, tuple(map(numba.typeof, args)))
     memory = Memory(program)
-    inputs = [x for p in core.parameters for x in walks.leaves(p)]
+    inputs = [x for p in core.parameters for x in traverse.leaves(p)]
     made = joint(Reverse(program, memory, Forward(program, memory)), core, inputs, ())
     storing = Storing(made.shadows.values())
     (body,) = storing.blocks(made.function.body)

@@ -12,7 +12,7 @@ import dualrev as dr
 from compiled.generator import Program
 from compiled.running import arguments, load, reals
 from dualrev.compiler import runtime
-from dualrev.compiler.core.naming import FIXED, words_of
+from dualrev.compiler.ir.names import FIXED, words_of
 
 __all__ = ["hostile_names", "renamed", "with_hostile_names"]
 

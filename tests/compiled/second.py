@@ -34,11 +34,11 @@ from compiled.running import (
     slopes_agree,
     widened,
 )
-from dualrev.compiler.analyses.activity import carries
-from dualrev.compiler.analyses.memory import Memory
-from dualrev.compiler.core import walks
-from dualrev.compiler.pipeline import core_program
-from dualrev.compiler.transforms.forward import Forward
+from dualrev.compiler.ad.forward.forward_driver import Forward
+from dualrev.compiler.analysis.activity import carries
+from dualrev.compiler.analysis.memory.alias import Memory
+from dualrev.compiler.driver.module_builder import core_program
+from dualrev.compiler.ir.core import traverse
 from dualrev.tree import flatten_leaves
 
 __all__ = [
@@ -189,9 +189,9 @@ def _slopes_of_core(of: Program, f: Any, v: Any, w: Any) -> tuple[float, float]:
     """The first and the second derivative in directions, by the reference evaluator on core with tangents."""
     core, program = core_program(f, tuple(map(numba.typeof, arguments(of))))
     forward = Forward(program, Memory(program))
-    leaves = [x for p in core.parameters for x in walks.leaves(p)]
+    leaves = [x for p in core.parameters for x in traverse.leaves(p)]
     once = forward.function(core, [x for x in leaves if carries(x)]).function
-    moving = [x for p in once.parameters[: len(core.parameters)] for x in walks.leaves(p) if carries(x)]
+    moving = [x for p in once.parameters[: len(core.parameters)] for x in traverse.leaves(p) if carries(x)]
     twice = forward.function(once, moving).function
     value, slope = program.run(once, (*arguments(of), *_tangents(of, v)))
     (again, first), (_, second) = program.run(twice, (*arguments(of), *_tangents(of, v), *_tangents(of, w)))

@@ -19,7 +19,7 @@ from numba.core.dispatcher import Dispatcher
 from numba.typed import List
 
 import dualrev as dr
-from dualrev.compiler.frontend.jitted import is_callback, is_generalized, is_ufunc, registered
+from dualrev.compiler.frontend.reading.callables import is_callback, is_generalized, is_ufunc, registered
 from dualrev.eager.overload import DualNumber
 from dualrev.eager.ruled import Owner
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.compiler.core.naming import readable
-from dualrev.compiler.frontend.nests import located, read
-from dualrev.compiler.frontend.scope import Scope
-from dualrev.compiler.frontend.source import Static
+from dualrev.compiler.frontend.desugar.ndindex import located, read
+from dualrev.compiler.frontend.lowering.scope import Scope
+from dualrev.compiler.frontend.reading.source import Static
+from dualrev.compiler.ir.names import readable
 
 __all__ = ["Limits"]
 

@@ -1,4 +1,4 @@
-"""What emitted code calls: small numba functions. Those of the tape are in tape.py.
+"""What emitted code calls: small numba functions. Those of the tape are in memory.py.
 
 Whole numbers are kept on the tape bit by bit, as floats.
 """
@@ -16,7 +16,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 from numba.typed import List  # noqa: F401 - where types are inferred, it is called so
 
-from dualrev.compiler.runtime.arrays import (  # noqa: F401 - emitted code has them from here
+from dualrev.compiler.runtime.arrays.allocate import (  # noqa: F401 - emitted code has them from here
     along,
     along_both,
     check_apart,
@@ -32,7 +32,15 @@ from dualrev.compiler.runtime.arrays import (  # noqa: F401 - emitted code has t
     zeros,
     zeros_like,
 )
-from dualrev.compiler.runtime.blocks import (  # noqa: F401 - emitted code has them from here
+from dualrev.compiler.runtime.arrays.broadcast import (  # noqa: F401 - emitted code has them from here
+    spread,
+    spread_evenly,
+)
+from dualrev.compiler.runtime.arrays.complex_arrays import complex_array, conjugate  # noqa: F401 - emitted code has it from here
+from dualrev.compiler.runtime.arrays.element_overlap import races  # noqa: F401 - emitted code has it from here
+from dualrev.compiler.runtime.arrays.stack_arrays import block_in, few_zeros, frame, zeros_in  # noqa: F401 - emitted code has them from here
+from dualrev.compiler.runtime.arrays.with_shadow import empty_with_shadow  # noqa: F401 - emitted code has it from here
+from dualrev.compiler.runtime.jacobian_blocks import (  # noqa: F401 - emitted code has them from here
     block,
     clear,
     put_column,
@@ -47,14 +55,8 @@ from dualrev.compiler.runtime.blocks import (  # noqa: F401 - emitted code has t
     shaped_few_1,
     shaped_few_2,
 )
-from dualrev.compiler.runtime.complexes import complex_array, conjugate  # noqa: F401 - emitted code has it from here
-from dualrev.compiler.runtime.constants import (  # noqa: F401 - emitted code has them from here
-    double,
-    in_order,
-    in_rows,
-    stopped,
-)
-from dualrev.compiler.runtime.dots import (  # noqa: F401 - emitted code has them from here
+from dualrev.compiler.runtime.linalg.dot import dot  # noqa: F401 - emitted code has it from here
+from dualrev.compiler.runtime.linalg.dot_vjp import (  # noqa: F401 - emitted code has them from here
     dot_left_11,
     dot_left_11_apart,
     dot_left_12,
@@ -72,17 +74,20 @@ from dualrev.compiler.runtime.dots import (  # noqa: F401 - emitted code has the
     dot_right_22,
     dot_right_22_apart,
 )
-from dualrev.compiler.runtime.fields import (  # noqa: F401 - emitted code has them from here
+from dualrev.compiler.runtime.markers import (  # noqa: F401 - emitted code has them from here
+    double,
+    in_order,
+    in_rows,
+    stopped,
+)
+from dualrev.compiler.runtime.objects.fields import (  # noqa: F401 - emitted code has them from here
     fields,
     mirrored,
     row,
     tangents,
     to_return,
 )
-from dualrev.compiler.runtime.frames import block_in, few_zeros, frame, zeros_in  # noqa: F401 - emitted code has them from here
-from dualrev.compiler.runtime.lending import borrow, lend  # noqa: F401 - emitted code has them from here
-from dualrev.compiler.runtime.listing import listed  # noqa: F401 - emitted code has it from here
-from dualrev.compiler.runtime.lists import (  # noqa: F401 - emitted code has them from here
+from dualrev.compiler.runtime.objects.list_helpers import (  # noqa: F401 - emitted code has them from here
     as_list,
     count_in,
     elements,
@@ -92,16 +97,10 @@ from dualrev.compiler.runtime.lists import (  # noqa: F401 - emitted code has th
     sorting_order,
     windows,
 )
-from dualrev.compiler.runtime.products import dot  # noqa: F401 - emitted code has it from here
-from dualrev.compiler.runtime.races import races  # noqa: F401 - emitted code has it from here
-from dualrev.compiler.runtime.rooms import falling, rising, room, rounds  # noqa: F401 - emitted code has them from here
-from dualrev.compiler.runtime.shadowed import empty_with_shadow  # noqa: F401 - emitted code has it from here
-from dualrev.compiler.runtime.spreads import (  # noqa: F401 - emitted code has them from here
-    spread,
-    spread_evenly,
-)
-from dualrev.compiler.runtime.stack import need_stack  # noqa: F401 - emitted code has it from here
-from dualrev.compiler.runtime.tape import (  # noqa: F401 - emitted code has them from here
+from dualrev.compiler.runtime.objects.listed import listed  # noqa: F401 - emitted code has it from here
+from dualrev.compiler.runtime.recursion.by_reference import borrow, lend  # noqa: F401 - emitted code has them from here
+from dualrev.compiler.runtime.recursion.stack_guard import need_stack  # noqa: F401 - emitted code has it from here
+from dualrev.compiler.runtime.tape.memory import (  # noqa: F401 - emitted code has them from here
     attempt,
     close,
     column,
@@ -114,6 +113,7 @@ from dualrev.compiler.runtime.tape import (  # noqa: F401 - emitted code has the
     unless_failed,
     words,
 )
+from dualrev.compiler.runtime.tape.sizes import falling, rising, room, rounds  # noqa: F401 - emitted code has them from here
 from dualrev.compiler.runtime.threads import (  # noqa: F401 - emitted code has them from here
     add_parts,
     bound,

@@ -15,7 +15,7 @@ from numba import prange, types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
-from dualrev.compiler.runtime.tape import CODE, ERROR, free, raise_noted
+from dualrev.compiler.runtime.tape.memory import CODE, ERROR, free, raise_noted
 from dualrev.rules.library.inner import inner
 
 __all__ = [
@@ -107,7 +107,7 @@ def bound(start, stop, count, k):
 
 @intrinsic
 def natural(typingctx: Any, number: Any) -> Any:
-    """A whole number which is known not to be below 0 (analyses/signs.py), so that no index is looked at for that."""
+    """A whole number that is not below 0 (analysis/values/index_ranges.py): no index is tested for that."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kind = ir.FunctionType(ir.VoidType(), [ir.IntType(1)])

@@ -62,7 +62,7 @@ class Function(NamedTuple):
     product      it is a product or a quotient: the operator, and the other factor (None for the argument itself)
     definitions  functions in numba code, which are differentiated themselves; the first that fits is taken
     selection    it gives elements of an argument
-    core         the compiler has a rule of its own for arrays and tuples: its name in compiler/expansion/expand.py
+    core         the compiler has a rule of its own for arrays and tuples: its name in compiler/scalarize/lower.py
     scalar       and one for numbers
 
     And for the compiler:

@@ -1,6 +1,6 @@
 """Functions of complex numbers, which are pairs of real ones here: as numba computes them, by cases.
 
-What needs no cases is written as arithmetic where it stands (compiler/expansion/complex_numbers.py). Where a formula
+What needs no cases is written as arithmetic where it stands (compiler/scalarize/complex/arithmetic.py). Where a formula
 would have another derivative than the function, as |b| has on the cut of the root, it is written in another way.
 """
 

@@ -1,0 +1,346 @@
+"""Forward mode of calls of functions with rules: core, which can be differentiated again. See custom_rules.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from numba.core import types
+
+from dualrev.compiler.ad.custom.custom_rules import OPAQUE, Role, Rules, has_rule, kind_of, name_of, same_type
+from dualrev.compiler.analysis.memory.alias import is_array, is_real, is_real_array, type_of
+from dualrev.compiler.ir.core.atoms import Applied, Comparison, Constant, Field, Node, Symbol, Tree, Var
+from dualrev.compiler.ir.core.builder import ZERO, Writer
+from dualrev.compiler.ir.core.nodes import Call, Copy, Discrete, Effect, Function, If, Load, Make, Real, Store
+from dualrev.compiler.ir.core.program import Gradient
+from dualrev.compiler.ir.core.traverse import leaves, renewed
+from dualrev.quoting import raising
+from dualrev.rules.primitives import PRIMITIVES
+
+_NUMBERS = (types.Float, types.Integer, types.Boolean)
+
+if TYPE_CHECKING:
+    from dualrev.compiler.driver.context import Front
+
+__all__ = ["Tangents", "tangent_types"]
+
+NONE = Constant(None, types.none)
+
+
+class Tangents(Rules):
+    """The rules that a module meets, and what they are in forward mode."""
+
+    def __init__(self, front: Front) -> None:
+        super().__init__(front)
+        self.pairings: dict[Any, Symbol] = {}
+
+    def __call__(self, s: Call, active: tuple[bool, ...], wanted: tuple[bool, ...]) -> Symbol | None:
+        """The function with tangents for a call of a function with a rule; None for other calls."""
+        if isinstance(s.function, Symbol) or not has_rule(s.function.value):
+            return None
+        self.check_constants(s, active)
+        f = self.front.program.function(s)
+        inputs = [x for p in f.parameters for x in leaves(p)]
+        w = _Writer(self)
+        tangents = {x: Var("t_{}", _of_tangent(x), x) for x, flag in zip(inputs, active, strict=True) if flag}
+        made = {"vjp": w.by_vjp, "jvp": w.by_jvp, OPAQUE: w.by_push}[kind_of(s.function.value)]
+        values, results = made(s, f, tangents, wanted)
+        symbol = Symbol(f"{name_of(s.function.value)}_tangent")
+        given = (*inputs, *tangents.values())
+        self.front.program.define(
+            symbol, w.function(f, name=symbol.name, parameters=given, result=Node((*values, *results)))
+        )
+        return symbol
+
+    def pull_of_jvp(self, s: Call, active: tuple[bool, ...], wanted: tuple[bool, ...]) -> Symbol:
+        """The gradient of <ct, rule(x, t)[1]> by the tangents t of the active arguments: of x, t and ct."""
+        key = self.front.program.key(s), active, wanted
+        if key in self.pairings:
+            return self.pairings[key]
+        f = self.front.program.function(s)
+        inputs = [x for p in f.parameters for x in leaves(p)]
+        t = {x: Var("t_{}", _of_tangent(x), x) for x, flag in zip(inputs, active, strict=True) if flag}
+        w = _Writer(self)
+        dy = w.slopes(s, f, t)
+        cts = [
+            Var("ct", _of_tangent(y))
+            for y, want in zip(_variables(f.result), _of_variables(f.result, wanted), strict=True)
+            if want
+        ]
+        pairs = [
+            x
+            for x, y, want in zip(dy, _variables(f.result), _of_variables(f.result, wanted), strict=True)
+            if want and y is not None
+        ]
+        total = w.pairing(zip(cts, pairs, strict=True))
+        given = (*inputs, *t.values(), *cts)
+        whole = w.function(f, name=f"slope_{f.name}", parameters=given, result=total)
+        numbers = tuple(range(len(inputs), len(inputs) + len(t)))
+        symbol = self.pairings[key] = Symbol(f"grad_{whole.name}")
+        self.front.program.define(symbol, Gradient(whole, numbers, True))
+        return symbol
+
+
+class _Writer(Writer):
+    """The statements of a function with tangents."""
+
+    def __init__(self, rules: Tangents) -> None:
+        super().__init__()
+        self.rules, self.front = rules, rules.front
+
+    def function(self, like: Function, **fields: Any) -> Function:
+        """A function of what has been written, of the user's function that another one is of."""
+        return replace(like, body=tuple(self.out), opaque=False, **fields)
+
+    def by_jvp(self, s: Call, f: Function, t: dict[Var, Var], wanted: Any) -> tuple[list[Any], list[Any]]:
+        """y = f(x), and the second result of rule(x, t)."""
+        y = renewed(f.result)
+        again = Call(tuple(_variables(y)), s.function, f.parameters, y, 0)
+        self.write(again)
+        dy = self.slopes(s, f, t)
+        chosen = [(a, b) for a, b, want in zip(_variables(y), dy, _of_variables(y, wanted), strict=True) if want]
+        return leaves(y), [self.tangent_of(a, b) for a, b in chosen]
+
+    def by_push(self, s: Call, f: Function, t: dict[Var, Var], wanted: Any) -> tuple[list[Any], list[Any]]:
+        """y = f(x), and push(x, y, t)."""
+        y = renewed(f.result)
+        self.write(Call(tuple(_variables(y)), s.function, f.parameters, y, 0))
+        push, kinds = self.rules.functions(s)[-1], self.kinds_of(s)
+        made = self.called(push, (kinds[0], type_of(y), kinds[1]), [*self.inputs(f), *leaves(y), *self.moved(f, t)], s)
+        dy: list[Any] = []
+        self.match(f.result, made, dy, s)
+        chosen = [(a, b) for a, b, want in zip(_variables(y), dy, _of_variables(y, wanted), strict=True) if want]
+        return leaves(y), [self.tangent_of(a, b) for a, b in chosen]
+
+    def slopes(self, s: Call, f: Function, t: dict[Var, Var]) -> list[Any]:
+        """The tangents that the rule gives, for each variable of the result."""
+        (rule,) = self.rules.functions(s)
+        made = self.called(rule, self.kinds_of(s), [*self.inputs(f), *self.moved(f, t)], s)
+        if not isinstance(made, Node) or len(made.parts) != 2:
+            self.rules.refuse(s, "its rule does not return a pair (y, dy)", "a rule that does")
+        assert isinstance(made, Node)
+        found: list[Any] = []
+        self.match(f.result, made.parts[1], found, s)
+        return found
+
+    def kinds_of(self, s: Call) -> tuple[Any, Any]:
+        """The types of the arguments as a tuple, and those of their tangents."""
+        kinds = list(map(type_of, s.args))
+        return types.BaseTuple.from_types(kinds), types.BaseTuple.from_types([tangent_types(k) for k in kinds])
+
+    def inputs(self, f: Function) -> list[Any]:
+        """The leaves of the parameters."""
+        return [x for p in f.parameters for x in leaves(p)]
+
+    def moved(self, f: Function, t: dict[Var, Var]) -> list[Any]:
+        """Their tangents as a rule takes them."""
+        return [self.given_tangent(x, t.get(x)) for x in self.inputs(f)]
+
+    def called(self, rule: Role, kinds: tuple[Any, ...], given: list[Any], s: Call) -> Tree:
+        """What a function of a rule makes of these leaves."""
+        symbol, core = self.rules.core(rule, kinds, s)
+        made = renewed(core.result)
+        self.write(Call(tuple(_variables(made)), symbol, tuple(given), made, 0))
+        return made
+
+    def given_tangent(self, x: Any, t: Var | None) -> Any:
+        """A tangent as the rule takes it: that of an argument that does not move is 0, that of a discrete one None."""
+        if is_real_array(x):
+            if t is not None:
+                return t
+            zeros = Var("_", x.type)
+            self.write(Make(zeros, Applied("np.zeros_like", (x,)), 0))
+            return zeros
+        if not is_real(x):
+            return NONE
+        if t is None:
+            return ZERO
+        target = Var("_", types.float64)
+        self.write(Real(target, PRIMITIVES["pos"], "float", (t,), 0))  # that of a float32 may come as one
+        return target
+
+    def match(self, y: Tree, dy: Tree, found: list[Any], s: Call) -> None:
+        """Find the tangent of every variable in y."""
+        if isinstance(y, Node):
+            parts = dy.parts if isinstance(dy, Node) else (dy,) * len(y.parts) if _is_none(dy) else ()
+            if len(parts) != len(y.parts):
+                self.differs(s)
+            for a, b in zip(y.parts, parts, strict=True):
+                self.match(a, b, found, s)
+        elif isinstance(y, Var):
+            if _is_none(dy) or not (is_real(y) or is_real_array(y)):
+                found.append(None)
+                return
+            if isinstance(dy, Node) or not _fits(type_of(dy), y.type):
+                self.differs(s)
+            found.append(dy)
+
+    def differs(self, s: Call) -> None:
+        """Refuse a rule whose results do not fit together."""
+        self.rules.refuse(s, "its rule returns a tangent of another type than the value", "one like the value")
+
+    def by_vjp(self, s: Call, f: Function, t: dict[Var, Var], wanted: Any) -> tuple[list[Any], list[Any]]:
+        """Y, residuals = fwd(x), and the transpose of bwd."""
+        fwd, bwd = self.rules.functions(s)
+        argtypes = tuple(map(type_of, s.args))
+        self.rules.check(fwd, argtypes, s, aliases=True)
+        symbol, core = self.rules.core(fwd, argtypes, s)
+        made = renewed(core.result)
+        if not isinstance(made, Node) or len(made.parts) != 2:
+            self.rules.refuse(s, "its fwd does not return a pair (y, residuals)", "a fwd that does")
+        assert isinstance(made, Node)
+        inputs = [x for p in f.parameters for x in leaves(p)]
+        self.write(Call(tuple(_variables(made)), symbol, tuple(inputs), made, 0))
+        y, residuals = self.settled(made.parts[0], f.result, s), made.parts[1]
+        gradient, cts, pairs = self.pull_of_vjp(bwd, residuals, y, f, t, s)
+        zeros: list[Any] = []
+        for c, like in zip(cts, (x for x in leaves(y) if is_real(x) or is_real_array(x)), strict=True):
+            zeros.append(ZERO if is_real(c) else Var("_", c.type))
+            if is_array(c):
+                self.write(Make(zeros[-1], Applied("np.zeros_like", (like,)), 0))
+        held = [x for x in _variables(residuals) if not _is_none(x)]
+        results = tuple(Var("_", c.type) for c in cts)
+        self.write(Call(results, gradient, (*held, *zeros, *(t[x] for x in pairs)), Node(results), 0))
+        by = dict(zip((x for x in leaves(y) if is_real(x) or is_real_array(x)), results, strict=True))
+        chosen = [x for x, want in zip(_variables(y), _of_variables(y, wanted), strict=True) if want]
+        return leaves(y), [self.tangent_of(x, by.get(x)) for x in chosen]
+
+    def settled(self, y: Tree, like: Tree, s: Call) -> Tree:
+        """What fwd returns for the value: that has to have the type of the value; constants become variables."""
+        if isinstance(like, Node):
+            if not isinstance(y, Node) or len(y.parts) != len(like.parts):
+                self.rules.value_differs(s)
+            assert isinstance(y, Node)
+            parts = tuple(self.settled(a, b, s) for a, b in zip(y.parts, like.parts, strict=True))
+            return Node(parts, like.cls)
+        if isinstance(y, Node) or not same_type(type_of(y), type_of(like)):
+            self.rules.value_differs(s)
+        assert not isinstance(y, Node)
+        if isinstance(y, Var) or not isinstance(like, Var):
+            return y
+        made = Var("_", like.type)
+        self.write(Copy(made, y, 0))
+        return made
+
+    def pull_of_vjp(
+        self, bwd: Any, residuals: Tree, y: Tree, f: Function, t: dict[Var, Var], s: Call
+    ) -> tuple[Symbol, list[Var], list[Var]]:
+        """The gradient of <t, bwd(residuals, ct)> by ct; the cts, and the arguments that have a t there."""
+        held = {x: Var("_", x.type) for x in _variables(residuals) if not _is_none(x)}
+        inner = _Writer(self.rules)
+        cts = {x: Var("ct", _of_tangent(x)) for x in leaves(y) if is_real(x) or is_real_array(x)}
+        given = [NONE if _is_none(x) else held.get(x, x) for x in leaves(residuals)]
+        kinds = type_of(residuals), tangent_types(type_of(y))
+        symbol, core = self.rules.core(bwd, kinds, s)
+        made = renewed(core.result)
+        if not isinstance(made, Node) or len(made.parts) != len(f.parameters):
+            why = f"its bwd does not return a tuple of {len(f.parameters)}, one cotangent for each argument"
+            self.rules.refuse(s, why, "a bwd that does")
+        assert isinstance(made, Node)
+        inner.write(Call(tuple(_variables(made)), symbol, (*given, *(cts.get(x, NONE) for x in leaves(y))), made, 0))
+        found: list[Any] = []
+        for p, part in zip(f.parameters, made.parts, strict=True):
+            inner.match(p, part, found, s)
+        inputs = [x for p in f.parameters for x in leaves(p)]
+        pairs = {x: c for x, c in zip(inputs, found, strict=True) if x in t and c is not None}
+        moved = {x: Var("t", _of_tangent(x)) for x in pairs}
+        total = inner.pairing((moved[x], c) for x, c in pairs.items())
+        parameters = (*held.values(), *cts.values(), *moved.values())
+        whole = inner.function(f, name=f"pull_{f.name}", parameters=parameters, result=total)
+        numbers = tuple(range(len(held), len(held) + len(cts)))
+        gradient = Symbol(f"grad_{whole.name}")
+        self.front.program.define(gradient, Gradient(whole, numbers, True))
+        return gradient, list(cts.values()), list(pairs)
+
+    # Numbers
+
+    def tangent_of(self, y: Any, dy: Any) -> Any:
+        """The tangent dy in the type of y, in memory of its own."""
+        if is_real_array(y):
+            made = Var("_", y.type)
+            self.write(Make(made, Applied("np.zeros_like", (y,)), 0))
+            if dy is not None:
+                self.alike(y, dy)
+
+                def put(index: tuple[Var, ...]) -> None:
+                    value = Var("_", dy.type.dtype)
+                    self.write(Load(value, dy, index, 0))
+                    self.write(Store(made, index, value, 0))
+
+                self.loop(made, put, 0)
+            return made
+        if not is_real(y) or dy is None:
+            return ZERO if is_real(y) else NONE
+        target = Var("_", types.float32 if y.type == types.float32 else types.float64)
+        self.write(Real(target, PRIMITIVES["pos"], "np.float32" if y.type == types.float32 else "float", (dy,), 0))
+        return target
+
+    def alike(self, a: Var, b: Var) -> None:
+        """ValueError where two arrays differ in shape."""
+        differ = Var("_", types.boolean)
+        self.write(Discrete(differ, Comparison(("!=",), (Field(a, "shape"), Field(b, "shape"))), 0))
+        text = raising("ValueError", "a rule gives a derivative of another shape than the array that it belongs to")
+        self.write(If(differ, (Effect(text, (), True, 0),), (), 0))
+
+    def pairing(self, pairs: Iterable[tuple[Var, Any]]) -> Var:
+        """The sum of products of numbers and of elements."""
+        total = Var("_", types.float64)
+        self.write(Copy(total, ZERO, 0))
+
+        def add(a: Any, b: Any) -> None:
+            product = self.real("mul", "*", a, b, line=0)
+            self.write(Real(total, PRIMITIVES["add"], "+", (total, product), 0))
+
+        for a, b in pairs:
+            if not is_array(a):
+                if b is not None:
+                    add(a, b)
+                continue
+            if b is None:
+                continue
+            self.alike(a, b)
+
+            def one(index: tuple[Var, ...], a: Var = a, b: Any = b) -> None:
+                x, y = Var("_", a.type.dtype), Var("_", b.type.dtype)
+                self.write(Load(x, a, index, 0))
+                self.write(Load(y, b, index, 0))
+                add(x, y)
+
+            self.loop(a, one, 0)
+        return total
+
+
+def tangent_types(kind: Any) -> Any:
+    """The type of a tangent or a cotangent of a value: double precision for numbers, None for what is discrete."""
+    if isinstance(kind, types.BaseTuple):
+        return types.BaseTuple.from_types(list(map(tangent_types, kind.types)), getattr(kind, "instance_class", None))
+    if isinstance(kind, types.Float):
+        return types.float64
+    if isinstance(kind, types.Array) and isinstance(kind.dtype, types.Float):
+        return types.Array(kind.dtype, kind.ndim, kind.layout)
+    return types.none
+
+
+def _of_tangent(x: Any) -> Any:
+    return types.float64 if is_real(x) else x.type
+
+
+def _is_none(x: Any) -> bool:
+    return (isinstance(x, Constant) and x.value is None) or isinstance(getattr(x, "type", None), types.NoneType)
+
+
+def _variables(tree: Tree) -> list[Var]:
+    return [x for x in leaves(tree) if isinstance(x, Var)]
+
+
+def _of_variables(tree: Tree, flags: tuple[bool, ...]) -> list[bool]:
+    """The flags of those leaves that are variables."""
+    return [flag for x, flag in zip(leaves(tree), flags, strict=True) if isinstance(x, Var)]
+
+
+def _fits(kind: Any, of: Any) -> bool:
+    """Whether a tangent of this type is one of a number, or of an array with as many axes."""
+    if isinstance(of, types.Array):
+        return isinstance(kind, types.Array) and kind.ndim == of.ndim and isinstance(kind.dtype, _NUMBERS)
+    return isinstance(kind, _NUMBERS)

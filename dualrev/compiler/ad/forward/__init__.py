@@ -1,0 +1,1 @@
+"""Forward mode: functions of core with tangents."""

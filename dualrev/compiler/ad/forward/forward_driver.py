@@ -1,0 +1,142 @@
+"""Core -> core, in forward mode: the function as it is, with a tangent for each value that has one.
+
+    f(x, n)         f(x, n, t_x) = y, t_y       jvp_rules.py has what becomes of statements
+
+What comes out is core: it can be differentiated again, in either mode. The function for a call is made once for every
+choice of active arguments and results, and of arguments that may share memory; so recursion needs nothing special.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from dualrev.compiler.ad.forward.jvp_rules import WithTangents
+from dualrev.compiler.analysis.memory.alias import Classes, Memory, is_real_array
+from dualrev.compiler.analysis.values.infinite_partials import Steep, is_steep
+from dualrev.compiler.ir.core.atoms import Node, Symbol, Var
+from dualrev.compiler.ir.core.nodes import Call, Function
+from dualrev.compiler.ir.core.program import Gradient, Program
+from dualrev.compiler.ir.core.traverse import leaves, renewed, variables
+
+__all__ = ["Forward", "Ruled", "Tangents"]
+
+Ruled: TypeAlias = Callable[[Call, tuple[bool, ...], tuple[bool, ...]], Symbol | None]
+
+
+@dataclass(frozen=True)
+class Tangents:
+    """A function with tangents.
+
+    Its parameters are those of the function, and then the tangents; its result is a pair: that of the function, and
+    its tangent.
+    """
+
+    function: Function
+    given: tuple[Var, ...]  # the tangents of the leaves of interest, in their order
+
+
+class _Differentiable(WithTangents):
+    """A function that gets tangents, and may be differentiated again."""
+
+    whole_partials = True
+
+
+class Forward:
+    """Forward mode for the functions of a program."""
+
+    def __init__(self, program: Program, memory: Memory, ruled: Ruled | None = None) -> None:
+        """`ruled` makes the function with tangents for a call of a function that has a rule, and None for others."""
+        self.program, self.memory, self._ruled = program, memory, ruled
+        self._symbols: dict[Hashable, Symbol] = {}
+        self.marking: set[Symbol] = set()  # functions for calls that mark known zeros
+
+    def function(self, f: Function, varied: Iterable[Var], again: bool = False) -> Tangents:
+        """F with tangents for these leaves of its parameters; `again`: it is differentiated once more."""
+        inputs = [x for p in f.parameters for x in leaves(p)]
+        chosen = [x for x in inputs if x in set(varied)]
+        useful = [x for x in [*leaves(f.result), *inputs] if isinstance(x, Var)]
+        marks = f.marked or (again and is_steep(f, self.program))
+        writing = _Differentiable(self, f, chosen, useful, (), marks=marks)
+        tangents = tuple(map(writing.given, chosen))
+        writing.block(f.body)
+        result = Node((f.result, writing.result_tangent(f.result)))
+        made = replace(f, parameters=(*f.parameters, *tangents), body=tuple(writing.out), result=result, marked=marks)
+        if marks:
+            steep = Steep(made, self.memory, Classes(made, self.memory))
+            made = replace(made, apart=frozenset(x for x in variables(made) if not steep.after(x)))
+        return Tangents(made, tangents)
+
+    def called(
+        self,
+        s: Call,
+        active: tuple[bool, ...],
+        wanted: tuple[bool, ...],
+        pattern: tuple[Any, ...],
+        wild: tuple[bool, ...] = (),
+        marks: bool = False,
+    ) -> Symbol:
+        """The function with tangents for a call: leaves of arguments and their tangents -> those of the result.
+
+        `wild`: arguments that may be infinite or NaN; `marks`: whether known zeros are marked.
+        """
+        key = self.program.key(s), active, wanted, pattern, wild, marks
+        if key in self._symbols:
+            return self._symbols[key]
+        gradient = self.program.gradient(s)
+        if gradient is not None:
+            return self._symbols.setdefault(key, self.of_gradient(gradient, s, active, wanted))
+        if self._ruled is not None and (made_by_rule := self._ruled(s, active, wanted)) is not None:
+            return self._symbols.setdefault(key, made_by_rule)
+        f = self.program.function(s)
+        symbol = self._symbols[key] = Symbol(f"{f.name}_tangent")  # first: it may call itself
+        if marks:
+            self.marking.add(symbol)
+        inputs = [x for p in f.parameters for x in leaves(p)]
+        outputs = leaves(f.result)
+        chosen = [x for x, flag in zip(inputs, active, strict=True) if flag]
+        useful = {x for x, want in zip(outputs, wanted, strict=True) if want} | {x for x in inputs if is_real_array(x)}
+        groups: dict[Any, list[Var]] = {}
+        for x, number in zip(inputs, pattern, strict=True):
+            if number is not None:
+                groups.setdefault(number, []).append(x)
+        infinite = [x for x, flag in zip(inputs, wild, strict=False) if flag]
+        writing = _Differentiable(
+            self, f, chosen, useful, tuple(map(tuple, groups.values())), infinite, marks, called=True
+        )
+        tangents = tuple(writing.tangent(x) for x in chosen)
+        writing.block(f.body)
+        made = [writing.result_tangent(x) for x, want in zip(outputs, wanted, strict=True) if want]
+        result = Node((*outputs, *made))
+        body = tuple(writing.out)
+        self.program.define(
+            symbol,
+            replace(f, name=symbol.name, parameters=(*inputs, *tangents), body=body, result=result, marked=marks),
+        )
+        return symbol
+
+    def slope(self, f: Function, chosen: Iterable[Var]) -> Function:
+        """The tangent alone of a function that returns one number; the tangents of the chosen leaves come last."""
+        made = self.function(f, chosen, again=True).function
+        assert isinstance(made.result, Node)
+        return replace(made, name=f"slope_{f.name}", result=made.result.parts[1])
+
+    def of_gradient(self, g: Gradient, s: Call, active: tuple[bool, ...], wanted: tuple[bool, ...]) -> Symbol:
+        """The same for the call of a gradient: it, and the gradient of the derivative in the direction."""
+        f = g.of
+        inputs = [x for p in f.parameters for x in leaves(p)]
+        slope = self.slope(f, [x for x, flag in zip(inputs, active, strict=True) if flag])
+        second, symbol = Symbol(f"grad_{slope.name}"), Symbol(f"{g.name}_tangent")
+        self.program.define(second, Gradient(slope, g.numbers, g.several))
+        body, results = [], []
+        for function, args in ((s.function, f.parameters), (second, slope.parameters)):
+            result = renewed(s.result)
+            results.append(leaves(result))
+            targets = tuple(x for x in results[-1] if isinstance(x, Var))
+            body.append(Call(targets, function, args, result, 0))
+        made = [t for t, want in zip(results[1], wanted, strict=True) if want]
+        parameters = (*inputs, *slope.parameters[len(f.parameters) :])
+        whole = replace(f, name=symbol.name, parameters=parameters, body=tuple(body), result=Node((*results[0], *made)))
+        self.program.define(symbol, whole)
+        return symbol

@@ -1,0 +1,1 @@
+"""Derivatives of derivatives: calls of gradients, and derivative operators as functions of core."""

@@ -1,0 +1,85 @@
+"""Compiled derivatives as functions of core, for derivatives of them: see ad/higher/derivative_operators.py.
+
+A derivative has no source of its own. It stands in the place of the function that it is of, with its own parameters.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from numba.core import types
+
+from dualrev.compiler.ad.higher.derivative_operators import derivative_in_core
+from dualrev.compiler.analysis.activity import carries
+from dualrev.compiler.frontend.reading.njit_options import alike, is_checked
+from dualrev.compiler.frontend.reading.source import Source, Static, describe
+from dualrev.compiler.ir.core.nodes import Function
+from dualrev.compiler.ir.core.traverse import leaves
+from dualrev.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from dualrev.compiler.driver.context import Front
+
+__all__ = ["core", "source_of"]
+
+#: The way from a derivative to its function.
+_FUNCTION = (("attr", "derivative_of"), ("item", 0))
+
+
+def source_of(derivative: Any, of: Source) -> Source:
+    """A source for a derivative: that of its function, with its own name and parameters."""
+    names = list(inspect.signature(derivative.py_func).parameters)
+    text = f"def {derivative.py_func.__name__}({', '.join(names)}): pass"
+    tree = ast.parse(text).body[0]
+    assert isinstance(tree, ast.FunctionDef)
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.stmt, ast.arg)):
+            node.lineno = node.end_lineno = of.tree.lineno
+    return replace(of, dispatcher=derivative, tree=tree)
+
+
+def core(
+    front: Front,
+    derivative: Any,
+    argtypes: tuple[Any, ...],
+    path: tuple[Any, ...],
+    functions: dict[str, Static],
+    apart: bool,
+) -> Function:
+    """A derivative for these types of arguments; UnsupportedError if it has no derivatives itself."""
+    f, transform, argnums = derivative.derivative_of
+    if derivative is not front.f:
+        front.inherits = False  # it is compiled by itself, and so is what it calls
+    source = front.source(derivative)
+    place, line = front.place or (source, source.tree.lineno)
+
+    def refuse(why: str, instead: str) -> NoReturn:
+        place.refuse(line, f"a derivative of the {transform} of {describe(f.py_func)}", why, instead)
+
+    if not all(map(alike, derivative._declared(argtypes), argtypes)):
+        refuse("numba converts its arguments to those of a declared signature", "arguments of these types")
+    names, own = front.parameters(derivative), front.parameters(f)
+    places = derivative._places
+    passed = {x: functions[names[k]] for x, k in zip(own, places, strict=False) if names[k] in functions}
+    primals = derivative._primals(argtypes)
+    of = front.core(f, primals, (*path, *_FUNCTION), passed, apart=False)
+    several = isinstance(argnums, tuple)
+    kinds = tuple(t for k, t in enumerate(argtypes) if k not in places)
+    if transform in ("jvp", "vjp", "keep"):
+        numbers, several = tuple(k for k, p in enumerate(of.parameters) if any(map(carries, leaves(p)))), True
+        if transform == "jvp":
+            numbers = tuple(k for k in numbers if not isinstance(kinds[k], types.NoneType))
+        if not numbers:
+            raise ArgumentError.of(", ".join(map(str, primals)))
+    else:
+        numbers = tuple(front.chosen_numbers(argnums, of, primals))
+    several_numbers = transform == "hessian" and any(map(carries, leaves(of.result)))
+    if transform in ("grad", "value_and_grad", "product", "hvp", "hessian") and not several_numbers:
+        front.check_scalar(of)
+    strided = front.asks_for_layout(of)
+    made = derivative_in_core(front.forward, transform, of, numbers, several, kinds, strided, refuse)
+    origin = replace(of.origin, dispatcher=derivative, source=source, parameters=names)
+    return replace(made, checked=is_checked(derivative), origin=origin)

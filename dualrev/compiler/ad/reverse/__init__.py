@@ -1,0 +1,1 @@
+"""Reverse mode: the forward and the reverse sweep of a function of core."""

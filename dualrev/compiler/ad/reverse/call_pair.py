@@ -1,0 +1,238 @@
+"""Core -> core, in reverse mode: the two functions for a call, and what their caller has to know of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dualrev.compiler.ad.reverse.adjoint import zeros_like
+from dualrev.compiler.ad.reverse.forward_sweep import ForwardSweep
+from dualrev.compiler.ad.reverse.gradient_context import Facts
+from dualrev.compiler.ad.reverse.reverse_sweep import ReverseSweep
+from dualrev.compiler.ad.tape_plan.residuals import Crossing
+from dualrev.compiler.analysis.memory.alias import is_array, is_real
+from dualrev.compiler.analysis.memory.shadow_flow import Carried
+from dualrev.compiler.analysis.ssa import Value
+from dualrev.compiler.analysis.values.nonzero_cotangents import Known
+from dualrev.compiler.ir.core.atoms import Symbol, Tree, Var
+from dualrev.compiler.ir.core.builder import ZERO, Writer
+from dualrev.compiler.ir.core.nodes import Block, Call, Columns, Function, Keep, Kept, Pop, Push, Store
+from dualrev.compiler.ir.core.program import Program
+from dualrev.compiler.ir.core.traverse import leaves, several, statements
+from dualrev.compiler.optimize.elide_zeroing import Storing
+
+__all__ = ["Called", "Signature", "Sweeps", "Unit", "has_words", "uses_tape"]
+
+
+def uses_tape(body: Block) -> bool:
+    """Whether statements use the tape, themselves or by calls."""
+    return has_words(body) or any(
+        isinstance(s, (Keep, Kept)) or (isinstance(s, Call) and s.tape) for s in statements(body)
+    )
+
+
+def has_words(body: Block) -> bool:
+    """Whether statements put numbers on the tape, or take them."""
+    return any(isinstance(s, (Push, Pop, Columns)) for s in statements(body))
+
+
+class Unit:
+    """The derivative of a function that another one calls: `forward` and `reverse`."""
+
+    def __init__(self, name: str, leaf_count: int, carried: Carried | None = None) -> None:
+        """`carried` are the shadows that the forward sweep takes and gives; None: those of all arrays."""
+        self.carried = carried
+        self.forward, self.reverse = Symbol(f"{name}_forward"), Symbol(f"{name}_reverse")
+        self.done, self.recursive = False, False
+        self.restores = False  # whether the reverse function brings back old elements of arguments
+        self._tape, self._primal = True, False
+        self._needs: frozenset[int] = frozenset(range(leaf_count))
+        self._content: frozenset[int] = self._needs
+        self._results: frozenset[int] | None = None
+        self._result_content: frozenset[int] | None = None
+
+    def finish(
+        self,
+        tape: bool,
+        primal: bool,
+        needs: Iterable[int],
+        content: Iterable[int],
+        results: Iterable[int] = (),
+        result_content: Iterable[int] = (),
+    ) -> None:
+        """What turned out; a recursive function keeps to what was promised to its calls."""
+        self.done = True
+        if not self.recursive:
+            self._tape, self._primal, self._needs, self._content = tape, primal, frozenset(needs), frozenset(content)
+            self._results, self._result_content = frozenset(results), frozenset(result_content)
+
+    @property
+    def uses_tape(self) -> bool:
+        """Whether the functions take the tape."""
+        return self._tape
+
+    @property
+    def primal_suffices(self) -> bool:
+        """Whether the forward sweep may call the function itself."""
+        return self._primal
+
+    def takes_shadow(self, k: int) -> bool:
+        """Whether the forward function takes the shadow of the k-th leaf of the arguments."""
+        return self.carried is None or k in self.carried.arguments
+
+    def gives_shadow(self, k: int) -> bool:
+        """Whether the forward function makes that of the k-th leaf of the results."""
+        return self.carried is None or k in self.carried.results
+
+    def needs(self, k: int) -> bool:
+        """Whether the reverse function takes the k-th leaf of the arguments."""
+        return k in self._needs
+
+    def needs_result(self, k: int) -> bool:
+        """Whether the reverse function takes the k-th leaf of the results, an array."""
+        return self._results is None or k in self._results
+
+    def reads_content(self, k: int) -> bool:
+        """Whether the reverse function reads elements of the k-th leaf."""
+        return k in self._content
+
+    def reads_result(self, k: int) -> bool:
+        """Whether the reverse function reads elements of the k-th leaf of the results as they were at the return."""
+        return self._result_content is None or k in self._result_content
+
+
+@dataclass
+class Sweeps:
+    """Both sweeps of a function, and what is known of them."""
+
+    facts: Facts
+    crossing: Crossing
+    forward: ForwardSweep
+    reverse: ReverseSweep
+
+    @property
+    def undone_classes(self) -> set[Any]:
+        """The classes of arrays whose old elements come back, or that calls have changed."""
+        found = set()
+        for s in statements(self.facts.f.body):
+            if s in self.crossing.needs.undone or not isinstance(s, Store):
+                found |= {self.facts.classes.find(x) for x in self.facts.memory.changed(s)}
+        return found
+
+    @property
+    def uses_tape(self) -> bool:
+        """Whether one of the sweeps uses the tape."""
+        return uses_tape(self.forward.body) or uses_tape(self.reverse.body)
+
+    @property
+    def own_tape(self) -> bool:
+        """Whether numbers of the function's own are on the tape."""
+        return has_words(self.forward.body) or has_words(self.reverse.body)
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A call as its callee sees it, by leaves of arguments and results."""
+
+    flags: tuple[bool, ...]  # arguments that may carry a derivative
+    wanted: tuple[bool, ...]  # results that do
+    pattern: tuple[int | None, ...]  # arrays with one number may share memory
+    known: Known
+    fresh: tuple[bool, ...] = ()  # arrays that nobody has looked into before; for parallel loops
+    spent: frozenset[int] = frozenset()  # arguments that need not come back as they were
+
+    def covers(self, other: Signature) -> bool:
+        """Whether what is made for this call is right for the other one, of which the same or more is known."""
+        same = replace(other, known=self.known, spent=self.spent) == self
+        reached = all(theirs or not ours for ours, theirs in zip(self.known.reached, other.known.reached, strict=True))
+        wild = all(ours or not theirs for ours, theirs in zip(self.known.wild, other.known.wild, strict=True))
+        return same and reached and wild and self.spent <= other.spent
+
+
+class Called:
+    """The two functions for a call."""
+
+    def __init__(
+        self, program: Program, f: Function, call: Signature, unit: Unit, sweeps: Sweeps, seeds: dict[int, Var]
+    ) -> None:
+        self.program, self.f, self.call, self.unit = program, f, call, unit
+        self.inputs, self.results = [x for p in f.parameters for x in leaves(p)], leaves(f.result)
+        self.call, self.sweeps, self.seeds = call, sweeps, seeds
+        self.facts, self.crossing = self.sweeps.facts, self.sweeps.crossing
+        flagged = zip(self.inputs, call.flags, strict=True)
+        self.moving = [x for x, flag in flagged if flag]
+        self.arrays = [k for k, (x, w) in enumerate(zip(self.results, call.wanted, strict=True)) if w and is_array(x)]
+
+    def define(self) -> None:
+        """Define both functions, and say of the unit what turned out."""
+        self._finish()
+        if not self.unit.primal_suffices:
+            self._define_forward()
+        self._define_reverse()
+
+    def _finish(self) -> None:
+        facts, sweeps, used = self.facts, self.sweeps, self.sweeps.reverse.used
+        content = self.crossing.needs.content
+        parameters = {v.variable for v in used if v.kind == "param"}
+
+        def is_read(x: Any) -> bool:
+            return is_array(x) and facts.classes.find(x) in content
+
+        arrays = {facts.classes.find(x) for x in self.inputs if is_array(x)}
+        self.unit.restores = not arrays.isdisjoint(sweeps.undone_classes)
+        final = {k: facts.versions.result[x] for k, x in enumerate(self.results) if isinstance(x, Var)}
+        self.unit.finish(
+            sweeps.uses_tape,
+            not sweeps.uses_tape and not any(map(self.unit.gives_shadow, self.arrays)),
+            {k for k, x in enumerate(self.inputs) if x in parameters},
+            {k for k, x in enumerate(self.inputs) if is_read(x)},
+            {k for k, v in final.items() if (v in used and v in self.crossing.given) or v.variable in parameters},
+            {k for k, x in enumerate(self.results) if is_read(x)},
+        )
+
+    def _define_forward(self) -> None:
+        writing = Writer(self.f.marked)
+        shadows: list[Tree] = []
+        for k in filter(self.unit.gives_shadow, self.arrays):
+            x = self.results[k]
+            shadows.append(self.facts.cotangent(x) if self.facts.has_shadow(x) else zeros_like(writing, x, 0))
+        flagged = enumerate(zip(self.inputs, self.call.flags, strict=True))
+        taken = [x for k, (x, flag) in flagged if flag and is_array(x) and self.unit.takes_shadow(k)]
+        given = (*self.inputs, *map(self.facts.cotangent, taken))
+        doc = f"{self.f.name}, and on the tape what {self.unit.reverse.name} needs."
+        body = (*self.sweeps.forward.body, *writing.out)
+        result = several([*self.results, *shadows])
+        self._define(self.unit.forward, given, body, result, doc)
+
+    def _define_reverse(self) -> None:
+        facts, crossing = self.facts, self.crossing
+        names = {x: crossing.name(facts.versions.parameters[x]) for x in self.inputs if isinstance(x, Var)}
+        given = [names[x] for k, x in enumerate(self.inputs) if self.unit.needs(k)]
+        given += [facts.cotangent(names[x]) for x in self.moving if is_array(x)]
+        seen: set[Value] = set()
+        for k in self.arrays:
+            v = facts.versions.result[self.results[k]]
+            mine = v in crossing.given and v not in seen
+            seen.add(v)
+            array, shadow = crossing.name(v), crossing.shadow(v)
+            if not mine:
+                array, shadow = Var(f"_result_{k}", array.type), Var(f"_d_result_{k}", array.type)
+            given += [array, shadow] if self.unit.needs_result(k) else [shadow]
+        given += self.seeds.values()
+        back = [facts.cotangent(x) if facts.is_scalar(x) else ZERO for x in self.moving if is_real(x)]
+        doc = f"Add what the arguments of {self.f.name} contribute to its results, backwards."
+        (body,) = Storing().blocks(self.sweeps.reverse.body)
+        self._define(self.unit.reverse, tuple(given), body, several(back), doc)
+
+    def _define(self, symbol: Symbol, given: tuple[Any, ...], body: Block, result: Tree, doc: str) -> None:
+        made = replace(
+            self.f,
+            name=symbol.name,
+            parameters=given,
+            body=body,
+            result=result,
+            tape=self.unit.uses_tape,
+            doc=doc,
+        )
+        self.program.define(symbol, made)

@@ -1,0 +1,123 @@
+"""What is known of a function before its reverse mode is made: the answers of the analyses, at given activity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from numba.core import types
+
+from dualrev.compiler.analysis.activity import Activity
+from dualrev.compiler.analysis.memory.alias import Classes, Memory, given, is_real, is_real_array
+from dualrev.compiler.analysis.memory.first_writes import first_stores
+from dualrev.compiler.analysis.ssa import Region, Versions
+from dualrev.compiler.analysis.values.finiteness import Wild
+from dualrev.compiler.analysis.values.nonzero_cotangents import Known, Reached
+from dualrev.compiler.ir.core.atoms import Global, Symbol, Var
+from dualrev.compiler.ir.core.nodes import Call, For, Function, While
+from dualrev.compiler.ir.core.traverse import leaves, reads, statements, variables, writes
+
+if TYPE_CHECKING:
+    from dualrev.compiler.ad.reverse.fuse_sweeps import Fused
+
+__all__ = ["Callee", "Facts"]
+
+
+class Callee(Protocol):
+    """The derivative of a function that is called, in two functions."""
+
+    forward: Symbol
+    reverse: Symbol
+
+    @property
+    def uses_tape(self) -> bool:
+        """Whether the functions take the tape."""
+
+    @property
+    def primal_suffices(self) -> bool:
+        """Whether the forward sweep may call the function itself."""
+
+    def takes_shadow(self, k: int) -> bool:
+        """Whether the forward function takes the shadow of the k-th leaf of the arguments."""
+
+    def gives_shadow(self, k: int) -> bool:
+        """Whether it makes that of the k-th leaf of the results."""
+
+    def needs(self, k: int) -> bool:
+        """Whether the reverse function takes the k-th leaf of the arguments."""
+
+    def reads_content(self, k: int) -> bool:
+        """Whether it reads elements of that."""
+
+    def needs_result(self, k: int) -> bool:
+        """Whether it takes the k-th leaf of the results, an array."""
+
+    def reads_result(self, k: int) -> bool:
+        """Whether it reads elements of that as they were at the return."""
+
+
+@dataclass
+class Facts:
+    """What is known of a function that is differentiated, at given activity."""
+
+    f: Function
+    memory: Memory
+    classes: Classes
+    activity: Activity
+    versions: Versions
+    wild: Wild
+    reached: Reached
+    wanted: frozenset[int]  # the leaves of the result whose cotangents are given
+    callee: Callable[[Call, Facts], Callee | Fused | None]
+
+    def __post_init__(self) -> None:
+        self.parameters = [x for p in self.f.parameters for x in leaves(p)]
+        self.results = leaves(self.f.result)
+        self.order = {x: k for k, x in enumerate(variables(self.f))}
+        self.firsts = first_stores(self.f, self.versions, self.classes, self.memory)
+        self.cotangents: dict[Var, Var] = {}
+        self.spent: dict[Call, frozenset[int]] = {}  # leaves of arguments whose old elements nobody needs after a call
+        self.occurs: dict[Var, list[Region]] = {}  # where each active scalar occurs
+        for s in statements(self.f.body):
+            for x in {x for x in [*reads(s), *writes(s)] if isinstance(x, Var)}:
+                if self.is_scalar(x):
+                    self.occurs.setdefault(x, []).append(self.versions.region_of[s])
+
+    def is_scalar(self, x: Any) -> bool:
+        """Whether an atom is a number that has a cotangent."""
+        return is_real(x) and self.activity.has(x)
+
+    def has_shadow(self, x: Any) -> bool:
+        """Whether an atom is an array that has one."""
+        return is_real_array(x) and self.activity.has(x)
+
+    def shares(self, x: Any) -> bool:
+        """Whether an argument may share memory with arrays that have shadows."""
+        return is_real_array(x) and (self.activity.has_class(x) if isinstance(x, Global) else self.activity.has(x))
+
+    def cotangent(self, x: Var) -> Var:
+        """The variable for the cotangent of a variable, or for the shadow of an array."""
+        if x not in self.cotangents:
+            self.cotangents[x] = Var("d_{}", types.float64 if is_real(x) else x.type, x)
+        return self.cotangents[x]
+
+    def crossing(self, s: For | While) -> set[Var]:
+        """The active scalars that occur in a loop and outside of it, or go from one round to the next."""
+        found = set()
+        for x, regions in self.occurs.items():
+            inner = [r for r in regions if r.is_inside(s)]
+            header = self.versions.headers[s].get(x)
+            outside = len(inner) < len(regions) or x in self.parameters or x in self.results
+            if inner and (outside or (header is not None and header.used)):
+                found.add(x)
+        return found
+
+    def sorted(self, some: Iterable[Var]) -> list[Var]:
+        """Variables of the function in an order that does not depend on where they are in memory."""
+        return sorted(some, key=lambda x: self.order[x])
+
+    def known_of(self, s: Call) -> Known:
+        """What is known to the function that a call calls."""
+        reached = tuple(isinstance(x, Var) and self.reached.has(s, x) for x in leaves(s.result))
+        return Known(reached, tuple(map(self.wild.has, given(s))))

@@ -1,0 +1,345 @@
+"""Core -> core, in reverse mode: the two sweeps of a function.
+
+A function that another one calls becomes two: `f_forward`, which records, and `f_reverse`, which takes from the tape in
+the opposite order. So recursion needs nothing special. The outermost function has both sweeps in one. They are made in
+three steps, each of which the next one reads:
+
+    adjoint.py    the reverse sweep, as if every value of the forward sweep were there
+    needed_values.py      what it reads of them, and how that gets there: mincut_plan.py
+    residuals.py, forward_sweep.py, reverse_sweep.py    both sweeps
+
+The functions for a call are made once for every choice of active arguments and results, of arguments that may share
+memory, and of what is known of zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from numba.core import types
+
+from dualrev.compiler.ad.forward.forward_driver import Forward
+from dualrev.compiler.ad.higher.gradient_call import CalledGradient
+from dualrev.compiler.ad.reverse.adjoint import Adjoint
+from dualrev.compiler.ad.reverse.call_pair import Called, Signature, Sweeps, Unit
+from dualrev.compiler.ad.reverse.checkpoint import Checkpoint
+from dualrev.compiler.ad.reverse.forward_sweep import ForwardSweep
+from dualrev.compiler.ad.reverse.fuse_sweeps import Fusable, Fused, fusable, fused, rounds_of
+from dualrev.compiler.ad.reverse.gradient_context import Facts
+from dualrev.compiler.ad.reverse.reverse_sweep import ReverseSweep
+from dualrev.compiler.ad.tape_plan.mincut_plan import Subject
+from dualrev.compiler.ad.tape_plan.residuals import Crossing
+from dualrev.compiler.analysis.activity import Activity, carries
+from dualrev.compiler.analysis.cost_model import Cost
+from dualrev.compiler.analysis.memory.alias import Classes, Memory, given, is_array, is_real
+from dualrev.compiler.analysis.memory.shadow_flow import Carried, carried
+from dualrev.compiler.analysis.ssa import Value, Versions
+from dualrev.compiler.analysis.values.finiteness import Wild
+from dualrev.compiler.analysis.values.nonzero_cotangents import NOTHING, Known, Reached
+from dualrev.compiler.ir.core.atoms import Applied, Atom, Constant, Node, Var
+from dualrev.compiler.ir.core.builder import ZERO, Writer
+from dualrev.compiler.ir.core.nodes import Accumulate, Block, Call, Copy, Function, Make
+from dualrev.compiler.ir.core.program import Gradient, Program
+from dualrev.compiler.ir.core.traverse import leaves, mapped, statements
+from dualrev.compiler.optimize.cse import without_repetition
+from dualrev.compiler.parallel.fuse import fused_calls
+from dualrev.compiler.parallel.outline import loop_of
+from dualrev.compiler.parallel.reverse_by_recompute import Called as Parallel
+from dualrev.compiler.parallel.reverse_by_recompute import is_fresh
+from dualrev.compiler.parallel.reverse_with_tape import Recorded
+
+__all__ = ["Reverse", "Ruled"]
+
+
+Ruled: TypeAlias = Callable[[Call, Facts, tuple[bool, ...], tuple[bool, ...]], "Unit | None"]
+
+
+class Reverse:
+    """Reverse mode for the functions of a program."""
+
+    def __init__(self, program: Program, memory: Memory, forward: Forward, ruled: Ruled | None = None) -> None:
+        """`ruled` makes the unit for a call of a function that has a rule, and None for others."""
+        self.program, self.memory, self.forward, self._ruled = program, memory, forward, ruled
+        self._cost = Cost(program)
+        self._units: dict[Hashable, Unit] = {}
+        self._made: dict[Hashable, list[tuple[Signature, Unit]]] = {}  # by the key of the function
+        self._fused: dict[Any, Fused] = {}
+
+    def joint(self, f: Function, varied: Iterable[Var], seeds: dict[int, Atom], known: Known = NOTHING) -> Sweeps:
+        """Both sweeps of a function, as one; `seeds` are the cotangents of the leaves of its result."""
+        f = without_repetition(f, self.memory)
+        useful = [x for x in leaves(f.result) if isinstance(x, Var)]
+        wanted, varied = frozenset(range(len(leaves(f.result)))), list(varied)
+
+        def made(f: Function) -> Facts:
+            return self._facts(f, varied, useful, (), (), wanted, known)
+
+        facts = made(f)
+        shadows: dict[Var, Var] = {}
+        if all(isinstance(ct, Constant) for ct in seeds.values()):
+            calls = self._fused_loops(facts, seeds, shadows)
+            for s, (code, symbol, both) in fused_calls(self, facts, seeds, shadows).items():
+                calls[s], self._fused[symbol] = code, both
+            if calls:
+                facts = made(_with(f, calls))
+                facts.cotangents |= shadows
+        return self._sweeps(facts, seeds, joint=True)
+
+    def _fused_loops(self, facts: Facts, seeds: dict[int, Atom], shadows: dict[Var, Var]) -> dict[Any, Block]:
+        """What stands in place of loops whose sweeps are fused."""
+        return {x.loop: x.call() for x in fusable(facts, seeds) if self._fuse(facts, x, shadows)}
+
+    def _fuse(self, facts: Facts, loop: Fusable, shadows: dict[Var, Var]) -> bool:
+        """Fuse both sweeps of a loop, unless they need arrays that live as long as the call; `shadows` gains those.
+
+        Loops in its rounds that add to the same sums are fused first.
+        """
+        renamed, f = rounds_of(loop, facts.f)
+        inputs = [x for p in f.parameters for x in leaves(p)]
+        varied = [x for x in loop.given if x not in loop.live and facts.activity.has(x)]
+        groups: dict[Any, list[Var]] = {}
+        for x in filter(is_array, loop.given):
+            groups.setdefault(facts.classes.find(x), []).append(x)
+        results = leaves(f.result)
+        useful = [x for x in loop.seeds if facts.is_scalar(x)]
+        known = Known(tuple(x in useful for x in results), tuple(map(facts.wild.has, inputs)))
+        together = [*map(tuple, groups.values())]
+        inside = {x: shadows.setdefault(x, facts.cotangent(x)) for x in varied if is_array(x)}
+
+        def made(f: Function) -> Facts:
+            inner = self._facts(f, varied, useful, together, (), frozenset(range(len(results))), known)
+            inner.cotangents |= inside
+            return inner
+
+        inner, seeds = made(f), {k: loop.seeds.get(x, Writer(f.marked).zero) for k, x in enumerate(results)}
+        if calls := self._fused_loops(inner, seeds, inside):
+            inner = made(_with(f, calls))
+        sweeps = self._sweeps(inner, seeds, joint=True)
+        if sweeps.forward.slots:
+            return False
+        self.program.define(loop.symbol, loop.function(facts.f))
+        self._fused[loop.symbol] = fused(renamed, sweeps)
+        return True
+
+    def pullback(self, f: Function, varied: Iterable[Var], known: Known = NOTHING) -> Function:
+        """Both sweeps of a function by these leaves of its parameters, as one function of core.
+
+        It takes the arguments, the shadows of arrays among the leaves, to which it adds, and cotangents of the real
+        leaves of the result. It returns the result, and the cotangents of the numbers among the leaves.
+        """
+        varied = list(varied)
+        results = [(k, x) for k, x in enumerate(leaves(f.result)) if carries(x) or _is_float(x)]
+        cts = {k: Var(f"ct_{k}", x.type if is_array(x) else types.float64) for k, x in results}
+        sweeps = self.joint(f, varied, {k: ct for k, ct in cts.items() if not is_array(ct)}, known)
+        facts, writing = sweeps.facts, Writer()
+        kept = {x: Var("result_{k}", x.type) for x in facts.results if isinstance(x, Var)}
+        for x, target in kept.items():
+            writing.write(Make(target, Applied("np.copy", (x,)), 0) if is_array(x) else Copy(target, x, 0))
+        for k, x in results:
+            if facts.has_shadow(x):
+                writing.write(Accumulate(facts.cotangent(x), "runtime.add_to", (cts[k],), 0))
+        body = (*sweeps.forward.body, *writing.out, *sweeps.reverse.body)
+        shadows = [facts.cotangent(x) for x in varied if is_array(x)]
+        back = tuple(facts.cotangent(x) if facts.is_scalar(x) else ZERO for x in varied if is_real(x))
+        parameters = (*f.parameters, *shadows, *cts.values())
+        result = Node((mapped(f.result, lambda x: kept.get(x, x)), Node(back)))
+        return replace(f, name=f"{f.name}_pullback", parameters=parameters, body=body, result=result)
+
+    def unit(self, s: Call, caller: Facts) -> Unit | Fused | None:
+        """The derivative of what a call calls; None if it has nothing to do with derivatives and changes nothing."""
+        if s.function in self._fused:
+            return self._fused[s.function]
+        inputs = given(s)
+        flags = tuple(caller.activity.has(x) or caller.shares(x) for x in inputs)
+        wanted = tuple(caller.activity.has(x) for x in leaves(s.result))
+        if (not any(self.memory.effects(s).writes) and not any(wanted)) or self.memory.is_draw(s):
+            return None
+        gradient = self.program.gradient(s)
+        if gradient is not None:
+            return self._gradient(gradient, s, flags, wanted)
+        if self._ruled is not None and (unit := self._ruled(s, caller, flags, wanted)) is not None:
+            return unit
+        numbers: dict[Any, int] = {}
+        pattern = tuple(
+            numbers.setdefault(caller.classes.find(x), len(numbers)) if isinstance(x, Var) and is_array(x) else None
+            for x in inputs
+        )
+        f = self.program.function(s)
+        fresh = tuple(is_fresh(caller, s, x) for x in inputs) if loop_of(f) is not None else ()
+        spent = caller.spent.get(s, frozenset())
+        call = Signature(flags, wanted, pattern, caller.known_of(s), fresh, spent)
+        key, shadows = (self.program.key(s), call), carried(s, self.memory)
+
+        def recorded(unit: Unit) -> None:
+            self._made.setdefault(key[0], []).append((call, unit))
+            if loop_of(f) is not None:
+                if Recorded(self.program, f, call, unit, *self._called(f, call, unit)).in_threads(self.memory):
+                    return
+                if Parallel(self, s, f, call, unit).define():
+                    return
+            Called(self.program, f, call, unit, *self._called(f, call, unit)).define()
+
+        if not f.again:
+            return self._known(key, Unit(f.name, len(inputs), shadows), recorded, self._recursive(*key, shadows))
+
+        def again(unit: Unit) -> None:
+            inner = self._known((key, "recorded"), Unit(f.name, len(inputs), shadows), recorded)
+            Checkpoint(self.program, self.memory, s, flags, unit, inner, caller).define()
+
+        return self._known(key, Unit(f"{f.name}_again", len(inputs), shadows), again)
+
+    def _known(
+        self,
+        key: Hashable,
+        new: Unit,
+        define: Callable[[Unit], None],
+        other: Callable[[], Unit | None] = lambda: None,
+    ) -> Unit:
+        """The unit that is known by a key: a new one, defined when it is asked for first, or the `other` one."""
+        if key in self._units:
+            unit = self._units[key]
+            unit.recursive = unit.recursive or not unit.done
+            return unit
+        if (found := other()) is None:
+            self._units[key] = new
+            define(new)
+            found = other() or new
+        self._units[key] = found  # and so it stays: both sweeps have to ask for the same
+        return found
+
+    def _recursive(self, function: Hashable, call: Signature, shadows: Carried) -> Callable[[], Unit | None]:
+        """Finds the unit of a function that calls itself for a call from outside, of which more may be known.
+
+        With a unit of its own for that call, numba would compile the function twice.
+        """
+
+        def find() -> Unit | None:
+            for made, unit in self._made.get(function, []):
+                if unit.recursive and unit.carried == shadows and made.covers(call):
+                    return unit
+            return None
+
+        return find
+
+    def round(
+        self,
+        f: Function,
+        varied: Iterable[Var],
+        useful: Iterable[Var],
+        together: Iterable[tuple[Var, ...]],
+        without: Iterable[Var],
+        seeds: dict[int, Atom],
+        known: Known,
+    ) -> Sweeps:
+        """Both sweeps of the round of a loop, as one: see parallel/reverse_by_recompute.py."""
+        together = [*together]
+        f = without_repetition(f, self.memory, together)
+        facts = self._facts(f, varied, useful, together, without, frozenset(seeds), known)
+        return self._sweeps(facts, seeds, joint=True)
+
+    def _facts(
+        self,
+        f: Function,
+        varied: Iterable[Var],
+        useful: Iterable[Var],
+        together: Iterable[tuple[Var, ...]],
+        without: Iterable[Var],
+        wanted: frozenset[int],
+        known: Known,
+    ) -> Facts:
+        inputs = [x for p in f.parameters for x in leaves(p)]
+        results = leaves(f.result)
+        classes = Classes(f, self.memory, together)
+        activity = Activity(f, self.memory, classes, varied, useful, without)
+        wild = Wild(f, self.memory, classes, [x for x, is_so in zip(inputs, known.wild, strict=False) if is_so])
+        reached = {x for x, is_so in zip(results, known.reached, strict=False) if is_so and isinstance(x, Var)}
+        return Facts(
+            f,
+            self.memory,
+            classes,
+            activity,
+            Versions(f),
+            wild,
+            Reached(f, reached, activity),
+            wanted,
+            self.unit,
+        )
+
+    def _sweeps(
+        self,
+        facts: Facts,
+        seeds: dict[int, Atom],
+        joint: bool,
+        spent: frozenset[Any] = frozenset(),
+        left: frozenset[Any] = frozenset(),
+    ) -> Sweeps:
+        result = {
+            facts.versions.result[x] for k, x in enumerate(facts.results) if k in facts.wanted and facts.has_shadow(x)
+        }
+        given = frozenset[Value]() if joint else frozenset(v for v in result if v.kind != "param")
+        own = facts.f, facts.versions, facts.classes, self.memory
+        subject = Subject(*own, self._cost, joint, given, spent, left)
+        crossing = self._crossing(facts, seeds, subject)
+        forward = ForwardSweep(crossing)
+        return Sweeps(facts, crossing, forward, ReverseSweep(crossing, forward.saved))
+
+    def _crossing(self, facts: Facts, seeds: dict[int, Atom], subject: Subject) -> Crossing:
+        """What crosses, where the functions that are called bring back only what the reverse sweep reads."""
+        crossing = Crossing(facts, Adjoint(facts, seeds, subject.joint), subject)
+        calls = [s for s in statements(facts.f.body) if isinstance(s, Call) and self._may_spend(s, facts)]
+        facts.spent = {s: k for s in calls if (k := crossing.needs.spent(s))}
+        if not facts.spent:
+            return crossing
+        sparing = Crossing(facts, Adjoint(facts, seeds, subject.joint), subject)
+        if all(k <= sparing.needs.spent(s) for s, k in facts.spent.items()):
+            return sparing
+        facts.spent = {}
+        return Crossing(facts, Adjoint(facts, seeds, subject.joint), subject)
+
+    def _may_spend(self, s: Call, facts: Facts) -> bool:
+        """Whether a function that is called brings back what it has changed, and does not call itself."""
+        unit = self.unit(s, facts)
+        return isinstance(unit, Unit) and unit.restores and not unit.recursive
+
+    def _called(self, f: Function, call: Signature, unit: Unit) -> tuple[Sweeps, dict[int, Var]]:
+        """The sweeps of a function for a call, and the cotangents of its results that are numbers."""
+        inputs, results = [x for p in f.parameters for x in leaves(p)], leaves(f.result)
+        flagged = [x for x, flag in zip(inputs, call.flags, strict=True) if flag]
+        arrays = [x for x in inputs if is_array(x)]
+        without = [x for x, flag, n in zip(inputs, call.flags, call.pattern, strict=True) if n is not None and not flag]
+        wanted = frozenset(k for k, w in enumerate(call.wanted) if w)
+        useful = [x for k, x in enumerate(results) if isinstance(x, Var) and k in wanted] + arrays
+        together: dict[int, list[Var]] = {}
+        for x, number in zip(inputs, call.pattern, strict=True):
+            if number is not None:
+                together.setdefault(number, []).append(x)
+        groups = [*map(tuple, together.values())]
+        f = without_repetition(f, self.memory, groups)
+        facts = self._facts(f, flagged, useful, groups, without, wanted, call.known)
+        seeds = {k: Var(f"d_result_{k}", types.float64) for k in sorted(wanted) if not is_array(results[k])}
+        # arrays of one class come back together: where one has to, all do
+        back = {facts.classes.find(x) for k, x in enumerate(inputs) if is_array(x) and k not in call.spent}
+        spent = frozenset(facts.classes.find(inputs[k]) for k in call.spent) - back
+        left = frozenset(
+            facts.classes.find(x) for k, x in enumerate(results) if is_array(x) and not unit.gives_shadow(k)
+        )
+        return self._sweeps(facts, dict(seeds), joint=False, spent=spent, left=left), seeds
+
+    def _gradient(self, g: Gradient, s: Call, flags: tuple[bool, ...], wanted: tuple[bool, ...]) -> Unit:
+        """The derivative of the call of a gradient."""
+        key = s.function, flags, wanted
+        if key not in self._units:
+            unit = self._units[key] = Unit(g.name, len(flags))
+            CalledGradient(self.program, self.forward, g, s, flags, wanted, unit).define()
+        return self._units[key]
+
+
+def _with(f: Function, calls: dict[Any, Block]) -> Function:
+    """The function with other statements in place of some at its top."""
+    return replace(f, body=tuple(t for s in f.body for t in calls.get(s, (s,))))
+
+
+def _is_float(x: Any) -> bool:
+    return isinstance(x, Constant) and isinstance(x.value, float)

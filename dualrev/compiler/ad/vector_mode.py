@@ -1,0 +1,236 @@
+"""Core -> core: a function for several directions at a time.
+
+    y = sin(x)            y = sin(x)                     what does not depend on the direction is there once
+    c = cos(x)            c = cos(x)
+    t_y = c * t_x         t_y_0 = c * t_x_0              what does is there once for every lane
+                          t_y_1 = c * t_x_1
+
+Of forward mode, the function is there once. Of both sweeps of the gradient of a slope, these are there once: the
+function, the numbers that it records, and the cotangents of the tangents, which are its gradient. The tangents and the
+cotangents of the function's own variables are there for every lane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dualrev.compiler.analysis.memory.alias import Memory, contents, given, is_array
+from dualrev.compiler.analysis.values.uniformity import Flags, Flow, Key, Site, Varying, ends_of
+from dualrev.compiler.ir.core.atoms import Node, Symbol, Tree, Var
+from dualrev.compiler.ir.core.nodes import (
+    Accumulate,
+    Block,
+    Call,
+    Columns,
+    Copy,
+    For,
+    Function,
+    Hold,
+    If,
+    Keep,
+    Kept,
+    Make,
+    Pop,
+    Push,
+    Reserve,
+    Statement,
+    Store,
+    View,
+    While,
+    Whole,
+)
+from dualrev.compiler.ir.core.program import Program
+from dualrev.compiler.ir.core.traverse import leaves, mapped, reads, substituted, writes
+
+__all__ = ["Laned", "Lanes"]
+
+
+@dataclass
+class Laned:
+    """A function with lanes; `parameters` has the variables for those of its parameters that could have lanes."""
+
+    function: Function
+    parameters: dict[Var, tuple[Var, ...]]
+
+
+class Lanes:
+    """Several lanes for the functions of a program."""
+
+    def __init__(self, program: Program, memory: Memory, width: int) -> None:
+        self.program, self.width = program, width
+        self.varying = Varying(program, memory)
+        self.fits = True  # nothing that belongs to all lanes is written in them, and no branch differs
+        self._symbols: dict[Key, tuple[Symbol, ...]] = {}
+
+    def function(self, f: Function, tangents: Iterable[Var], others: Iterable[Var] = ()) -> Laned | None:
+        """F with lanes for these parameters, and for others where they vary; the result is a tuple, by lanes.
+
+        In place of a parameter with lanes stand those of all lanes. None if f writes what belongs to all lanes.
+        """
+        varied, others = set(tangents), set(others)
+        made = _Function(self, Flow(self.varying, (f,), varied))
+        varied |= {x for x in others if made.flow.varies(x)}
+        made.check(f, varied)
+        parameters = [x for p in f.parameters for x in (made.lanes(p) if p in varied else (p,))]
+        body = made.block(f.body)
+        result = Node(tuple(made.tree(f.result, k) for k in range(self.width)))
+        found = {x: made.lanes(x) if x in varied else (x,) for x in varied | others}
+        function = replace(f, parameters=tuple(parameters), body=body, result=result)
+        return Laned(function, found) if self.fits else None
+
+    def called(self, site: Site, flags: Flags) -> tuple[Symbol, ...]:
+        """The functions for a site: leaves of arguments -> leaves of the result, each by lanes if it varies."""
+        key = self.varying.key(site, flags)
+        if key not in self._symbols:
+            flow = self.varying.inside(site, flags)
+            self._symbols[key] = symbols = tuple(Symbol(f.name) for f in flow.functions)  # first: they may call it
+            made = _Function(self, flow)
+            for symbol, f in zip(symbols, flow.functions, strict=True):
+                self.program.define(symbol, self._defined(made, f, flags[: len(ends_of(f))]))
+                flags = flags[len(ends_of(f)) :]
+        return self._symbols[key]
+
+    def _defined(self, made: _Function, f: Function, flags: Flags) -> Function:
+        inputs = zip(ends_of(f), flags, strict=True)
+        varied = {x for x, flag in inputs if flag}
+        made.check(f, varied)
+        parameters = [y for p in f.parameters for x in leaves(p) for y in (made.lanes(x) if x in varied else (x,))]
+        body = made.block(f.body)
+        results = [y for x in leaves(f.result) for y in (made.lanes(x) if made.flow.varies(x) else (x,))]
+        return replace(f, parameters=tuple(parameters), body=body, result=Node(tuple(results)))
+
+
+class _Function:
+    """A function that gets lanes, or both sweeps of one."""
+
+    def __init__(self, whole: Lanes, flow: Flow) -> None:
+        self.whole, self.flow = whole, flow
+        self.copies: dict[Var, tuple[Var, ...]] = {}
+
+    def check(self, f: Function, varied: set[Var]) -> None:
+        """Note if a parameter without lanes is written in lanes."""
+        if any(self.flow.varies(x) and x not in varied for p in f.parameters for x in leaves(p)):
+            self.whole.fits = False
+
+    # Variables
+
+    def lanes(self, x: Any) -> tuple[Var, ...]:
+        """The variables of all lanes."""
+        if x not in self.copies:
+            name = x.name if x.name == "_" else f"{x.name}_{{k}}"
+            self.copies[x] = tuple(Var(name, x.type, x.of) for _ in range(self.whole.width))
+        return self.copies[x]
+
+    def every(self, some: Iterable[Any]) -> tuple[Any, ...]:
+        """Atoms, those that vary in all lanes."""
+        return tuple(y for x in some for y in (self.lanes(x) if self.flow.varies(x) else (x,)))
+
+    def lane(self, k: int) -> Callable[[Any], Any]:
+        """What atoms are in one lane."""
+        return lambda x: self.lanes(x)[k] if self.flow.varies(x) else x
+
+    def tree(self, tree: Tree, k: int) -> Tree:
+        """A tree in one lane."""
+        return mapped(tree, self.lane(k))
+
+    # Statements
+
+    def block(self, body: Block) -> Block:
+        """The statements of a block; an array is made and held in one lane after the other."""
+        made: list[Statement] = []
+        for s, before in zip(body, (None, *body), strict=False):
+            some = self.statement(s)
+            if isinstance(s, Hold) and isinstance(before, (Copy, View, Make, Whole)) and before.target is s.source:
+                start = len(made) - len(some)
+                some = [t for pair in zip(made[start:], some, strict=True) for t in pair]
+                del made[start:]
+            made += some
+        return tuple(made)
+
+    def statement(self, s: Statement) -> list[Statement]:
+        """What a statement becomes."""
+        match s:
+            case If():
+                self.same(s)
+                return [replace(s, then=self.block(s.then), orelse=self.block(s.orelse))]
+            case For():
+                return [replace(s, body=self.block(s.body))]
+            case While():
+                self.same(s)
+                return [replace(s, before=self.block(s.before), body=self.block(s.body))]
+            case Call():
+                return self.call(s)
+            case Push() | Pop() | Keep() | Kept() | Hold() | Reserve() | Columns():
+                return self.memory(s)
+        changed = s.array if isinstance(s, (Store, Accumulate)) else next(iter(writes(s)), None)
+        if self.flow.varies(changed):
+            return self.copied(s)
+        self.same(s)
+        return [substituted(s, self.lane(0), self.lane(0))]  # it asks for the shape of an array
+
+    def copied(self, s: Statement) -> list[Statement]:
+        """The statement, in every lane."""
+        return [substituted(s, self.lane(k), self.lane(k)) for k in range(self.whole.width)]
+
+    def same(self, s: Statement) -> None:
+        """Note if a statement that is there once reads what varies, and not only the shape of an array."""
+        read = [x for x in reads(s) if not is_array(x)]
+        if any(map(self.flow.varies, [*read, *contents(s)])):
+            self.whole.fits = False
+
+    def memory(self, s: Statement) -> list[Statement]:
+        """What goes to the tape, or comes back."""
+        match s:
+            case Push():
+                return [replace(s, values=self.every(s.values))]
+            case Pop() | Columns():
+                return [replace(s, targets=self.every(s.targets))]
+            case Reserve():
+                return [replace(s, pushes=tuple(map(self.every, s.pushes)))]
+            case Keep():
+                return [replace(s, array=x) for x in self.every((s.array,))]
+            case Kept():
+                return [replace(s, target=x) for x in reversed(self.every((s.target,)))]
+            case Hold():
+                pairs = zip(self.every((s.target,)), self.every((s.source,)), strict=True)
+                first = s.slot * self.whole.width
+                return [replace(s, target=x, source=y, slot=first + k) for k, (x, y) in enumerate(pairs)]
+        raise AssertionError(s)
+
+    # Calls
+
+    def call(self, s: Call) -> list[Statement]:
+        """A call, with all lanes of what varies."""
+        flow, whole, results = self.flow, self.whole, leaves(s.result)
+        site = flow.site(s)
+        flags, known = flow.flags_at(site), whole.varying.is_known(site)
+        if any(flags) and whole.program.gradient(s) is not None:
+            return self.alone(s)
+        if any(flags) and (not known or (s.tape and not site.both)):
+            whole.fits = False
+            return [s]
+        start = 0 if s is site.calls[0] else len(Site(site.calls[:1]).ends)
+        found = (whole.varying.flags(site, flags) if any(flags) else flags)[start:]
+        made: list[Any] = []
+        spread: list[Statement] = []
+        for x, flag in zip(results, found, strict=False):
+            if flow.varies(x) and not flag:  # it varies elsewhere
+                whole.fits = whole.fits and not is_array(x)
+                spread += [Copy(y, x, s.line) for y in self.lanes(x)]
+            made += self.lanes(x) if flag else (x,)
+        if not any(flags):
+            return [s, *spread]
+        symbol = whole.called(site, flags)[site.calls.index(s)]
+        targets = tuple(x for x in made if isinstance(x, Var))
+        args = self.every(given(s))
+        return [replace(s, targets=targets, function=symbol, args=args, result=Node(tuple(made))), *spread]
+
+    def alone(self, s: Call) -> list[Statement]:
+        """A call in each lane."""
+        made: list[Statement] = []
+        for k in range(self.whole.width):
+            targets, args = tuple(map(self.lane(k), s.targets)), tuple(self.tree(x, k) for x in s.args)
+            made.append(replace(s, targets=targets, args=args, result=self.tree(s.result, k)))
+        return made

@@ -1,0 +1,203 @@
+"""Which arrays may share memory, and what a call does to it: without regard to the order of statements.
+
+Arrays of one function that may share memory form a class. What a function does to the memory of its arguments is its
+`Effects`; for functions that call one another in a circle, the least that agrees with their calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import numba
+from numba.core import types
+
+from dualrev.compiler.analysis.fixpoint import FixedPoint
+from dualrev.compiler.ir.core.atoms import Applied, Field, Global, Node, Tree, Var
+from dualrev.compiler.ir.core.nodes import Call, Copy, Discrete, Function, Hold, Load, Statement, Store, View
+from dualrev.compiler.ir.core.program import Program
+from dualrev.compiler.ir.core.traverse import leaves, parts, statements
+from dualrev.compiler.ir.union_find import Sets
+from dualrev.rules.library.drawing import is_draw
+
+__all__ = ["Classes", "Effects", "Memory", "contents", "is_array", "is_real", "is_real_array", "kind_of", "type_of"]
+
+
+def kind_of(x: Any) -> Any:
+    """The numba type of an atom; None if it is a constant or a function."""
+    return x.type if isinstance(x, (Var, Global)) else None
+
+
+def is_real(x: Any) -> bool:
+    """Whether an atom is a variable for a real number."""
+    return isinstance(x, Var) and isinstance(x.type, types.Float)
+
+
+def is_array(x: Any) -> bool:
+    """Whether an atom is an array."""
+    return isinstance(kind_of(x), types.Array)
+
+
+def is_real_array(x: Any) -> bool:
+    """Whether an atom is an array of real numbers."""
+    return is_array(x) and isinstance(x.type.dtype, types.Float)
+
+
+def type_of(tree: Tree) -> Any:
+    """The numba type of a tree."""
+    if isinstance(tree, Node) and tree.kind is not None:
+        return tree.kind
+    if isinstance(tree, Node):
+        return types.BaseTuple.from_types(list(map(type_of, tree.parts)), tree.cls.value if tree.cls else None)
+    return types.unliteral(tree.type if isinstance(tree, Var) else numba.typeof(tree.value))
+
+
+@dataclass
+class Effects:
+    """What a function does to memory, by the leaves of its arguments and results."""
+
+    writes: list[bool]
+    aliases: list[list[int]]  # the arguments that a result may share memory with
+    shared: bool = False  # whether results may share memory with one another
+    groups: list[list[int]] = field(default_factory=list)  # arguments that it treats as one memory
+
+
+class Classes:
+    """The classes of a function's arrays."""
+
+    def __init__(self, f: Function, memory: Memory, together: Iterable[tuple[Var, ...]] = ()) -> None:
+        """`together`: parameters that may share memory."""
+        self._sets = Sets[Any]()
+        for group in together:
+            self.join(group)
+        for s in statements(f.body):
+            if isinstance(s, (Copy, Hold)) and is_array(s.target) and isinstance(s.source, (Var, Global)):
+                self.join((s.target, s.source))
+            elif isinstance(s, View):
+                self.join((s.target, s.base))
+            elif isinstance(s, Call):
+                self._call(s, memory.effects(s))
+
+    def _call(self, s: Call, effects: Effects) -> None:
+        inputs = given(s)
+        for t, sources in zip(leaves(s.result), effects.aliases, strict=True):
+            if is_array(t):
+                self.join([t, *(inputs[k] for k in sources if is_array(inputs[k]))])
+        for group in effects.groups:
+            self.join([inputs[k] for k in group if is_array(inputs[k])])
+        if effects.shared:
+            self.join([t for t in s.targets if is_array(t)])
+
+    def find(self, x: Any) -> Any:
+        """The representative of an array's class. Globals are known by their names."""
+        return self._sets.find(_known_as(x))
+
+    def join(self, some: Iterable[Any]) -> None:
+        """One class of several."""
+        first, *rest = [*some] or [None]
+        for x in rest:
+            self._sets.join(_known_as(x), _known_as(first))
+
+
+def _known_as(x: Any) -> Any:
+    return x.name if isinstance(x, Global) else x
+
+
+def _no_place(s: Call) -> NoReturn:
+    raise AssertionError(f"{s}: who made this knows no lines of the user's to refuse")
+
+
+class Memory:
+    """The effects of the functions of a program."""
+
+    def __init__(self, program: Program, refuse_draw: Callable[[Call], NoReturn] = _no_place) -> None:
+        """`refuse_draw` raises for a call that draws by parameters that are differentiated: see activity.py."""
+        self.program, self.refuse_draw = program, refuse_draw
+        self.entered: set[Any] = set()  # calls that activity.py has looked into, for opaque values
+        self.opaque = FixedPoint[bool]()  # whether a function has to do with these
+        self.flows = FixedPoint[tuple[frozenset[int], ...]]()  # see summaries.py
+        self.carried = FixedPoint[Any]()  # see shadow_flow.py
+        self.wild = FixedPoint[tuple[bool, ...]]()  # see finiteness.py
+        self._effects = FixedPoint[Effects]()
+        self._asked: dict[Any, tuple[Any, bool]] = {}
+
+    def asked(self, question: Callable[[Any], bool], x: Any) -> bool:
+        """The answer to a question about a value that is frozen, such as a large array: it is asked once."""
+        key = question, id(x)
+        if key not in self._asked:
+            self._asked[key] = x, question(x)
+        return self._asked[key][1]
+
+    def effects(self, s: Call) -> Effects:
+        """What a call does to memory."""
+        nothing = Effects([False] * len(given(s)), [[] for _ in leaves(s.result)])
+        if self.program.gradient(s) is not None:  # new arrays; the function changes nothing
+            return nothing
+        f = self.program.function(s)
+        return self._effects.value(self.program.key(s), lambda: nothing, lambda: self._of_function(f))
+
+    def is_draw(self, s: Call) -> bool:
+        """Whether a call draws random numbers."""
+        return isinstance(s.function, Global) and is_draw(s.function.value)
+
+    def changed(self, s: Statement) -> list[Var]:
+        """The arrays whose elements a statement itself changes."""
+        if isinstance(s, Store):
+            return [s.array]
+        if isinstance(s, Call):
+            pairs = zip(given(s), self.effects(s).writes, strict=True)
+            return [x for x, writes in pairs if writes and isinstance(x, Var)]
+        return []
+
+    def marks(self, s: Call) -> bool:
+        """Whether the function of a call marks known zeros in its tangents: ir/core/known_zeros.py."""
+        return self.program.gradient(s) is None and self.program.function(s).marked
+
+    def written(self, f: Function) -> set[Var]:
+        """The leaves of a function's parameters whose elements it may change."""
+        classes = Classes(f, self)
+        wrote = {classes.find(x) for s in statements(f.body) for x in self.changed(s)}
+        return {x for p in f.parameters for x in leaves(p) if is_array(x) and classes.find(x) in wrote}
+
+    def _of_function(self, f: Function) -> Effects:
+        inputs = [x for p in f.parameters for x in leaves(p)]
+        results = leaves(f.result)
+        classes = Classes(f, self)
+        of_class: dict[Any, list[int]] = {}
+        for k, x in enumerate(inputs):
+            if is_array(x):
+                of_class.setdefault(classes.find(x), []).append(k)
+        wrote = {classes.find(x) for s in statements(f.body) for x in self.changed(s)}
+        writes = [is_array(x) and classes.find(x) in wrote for x in inputs]
+        found = [classes.find(x) if is_array(x) and isinstance(x, Var) else None for x in results]
+        arrays = [x for x in found if x is not None]
+        return Effects(
+            writes,
+            [of_class.get(x, []) if x is not None else [] for x in found],
+            len(arrays) > len(set(arrays)),
+            [some for some in of_class.values() if len(some) > 1],
+        )
+
+
+def given(s: Call) -> list[Any]:
+    """The leaves of a call's arguments."""
+    return [x for tree in s.args for x in leaves(tree)]
+
+
+def contents(s: Statement) -> list[Any]:
+    """The arrays whose elements an operation reads (not only their shape)."""
+    if isinstance(s, Load):
+        return [s.array]
+    return list(dict.fromkeys(_read_in(s.value))) if isinstance(s, Discrete) else []
+
+
+def _read_in(e: Any) -> Iterator[Any]:
+    if isinstance(e, (Var, Global)):
+        if is_array(e):
+            yield e
+        return
+    of_shape = isinstance(e, Field) and e.name in ("shape", "size", "ndim")
+    for part in parts(e):
+        if not (of_shape or (isinstance(e, Applied) and e.function == "len")) or not isinstance(part, (Var, Global)):
+            yield from _read_in(part)

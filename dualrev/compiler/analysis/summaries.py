@@ -1,0 +1,98 @@
+"""What a call makes of what: the arguments on which its results, and the arrays that it changes, may depend.
+
+    def g(x, d, out):
+        out[0] = x * d[0]        out    x, d, out
+        d[0] = 1.0               d      d
+        return d[1]              result d
+
+As in activity.py, this is without regard to the order of statements, and arrays that may share memory are one. So an
+array that a function changes is not active only because another argument is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dualrev.compiler.analysis.memory.alias import Classes, Memory, given, is_array, is_real, is_real_array
+from dualrev.compiler.ir.core.atoms import Global, Var
+from dualrev.compiler.ir.core.nodes import Call, Copy, Function, Load, Real, Statement, Store, View, Whole
+from dualrev.compiler.ir.core.traverse import leaves, statements
+
+__all__ = ["carries", "made_of", "sources"]
+
+
+def made_of(s: Call, memory: Memory) -> list[tuple[Any, frozenset[int]]]:
+    """What a call makes and changes, each with the numbers of the arguments on which it may depend."""
+    inputs, results = given(s), leaves(s.result)
+    every = frozenset(range(len(inputs)))
+    if memory.program.gradient(s) is not None or memory.program.function(s).opaque or memory.is_draw(s):
+        return [(x, every) for x in (*results, *memory.changed(s))]
+    f = memory.program.function(s)
+    nothing = (frozenset[int](),) * (len(results) + len(inputs))
+    found = memory.flows.value(memory.program.key(s), lambda: nothing, lambda: _of_function(f, memory))
+    writes = (False,) * len(results) + tuple(memory.effects(s).writes)
+    made = zip((*results, *inputs), found, writes, strict=True)
+    return [
+        (x, of) for k, (x, of, wrote) in enumerate(made) if isinstance(x, (Var, Global)) and (k < len(results) or wrote)
+    ]
+
+
+def _of_function(f: Function, memory: Memory) -> tuple[frozenset[int], ...]:
+    """The numbers of the parameters on which the results, and then the parameters, depend at the end."""
+    classes, order = Classes(f, memory), list(statements(f.body))
+    of: dict[Any, frozenset[int]] = {}
+
+    def key(x: Any) -> Any:
+        return classes.find(x) if is_array(x) else x
+
+    def found(x: Any) -> frozenset[int]:
+        return of.get(key(x), frozenset()) if carries(x) else frozenset()
+
+    def add(x: Any, more: frozenset[int]) -> bool:
+        if not carries(x) or more <= found(x):
+            return False
+        of[key(x)] = found(x) | more
+        return True
+
+    inputs = [x for p in f.parameters for x in leaves(p)]
+    for k, x in enumerate(inputs):
+        add(x, frozenset([k]))
+    changing = True
+    while changing:
+        changing = False
+        for s in order:
+            for x, more in _made(s, memory, found):
+                changing |= add(x, more)
+    return tuple(map(found, (*leaves(f.result), *inputs)))
+
+
+def _made(s: Statement, memory: Memory, found: Any) -> list[tuple[Any, frozenset[int]]]:
+    """What a statement makes, and on what it depends."""
+    if isinstance(s, Store):
+        return [(s.array, found(s.value))]
+    if isinstance(s, Call):
+        inputs = [found(x) for x in given(s)]
+        return [(x, frozenset().union(*(inputs[k] for k in of))) for x, of in made_of(s, memory)]
+    of = sources(s)
+    return [(s.target, frozenset().union(*map(found, of)))] if of else []  # type: ignore[union-attr]
+
+
+def carries(x: Any) -> bool:
+    """Whether an atom can carry a derivative at all."""
+    return isinstance(x, Var) and (is_real(x) or is_real_array(x))
+
+
+def sources(s: Statement) -> list[Any]:
+    """The atoms by which the target of an operation has a derivative."""
+    match s:
+        case Copy():
+            return [s.source]
+        case Real():
+            return [x for x, partial in zip(s.args, s.rule.partials, strict=True) if partial != "0.0"]
+        case Load():
+            return [s.array]
+        case View():
+            return [s.base]
+        case Whole():
+            return list(s.args)
+    return []

@@ -1,0 +1,1 @@
+"""Analyses of values: ranges, finiteness, zeros, induction variables, uniformity over lanes."""

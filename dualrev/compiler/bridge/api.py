@@ -1,0 +1,285 @@
+"""The public functions of derivative_operators.py for numba functions: what they return, and how Python calls it."""
+
+from __future__ import annotations
+
+import inspect
+import operator
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core import types
+from numba.core.errors import NumbaError, UnsupportedBytecodeError
+
+from dualrev.compiler.bridge import plain_arguments
+from dualrev.compiler.bridge.bind_arguments import bound, real_leaves, zeros
+from dualrev.compiler.bridge.check_arguments import check_taken
+from dualrev.compiler.bridge.check_mode import check_compiled as check
+from dualrev.compiler.bridge.complex_values import alike, apart, holds_complex
+from dualrev.compiler.bridge.dispatcher import Derivative
+from dualrev.compiler.bridge.make_dispatcher import derivative
+from dualrev.compiler.bridge.object_values import instances, same_fields, taken_apart, tangent_of, together
+from dualrev.compiler.bridge.output_arguments import written
+from dualrev.compiler.bridge.ufunc_calls import callable_of
+from dualrev.compiler.bridge.variadic import is_variadic, of_count
+from dualrev.compiler.driver.module_builder import emit, shown
+from dualrev.compiler.frontend.reading.source import describe, is_numba_function
+from dualrev.eager.arguments import argument_numbers
+from dualrev.eager.copies import copied
+from dualrev.eager.transforms import with_zeros
+from dualrev.errors import (
+    ArgumentError,
+    ArgumentNumberError,
+    CotangentError,
+    OutputError,
+    TangentError,
+    UnsupportedError,
+)
+from dualrev.tree import flatten_leaves
+
+__all__ = [
+    "Linear",
+    "bound",
+    "check",
+    "derivative_source",
+    "directional",
+    "gradient",
+    "is_numba_function",
+    "jvp",
+    "linearize",
+    "numbers",
+    "real_leaves",
+    "vjp",
+    "written",
+    "zeros",
+]
+
+
+#: The derivatives with the arguments of the function, defaults included.
+_LIKE_F = ("grad", "value_and_grad", "hessian", "jacfwd", "jacrev", "jacobian")
+
+
+def gradient(f: Any, transform: str, argnums: int | Sequence[int]) -> Derivative:
+    """The numba dispatcher for `grad` and `value_and_grad` of a numba function."""
+    return derivative(f, transform, numbers(f, argnums))
+
+
+def directional(f: Any, transform: str, argnums: int | Sequence[int]) -> Derivative:
+    """The numba dispatcher for `hvp`, `hessian`, `jacfwd`, `jacrev` and `jacobian` of a numba function."""
+    return derivative(f, transform, numbers(f, argnums))
+
+
+def numbers(f: Any, argnums: int | Sequence[int]) -> int | tuple[int, ...]:
+    """Argnums in one form, as the derivatives are known by it: 1.0 and True are equal to 1."""
+    parameters = inspect.signature(f.py_func).parameters.values()
+    if is_variadic(f):  # how many there are, a call says
+        try:
+            argument_numbers(argnums, sys.maxsize)
+        except ArgumentNumberError as error:
+            raise ArgumentNumberError(argnums) from error
+        return tuple(map(operator.index, argnums)) if isinstance(argnums, Sequence) else operator.index(argnums)
+    found = argument_numbers(argnums, len(parameters))
+    return tuple(found) if isinstance(argnums, Sequence) else found[0]
+
+
+def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
+    """The value of a numba function, and its derivative in the direction of the tangents."""
+    f = of_count(f, len(primals))
+    if (
+        all(map(plain_arguments.is_usual, primals))
+        and plain_arguments.fits(tangents, primals)
+        and bound(f, primals, {}) is primals
+    ):
+        y, dy = derivative(f, "jvp")(*primals, *plain_arguments.taken(tangents))
+        return (y, dy) if plain_arguments.is_usual(y) else _with_tangent(y, dy)
+    if any(map(holds_complex, primals)):
+        args = bound(f, primals, {})
+        check_taken(f, args)
+        y, dy = derivative(f, "jvp")(*args, *alike(args, bound(f, with_zeros(primals, tangents), {})))
+        return y, dy
+    leaves, structure = real_leaves(f, taken_apart(primals))
+    still = {k for k, t in enumerate(tangents) if t is None}
+    tangents = tangent_of(primals, with_zeros(primals, tangents))
+    real_leaves(f, tangents)
+    given = structure.cotangent_leaves(structure.read_leaves(tangents, TangentError))
+    if not leaves:
+        raise ArgumentError(primals)
+    args = bound(f, primals, {})
+    check_taken(f, args)
+    if any(flatten_leaves(part)[0] for k, part in enumerate(given) if k not in still):
+        given = tuple(None if k in still else part for k, part in enumerate(given))
+    return _with_tangent(*derivative(f, "jvp")(*args, *given, *zeros(taken_apart(args[len(primals) :]))))
+
+
+def _with_tangent(y: Any, dy: Any) -> tuple[Any, Any]:
+    """The value, and its tangent in the structure of the value."""
+    outputs, output = flatten_leaves(y)
+    if not outputs:
+        raise OutputError(y)
+    return y, output.cotangent_leaves(flatten_leaves(dy)[0])
+
+
+def vjp(f: Any, primals: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+    """The value of a numba function, and its pullback; what cannot be differentiated is refused before f runs."""
+    f = of_count(f, len(primals))
+    whole = bound(f, primals, {})
+    known = derivative(f, "vjp").pullbacks
+    kinds = plain_arguments.key(whole) if plain_arguments.separate(whole) else None
+    if kinds not in known:
+        _compile_pullback(f, whole)
+        if any(map(holds_complex, primals)):
+            return _complex_vjp(f, primals)
+        if kinds is not None:
+            known.add(kinds)
+    y, linear = linearize(f, primals, {}, range(len(primals)))
+    return y, linear.pull
+
+
+def _complex_vjp(f: Any, primals: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+    """The same, of a function with complex numbers among its arguments."""
+    kept = apart(bound(f, primals, {}))
+    y = f(*bound(f, primals, {}))
+    leaves, output = flatten_leaves(y)
+    if not leaves:
+        raise OutputError(y)
+
+    def pull(ct: Any) -> tuple[Any, ...]:
+        given = output.cotangent_leaves(output.read_leaves(ct, CotangentError))
+        return tuple(derivative(f, "vjp")(*apart(kept), given)[1][: len(primals)])
+
+    return y, pull
+
+
+def linearize(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], numbers: Sequence[int]) -> tuple[Any, Linear]:
+    """The value of a numba function, and its derivative by the arguments of these numbers."""
+    f = of_count(f, len(args))
+    whole = bound(f, args, kwargs)
+    if plain_arguments.separate(whole) and any(plain_arguments.is_usual(args[k]) for k in numbers):
+        kept, y = plain_arguments.copies(whole), f(*whole)
+        return y, Linear(f, kept, numbers, y)
+    if not real_leaves(f, taken_apart(tuple(args[k] for k in numbers)))[0]:
+        raise ArgumentError(tuple(args[k] for k in numbers))
+    real_leaves(f, taken_apart(whole))
+    kept, before = copied(whole), instances(whole)
+    y = f(*whole)
+    _check_instances(f, before, whole)
+    return y, Linear(f, kept, numbers, y)
+
+
+def _check_instances(f: Any, before: list[Any], args: tuple[Any, ...]) -> None:
+    """UnsupportedError if instances are not what they were: there are no copies of them for the pullback."""
+    if not same_fields(before, instances(args)):
+        what, why = "dr.vjp by an instance whose fields change", "the pullback runs the function on the same one again"
+        raise UnsupportedError.at(describe(f), what, why, "dr.value_and_grad, dr.jvp or dr.jacobian")
+
+
+def _compile_pullback(f: Any, args: tuple[Any, ...]) -> None:
+    """Compile the pullback for these arguments, once."""
+    check_taken(f, args)
+    argtypes = tuple(map(numba.typeof, args))
+    pullback = derivative(f, "vjp")
+    if argtypes in pullback.pullbacks or not f._can_compile:
+        return
+    try:
+        f.compile(argtypes)
+    except (NumbaError, UnsupportedBytecodeError):
+        emit(f, "vjp", 0, argtypes)  # we can say better what cannot be done
+        raise
+    returned = f.overloads[argtypes].signature.return_type
+    pullback.compile((*argtypes, _cotangent_type(returned)))
+    pullback.pullbacks.add(argtypes)
+
+
+def _cotangent_type(kind: Any) -> Any:
+    """The type of a cotangent of a value, as `Linear.pull` passes it."""
+    if isinstance(kind, types.Optional):  # what np.linalg.matrix_power returns
+        return _cotangent_type(kind.type)
+    if isinstance(kind, types.Float):
+        return types.float64
+    if isinstance(kind, types.Array) and isinstance(kind.dtype, types.Float):
+        return types.Array(kind.dtype, kind.ndim, "C")
+    if isinstance(kind, types.BaseTuple):
+        return types.BaseTuple.from_types(
+            [_cotangent_type(t) for t in kind.types], getattr(kind, "instance_class", None)
+        )
+    return types.none
+
+
+class Linear:
+    """The derivative of a numba function at its arguments, as a linear map that goes both ways: see engine.py."""
+
+    def __init__(self, f: Any, args: tuple[Any, ...], numbers: Sequence[int], y: Any) -> None:
+        self._f, self._args, self._numbers = f, args, numbers
+        self._before = [] if plain_arguments.separate(args) else instances(args)
+        self._vjp = derivative(f, "vjp")
+        self._usual = (
+            plain_arguments.without_numbers(y)
+            if plain_arguments.is_usual(y) and plain_arguments.separate(args)
+            else None
+        )
+        self._structure = flatten_leaves(taken_apart(tuple(args[k] for k in numbers)))[1]
+        leaves, self._output = flatten_leaves(y)
+        if not leaves:
+            raise OutputError(y)
+
+    def pull(self, ct: Any) -> tuple[Any, ...]:
+        """A cotangent for every chosen argument, from a cotangent of the value."""
+        if self._usual is not None and plain_arguments.fits(ct, self._usual):
+            cts = self._vjp(*plain_arguments.copies(self._args), plain_arguments.taken(ct))[1]
+            return self._chosen(cts)
+        given = self._output.cotangent_leaves(self._output.read_leaves(ct, CotangentError))
+        _check_instances(self._f, self._before, self._args)
+        cts = self._vjp(*copied(self._args), given)[1]
+        chosen = tuple(self._args[k] for k in self._numbers)
+        made = self._structure.cotangent_leaves(flatten_leaves(taken_apart(self._chosen(cts)))[0])
+        made = together(chosen, made)
+        assert isinstance(made, tuple)
+        return made
+
+    def _chosen(self, cts: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The cotangents of the chosen arguments; an int has none, also where f is declared to take a float."""
+        return tuple([None if isinstance(self._args[k], (int, np.integer)) else cts[k] for k in self._numbers])
+
+    def push(self, *tangents: Any) -> Any:
+        """A tangent of the value, from a tangent for every chosen argument."""
+        tangents = tangent_of(tuple(self._args[k] for k in self._numbers), tangents)
+        given = self._structure.cotangent_leaves(self._structure.read_leaves(tangents, TangentError))
+        _check_instances(self._f, self._before, self._args)
+        whole = list(zeros(taken_apart(self._args)))
+        for k, tangent in zip(self._numbers, given, strict=True):
+            whole[k] = tangent
+        dy = derivative(self._f, "jvp")(*copied(self._args), *whole)[1]
+        return self._output.cotangent_leaves(flatten_leaves(dy)[0])
+
+
+def derivative_source(
+    f: Any,
+    *args: Any,
+    argnums: int | Sequence[int] = 0,
+    transform: str = "value_and_grad",
+    stage: str = "emitted",
+) -> str:
+    """See tape_block.py."""
+    f = callable_of(f)
+    if not is_numba_function(f):
+        raise UnsupportedError.at(describe(f), "derivative_source", "this is no numba function", "@njit above it")
+    if transform not in (*_LIKE_F, "vjp", "jvp", "hvp"):
+        raise ValueError(f"transform is one of {', '.join(_LIKE_F)}, vjp, jvp and hvp, and not {transform!r}")
+    if stage not in ("lowered", "expanded", "forward", "reverse", "emitted"):
+        raise ValueError(f"stage is 'lowered', 'expanded', 'forward', 'reverse' or 'emitted', and not {stage!r}")
+    f = of_count(f, len(args))
+    chosen = numbers(f, argnums)
+    kinds = list(map(numba.typeof, args))
+    inspect.signature(f.py_func).bind(*args)  # raises Python's error for a missing argument
+    defaults = [p.default for p in inspect.signature(f.py_func).parameters.values()][len(args) :]
+    if stage != "emitted":
+        return shown(f, stage, chosen, (*kinds, *map(types.Omitted, defaults)))
+    if transform == "hvp":
+        kinds.insert(1, kinds[0])
+    if transform in (*_LIKE_F, "hvp"):
+        kinds += [types.Omitted(x) for x in defaults]
+    else:
+        kinds += map(numba.typeof, defaults)
+    return emit(f, transform, chosen, tuple(kinds)).source

@@ -1,0 +1,181 @@
+"""A numba function over a batch: one compiled loop, for dualrev/batching.py.
+
+    def loop(start, stop, a0, a1, out0):          the text for f(x[i], w) -> an array, with x mapped and w shared
+        for i in range(start, stop):
+            made = f(a0[i], a1)
+            put(out0, i, made)                 out0[i] = made, if that has the shape of the first one
+
+The first sample is run on its own: it says what there has to be room for. Threads have a part of the samples each.
+"""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core import types
+from numba.core.registry import CPUDispatcher
+from numba.extending import overload
+from numba.np.numpy_support import as_dtype
+
+from dualrev.compiler.bridge.check_arguments import check_taken
+from dualrev.compiler.frontend.reading.source import describe
+from dualrev.errors import BatchError
+from dualrev.quoting import execute, identifier, remember
+
+__all__ = ["mapped"]
+
+
+def mapped(f: Any, args: tuple[Any, ...], axes: tuple[Any, ...], count: int, parallel: bool) -> Any:
+    """The results of f for so many samples, which stand in front in the arguments that have an axis."""
+    check_taken(f, args)
+    if not count:
+        raise BatchError("vmap over no samples", "the shape of a result is not known", "at least one")
+    loop = _loop(f, args, axes)
+    first = loop.first(*args)
+    kind = loop.first.overloads[tuple(map(numba.typeof, args))].signature.return_type
+    room: list[np.ndarray] = []
+    made = _room(f, first, kind, count, room)
+    fill = loop.filling(made, room)
+    fill(1, 1, *args, *room)  # to compile it, and to check the types
+    threads = min(numba.get_num_threads(), count - 1) if parallel else 1
+    if threads <= 1:
+        fill(1, count, *args, *room)
+    else:
+        edges = np.linspace(1, count, threads + 1).astype(int).tolist()
+        with ThreadPoolExecutor(threads) as pool:
+            parts = [pool.submit(fill, *part, *args, *room) for part in itertools.pairwise(edges)]
+            for part in parts:
+                part.result()
+    return _with_arrays(made)
+
+
+class _Out:
+    """A place in the result, for an array that has the samples in front."""
+
+    def __init__(self, array: np.ndarray, number: int, is_array: bool) -> None:
+        self.array, self.number, self.is_array = array, number, is_array
+
+
+def _room(f: Any, first: Any, kind: Any, count: int, room: list[np.ndarray]) -> Any:
+    """The structure of the result of a sample, with room for all; the first one is there."""
+    if isinstance(kind, types.BaseTuple):
+        parts = [_room(f, x, k, count, room) for x, k in zip(first, kind.types, strict=True)]
+        return parts, kind.instance_class if isinstance(kind, types.BaseNamedTuple) else None
+    if first is None and not isinstance(kind, types.Optional):
+        return None
+    is_array = isinstance(kind, types.Array)
+    if not is_array and not isinstance(kind, (types.Number, types.Boolean)):
+        what = f"vmap of {describe(f.py_func)}, which returns a value of numba type {kind}"
+        raise BatchError(
+            what, "only numbers and arrays are stacked", "a function that returns these, or tuples of them"
+        )
+    dtype = as_dtype(kind.dtype if is_array else kind)
+    made = np.empty((count, *np.shape(first)), dtype)
+    made[0] = first
+    room.append(made)
+    return _Out(made, len(room) - 1, is_array)
+
+
+def _with_arrays(made: Any) -> Any:
+    if isinstance(made, _Out):
+        return made.array
+    if made is None:
+        return None
+    parts, cls = made
+    return tuple(map(_with_arrays, parts)) if cls is None else cls(*map(_with_arrays, parts))
+
+
+# The loop
+
+
+class _Loop:
+    """The compiled loops over f for arguments that are mapped in one way."""
+
+    def __init__(self, f: Any, names: list[str], call: str, classes: dict[str, Any]) -> None:
+        self._f, self._names, self._call, self._classes = f, names, call, classes
+        self._filling: dict[str, Any] = {}
+        text = f"def first({', '.join(names)}):\n    i = 0\n    return {call}\n"
+        self.first = self._compiled(text, "first")
+
+    def filling(self, made: Any, room: list[np.ndarray]) -> Any:
+        """The loop that fills the room for results of this structure."""
+        outs = [f"out{k}" for k in range(len(room))]
+        stores = "".join(f"        {line}\n" for line in _stores(made, "made"))
+        head = f"def loop({', '.join(['start', 'stop', *self._names, *outs])}):\n"
+        text = head + f"    for i in range(start, stop):\n        made = {self._call}\n{stores}"
+        if text not in self._filling:
+            self._filling[text] = self._compiled(text, "loop")
+        return self._filling[text]
+
+    def _compiled(self, text: str, name: str) -> Any:
+        file = f"<vmap of {identifier(self._f.__name__, 'function')} {uuid.uuid4().hex}>"
+        namespace: dict[str, Any] = {"f": self._f, "put": put, **self._classes}
+        execute(text, namespace, file)
+        made: Any = CPUDispatcher(namespace[name], {}, {"nopython": True, "nogil": True})
+        remember(text, file, made)
+        return made
+
+
+def _loop(f: Any, args: tuple[Any, ...], axes: tuple[Any, ...]) -> _Loop:
+    """The loops for these arguments; always the same ones."""
+    names = [f"a{k}" for k in range(len(args))]
+    classes: dict[str, Any] = {}
+    given = ", ".join(_sample(x, axis, name, classes) for x, axis, name in zip(args, axes, names, strict=True))
+    known = vars(f).setdefault("_dualrev_batches", {})
+    key = id(f), given, tuple(classes.items())  # id: functools.wraps copies the dictionary to another function
+    return known.get(key) or known.setdefault(key, _Loop(f, names, f"f({given})", classes))
+
+
+def _sample(x: Any, axis: Any, text: str, classes: dict[str, Any]) -> str:
+    """The text of a sample of an argument."""
+    if axis is None or x is None:
+        return text
+    if isinstance(x, np.ndarray):
+        return f"{text}[i]"
+    if not isinstance(x, tuple):
+        what = f"vmap of a numba function over an argument of type {type(x).__name__}"
+        raise BatchError(what, "samples are taken of arrays, and of tuples of them", "one of these")
+    axes = [axis] * len(x) if isinstance(axis, int) else axis
+    parts = [_sample(u, a, f"{text}[{k}]", classes) for k, (u, a) in enumerate(zip(x, axes, strict=True))]
+    if hasattr(x, "_fields"):
+        name = next((known for known, cls in classes.items() if cls is type(x)), f"C{len(classes)}")
+        classes[name] = type(x)
+        return f"{name}({', '.join(parts)})"
+    return f"({', '.join(parts)},)"
+
+
+def _stores(made: Any, text: str) -> list[str]:
+    """The lines that store the result of a sample."""
+    if made is None:
+        return []
+    if isinstance(made, _Out):
+        out = f"out{made.number}"
+        return [f"put({out}, i, {text})"] if made.is_array else [f"{out}[i] = {text}"]
+    return [line for k, part in enumerate(made[0]) for line in _stores(part, f"{text}[{k}]")]
+
+
+def put(out: Any, i: int, made: Any) -> None:
+    """out[i] = made; ValueError if the result of a sample has another shape than the first one."""
+    raise NotImplementedError("it is called from compiled code")
+
+
+@overload(put)
+def _overload_put(out, i, made):  # type: ignore[no-untyped-def]
+    in_order = made.layout == "C"
+
+    def put(out, i, made):  # type: ignore[no-untyped-def]
+        if made.shape != out.shape[1:]:
+            raise ValueError("vmap of a function whose results differ in shape: return arrays of one shape")
+        if in_order:  # numba's assignment takes several times as long for a small array
+            first = i * made.size
+            for k in range(made.size):
+                out.flat[first + k] = made.flat[k]
+        else:
+            out[i, ...] = made
+
+    return put

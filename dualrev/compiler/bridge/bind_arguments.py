@@ -1,0 +1,48 @@
+"""The arguments of compiled derivatives, as Python gives them."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+
+from dualrev.compiler.frontend.reading.source import describe
+from dualrev.eager.arrays.storage import RealArray
+from dualrev.eager.overload import DualNumber
+from dualrev.errors import UnsupportedError
+from dualrev.tree import Structure, flatten_leaves
+
+__all__ = ["bound", "real_leaves", "zeros"]
+
+
+def real_leaves(f: Any, x: Any) -> tuple[list[Any], Structure]:
+    """`flatten_leaves`; UnsupportedError for numbers under differentiation, which numba does not know."""
+    leaves, structure = flatten_leaves(x)
+    if any(isinstance(leaf, (DualNumber, RealArray)) for leaf in leaves):
+        raise UnsupportedError.at(
+            describe(f.py_func),
+            "a numba function of numbers that are being differentiated",
+            "numba has no derivatives of its derivatives",
+            "f.py_func in its place, which takes the tape",
+        )
+    return leaves, structure
+
+
+def bound(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """All arguments of f, those that have their default values too."""
+    code = f.py_func.__code__
+    plain = code.co_argcount == len(args) and not kwargs and not code.co_kwonlyargcount
+    if plain and not code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
+        return args  # nothing to bind, and inspect takes its time
+    bound = inspect.signature(f.py_func).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return tuple(bound.arguments.values())
+
+
+def zeros(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The tangents of arguments that do not move."""
+    leaves, structure = flatten_leaves(args)
+    made = structure.cotangent_leaves([np.zeros_like(x) if isinstance(x, np.ndarray) else 0.0 for x in leaves])
+    assert isinstance(made, tuple)
+    return made

@@ -1,0 +1,144 @@
+"""The machine code of an emitted module, kept beside its text: one file for the top function and all that it calls.
+
+It is numba's, with two things mended, which go wrong in numba's own cache:
+
+symbols     numba names functions by a counter, which begins anew in each process. What is loaded would be linked to a
+            function of this process that happens to have the same name, or that one to what was loaded. So all but the
+            top function become local to the object code.
+recursion   a call of a function that is not compiled yet goes through a pointer, which numba sets when it compiles that
+            function; in another process nobody does. So the pointer gets its value, the function in the same code.
+
+Functions that are passed as arguments are found again: for numba they are new ones in each process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import re
+import weakref
+from typing import Any
+
+import llvmlite.binding as llvm
+from numba.core import sigutils
+from numba.core.caching import _Cache
+from numba.core.codegen import RuntimeLinker
+from numba.core.compiler import CompileResult
+from numba.core.environment import lookup_environment
+from numba.core.serialize import dumps
+
+from dualrev.compiler.bridge.cache.frozen_globals import reachable
+from dualrev.compiler.bridge.cache.store import Folder, warn
+
+__all__ = ["MachineCode"]
+
+
+class MachineCode(_Cache):
+    """What numba asks for compiled code, and gives it to: the one overload of the top function of an emitted module."""
+
+    def __init__(self, folder: Folder, stem: str, function: Any) -> None:
+        self._folder, self._stem, self._function = folder, stem, weakref.ref(function)
+
+    @property
+    def cache_path(self) -> str:
+        """The folder."""
+        return str(self._folder.place)
+
+    def enable(self) -> None:
+        """It always is."""
+
+    def disable(self) -> None:
+        """It never is."""
+
+    def flush(self) -> None:
+        """A changed function has another file."""
+
+    def _name(self, codegen: Any) -> str:
+        processor = hashlib.sha256(repr(codegen.magic_tuple()).encode()).hexdigest()
+        return f"{self._stem}.{processor[:8]}.nbc"
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled function, if it is there for this processor; the file's name stands for all else."""
+        target_context.refresh()
+        data = self._folder.read(self._name(target_context.codegen()))
+        if data is None:
+            return None
+        try:
+            found = CompileResult._rebuild(target_context, *pickle.loads(data))
+        except Exception:  # it was written so, and what it refers to may have gone
+            return None
+        args = tuple(sigutils.normalize_signature(sig)[0])
+        found.fndesc.argtypes = args
+        return found._replace(signature=found.signature.replace(args=args))
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep a compiled function, if it does not depend on this process."""
+        library = data.library
+        module = None
+        if not library.has_dynamic_globals:
+            module = _resolved(library._get_module_for_linking().clone(), self._function())
+        if module is None:
+            name = data.fndesc.qualname.split(".")[-1]
+            warn(
+                f"the machine code of {name} is not cached: it depends on this process (a global array of more than a "
+                "megabyte, a C function, a function among the arguments, or before numba 0.62 a recursive function)."
+            )
+            return
+        kept = list(data._reduce())
+        kept[0], kept[-1] = _closed(module, data), _environments(module)
+        self._folder.write(self._name(data.codegen), dumps(tuple(kept)))
+
+
+def _closed(module: Any, compiled: Any) -> Any:
+    """The code of a compiled function as numba serializes it, in which nothing else has a name that others may have."""
+    library, description = compiled.library, compiled.fndesc
+    public = {
+        description.mangled_name,
+        description.llvm_cpython_wrapper_name,
+        description.llvm_cfunc_wrapper_name,
+    }
+    defined = [f for f in module.functions if not f.is_declaration]
+    for f in defined:
+        f.linkage = "external" if f.name in public else "internal"
+    code = library._codegen._tm.emit_object(module)
+    for f in defined:
+        if f.name in public:
+            f.linkage = "linkonce_odr"  # as numba does with what it links into callers
+    return library.name, "object", (code, module.as_bitcode())
+
+
+def _environments(module: Any) -> tuple[Any, ...]:
+    """What the functions of the module have of Python objects, as numba serializes it."""
+    names = (v.name for v in module.global_variables if v.name.startswith("_ZN08NumbaEnv"))
+    return tuple(found for found in map(lookup_environment, names) if found is not None and found.can_cache())
+
+
+_POINTER = re.compile(
+    rf'^(@"?{re.escape(RuntimeLinker.PREFIX)}([^"\s]*)"?) = external [a-z_ ]*global ptr\b', re.MULTILINE
+)
+
+
+def _resolved(module: Any, function: Any) -> Any:
+    """The module with the pointers of recursive calls set, and the functions that they lead to."""
+    libraries: dict[str, Any] = {}
+    rounds = 0
+    while count := sum(v.name.startswith(RuntimeLinker.PREFIX) for v in module.global_variables):
+        wanted = {found[2] for found in _POINTER.finditer(str(module))}
+        text, done = _POINTER.subn(r'\1 = internal constant ptr @"\2"', str(module))
+        missing = wanted - {f.name for f in module.functions if not f.is_declaration}
+        libraries = libraries or _libraries(function)
+        if done < count or not missing <= set(libraries):
+            return None
+        unknown = missing - {f.name for f in module.functions}
+        text += "".join(f'declare void @"{name}"()\n' for name in unknown)  # linked is what is referred to
+        rounds += 1
+        module = llvm.parse_assembly(text.replace(RuntimeLinker.PREFIX, f".dualrev.resolved.{rounds}$"))
+        for name in missing:
+            module.link_in(libraries[name]._get_module_for_linking(), preserve=True)
+    return module
+
+
+def _libraries(function: Any) -> dict[str, Any]:
+    """The compiled code of a function and of all that it calls, by the names of the symbols."""
+    overloads = [made for f in reachable(function) for made in f.overloads.values()]
+    return {made.fndesc.mangled_name: made.library for made in overloads}

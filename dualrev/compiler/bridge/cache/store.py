@@ -1,0 +1,261 @@
+"""The cache of emitted modules and their machine code, in a folder of the user's own.
+
+folder    $DUALREV_CACHE_DIR; without it, for functions with cache=True, the user's cache folder. Made with mode 0700,
+          and so are the folders above it that are not there. One that others own or may write to is not used.
+files     all of them directly in the folder, of mode 0600. One that others own or may write to is not used, either.
+          key                              32 random bytes
+          grad_f_<fingerprint>.py          the emitted text, and a line with what it needs to be loaded
+          grad_f_<fingerprint>.<cpu>.nbc   the machine code of that: see machine_code.py
+seal      The last line of a file is a hash of its name and of all that stands before, keyed with `key`. Nothing of a
+          file is parsed, unpickled or run before its seal has been compared. One that does not match is written anew:
+          it was damaged, or made by somebody who does not have the key.
+writing   into another file, which then takes the name (os.replace): a reader finds the old content or the new one.
+constants what the text uses and does not define, as paths that lead to it from the differentiated function
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import inspect
+import json
+import os
+import secrets
+import stat
+import tempfile
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from numba.core import types
+from numba.core.caching import NullCache
+
+from dualrev.compiler.frontend.reading.ad_operators import TRANSFORMATIONS
+from dualrev.compiler.frontend.reading.callables import jitted
+from dualrev.compiler.frontend.reading.njit_options import copied
+from dualrev.rules import library
+from dualrev.rules.library.opaque import rule_of
+
+__all__ = ["ConstantPath", "Folder", "Module", "folder_for", "resolve", "warn"]
+
+#: Steps from the differentiated function to an object: ("global", name), ("closure", name), ("attr", name),
+#: ("item", number), ("default", name); as a first step also ("arg", number), the function that is passed as this
+#: argument, and ("library", name), a function of library/; ("jitted", "") is the numba function of what is there,
+#: ("copied", options) what numba makes of it where it copies it into a caller with these options, and
+#: ("derivative", (transform, argnums)) a derivative of it. ("overload", g) is the implementation g that numba has
+#: chosen for it; a module with one is never kept, since what it depends on has no text (key.py).
+ConstantPath = tuple[tuple[str, Any], ...]
+
+_NEEDS, _SEAL = "# needs ", b"# sealed "
+_SEAL_LENGTH = len(_SEAL) + 64 + 1
+_KEY_LENGTH = 32
+_READ = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
+
+
+@dataclass(frozen=True)
+class Module:
+    """An emitted module: its text, the name of its top function, and the paths of its constants."""
+
+    source: str
+    entry: str
+    constants: dict[str, ConstantPath]
+    obstacle: str = ""  # why it is not to be kept
+
+    def to_bytes(self) -> bytes:
+        """What is kept in a file."""
+        needs = json.dumps({"entry": self.entry, "constants": self.constants})
+        return f"{self.source}{_NEEDS}{needs}\n".encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Module:
+        """The inverse of to_bytes."""
+        source, _, last = data.decode().removesuffix("\n").rpartition("\n")
+        needs = json.loads(last.removeprefix(_NEEDS))
+        return cls(
+            f"{source}\n", needs["entry"], {k: tuple(map(tuple, path)) for k, path in needs["constants"].items()}
+        )
+
+
+def resolve(f: Any, argtypes: tuple[types.Type, ...], path: ConstantPath) -> Any:
+    """The object at the end of a path from f; the empty path is f itself.
+
+    >>> from numba import njit
+    >>> def scaled(by):
+    ...     return njit(lambda x: x * by[0])
+    >>> resolve(scaled((2.0, 3.0)), (), (("closure", "by"), ("item", 1)))
+    3.0
+    """
+    x: Any = f
+    for kind, step in path:
+        if kind == "arg":
+            x = argtypes[step]
+            x = x.value if isinstance(x, types.Omitted) else x
+        elif kind == "attr":
+            x = getattr(x, step)
+        elif kind == "item":
+            x = x[step]
+        elif kind == "library":
+            x = library.DEFINITIONS[str(step)]
+        elif kind == "rule":
+            x = getattr(rule_of(x), str(step))
+        elif kind == "jitted":
+            x = jitted(x)
+        elif kind == "copied":
+            x = copied(x, step)
+        elif kind == "overload":
+            x = step
+        elif kind == "derivative":
+            x = _derivative(x, *step)
+        elif kind == "default":
+            x = inspect.signature(getattr(x, "py_func", x)).parameters[str(step)].default
+        else:
+            function = getattr(x, "py_func", x)
+            if kind == "global":
+                x = function.__globals__[step]
+            else:
+                assert kind == "closure", kind
+                x = function.__closure__[function.__code__.co_freevars.index(step)].cell_contents
+        if isinstance(x, types.Dispatcher):
+            x = x.dispatcher
+    return x
+
+
+def _derivative(f: Any, transform: str, argnums: Any) -> Any:
+    argnums = tuple(argnums) if isinstance(argnums, list) else argnums  # JSON has lists only
+    return TRANSFORMATIONS.derivative(f, transform, argnums)
+
+
+def folder_for(f: Any) -> Folder | None:
+    """The folder to keep the derivatives of f in, made if need be; None if they are not to be kept.
+
+    Warns (RuntimeWarning) if there should be one, and it cannot be used.
+    """
+    chosen = os.environ.get("DUALREV_CACHE_DIR")
+    if chosen:
+        place = Path(chosen)
+    elif isinstance(f._cache, NullCache):
+        return None
+    else:
+        from platformdirs import user_cache_path  # needed here only
+
+        place = user_cache_path("dualrev", appauthor=False)
+    try:
+        place = place.expanduser()
+        _make(place)
+        place = place.resolve(strict=True)  # where the checks hold, whatever becomes of a link
+        if not (obstacle := _obstacle(place)):
+            return Folder(place, _key(place))
+    except (OSError, RuntimeError) as e:  # RuntimeError: there is no such user, or a loop of links
+        obstacle = str(e)
+    warn(f"derivatives are not cached in {place}: {obstacle}. Set DUALREV_CACHE_DIR to a folder of your own.")
+    return None
+
+
+def _make(place: Path) -> None:
+    """A folder, and those above it that are missing, which nobody else may write to whatever the umask is."""
+    if not place.is_dir():
+        with contextlib.suppress(FileExistsError):
+            if place.parent != place:
+                _make(place.parent)
+            place.mkdir(mode=0o700)
+
+
+def _obstacle(place: Path) -> str:
+    """Why a folder is not safe to run code from."""
+    state = place.stat()
+    if not stat.S_ISDIR(state.st_mode):
+        return "it is not a folder"
+    if foreign := _foreign(state):
+        return foreign
+    return "" if os.access(place, os.R_OK | os.W_OK | os.X_OK) else "it is no folder to write to"
+
+
+def _foreign(state: os.stat_result) -> str:
+    """Why somebody else may have written what is in a file or a folder."""
+    if os.name != "posix":
+        return ""
+    if state.st_uid != os.geteuid():
+        return "it belongs to another user"
+    if state.st_mode & 0o022:
+        mend = "700" if stat.S_ISDIR(state.st_mode) else "600"
+        return f"others may write to it (mode {state.st_mode & 0o777:o}); `chmod {mend}` mends that"
+    return ""
+
+
+def warn(message: str) -> None:
+    """A warning that what was asked for is not cached; the derivatives themselves are as good."""
+    warnings.warn(message, RuntimeWarning, stacklevel=3)
+
+
+def _read(file: Path) -> bytes | None:
+    """The content of a file that nobody else can have written; None if there is none, or with a warning."""
+    try:
+        with open(os.open(file, _READ), "rb") as opened:
+            state = os.fstat(opened.fileno())
+            obstacle = _foreign(state) if stat.S_ISREG(state.st_mode) else "it is not a file"
+            if not obstacle:
+                return opened.read()
+    except FileNotFoundError:
+        return None
+    except OSError as e:
+        obstacle = str(e)
+    warn(f"{file} is not used: {obstacle}")
+    return None
+
+
+def _write(file: Path, data: bytes, *, new: bool = False) -> None:
+    """Write a file in one step, with mode 0600; a `new` one only if there is none."""
+    handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=file.stem + ".", suffix=".tmp")
+    try:
+        with open(handle, "wb") as out:
+            out.write(data)
+        if new:
+            os.link(temporary, file)
+        else:
+            os.replace(temporary, file)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+
+
+def _key(place: Path) -> bytes:
+    """The key of a folder. One that others may know, or that is damaged, is made anew: then nothing matches it."""
+    file = place / "key"
+    for _ in range(2):
+        new = not os.path.lexists(file)  # asked before it is read: whoever makes it between the two has made the key
+        found = _read(file)
+        if found is not None and len(found) == _KEY_LENGTH and not (os.name == "posix" and file.stat().st_mode & 0o077):
+            return found
+        with contextlib.suppress(FileExistsError):  # another process was faster
+            _write(file, secrets.token_bytes(_KEY_LENGTH), new=new)
+    raise OSError(f"{file} cannot be read")
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder whose files are read and written as the module's docstring says."""
+
+    place: Path
+    key: bytes
+
+    def read(self, name: str) -> bytes | None:
+        """What was written under a name; None if there is nothing, or if it is not as it was written."""
+        content = _read(self.place / name)
+        if content is None:
+            return None
+        data = content[:-_SEAL_LENGTH]
+        return data if hmac.compare_digest(content, self._sealed(name, data)) else None
+
+    def write(self, name: str, data: bytes) -> bool:
+        """Keep something under a name; whether that worked (the disk may be full)."""
+        try:
+            _write(self.place / name, self._sealed(name, data))
+        except OSError as e:
+            warn(f"a derivative is not cached: {e}.")
+            return False
+        return True
+
+    def _sealed(self, name: str, data: bytes) -> bytes:
+        seal = hmac.new(self.key, name.encode() + b"\0" + data, "sha256").hexdigest()
+        return data + _SEAL + seal.encode() + b"\n"

@@ -1,0 +1,353 @@
+"""Emitted source -> numba dispatchers, kept on disk where that is asked for (store.py and key.py).
+
+`derivative(f, "grad", 0)` is a numba dispatcher of its own: called from Python it goes through numba's compiled call
+path, at the cost of calling f; called from other njit code it is typed and linked as any numba function. For each tuple
+of argument types it loads an emitted module, has numba compile the module's top function (the entry) for these types,
+and takes over what came of it:
+
+    types -> fingerprint -> file in the cache, or emit(f, ...) -> namespace -> entry.compile -> overload
+
+Emitted functions get a qualified name that holds the fingerprint: numba makes the names of symbols from it, and code
+loaded from the cache must not meet other code of the same name. Their `__module__` is this one: numba imports it to
+load compiled functions again, in processes that know nothing of the emitted module.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import uuid
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from types import FunctionType
+from typing import Any
+
+from numba.core import config, sigutils, types
+from numba.core.caching import NullCache
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.dispatcher import _CompileStats
+from numba.core.errors import NumbaError, NumbaPerformanceWarning, TypingError
+from numba.core.registry import CPUDispatcher
+from numba.core.withcontexts import objmode_context
+
+from dualrev.compiler.bridge.cache.frozen_globals import World, check, plain, watch
+from dualrev.compiler.bridge.cache.key import fingerprint
+from dualrev.compiler.bridge.cache.machine_code import MachineCode
+from dualrev.compiler.bridge.cache.store import Module, folder_for, resolve, warn
+from dualrev.compiler.bridge.check_arguments import check_taken, check_writable
+from dualrev.compiler.bridge.gc_pause import resting_collector
+from dualrev.compiler.bridge.numba_ext.exception_cleanup import release_at_exceptions
+from dualrev.compiler.frontend.reading.njit_options import inherited, outlined
+from dualrev.compiler.ir.local_names import keep_apart
+from dualrev.compiler.runtime.recursion.stack_guard import need_stack  # noqa: F401 - functions that numba loads from its cache may need it
+from dualrev.errors import DualrevError
+from dualrev.quoting import execute, identifier, remember
+
+__all__ = ["Derivative", "made"]
+
+_CPUDispatcher: Any = CPUDispatcher  # numba's type information leaves out what is overridden here
+
+_TAPES = {  # what the placeholders do: the same by the tape, for the curious who call `py_func`
+    "grad": "return {dualrev}.grad({function}, {argnums})({all})",
+    "value_and_grad": "return {dualrev}.value_and_grad({function}, {argnums})({all})",
+    "vjp": "return {dualrev}.vjp({function}, {primals})[1]({others})",
+    "jvp": "return {dualrev}.jvp({function}, ({primals},), ({others},))",
+    "keep": "return {function}({all}), ({all},)",
+    "hvp": "return {dualrev}.hvp({function})({all})",
+    "product": "{gradient} = lambda {chosen}: {dualrev}.grad({function}, {argnums})({primals})\n"
+    "    return {dualrev}.jvp({gradient}, ({chosen},), ({others},))[1]",
+    "hessian": "return {dualrev}.hessian({function}, {argnums})({all})",
+    "pushes": "return {others} @ {dualrev}.jacobian({function}, {argnums})({primals})"
+    ".reshape(-1, {others}.shape[1]).T,",
+    "products": "return {others} @ {dualrev}.hessian({function}, {argnums})({primals}).reshape(-1, {others}.shape[1]),",
+    **{x: f"return {{dualrev}}.{x}({{function}}, {{argnums}})({{all}})" for x in ("jacfwd", "jacrev", "jacobian")},
+}
+
+
+def made(kind: Any, f: Any, transform: str, argnums: Any) -> Derivative:
+    """The derivative of a numba function, of the class `kind`; one and the same object whenever it is asked for."""
+    # A weak dictionary would keep f: the derivatives refer to it. What f itself refers to goes with it.
+    known = vars(f).setdefault("_dualrev_derivatives", {})
+    watch(f)
+    key = id(f), kind, transform, argnums  # id: functools.wraps copies the dictionary to another function
+    return known.get(key) or known.setdefault(key, kind(f, transform, argnums))
+
+
+class Derivative(_CPUDispatcher):
+    """A numba dispatcher whose overloads are made by the compiler of dualrev: see the module's docstring."""
+
+    is_derivative = True  # see frontend/reading/source.py
+
+    def __init__(self, f: Any, transform: str, argnums: Any) -> None:
+        self.derivative_of = f, transform, argnums
+        self._entries: dict[tuple[types.Type, ...], Any] = {}
+        self._worlds: dict[tuple[types.Type, ...], World] = {}
+        self._modules: dict[tuple[types.Type, ...], Module] = {}  # go with it to processes that have no source
+        self.pullbacks: set[Any] = (
+            set()
+        )  # types of arguments that api.py has compiled, and keys for them (plain_arguments.py)
+        self.written: dict[int, Any] = {}  # what ad_in_njit.py has written with it, by the number of arguments
+        count = len(inspect.signature(f.py_func).parameters)
+        self._places = [0, *range(2, count + 1)] if transform == "hvp" else list(range(count))  # of f's arguments
+        placeholder = _placeholder(f, transform, argnums)
+        options = {k: v for k, v in f.targetoptions.items() if k != "inline"}  # numba would copy the placeholder
+        super().__init__(placeholder, locals={}, targetoptions=options)
+        self.__wrapped__ = f
+        self.__signature__ = inspect.signature(placeholder)
+
+    def __repr__(self) -> str:
+        f, transform, argnums = self.derivative_of
+        return f"<dualrev {transform} of {f!r} by argument {argnums}, compiled>"
+
+    def compile(self, sig: Any) -> Any:
+        """Compile for a signature, as numba's dispatchers do."""
+        with global_compiler_lock, self._compiling_counter, resting_collector():
+            args = self._declared(tuple(map(types.unliteral, sigutils.normalize_signature(sig)[0])))
+            if args not in self.overloads:
+                if not self._can_compile:
+                    raise RuntimeError("compilation disabled")  # numba's words
+                check_writable(*self._function(args))
+                frozen = check(*self._function(args))
+                entry = self._load(args)
+                own, called = _functions(entry.py_func.__globals__)
+                with warnings.catch_warnings(), inherited(self.derivative_of[0], called):
+                    # numba warns of slow products where it compiles f itself
+                    warnings.simplefilter("ignore", NumbaPerformanceWarning)
+                    entry.compile(args)
+                for made in own:
+                    _forget_intermediate_code(made)
+                self._entries[args], self._worlds[args] = entry, frozen
+                self.add_overload(entry.overloads[args])
+            return self.overloads[args].entry_point
+
+    def forget(self, args: tuple[types.Type, ...], world: World) -> None:
+        """Compile anew at the next call for these types if something else than this was frozen."""
+        worlds = self._worlds.items()
+        stale = [a for a, w in worlds if plain(self._function(a)[1]) == plain(args) and w.hash != world.hash]
+        if stale:
+            kept = {a: made for a, made in self.overloads.items() if a not in stale}
+            super()._reset_overloads()
+            self.written.clear()
+            for a in stale:
+                del self._worlds[a], self._entries[a]
+                self._modules.pop(a, None)
+            for made in kept.values():
+                self.add_overload(made)
+
+    def _declared(self, args: tuple[types.Type, ...]) -> tuple[types.Type, ...]:
+        """The types that f is compiled for if it is called with these: others, if its signatures are declared."""
+        f = self.derivative_of[0]
+        if isinstance(f, Derivative):
+            kinds = f._declared(self._primals(args))
+        elif f._can_compile:
+            return args
+        else:
+            found = self.typingctx.resolve_overload(f.py_func, f.nopython_signatures, self._primals(args), {})
+            if found is None:
+                raise TypingError(f"No matching definition for argument type(s) {', '.join(map(str, args))}")
+            kinds = found.args
+        made = list(args)
+        for k, kind in zip(self._places, kinds, strict=False):
+            made[k] = kind
+        return tuple(made)
+
+    def _function(self, args: tuple[types.Type, ...]) -> tuple[Any, tuple[types.Type, ...]]:
+        """The user's function at the bottom, and the types of its arguments."""
+        f, primals = self.derivative_of[0], self._primals(args)
+        return f._function(primals) if isinstance(f, Derivative) else (f, primals)
+
+    def _primals(self, args: tuple[types.Type, ...]) -> tuple[types.Type, ...]:
+        """The types of f's own arguments."""
+        return tuple(args[k] for k in self._places if k < len(args))
+
+    def _load(self, args: tuple[types.Type, ...]) -> Any:
+        """The top function of the module that is emitted for these types, or was at some time."""
+        f, transform, argnums = self.derivative_of
+        name, module, digest, obstacle = self.py_func.__name__, None, "", ""
+        folder = folder_for(self._function(args)[0])
+        if folder is not None:
+            digest, obstacle = fingerprint(f, transform, argnums, args)
+            folder = None if obstacle else folder
+        stem = f"{name[:40]}_{digest}"
+        if folder is not None and (data := folder.read(f"{stem}.py")) is not None:
+            module = Module.from_bytes(data)
+        if module is None:
+            module = self.emit(args)
+            obstacle = obstacle or (module.obstacle if folder is not None else "")
+            if obstacle:
+                folder = None
+                warn(f"{name} is not cached: it depends on {obstacle}.")
+            if folder is not None and not folder.write(f"{stem}.py", module.to_bytes()):
+                folder = None
+        constants = {name: outlined(resolve(f, self._primals(args), path)) for name, path in module.constants.items()}
+        if folder is None:
+            return _execute(module, constants, f"<dualrev {name} {uuid.uuid4().hex}>")
+        entry = _execute(module, constants, str(folder.place / f"{stem}.py"), digest)
+        entry._cache = MachineCode(folder, stem, entry)
+        return entry
+
+    def emit(self, args: tuple[types.Type, ...]) -> Module:
+        """The module for these types; where it is pickled from now on, it brings this along."""
+        with global_compiler_lock:
+            args = self._declared(tuple(map(types.unliteral, args)))
+            if args not in self._modules:
+                self._modules[args] = _emit(*self.derivative_of, args)
+            return self._modules[args]
+
+    def _compile_for_args(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            check_taken(self._function(())[0], args)
+            return super()._compile_for_args(*args, **kwargs)
+        except DualrevError as e:
+            if config.FULL_TRACEBACKS:
+                raise
+            raise e.with_traceback(None)  # noqa: B904 - it is the same error, without the compiler's frames
+
+    def typeof_pyval(self, val: Any) -> Any:
+        """The type of an argument; what numba refuses is no type, as what it does not know: see check_arguments.py."""
+        try:
+            return super().typeof_pyval(val)
+        except NumbaError:
+            return types.pyobject
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """The types of a call in njit code: see numba."""
+        with _as_typing_error():
+            return super().get_call_template(args, kws)
+
+    def get_compile_result(self, sig: Any) -> Any:
+        """The overload for a signature, where njit code takes this as an argument: see numba."""
+        with _as_typing_error():
+            return super().get_compile_result(sig)
+
+    @property
+    def stats(self) -> _CompileStats:
+        """What numba's cache had of the emitted functions."""
+        entries = list(self._entries.values())
+        path = next((entry.stats.cache_path for entry in entries), None)
+        hits: Counter[Any] = sum((entry.stats.cache_hits for entry in entries), Counter())
+        return _CompileStats(path, hits, sum((entry.stats.cache_misses for entry in entries), Counter()))
+
+    def _reset_overloads(self) -> None:  # `recompile` means it: globals may have changed
+        super()._reset_overloads()
+        self.written.clear()
+        self._entries.clear()
+        self._worlds.clear()
+        self._modules.clear()
+
+    def _make_finalizer(self) -> Any:
+        return _nothing  # the compiled functions are the entries', which remove them
+
+    def _reduce_states(self) -> dict[str, Any]:
+        f, transform, argnums = self.derivative_of
+        cached = not isinstance(f._cache, NullCache)
+        return {"f": f, "transform": transform, "argnums": argnums, "cached": cached, "modules": dict(self._modules)}
+
+    @classmethod
+    def _rebuild(cls, f: Any, transform: str, argnums: Any, cached: bool, modules: Any = ()) -> Derivative:
+        if cached and isinstance(f._cache, NullCache):  # numba forgets it when it pickles f
+            with contextlib.suppress(RuntimeError):  # no place for its own cache
+                f.enable_caching()
+        derivative = made(cls, f, transform, argnums)
+        for args, module in dict(modules).items():
+            derivative._modules.setdefault(args, module)
+        return derivative
+
+
+def _placeholder(f: Any, transform: str, argnums: Any) -> FunctionType:
+    """A Python function with the name and the parameters of the derivative: numba reads them from one."""
+    parameters = inspect.signature(f.py_func).parameters.values()
+    primals = [str(p.replace(default=p.empty, annotation=p.empty)) for p in parameters]
+    variadic = transform == "hvp" and primals[0].startswith("*")  # the tangent is one of *args
+    others: list[str] = []
+    chosen: list[str] = []
+    if transform == "vjp":
+        others = [_new("cotangent", primals)]
+    elif transform == "jvp":
+        others = [_new(f"tangent_{p.name}", primals) for p in parameters]
+    elif variadic:
+        pass
+    elif transform in ("hvp", "product"):
+        chosen = [list(parameters)[k].name for k in (argnums if isinstance(argnums, tuple) else (argnums,))]
+        others = [_new(f"tangent_{name}", primals) for name in chosen]
+    elif transform in ("pushes", "products"):
+        others = [_new("directions", primals)]
+    if others:
+        primals = [f"*{p.name}" if p.kind is p.VAR_POSITIONAL else p.name for p in parameters]
+    every = [primals[0], *others, *primals[1:]] if transform == "hvp" else primals + others
+    parts = {"all": every, "primals": primals, "others": others, "chosen": chosen}
+    joined = {key: ", ".join(names) for key, names in parts.items()}
+    own = {x: _new(x, [p.name for p in parameters] + others) for x in ("dualrev", "function", "argnums", "gradient")}
+    called = f.py_func.__name__
+    word = identifier(called, "function")
+    name = f"{transform}_{word if word.isascii() else 'function'}"
+    namespace = {own["function"]: f.py_func, own["argnums"]: argnums, "__name__": f.py_func.__module__}
+    text = _TAPES[transform].format(**joined, **own)
+    execute(f"def {name}({joined['all']}):\n    import dualrev as {own['dualrev']}\n    {text}", namespace)
+    placeholder: Any = namespace[name]
+    defaults = f.py_func.__defaults__
+    if not others or (transform == "hvp" and len(defaults or ()) < len(parameters)):
+        placeholder.__defaults__ = defaults
+    placeholder.__doc__ = f"`{transform}` of `{called}`, compiled by dualrev and numba; argnums={argnums!r}."
+    return placeholder
+
+
+def _new(name: str, taken: list[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _emit(f: Any, transform: str, argnums: Any, argtypes: tuple[types.Type, ...]) -> Module:
+    from dualrev.compiler.driver.module_builder import emit  # what is found in the cache does not need it
+
+    emitted = emit(f, transform, argnums, argtypes)
+    return Module(emitted.source, emitted.entry, dict(emitted.constants), emitted.obstacle)
+
+
+def _execute(module: Module, constants: dict[str, Any], filename: str, digest: str = "") -> Any:
+    """Run an emitted module; without a hash, there is no such file, and its text is in linecache."""
+    unique = digest or uuid.uuid4().hex
+    namespace: dict[str, Any] = {"__name__": __name__, **constants}
+    execute(module.source, namespace, filename)
+    entry = namespace[module.entry]
+    own = _functions(namespace)[0]
+    release_at_exceptions(own, {name for name, x in constants.items() if callable(x) and not isinstance(x, type)})
+    for made in own:
+        keep_apart(made.py_func, parameters=made is not entry)
+        made.py_func.__qualname__ = f"{unique[:16]}.{made.py_func.__name__}"
+        if any(x is objmode_context for x in constants.values()):  # Python runs a block, with the names of `__module__`
+            made.py_func.__module__ = None
+        if made is not entry:  # Python does not call it
+            made.targetoptions.update(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    if not digest:
+        remember(module.source, filename, entry)
+    return entry
+
+
+def _functions(namespace: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+    """The numba functions of an emitted module, and those that it was given."""
+    found = [x for x in namespace.values() if isinstance(x, _CPUDispatcher)]
+    own = [x for x in found if x.py_func.__globals__ is namespace]
+    return own, [x for x in found if x.py_func.__globals__ is not namespace]
+
+
+def _forget_intermediate_code(made: Any) -> None:
+    """What numba forgets when it stores a function: it refers to the module, which would then live for ever."""
+    for args, compiled in list(made.overloads.items()):
+        compiled.fndesc.typemap = compiled.fndesc.calltypes = None
+        made.overloads[args] = compiled._replace(type_annotation=str(compiled.type_annotation))
+
+
+@contextlib.contextmanager
+def _as_typing_error() -> Iterator[None]:
+    """Let an error of ours reach the user through numba's typing of the njit function that calls a derivative."""
+    try:
+        yield
+    except DualrevError as e:
+        raise TypingError(f"{type(e).__name__}: {e}") from e
+
+
+def _nothing() -> None:
+    pass

@@ -1,0 +1,185 @@
+"""The pullback that `y, pull = dr.vjp(f, *x)` gives inside of njit code: a type of numba's that can be called.
+
+All that it holds are copies of x. pull(ct) runs f again, forwards and backwards: nothing that a sweep records outlives
+the call that records it. So it may be called any number of times, and what becomes of x does not matter.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit, types
+from numba.core import cgutils
+from numba.core.errors import TypingError
+from numba.core.typing import signature
+from numba.extending import box, intrinsic, models, overload, register_model
+
+from dualrev.compiler import runtime
+from dualrev.compiler.bridge.make_dispatcher import derivative
+from dualrev.compiler.types.leaves import is_structured, members
+from dualrev.errors import CotangentError, DualrevError
+from dualrev.quoting import execute
+
+__all__ = ["Pullback", "closed", "holds_reals", "refused", "within"]
+
+
+def refused(error: DualrevError) -> TypingError:
+    """An error of ours, as numba reports it."""
+    return TypingError(f"{type(error).__name__}: {error}")
+
+
+def within(function: Any) -> Any:
+    """A numba function that only numba functions call."""
+    return njit(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
+def holds_reals(kind: Any) -> bool:
+    """Whether there are real numbers in what has a numba type."""
+    if isinstance(kind, types.BaseTuple):
+        return any(map(holds_reals, kind.types))
+    if is_structured(kind):
+        return any(map(holds_reals, members(kind).values()))
+    return isinstance(getattr(kind, "dtype", kind), types.Float)
+
+
+class Pullback(types.Callable):
+    """The type of a pullback: of its function, of all arguments, how many of them were given, and of the value."""
+
+    def __init__(self, function: Any, kept: Any, count: int, value: Any) -> None:
+        self.function, self.kept, self.count, self.value = function, kept, count, value
+        super().__init__(f"Pullback({function}, {kept}, {count}, {value})")
+
+    @property
+    def key(self) -> Any:
+        """What tells it from other types."""
+        return self.function, self.kept, self.count, self.value
+
+    def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
+        """The type of a call with a cotangent: see numba."""
+        if len(args) != 1 or kws:
+            raise TypingError("a pullback takes one cotangent, that of the value: pull(ct)")
+        _check_cotangent(self.value, args[0])
+        found = self._called().get_call_type(context, (self, *args), {})
+        return signature(found.return_type, *found.args[1:], recvr=self)
+
+    def _called(self) -> Any:
+        """The numba function that is called."""
+        return types.Dispatcher(_pull(self.function.dispatcher, len(self.kept.types), self.count))
+
+    def get_call_signatures(self) -> Any:
+        """Those that are known without arguments: none."""
+        return (), False
+
+    def get_impl_key(self, sig: Any) -> Any:
+        """What is called: see numba."""
+        return self._called().get_impl_key(sig)
+
+
+def _check_cotangent(value: Any, ct: Any) -> None:
+    """TypingError for a cotangent of another structure than the value."""
+    ct, expected = types.unliteral(ct), ""
+    if isinstance(value, types.BaseTuple):
+        if isinstance(ct, types.BaseTuple) and len(ct.types) == len(value.types):
+            for x, t in zip(value.types, ct.types, strict=True):
+                _check_cotangent(x, t)
+        else:
+            expected = f"a tuple with {len(value.types)} entries"
+    elif isinstance(value, types.Float) and not isinstance(ct, (types.Float, types.Integer, types.Boolean)):
+        expected = "a real scalar"
+    elif isinstance(value, types.Array) and isinstance(value.dtype, types.Float):
+        real = isinstance(ct, types.Array) and isinstance(ct.dtype, (types.Float, types.Integer, types.Boolean))
+        expected = "" if real and ct.ndim == value.ndim else f"an array with {value.ndim} axes"
+    if expected:
+        raise refused(CotangentError.of(str(ct), expected))
+
+
+# Its representation
+
+
+@register_model(Pullback)
+class _Model(models.StructModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, [("kept", kind.kept)])
+
+
+@box(Pullback)
+def _box(kind: Any, value: Any, c: Any) -> Any:
+    raise TypingError("a pullback is known inside of njit code only: call it there, and return what it gives")
+
+
+@intrinsic(prefer_literal=True)
+def closed(typingctx, function, count, value, kept):
+    """A pullback of a function, by so many arguments; `value` has the type of the value, `kept` are all arguments."""
+    made = Pullback(function, kept, count.literal_value, value)
+
+    def codegen(context, builder, sig, args):
+        struct = cgutils.create_struct_proxy(made)(context, builder)
+        struct.kept = args[3]
+        context.nrt.incref(builder, kept, args[3])
+        return struct._getvalue()
+
+    return made(function, count, value, kept), codegen
+
+
+@intrinsic
+def _opened(typingctx, pullback):
+    """The arguments that a pullback holds."""
+
+    def codegen(context, builder, sig, args):
+        kept = cgutils.create_struct_proxy(pullback)(context, builder, args[0]).kept
+        context.nrt.incref(builder, pullback.kept, kept)
+        return kept
+
+    return pullback.kept(pullback), codegen
+
+
+# Its call
+
+
+def _copy(x):
+    raise NotImplementedError
+
+
+@overload(_copy)
+def _overload_copy(x):
+    if isinstance(x, types.Array):
+        return lambda x: x.copy()
+    if isinstance(x, types.BaseTuple) and x.types:
+        space: dict[str, Any] = {"copy": _copy, "made": getattr(x, "instance_class", None)}
+        parts = "".join(f"copy(x[{k}]), " for k in range(len(x.types)))
+        text = f"({parts})" if space["made"] is None else f"made({parts})"
+        execute(f"def copied(x): return {text}", space)
+        return space["copied"]
+    return lambda x: x
+
+
+_copied = within(lambda x: _copy(x))
+
+
+def _pull(f: Any, parameters: int, count: int) -> Any:
+    """The numba function that is called for a pullback of f, which has so many parameters.
+
+    f may write to its arguments, so that it gets copies of what the pullback holds. See runtime/tape/memory.py for
+    `attempt`.
+    """
+    vjp = derivative(f, "vjp")
+    if count not in vjp.written:
+        given = [f"x_{k}" for k in range(parameters)]
+        cts = "".join(f"made[1][{k}], " for k in range(count))
+        again: dict[str, Any] = {"vjp": vjp}  # `attempt` knows for ever what it has called: not vjp itself
+        execute(f"def again({', '.join(given)}, ct): return vjp({', '.join(given)}, ct)", again)
+        space = {"opened": _opened, "runtime": runtime, "copied": _copied, "again": within(again["again"])}
+        lines = [
+            "def pull(pullback, ct):",
+            "kept = opened(pullback)",
+            "tape = runtime.new_tape(0)",
+            *(f"{x} = runtime.attempt(tape, copied, kept[{k}])" for k, x in enumerate(given)),
+            f"made = runtime.attempt(tape, again, {', '.join(given)}, ct)",
+            f"returned = runtime.unless_failed(tape, ({cts}))",
+            "runtime.close(tape)",
+            "return returned",
+        ]
+        execute("\n    ".join(lines), space)
+        vjp.written[count] = within(space["pull"])
+    return vjp.written[count]

@@ -1,0 +1,108 @@
+"""Records, jitclass instances and structrefs as Python has them: nested data of their fields, and the way back.
+
+The derivatives take the objects themselves; tangents and cotangents are nested data. See types/leaves.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core import types
+from numba.core.errors import NumbaError
+
+from dualrev.compiler.bridge.bind_arguments import zeros
+from dualrev.compiler.runtime.objects.fields import mirror_type
+from dualrev.compiler.types.leaves import is_instance, is_structured, members
+from dualrev.eager.copies import copied
+
+__all__ = ["has_instances", "instances", "same_fields", "taken_apart", "tangent_of", "together"]
+
+
+def taken_apart(x: Any, tangent: bool = False) -> Any:
+    """The same data with the fields of objects in their place: a tuple for records, a named one for an instance.
+
+    In a tangent, what is no float is None.
+    """
+    if isinstance(x, tuple):
+        parts = [taken_apart(part, tangent) for part in x]
+        return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
+    kind = _kind(x)
+    if kind is None:
+        return x
+    if is_instance(kind):
+        fields = {name: taken_apart(getattr(x, name), tangent) for name in members(kind)}
+    else:
+        fields = {name: x[name] for name in members(kind)}
+    for name, leaf in members(kind).items():
+        if tangent and isinstance(leaf, types.Array) and not isinstance(leaf.dtype, (types.Float, types.Record)):
+            fields[name] = None
+    return mirror_type(kind)(*fields.values()) if is_instance(kind) else tuple(fields.values())
+
+
+def tangent_of(x: Any, t: Any) -> Any:
+    """A tangent of x as nested data like `taken_apart(x)`; that of an instance may be any tuple.
+
+    None says that an object does not move.
+    """
+    if isinstance(x, tuple) and isinstance(t, tuple) and len(x) == len(t):
+        parts = [tangent_of(part, of_part) for part, of_part in zip(x, t, strict=True)]
+        return type(t)(*parts) if hasattr(t, "_fields") else tuple(parts)
+    kind = _kind(x)
+    if kind is not None and t is None:
+        return zeros((taken_apart(x),))[0]
+    if is_instance(kind) and isinstance(t, tuple) and len(t) == len(members(kind)):
+        return mirror_type(kind)(*map(tangent_of, (getattr(x, name) for name in members(kind)), t))
+    return taken_apart(t, tangent=True)
+
+
+def together(x: Any, leaves: Any) -> Any:
+    """What is arranged as `taken_apart(x)`, as records where x has some; fields without a leaf are zeros."""
+    if isinstance(x, tuple):
+        parts = [together(part, leaf) for part, leaf in zip(x, leaves, strict=True)]
+        return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
+    kind = _kind(x)
+    if kind is None or leaves is None:
+        return leaves
+    if is_instance(kind):
+        return mirror_type(kind)(*map(together, (getattr(x, name) for name in members(kind)), leaves))
+    made = np.zeros(x.shape, x.dtype)
+    for name, leaf in zip(members(kind), leaves, strict=True):
+        if leaf is not None:
+            made[name] = leaf
+    return made
+
+
+def has_instances(x: Any) -> bool:
+    """Whether there are instances in nested data."""
+    return any(map(has_instances, x)) if isinstance(x, tuple) else is_instance(_kind(x))
+
+
+def instances(x: Any) -> list[Any]:
+    """The fields of the instances in nested data, as they are now."""
+    if isinstance(x, tuple):
+        return [fields for part in x for fields in instances(part)]
+    return [copied(taken_apart(x))] if has_instances(x) else []
+
+
+def same_fields(one: Any, other: Any) -> bool:
+    """Whether fields are equal; NaN is equal to itself."""
+    if isinstance(one, (tuple, list)):
+        return len(one) == len(other) and all(map(same_fields, one, other))
+    if isinstance(one, (np.ndarray, np.generic, float, complex, int)):
+        a, b = np.asarray(one), np.asarray(other)
+        return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+    return bool(one == other)
+
+
+def _kind(x: Any) -> Any:
+    """The numba type of an object; None for anything else."""
+    structured = isinstance(x, np.void) or (isinstance(x, np.ndarray) and x.dtype.names is not None)
+    if not structured and not hasattr(type(x), "_numba_type_") and not hasattr(x, "_numba_type_"):
+        return None
+    try:
+        kind = numba.typeof(x)
+    except (NumbaError, ValueError, NotImplementedError):
+        return None
+    return kind if is_structured(kind) else None

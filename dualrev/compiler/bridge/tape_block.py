@@ -1,0 +1,274 @@
+"""Numba functions inside a function that the tape differentiates: one block of the tape, with the compiled derivative.
+
+Numba's dispatchers take plain numbers and arrays only. `lift` makes a Python function of one, which gives the
+dispatcher the values, and writes a block in which the compiled vjp is the way back. A call of the dispatcher itself
+with numbers under differentiation is an error that says so, in place of numba's.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import Any, ParamSpec, TypeVar
+
+import numba
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+from numba.extending import typeof_impl
+
+from dualrev.compiler.bridge.dispatcher import Derivative
+from dualrev.compiler.bridge.make_dispatcher import derivative
+from dualrev.compiler.bridge.ufunc_calls import callable_of
+from dualrev.compiler.bridge.variadic import of_count
+from dualrev.compiler.frontend.reading.source import StandIn
+from dualrev.eager.arrays.complexes import ComplexArray, ComplexNumber
+from dualrev.eager.arrays.storage import RealArray, holds_duals, innermost, own, plain, zero
+from dualrev.eager.custom import _Call, _positional, _Rule
+from dualrev.eager.overload import DualNumber
+from dualrev.errors import ClosureError, LiftError, UnsupportedError
+from dualrev.tree import Structure, flatten_leaves
+
+__all__ = ["Lifted", "derivative_source", "lift", "refuse"]
+
+
+P = ParamSpec("P")
+Y = TypeVar("Y")
+
+
+def lift(f: Callable[P, Y]) -> Callable[P, Y]:
+    """A numba function as a Python function that can be called with numbers under differentiation, too.
+
+    On plain arguments it is f. Called with numbers or arrays under differentiation by the tape, the value is that of f,
+    and the derivative is the compiled one: the first derivative only, in reverse mode and in forward mode. It can be
+    used as a decorator above numba.njit; other numba functions can still call it.
+
+    Raises LiftError (a TypeError) if f is no numba function. Calls under differentiation raise UnsupportedError (a
+    TypeError) for what the compiler refuses, for a second derivative, for an f that changes an array among its
+    arguments, and for one that returns a view of an argument.
+
+    >>> from dualrev import grad
+    >>> @lift
+    ... @numba.njit
+    ... def square(x):
+    ...     return x * x
+    >>> square(3.0), grad(lambda x: square(x) * x)(3.0)
+    (9.0, 27.0)
+    """
+    if isinstance(f, Lifted):
+        return f
+    f = callable_of(f)
+    if not isinstance(f, Dispatcher):
+        raise LiftError(f)
+    return Lifted(f)
+
+
+def derivative_source(
+    f: Any,
+    *args: Any,
+    argnums: int | Sequence[int] = 0,
+    transform: str = "value_and_grad",
+    stage: str = "emitted",
+) -> str:
+    """The Python source of the compiled derivative of a numba function, for arguments of these types.
+
+    The source is a module: the derivative itself, and for each function that f calls its forward and reverse sweeps.
+    transform is "value_and_grad", "grad", "vjp", "jvp", "hvp", "hessian", "jacfwd", "jacrev" or "jacobian"; argnums is
+    as in `dualrev.grad`.
+    stage="expanded" shows instead what the compiler differentiates: f as scalar operations, loops and stores, with the
+    type of every variable; stage="forward" the same with tangents; stage="reverse" both sweeps by argnums;
+    stage="lowered" what comes before: f with a name for every intermediate value. docs/compiler.md follows a function
+    through all of them.
+    Raises UnsupportedError (a TypeError) for what the compiler refuses, and if f is no numba function; ValueError for
+    another transform or stage.
+
+    >>> import numba, numpy as np
+    >>> @numba.njit
+    ... def norm(a):
+    ...     return np.sum(a * a)
+    >>> print(derivative_source(norm, np.ones(3), stage="expanded"))
+    def norm(a: array(float64, 1d, C)):
+        _1: float64 = 0.0
+        _2: int64 = a.shape[0]
+        for _3: int64 in range(0, _2, 1):
+            _4: float64 = a[_3]
+            _5: float64 = mul(_4, _4)
+            _1 = add(_1, _5)
+        _6: float64 = _1
+        return _6
+    <BLANKLINE>
+    """
+    from dualrev.compiler.bridge import api  # it takes time to import, and most programs do without
+
+    return api.derivative_source(f, *args, argnums=argnums, transform=transform, stage=stage)
+
+
+class Lifted(StandIn):
+    """What `lift` returns."""
+
+    def __init__(self, f: Any) -> None:
+        super().__init__(f.py_func)  # the dispatcher's own attributes are no business of this object
+        self.__wrapped__: Any = f
+        self._f: Any = f
+        self._known: set[Any] = set()  # the types for which the derivative has been compiled
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        f = self._f
+        if not any(map(_may_hold_duals, args)) and not any(map(_may_hold_duals, kwargs.values())):
+            return f(*args, **kwargs)
+        args = _positional(f.py_func, args, kwargs)
+        leaves, structure = flatten_leaves(args)
+        if innermost(leaves) is None:
+            return f(*structure.rebuild_leaves([x.x if isinstance(x, RealArray) else x for x in leaves]))
+        call = _Call(f.py_func, args)
+        if isinstance(f, Derivative) or any(map(holds_duals, flatten_leaves(call.stripped)[0])):
+            raise _second_derivative(f)
+        made: list[_Derivative] = []
+
+        def run(*xs: Any) -> Any:
+            y = f(*xs)
+            made.append(self._derivative(call.stripped, xs, y))
+            return y
+
+        y = call.value(run)
+        rule = _Rule(f.py_func, made[0].pull, made[0].push)
+        return call.record(y, rule, ClosureError(f.py_func))
+
+    def _derivative(self, kept: Any, xs: Any, y: Any) -> _Derivative:
+        """The derivative at the arguments xs, of which `kept` is a copy; what it refuses is refused now."""
+        f = of_count(self._f, len(xs))
+        made = _Derivative(f, kept, y)
+        compiled = made.compiled
+        kinds, ct = tuple(map(numba.typeof, xs)), numba.typeof(made.zero)
+        if (kinds, ct) not in self._known:
+            if written := _written(f, compiled._declared((*kinds, ct))[: len(kinds)]):
+                raise UnsupportedError.call(
+                    f"the numba function {f.__name__!r} was called with numbers that are being differentiated",
+                    f"it changes its argument {written[0]!r} in place, or may do so, and dualrev.lift cannot do that to"
+                    " the caller's",
+                    "a function that makes an array and returns it",
+                )
+            if flatten_leaves(y)[0]:  # an int has no derivative
+                compiled.compile((*kinds, ct))
+            self._known.add((kinds, ct))
+        if _share_memory(_arrays(y), _arrays(xs)):
+            raise UnsupportedError.call(
+                f"the numba function {f.__name__!r} was called with numbers that are being differentiated",
+                "an array that it returns shares memory with an argument or another result, which dualrev.lift cannot"
+                " keep up",
+                "x.copy() where it returns x or a view of x",
+            )
+        return made
+
+    def __repr__(self) -> str:
+        return f"<dualrev lift of {self._f!r}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return lift, (self._f,)
+
+
+class _Derivative:
+    """The derivative of a call: a linear map, which is called with numbers under differentiation by outer runs, too."""
+
+    def __init__(self, f: Any, xs: tuple[Any, ...], y: Any) -> None:
+        self._f, self._xs, self._structure = f, xs, flatten_leaves(xs)[1]
+        leaves, self._output = flatten_leaves(y)
+        self.zero = self._output.cotangent_leaves(list(map(zero, leaves)))
+        self.compiled: Any = derivative(f, "vjp")
+
+    def pull(self, ct: Any) -> Any:
+        """A cotangent for every argument."""
+        call = _Call(self._f.py_func, (ct,))
+        if call.run is None:
+            return self.compiled(*self._xs, _typed(self._output, ct))[1]
+        rule = _Rule(self._f.py_func, pull=lambda cts: (self.push(*cts),), push=self.pull)
+        return call.record(call.value(self.pull), rule, ClosureError(self._f.py_func))
+
+    def push(self, *tangents: Any) -> Any:
+        """A tangent of the value."""
+        call = _Call(self._f.py_func, tangents)
+        if call.run is None:
+            return derivative(self._f, "jvp")(*self._xs, *_typed(self._structure, tangents))[1]
+        rule = _Rule(self._f.py_func, pull=self.pull, push=self.push)
+        return call.record(call.value(self.push), rule, ClosureError(self._f.py_func))
+
+
+def _may_hold_duals(x: Any) -> bool:
+    """Whether an argument of a numba function has to be looked at: an array of floats cannot hold dual numbers."""
+    if isinstance(x, np.ndarray):
+        return x.dtype == object
+    if isinstance(x, (tuple, list)):
+        return any(map(_may_hold_duals, x))
+    return isinstance(x, (DualNumber, RealArray, ComplexNumber, ComplexArray))
+
+
+def _arrays(x: Any) -> list[np.ndarray]:
+    """The arrays in the arguments or in the value of a numba function."""
+    if isinstance(x, tuple):
+        return [a for part in x for a in _arrays(part)]
+    return [x] if isinstance(x, np.ndarray) else []
+
+
+def _share_memory(results: list[np.ndarray], arguments: list[np.ndarray]) -> bool:
+    """Whether one of the results is a view of another one or of an argument."""
+    return any(np.may_share_memory(a, b) for k, a in enumerate(results) for b in [*results[:k], *arguments])
+
+
+def _typed(structure: Structure, ct: Any) -> Any:
+    """A cotangent or a tangent as compiled code takes it: plain arrays of the dtypes that belong there, in C order."""
+    return structure.cotangent_leaves([own(plain(leaf)) for leaf in structure.read_leaves(ct)])
+
+
+def _written(f: Any, argtypes: tuple[Any, ...]) -> list[str]:
+    """The parameters that hold an array that f may write to.
+
+    To compare the arrays before and after would not do: what f writes may be what was there, and have a derivative.
+    """
+    from dualrev.compiler.driver.context import Front
+    from dualrev.compiler.ir.core.traverse import leaves
+
+    front = Front()
+    f_in_core = front.entered(f, argtypes)
+    written = front.memory.written(f_in_core)
+    parameters = zip(front.parameters(f), f_in_core.parameters, strict=True)
+    return [name for name, parts in parameters if any(x in written for x in leaves(parts))]
+
+
+def _second_derivative(f: Any) -> UnsupportedError:
+    f = f.derivative_of[0] if isinstance(f, Derivative) else f
+    return UnsupportedError.call(
+        f"a second derivative of the numba function {f.__name__!r} was asked for",
+        "the tape takes first derivatives of compiled functions",
+        f"{f.__name__}.py_func there, which is the Python function: the tape makes its derivatives of every order",
+    )
+
+
+# Calls of a dispatcher itself
+
+
+def refuse(x: Any, context: Any) -> None:
+    """What numba is told of the type of a number under differentiation."""
+    f = _called()
+    if isinstance(f, Derivative):
+        raise _second_derivative(f)
+    name = getattr(f, "__name__", "f")
+    raise UnsupportedError.call(
+        f"the numba function {name!r} was called with numbers that are being differentiated",
+        "numba knows plain numbers and arrays only",
+        f"dualrev.lift({name})(...), which has the compiled derivative, or {name}.py_func(...), which is Python",
+    )
+
+
+def _called() -> Any:
+    """The dispatcher that asks for the type of an argument."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_name != "typeof_pyval":
+        frame = frame.f_back
+    return None if frame is None else frame.f_locals.get("self")
+
+
+def _lifted_type(x: Lifted, context: Any) -> Any:
+    return typeof_impl(x._f, context)
+
+
+typeof_impl.register(Lifted, _lifted_type)

@@ -1,0 +1,134 @@
+"""Derivatives of numba functions with *args: those of functions with as many arguments as a call has.
+
+    def f(x, *r): ...           def f(x, r_0, r_1): return f_(x, r_0, r_1)          for a call with three arguments
+
+That is what a user would write, so a derivative of f is one of this function; argnums counts all positional arguments.
+Where the number of arguments is given, as in dr.jvp, dr.vjp and dr.check, this function takes the place of f. A
+`Variadic` is the derivative that may be called with any number of them, from Python and from njit code.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+from numba.core import sigutils, types
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import CPUDispatcher
+
+from dualrev.compiler.bridge.cache.frozen_globals import World, check, counted, watch
+from dualrev.compiler.bridge.dispatcher import Derivative
+from dualrev.compiler.bridge.gc_pause import resting_collector
+from dualrev.compiler.bridge.output_arguments import numba_function
+from dualrev.compiler.frontend.reading.njit_options import kept
+from dualrev.compiler.frontend.reading.source import describe
+from dualrev.eager.arguments import argument_numbers
+from dualrev.errors import UnsupportedError
+from dualrev.quoting import execute, identifier
+
+__all__ = ["TRANSFORMS", "Compared", "Variadic", "is_variadic", "of_count"]
+
+#: The derivatives whose arguments are those of f, and a tangent in `hvp`.
+TRANSFORMS = ("grad", "value_and_grad", "hessian", "jacfwd", "jacrev", "jacobian", "hvp")
+
+
+def is_variadic(f: Any) -> bool:
+    """Whether a numba function has *args."""
+    return bool(f.py_func.__code__.co_flags & inspect.CO_VARARGS)
+
+
+def of_count(f: Any, count: int) -> Any:
+    """The numba function of so many arguments that stands for f in such a call; f itself, if it has no *args."""
+    if not is_variadic(f):
+        return f
+    if isinstance(f, Variadic):
+        return f[count]
+    watch(f)
+    known = vars(f).setdefault("_dualrev_counted", {})
+    key = id(f), count  # id: functools.wraps copies the dictionary to another function
+    return known.get(key) or known.setdefault(key, _made(f, count))
+
+
+def _made(f: Any, count: int) -> Any:
+    *first, rest = inspect.signature(f.py_func).parameters.values()
+    if rest.kind is not rest.VAR_POSITIONAL:
+        what, why = "a parameter after *args", "numba takes the one for the other"
+        raise UnsupportedError.at(describe(f.py_func), what, why, f"{rest.name} before *args")
+    names = [p.name for p in first][:count]
+    for k in range(count - len(names)):
+        names.append(_new(f"{rest.name}_{k}", names))
+    name = identifier(f.py_func.__name__, "function")
+    inner = _new(f"{name}_", names)
+    text = f"def {name}({', '.join(names)}):\n    return {inner}({', '.join(names)})\n"
+    options = {**kept(f), "error_model": f.targetoptions.get("error_model", "python")}
+    of = SimpleNamespace(__module__=f.py_func.__module__, __defaults__=None, __doc__=f.py_func.__doc__)
+    return numba_function(name, text, {inner: f}, of, options)
+
+
+def _new(name: str, taken: list[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+class Variadic(Derivative):
+    """The derivative of a numba function with *args; `derivative` makes one of a function without."""
+
+    is_variadic = True  # see frontend/lowering/expressions.py
+    derivative: Callable[[Any, str, Any], Derivative]
+
+    def __getitem__(self, count: int) -> Derivative:
+        """The derivative for so many arguments, those of this derivative."""
+        f, transform, argnums = self.derivative_of
+        count -= transform == "hvp"
+        numbers = argument_numbers(argnums, count)
+        return type(self).derivative(
+            of_count(f, count), transform, tuple(numbers) if isinstance(argnums, tuple) else numbers[0]
+        )
+
+    def compile(self, sig: Any) -> Any:
+        """Compile for a signature, whose last type is that of *args."""
+        with global_compiler_lock, self._compiling_counter, resting_collector():
+            args = tuple(map(types.unliteral, sigutils.normalize_signature(sig)[0]))
+            if args not in self.overloads:
+                if not self._can_compile:
+                    raise RuntimeError("compilation disabled")  # numba's words
+                f = self.derivative_of[0]
+                world = check(f, args)
+                entry = self._entry(args)
+                entry.compile(args)
+                self._entries[args], self._worlds[args] = entry, world
+                self.add_overload(entry.overloads[args])
+            return self.overloads[args].entry_point
+
+    def _entry(self, args: tuple[types.Type, ...]) -> Any:
+        """The function that hands the items of *args on, for these types."""
+        *first, rest = args
+        every = (*first, *getattr(rest, "types", (rest,)))
+        inner = self[len(every)]
+        inner.compile(every)  # what it refuses is no TypingError of numba's
+        names = [f"x_{k}" for k in range(len(first))]
+        items = [f"rest[{k}]" for k in range(len(rest.types))]
+        space: dict[str, Any] = {"derivative": inner}
+        head = ", ".join([*names, "rest"])
+        execute(f"def entry({head}):\n    return derivative({', '.join([*names, *items])})", space)
+        space["entry"].__name__ = space["entry"].__qualname__ = self.py_func.__name__
+        options = {k: v for k, v in self.targetoptions.items() if k in ("nopython", "nogil", "error_model", "fastmath")}
+        return CPUDispatcher(space["entry"], {}, options)
+
+    def forget(self, args: tuple[types.Type, ...], world: World) -> None:
+        """Compile anew at the next call if something else than this was frozen."""
+        if any(known.hash != world.hash for known in self._worlds.values()):
+            self._reset_overloads()
+            for made in counted(self.derivative_of[0]):
+                made._reset_overloads()
+
+
+class Compared(Variadic):
+    """The same, where each call from Python is compared with the function: see check_mode.py."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        given = inspect.signature(self).bind(*args, **kwargs).args
+        return self[len(given)](*given)

@@ -1,0 +1,371 @@
+"""From a numba function and its argument types to a module of derivative code.
+
+    context.py -> core -> transforms/ -> core -> emission/ -> text
+
+`emit` is the whole of it. A function that is called by another one is differentiated once for every combination of
+argument types, active arguments and arguments that may share memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+from numba.core.compiler_lock import global_compiler_lock
+
+from dualrev.compiler.ad.reverse.call_pair import has_words
+from dualrev.compiler.analysis.activity import carries
+from dualrev.compiler.analysis.memory.alias import type_of
+from dualrev.compiler.analysis.memory.escape import handed_on, only_borrows
+from dualrev.compiler.analysis.values.index_ranges import Natural
+from dualrev.compiler.codegen.fold_temporaries import tidy
+from dualrev.compiler.codegen.inline_hints import copied
+from dualrev.compiler.codegen.lines import Code, Row, lines_of, rows_of
+from dualrev.compiler.codegen.parallel_loops import write_loop
+from dualrev.compiler.codegen.statements import Emission, Lending
+from dualrev.compiler.driver.context import Front
+from dualrev.compiler.entrypoints import hessian, jacobian, jvp, vjp_residuals
+from dualrev.compiler.entrypoints.vjp import Entry
+from dualrev.compiler.entrypoints.wrap_complex import Around
+from dualrev.compiler.entrypoints.wrap_lists import check_lists, inside, takes_lists, with_lists
+from dualrev.compiler.entrypoints.wrap_objects import opening
+from dualrev.compiler.frontend.reading.njit_options import kept
+from dualrev.compiler.frontend.reading.source import Source
+from dualrev.compiler.ir.anf.printer import show_lowered
+from dualrev.compiler.ir.core.atoms import Node, Symbol, Var
+from dualrev.compiler.ir.core.nodes import Call, Function
+from dualrev.compiler.ir.core.printer import show
+from dualrev.compiler.ir.core.program import Gradient, Program
+from dualrev.compiler.ir.core.traverse import leaves, variables
+from dualrev.compiler.ir.names import renamed, retold, words_of
+from dualrev.compiler.parallel.dependence import sharing
+from dualrev.compiler.parallel.outline import loop_of
+from dualrev.compiler.types.complex_parts import holds_complex
+from dualrev.compiler.types.leaves import holds_structured
+from dualrev.errors import UnsupportedError
+from dualrev.quoting import docstring
+
+__all__ = ["Emitted", "Module", "core_program", "emit", "expanded_function", "shown"]
+
+
+@dataclass
+class Emitted:
+    """The text of a module, the function in it that was asked for, and the way to what the text does not define."""
+
+    source: str
+    entry: str
+    constants: dict[str, tuple[Any, ...]]
+    values: dict[str, Any]
+    obstacle: str = ""  # what the text depends on, and no hash covers: it is not to be kept
+
+
+def emit(f: Any, transform: str, argnums: Any, argtypes: tuple[Any, ...]) -> Emitted:
+    """The derivative of a numba function for these types of arguments; see dispatcher.py for the transforms."""
+    with global_compiler_lock:  # Python 3.11 fails where two threads parse at the same time
+        return Module(f).root(transform, argnums, argtypes)
+
+
+def expanded_function(f: Any, argtypes: tuple[Any, ...]) -> Function:
+    """A numba function for these types of arguments, as the derivatives are made from it."""
+    return core_program(f, argtypes)[0]
+
+
+def core_program(f: Any, argtypes: tuple[Any, ...]) -> tuple[Function, Program]:
+    """A numba function for these types of arguments in the typed core, and the functions that its calls lead to."""
+    front = Front()
+    return front.entered(f, argtypes), front.program
+
+
+def shown(f: Any, stage: str, numbers: int | tuple[int, ...], argtypes: tuple[Any, ...]) -> str:
+    """The text of a numba function at a stage of the compiler; `numbers` are the arguments of the reverse one."""
+    front = Front()
+    if stage == "lowered":
+        made, typed = front.inferred(f, argtypes, (), front.functions_among(f, argtypes))
+        return show_lowered(made.source.tree.name, made.parameters, made.body, made.result, typed, front.names)
+    core = front.entered(f, argtypes)
+    if stage == "expanded":
+        return show(core)
+    chosen = range(len(argtypes)) if stage == "forward" else numbers if isinstance(numbers, tuple) else (numbers,)
+    moving = [x for k in chosen for x in leaves(core.parameters[k]) if carries(x)]
+    if stage == "forward":
+        made_function = front.forward.function(core, moving).function
+    else:
+        made_function = front.reverse.pullback(core, moving)
+    return "\n".join(map(show, [made_function, *front.program.made_functions()]))
+
+
+@dataclass
+class _Function:
+    """A function of the module; its names are not those that are printed."""
+
+    name: str
+    parameters: list[str]
+    options: str
+    doc: str
+    rows: list[Row]
+    source: Source
+    copied: bool = False  # into those that call it
+
+    def words(self) -> list[str]:
+        """The names in it, in their order, each once."""
+        found = dict.fromkeys(self.parameters)
+        for row in self.rows:
+            found |= dict.fromkeys(words_of(row.text))
+        return list(found)
+
+    def text(self, name: Callable[[str], str]) -> str:
+        """The text, with other names."""
+        rows = [Row(renamed(row.text, name), row.line, row.depth) for row in self.rows]
+        head = renamed(f"def {self.name}({', '.join(self.parameters)}):", name)
+        doc = docstring(retold(self.doc, name))
+        options = f"{self.options}, forceinline=True" if self.copied else self.options
+        return "\n".join([f"@njit({options})", head, f"    {doc}", *lines_of(rows, self.source.line)])
+
+
+class Module:
+    """A module that is being written: functions of core under names, and what is called for derivatives."""
+
+    def __init__(self, f: Any) -> None:
+        self.f, self.front = f, Front()
+        self.names, self.program = self.front.names, self.front.program
+        self.functions: list[_Function] = []
+        self.natural = Natural()
+        self._made: dict[Symbol, str] = {}
+        self._leaves: dict[Any, Symbol] = {}  # numba functions that core stands for, by their keys
+        self._opened: tuple[str, Any] | None = None  # the transform, and its arguments, if f itself takes objects
+        self._around: Around | None = None  # of a derivative by complex numbers
+        self._open: list[Symbol] = []  # the functions that are being written, ...
+        self._recursive: set[Symbol] = set()  # ... those among them that are called while they are, ...
+        self._circles: set[Symbol] = set()  # ... and those that are written between
+        self._copiable: set[str] = set()  # the names of functions that LLVM may copy into those that call them
+
+    def root(self, transform: str, argnums: Any, argtypes: tuple[Any, ...]) -> Emitted:
+        """The derivative of f that is called for a transform."""
+        count = len(self.front.parameters(self.f))
+        if not takes_lists(argtypes[:count]):
+            return self._root(transform, argnums, argtypes, count)
+        check_lists(self.f, self.front.source(self.f), transform, argtypes[:count])
+        more = tuple(map(inside, argtypes[count:]))
+        made = self._root(transform, argnums, (*argtypes[:count], *more), count)
+        source = with_lists(made.source, made.entry, transform, argnums, argtypes, count)
+        return replace(made, source=source, entry=f"{made.entry}_of_lists")
+
+    def _root(self, transform: str, argnums: Any, argtypes: tuple[Any, ...], count: int) -> Emitted:
+        if any(map(holds_structured, argtypes)):
+            if transform in ("pushes", "products"):
+                source = self.front.source(self.f)
+                why = "they are not taken apart for several directions"
+                source.refuse(source.tree, "records or instances as arguments", why, "arrays and numbers")
+            self._opened = transform, argnums
+        if any(map(holds_complex, argtypes)):
+            if self._opened:
+                what, why = "complex numbers beside records or instances", "only one of them is taken apart"
+                source = self.front.source(self.f)
+                source.refuse(source.tree, what, why, "real and imaginary parts")
+            self._around = Around(self, transform, argnums, argtypes, count)
+            argtypes = self._around.inner
+        if transform not in ("vjp", "keep", *hessian.TRANSFORMS, *jacobian.TRANSFORMS):
+            return self._derived(transform, argnums, argtypes, count)
+        core, later = self.front.entered(self.f, argtypes[:count]), transform in ("vjp", "keep")
+        try:
+            self.front.check_draws(core, "its vjp" if later else f"its {transform}", later)
+        except UnsupportedError:
+            self._derived(transform, argnums, argtypes, count)  # what no derivative is known of is said first
+            raise
+        return self._derived(transform, argnums, argtypes, count)
+
+    def _derived(self, transform: str, argnums: Any, argtypes: tuple[Any, ...], count: int) -> Emitted:
+        if transform in jvp.TRANSFORMS:
+            return jvp.root(self, transform, argnums, argtypes, count)
+        if transform in hessian.TRANSFORMS:
+            return hessian.root(self, transform, argnums, argtypes[:count])
+        if transform in jacobian.TRANSFORMS:
+            return jacobian.root(self, transform, argnums, argtypes[:count])
+        if transform == "keep":
+            return vjp_residuals.root(self, argtypes[:count])
+        core = self.front.entered(self.f, argtypes[:count])
+        every = list(range(count))
+        chosen = every if transform == "vjp" else self.front.chosen_numbers(argnums, core, argtypes[:count])
+        if not self._opened and self._around is None:
+            core = self.front.once(core)
+        name = self.names.fresh(f"{transform}_{core.name}")
+        doc = self.describe(transform, argnums, core.name)
+        several = isinstance(argnums, (tuple, list))
+        Entry(self, transform, chosen, core, self.f, core.origin.parameters).write(name, several, doc)
+        return self.finish(name, f"{doc} Made by dualrev.")
+
+    def describe(self, transform: str, argnums: Any, name: str) -> str:
+        """What a derivative is, in a sentence."""
+        if transform == "grad":
+            return f"The gradient of {name} with respect to argument {argnums}."
+        if transform == "pull":
+            return f"The cotangents of the arguments of {name} for the cotangent ct of its value."
+        if transform == "value_and_grad":
+            return f"The value of {name}, and its gradient with respect to argument {argnums}."
+        if transform == "vjp":
+            return f"The value of {name}, and the cotangents of its arguments for the cotangent ct of the value."
+        return f"The value of {name}, and its derivative in the direction of the tangents."
+
+    # Functions that transformations have made
+
+    def refer(self, of: Symbol | Call) -> str:
+        """The name of a function that a transformation has made, which is written now if it has not been.
+
+        Of a call of a numba function that takes objects: the name of the same function of their leaves, and of one that
+        checks what the user's function does not, that of the former. Any other is called itself: no name.
+        """
+        if isinstance(of, Call) and not self._is_of_core(of):
+            return ""
+        symbol = of if isinstance(of, Symbol) else self._of_core(of)
+        if symbol not in self._made:
+            made = self.program.made(symbol)
+            self._made[symbol] = self.names.fresh(f"{made.name}{{n}}")
+            self._open.append(symbol)
+            self._write_made(symbol, self._made[symbol])
+            self._open.pop()
+        elif symbol in self._open:
+            self._recursive.add(symbol)
+            self._circles.update(self._open[self._open.index(symbol) :])
+        return self._made[symbol]
+
+    def _is_of_core(self, s: Call) -> bool:
+        """Whether a function of core is called in place of the user's."""
+        return any(holds_structured(type_of(x)) for x in (*s.args, s.result)) or self.program.is_checking(s)
+
+    def _of_core(self, s: Call) -> Symbol:
+        key = self.program.key(s)
+        if key not in self._leaves:
+            f = self.program.function(s)
+            self._leaves[key] = Symbol(f.name)
+            self.program.define(self._leaves[key], f)
+        return self._leaves[key]
+
+    def _write_made(self, symbol: Symbol, name: str) -> None:
+        made = self.program.made(symbol)
+        if isinstance(made, Gradient):
+            entry = Entry(self, "grad", list(made.numbers), made.of, made.of.origin.dispatcher)
+            entry.write(name, made.several, self.describe("grad", made.numbers, made.of.name))
+            return
+        loop = loop_of(made)
+        if loop is not None and (shared := sharing(made, loop, self.front.memory)) is not None:
+            write_loop(self, name, made, loop, shared)
+            return
+        origin = made.origin
+        emission = Emission(self.names, self.refer, made.checked, has_words(made.body), self.natural)
+        self.natural.look(made.body)
+        places = handed_on(made, symbol, self.program)
+        if places and only_borrows(made, self.program):
+            emission.lending = Lending(symbol, self.names.fresh("{}_lent{n}", name), places, self.names.fresh("lent"))
+        emission.introduce(variables(made))
+        parameters, before = [], []
+        for x in made.parameters:
+            parameters.append(emission.var(x) if isinstance(x, Var) else self.names.fresh("arg_{k}"))
+            if isinstance(x, Node):
+                before += emission.parts(parameters[-1], x)
+        enter, leave = [], []
+        if has_words(made.body):
+            enter = [Code("words = runtime.words(tape)", 0), Code("top = tape[1]", 0)]
+            leave = [Code("tape[1] = top", 0)]
+        code = emission.block(made.body)
+        guard, options = [], {}
+        if symbol in self._recursive:  # its frames are larger than those of the user's function
+            guard = [Code(f"runtime.need_stack({origin.source.tree.name!r})", 0)]
+        if symbol in self._circles:
+            options = {"_nrt": False} if only_borrows(made, self.program) else {}
+        elif not kept(origin.dispatcher).get("forceinline"):
+            self._copiable.add(name)
+        returned = Code(f"return {emission.returned(made.result)}".strip(), 0)
+        body = [*guard, *enter, *before, *code, *leave, returned]
+        doc = made.doc or f"{made.name}, as derivatives call it."
+        parameters += ["tape"] * made.tape
+        if emission.lending is not None:
+            body = self._write_lent(name, emission.lending, parameters, body, made, options)
+        self.function(name, parameters, doc, body, origin.source, origin.dispatcher, options)
+
+    def _write_lent(
+        self, name: str, lending: Lending, parameters: list[str], body: list[Any], f: Function, options: dict[str, Any]
+    ) -> list[Any]:
+        """Add a function with this body, which calls itself. What is given is the body of the one that begins."""
+        names = [parameters[k] for k in lending.places]
+        arrays = ", ".join(names) + "," * (len(names) == 1)
+        others = [lending.address, *lending.others(parameters)]
+        body = [Code(f"{arrays} = runtime.borrow({lending.address})", 0), *body]
+        doc = f"{name}, of arrays that lie at an address."
+        self.function(lending.name, others, doc, body, f.origin.source, f.origin.dispatcher, options)
+        lend = Code(f"{lending.address} = runtime.lend(({arrays}))", 0)
+        return [lend, Code(f"return {lending.name}({', '.join(others)})", 0)]
+
+    # Text
+
+    def function(
+        self,
+        name: str,
+        parameters: list[str],
+        doc: str,
+        body: list[Any],
+        source: Source,
+        f: Any,
+        more: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
+        """Add a function with the options of a numba function, and some more."""
+        options = kept(f) | {"error_model": "numpy"} | dict(more)
+        words = ", ".join(f"{k}={v!r}" for k, v in sorted(options.items()))
+        rows = rows_of(tidy(body, self.names.is_temporary))
+        self.functions.append(_Function(name, parameters, words, doc, rows, source))
+
+    def finish(self, entry: str, doc: str) -> Emitted:
+        """The module, which is done."""
+        if self._opened:
+            entry = opening(self, entry, *self._opened, doc)
+        if self._around is not None:
+            entry = self._around.write(entry, doc)
+        text, printed = self._text(doc)
+        refs = {printed[name]: ref for name, ref in self.front.refs.items() if name in printed}
+        paths, values = {n: r.path for n, r in refs.items()}, {n: r.value for n, r in refs.items()}
+        chosen = any(("overload", ref.value) in ref.path for ref in self.front.refs.values())
+        return Emitted(text, printed[entry], paths, values, "the implementation of an overload" if chosen else "")
+
+    def _text(self, doc: str) -> tuple[str, dict[str, str]]:
+        """The whole module, and the printed names of what is generated in it and not local to a function."""
+        instead = self._twice()
+        functions = [f for f in self.functions if f.name not in instead]
+        lines = {f.name: [renamed(row.text, lambda x: instead.get(x, x)) for row in f.rows] for f in functions}
+        for name in copied(lines, self._copiable):
+            next(f for f in functions if f.name == name).copied = True
+        printed, local = self._printed(functions)
+        printed |= {name: printed[first] for name, first in instead.items()}
+        several = ", prange" if any("parallel=" in f.options for f in functions) else ""
+        parts = ["import math", "", "import numpy as np", f"from numba import njit{several}", ""]
+        parts = [docstring(doc), "", *parts, "from dualrev.compiler import runtime", ""]
+        for f in functions:
+            names = local[f.name] | printed
+            parts += ["", f.text(lambda x, names=names: names.get(x, x))]  # type: ignore[misc]
+        return "\n".join(parts) + "\n", printed
+
+    def _twice(self) -> dict[str, str]:
+        """The functions that say what an earlier one says, which stands for them: it is compiled once.
+
+        Two calls of one function can have other facts, and yet the same derivative.
+        """
+        instead: dict[str, str] = {}
+        first: dict[str, str] = {}
+        printed, local = self._printed(self.functions)
+        for f in self.functions:
+            names = local[f.name] | printed | {name: printed[same] for name, same in instead.items()} | {f.name: "_"}
+            text = f.text(lambda x, names=names: names.get(x, x))  # type: ignore[misc]
+            if first.setdefault(text, f.name) != f.name:
+                instead[f.name] = first[text]
+        return instead
+
+    def _printed(self, functions: list[_Function]) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
+        """The printed names of what is generated: of what functions share, and of what is local to each."""
+        words = {f.name: f.words() for f in functions}
+        outer = [*words] + [x for found in words.values() for x in found if x in self.front.refs]
+        printed = self.names.chosen(outer, {x for found in words.values() for x in found})
+        local = {
+            name: self.names.chosen([x for x in found if x not in printed], [*printed.values(), *found])
+            for name, found in words.items()
+        }
+        return printed, local

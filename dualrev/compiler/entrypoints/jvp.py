@@ -1,0 +1,232 @@
+"""The functions that are called for derivatives in a direction: forward mode, alone and with reverse mode over it.
+
+    jvp_f(x, y, t_x, t_y)       the value of f, and its tangent                             forward mode
+    product_f(x, y, t_x)        the gradient of the tangent: the Hessian of f times t_x     reverse mode of forward mode
+    hvp_f(x, t_x, y)            the same, with the tangent after the first argument
+
+The gradient of a tangent is that of a function which forward mode has made (ad/forward/forward_driver.py): no tape of a
+tape is needed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from numba.core import types
+
+from dualrev.compiler.analysis.activity import carries
+from dualrev.compiler.codegen.lines import Code
+from dualrev.compiler.entrypoints.primal import Plain
+from dualrev.compiler.entrypoints.vjp import Entry
+from dualrev.compiler.ir.core import traverse
+from dualrev.compiler.ir.core.atoms import Node
+from dualrev.compiler.ir.core.nodes import Function
+from dualrev.compiler.ir.core.traverse import leaves
+from dualrev.compiler.types.leaves import tangent_type
+from dualrev.errors import ArgumentError, TangentError
+
+if TYPE_CHECKING:
+    from dualrev.compiler.driver.module_builder import Emitted, Module
+
+__all__ = ["TRANSFORMS", "Chosen", "Leaf", "is_single", "root"]
+
+TRANSFORMS = ("jvp", "product", "hvp")
+
+
+def root(module: Module, transform: str, argnums: Any, argtypes: tuple[Any, ...], count: int) -> Emitted:
+    """The module for one of the transforms, of a function with so many parameters."""
+    if transform == "jvp":
+        given = tuple(map(tangent_type, argtypes, argtypes[count:] or argtypes[:count]))
+        return _jvp(module, argtypes[:count], given)
+    primals, kinds = argtypes[:count], argtypes[count:]
+    if transform == "hvp":
+        primals, kinds = (argtypes[0], *argtypes[2:]), argtypes[1:2]
+    return Chosen(module, argnums, primals).product(transform, kinds)
+
+
+# Forward mode
+
+
+def _jvp(module: Module, primals: tuple[Any, ...], kinds: tuple[Any, ...]) -> Emitted:
+    """jvp_f(arguments..., tangents...) -> (value, tangent of the value). An argument whose tangent is None has none."""
+    f, count = module.front.entered(module.f, primals), len(primals)
+    moving = [x for p, kind in zip(f.parameters, kinds, strict=True) if not _is_none(kind) for x in traverse.leaves(p)]
+    moving = [x for x in moving if carries(x)]
+    if not moving:
+        raise ArgumentError.of(", ".join(map(str, primals)))
+    whole, names = Plain(module, module.front.forward.function(f, moving).function), f.origin.parameters
+    body = whole.take_apart(names, whole.parameters[:count])
+    body += whole.check_arrays(whole.parameters[:count])
+    moved = [p for p, kind in zip(whole.parameters[:count], kinds, strict=True) if not _is_none(kind)]
+    reading = _Reading(whole, moved, whole.parameters[count:])
+    given = []
+    for x, tree, kind in zip(names, whole.parameters[:count], kinds, strict=True):
+        given.append(reading.name(x, tree))
+        if not _is_none(kind):
+            reading.read(tree, given[-1], kind)
+    body += [Code(f"{t} = {text}", 0) for t, text in reading.found if t != text]
+    body += whole.body()
+    name, doc = module.names.fresh(f"jvp_{f.name}"), module.describe("jvp", None, f.name)
+    module.function(name, [*names, *given], doc, body, f.origin.source, module.f)
+    return module.finish(name, f"{doc} Made by dualrev.")
+
+
+class _Reading:
+    """The tangents of the leaves of arguments, from what is given for the arguments."""
+
+    def __init__(self, plain: Plain, parameters: list[Any], tangents: list[str]) -> None:
+        self.plain = plain
+        inputs = [x for p in parameters for x in leaves(p) if plain.moves(x)]
+        self.tangent = dict(zip(inputs, tangents, strict=True))
+        asks = plain.module.front.asks_for_layout(plain.f)
+        self.strided = {x for x in inputs if plain.is_array(x) and plain.types[x].layout == "A" and asks}
+        self.found: list[tuple[str, str]] = []  # the tangent of a leaf, and what it is
+
+    def name(self, x: str, tree: Any) -> str:
+        """What the tangent of an argument is called as a parameter."""
+        return (isinstance(tree, str) and self.tangent.get(tree)) or self.plain.module.names.fresh("t_{}", x)
+
+    def read(self, tree: Any, text: str, kind: Any) -> None:
+        """The tangents of an argument's leaves, from the tangent `text` of numba type `kind`."""
+        if isinstance(tree, Node):
+            kinds: Any = getattr(kind, "types", ())
+            if not isinstance(kind, types.BaseTuple) or len(kinds) != len(tree.parts):
+                raise TangentError.of(str(kind), f"a tuple with {len(tree.parts)} entries")
+            for k, part in enumerate(tree.parts):
+                self.read(part, f"{text}[{k}]", kinds[k])
+            return
+        of: Any = self.plain.types.get(tree) if isinstance(tree, str) else None
+        if isinstance(of, types.Float):
+            if not isinstance(kind, (types.Float, types.Integer, types.Boolean)):
+                raise TangentError.of(str(kind), "a real scalar")
+            self.found.append((self.tangent[tree], text if isinstance(kind, types.Float) else f"float({text})"))
+        elif self.plain.moves(tree):
+            if not isinstance(kind, types.Array) or kind.ndim != of.ndim:
+                raise TangentError.of(str(kind), f"an array with {of.ndim} axes")
+            t = self.tangent[tree]
+            lent = self.plain.is_written(t) or self.plain.is_returned(t)  # what the caller has must not be these
+            fits = (kind.dtype, kind.layout) == (of.dtype, of.layout) and not lent
+            made = "strided_tangent" if tree in self.strided else "tangent" if fits else "new_tangent"
+            self.found.append((t, f"runtime.{made}({tree}, {text})"))
+
+
+# Products with the Hessian
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A number or an array in what a function of a direction returns."""
+
+    path: tuple[int, ...]
+    kind: Any
+    like: str  # an array with the shape of this one; empty if that is known from a call only
+
+    @property
+    def is_array(self) -> bool:
+        """Whether it is an array."""
+        return isinstance(self.kind, types.Array)
+
+
+class Chosen:
+    """A function that gives a derivative in a direction of the chosen arguments, and what is made with it.
+
+    `whole` is core whose last parameters are the directions; `again` says that it is differentiated once more.
+    """
+
+    again = True
+
+    def __init__(self, module: Module, argnums: Any, primals: tuple[Any, ...], of: Function | None = None) -> None:
+        """`of` is another function with the arguments of the module's, such as a derivative of it."""
+        self.module, self.primals, self.argnums = module, primals, argnums
+        self.f = f = of or module.front.entered(module.f, primals)
+        self.names, self.called = f.origin.parameters, f.name
+        self.several = isinstance(argnums, (tuple, list))
+        self.chosen = module.front.chosen_numbers(argnums, f, primals)
+        moving = [x for k in self.chosen for x in traverse.leaves(f.parameters[k]) if carries(x)]
+        made = module.front.forward.function(f, moving, again=self.again).function
+        assert isinstance(made.result, Node)
+        self.core = replace(made, result=made.result.parts[1])
+        self.take(self.core)
+        self.tangent = dict(zip(self.ordered, self.tangents, strict=True))
+
+    def take(self, core: Function) -> None:
+        """Take this for the tangent of f: its names and its types."""
+        self.whole, count = Plain(self.module, core), len(self.primals)
+        self.parameters = self.whole.parameters[:count]
+        self.tangents = self.whole.parameters[count:]
+        self.moving = [x for k in self.chosen for x in leaves(self.parameters[k]) if self.whole.moves(x)]
+        self.ordered = [x for k in sorted(self.chosen) for x in leaves(self.parameters[k]) if self.whole.moves(x)]
+
+    def moves(self, x: Any) -> bool:
+        """Whether a leaf has a tangent."""
+        return self.whole.moves(x)
+
+    def is_array(self, x: str) -> bool:
+        """Whether a leaf is an array."""
+        return self.whole.is_array(x)
+
+    # The functions of a direction
+
+    def gradient(self) -> str:
+        """Write the gradient of the tangent of f, and tell its name: the product of the Hessian and the direction."""
+        module = self.module
+        module.front.check_scalar(self.f)
+        name = module.names.fresh(f"grad_slope_{self.called}")
+        entry = Entry(module, "grad", self.chosen, self.core, module.f, [*self.names, *self.tangents])
+        entry.write(name, self.several, module.describe("grad", self.argnums, f"the slope of {self.called}"))
+        return name
+
+    def slope(self) -> str:
+        """Write the tangent of f, and tell its name."""
+        whole = self.whole
+        body = [*whole.take_apart(self.names, self.parameters), *whole.check_arrays(self.parameters), *whole.body()]
+        name = self.module.names.fresh(f"slope_{self.called}")
+        doc = f"The derivative of {self.called} in the direction of the tangents."
+        self.function(name, [*self.names, *self.tangents], doc, body)
+        return name
+
+    def function(self, name: str, parameters: list[str], doc: str, body: list[Any]) -> None:
+        """Write a function with the options of f."""
+        self.module.function(name, parameters, doc, body, self.f.origin.source, self.module.f)
+
+    # What is called for them
+
+    def product(self, transform: str, kinds: tuple[Any, ...]) -> Emitted:
+        """The product of the Hessian and what is given for a direction."""
+        module, gradient = self.module, self.gradient()
+        reading = _Reading(self.whole, [self.parameters[k] for k in sorted(self.chosen)], self.tangents)
+        given, body = [], [Code("tape = runtime.new_tape(0)", 0)]
+        chosen = [self.parameters[k] for k in self.chosen]
+        body += self.whole.take_apart([self.names[k] for k in self.chosen], chosen)
+        for k, kind in zip(self.chosen, kinds, strict=True):
+            given.append(reading.name(self.names[k], self.parameters[k]))
+            reading.read(self.parameters[k], given[-1], tangent_type(self.primals[k], kind))
+        for t, text in reading.found:
+            if text.startswith("runtime."):
+                body.append(Code(f"{t} = runtime.attempt(tape, {text.replace('(', ', ', 1)}", 0))
+            elif t != text:
+                body.append(Code(f"{t} = {text}", 0))
+        made, returned = module.names.fresh("made"), module.names.fresh("returned")
+        body.append(Code(f"{made} = runtime.attempt(tape, {gradient}, {', '.join([*self.names, *self.tangents])})", 0))
+        body += [Code(f"{returned} = runtime.unless_failed(tape, {made})", 0), Code("runtime.close(tape)", 0)]
+        body.append(Code(f"return {returned}", 0))
+        parameters = [*self.names, *given] if transform == "product" else [self.names[0], *given, *self.names[1:]]
+        doc = f"The Hessian of {self.called} with respect to argument {self.argnums}, times a vector."
+        return self.finish(transform, parameters, doc, body)
+
+    def finish(self, transform: str, parameters: list[str], doc: str, body: list[Any]) -> Emitted:
+        """Write the function that is called."""
+        name = self.module.names.fresh(f"{transform}_{self.called}")
+        self.function(name, parameters, doc, body)
+        return self.module.finish(name, f"{doc} Made by dualrev.")
+
+
+def _is_none(kind: Any) -> bool:
+    """Whether this is the type of None."""
+    return isinstance(kind, types.NoneType)
+
+
+def is_single(kind: Any) -> bool:
+    """Whether a number, or each number of an array, is a float32."""
+    return bool((kind.dtype if isinstance(kind, types.Array) else kind) == types.float32)

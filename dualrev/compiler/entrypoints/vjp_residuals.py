@@ -1,0 +1,55 @@
+"""The function that is called where a pullback is made: the value, and copies of the arguments.
+
+    keep_f(x, y)    f(x, y), and a copy of (x, y) from before
+
+A pullback runs f again at these copies. So it may be called when the arguments have been written: by f, or by whoever
+made it. Arrays that share memory would not do so in the copies; if f writes to one of them, that is an error.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+from dualrev.compiler.codegen.lines import Code
+from dualrev.compiler.entrypoints.primal import Plain, rebuilt
+from dualrev.compiler.ir.anf import to_python
+from dualrev.compiler.ir.core.atoms import Node
+from dualrev.compiler.ir.core.traverse import leaves
+from dualrev.compiler.types.leaves import holds_structured
+
+if TYPE_CHECKING:
+    from dualrev.compiler.driver.module_builder import Emitted, Module
+
+__all__ = ["root"]
+
+
+def root(module: Module, primals: tuple[Any, ...]) -> Emitted:
+    """The module for these types of arguments."""
+    f = module.front.entered(module.f, primals)
+    plain, names, fresh, source = Plain(module, f), f.origin.parameters, module.names.fresh, f.origin.source
+    if any(map(holds_structured, primals)):
+        what, why = "dr.vjp by an object with fields", "there is no copy of it for the pullback"
+        source.refuse(source.tree, what, why, "dr.value_and_grad, or arguments for its fields")
+    arrays = [x for tree in plain.parameters for x in leaves(tree) if plain.is_array(x)]
+    if any(plain.types[x].layout == "A" for x in arrays) and module.front.asks_for_layout(f):
+        why = "the function asks whether an array is contiguous, and the pullback has a copy that is"
+        source.refuse(source.tree, "dr.vjp of this function", why, "np.ascontiguousarray(x)")
+    value, made, returned = fresh(f"value_{f.name}"), fresh("made"), fresh("returned")
+    inside = [*plain.take_apart(names, plain.parameters), *plain.body()]
+    module.function(value, names, f"{f.name} itself.", inside, source, module.f)
+    copies = {x: fresh("{}_kept", x) for x in arrays}
+    body = [*plain.take_apart(names, plain.parameters), *plain.check_arrays(plain.parameters)]
+    body.append(Code("tape = runtime.new_tape(0)", 0))
+    body += [Code(f"{copy} = runtime.attempt(tape, runtime.copy, {x})", 0) for x, copy in copies.items()]
+    body.append(Code(f"{made} = runtime.attempt(tape, {value}, {', '.join(names)})", 0))
+    trees = [
+        tree if isinstance(tree, Node) or tree in copies else x for x, tree in zip(names, plain.parameters, strict=True)
+    ]
+    kept = [rebuilt(tree, lambda x: ast.Name(copies.get(x, x))) for tree in trees]
+    both = to_python.text(ast.Tuple([ast.Name(made), ast.Tuple(kept, ast.Load())], ast.Load()))
+    body += [Code(f"{returned} = runtime.unless_failed(tape, {both})", 0), Code("runtime.close(tape)", 0)]
+    body.append(Code(f"return {returned}", 0))
+    name, doc = fresh(f"keep_{f.name}"), f"The value of {f.name}, and copies of its arguments."
+    module.function(name, names, doc, body, source, module.f)
+    return module.finish(name, f"{doc} Made by dualrev.")

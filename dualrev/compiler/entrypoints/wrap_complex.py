@@ -1,0 +1,118 @@
+"""The function that is called for a derivative by complex numbers: around the one that takes and gives their parts.
+
+    grad_f(z) = d/dx f(x + i y) - i d/dy f(x + i y)         the convention of JAX, for a real-valued f
+
+A tangent is a complex number as it is. Arrays are copied: in core their parts are arrays of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from numba.core import types
+
+from dualrev.compiler.codegen.lines import Code
+from dualrev.compiler.ir.core.traverse import leaves
+from dualrev.compiler.types.complex_parts import holds_complex, in_parts
+
+if TYPE_CHECKING:
+    from dualrev.compiler.driver.module_builder import Module
+
+__all__ = ["Around"]
+
+_TRANSFORMS = ("grad", "value_and_grad", "vjp", "jvp")
+
+
+class Around:
+    """What is around a derivative for these types of arguments, of which the first `count` are the function's own."""
+
+    def __init__(self, module: Module, transform: str, argnums: Any, argtypes: Sequence[Any], count: int) -> None:
+        self.module, self.transform, self.argnums = module, transform, argnums
+        self.argtypes, self.count = tuple(argtypes), count
+        if transform not in _TRANSFORMS:
+            source = module.front.source(module.f)
+            why = "of complex arguments only grad, value_and_grad, vjp and jvp are known"
+            source.refuse(source.tree, f"the {transform} of {source.tree.name}", why, "real and imaginary parts")
+
+    @property
+    def inner(self) -> tuple[Any, ...]:
+        """The types of the arguments of what is inside: core's function has those of f, which are taken apart there."""
+        return (*self.argtypes[: self.count], *map(in_parts, self.argtypes[self.count :]))
+
+    def write(self, entry: str, doc: str) -> str:
+        """Write the function, and tell its name."""
+        module = self.module
+        (inside,) = (f for f in module.functions if f.name == entry)
+        name = module.names.fresh(f"{self.transform}_{inside.source.tree.name}_of_complex")
+        made = module.names.fresh("made")
+        given = [self.parts(x, kind) for x, kind in zip(inside.parameters, self.argtypes, strict=True)]
+        body = [Code(f"runtime.check_apart({z}, {x})", 0) for z, x in self.kept_apart(inside.parameters)]
+        body += [Code(f"{made} = {entry}({', '.join(given)})", 0), Code(f"return {self.returned(made)}", 0)]
+        module.function(name, inside.parameters, doc, body, inside.source, module.f)
+        return name
+
+    def kept_apart(self, names: Sequence[str]) -> list[tuple[str, str]]:
+        """Complex arrays, and the arrays that f writes, which may be views of those: the parts are copies."""
+        front, own = self.module.front, list(zip(names, self.argtypes[: self.count], strict=False))
+        core = front.entered(self.module.f, self.argtypes[: self.count])
+        written = front.memory.written(core)
+        wrote = [any(x in written for x in leaves(tree)) for tree in core.parameters]
+        every = [list(self._arrays(x, kind)) for x, kind in own]
+        read = [z for some in every for z, kind in some if holds_complex(kind)]
+        changed = [x for some, w in zip(every, wrote, strict=True) if w for x, kind in some if not holds_complex(kind)]
+        return [(z, x) for z in read for x in changed]
+
+    def _arrays(self, x: str, kind: Any) -> Iterator[tuple[str, Any]]:
+        if isinstance(kind, types.Array):
+            yield x, kind
+        elif isinstance(kind, types.BaseTuple):
+            for k, of in enumerate(kind.types):
+                yield from self._arrays(f"{x}[{k}]", of)
+
+    def returned(self, made: str) -> str:
+        """The text of the result, from what is inside."""
+        if self.transform == "jvp":
+            return made
+        several = isinstance(self.argnums, (tuple, list)) or self.transform == "vjp"
+        numbers = range(self.count) if self.transform == "vjp" else self.argnums if several else (self.argnums,)
+        kinds = [self.argtypes[k % self.count] for k in numbers]
+        of = made if self.transform == "grad" else f"{made}[1]"
+        gradients = [self.whole(f"{of}[{k}]" if several else of, kind) for k, kind in enumerate(kinds)]
+        gradient = f"({', '.join(gradients)},)" if several else gradients[0]
+        return gradient if self.transform == "grad" else f"({made}[0], {gradient})"
+
+    def parts(self, x: str, kind: Any) -> str:
+        """The text of an argument with its complex numbers taken apart."""
+
+        def leaf(text: str, of: Any) -> str:
+            if isinstance(of, types.Omitted):
+                return f"({of.value.real!r}, {of.value.imag!r})"
+            if not isinstance(of, types.Array) or of.layout == "A":
+                return f"({text}.real, {text}.imag)"
+            if of.layout == "F":
+                return f"(np.asfortranarray({text}.real), np.asfortranarray({text}.imag))"
+            return f"({text}.real.copy(), {text}.imag.copy())"
+
+        return self._mapped(x, kind, leaf)
+
+    def whole(self, x: str, kind: Any) -> str:
+        """The text of a gradient, of those by the parts."""
+
+        def leaf(text: str, of: Any) -> str:
+            if isinstance(of, types.Array):
+                return f"runtime.conjugate({text}[0], {text}[1])"
+            return f"complex({text}[0], -{text}[1])"
+
+        return self._mapped(x, kind, leaf)
+
+    def _mapped(self, x: str, kind: Any, leaf: Callable[[str, Any], str]) -> str:
+        if not holds_complex(kind):
+            return x
+        if not isinstance(kind, types.BaseTuple):
+            return leaf(x, kind)
+        items = [self._mapped(f"{x}[{k}]", of, leaf) for k, of in enumerate(kind.types)]
+        if not isinstance(kind, types.BaseNamedTuple):
+            return f"({', '.join(items)},)"
+        refs = self.module.front.refs.values()
+        return f"{next(r.name for r in refs if r.value is kind.instance_class)}({', '.join(items)})"

@@ -1,0 +1,81 @@
+"""Arguments that are lists of numbers: the derivative takes and gives lists, and inside they are arrays.
+
+    def grad_f(ys, x):                         around the function that the module is made for
+        return as_list(ys, grad_f_(elements(ys), x))
+
+A function may not change such a list: so nothing has to be written back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.frontend.reading.source import Source, is_derivative
+from dualrev.quoting import docstring
+
+__all__ = ["check_lists", "inside", "takes_lists", "with_lists"]
+
+_TRANSFORMS = ("grad", "value_and_grad", "vjp", "jvp")
+
+
+def takes_lists(kinds: Sequence[Any]) -> bool:
+    """Whether one of the arguments is a list of numbers."""
+    return any(map(_is_list, kinds))
+
+
+def _is_list(kind: Any) -> bool:
+    return isinstance(kind, (types.List, types.ListType)) and isinstance(kind.dtype, (types.Number, types.Boolean))
+
+
+def inside(kind: Any) -> Any:
+    """The type of a tangent or a cotangent inside: an array for a list of numbers, None for one of None."""
+    if isinstance(kind, types.List):
+        return types.Array(kind.dtype, 1, "C") if _is_list(kind) else types.none
+    return kind
+
+
+def _passed(name: str, kind: Any) -> str:
+    if isinstance(kind, types.List) and inside(kind) == types.none:
+        return "None"
+    return f"runtime.elements({name})" if _is_list(kind) else name
+
+
+def check_lists(f: Any, source: Source, transform: str, kinds: Sequence[Any]) -> None:
+    """UnsupportedError for a transform that has no form for lists."""
+    typed = any(isinstance(kind, types.ListType) for kind in kinds)
+    known = _TRANSFORMS[:2] if typed else _TRANSFORMS
+    if transform not in known or is_derivative(f):
+        what, why = f"the {transform} by a list as an argument", f"of lists, only {', '.join(known)} are known"
+        source.refuse(source.tree, what, why, "np.array of it")
+
+
+def with_lists(text: str, entry: str, transform: str, argnums: Any, kinds: tuple[Any, ...], count: int) -> str:
+    """The text of a module with one more function, `<entry>_of_lists`, around its entry."""
+    names = [f"a{k}" for k in range(len(kinds))]
+    given = map(_passed, names, kinds)
+    lines = [f"made = {entry}({', '.join(given)})"]
+    numbers = list(range(count)) if transform == "vjp" else argnums
+    if transform == "grad":
+        lines.append(f"return {_gradient('made', numbers, kinds)}")
+    elif transform == "jvp":
+        lines.append("return made")
+    else:
+        lines.append(f"return made[0], {_gradient('made[1]', numbers, kinds)}")
+    doc = f"    {docstring(f'{entry} of lists.')}"
+    head = ["", "", "@njit(error_model='numpy')", f"def {entry}_of_lists({', '.join(names)}):", doc]
+    return text + "\n".join([*head, *(f"    {line}" for line in lines)]) + "\n"
+
+
+def _gradient(made: str, numbers: Any, kinds: tuple[Any, ...]) -> str:
+    """The gradient, with lists in place of arrays."""
+    if not isinstance(numbers, (list, tuple)):
+        return f"runtime.as_list(a{numbers}, {made})" if _is_list(kinds[numbers]) else made
+    parts = []
+    for place, k in enumerate(numbers):
+        part = f"{made}[{place}]"
+        real = _is_list(kinds[k]) and isinstance(kinds[k].dtype, types.Float)
+        parts.append(f"runtime.as_list(a{k}, {part})" if real else part)
+    return f"({', '.join(parts)},)"

@@ -1,0 +1,55 @@
+"""The function that is called where arguments are records, jitclass instances or structrefs, or tuples of these.
+
+It takes them apart, calls the derivative of their leaves (types/leaves.py), and puts the gradients together:
+
+    grad_f(a, x)    runtime.mirrored(tape, a, grad_f1(runtime.fields(a), x))
+
+The gradient by records are records of the same type, that by an instance is a named tuple of its fields. A Jacobian, or
+a Hessian, has a tuple of the leaves in their place.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dualrev.compiler.codegen.lines import Code
+
+if TYPE_CHECKING:
+    from dualrev.compiler.driver.module_builder import Module
+
+__all__ = ["opening"]
+
+
+def opening(module: Module, entry: str, transform: str, argnums: Any, doc: str) -> str:
+    """The name of a function that takes the objects, and calls the entry with their leaves."""
+    front, fresh = module.front, module.names.fresh
+    f, source = module.f, front.source(module.f)
+    several = isinstance(argnums, (tuple, list))
+    words = [fresh("{}", x) for x in front.parameters(f)]
+    count = len(words)
+    chosen = [k % count for k in (argnums if several else (argnums,))]
+    opened = [f"runtime.fields({x})" for x in words]
+    names, given, of = list(words), list(opened), chosen
+    if transform in ("vjp", "pull"):
+        names, given, of, several = [*words, "ct"], [*opened, "ct"], list(range(count)), True
+    elif transform in ("jvp", "product", "hvp"):
+        moved = list(range(count)) if transform == "jvp" else chosen
+        tangents = [fresh("t_{}", words[k]) for k in moved]
+        inner = [f"runtime.tangents({words[k]}, {t})" for k, t in zip(moved, tangents, strict=True)]
+        at = 1 if transform == "hvp" else count
+        names[at:at], given[at:at] = tangents, inner
+    made, mirrored, returned = fresh("made"), fresh("mirrored"), fresh("returned")
+    gradient = f"{made}[1]" if transform in ("value_and_grad", "vjp") else made
+    objects, parts = ", ".join(words[k] for k in of), gradient
+    objects = f"({objects},)" if several else objects
+    body = ["tape = runtime.new_tape(0)", f"{made} = runtime.attempt(tape, {entry}, {', '.join(given)})"]
+    value = made
+    if transform in ("vjp", "pull", "jvp"):  # f, or its derivative, may return an argument
+        body.append(f"{made} = runtime.to_return(tape, {made})")
+    if transform in ("grad", "value_and_grad", "vjp", "pull", "hvp", "product"):
+        body.append(f"{mirrored} = runtime.mirrored(tape, {objects}, {parts})")
+        value = mirrored if gradient == made else f"({made}[0], {mirrored})"
+    body += [f"{returned} = runtime.unless_failed(tape, {value})", "runtime.close(tape)", f"return {returned}"]
+    name = fresh("{}", entry)
+    module.function(name, names, doc, [Code(text, 0) for text in body], source, f)
+    return name

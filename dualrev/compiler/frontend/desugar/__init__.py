@@ -1,0 +1,1 @@
+"""Desugaring: syntax trees -> the subset of Python that lowering accepts."""

@@ -1,0 +1,240 @@
+"""Other spellings of what to_anf.py knows: calls and loops that mean the same as an operator, a method or a name.
+
+operator.mul(x, y)               x * y
+getattr(x, "name")               x.name
+literally(k)                     k
+List.empty_list(t), List([x])    [t(0) for _ in range(0)], [x]
+x.real, np.real(x), x.conj()     x, where that is no complex number
+list(a)                          [x for x in a]
+ys.extend(a), ys += a            for x in a: ys.append(x)
+del ys[k], del x                 ys.pop(k), nothing
+x, ys = y, []                    (x,) = (y,); ys = []
+(x, *t, y)                       (x,) + t + (y,)
+for y in map(g, a)               for x in a: y = g(x)
+for x in filter(g, a)            for x in a: if g(x)
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from numba import literally
+from numba.core import types
+from numba.typed import List
+
+from dualrev.compiler.frontend.desugar.ndindex import located, read
+from dualrev.compiler.frontend.lowering.scope import Scope
+
+__all__ = ["IN_PLACE", "Spellings", "is_bool", "joined"]
+
+_BINARY: dict[Any, type[ast.operator]] = {
+    operator.add: ast.Add,
+    operator.sub: ast.Sub,
+    operator.mul: ast.Mult,
+    operator.truediv: ast.Div,
+    operator.floordiv: ast.FloorDiv,
+    operator.mod: ast.Mod,
+    operator.pow: ast.Pow,
+    operator.matmul: ast.MatMult,
+    operator.and_: ast.BitAnd,
+    operator.or_: ast.BitOr,
+    operator.xor: ast.BitXor,
+    operator.lshift: ast.LShift,
+    operator.rshift: ast.RShift,
+}
+_COMPARISONS: dict[Any, type[ast.cmpop]] = {
+    operator.lt: ast.Lt,
+    operator.le: ast.LtE,
+    operator.gt: ast.Gt,
+    operator.ge: ast.GtE,
+    operator.eq: ast.Eq,
+    operator.ne: ast.NotEq,
+    operator.is_: ast.Is,
+    operator.is_not: ast.IsNot,
+}
+_UNARY: dict[Any, type[ast.unaryop]] = {
+    operator.neg: ast.USub,
+    operator.pos: ast.UAdd,
+    operator.not_: ast.Not,
+    operator.invert: ast.Invert,
+}
+#: What changes an array in place, and gives it; of numbers, a new one.
+IN_PLACE: dict[Any, str] = {
+    operator.iadd: "+",
+    operator.isub: "-",
+    operator.imul: "*",
+    operator.itruediv: "/",
+    operator.ifloordiv: "//",
+    operator.imod: "%",
+    operator.ipow: "**",
+}
+
+
+def is_bool(node: ast.expr) -> bool:
+    """Whether it can be seen that an expression is a bool."""
+    if isinstance(node, ast.BoolOp):
+        return all(map(is_bool, node.values))
+    negation = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+    return negation or isinstance(node, ast.Compare) or (isinstance(node, ast.Constant) and type(node.value) is bool)
+
+
+def _is_plain(node: ast.expr, bound: set[str]) -> bool:
+    """Whether it does not matter when an expression is evaluated: a number, or a name that does not change there."""
+    return isinstance(node, ast.Constant) or (isinstance(node, ast.Name) and node.id not in bound)
+
+
+class Spellings:
+    """What other syntax says; `local` makes a name that nothing else has."""
+
+    def __init__(self, scope: Scope, local: Callable[[str], str]) -> None:
+        self.scope, self.local = scope, local
+
+    def value(self, node: ast.expr) -> Any:
+        """What a name or an attribute stands for, if that is known."""
+        static = self.scope.static(node) if isinstance(node, (ast.Name, ast.Attribute)) else None
+        return None if static is None else static.value
+
+    def call(self, node: ast.Call) -> ast.expr | None:
+        """The same as a call, in other words; None if there are none."""
+        f, args = self.value(node.func), node.args
+        if node.keywords or any(isinstance(x, ast.Starred) for x in args):
+            return None
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "empty_list" and len(args) == 1:
+            return self.empty_list(node.func.value, args[0]) if self.value(node.func.value) is List else None
+        if f is None or not callable(f):
+            return None
+        if f is List and len(args) == 1 and isinstance(args[0], (ast.List, ast.ListComp)):
+            return args[0]
+        if f is list and len(args) == 1:
+            item = self.local("item")
+            loop = ast.comprehension(ast.Name(item, ast.Store()), args[0], [], 0)
+            return ast.ListComp(read(item), [loop])
+        if f is literally and len(args) == 1:
+            return args[0]
+        if f is getattr and len(args) == 2 and isinstance(args[1], ast.Constant) and isinstance(args[1].value, str):
+            return ast.Attribute(args[0], args[1].value, ast.Load())
+        return self.operation(f, args)
+
+    def empty_list(self, base: ast.expr, kind: ast.expr) -> ast.expr:
+        """List.empty_list(t): a list of numbers of this type; of other things numba finds the type by what is added."""
+        if not isinstance(self.value(kind), (types.Number, types.Boolean)):
+            return ast.Call(base, [], [])
+        none = ast.Call(ast.Name("range", ast.Load()), [ast.Constant(0)], [])
+        counter = ast.Name(self.local("i"), ast.Store())
+        return ast.ListComp(ast.Call(kind, [ast.Constant(0)], []), [ast.comprehension(counter, none, [], 0)])
+
+    def operation(self, f: Any, args: list[ast.expr]) -> ast.expr | None:
+        """A function of the module operator."""
+        if getattr(f, "__module__", "") != "_operator":
+            return None
+        if f in _BINARY and len(args) == 2:
+            return ast.BinOp(args[0], _BINARY[f](), args[1])
+        if f in _COMPARISONS and len(args) == 2:
+            return ast.Compare(args[0], [_COMPARISONS[f]()], [args[1]])
+        if f in _UNARY and len(args) == 1:
+            return ast.UnaryOp(_UNARY[f](), args[0])
+        if f is operator.getitem and len(args) == 2:
+            return ast.Subscript(args[0], args[1], ast.Load())
+        if f is operator.contains and len(args) == 2:
+            return ast.Compare(args[1], [ast.In()], [args[0]])
+        return None
+
+    def statement(self, node: ast.Expr) -> ast.stmt | None:
+        """ys.extend(a) as a loop; operator.setitem(a, k, x) and delitem as statements."""
+        call = node.value
+        f = self.value(call.func) if isinstance(call, ast.Call) and not call.keywords else None
+        if isinstance(call, ast.Call) and f is operator.setitem and len(call.args) == 3:
+            base, index, value = call.args
+            made: ast.stmt = ast.Assign([ast.Subscript(base, index, ast.Store())], value)
+            located(made, node)
+            return made
+        if isinstance(call, ast.Call) and f is operator.delitem and len(call.args) == 2:
+            made = ast.Delete([ast.Subscript(call.args[0], call.args[1], ast.Del())])
+            located(made, node)
+            return made
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.keywords:
+            return None
+        if call.func.attr != "extend" or len(call.args) != 1 or not isinstance(call.func.value, ast.Name):
+            return None
+        return self.extended(call.func.value, call.args[0], node)
+
+    def extended(self, name: ast.Name, more: ast.expr, node: ast.stmt) -> ast.stmt:
+        """ys.extend(more)."""
+        item = self.local("item")
+        add = ast.Call(ast.Attribute(read(name.id), "append", ast.Load()), [read(item)], [])
+        made = ast.For(ast.Name(item, ast.Store()), more, [ast.Expr(add)], [])
+        located(made, node)
+        return made
+
+    def lists_apart(self, node: ast.Assign) -> list[ast.stmt] | None:
+        """The lists among the values that several names get, each in a statement: there, it has the one name."""
+        target, value = node.targets[0], node.value
+        if len(node.targets) > 1 or not isinstance(target, ast.Tuple) or not isinstance(value, ast.Tuple):
+            return None
+        if len(target.elts) != len(value.elts) or not all(isinstance(x, ast.Name) for x in target.elts):
+            return None
+        bound = {x.id for x in target.elts if isinstance(x, ast.Name)}
+        pairs = list(zip(target.elts, value.elts, strict=True))
+        apart = [(x, y) for x, y in pairs if isinstance(y, ast.List) and all(_is_plain(e, bound) for e in y.elts)]
+        if not apart or len(bound) < len(pairs):
+            return None
+        others = [pair for pair in pairs if pair not in apart]
+        made: list[ast.stmt] = []
+        if others:
+            targets, values = ([pair[k] for pair in others] for k in (0, 1))
+            made.append(ast.Assign([ast.Tuple(targets, ast.Store())], ast.Tuple(values, ast.Load())))
+        made += [ast.Assign([x], y) for x, y in apart]
+        for s in made:
+            located(s, node)
+        return made
+
+    def deleted(self, node: ast.Delete) -> list[ast.stmt] | None:
+        """del ys[k]; None if something else is deleted."""
+        made: list[ast.stmt] = []
+        for x in node.targets:
+            if isinstance(x, ast.Name):
+                made.append(ast.Pass())
+            elif isinstance(x, ast.Subscript) and isinstance(x.value, ast.Name) and not isinstance(x.slice, ast.Slice):
+                pop = ast.Attribute(read(x.value.id), "pop", ast.Load())
+                made.append(ast.Expr(ast.Call(pop, [x.slice], [])))
+            else:
+                return None
+        for s in made:
+            located(s, node)
+        return made
+
+    def loop(self, node: ast.For) -> ast.For:
+        """A loop over map or filter as one over what these go over."""
+        call = node.iter
+        while isinstance(call, ast.Call) and len(call.args) == 2 and not call.keywords:
+            f = self.value(call.func)
+            if f is not map and f is not filter:
+                break
+            item = self.local("item")
+            one = ast.Call(call.args[0], [read(item)], [])
+            if f is map:
+                body = [ast.Assign([node.target], one), *node.body]
+            else:
+                body = [ast.If(one, [ast.Assign([node.target], read(item)), *node.body], [])]
+            node = ast.For(ast.Name(item, ast.Store()), call.args[1], body, node.orelse, lineno=node.lineno)
+            located(node, call)
+            call = node.iter
+        return node
+
+
+def joined(node: ast.Tuple) -> ast.expr:
+    """The sum of tuples that a tuple with starred entries is."""
+    parts: list[ast.expr] = []
+    for _, group in itertools.groupby(node.elts, lambda x: isinstance(x, ast.Starred)):
+        items = list(group)
+        starred = [x.value for x in items if isinstance(x, ast.Starred)]
+        parts += starred or [ast.Tuple(items, ast.Load())]
+    made = parts[0]
+    for part in parts[1:]:
+        made = ast.BinOp(made, ast.Add(), part)
+    located(made, node)
+    return made

@@ -1,0 +1,1 @@
+"""Lowering: syntax trees -> A-normal form, without jumps."""

@@ -1,0 +1,189 @@
+"""What a loop runs over: its length, and how to get its k-th element."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dualrev.compiler.frontend.lowering.expressions import Expressions
+from dualrev.compiler.frontend.reading.njit_options import is_parallel
+from dualrev.compiler.frontend.reading.source import describe
+from dualrev.compiler.ir.anf.operations import Atom, Const, For, If, Slice, Store
+
+__all__ = ["Sequences"]
+
+_READING = ("copy", "count", "index")  # methods of lists that change nothing
+
+
+class Sequences(Expressions):
+    """range, enumerate, zip, reversed, arrays and tuples, in any combination.
+
+    `listed` says that something else may be a list first: a set, or the keys of a dict.
+    """
+
+    def is_own_counter(self, s: ast.For) -> bool:
+        """Whether the loop's variable lives in such loops only, so that it can count."""
+        assert isinstance(s.target, ast.Name)
+        name = s.target.id
+        if name in self.parameters:
+            return False
+        seen: set[int] = set()
+        for node in ast.walk(self.source.tree):
+            if isinstance(node, ast.For) and isinstance(node.target, ast.Name) and node.target.id == name:
+                if self.range_call(node.iter) is None:
+                    return False
+                seen.add(id(node.target))
+                for inner in node.body:
+                    for x in ast.walk(inner):
+                        if isinstance(x, ast.Name) and x.id == name:
+                            if isinstance(x.ctx, ast.Store):
+                                return False
+                            seen.add(id(x))
+        return all(id(x) in seen for x in ast.walk(self.source.tree) if isinstance(x, ast.Name) and x.id == name)
+
+    def range_call(self, node: ast.expr) -> ast.Call | None:
+        if isinstance(node, ast.Call) and not node.keywords:
+            static = self.static(node.func)
+            if static is not None and (static.value is range or _is_prange(static.value)):
+                return node
+        return None
+
+    def is_parallel(self, node: ast.expr) -> bool:
+        """Whether a loop runs in parallel: prange is range without parallel=True, and pndindex is np.ndindex."""
+        static = self.static(node.func) if isinstance(node, ast.Call) else None
+        if static is None or not is_parallel(self.source.dispatcher):
+            return False
+        return _is_prange(static.value) or describe(static.value) == "numba.misc.special.pndindex"
+
+    def range_bounds(self, node: ast.expr) -> list[Atom] | None:
+        call = self.range_call(node)
+        if call is None:
+            return None
+        atoms = [self.atom(x) for x in call.args]
+        if len(atoms) == 1:
+            return [Const(0), atoms[0], Const(1)]
+        if len(atoms) == 2:
+            return [*atoms, Const(1)]
+        return atoms
+
+    def _ListComp(self, node: ast.ListComp, target: str) -> Atom:  # noqa: N802
+        """A list whose length is known when its first element is computed; less, if there are conditions."""
+        if len(node.generators) > 1:
+            self.refuse(node, "a list comprehension of several loops", "its length is not known", "loops")
+        loop, line = node.generators[0], node.lineno
+        self.check_lists(loop.iter, [node.elt, *loop.ifs])
+        n, element = self.sequence(loop.iter, {self.name(x) for x in self.assigned_in([ast.Expr(loop.target)])})
+        made, k = self.let(self.temp(), "list", (n,), None, line), self.temp()
+        count = self.let(self.temp(), "copy", (Const(0),), None, line) if loop.ifs else None
+
+        def add(tests: list[ast.expr]) -> None:
+            if tests:
+                test = self.atom(tests[0])
+                self.out.append(If(test, self.collect(lambda: add(tests[1:])), [], line))
+                return
+            self.out.append(Store(made, (k if count is None else count,), self.atom(node.elt), line))
+            if count is not None:
+                self.let(count, "iop", (count, Const(1)), "+", line)
+
+        def one() -> None:
+            self.store_element(loop.target, element(k, line), node)
+            add(loop.ifs)
+
+        self.out.append(For(k, Const(0), n, Const(1), self.collect(one), [], line))
+        if count is None:
+            return self.let(target, "copy", (made,), None, line)
+        return self.let(target, "getitem", (made,), (Slice(None, count, None),), line)
+
+    def check_lists(self, over: ast.expr, body: Sequence[ast.AST]) -> None:
+        """Refuse a loop over a list that its body makes longer or shorter: its end would move."""
+        made = self.static(over.func) if isinstance(over, ast.Call) else None
+        if isinstance(over, ast.ListComp) or (made is not None and made.value in (list, sorted)):
+            return  # a new list
+        lists = {x.id for x in ast.walk(over) if isinstance(x, ast.Name) and x.id in self.list_names}
+        for x in (x for t in body for x in ast.walk(t)):
+            of_list = isinstance(x, ast.Attribute) and isinstance(x.value, ast.Name) and x.value.id in lists
+            if of_list and x.attr not in _READING:  # type: ignore[attr-defined]
+                what = "a method of a list in a loop over it"
+                self.refuse(x, what, "the end of the loop may move", "a loop over range(len(...)), or another list")
+
+    def store_element(self, target: ast.expr, element: Any, s: Any) -> None:
+        """Assign an element: to_anf.py knows how."""
+        raise NotImplementedError
+
+    @staticmethod
+    def is_over_places(f: Any) -> bool:
+        """Whether a function gives all places of an array."""
+        return f is np.ndindex or describe(f) == "numba.misc.special.pndindex"
+
+    def keep(self, x: Atom, changing: set[str], line: int) -> Atom:
+        """An atom that the loop's body cannot change: Python evaluates it once."""
+        if isinstance(x, str) and x in changing:
+            return self.let(self.temp(), "copy", (x,), None, line)
+        return x
+
+    def _of_range(self, bounds: list[Atom], line: int) -> tuple[Atom, Callable[[Atom, int], Any]]:
+        start, stop, step = bounds
+        length = self.let(self.temp(), "func", (start, stop, step), ("runtime.range_length", ()), line)
+
+        def nth(k: Atom, line: int) -> Any:
+            if start == Const(0) and step == Const(1):
+                return k
+            scaled = k if step == Const(1) else self.let(self.temp(), "binop", (k, step), "*", line)
+            return self.let(self.temp(), "binop", (start, scaled), "+", line)
+
+        return length, nth
+
+    def sequence(self, node: ast.expr, changing: set[str]) -> tuple[Atom, Callable[[Atom, int], Any]]:
+        """The length of what a loop runs over, and a function that writes how to get its k-th element."""
+        line = node.lineno
+        bounds = self.range_bounds(node)
+        if bounds is not None:
+            return self._of_range([self.keep(x, changing, line) for x in bounds], line)
+        if isinstance(node, ast.Call):
+            static = self.static(node.func)
+            if static is not None and self.is_over_places(static.value) and len(node.args) == 1:
+                shape = self.keep(self.atom(node.args[0]), changing, line)
+                total = self.let(self.temp(), "func", (shape,), ("runtime.places_in", ()), line)
+                return total, lambda k, line: self.let(self.temp(), "func", (shape, k), ("runtime.place_of", ()), line)
+            if static is not None and static.value is enumerate:
+                n, inner = self.sequence(node.args[0], changing)
+                extra = [*node.args[1:], *(k.value for k in node.keywords)]
+                first = self.keep(self.atom(extra[0]), changing, line) if extra else Const(0)
+
+                def numbered(k: Atom, line: int) -> Any:
+                    number = k if first == Const(0) else self.let(self.temp(), "binop", (first, k), "+", line)
+                    return [number, inner(k, line)]
+
+                return n, numbered
+            if static is not None and static.value is zip and not node.keywords:
+                parts = [self.sequence(x, changing) for x in node.args]
+                n = parts[0][0]
+                for m, _ in parts[1:]:
+                    n = self.let(self.temp(), "func", (n, m), ("min", ()), line)
+                return n, lambda k, line: [inner(k, line) for _, inner in parts]
+            if static is not None and static.value is reversed:
+                n, inner = self.sequence(node.args[0], changing)
+
+                def backwards(k: Atom, line: int) -> Any:
+                    last = self.let(self.temp(), "binop", (n, Const(1)), "-", line)
+                    return inner(self.let(self.temp(), "binop", (last, k), "-", line), line)
+
+                return n, backwards
+        if isinstance(node, ast.Attribute) and node.attr == "flat":
+            base = self.keep(self.variable(node.value), changing, line)
+            flat = self.let(self.temp(), "attr", (base,), "flat", line)
+            n = self.let(self.temp(), "attr", (base,), "size", line)
+            return n, lambda k, line: self.let(self.temp(), "getitem", (flat,), (k,), line)
+        value = self.keep(self.atom(node), changing, line)
+        if self.listed:
+            value = self.let(self.temp(), "listed", (value,), None, line)
+        n = self.let(self.temp(), "func", (value,), ("len", ()), line)
+        self.lengths.append(self.out[-1])
+        return n, lambda k, line: self.let(self.temp(), "getitem", (value,), (k,), line)
+
+
+def _is_prange(f: Any) -> bool:
+    return describe(f) == "numba.misc.special.prange"

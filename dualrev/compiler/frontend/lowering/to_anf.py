@@ -1,0 +1,378 @@
+"""A numba function's syntax tree -> core (A-normal form): every intermediate value gets a name.
+
+Nothing is known of types here; the result means in Python what the function means. Three things change their form:
+
+    break, continue, return    flags (`_break = True`), else-branches in place of what they skip, and loops that end
+                               when a flag is set
+    for x in a, zip, enumerate,
+    reversed                   for k in range(n): x = a[k]; ...
+    and, or, conditionals,     If; conditions without calls of the user's functions stay as they are written (`plain`),
+    comparisons                since nothing in them is differentiated
+
+Whatever has no case here is refused, with its line.
+"""
+
+# ruff: noqa: N802 - methods are named after the nodes of the syntax tree, as in ast.NodeVisitor
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from dualrev.compiler.frontend.desugar.rewriter import desugar
+from dualrev.compiler.frontend.lowering.dead_flags import drop_unread
+from dualrev.compiler.frontend.lowering.exits import always, exits, exits_of
+from dualrev.compiler.frontend.lowering.iterables import Sequences
+from dualrev.compiler.frontend.lowering.lowered_function import Lowered
+from dualrev.compiler.frontend.messages import STATEMENTS
+from dualrev.compiler.frontend.reading.source import Source, Static
+from dualrev.compiler.ir.anf.operations import Atom, Const, Effect, For, If, Let, Member, Ref, Store, While, walk
+from dualrev.compiler.ir.names import Names, is_generated
+from dualrev.rules.drawing import DRAWING
+from dualrev.rules.names import BINARY
+
+__all__ = ["Lowered", "lower"]
+
+
+@dataclass
+class _Loop:
+    stop: str  # the flag that `break` sets
+    skip: str  # the flag that `continue` sets
+
+
+def lower(
+    source: Source,
+    path: tuple[Any, ...],
+    functions: dict[str, Static],
+    refs: dict[str, Ref],
+    names: Names,
+    listed: bool = False,
+) -> Lowered:
+    """The function in core; `functions` are the parameters that stand for functions, refs the module's names.
+
+    `listed` says that loops may go over what has no places: see iterables.py.
+    """
+    lowering = _Lowering(source, path, functions, refs, names)
+    lowering.listed = listed
+    return lowering.run()
+
+
+class _Lowering(Sequences):
+    """Statements."""
+
+    loops: list[_Loop]
+    unpacked: dict[Let, int]
+
+    def run(self) -> Lowered:
+        """The whole function."""
+        self.unpacked = {}
+        desugar(self)
+        tree, self.loops = self.source.tree, []
+        self.exit_flag, self.exit_value = self.names.fresh("_return"), self.names.fresh("_result")
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.Global, ast.Nonlocal)):
+                self.refuse(
+                    node, "a `global` or `nonlocal` statement", "numba functions change no globals", "arguments"
+                )
+        body = tree.body
+        single = isinstance(body[-1], ast.Return) and not any(exits(s) for s in body[:-1])
+        if single:
+            self.block_into(body[:-1])
+            last = body[-1]
+            assert isinstance(last, ast.Return)
+            result = self.atom(last.value) if last.value is not None else Const(None)
+        else:
+            self.let(self.exit_flag, "copy", (Const(False),), None, tree.lineno)
+            self.block_into(body)
+            if not always(body):
+                result_set = Let(self.exit_value, "copy", (Const(None),), None, tree.lineno)
+                if any(isinstance(n, ast.Return) for n in ast.walk(tree)):
+                    self.out.append(If(self.exit_flag, [], [result_set], tree.lineno))
+                    result = self.exit_value
+                else:
+                    result = Const(None)
+            else:
+                result = self.exit_value
+        parameters = [self.name(p) for p in self.parameters]
+        drop_unread(self.out, result)
+        left = self.exit_flag, self.exit_value
+        refs, functions, calls = self.refs, self.functions, self.calls
+        made = Lowered(self.source, parameters, self.out, result, self.names, *left, refs, functions, calls)
+        made.unpacked.update(self.unpacked)
+        made.iterated.update(self.iterated)
+        made.lengths.extend(self.lengths)
+        return made
+
+    def block(self, body: list[ast.stmt]) -> list[Any]:
+        return self.collect(lambda: self.block_into(body))
+
+    def block_into(self, body: list[ast.stmt]) -> None:
+        for k, s in enumerate(body):
+            rest = body[k + 1 :]
+            if isinstance(s, ast.If) and exits(s):
+                then, orelse = s.body, s.orelse
+                if rest and always(then):
+                    orelse, rest = orelse + rest, []
+                elif rest and always(orelse):
+                    then, rest = then + rest, []
+                test = self.atom(s.test)
+                self.out.append(If(test, self.block(then), self.block(orelse), s.lineno))
+                return self.guarded(rest, exits(s), s.lineno)
+            self.statement(s)
+            if isinstance(s, (ast.Break, ast.Continue, ast.Return)):
+                return None
+            if isinstance(s, (ast.For, ast.While)) and exits(s):
+                return self.guarded(rest, exits(s), s.lineno)
+        return None
+
+    def guarded(self, rest: list[ast.stmt], left_by: set[type], line: int) -> None:
+        """What follows a statement that may have left the block."""
+        if not rest:
+            return
+        flags = []
+        if ast.Return in left_by:
+            flags.append(self.exit_flag)
+        if ast.Break in left_by:
+            flags.append(self.loops[-1].stop)
+        if ast.Continue in left_by:
+            flags.append(self.loops[-1].skip)
+        test = ast.parse(" or ".join(flags), mode="eval").body
+        left = flags[0] if len(flags) == 1 else self.let(self.temp(), "plain", tuple(flags), test, line)
+        self.out.append(If(left, [], self.block(rest), line))
+
+    def statement(self, s: ast.stmt) -> Any:
+        method = getattr(self, f"_{type(s).__name__}", None)
+        if method is None:
+            unknown = f"a `{type(s).__name__.lower()}` statement", "the compiler does not know it", "it in other words"
+            return self.refuse(s, *STATEMENTS.get(type(s).__name__, unknown))
+        return method(s)
+
+    def _Pass(self, s: ast.Pass) -> None:
+        pass
+
+    def _Break(self, s: ast.Break) -> None:
+        self.let(self.loops[-1].stop, "copy", (Const(True),), None, s.lineno)
+
+    def _Continue(self, s: ast.Continue) -> None:
+        self.let(self.loops[-1].skip, "copy", (Const(True),), None, s.lineno)
+
+    def _Return(self, s: ast.Return) -> None:
+        self.expr(s.value if s.value is not None else ast.Constant(None, lineno=s.lineno), self.exit_value)
+        self.let(self.exit_flag, "copy", (Const(True),), None, s.lineno)
+
+    def _Expr(self, s: ast.Expr) -> None:
+        if isinstance(s.value, ast.Constant):
+            return
+        if isinstance(s.value, ast.Call):
+            static = self.static(s.value.func)
+            if static is not None and static.value is print:
+                args = tuple(self.atom(x) for x in s.value.args)
+                holes = ", ".join("{}" for _ in args)
+                self.out.append(Effect(f"print({holes})", args, s.lineno))
+                return
+        self.expr(s.value)
+
+    def _Assert(self, s: ast.Assert) -> None:
+        test = self.atom(s.test)
+
+        def fail() -> None:
+            args = () if s.msg is None else (self.atom(s.msg),)
+            text = "raise AssertionError" + ("({})" if args else "")
+            self.out.append(Effect(text, args, s.lineno, True))
+
+        self.out.append(If(test, [], self.collect(fail), s.lineno))
+
+    def _Raise(self, s: ast.Raise) -> None:
+        if s.exc is None or s.cause is not None:
+            self.refuse(s, "a `raise` without an exception or with a cause", "numba has none", "raise Error(...)")
+        assert s.exc is not None
+        call = s.exc if isinstance(s.exc, ast.Call) else ast.Call(s.exc, [], [])
+        static = self.static(call.func)
+        if static is not None and isinstance(static.value, BaseException):
+            static = None
+        if static is None or not (isinstance(static.value, type) and issubclass(static.value, BaseException)):
+            self.refuse(s, "a `raise` of something that is no exception class", "numba has none", "raise Error(...)")
+        assert static is not None
+        name = static.value.__name__ if not static.path else self.ref(static).name
+        args = tuple(self.atom(x) for x in call.args)
+        holes = ", ".join("{}" for _ in args)
+        text = f"raise {name}" + (f"({holes})" if isinstance(s.exc, ast.Call) else "")
+        self.out.append(Effect(text, args, s.lineno, True))
+
+    def _AnnAssign(self, s: ast.AnnAssign) -> None:
+        if s.value is not None:
+            self.assign(s.target, s.value, s)
+
+    def _Assign(self, s: ast.Assign) -> None:
+        if len(s.targets) == 1:
+            self.assign(s.targets[0], s.value, s)
+        else:
+            value = self.atom(s.value)
+            for target in s.targets:
+                self.store(target, value, s)
+
+    def assign(self, target: ast.expr, value: ast.expr, s: ast.stmt) -> None:
+        if isinstance(target, ast.Name):
+            self.expr(value, self.name(target.id))
+        elif isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, (ast.Tuple, ast.List)):
+            if len(target.elts) != len(value.elts) or any(
+                isinstance(x, ast.Starred) for x in [*target.elts, *value.elts]
+            ):
+                self.refuse(s, "an assignment to a starred or longer tuple", "the lengths differ", "one name per value")
+            names = {self.name(n) for n in self.assigned_in([ast.Expr(target)])}
+            values = []
+            for x in value.elts:
+                v = self.atom(x)
+                values.append(self.let(self.temp(), "copy", (v,), None, s.lineno) if v in names else v)
+            for t, v in zip(target.elts, values, strict=True):
+                self.store(t, v, s)
+        else:
+            self.store(target, self.atom(value), s)
+
+    def store(self, target: ast.expr, value: Atom, s: ast.stmt) -> None:
+        if isinstance(target, ast.Name):
+            self.let(self.name(target.id), "copy", (value,), None, s.lineno)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            for t in target.elts:
+                if isinstance(t, ast.Starred):
+                    self.refuse(t, "a starred target", "its length is not known", "one name per value")
+            places = range(len(target.elts))
+            items = [self.let(self.temp(), "getitem", (value,), (Const(k),), s.lineno) for k in places]
+            self.unpacked.update(dict.fromkeys(self.out[len(self.out) - len(items) :], len(items)))
+            for t, item in zip(target.elts, items, strict=True):  # all are there before the first name changes
+                self.store(t, item, s)
+        elif isinstance(target, ast.Subscript):
+            array = self.variable(target.value)
+            self.out.append(Store(array, self.index(target.slice), value, s.lineno))
+        else:
+            assert isinstance(target, ast.Attribute)
+            self.out.append(Store(self.variable(target.value), (Member(target.attr),), value, s.lineno))
+
+    def _AugAssign(self, s: ast.AugAssign) -> None:
+        symbol = BINARY.get(type(s.op))
+        if symbol is None:
+            self.refuse(s, "this operator", "it works on ints only and is not known", "an operator of arithmetic")
+        if isinstance(s.target, ast.Name):
+            value = self.atom(s.value)
+            name = self.name(s.target.id)
+            self.let(name, "iop", (name, value), symbol, s.lineno)
+        else:
+            array = self.variable(s.target.value)
+            member = isinstance(s.target, ast.Attribute)
+            index = (Member(s.target.attr),) if isinstance(s.target, ast.Attribute) else self.index(s.target.slice)
+            values: list[Atom] = []
+            right = self.collect(lambda: values.append(self.atom(s.value)))
+            effects = any(isinstance(t, Let) and t.op in ("call", "star", "method") for t in walk(right))
+            if not effects:  # then it may come before the old element is read, and `a[i] += x` can be one statement
+                self.out += right
+            how, info = ("attr", index[0].value) if member else ("getitem", index)
+            old = self.let(self.temp(), how, (array,), info, s.lineno)
+            if effects:
+                self.out += right
+            self.let(old, "iop", (old, values[0]), symbol, s.lineno)
+            self.out.append(Store(array, index, old, s.lineno))
+
+    def _If(self, s: ast.If) -> None:
+        test = self.atom(s.test)
+        self.out.append(If(test, self.block(s.body), self.block(s.orelse), s.lineno))
+
+    # Loops
+
+    def loop_flags(self, s: ast.For | ast.While) -> tuple[_Loop, list[str]]:
+        loop = _Loop(*(self.names.fresh(t, temporary=True) for t in ("_break{k}", "_continue{k}")))
+        found = exits_of(s.body)
+        flags = [flag for kind, flag in [(ast.Break, loop.stop), (ast.Return, self.exit_flag)] if kind in found]
+        if ast.Break in found:
+            self.let(loop.stop, "copy", (Const(False),), None, s.lineno)
+        return loop, flags
+
+    def loop_body(self, loop: _Loop, body: list[ast.stmt], before: Callable[[], object]) -> list[Any]:
+        self.loops.append(loop)
+        try:
+
+            def work() -> None:
+                if ast.Continue in exits_of(body):
+                    self.let(loop.skip, "copy", (Const(False),), None, body[0].lineno)
+                before()
+                self.block_into(body)
+
+            return self.collect(work)
+        finally:
+            self.loops.pop()
+
+    def _While(self, s: ast.While) -> None:
+        loop, flags = self.loop_flags(s)
+        tests: list[Atom] = []
+        test_block = self.collect(lambda: tests.append(self.atom(s.test)))
+        test = tests[0]
+        if any(
+            isinstance(t, (Store, Effect, For, While))
+            or (isinstance(t, Let) and not is_generated(t.target))
+            or (
+                isinstance(t, Let) and (t.op in ("call", "star", "method") or (t.op == "func" and t.info[0] in DRAWING))
+            )
+            for t in walk(test_block)
+        ):
+            # the condition has effects, or is worth differentiating: it becomes the first part of the body
+            flag = self.names.fresh("_stop{k}")
+            self.let(flag, "copy", (Const(False),), None, s.lineno)
+            inner = self.loop_body(loop, s.body, lambda: None)
+            ended = [Let(flag, "copy", (Const(True),), None, s.lineno)]
+            body = [*test_block, If(test, inner, ended, s.lineno)]
+            self.out.append(While([], Const(True), body, [*flags, flag], s.lineno))
+        else:
+            body = self.loop_body(loop, s.body, lambda: None)
+            self.out.append(While(test_block, test, body, flags, s.lineno))
+        self.otherwise(s, loop)
+
+    def otherwise(self, s: ast.For | ast.While, loop: _Loop) -> None:
+        """The `else` of a loop."""
+        if not s.orelse:
+            return
+        flags = [f for kind, f in [(ast.Break, loop.stop), (ast.Return, self.exit_flag)] if kind in exits_of(s.body)]
+        if flags:
+            test = ast.parse(" or ".join(flags), mode="eval").body
+            left = self.let(self.temp(), "plain", tuple(flags), test, s.lineno)
+            self.out.append(If(left, [], self.block(s.orelse), s.lineno))
+        else:
+            self.block_into(s.orelse)
+
+    def _For(self, s: ast.For) -> None:
+        changing = {self.name(n) for n in self.assigned_in(s.body)}
+        loop, flags = self.loop_flags(s)
+        bounds = self.range_bounds(s.iter)
+        if bounds is not None and isinstance(s.target, ast.Name):
+            start, stop, step = (self.keep(x, {*changing, self.name(s.target.id)}, s.lineno) for x in bounds)
+            name, together = self.name(s.target.id), self.is_parallel(s.iter)
+            if self.is_own_counter(s):
+                body = self.loop_body(loop, s.body, lambda: None)
+                self.out.append(For(name, start, stop, step, body, flags, s.lineno, together))
+            else:
+                k = self.temp()
+                body = self.loop_body(loop, s.body, lambda: self.let(name, "copy", (k,), None, s.lineno))
+                self.out.append(For(k, start, stop, step, body, flags, s.lineno, together))
+        else:
+            self.check_lists(s.iter, s.body)
+            changing |= {self.name(n) for n in self.assigned_in([ast.Expr(s.target)])}
+            n, element = self.sequence(s.iter, changing)
+            k = self.temp()
+            before = lambda: self.store_element(s.target, element(k, s.lineno), s)  # noqa: E731
+            body = self.loop_body(loop, s.body, before)
+            self.out.append(For(k, Const(0), n, Const(1), body, flags, s.lineno, self.is_parallel(s.iter)))
+        self.otherwise(s, loop)
+
+    def store_element(self, target: ast.expr, element: Any, s: ast.stmt) -> None:
+        if isinstance(element, list):
+            if isinstance(target, (ast.Tuple, ast.List)) and len(target.elts) == len(element):
+                for t, e in zip(target.elts, element, strict=True):
+                    self.store_element(t, e, s)
+                return
+            element = self.let(self.temp(), "tuple", tuple(self.joined(e, s) for e in element), None, s.lineno)
+        self.store(target, element, s)
+
+    def joined(self, element: Any, s: ast.stmt) -> Atom:
+        if isinstance(element, list):
+            return self.let(self.temp(), "tuple", tuple(self.joined(e, s) for e in element), None, s.lineno)
+        return element

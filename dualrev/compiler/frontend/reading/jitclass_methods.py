@@ -1,0 +1,53 @@
+"""The methods, properties and static methods of jitclasses: numba functions, and the ways to them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.frontend.reading.source import Static
+from dualrev.compiler.ir.anf.operations import Ref
+from dualrev.compiler.ir.names import Names
+
+__all__ = ["constructor", "functions_of", "is_jitclass", "refer_methods"]
+
+
+def is_jitclass(x: Any) -> bool:
+    """Whether something is a jitclass, and not an instance of one."""
+    return isinstance(getattr(x, "class_type", None), types.ClassType)
+
+
+def functions_of(kind: types.ClassType) -> list[Any]:
+    """The numba functions of a class, and of those in its fields."""
+    found = [*kind.jit_methods.values(), *kind.jit_static_methods.values()]
+    found += [f for both in kind.jit_props.values() for f in both.values()]
+    inner = (x.class_type for x in kind.struct.values() if isinstance(x, types.ClassInstanceType))
+    return found + [f for cls in inner for f in functions_of(cls)]
+
+
+def refer_methods(refs: dict[str, Ref], names: Names, kind: types.ClassType, path: tuple[Any, ...]) -> None:
+    """Name the functions of a class, and those of the instances in its fields; `path` leads to it."""
+    known = {id(ref.value) for ref in refs.values()}
+    found: list[tuple[str, Any, tuple[str, ...]]]
+    found = [(name, f, ("jit_methods", name)) for name, f in kind.jit_methods.items()]
+    found += [(name, f, ("jit_static_methods", name)) for name, f in kind.jit_static_methods.items()]
+    found += [(name, f, ("jit_props", name, how)) for name, both in kind.jit_props.items() for how, f in both.items()]
+    if all(id(f) in known for _, f, _ in found):
+        return
+    for name, f, (table, *items) in found:
+        made = names.fresh(f"_{kind.class_name}_{name.strip('_')}")
+        refs[made] = Ref(made, f, (*path, ("attr", table), *(("item", x) for x in items)))
+    for name, field in kind.struct.items():
+        if isinstance(field, types.ClassInstanceType):
+            refer_methods(refs, names, field.class_type, (*path, ("attr", "struct"), ("item", name), _CLASS))
+
+
+def constructor(refs: dict[str, Ref], names: Names, cls: Static) -> Static:
+    """The `__init__` of a class, whose functions get names."""
+    path = (*cls.path, _CLASS)
+    refer_methods(refs, names, cls.value.class_type, path)
+    return Static(cls.value.class_type.jit_methods["__init__"], (*path, ("attr", "jit_methods"), ("item", "__init__")))
+
+
+_CLASS = ("attr", "class_type")

@@ -1,0 +1,174 @@
+"""What a numba function was decorated with: options that its derivative keeps, and those that it refuses.
+
+kept       fastmath, boundscheck, error_model, nogil, debug, no_rewrites, forceinline: the emitted functions have them;
+           cache: see store.py; signatures: the types that are declared, as long as nothing is converted to them
+no matter  nopython, looplift and wrappers for Python or C: they change nothing that a function in nopython mode
+           computes. inline: emitted code calls what numba copies, with the error model and the like of its caller
+written    locals: see locals_option.py
+parallel   loops over prange, and array expressions: see compiler/parallel
+refused    all others: forceobj, pipeline_class, and what numba may invent
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numba
+from numba.core import compiler, types
+from numba.core.callconv import PythonErrorModel
+from numba.core.registry import CPUDispatcher
+
+if TYPE_CHECKING:
+    from dualrev.compiler.frontend.reading.source import Source
+
+__all__ = [
+    *["alike", "check_options", "compiled_otherwise", "copied", "declared", "differing", "inherited", "is_checked"],
+    *["is_checked_for", "is_copied", "is_parallel", "kept", "of_caller", "outlined"],
+]
+
+_KEPT = ("boundscheck", "debug", "fastmath", "forceinline", "no_rewrites", "nogil")
+_SEMANTIC = ("boundscheck", "error_model", "fastmath")  # an inlined function has its caller's
+_NO_MATTER = {"nopython", "looplift", "inline", "no_cpython_wrapper", "no_cfunc_wrapper", "_dbg_extend_lifetimes"}
+_KNOWN = {*_KEPT, "error_model", "parallel", *_NO_MATTER, "_dbg_optnone"}
+_WHY = {"forceobj": "it runs as Python does, with Python's numbers"}
+
+
+def kept(f: Any) -> dict[str, Any]:
+    """The options of a numba function that the functions of its derivative have, too; the error model apart."""
+    return {k: f.targetoptions[k] for k in _KEPT if f.targetoptions.get(k)}
+
+
+def check_options(f: Any, source: Source) -> None:
+    """UnsupportedError for an option with which f computes something else than its source says."""
+
+    def refuse(option: str, why: str, instead: str) -> None:
+        source.refuse(source.tree, f"@njit({option}=...)", why, instead)
+
+    if not isinstance(f, CPUDispatcher):
+        why = "the derivative is for the processor"
+        source.refuse(source.tree, "a numba function for another device", why, "@njit")
+    if f._compiler.pipeline_class is not compiler.Compiler:
+        refuse("pipeline_class", "another compiler than numba's may make anything of the source", "@njit without it")
+    for option, value in f.targetoptions.items():
+        if value and option not in _KNOWN:
+            why = _WHY.get(option, "it is not known what it does to the value")
+            refuse(option, why, f"@njit without {option} (of f.py_func, if f shall stay as it is)")
+
+
+def is_checked(f: Any) -> bool:
+    """Whether a division by zero raises in a numba function."""
+    return bool(f.targetoptions.get("error_model", "python") == "python")
+
+
+def is_checked_for(f: Any, argtypes: tuple[Any, ...], root: Any) -> bool:
+    """The same for these arguments. A function that does not say so itself is compiled as the first one that calls it.
+
+    If that has not been, it will be as `root`, from which it is called.
+    """
+    if "error_model" in f.targetoptions or not f._can_compile:
+        return is_checked(f)
+    made = f.overloads.get(tuple(map(types.unliteral, argtypes)))
+    return is_checked(root) if made is None else _raises(made)
+
+
+def compiled_otherwise(f: Any, root: Any) -> list[tuple[types.Type, ...]]:
+    """The types of arguments for which f has been compiled with another error model than it would have from `root`."""
+    if "error_model" in f.targetoptions or not f._can_compile:
+        return []
+    return [kinds for kinds, made in f.overloads.items() if _raises(made) != is_checked(root)]
+
+
+def _raises(made: Any) -> bool:
+    """Whether a division by zero raises in what numba has compiled. Of what it has loaded, that is not known."""
+    model = getattr(made.target_context, "error_model", None)
+    return model is None or isinstance(model, PythonErrorModel)
+
+
+def is_parallel(f: Any, part: str = "prange") -> bool:
+    """Whether a numba function runs its loops over prange in parallel; or another `part`, of those that numba knows."""
+    given = f.targetoptions.get("parallel")
+    return bool(given.get(part, True) if isinstance(given, dict) else given)
+
+
+def declared(f: Any, argtypes: tuple[Any, ...]) -> Any:
+    """The signature that a call of f with these types is converted to; None if f is compiled for every type."""
+    if f._can_compile:
+        return None
+    plain = tuple(numba.typeof(t.value) if isinstance(t, types.Omitted) else types.unliteral(t) for t in argtypes)
+    return f.typingctx.resolve_overload(f.py_func, f.nopython_signatures, plain, {})
+
+
+def alike(one: Any, other: Any) -> bool:
+    """Whether numba converts the one type to the other without a change of numbers: layouts may differ."""
+    if isinstance(one, types.Array) and isinstance(other, types.Array):
+        return (one.dtype, one.ndim) == (other.dtype, other.ndim)
+    if isinstance(one, types.BaseTuple) and isinstance(other, types.BaseTuple):
+        parts: Any = one, other
+        return len(parts[0]) == len(parts[1]) and all(map(alike, *parts))
+    return bool(types.unliteral(one) == types.unliteral(other))
+
+
+def differing(caller: Any, callee: Any) -> list[str]:
+    """The options with which numba compiles a callee otherwise than it compiles its caller."""
+    return [option for option in _SEMANTIC if _value(caller, option) != _value(callee, option)]
+
+
+def is_copied(f: Any) -> bool:
+    """Whether numba copies a function into its callers, or may do so."""
+    return bool(f.targetoptions.get("inline", "never") != "never")
+
+
+def of_caller(caller: Any) -> tuple[tuple[str, Any], ...]:
+    """The options of a caller that hold for what numba copies into it, as a step of a path (bridge/cache/store.py)."""
+    given = ((option, caller.targetoptions.get(option)) for option in _SEMANTIC)
+    return tuple((k, sorted(v) if isinstance(v, (set, frozenset)) else v) for k, v in given if v is not None)
+
+
+def copied(f: Any, options: Any) -> Any:
+    """What numba makes of a function that it copies into a caller with these options."""
+    own = {k: set(v) if isinstance(v, list) else v for k, v in options}
+    return _outlined(f, {k: v for k, v in f.targetoptions.items() if k not in _SEMANTIC} | own)
+
+
+def outlined(x: Any) -> Any:
+    """A numba function that numba calls, in place of one that it copies; anything else as it is.
+
+    Emitted code has an error model of its own, which is none of what the user's functions have.
+    """
+    return _outlined(x, x.targetoptions) if isinstance(x, CPUDispatcher) and is_copied(x) else x
+
+
+def _outlined(x: Any, given: dict[str, Any]) -> Any:
+    """The same numba function with options, and without `inline`."""
+    options = {k: v for k, v in given.items() if k != "inline"}
+    made: Any = CPUDispatcher(x.py_func, dict(x.locals), options, x._compiler.pipeline_class)
+    if not x._can_compile:
+        for signature in x.nopython_signatures:
+            made.compile(signature)
+        made.disable_compile()
+    return made
+
+
+@contextlib.contextmanager
+def inherited(f: Any, functions: list[Any]) -> Iterator[None]:
+    """Let numba functions that are compiled now take over what is not said of them from f, as they do where f calls.
+
+    Numba takes it from the caller. Here that is emitted code, which has an error model of its own; and what is compiled
+    for it serves every other caller as well. To be used under numba's lock.
+    """
+    before = [(g, dict(g.targetoptions)) for g in functions]
+    try:
+        for g in functions:
+            for option, default in (("error_model", "python"), ("fastmath", False)):
+                g.targetoptions.setdefault(option, f.targetoptions.get(option, default))
+        yield
+    finally:
+        for g, options in before:
+            g.targetoptions.clear()
+            g.targetoptions.update(options)
+
+
+def _value(f: Any, option: str) -> Any:
+    return f.targetoptions.get(option) or ("python" if option == "error_model" else False)

@@ -1,0 +1,330 @@
+"""A numba function's source: its syntax tree with true line numbers, and what its names stand for."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import copy
+import functools
+import inspect
+import io
+import itertools
+import linecache
+from dataclasses import dataclass
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, NoReturn
+
+import numba
+
+from dualrev.compiler.frontend.reading.callables import is_callback, jitted, registered, special_name
+from dualrev.compiler.frontend.reading.njit_options import check_options
+from dualrev.eager.ruled import Owner
+from dualrev.errors import UnsupportedError
+from dualrev.quoting import identifier
+from dualrev.reading import signature, unwarned
+from dualrev.rules.library import DEFINITIONS
+from dualrev.transformed import Wrapper
+
+__all__ = [
+    *["Source", "Static", "compiled_function", "describe", "is_numba_function", "is_readable", "name_of", "read"],
+    *["text_of", "unlifted"],
+]
+
+_ARGUMENT_FLAGS = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS | inspect.CO_GENERATOR
+
+
+@dataclass(frozen=True)
+class Static:
+    """Something that is known while compiling: a module, a function, a frozen number or array; and the way to it."""
+
+    value: Any
+    path: tuple[Any, ...]
+
+
+def is_numba_function(f: Any) -> bool:
+    """Whether f was made by numba.njit."""
+    return isinstance(f, numba.core.dispatcher.Dispatcher)
+
+
+def is_derivative(f: Any) -> bool:
+    """Whether a dispatcher is one of dualrev's; functools.wraps gives its attributes to others, too."""
+    return getattr(type(f), "is_derivative", False)
+
+
+class StandIn(Wrapper):
+    """A Python function that numba takes for the numba function that it wraps."""
+
+    __wrapped__: Any
+
+
+def unlifted(static: Static) -> Static:
+    """The numba function of what numba takes for one: of lift, a rule, register_jitable or cfunc, or SciPy's."""
+    if isinstance(static.value, Owner) and static.value.numba_function is not None:
+        return Static(static.value.numba_function, (*static.path, ("attr", "numba_function")))
+    from dualrev.rules.library.standins import STAND_INS  # numba's own definitions come with it
+
+    if id(static.value) in STAND_INS:
+        name = STAND_INS[id(static.value)][1]
+        return Static(DEFINITIONS[name], (("library", name),))
+    if isinstance(static.value, StandIn):
+        return Static(static.value.__wrapped__, (*static.path, ("attr", "__wrapped__")))
+    if registered(static.value) or is_callback(static.value) or special_name(static.value) is not None:
+        return Static(jitted(static.value), (*static.path, ("jitted", "")))
+    return static
+
+
+@dataclass(frozen=True)
+class Source:
+    """The definition of a function, and how to speak of its lines."""
+
+    dispatcher: Any
+    function: FunctionType
+    tree: ast.FunctionDef
+    file: str
+    lines: list[str]
+
+    def line(self, number: int) -> str:
+        """The text of a line, without its indentation."""
+        return self.lines[number - 1].strip() if 1 <= number <= len(self.lines) else ""
+
+    def refuse(self, where: ast.AST | int, what: str, why: str, instead: str, at: int = 0) -> NoReturn:
+        """UnsupportedError for a construct at a node or a line; `at` is another line that is to blame."""
+        where = at or where
+        number = where if isinstance(where, int) else getattr(where, "lineno", self.tree.lineno)
+        place = f"{self.file}:{number}: `{self.line(number)}`"
+        refused = UnsupportedError.at(place, what, why, instead)
+        refused.place = self.file, number
+        raise refused
+
+    def lookup(self, name: str, path: tuple[Any, ...]) -> Static | None:
+        """What a name that is no local variable stands for; `path` leads to this function."""
+        code = self.function.__code__
+        if name in code.co_freevars:
+            cell = (self.function.__closure__ or ())[code.co_freevars.index(name)]
+            try:
+                return unlifted(Static(cell.cell_contents, (*path, ("closure", name))))
+            except ValueError:
+                return None
+        if name in self.function.__globals__:
+            return unlifted(Static(self.function.__globals__[name], (*path, ("global", name))))
+        if hasattr(builtins, name):
+            return Static(getattr(builtins, name), ())
+        return None
+
+
+def compiled_function(dispatcher: Any) -> FunctionType:
+    """The Python function whose code numba compiles; UnsupportedError if numba itself takes two for one.
+
+    A dispatcher takes over what functools.wraps copied. From another dispatcher that is its compiled code, too; and
+    numba calls the parameters what the wrapped function calls them.
+    """
+    function: FunctionType = dispatcher._compiler.py_func
+    code = function.__code__
+    if function is not dispatcher.py_func:
+        raise _refusal(
+            function,
+            "it wraps another numba function (functools.wraps), and numba calls now the one and now the other",
+            "functools.wraps(f.py_func), the Python function that is wrapped",
+        )
+    names = list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+    parameters = signature(function).parameters.values()
+    own = _defaults(function)
+    if [p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)] != names or any(
+        p.default is not own.get(p.name, p.empty) for p in parameters
+    ):
+        raise _refusal(
+            function,
+            f"its parameters are {', '.join(names)}, and inspect.signature, which numba asks, has others: those of the "
+            "function that it wraps (functools.wraps)",
+            "the same parameters and defaults in both, or no functools.wraps",
+        )
+    return function
+
+
+def _defaults(function: FunctionType) -> dict[str, Any]:
+    """The default values in a function itself: numba knows those of functools.wraps, Python does not."""
+    code, given = function.__code__, function.__defaults__ or ()
+    last = code.co_varnames[: code.co_argcount][code.co_argcount - len(given) :]
+    return dict(zip(last, given, strict=True)) | (function.__kwdefaults__ or {})
+
+
+def text_of(function: FunctionType) -> list[str]:
+    """The lines of the file, notebook's cell or statement at the prompt that a function's code names; or none."""
+    code = function.__code__
+    linecache.checkcache(code.co_filename)
+    lines = linecache.getlines(code.co_filename, function.__globals__)
+    if not lines and hasattr(linecache, "_getlines_from_code"):  # what `python -c` ran, from some Python 3.13 on
+        lines = linecache._getlines_from_code(code)
+    return list(io.StringIO("".join(lines or ()), newline=None))  # Python's lines: str.splitlines knows other ends, too
+
+
+def read(dispatcher: Any) -> Source:
+    """The source of a numba function: what compiles to the code that numba compiles. Else UnsupportedError.
+
+    A file may have changed after its import, exec runs what stands in no file, import hooks compile something else:
+    so a definition counts as the source only if Python makes the function's code of it.
+    """
+    function = compiled_function(dispatcher)
+    code, lines = function.__code__, text_of(function)
+    try:
+        if not lines:
+            raise OSError
+        with unwarned():
+            units = _Units.of("".join(lines))
+    except (OSError, SyntaxError, ValueError):
+        raise _refusal(
+            function,
+            "its source code cannot be found, and the derivative is made from the source",
+            "the function in a file or a notebook cell, not at Python's prompt, in exec or a lambda expression",
+        ) from None
+    with unwarned():
+        tree = units.definition(code)
+    if tree is None and code.co_name == "<lambda>":
+        why = "which of several lambda expressions of its line it is, cannot be told, or the line has changed"
+        raise _refusal(function, why, "a function with `def`, and decorate it")
+    if tree is None:
+        raise _refusal(
+            function,
+            "the source that is there now is not the one that it was made from, so the derivative would be another "
+            "function's",
+            "the function in a file, and import the module anew after a change of it",
+        )
+    source = Source(dispatcher, function, tree, code.co_filename, lines)
+    check_options(dispatcher, source)
+    return source
+
+
+def is_readable(dispatcher: Any) -> bool:
+    """Whether the source of a numba function can be read."""
+    try:
+        read(dispatcher)
+    except UnsupportedError:
+        return False
+    return True
+
+
+def name_of(dispatcher: Any) -> str:
+    """The name of a numba function, or what a lambda expression is called in emitted code."""
+    return identifier(dispatcher.py_func.__name__, "lambda_")
+
+
+def _refusal(function: FunctionType, why: str, instead: str) -> UnsupportedError:
+    code = function.__code__
+    name = getattr(function, "__qualname__", repr(function))
+    return UnsupportedError.at(f"{code.co_filename}:{code.co_firstlineno}", f"numba function {name}", why, instead)
+
+
+class _Units:
+    """A text, and what it compiles to: as a whole, as a file; or statement by statement, as in notebooks.
+
+    Code depends on what is compiled together: names that are imported, functions around.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.tree = ast.parse(text)
+        self.whole = compile(self.tree, "<source>", "exec", dont_inherit=True)
+
+    @staticmethod
+    @functools.lru_cache(maxsize=4)  # a file has many functions
+    def of(text: str) -> _Units:
+        """The units of a text."""
+        return _Units(text)
+
+    def definition(self, code: CodeType) -> ast.FunctionDef | None:
+        """The `def` statement that makes this code, if there is one; that of a lambda expression is made up."""
+        if code.co_name == "<lambda>":
+            return self._of_lambda(code)
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.FunctionDef) and (node.name, _starts(node)) == (code.co_name, code.co_firstlineno):
+                return _mangled(_executed(copy.deepcopy(node)), code) if self._makes(node, code) else None
+        return None
+
+    def _of_lambda(self, code: CodeType) -> ast.FunctionDef | None:
+        """The same; which of several lambda expressions of a line it is, only their columns tell."""
+        marks = {(line, column) for line, _, column, _ in code.co_positions() if line and column}
+        found = [
+            node
+            for node in ast.walk(self.tree)
+            if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno
+            if all((node.lineno, node.col_offset) <= at <= (node.end_lineno, node.end_col_offset) for at in marks)
+        ]
+        if len(found) != 1:
+            return None
+        node = copy.deepcopy(found[0])
+        made = ast.parse("def lambda_(): pass").body[0]
+        assert isinstance(made, ast.FunctionDef)
+        made.args, made.body = node.args, [ast.copy_location(ast.Return(node.body), node)]
+        ast.copy_location(made, node)
+        return _mangled(made, code) if self._makes(made, code) else None
+
+    def _makes(self, node: ast.FunctionDef, code: CodeType) -> bool:
+        if "@pytest_ar" in code.co_names and any(isinstance(x, ast.Assert) for x in ast.walk(node)):
+            return True  # pytest writes other code for assert statements
+        part = [ast.Module([statement], []) for statement in self.tree.body if _starts(statement) <= node.lineno][-1:]
+        compiled = (compile(unit, "<source>", "exec", dont_inherit=True) for unit in part)
+        units = itertools.chain([self.whole], compiled)
+        return any(_content(found) == _content(code) for unit in units for found in _at(unit, code))
+
+
+def _executed(tree: ast.FunctionDef) -> ast.FunctionDef:
+    """A definition without what Python leaves out: `assert` statements, with the option -O."""
+
+    class Optimized(ast.NodeTransformer):
+        def visit_Assert(self, node: ast.Assert) -> ast.Pass:
+            return ast.copy_location(ast.Pass(), node)
+
+    made = tree if __debug__ else Optimized().visit(tree)
+    assert isinstance(made, ast.FunctionDef)
+    return made
+
+
+def _mangled(tree: ast.FunctionDef, code: CodeType) -> ast.FunctionDef:
+    """A definition in which private names of the class around it, such as __x, are what Python makes of them."""
+    around = code.co_qualname.split(".")[:-1]
+    while around[-1:] == ["<locals>"]:  # and the function that it is inside of
+        around = around[:-2]
+    cls = around[-1].lstrip("_") if around else ""
+    for node in ast.walk(tree) if cls else ():
+        for field in ("id", "attr", "arg"):
+            name = getattr(node, field, None)
+            if isinstance(name, str) and name.startswith("__") and not name.endswith("__"):
+                setattr(node, field, f"_{cls}{name}")
+    return tree
+
+
+def _starts(statement: ast.stmt) -> int:
+    return min([statement.lineno, *(node.lineno for node in getattr(statement, "decorator_list", []))])
+
+
+def _at(unit: CodeType, code: CodeType) -> list[CodeType]:
+    """The functions in compiled code that have the name and the line of another."""
+    inside = [found for constant in unit.co_consts if isinstance(constant, CodeType) for found in _at(constant, code)]
+    here = (unit.co_name, unit.co_firstlineno) == (code.co_name, code.co_firstlineno)
+    return [unit, *inside] if here else inside
+
+
+def _content(code: CodeType) -> tuple[Any, ...]:
+    """What code does, without its lines."""
+    arguments = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags & _ARGUMENT_FLAGS
+    names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
+    return code.co_code, code.co_exceptiontable, _constants(code.co_consts), names, arguments
+
+
+def _constants(constants: tuple[Any, ...]) -> list[Any]:
+    def told(x: Any) -> Any:
+        if isinstance(x, CodeType):
+            return _content(x)
+        return type(x), sorted(map(repr, x)) if isinstance(x, frozenset) else repr(x)
+
+    return list(map(told, constants))
+
+
+def describe(x: Any) -> str:
+    """A short name for a message."""
+    if isinstance(x, ModuleType):
+        return x.__name__
+    module = getattr(x, "__module__", None)
+    name = getattr(x, "__qualname__", None) or getattr(x, "__name__", None)
+    if name and module and module != "builtins":
+        return f"{module}.{name}"
+    return name or (repr(x) if isinstance(x, (bool, int, float, complex, str)) else f"a {type(x).__name__}")

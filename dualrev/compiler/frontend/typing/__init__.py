@@ -1,0 +1,1 @@
+"""Type inference by numba, for A-normal form and for callees."""

@@ -1,0 +1,277 @@
+"""Variables that are None on some paths -> a number or an array, and a bool that says whether there is one.
+
+    best = None                 best, best_given = 0.0, False
+    best = x * x                best = x * x; best_given = True
+    if best is None: ...        if not best_given: ...
+    y = best + 1.0              if not best_given: raise TypeError; y = best + 1.0
+
+    best = g(x)                 best, best_given = g(x)
+    return best                 return best, best_given
+
+This is between inference, which says that a variable is `Optional`, and lower.py, which knows no such type. Numba
+raises the error where it converts such a value to a number, at its use. A function that is called gives such a pair in
+core; the one that is differentiated raises it at its end, where there is nothing to differentiate.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import numpy as np
+from numba.core import types
+
+from dualrev.compiler.frontend.lowering.to_anf import Lowered
+from dualrev.compiler.frontend.reading.source import is_derivative
+from dualrev.compiler.frontend.typing.infer import Typed
+from dualrev.compiler.ir.anf import to_python
+from dualrev.compiler.ir.anf.operations import Const, Effect, If, Let, Opaque, Ref, While, blocks, reads, walk
+from dualrev.eager.ruled import Ruled
+from dualrev.quoting import raising
+
+__all__ = ["without_optionals"]
+
+_NEVER_NONE = {("get", (), 3), ("pop", (), 2), ("pop", (), 3)}
+_CALLS = ("call", "star", "tuple", "list", "ufunc")
+
+
+def without_optionals(lowered: Lowered, typed: Typed, paired: bool, converts: bool) -> None:
+    """Replace the optional variables of a function, in its body and in its types; but for its parameters.
+
+    `paired` says that the function may give a pair, if its result is optional, too; else it has to have a value, and
+    with `converts` one of another type.
+    """
+    result = lowered.result
+    _defaults(lowered, typed, {*lowered.parameters, *([result, lowered.exit_value] if paired else [])})
+    passed = {x for s in walk(lowered.body) if isinstance(s, Let) and s.op in _CALLS for x in s.args}
+    made = {s.target for s in walk(lowered.body) if isinstance(s, Let) and _may_be_none(s, typed)}
+    plain = {x for x, kind in typed.of.items() if isinstance(kind, types.Optional) and _is_plain(kind)}
+    plain -= passed | made  # these stay, and are refused
+    optional = isinstance(typed.result, types.Optional) and result not in lowered.parameters and not converts
+    maybe = optional and result in plain
+    if optional and paired and not maybe:
+        why = "it is None on some paths, which may be that a `return` is missing"
+        lowered.source.refuse(lowered.source.tree, "the value of this function", why, "a number on every path")
+    found = plain - ({*lowered.parameters} if maybe else {*lowered.parameters, result, lowered.exit_value})
+    if found:
+        _Optionals(lowered, typed, found).run(maybe, paired)
+
+
+def _defaults(lowered: Lowered, typed: Typed, kept: set[Any]) -> None:
+    """d.get(k, x) is x where there is no such key, and d.pop(k) raises: they are never None, as numba's type says.
+
+    Neither is a variable that has no other values than these and what is no optional itself, unless it is `kept`.
+    """
+    made = [s for s in walk(lowered.body) if isinstance(s, Let) and s.target in typed.of]
+    never = {s.target for s in made if _has_default(s, typed)}
+    never |= {
+        s.target for s in made if isinstance(typed.of[s.target], types.Optional) and _is_plain(typed.of[s.target])
+    }
+    never -= kept | {x for s in walk(lowered.body) if isinstance(s, Opaque) for x in s.targets}
+    while lost := {s.target for s in made if s.target in never and not _is_given(s, typed, never)}:
+        never -= lost
+    for x in never:
+        typed.of[x] = typed.of[x].type
+
+
+def _is_given(s: Let, typed: Typed, never: set[str]) -> bool:
+    """Whether an operation gives a value, if the variables `never` are not None."""
+    if s.op == "copy" and s.args[0] in never:
+        return True
+    if s.op in ("copy", "call"):
+        kind = _returned(s, typed) if s.op == "call" else _kind(s.args[0], typed)
+        return not isinstance(kind, types.Optional | types.NoneType | None)
+    return not _may_miss(s, typed) and not _may_be_none(s, typed)
+
+
+def _kind(x: Any, typed: Typed) -> Any:
+    """The type of an atom; None if numba has found that it is never reached."""
+    return typed.of.get(x) if isinstance(x, str) else typed(x)
+
+
+def _has_default(s: Let, typed: Typed) -> bool:
+    if s.op != "method" or (*s.info, len(s.args)) not in _NEVER_NONE:
+        return False
+    if any(isinstance(x, str) and x not in typed.of for x in (s.target, *s.args)):
+        return False
+    number = len(s.args) == 2 or isinstance(typed(s.args[2]), (types.Float, types.Integer))
+    return number and isinstance(typed(s.args[0]), types.DictType) and isinstance(typed.of[s.target], types.Optional)
+
+
+def _may_be_none(s: Let, typed: Typed) -> bool:
+    """Whether an operation itself may give None: an item of a tuple, or a call of a function that returns it."""
+    if any(isinstance(x, str) and x not in typed.of for x in s.args):
+        return False  # numba has found that it is never reached
+    if _has_default(s, typed) or _may_miss(s, typed):  # _Optionals knows the latter
+        return False
+    if s.op in ("getitem", "method"):
+        return not isinstance(typed(s.args[0]), types.Array)
+    if s.op != "call":
+        return s.op in ("star", "list", "written")
+    found = _returned(s, typed)
+    return (
+        found is None
+        or isinstance(found, types.NoneType)
+        or (isinstance(found, types.Optional) and not _pairs(s, found))
+    )
+
+
+def _may_miss(s: Let, typed: Typed) -> bool:
+    """Whether an operation is d.get(k) of a dict of numbers, which is None where there is no such key."""
+    known = s.op == "method" and s.info == ("get", ()) and len(s.args) == 2
+    return known and isinstance(typed.of.get(s.args[0]), types.DictType) and s.target != s.args[1]
+
+
+def _returned(s: Let, typed: Typed) -> Any:
+    """The type of what a call gives; None if that is not known."""
+    kinds = tuple(types.unliteral(typed(x)) for x in s.args)
+    return typed.returned(s.info.value, kinds)
+
+
+def _pairs(s: Let, kind: Any) -> bool:
+    """Whether the core of a function whose value has an optional type gives a pair."""
+    f = s.info.value
+    return _is_plain(kind) and not isinstance(f, Ruled) and not is_derivative(f) and f._can_compile
+
+
+def _is_plain(kind: Any) -> bool:
+    of = kind.type
+    if isinstance(of, types.Array):
+        return of.layout == "C" and isinstance(of.dtype, (types.Float, types.Integer, types.Boolean))
+    return isinstance(of, (types.Float, types.Integer, types.Boolean))
+
+
+class _Optionals:
+    def __init__(self, lowered: Lowered, typed: Typed, found: set[str]) -> None:
+        self.lowered, self.of = lowered, typed.of
+        called = [s for s in walk(lowered.body) if isinstance(s, Let) and s.op == "call" and s.target in found]
+        self.calls = {s for s in called if isinstance(_returned(s, typed), types.Optional)}
+        self.missing = {s for s in walk(lowered.body) if isinstance(s, Let) and _may_miss(s, typed)}
+        self.given = {x: lowered.names.fresh("{}_given", x) for x in sorted(found)}
+        for x, flag in self.given.items():
+            self.of[x], self.of[flag] = self.of[x].type, types.boolean
+
+    def run(self, maybe: bool, paired: bool) -> None:
+        """The whole body; a result that `maybe` is None gives a pair, or an error."""
+        lowered, line = self.lowered, self.lowered.source.tree.lineno
+        body, x = self.block(lowered.body), lowered.result
+        if maybe:
+            assert isinstance(x, str)
+            end = self.check(x, line)
+            if paired:
+                lowered.result = self.pair(x)
+                end = [Let(lowered.result, "tuple", (x, self.given[x]), None, line)]
+            body = [self.say(self.given[x], Const(False), line), *self.nothing(x, line), *body, *end]
+        lowered.body[:] = body
+
+    def pair(self, x: str) -> str:
+        """A variable for the value of an optional one, and whether there is one."""
+        made = self.lowered.names.temporary()
+        self.of[made] = types.Tuple((self.of[x], types.boolean))
+        return made
+
+    def called(self, s: Let) -> list[Any]:
+        """The call of a function that gives a pair."""
+        made = self.pair(s.target)
+        self.lowered.paired.add(made)
+        parts = [
+            Let(x, "getitem", (made,), (Const(k),), s.line) for k, x in enumerate((s.target, self.given[s.target]))
+        ]
+        return [Let(made, "call", s.args, s.info, s.line), *parts]
+
+    def looked_up(self, s: Let, flag: str) -> list[Any]:
+        """target = d.get(k)."""
+        d, k = s.args
+        tree = ast.Compare(to_python.atom(k), [ast.In()], [to_python.name(d)])
+        test = Let(flag, "plain", tuple(x for x in (k, d) if isinstance(x, str)), tree, s.line)
+        found = Let(s.target, "getitem", (d,), (k,), s.line)
+        return [test, If(flag, [found], self.nothing(s.target, s.line), s.line)]
+
+    def block(self, body: list[Any]) -> list[Any]:
+        """The statements of a block."""
+        made: list[Any] = []
+        for s in body:
+            for inner in blocks(s):
+                inner[:] = self.block(inner)
+            if isinstance(s, While) and any(isinstance(t, Effect) for t in walk(s.test_block)):
+                what, why = "the condition of this loop", "it reads a variable that is None on some paths"
+                self.lowered.source.refuse(s.line, what, why, "`is not None and` before it")
+            made += self.statement(s)
+        return made
+
+    def statement(self, s: Any) -> list[Any]:
+        """What a statement becomes."""
+        if isinstance(s, Let) and s.op == "plain":
+            checked = self.condition(s)
+        else:
+            checked = [x for x in dict.fromkeys(reads(s)) if x in self.given]
+        target = s.target if isinstance(s, Let) and s.target in self.given else None
+        if target is None:
+            return [*(t for x in checked for t in self.check(x, s.line)), s]
+        flag = self.given[target]
+        if s.op == "copy" and self.is_none(s.args[0]):
+            return [self.say(flag, Const(False), s.line), *self.nothing(target, s.line)]
+        if s.op == "copy" and s.args[0] in self.given:
+            return [s, self.say(flag, self.given[s.args[0]], s.line)]
+        if s in self.missing:
+            return [*(t for x in checked for t in self.check(x, s.line)), *self.looked_up(s, flag)]
+        made = self.called(s) if s in self.calls else [s, self.say(flag, Const(True), s.line)]
+        return [*(t for x in checked for t in self.check(x, s.line)), *made]
+
+    def is_none(self, x: Any) -> bool:
+        return x == Const(None) or (isinstance(x, str) and isinstance(self.of.get(x), types.NoneType))
+
+    def say(self, flag: str, value: Any, line: int) -> Let:
+        return Let(flag, "copy", (value,), None, line)
+
+    def nothing(self, x: str, line: int) -> list[Any]:
+        """A value that is never used, for numba."""
+        kind = self.of[x]
+        if not isinstance(kind, types.Array):
+            zero = 0.0 if isinstance(kind, types.Float) else False if isinstance(kind, types.Boolean) else 0
+            return [Let(x, "copy", (Const(zero),), None, line)]
+        shape = self.lowered.names.temporary()
+        self.of[shape] = types.UniTuple(types.int64, kind.ndim)
+        name = "bool_" if isinstance(kind.dtype, types.Boolean) else str(kind.dtype)
+        dtype = Ref(f"np.{name}", getattr(np, name))
+        sizes = Let(shape, "tuple", (Const(0),) * kind.ndim, None, line)
+        return [sizes, Let(x, "func", (shape, dtype), ("np.empty", ()), line)]
+
+    def check(self, x: str, line: int) -> list[Any]:
+        """What numba does where it needs a value."""
+        text = raising("TypeError", f"expected {self.of[x]}, got None")
+        return [If(self.given[x], [], [Effect(text, (), line, True)], line)]
+
+    def condition(self, s: Let) -> list[str]:
+        """`x is None` in a condition becomes a look at the bool; the others that have to be there."""
+        looked: set[str] = set()
+        tree = _Tests(self.given, looked).visit(to_python.substitute(s.info, lambda _: None))
+        names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        s.info, s.args = tree, tuple(x for x in [*s.args, *self.given.values()] if x in names)
+        return [x for x in s.args if x in self.given and x not in looked]
+
+
+class _Tests(ast.NodeTransformer):
+    """The tests for None; `looked` are the variables that are read behind one, in `x is None or x > y`."""
+
+    def __init__(self, given: dict[str, str], looked: set[str]) -> None:
+        self.given, self.looked = given, looked
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        first = node.values[0]
+        if isinstance(first, ast.Compare) and self.is_test(first) and isinstance(first.left, ast.Name):
+            decides = isinstance(first.ops[0], (ast.Is, ast.Eq)) is isinstance(node.op, ast.Or)
+            self.looked |= {first.left.id} if decides else set()
+        return self.generic_visit(node)
+
+    def is_test(self, node: ast.Compare) -> bool:
+        none = isinstance(node.comparators[0], ast.Constant) and node.comparators[0].value is None
+        known = isinstance(node.left, ast.Name) and node.left.id in self.given
+        return none and known and isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.Eq, ast.NotEq))
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        if not self.is_test(node):
+            return self.generic_visit(node)
+        assert isinstance(node.left, ast.Name)
+        flag = ast.Name(self.given[node.left.id], ast.Load())
+        return ast.UnaryOp(ast.Not(), flag) if isinstance(node.ops[0], (ast.Is, ast.Eq)) else flag

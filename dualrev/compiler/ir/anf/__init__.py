@@ -1,0 +1,1 @@
+"""A-normal form, the first IR: operations whose types numba infers."""

@@ -1,0 +1,77 @@
+"""Lowered core as text for people: Python, an operation a line, with the type of a variable where it is met first.
+
+Tuples, named tuples and whole arrays are still there; lower.py takes them apart. A loop says which flags end it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.ir.anf import to_python
+from dualrev.compiler.ir.anf.operations import For, If, Let, Opaque, Store, While
+from dualrev.compiler.ir.names import Names, renamed, words_of
+
+__all__ = ["show_lowered"]
+
+
+def show_lowered(
+    name: str, parameters: list[str], body: list[Any], result: Any, kind: Callable[[str], Any], names: Names
+) -> str:
+    """A function in lowered core; `kind` tells the types of variables, `names` how generated ones are called."""
+    shown = _Showing(kind)
+    head = f"def {name}({', '.join(map(shown.declared, parameters))}):"
+    lines = [head, *shown.block(body, 1), f"    return {to_python.text(to_python.atom(result))}", ""]
+    words = list(dict.fromkeys(word for line in lines for word in words_of(line)))
+    printed = names.chosen(words, words)
+    return "\n".join(renamed(line, lambda x: printed.get(x, x)) for line in lines)
+
+
+class _Showing:
+    def __init__(self, kind: Callable[[str], Any]) -> None:
+        self.kind = kind
+        self.seen: set[str] = set()
+
+    def declared(self, x: str) -> str:
+        """A variable, with its type where it stands first; which function a parameter is, its name says."""
+        if x in self.seen or isinstance(self.kind(x), types.Dispatcher):
+            return x
+        self.seen.add(x)
+        return f"{x}: {self.kind(x)}"
+
+    def block(self, body: list[Any], depth: int) -> list[str]:
+        return [line for s in body for line in self.statement(s, depth)] or ["    " * depth + "pass"]
+
+    def statement(self, s: Any, depth: int) -> list[str]:
+        margin = "    " * depth
+        if isinstance(s, If):
+            lines = [f"{margin}if {self.atom(s.test)}:", *self.block(s.then, depth + 1)]
+            return lines + ([f"{margin}else:", *self.block(s.orelse, depth + 1)] if s.orelse else [])
+        if isinstance(s, For):
+            bounds = ", ".join(map(self.atom, (s.start, s.stop, s.step)))
+            head = f"{margin}for {self.declared(s.target)} in range({bounds}){self.exits(s)}:"
+            return [head, *self.block(s.body, depth + 1)]
+        if isinstance(s, While):
+            before = [f"{margin}before:", *self.block(s.test_block, depth + 1)] if s.test_block else []
+            return [*before, f"{margin}while {self.atom(s.test)}{self.exits(s)}:", *self.block(s.body, depth + 1)]
+        if isinstance(s, Opaque):
+            return [margin + line for line in to_python.opaque(s.code, {}).split("\n")]
+        return [margin + self.simple(s)]
+
+    def atom(self, x: Any) -> str:
+        return to_python.text(to_python.atom(x))
+
+    def exits(self, s: For | While) -> str:
+        return f" until {' or '.join(s.exits)}" if s.exits else ""
+
+    def simple(self, s: Any) -> str:
+        if isinstance(s, Let):
+            if s.op == "iop":
+                return f"{s.target} {s.info}= {self.atom(s.args[1])}"
+            return f"{self.declared(s.target)} = {to_python.text(to_python.expression(s, to_python.atom))}"
+        if isinstance(s, Store):
+            array = to_python.text(to_python.subscript(to_python.atom(s.array), s.index, to_python.atom))
+            return f"{array} = {self.atom(s.value)}"
+        return to_python.effect(s, to_python.atom)

@@ -1,0 +1,266 @@
+"""Core -> Python syntax: one expression per operation. Precedence and parentheses are left to `ast.unparse`."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.ir.anf.operations import Const, Effect, Let, Member, Ref, Slice
+
+__all__ = [
+    *["applied", "atom", "binary", "call", "dtype_name", "effect", "expression", "flattened", "name", "names_in"],
+    *["number", "opaque", "subscript", "substitute", "takes_rest", "text"],
+    "SYMBOLS",
+]
+
+Sub = Callable[[Any], ast.expr]
+
+#: Python's operators as they are written.
+SYMBOLS: dict[type, str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.Pow: "**",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+    ast.MatMult: "@",
+    ast.USub: "-",
+    ast.UAdd: "+",
+    ast.Invert: "~",
+    ast.Not: "not",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Is: "is",
+    ast.IsNot: "is not",
+    ast.In: "in",
+    ast.NotIn: "not in",
+    ast.And: "and",
+    ast.Or: "or",
+}
+
+
+def name(text: str) -> ast.expr:
+    """A name, or a dotted one, or any expression."""
+    if text.isidentifier():
+        return ast.Name(text)
+    return ast.parse(text, mode="eval").body
+
+
+def dtype_name(kind: Any) -> str:
+    """np.float64 for numba's float64."""
+    assert isinstance(kind, (types.Number, types.Boolean)), kind  # the text of other types has names of the user's
+    return "np.bool_" if isinstance(kind, types.Boolean) else f"np.{kind}"
+
+
+def number(x: Any) -> ast.expr:
+    """A constant; infinities and NaN have names, negative numbers a sign."""
+    if isinstance(x, float) and not math.isfinite(x):
+        return name("math.nan" if x != x else "math.inf" if x > 0 else "-math.inf")
+    if type(x) in (int, float) and math.copysign(1.0, x) < 0.0:
+        return ast.UnaryOp(ast.USub(), ast.Constant(-x))
+    return ast.Constant(x)
+
+
+def atom(x: Any) -> ast.expr:
+    """An atom as it is called in the source."""
+    if isinstance(x, Const):
+        return number(x.value)
+    return name(x.name if isinstance(x, Ref) else x)
+
+
+def call(function: str | ast.expr, *args: ast.expr, **keywords: ast.expr) -> ast.Call:
+    """function(*args, **keywords)."""
+    f = name(function) if isinstance(function, str) else function
+    return ast.Call(f, list(args), [ast.keyword(k, v) for k, v in keywords.items()])
+
+
+def applied(function: Any, args: list[ast.expr]) -> ast.Call:
+    """The call of a function of the user's, of which the last parameter may be `*rest`."""
+    if takes_rest(function.value):
+        args = [*args[:-1], ast.Starred(args[-1], ast.Load())]
+    return call(function.name, *args)
+
+
+def takes_rest(f: Any) -> bool:
+    """Whether a numba function has `*args`."""
+    return bool(getattr(f, "py_func", None) and f.py_func.__code__.co_flags & inspect.CO_VARARGS)
+
+
+def binary(symbol: str, a: ast.expr, b: ast.expr) -> ast.expr:
+    """A symbol b."""
+    made = ast.parse(f"a {symbol} b", mode="eval").body
+    assert isinstance(made, ast.BinOp)
+    return ast.BinOp(a, made.op, b)
+
+
+def index(entries: tuple[Any, ...], sub: Sub) -> ast.expr:
+    """What stands between the brackets."""
+    parts: list[ast.expr] = []
+    for entry in entries:
+        if isinstance(entry, Slice):
+            lower, upper, step = (None if x is None else sub(x) for x in (entry.lower, entry.upper, entry.step))
+            parts.append(ast.Slice(lower, upper, step))
+        elif entry is Ellipsis or entry is None:
+            parts.append(ast.Constant(entry))
+        else:
+            parts.append(sub(entry))
+    return parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load())
+
+
+def subscript(base: ast.expr, entries: tuple[Any, ...], sub: Sub) -> ast.expr:
+    """base[entries], or base.field."""
+    if isinstance(entries[0] if entries else None, Member):
+        return ast.Attribute(base, str(entries[0].value), ast.Load())
+    return ast.Subscript(base, index(entries, sub), ast.Load())
+
+
+class _Replace(ast.NodeTransformer):
+    def __init__(self, sub: Callable[[str], ast.expr | None]) -> None:
+        self.sub = sub
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        found = self.sub(node.id)
+        return node if found is None else found
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        if isinstance(node.value, ast.Name) and node.value.id in ("math", "cmath", "np", "runtime"):
+            return node
+        node.value = self.visit(node.value)
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        node.func = self.visit(node.func) if isinstance(node.func, ast.Attribute) else node.func
+        node.args = [self.visit(x) for x in node.args]
+        for k in node.keywords:
+            k.value = self.visit(k.value)
+        return node
+
+
+def substitute(tree: ast.expr, sub: Callable[[str], ast.expr | None]) -> ast.expr:
+    """A copy of an expression with other expressions for its variables."""
+    copied = ast.parse(ast.unparse(tree), mode="eval").body
+    made = _Replace(sub).visit(copied)
+    assert isinstance(made, ast.expr)
+    return made
+
+
+def expression(s: Let, sub: Sub) -> ast.expr:
+    """The right-hand side of a Let; `sub` gives the expression for an atom."""
+    args = s.args
+    if s.op == "copy":
+        return sub(args[0])
+    if s.op in ("plain", "written"):
+        inside = set(args)
+        return substitute(s.info if s.op == "plain" else s.info.tree, lambda x: sub(x) if x in inside else None)
+    if s.op == "listed":
+        return call("runtime.listed", sub(args[0]))
+    if s.op == "binop":
+        return binary(s.info, sub(args[0]), sub(args[1]))
+    if s.op == "unary":
+        op = {"-": ast.USub(), "+": ast.UAdd(), "~": ast.Invert()}[s.info]
+        return ast.UnaryOp(op, sub(args[0]))
+    if s.op == "func":
+        function, keywords = s.info
+        return _call(name(function), [sub(x) for x in args], keywords)
+    if s.op == "method":
+        method, keywords = s.info
+        f = ast.Attribute(sub(args[0]), method, ast.Load())
+        return _call(f, [sub(x) for x in args[1:]], keywords)
+    if s.op in ("getitem", "load", "view"):
+        return subscript(sub(args[0]), s.info, sub)
+    if s.op == "attr":
+        return ast.Attribute(sub(args[0]), s.info, ast.Load())
+    if s.op == "tuple":
+        items = [sub(x) for x in args]
+        return ast.Tuple(items, ast.Load()) if s.info is None else call(s.info.name, *items)
+    if s.op == "object":
+        return call(s.info.name, *map(sub, args))
+    if s.op in ("call", "ufunc"):
+        return applied(s.info, [sub(x) for x in args])
+    if s.op == "list" and s.info == "typed":
+        return call("runtime.List")
+    if s.op == "list":
+        return ast.List([sub(x) for x in args] if s.info else [], ast.Load())
+    if s.op == "literal":
+        count = sum(1 for _ in flattened(s.info))
+        keywords = () if len(args) == count else ("dtype",)
+        return _call(name("np.array"), [nested(s.info, lambda k: sub(args[k])), *map(sub, args[count:])], keywords)
+    if s.op == "star":
+        return _starred(s, sub)
+    raise AssertionError(s.op)
+
+
+def _starred(s: Let, sub: Sub) -> ast.expr:
+    """g(x, *t, k=y)."""
+    stars = s.info.stars
+    made = [ast.Starred(sub(x), ast.Load()) if star else sub(x) for x, star in zip(s.args, stars, strict=False)]
+    made += [sub(x) for x in s.args[len(made) :]]
+    callee = s.info.callee if isinstance(s.info.callee, str) else s.info.callee.name
+    return _call(name(callee), made, s.info.keywords)
+
+
+def nested(places: Any, sub: Callable[[int], ast.expr]) -> ast.expr:
+    """A list of lists."""
+    return ast.List([nested(x, sub) for x in places], ast.Load()) if isinstance(places, list) else sub(places)
+
+
+def flattened(places: Any) -> Iterator[int]:
+    """The numbers in a list of lists."""
+    for x in places:
+        if isinstance(x, list):
+            yield from flattened(x)
+        else:
+            yield x
+
+
+def _call(f: ast.expr, args: list[ast.expr], keywords: tuple[str, ...]) -> ast.expr:
+    first = len(args) - len(keywords)
+    return ast.Call(f, args[:first], [ast.keyword(k, v) for k, v in zip(keywords, args[first:], strict=True)])
+
+
+def effect(s: Effect, sub: Sub) -> str:
+    """The text of a raise or a print."""
+    return s.text.format(*(text(sub(x)) for x in s.args))
+
+
+def names_in(code: Iterable[ast.AST]) -> list[str]:
+    """The names in statements, each once."""
+    return list(dict.fromkeys(x.id for s in code for x in ast.walk(s) if isinstance(x, ast.Name)))
+
+
+class _Renaming(_Replace):
+    """Other expressions for variables, in statements; `objmode(x="int64")` names a variable, too."""
+
+    def visit_With(self, node: ast.With) -> ast.With:
+        for item in node.items:
+            for k in item.context_expr.keywords if isinstance(item.context_expr, ast.Call) else ():
+                found = self.sub(str(k.arg))
+                k.arg = found.id if isinstance(found, ast.Name) else k.arg
+        self.generic_visit(node)
+        return node
+
+
+def opaque(code: Iterable[ast.stmt], names: Mapping[str, ast.expr]) -> str:
+    """Statements as text, with these expressions for the names in them."""
+    copied = ast.parse(ast.unparse(ast.Module([*code], [])))
+    return ast.unparse(_Renaming(names.get).visit(copied))
+
+
+def text(tree: ast.expr) -> str:
+    """The expression as text."""
+    return ast.unparse(tree)

@@ -1,0 +1,224 @@
+"""Expanded core of today's front end -> the typed core of nodes.py, one construct at a time."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+import numba
+
+from dualrev.compiler.ir.anf import operations
+from dualrev.compiler.ir.anf.to_python import SYMBOLS, names_in
+from dualrev.compiler.ir.core import atoms, nodes
+from dualrev.compiler.ir.core.atoms import Constant, Expr, Global, Symbol, Var
+from dualrev.compiler.ir.core.nodes import Function
+
+__all__ = ["typed"]
+
+
+def typed(e: Any, origin: Any, checked: bool, symbol: Callable[[operations.Call], Symbol] | None = None) -> Function:
+    """The function of an `Expanded`, with variables that are objects; `checked` says that divisions by zero raise.
+
+    `symbol` tells the one of what is called with complex numbers: core calls it with their parts.
+    """
+    return _Typing(e, checked, symbol).function(origin)
+
+
+class _Typing:
+    def __init__(self, e: Any, checked: bool, symbol: Callable[[operations.Call], Symbol] | None) -> None:
+        self.e, self.checked, self.symbol = e, checked, symbol
+        self.variables: dict[str, Var] = {}
+        self.globals = {ref.name: ref for ref in e.lowered.refs.values()}
+
+    def function(self, origin: Any) -> Function:
+        e, name = self.e, self.e.lowered.source.tree.name
+        parameters = tuple(self.tree(p) for p in e.parameters)
+        return Function(name, parameters, self.block(e.body), self.tree(e.result), self.checked, origin)
+
+    # Atoms
+
+    def var(self, name: str) -> Var:
+        if name not in self.variables:
+            self.variables[name] = Var(name, self.e.types[name])
+        return self.variables[name]
+
+    def atom(self, x: Any) -> atoms.Atom:
+        if isinstance(x, operations.Const):
+            return Constant(x.value, numba.typeof(x.value))
+        if isinstance(x, operations.Ref):
+            return Global(x.name, x.value, x.path, None if x.value is None else _type_of(x.value))
+        return self.var(x)
+
+    def array(self, x: Any) -> Var | Global:
+        made = self.atom(x)
+        assert not isinstance(made, Constant)
+        return made
+
+    def tree(self, x: Any) -> atoms.Tree:
+        if not isinstance(x, operations.Node):
+            return self.atom(x)
+        cls = self.atom(x.cls) if x.cls is not None else None
+        assert cls is None or isinstance(cls, Global)
+        return atoms.Node(tuple(map(self.tree, x.parts)), cls, x.kind)
+
+    # Expressions
+
+    def expr(self, node: ast.expr, base: atoms.Atom | None = None) -> Expr:
+        """An expression of the syntax tree; `base` is what BASE stands for."""
+
+        def sub(x: ast.expr) -> Expr:
+            return self.expr(x, base)
+
+        match node:
+            case ast.Name("BASE") if base is not None:
+                return base
+            case ast.Name(name):
+                return self.named(name)
+            case ast.Constant(value):
+                return Constant(value, None if value is Ellipsis else numba.typeof(value))
+            case ast.BinOp(left, op, right):
+                return atoms.Operator(SYMBOLS[type(op)], (sub(left), sub(right)))
+            case ast.UnaryOp(op, operand):
+                return atoms.Operator(SYMBOLS[type(op)], (sub(operand),))
+            case ast.Compare(left, ops, rest):
+                return atoms.Comparison(tuple(SYMBOLS[type(op)] for op in ops), tuple(map(sub, [left, *rest])))
+            case ast.BoolOp(op, values):
+                return atoms.Logical(SYMBOLS[type(op)], tuple(map(sub, values)))
+            case ast.IfExp(test, then, orelse):
+                return atoms.Choice(sub(test), sub(then), sub(orelse))
+            case ast.Tuple(elts) | ast.List(elts):
+                return atoms.Pack(tuple(map(sub, elts)), isinstance(node, ast.List))
+            case ast.Subscript(value, index):
+                return atoms.Item(sub(value), self.index(index, base))
+            case ast.Attribute():
+                return self.attribute(node, base)
+            case ast.Call():
+                return self.call(node, base)
+        raise AssertionError(ast.dump(node))
+
+    def named(self, name: str) -> atoms.Atom:
+        if name in self.globals:
+            return self.atom(self.globals[name])
+        return self.var(name)
+
+    def attribute(self, node: ast.Attribute, base: atoms.Atom | None) -> Expr:
+        if is_module(node.value):
+            return Global(ast.unparse(node), None, ())
+        return atoms.Field(self.expr(node.value, base), node.attr)
+
+    def call(self, node: ast.Call, base: atoms.Atom | None) -> Expr:
+        args = tuple(self.expr(x, base) for x in node.args)
+        keywords = tuple((str(k.arg), self.expr(k.value, base)) for k in node.keywords)
+        text = ast.unparse(node.func)
+        if isinstance(node.func, ast.Attribute) and not is_module(node.func.value):
+            return atoms.Method(self.expr(node.func.value, base), node.func.attr, args, keywords)
+        if text in self.globals:
+            made = self.atom(self.globals[text])
+            assert isinstance(made, Global)
+            return atoms.Applied(made, args, keywords)
+        return atoms.Applied(text, args, keywords)
+
+    def index(self, node: ast.expr, base: atoms.Atom | None) -> tuple[atoms.Index, ...]:
+        entries = node.elts if isinstance(node, ast.Tuple) else [node]
+        return tuple(self.entry(x, base) for x in entries)
+
+    def entry(self, x: ast.expr, base: atoms.Atom | None) -> atoms.Index:
+        if isinstance(x, ast.Slice):
+            return atoms.Span(*(None if y is None else self.expr(y, base) for y in (x.lower, x.upper, x.step)))
+        if isinstance(x, ast.Constant) and (x.value is None or x.value is Ellipsis):
+            return x.value
+        return self.expr(x, base)
+
+    def places(self, index: tuple[Any, ...]) -> tuple[Any, ...]:
+        """An index of lowered core."""
+
+        def entry(x: Any) -> Any:
+            if isinstance(x, operations.Slice):
+                return atoms.Span(*(None if y is None else self.atom(y) for y in (x.lower, x.upper, x.step)))
+            return x if x is None or x is Ellipsis else self.atom(x)
+
+        return tuple(map(entry, index))
+
+    # Statements
+
+    def block(self, body: list[Any]) -> tuple[nodes.Statement, ...]:
+        return tuple(map(self.statement, body))
+
+    def statement(self, s: Any) -> nodes.Statement:
+        match s:
+            case operations.Let():
+                return self.let(s)
+            case operations.Store():
+                return nodes.Store(self.var(s.array), self.places(s.index), self.atom(s.value), s.line, s.op)
+            case operations.Call():
+                made = getattr(s.function.value, "symbol", None)
+                if s.types is not None and self.symbol is not None:
+                    made = self.symbol(s)
+                function = self.atom(s.function) if made is None else made
+                assert isinstance(function, (Global, atoms.Symbol))
+                targets = tuple(map(self.var, s.targets))
+                return nodes.Call(targets, function, tuple(map(self.tree, s.args)), self.tree(s.result), s.line)
+            case operations.If():
+                return nodes.If(self.atom(s.test), self.block(s.then), self.block(s.orelse), s.line)
+            case operations.For():
+                start, stop, step = (self.atom(x) for x in (s.start, s.stop, s.step))
+                body = self.block(s.body)
+                return nodes.For(
+                    self.var(s.target), start, stop, step, body, self.flags(s), s.line, s.parallel, s.elements
+                )
+            case operations.While():
+                return nodes.While(
+                    self.block(s.test_block), self.atom(s.test), self.block(s.body), self.flags(s), s.line
+                )
+            case operations.Effect():
+                return nodes.Effect(s.text, tuple(map(self.atom, s.args)), s.raises, s.line)
+            case operations.Opaque():
+                read = dict.fromkeys([*s.args, *(x for x in names_in(s.code) if x in self.globals)])
+                inputs = tuple((x, self.named(x)) for x in read)
+                outputs = tuple((x, self.var(x)) for x in s.targets)
+                return nodes.Opaque(outputs, inputs, tuple(s.code), s.changes, s.unknown, s.refusal, s.line)
+        raise AssertionError(s)
+
+    def flags(self, s: Any) -> tuple[Var, ...]:
+        return tuple(map(self.var, s.exits))
+
+    def let(self, s: Any) -> nodes.Statement:
+        target, args = self.var(s.target), s.args
+        match s.op:
+            case "copy":
+                return nodes.Copy(target, self.atom(args[0]), s.line)
+            case "plain":
+                return nodes.Discrete(target, self.expr(s.info), s.line)
+            case "prim":
+                rule, made = s.info
+                spelling = made.info[0] if made.op == "func" else made.info
+                checked = self.checked and not isinstance(made.info, operations.OfElements)
+                return nodes.Real(target, rule, str(spelling), tuple(map(self.atom, args)), s.line, checked)
+            case "load":
+                return nodes.Load(target, self.array(args[0]), self.places(s.info), s.line)
+            case "view":
+                base = self.array(args[0])
+                if isinstance(s.info, tuple):
+                    return nodes.View(target, base, atoms.Item(base, self.places(s.info)), s.line)
+                return nodes.View(target, base, self.expr(s.info, base), s.line)
+            case "alloc":
+                return nodes.Make(target, self.expr(s.info), s.line)
+            case "array":
+                return nodes.Whole(target, s.info[0], tuple(map(self.atom, args)), s.line)
+        raise AssertionError(s.op)
+
+
+def _type_of(x: Any) -> Any:
+    """The numba type of a value; None of a class, or of a function that only numba knows."""
+    try:
+        return None if isinstance(x, type) else numba.typeof(x)
+    except ValueError:
+        return None
+
+
+def is_module(node: ast.expr) -> bool:
+    """Whether an expression is a module of emitted code, or one of its parts."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name) and node.id in ("math", "np", "runtime")

@@ -1,0 +1,1 @@
+"""Typed core, the second IR: scalars, elements of arrays, loops and branches."""

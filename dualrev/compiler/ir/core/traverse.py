@@ -1,0 +1,289 @@
+"""What a term of the typed core is made of: its atoms, blocks, reads and writes; and the same term with other atoms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from dualrev.compiler.ir.core.atoms import (
+    Applied,
+    Atom,
+    Choice,
+    Comparison,
+    Constant,
+    Expr,
+    Field,
+    Global,
+    Index,
+    Item,
+    Logical,
+    Method,
+    Node,
+    Operator,
+    Pack,
+    Span,
+    Tree,
+    Var,
+)
+from dualrev.compiler.ir.core.nodes import (
+    Accumulate,
+    Call,
+    Columns,
+    Copy,
+    Discrete,
+    Effect,
+    For,
+    Function,
+    Hold,
+    If,
+    Keep,
+    Kept,
+    Load,
+    Make,
+    Opaque,
+    Pop,
+    Push,
+    Real,
+    Reserve,
+    Statement,
+    Store,
+    View,
+    While,
+    Whole,
+)
+
+__all__ = [
+    "atoms_of",
+    "blocks",
+    "leaves",
+    "mapped",
+    "parts",
+    "reads",
+    "renewed",
+    "replaced",
+    "rewritten",
+    "several",
+    "statements",
+    "substituted",
+    "variables",
+    "with_blocks",
+    "writes",
+]
+
+
+def leaves(tree: Tree) -> list[Any]:
+    """The atoms of a tree, from left to right."""
+    return [x for part in tree.parts for x in leaves(part)] if isinstance(tree, Node) else [tree]
+
+
+def mapped(tree: Tree, leaf: Callable[[Any], Any]) -> Tree:
+    """A tree with other leaves."""
+    if isinstance(tree, Node):
+        return Node(tuple(mapped(x, leaf) for x in tree.parts), tree.cls, tree.kind)
+    made: Tree = leaf(tree)
+    return made
+
+
+def renewed(tree: Tree) -> Tree:
+    """A tree with new variables for those in it."""
+    return mapped(tree, lambda x: Var("_", x.type) if isinstance(x, Var) else x)
+
+
+def several(parts: list[Any]) -> Tree:
+    """One result, or a tuple of several."""
+    return parts[0] if len(parts) == 1 else Node(tuple(parts))
+
+
+def blocks(s: Statement) -> tuple[tuple[Statement, ...], ...]:
+    """The blocks directly inside of a statement."""
+    match s:
+        case If():
+            return s.then, s.orelse
+        case For():
+            return (s.body,)
+        case While():
+            return s.before, s.body
+    return ()
+
+
+def with_blocks(s: Statement, inner: Iterable[tuple[Statement, ...]]) -> Statement:
+    """A statement with other blocks, in their order."""
+    match s, tuple(inner):
+        case If(), (then, orelse):
+            return replace(s, then=then, orelse=orelse)
+        case For(), (body,):
+            return replace(s, body=body)
+        case While(), (before, body):
+            return replace(s, before=before, body=body)
+    return s
+
+
+def rewritten(block: tuple[Statement, ...], change: Callable[[Statement], Statement]) -> tuple[Statement, ...]:
+    """A block with what `change` makes of each statement, of those inside of others first."""
+    return tuple(change(with_blocks(s, [rewritten(inner, change) for inner in blocks(s)])) for s in block)
+
+
+def statements(block: tuple[Statement, ...]) -> Iterator[Statement]:
+    """All statements, those inside of others after them."""
+    for s in block:
+        yield s
+        for inner in blocks(s):
+            yield from statements(inner)
+
+
+def parts(e: Expr | Index) -> tuple[Any, ...]:
+    """What an expression or an index is directly made of."""
+    match e:
+        case Operator() | Comparison() | Logical() | Pack():
+            return e.args
+        case Choice():
+            return e.test, e.then, e.orelse
+        case Applied():
+            return (*e.args, *(x for _, x in e.keywords))
+        case Method():
+            return (e.base, *e.args, *(x for _, x in e.keywords))
+        case Field():
+            return (e.base,)
+        case Item():
+            return (e.base, *e.index)
+        case Span():
+            return tuple(x for x in (e.lower, e.upper, e.step) if x is not None)
+    return ()
+
+
+def atoms_of(e: Expr | Index) -> Iterator[Atom]:
+    """The atoms of an expression."""
+    if isinstance(e, (Var, Constant, Global)):
+        yield e
+    for part in parts(e):
+        yield from atoms_of(part)
+
+
+def replaced(e: Any, sub: Callable[[Atom], Atom]) -> Any:
+    """An expression or an index with other atoms."""
+
+    def some(args: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(replaced(x, sub) for x in args)
+
+    match e:
+        case Var() | Constant() | Global():
+            return sub(e)
+        case Operator() | Comparison() | Logical() | Pack():
+            return replace(e, args=some(e.args))
+        case Choice():
+            return Choice(*some((e.test, e.then, e.orelse)))
+        case Applied() | Method():
+            keywords = tuple((k, replaced(x, sub)) for k, x in e.keywords)
+            if isinstance(e, Applied):
+                return replace(e, args=some(e.args), keywords=keywords)
+            return replace(e, base=replaced(e.base, sub), args=some(e.args), keywords=keywords)
+        case Field():
+            return replace(e, base=replaced(e.base, sub))
+        case Item():
+            return Item(replaced(e.base, sub), some(e.index))
+        case Span():
+            return Span(*some((e.lower, e.upper, e.step)))
+    return e
+
+
+def substituted(s: Statement, read: Callable[[Any], Any], write: Callable[[Var], Var] = lambda x: x) -> Statement:
+    """A statement with other atoms for those that it reads, and other targets; its blocks are left as they are."""
+
+    def made(x: Atom) -> Atom:
+        return write(x) if isinstance(x, Var) else x
+
+    def index(entries: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(replaced(i, read) for i in entries)
+
+    match s:
+        case Copy() | Hold():
+            return replace(s, target=write(s.target), source=read(s.source))
+        case Discrete() | Make():
+            return replace(s, target=write(s.target), value=replaced(s.value, read))
+        case Real() | Whole():
+            return replace(s, target=write(s.target), args=tuple(map(read, s.args)))
+        case Load():
+            return replace(s, target=write(s.target), array=read(s.array), index=index(s.index))
+        case Store():
+            return replace(s, array=read(s.array), index=index(s.index), value=read(s.value))
+        case View():
+            return replace(s, target=write(s.target), base=read(s.base), value=replaced(s.value, read))
+        case Call():
+            return replace(
+                s,
+                targets=tuple(map(write, s.targets)),
+                args=tuple(mapped(x, read) for x in s.args),
+                result=mapped(s.result, made),
+            )
+        case If():
+            return replace(s, test=read(s.test))
+        case For():
+            return replace(s, target=write(s.target), start=read(s.start), stop=read(s.stop), step=read(s.step))
+        case While():
+            return replace(s, test=read(s.test))
+        case Effect():
+            return replace(s, args=tuple(map(read, s.args)))
+        case Opaque():
+            inputs = tuple((name, read(x)) for name, x in s.inputs)
+            return replace(s, inputs=inputs, outputs=tuple((name, write(x)) for name, x in s.outputs))
+        case Accumulate():
+            return replace(s, array=read(s.array), args=tuple(map(read, s.args)))
+        case Push():
+            return replace(s, values=tuple(map(read, s.values)))
+        case Columns():
+            targets = tuple(map(write, s.targets))
+            return replace(s, targets=targets, start=read(s.start), stop=read(s.stop), step=read(s.step))
+    return s
+
+
+def reads(s: Statement) -> list[Atom]:
+    """The atoms that a statement itself reads, not those of its blocks."""
+    match s:
+        case Copy():
+            return [s.source]
+        case Discrete() | Make():
+            return list(atoms_of(s.value))
+        case Real() | Whole() | Effect():
+            return list(s.args)
+        case Load():
+            return [s.array, *(x for i in s.index for x in atoms_of(i))]
+        case Store():
+            return [s.array, *(x for i in s.index for x in atoms_of(i)), s.value]
+        case View():
+            return [s.base, *atoms_of(s.value)]
+        case Call():
+            return [x for tree in s.args for x in leaves(tree)]
+        case Opaque():
+            return [x for _, x in s.inputs]
+        case If():
+            return [s.test]
+        case For() | Reserve() | Columns():
+            return [s.start, s.stop, s.step]
+        case Push():
+            return list(s.values)
+        case Keep():
+            return [s.array]
+        case Hold():
+            return [s.source]
+        case Accumulate():
+            return [s.array, *s.args]
+    return []
+
+
+def writes(s: Statement) -> tuple[Var, ...]:
+    """The variables that a statement itself assigns."""
+    match s:
+        case Copy() | Discrete() | Real() | Load() | View() | Make() | Whole() | For() | Kept() | Hold():
+            return (s.target,)
+        case Call() | Opaque() | Pop() | Columns():
+            return s.targets
+    return ()
+
+
+def variables(f: Function) -> list[Var]:
+    """All variables, in the order in which they are met first."""
+    found: dict[Var, None] = {x: None for p in f.parameters for x in leaves(p) if isinstance(x, Var)}
+    for s in statements(f.body):
+        found |= {x: None for x in [*writes(s), *reads(s)] if isinstance(x, Var)}
+    return list(found)

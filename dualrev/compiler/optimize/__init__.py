@@ -1,0 +1,1 @@
+"""Optimisations of core, which know no derivative."""

@@ -1,0 +1,173 @@
+"""Core -> core, in the reverse sweep: a loop for each of the overlapping places that a round adds to.
+
+    for i in range(n):              for i in range(n):
+        c = k * d_y[i]                  c = k * d_y[i]
+        d_x[i - 1] += c                 d_x[i - 1] += c
+        d_x[i + 1] += c             for i in range(n):
+                                        c = k * d_y[i]
+                                        d_x[i + 1] += c
+
+That is the reverse of a stencil. What one round adds to, the next one but one adds to again: no two rounds may run at
+the same time, and LLVM makes no vectors of them. The loops on the right have rounds with elements of their own. What
+they share is computed in each of them; so it has to be cheap.
+
+A loop is split if its rounds may come in any order (loop_dependence.py): then all rounds may do their first part before
+one does its second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from dualrev.compiler.analysis.memory.loop_dependence import known, shadow_classes
+from dualrev.compiler.ir.core.atoms import Applied, Constant, Item, Operator, Span, Var
+from dualrev.compiler.ir.core.nodes import Block, Copy, Discrete, For, Load, Real, Statement, Store, View
+from dualrev.compiler.ir.core.traverse import reads, statements, writes
+
+if TYPE_CHECKING:
+    from dualrev.compiler.ad.reverse.gradient_context import Facts
+
+__all__ = ["split"]
+
+_CHEAP = {"add", "sub", "mul", "neg", "pos"}
+_SPREADS = {"runtime.spread", "runtime.spread_evenly"}
+
+
+def split(facts: Facts, s: For) -> list[For]:
+    """The loops that stand for a reversed loop whose rounds may come in any order."""
+    if not all(isinstance(t, (Real, Copy, Discrete, Load, Store)) for t in s.body):
+        return [s]
+    return _Split(facts, s).loops()
+
+
+class _Split:
+    def __init__(self, facts: Facts, s: For) -> None:
+        self.facts, self.s, self.body = facts, s, s.body
+        self.shadows = shadow_classes(facts)
+        self.primal = {d: x for x, d in facts.cotangents.items()}
+        self.adds = [t for t in s.body if isinstance(t, Store) and t.op == "+=" and t.array in self.shadows]
+
+    def loops(self) -> list[For]:
+        groups = self.groups()
+        if len(groups) == 1:
+            return [self.s]
+        last: list[Statement] = []  # stores that the loads before them are not to see; others come first
+        added = {self.memory(t.array) for t in self.adds}
+        for k, t in enumerate(self.body):
+            if isinstance(t, Load) and self.memory(t.array) in added:
+                return [self.s]
+            if isinstance(t, Store) and t not in self.adds:
+                before, after = (any(map(self.loads(t), part)) for part in (self.body[:k], self.body[k + 1 :]))
+                if (before and after) or self.memory(t.array) in added:
+                    return [self.s]
+                last += [t] if before else []
+        later = [t for group in groups[1:] for t in group] + last
+        parts = [tuple(t for t in self.body if t not in later)]
+        parts += [self.part([*group, *(last if group is groups[-1] else [])]) for group in groups[1:]]
+        if not all(map(_is_cheap, parts[1:])) or self.hands_on(parts[1:]):
+            return [self.s]
+        return [replace(self.s, body=part) for part in parts]
+
+    def groups(self) -> list[list[Store]]:
+        """What is added in each of the loops: in none of them to two places that overlap."""
+        found: list[list[Store]] = [[]]
+        for t in self.adds:
+            group = next((g for g in found if not any(self.overlap(t, u) for u in g)), None)
+            if group is None:
+                found.append(group := [])
+            group.append(t)
+        return found
+
+    def overlap(self, t: Store, u: Store) -> bool:
+        """Whether two places are parts of one array that differ along the axis of the counter, and there alone."""
+        if self.shadows[t.array] != self.shadows[u.array]:
+            return False
+        one, other = self.place(t), self.place(u)
+        return one is not None and other is not None and one[0] == other[0] and one[1] != other[1]
+
+    def place(self, t: Store) -> tuple[Any, Any] | None:
+        """The array that an element belongs to, with its indices along other axes, and those along the counter's.
+
+        None if the counter is not one of the indices, alone or with something added.
+        """
+        index = [self.written_out(i) for i in t.index]
+        (axis, *more) = [k for k, i in enumerate(index) if self.is_along(i)] or [-1, -1]
+        x = known(self.facts, self.primal[t.array])
+        if more:
+            return None
+        own, others = [index[axis]], [(*index[:axis], *index[axis + 1 :])]
+        while (made := self.made(x)) is not None:
+            x = known(self.facts, made.base)
+            if isinstance(made.value, Item):
+                spans = [k for k, i in enumerate(made.value.index) if isinstance(i, Span)]
+                ints = [k for k, i in enumerate(made.value.index) if isinstance(i, (Var, Constant))]
+                if len(spans) + len(ints) < len(made.value.index):
+                    return None
+                axis = spans[axis] if axis < len(spans) else axis + len(ints)
+                entries = dict(enumerate(made.value.index))
+                own.append(entries.pop(axis, None))
+                others.append(tuple(entries.items()))
+        return (x, others), own
+
+    def made(self, x: Any) -> View | None:
+        """The view that a variable is in any case, if it is a part of another array or one that is spread."""
+        found = [t for t in statements(self.facts.f.body) if x in writes(t)]
+        if x in self.facts.parameters or len(found) != 1:
+            return None  # `c = c[::-1]` of a parameter: it is that, or what is given for it
+        if not isinstance(found[0], View) or not isinstance(found[0].base, Var):
+            return None
+        value, base = found[0].value, found[0].base
+        is_part = isinstance(value, Item) and value.base is base
+        is_spread = isinstance(value, Applied) and value.function in _SPREADS and base.type.ndim == x.type.ndim
+        return found[0] if is_part or is_spread else None
+
+    def written_out(self, i: Any) -> Any:
+        """An index, or the sum or difference that the round computes for it."""
+        found = [t for t in self.body if i in writes(t)]
+        return found[0].value if len(found) == 1 and isinstance(found[0], Discrete) else i
+
+    def is_along(self, i: Any) -> bool:
+        """Whether an index is the counter, or differs from it by something that all rounds share."""
+        target = self.s.target
+        if not isinstance(i, Operator):
+            return i is target
+        return i.symbol in ("+", "-") and i.args[0] is target and not any(i.args[1] in writes(t) for t in self.body)
+
+    # Parts of the round
+
+    def memory(self, array: Any) -> Any:
+        """What arrays have in common that may share memory."""
+        is_shadow = array in self.shadows
+        return is_shadow, self.shadows[array] if is_shadow else self.facts.classes.find(known(self.facts, array))
+
+    def hands_on(self, parts: list[Block]) -> bool:
+        """Whether one of these parts reads what the round before has written: a sum would be summed up twice."""
+        wrote = {x for t in self.body for x in writes(t)}
+        for part in parts:
+            there: set[Any] = {self.s.target}
+            for t in part:
+                if not (wrote - there).isdisjoint(reads(t)):
+                    return True
+                there |= set(writes(t))
+        return False
+
+    def loads(self, s: Store) -> Callable[[Statement], bool]:
+        """Whether a statement loads from the memory of a store."""
+        return lambda t: isinstance(t, Load) and self.memory(t.array) == self.memory(s.array)
+
+    def part(self, chosen: list[Statement]) -> Block:
+        """These statements of the round, and what they read of what it computes."""
+        found: list[Statement] = []
+        needed: set[Any] = set()
+        for t in reversed(self.body):
+            if t in chosen or not needed.isdisjoint(writes(t)):
+                needed = needed.difference(writes(t)) | set(reads(t))
+                found.append(t)
+        return tuple(reversed(found))
+
+
+def _is_cheap(body: Block) -> bool:
+    """Whether a part of a round may be computed once more."""
+    return all(t.rule.name in _CHEAP for t in body if isinstance(t, Real))

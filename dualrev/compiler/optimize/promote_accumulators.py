@@ -1,0 +1,67 @@
+"""Core -> core, in the reverse sweep: what the rounds of a loop add to one element of a shadow, they add to a number.
+
+    for k in range(n):              sum = 0.0
+        d_x[i] += p * d_z           for k in range(n):
+                                        sum = sum + p * d_z
+                                    if 0 < n:
+                                        d_x[i] += sum
+
+An element in memory would have to be there before the next round adds to it: that takes twice as long as the sum. It
+may stay out of memory as long as the loop does nothing with shadows in the same memory but add to them; whichever
+elements these are, the order of sums is left open. The element need not exist if there is no round.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from numba.core import types
+
+from dualrev.compiler.analysis.memory.loop_dependence import shadow_classes
+from dualrev.compiler.ir.core.atoms import Comparison, Constant, Var
+from dualrev.compiler.ir.core.builder import ZERO, Writer
+from dualrev.compiler.ir.core.nodes import Block, Copy, Discrete, For, If, Real, Statement, Store
+from dualrev.compiler.ir.core.traverse import reads, statements, writes
+from dualrev.rules.primitives import PRIMITIVES
+
+if TYPE_CHECKING:
+    from dualrev.compiler.ad.reverse.gradient_context import Facts
+
+__all__ = ["gathered"]
+
+
+def gathered(facts: Facts, s: For) -> Block:
+    """A loop of the reverse sweep, whose step is 1 or -1, with numbers in place of elements that all rounds add to."""
+    wrote = {s.target} | {x for t in statements(s.body) for x in writes(t)}
+    if not wrote.isdisjoint((s.start, s.stop)):
+        return (s,)
+    shadows: dict[Any, Any] = shadow_classes(facts)
+    moved = {shadows[x] for t in statements(s.body) for x in reads(t) if x in shadows and not _adds_to(t, x)}
+    sums: dict[Any, Var] = {}
+    body: list[Statement] = []
+    after: list[Statement] = []
+    for t in s.body:
+        if isinstance(t, Store) and _adds_to(t, t.array) and shadows.get(t.array) not in {None, *moved}:
+            place = replace(t, value=ZERO)
+            if wrote.isdisjoint(reads(place)):
+                element = t.array, t.index
+                if element not in sums:
+                    sums[element] = Var("sum_{k}", types.float64)
+                    after.append(replace(t, value=sums[element]))
+                total = sums[element]
+                body.append(Real(total, PRIMITIVES["add"], "+", (total, t.value), t.line))
+                continue
+        body.append(t)
+    if not sums:
+        return (s,)
+    zero = Writer(facts.f.marked).zero
+    cleared = [Copy(total, zero, s.line) for total in sums.values()]
+    some = Var("_", types.boolean)
+    test = Comparison(("<" if s.step == Constant(1, types.int64) else ">",), (s.start, s.stop))
+    return (*cleared, replace(s, body=tuple(body)), Discrete(some, test, s.line), If(some, tuple(after), (), s.line))
+
+
+def _adds_to(s: Statement, x: Any) -> bool:
+    """Whether all that a statement does with an array is to add to an element."""
+    return isinstance(s, Store) and s.op == "+=" and s.array is x

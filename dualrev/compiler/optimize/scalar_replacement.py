@@ -1,0 +1,196 @@
+"""Core -> core, in the reverse sweep: what a round leaves in an element that the next one reads stays in a number.
+
+    for i in range(n - 1, 0, -1):   kept = d_x[n - 1]
+        d_x[i - 1] += c * d_x[i]    for i in range(n - 1, 0, -1):
+                                        kept = d_x[i - 1] + c * kept
+                                        d_x[i - 1] = kept
+
+The next round would have to wait until the element is in memory, and load it again, which takes longer than the sum. It
+is the same element if the indices differ by what the counter changes by, and it holds what was left there if whatever
+else is stored goes to other elements: two places differ if two of their indices differ by a constant, and neither is
+below 0, which would mean another element. So it is in the reverse of recurrences, and of tables that are filled from
+element to element.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from numba.core import types
+
+from dualrev.compiler.analysis.memory.loop_dependence import has_distinct_elements, is_natural, known, shadow_classes
+from dualrev.compiler.ir.core.atoms import Comparison, Constant, Operator, Var
+from dualrev.compiler.ir.core.builder import ZERO
+from dualrev.compiler.ir.core.nodes import Block, Copy, Discrete, For, If, Load, Real, Statement, Store
+from dualrev.compiler.ir.core.traverse import reads, statements, writes
+from dualrev.rules.primitives import PRIMITIVES
+
+if TYPE_CHECKING:
+    from dualrev.compiler.ad.reverse.gradient_context import Facts
+
+__all__ = ["relayed"]
+
+_I64 = types.int64
+_STEPS: dict[Any, int] = {Constant(1, _I64): 1, Constant(-1, _I64): -1}
+
+#: A variable, or None for 0, and a constant that is added to it.
+_Sum = tuple[Any, int]
+
+
+def relayed(facts: Facts, s: For) -> tuple[Block, For]:
+    """What comes before a loop of the reverse sweep, and the loop with numbers for what goes from round to round."""
+    wrote = {s.target} | {x for t in statements(s.body) for x in writes(t)}
+    if s.step not in _STEPS or s.exits or not wrote.isdisjoint((s.start, s.stop)):
+        return (), s
+    before: list[Statement] = []
+    for array in _accessed(facts, s, wrote):
+        rounds = _Rounds(facts, s, array, wrote)
+        for last in reversed([t for t in s.body if isinstance(t, Store) and t.array is array]):
+            if found := rounds.read_next(last):
+                begin, s = rounds.loop(found, last)
+                before += begin
+                break
+    return tuple(before), s
+
+
+def _accessed(facts: Facts, s: For, wrote: set[Any]) -> list[Var]:
+    """Shadows that a round itself loads from and stores to, if nothing else in it has to do with their memory."""
+    shadows: dict[Any, Any] = shadow_classes(facts)
+    arrays: dict[Any, set[Any]] = {}
+    for t in s.body:
+        used = {x for u in statements((t,)) for x in (*reads(u), *writes(u)) if x in shadows}
+        for x in used:
+            plain = isinstance(t, (Load, Store)) and used == {t.array}
+            arrays.setdefault(shadows[x], set()).add(x if plain else None)
+    alone = [x for some in arrays.values() if len(some) == 1 for x in some if x is not None]
+    loaded, stored = ({t.array for t in s.body if isinstance(t, kind)} for kind in (Load, Store))
+    return [x for x in alone if x in loaded & stored and x not in wrote and x.type.dtype == types.float64]
+
+
+@dataclass
+class _Rounds:
+    """The rounds of a loop, and what they do to an array."""
+
+    facts: Facts
+    s: For
+    array: Var
+    wrote: set[Any]
+
+    def __post_init__(self) -> None:
+        primal = next(x for x, d in self.facts.cotangents.items() if d is self.array)
+        self._distinct = has_distinct_elements(self.facts, known(self.facts, primal))
+        times = Counter(x for t in statements(self.s.body) for x in writes(t))
+        read: set[Any] = set()
+        self._made: dict[Any, _Sum | None] = {}  # variables with one value in a round
+        for t in self.s.body:
+            read |= {x for u in statements((t,)) for x in reads(u)}
+            self._made |= {x: self._value(t) for x in writes(t) if times[x] == 1 and x not in read}
+
+    # Indices
+
+    def _value(self, t: Statement) -> _Sum | None:
+        match t:
+            case Discrete(value=Operator("+" | "-" as symbol, (x, Constant(value=int(value))))):
+                of = self._sum(x)
+                return of and (of[0], of[1] + (value if symbol == "+" else -value))
+        return None
+
+    def _sum(self, x: Any) -> _Sum | None:
+        """An index as a sum, if it is known to be one."""
+        if isinstance(x, Constant) and type(x.value) is int:
+            return None, x.value
+        if not isinstance(x, Var) or x.type != _I64:
+            return None
+        return self._made.get(x) if x in self.wrote and x is not self.s.target else (x, 0)
+
+    def _place(self, t: Load | Store) -> list[_Sum] | None:
+        made = [self._sum(x) for x in t.index]
+        return None if None in made else [x for x in made if x is not None]
+
+    def _before(self, place: list[_Sum]) -> list[_Sum]:
+        """The same place in the round before, in terms of this one."""
+        return [(x, n - _STEPS[self.s.step] * (x is self.s.target)) for x, n in place]
+
+    def _differ(self, t: Store, place: list[_Sum]) -> bool:
+        """Whether a statement stores to another element."""
+        other = self._place(t)
+        if other is None or len(other) != len(place) or not self._distinct:
+            return False
+        pairs = zip(other, place, strict=True)
+        return any(x is y and n != m and self._is_natural(x, min(n, m)) for (x, n), (y, m) in pairs)
+
+    def _is_natural(self, x: Any, n: int) -> bool:
+        """Whether a sum is not below 0."""
+        if x is None:
+            return n >= 0
+        made = [t for t in statements(self.facts.f.body) if x in writes(t)]
+        starts = [t.start.value for t in made if isinstance(t, For) and isinstance(t.start, Constant)]
+        least = min(starts, default=0) if len(starts) == len(made) else 0
+        return n >= -least and is_natural(self.facts, x)
+
+    # The element
+
+    def read_next(self, last: Store) -> list[Load | Store]:
+        """What the next round does first with the element that is stored to here; nothing if it has to be loaded.
+
+        That round loads it, and until then and since then nothing else may be stored to the same place.
+        """
+        here, k = self._place(last), self.s.body.index(last)
+        if here is None:
+            return []
+        place = self._before(here)
+        found = [t for t in self._accesses(self.s.body[:k]) if self._place(t) == place]
+        is_read = found and not (isinstance(found[0], Store) and found[0].op == "=")
+        is_left = self._is_left(self.s.body[:k], place, found) and self._is_left(self.s.body[k + 1 :], here, [])
+        return found if is_read and is_left and any(isinstance(t, Load) for t in found) else []
+
+    def _accesses(self, body: Block) -> list[Load | Store]:
+        return [t for t in body if isinstance(t, (Load, Store)) and t.array is self.array]
+
+    def _is_left(self, body: Block, place: list[_Sum], besides: list[Load | Store]) -> bool:
+        """Whether nothing else is stored there."""
+        return all(t in besides or isinstance(t, Load) or self._differ(t, place) for t in self._accesses(body))
+
+    def loop(self, found: list[Load | Store], last: Store) -> tuple[Block, For]:
+        """What the number is in the first round; and the loop, with the number in place of the element."""
+        kept, s = Var("kept_{k}", types.float64), self.s
+        some, test = Var("_", types.boolean), Comparison((">" if _STEPS[s.step] < 0 else "<",), (s.start, s.stop))
+        load = self._at_start(found[0], kept)
+        body: list[Statement] = []
+        for t in s.body:
+            if t is last:
+                old = Var("_", types.float64)
+                body += [Load(old, t.array, t.index, t.line)] * (t.op != "=")
+                body += _stored(last, old, kept)
+            elif t in found:
+                body += _stored(t, kept, kept) if isinstance(t, Store) else [Copy(t.target, kept, t.line)]
+            else:
+                body.append(t)
+        begin = Copy(kept, ZERO, s.line), Discrete(some, test, s.line), If(some, load, (), s.line)
+        return begin, replace(s, body=tuple(body))
+
+    def _at_start(self, access: Load | Store, target: Var) -> Block:
+        """The element in the first round."""
+        made: list[Statement] = []
+        index: list[Any] = []
+        for x, n in self._place(access) or []:
+            first = self.s.start if x is self.s.target else x
+            if first is None or isinstance(first, Constant):
+                index.append(Constant((first.value if first else 0) + n, _I64))
+            elif n:
+                index.append(Var("_", _I64))
+                value = Operator("+" if n > 0 else "-", (first, Constant(abs(n), _I64)))
+                made.append(Discrete(index[-1], value, access.line))
+            else:
+                index.append(first)
+        return (*made, Load(target, access.array, tuple(index), access.line))
+
+
+def _stored(s: Store, old: Var, new: Var) -> list[Statement]:
+    """A store after which the element is in a variable; the old element is in another one."""
+    if s.op == "=":
+        return [s, Copy(new, s.value, s.line)]
+    rule = "add" if s.op == "+=" else "sub"
+    return [Real(new, PRIMITIVES[rule], s.op[0], (old, s.value), s.line), replace(s, op="=", value=new)]

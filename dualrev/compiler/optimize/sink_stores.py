@@ -1,0 +1,77 @@
+"""Core -> core, in the reverse sweep: a round changes elements of shadows after it has loaded what it needs.
+
+    d_y[i] = d_a                    d_1 = d_a
+    _1 = x[i]                       _1 = x[i]
+    d_a = _1 * d_b                  d_a = _1 * d_b
+                                    d_y[i] = d_1
+
+The memory of a shadow belongs to no other array, but LLVM does not know that: a load after a store has to wait for it.
+And a number that goes from round to round can stand in a vector only if the next one is there before anything is
+stored.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from dualrev.compiler.analysis.memory.alias import is_array
+from dualrev.compiler.analysis.memory.loop_dependence import shadow_classes
+from dualrev.compiler.ir.core.atoms import Var
+from dualrev.compiler.ir.core.nodes import Block, Copy, Discrete, If, Load, Real, Statement, Store
+from dualrev.compiler.ir.core.traverse import reads, statements, writes
+
+if TYPE_CHECKING:
+    from dualrev.compiler.ad.reverse.gradient_context import Facts
+
+__all__ = ["settled"]
+
+
+def settled(facts: Facts, body: Block) -> Block:
+    """The round of a reversed loop with its stores into shadows after the loads that follow them."""
+    shadows: dict[Any, Any] = shadow_classes(facts)
+    after: list[_Placed] = []
+    for s in reversed(body):
+        here = _Placed.of(s)
+        if not (isinstance(s, Store) and s.array in shadows) or is_array(s.value):
+            after.insert(0, here)
+            continue
+        count = _passed(s, after, shadows)
+        passed = after[:count]
+        if not any(isinstance(t.statement, Load) for t in passed):
+            after.insert(0, here)
+        elif any(s.value in t.written for t in passed):
+            kept = Var("d_{k}", s.array.type.dtype)
+            copied, stored = Copy(kept, s.value, s.line), replace(s, value=kept)
+            after[:count] = [_Placed.of(copied), *passed, _Placed.of(stored)]
+        else:
+            after[:count] = [*passed, here]
+    return tuple(t.statement for t in after)
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """A statement, the variables that it writes with its blocks, and whether it has nothing to do with arrays."""
+
+    statement: Statement
+    written: frozenset[Any]
+    is_of_numbers: bool
+
+    @staticmethod
+    def of(s: Statement) -> _Placed:
+        inner = list(statements((s,)))
+        written = frozenset(x for t in inner for x in writes(t))
+        scalar = all(isinstance(t, (Real, Copy, Discrete, If)) for t in inner)
+        return _Placed(s, written, scalar and not any(is_array(x) for t in inner for x in [*reads(t), *writes(t)]))
+
+
+def _passed(s: Store, after: list[_Placed], shadows: dict[Any, Any]) -> int:
+    """How many of the next statements may come before a store into a shadow."""
+    place = set(reads(s)) - {s.value}
+    for k, here in enumerate(after):
+        t = here.statement
+        apart = isinstance(t, (Load, Store)) and t.array not in shadows
+        apart |= isinstance(t, Load) and shadows.get(t.array) != shadows[s.array]
+        if not (apart or here.is_of_numbers) or not place.isdisjoint(here.written):
+            return k
+    return len(after)

@@ -1,0 +1,307 @@
+"""What the rounds of a parallel loop do to memory that they share, and so how they may run in several threads.
+
+For each class of arrays from outside of the loop:
+
+    read        all rounds read it, nobody writes
+    own         a round reads and writes its own elements only: those with the counter (+ a constant) as an index
+    near        rounds only add to it, at the counter plus several constants, or through several views of it: those of
+                every other chunk of rounds may run at the same time, as they are far enough apart
+    private     rounds only add to it, at any place: each chunk has an array of its own, and these are added up
+
+Whether views lie so is seen when the loop runs, from their addresses and strides (runtime/threads.py): if not, there is
+one chunk. Anything else has to run in one thread.
+
+Sums do not depend on the number of threads: there are as many chunks as the bounds of the loop say, and what they come
+to is added in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from dualrev.compiler.analysis.memory.alias import Classes, Memory, contents, given, is_array
+from dualrev.compiler.analysis.ssa import Versions
+from dualrev.compiler.ir.core.atoms import Applied, Constant, Item, Operator, Span, Var
+from dualrev.compiler.ir.core.nodes import (
+    Accumulate,
+    Block,
+    Call,
+    Columns,
+    Copy,
+    Discrete,
+    Effect,
+    For,
+    Function,
+    Hold,
+    Keep,
+    Kept,
+    Load,
+    Make,
+    Opaque,
+    Store,
+    View,
+    While,
+    Whole,
+)
+from dualrev.compiler.ir.core.traverse import leaves, reads, statements, writes
+from dualrev.compiler.parallel.recognize_reductions import total_of
+
+__all__ = ["Sharing", "sharing", "uses_of"]
+
+#: An axis of an array, and what is added to the counter there.
+Place: TypeAlias = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """How the rounds of a loop run in several threads.
+
+    totals     the numbers that they put together, and how
+    private    the arrays that each chunk has of its own, which are added up
+    direct     other arrays that they write to
+    low        the least number that is added to the counter where elements are written, ...
+    spread     ... and how far such elements of a round may lie apart
+    looked_at  groups of `direct` whose memory decides, when the loop runs: how far apart elements of a round lie there
+    works      whether a round may do a lot
+    """
+
+    totals: dict[Var, str]
+    private: tuple[Var, ...]
+    direct: tuple[Var, ...]
+    low: int
+    spread: int
+    looked_at: tuple[Group, ...]
+    works: bool
+
+    @property
+    def near(self) -> bool:
+        """Whether rounds may write to elements of their neighbours."""
+        return self.spread > 0 or any(group.near for group in self.looked_at)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Arrays that may share memory, of which a round touches what has the counter as its index on one axis.
+
+    Parts of several arrays may be `near` one another, if rounds only add to them.
+    """
+
+    arrays: tuple[Var, ...]
+    axis: int
+    near: bool
+
+
+def sharing(f: Function, loop: For, memory: Memory) -> Sharing | None:
+    """How the rounds of a loop of a function may run in several threads; None if they have to run in one."""
+    body = list(statements(loop.body))
+    if loop.exits or loop.step != Constant(1) or any(isinstance(t, (Opaque, Effect)) for t in body):
+        return None
+    if any(is_array(x) and not x.type.ndim for t in body for x in reads(t)):
+        return None  # numba hands threads an array without axes as a number
+    carried = [x for x, v in Versions(f).headers[loop].items() if v.used]
+    totals = {x: total_of(x, loop.body) for x in carried}
+    if any(is_array(x) or totals[x] is None for x in carried):
+        return None
+    classes = Classes(f, memory, f.together)
+    known = {x: k for k, x in enumerate(x for p in f.parameters for x in leaves(p))}
+    sort = lambda some: tuple(sorted(some, key=lambda x: known.get(x, -1)))  # noqa: E731
+    uses = _Uses(memory, classes, loop.body, loop.target, set()).found
+    private: list[Var] = []
+    direct: list[Var] = []
+    looked_at: list[Group] = []
+    offsets, spread = [0], 0
+    for some in uses.values():
+        modes, roots = {mode for _, _, mode in some}, {root for root, _, _ in some}
+        if modes == {"read"}:
+            continue
+        places = {place for _, place, _ in some}
+        axes = {place[0] if place is not None else None for place in places}
+        apart = None not in places and len(axes) == 1
+        if apart and (len(places) == 1 or modes == {"add"}):
+            here = [place[1] for place in places if place is not None]
+            offsets, spread = [*offsets, *here], max(spread, max(here) - min(here))
+            direct += roots
+            if len(roots) > 1 or any(x.type.layout == "A" for x in roots):
+                (axis,) = {place[0] for place in places if place is not None}
+                looked_at.append(Group(sort(roots), axis, len(roots) > 1 and modes == {"add"}))
+        elif modes == {"add"}:
+            private += roots
+        else:
+            return None
+    if any(x not in known for x in private):
+        return None
+    works = any(isinstance(t, (For, While, Call, Whole, Accumulate)) for t in body)
+    found = {x: str(kind) for x, kind in totals.items()}
+    return Sharing(found, sort(private), sort(direct), min(offsets), spread, tuple(looked_at), works)
+
+
+@dataclass(frozen=True)
+class _Origin:
+    """What an array in a round is: the arrays from outside that it is a part of, and at which place if at one.
+
+    `whole` says that it has the same indices as these.
+    """
+
+    roots: frozenset[Var]
+    place: Place | None = None
+    whole: bool = False
+
+    def part(self, place: Place | None) -> _Origin:
+        """A part of it."""
+        return _Origin(self.roots, self.place or (place if self.whole else None))
+
+    def joined(self, other: _Origin) -> _Origin:
+        """One or the other."""
+        place = self.place if self.place == other.place else None
+        return _Origin(self.roots | other.roots, place, self.whole and other.whole and self.roots == other.roots)
+
+
+_NEW = _Origin(frozenset())
+
+
+class _Uses:
+    """Which elements of the arrays that come from outside some statements read, set and add to, by classes."""
+
+    def __init__(self, memory: Memory, classes: Classes, body: Block, counter: Var | None, seen: set[Any]) -> None:
+        self.memory, self.classes, self.seen = memory, classes, seen
+        self.found: dict[Any, set[tuple[Var, Place | None, str]]] = {}
+        every = list(statements(body))
+        self.inside = {x for t in every for x in writes(t)}
+        self.offsets: dict[Var, int | None] = {} if counter is None else {counter: 0}
+        self.origins: dict[Var, _Origin] = {}
+        self.kept: dict[Any, _Origin] = {}
+        before: Any = None
+        while before != (self.origins, self.offsets, self.kept):
+            before = dict(self.origins), dict(self.offsets), dict(self.kept)
+            for t in every:
+                self._learn(t, counter)
+        for t in every:
+            self._use(t)
+
+    # What variables stand for
+
+    def _learn(self, t: Any, counter: Var | None) -> None:
+        """Note what a statement says of whole numbers and of arrays."""
+        for x in writes(t):
+            if x is not counter and not is_array(x):
+                made = self._offset(t)
+                known = x in self.offsets and self.offsets[x] != made
+                self.offsets[x] = None if known else made
+        if isinstance(t, Keep):
+            made_of = self.origin(t.array)
+            self.kept[t.array.type] = self.kept[t.array.type].joined(made_of) if t.array.type in self.kept else made_of
+        for x in filter(is_array, writes(t)):
+            found = self._made(t, x)
+            self.origins[x] = self.origins[x].joined(found) if x in self.origins else found
+
+    def _offset(self, t: Any) -> int | None:
+        """What a whole number is more than the counter."""
+        return self._distance(t.source if isinstance(t, Copy) else t.value) if isinstance(t, (Copy, Discrete)) else None
+
+    def _distance(self, e: Any) -> int | None:
+        """What an expression is more than the counter."""
+        match e:
+            case Var():
+                return self.offsets.get(e)
+            case Operator("+" | "-" as symbol, (Var() as x, Constant(int() as n))):
+                known = self.offsets.get(x)
+                return None if known is None else known + (n if symbol == "+" else -n)
+            case Operator("+", (Constant(int() as n), Var() as x)):
+                known = self.offsets.get(x)
+                return None if known is None else known + n
+        return None
+
+    def origin(self, x: Any) -> _Origin:
+        """What an array is a part of."""
+        if not isinstance(x, Var):
+            return _NEW  # frozen
+        if x in self.inside:
+            return self.origins.get(x, _NEW)
+        return _Origin(frozenset((x,)), None, True)
+
+    def _made(self, t: Any, x: Var) -> _Origin:
+        match t:
+            case Copy() | Hold():
+                return self.origin(t.source)
+            case View(_, base, Item(of, index)) if of is base:
+                return self.origin(base).part(self._place(index))
+            case View():
+                return self.origin(t.base).part(None)
+            case Kept():
+                return self.kept.get(x.type, _NEW)
+            case Call():
+                inputs, effects = given(t), self.memory.effects(t)
+                made = _NEW
+                for result, sources in zip(leaves(t.result), effects.aliases, strict=True):
+                    for k in sources if result is x else ():
+                        made = made.joined(self.origin(inputs[k]).part(None))
+                return made
+        return _NEW
+
+    def _place(self, index: tuple[Any, ...]) -> Place | None:
+        """The first index that is the counter, but for a constant."""
+        for axis, i in enumerate(index):
+            if (distance := self._distance(i)) is not None:
+                return axis, distance
+            if i is None or i is Ellipsis or not isinstance(i, (Var, Constant, Operator, Span)):
+                return None
+        return None
+
+    # What statements do
+
+    def _touch(self, x: Any, mode: str, index: tuple[Any, ...] = ()) -> None:
+        if not is_array(x):
+            return
+        origin = self.origin(x)
+        place = origin.part(self._place(index)).place
+        for root in origin.roots:
+            self.found.setdefault(self.classes.find(root), set()).add((root, place, mode))
+
+    def _use(self, t: Any) -> None:
+        match t:
+            case Load():
+                self._touch(t.array, "read", t.index)
+            case Store():
+                self._touch(t.array, "set" if t.op == "=" else "add", t.index)
+                self._touch(t.value, "read")
+            case Accumulate():
+                self._touch(t.array, "add")
+                for x in t.args:
+                    self._touch(x, "read")
+            case Whole() | Keep():
+                for x in reads(t):
+                    self._touch(x, "read")
+            case Make():
+                shape = isinstance(t.value, Applied) and str(t.value.function).endswith(("zeros_like", "empty_like"))
+                for x in () if shape else reads(t):
+                    self._touch(x, "read")
+            case Discrete():
+                for x in contents(t):
+                    self._touch(x, "read")
+            case Call():
+                for x, modes in zip(given(t), uses_of(t, self.memory, self.seen), strict=True):
+                    for mode in modes:
+                        self._touch(x, mode)
+            case Columns() | Kept() | Copy() | View() | Hold() | For():
+                pass
+
+
+def uses_of(s: Call, memory: Memory, seen: Iterable[Any] = ()) -> list[set[str]]:
+    """What a call does to each leaf of its arguments: read, set, add."""
+    seen, inputs = set(seen), given(s)
+    program = memory.program
+    if program.gradient(s) is not None:
+        return [{"read"} for _ in inputs]
+    key, f = program.key(s), program.function(s)
+    if f.opaque or key in seen:
+        writing = [True] * len(inputs) if key in seen else memory.effects(s).writes
+        return [{"read", "set"} if wrote else {"read"} for wrote in writing]
+    classes = Classes(f, memory, f.together)
+    found = _Uses(memory, classes, f.body, None, {*seen, key}).found
+    parameters = [x for p in f.parameters for x in leaves(p)]
+    return [
+        {mode for _, _, mode in found.get(classes.find(x), ())} if isinstance(x, Var) and is_array(x) else set()
+        for x in parameters
+    ]

@@ -1,0 +1,1 @@
+"""Arrays for emitted code: allocation, shadows, broadcast views."""

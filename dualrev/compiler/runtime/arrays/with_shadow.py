@@ -1,0 +1,67 @@
+"""A new array together with its shadow. Small ones are one piece of memory: to ask for it takes longer than to fill it.
+
+Each of the two refers to the whole piece, which so lives as long as the longer one of them. That is why larger arrays
+have memory of their own: a sweep may need the shadow for long, and the elements for a line.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numba.np import arrayobj
+
+from dualrev.compiler.runtime.arrays.allocate import new_shaped
+from dualrev.rules.library.inner import inner
+
+__all__ = ["empty_with_shadow"]
+
+LARGEST = 512  # bytes of an array that shares its memory with its shadow
+
+
+@intrinsic
+def _empty_with_shadow(typingctx: Any, shape: Any, dtype: Any) -> Any:
+    kind = types.Array(dtype.dtype, len(shape) if isinstance(shape, types.BaseTuple) else 1, "C")
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        sizes = arrayobj._parse_shape(context, builder, signature.args[0], args[0])
+        slots = [cgutils.alloca_once(builder, context.get_value_type(kind)) for _ in range(2)]
+        with builder.if_else(_is_small(context, builder, kind, sizes)) as (small, large):
+            with small:
+                both = kind.copy(ndim=kind.ndim + 1)
+                made = context.make_array(both)(
+                    context, builder, new_shaped(context, builder, [ir.IntType(64)(2), *sizes], both)
+                )
+                strides = cgutils.unpack_tuple(builder, made.strides)
+                step = builder.udiv(strides[0], made.itemsize)
+                for slot, data in zip(slots, (made.data, builder.gep(made.data, [step])), strict=True):
+                    half = context.make_array(kind)(context, builder)
+                    arrayobj.populate_array(half, data, sizes, strides[1:], made.itemsize, made.meminfo)
+                    builder.store(half._getvalue(), slot)
+                context.nrt.incref(builder, both, made._getvalue())
+            with large:
+                for slot in slots:
+                    builder.store(new_shaped(context, builder, sizes, kind), slot)
+        shadow = context.make_array(kind)(context, builder, builder.load(slots[1]))
+        cgutils.memset(builder, shadow.data, builder.mul(shadow.itemsize, shadow.nitems), 0)
+        return context.make_tuple(builder, signature.return_type, [builder.load(slot) for slot in slots])
+
+    return types.UniTuple(kind, 2)(shape, dtype), codegen
+
+
+def _is_small(context: Any, builder: Any, kind: Any, sizes: Any) -> Any:
+    """Whether an array of these sizes has at most so many bytes; sizes whose product overflows may pass for small."""
+    count = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+    for size in sizes:
+        count = builder.mul(count, size)
+    return builder.icmp_unsigned("<=", count, count.type(LARGEST))
+
+
+@inner
+def empty_with_shadow(shape, dtype):
+    """np.empty(shape, dtype), and zeros of the same shape; ValueError if a length is negative, or all are too much."""
+    return _empty_with_shadow(shape, dtype)

@@ -1,0 +1,1 @@
+"""Matrix products for emitted code, and their cotangents."""

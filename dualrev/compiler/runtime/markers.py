@@ -1,0 +1,84 @@
+"""Functions that stand in the place of others while a numba function is read: numba knows what types they give.
+
+stop_gradient   `dualrev.stop_gradient`: the same numbers, and a copy of arrays of real numbers, as on the tape
+double          a number: the compiler refuses any but a float64
+in_order        an array of which `.flat` goes in the order of np.nditer
+in_rows         the same array, if that goes over rows also where it has other arrays beside it
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit, types
+from numba.extending import overload
+
+from dualrev.eager.custom import stop_gradient
+from dualrev.quoting import execute
+
+__all__ = ["double", "in_order", "in_rows", "stopped", "typed"]
+
+_PLAIN = (types.Number, types.Boolean, types.NoneType, types.UnicodeType, types.Dispatcher)
+
+
+def typed(x):
+    """What it is of a numba type: see register.py, which tells numba."""
+    kind: Any = types.unliteral(x)
+    if isinstance(kind, types.Array) and isinstance(kind.dtype, (types.Float, types.Complex)):
+        return lambda x: x.copy()
+    if isinstance(kind, (types.Array, *_PLAIN)):
+        return lambda x: x
+    if isinstance(kind, types.BaseTuple):
+        space: dict[str, Any] = {"stop_gradient": stop_gradient, "made": getattr(kind, "instance_class", None)}
+        parts = "".join(f"stop_gradient(x[{k}]), " for k in range(len(kind.types)))
+        text = f"({parts})" if space["made"] is None else f"made({parts})"
+        execute(f"def stopped(x):\n    return {text}", space)
+        return space["stopped"]
+    return None
+
+
+@njit
+def stopped(x):
+    """The same, under a name that emitted code has."""
+    return stop_gradient(x)
+
+
+def in_order(a):
+    """`a`, or `a.T`: as an array whose `.flat` goes over elements in the order of numba's np.nditer."""
+    return a.T if a.flags.fnc else a
+
+
+@overload(in_order)
+def _in_order(a):
+    if isinstance(a, types.Number):
+        return lambda a: np.asarray(a)
+    if not isinstance(a, types.Array):
+        return None
+    return (lambda a: a.T) if goes_back(a) else (lambda a: a)
+
+
+def in_rows(a):
+    """`a` itself, of which np.nditer goes over rows also where there are other arrays."""
+    return a
+
+
+@overload(in_rows)
+def _in_rows(a):
+    return (lambda a: a) if isinstance(a, types.Array) else None
+
+
+def double(x):
+    """A number, as it is."""
+    return x
+
+
+@overload(double)
+def _double(x):
+    return lambda x: x
+
+
+def goes_back(kind: Any) -> bool:
+    """Whether np.nditer of an array of this type begins with its first axis: by the layout that numba knows."""
+    return bool(kind.layout == "F" and kind.ndim > 1)

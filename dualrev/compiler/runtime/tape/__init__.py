@@ -1,0 +1,1 @@
+"""The tape: its memory, its arena, and how large it gets."""

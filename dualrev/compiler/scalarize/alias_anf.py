@@ -1,0 +1,139 @@
+"""Which arrays of a function may share memory, and which may be written to, from its text.
+
+An operation that makes a new array shares nothing; any other may share memory with all arrays that it is given, and
+what is passed to a function that may write is written to. No order is looked at.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.frontend.lowering.lowered_function import Lowered
+from dualrev.compiler.frontend.reading.source import Source, is_numba_function, read
+from dualrev.compiler.ir.anf.operations import Let, Ref, Store, walk
+from dualrev.compiler.ir.union_find import Sets
+from dualrev.compiler.types.leaves import is_structured
+from dualrev.compiler.types.predicates import NUMBERS, is_array
+from dualrev.errors import UnsupportedError
+from dualrev.rules.functions import canonical, known
+from dualrev.rules.names import line_of
+
+__all__ = ["changes_nothing", "read_only", "sharing"]
+
+_NEW = ("binop", "unary", "literal", "plain")
+_QUIET = ("attr", "binop", "copy", "getitem", "list", "literal", "plain", "tuple", "unary")
+_COPY = ("copy", "copy", "copy")
+_PLAIN = (range, zip, enumerate, reversed)
+_WRITING = ("fill", "sort", "np.fill_diagonal", "np.random.shuffle", "runtime.python_random.shuffle")
+
+
+def sharing(lowered: Lowered, of: dict[str, Any], apart: bool) -> Sets[str]:
+    """Which arrays may share memory, from their definitions; `apart` says that those of parameters never do."""
+    alias = Sets[str]()
+    parameters = [x for x in lowered.parameters if _holds(of.get(x))]
+    for x in parameters[1:] if not apart else ():
+        alias.join(x, parameters[0])
+    for s in walk(lowered.body):
+        if isinstance(s, Let) and _holds(kind := of.get(s.target)) and not (is_array(kind) and _is_new(s)):
+            for y in s.args[:1] if s.op == "iop" and is_array(kind) else s.args:
+                if isinstance(y, (str, Ref)):
+                    alias.join(s.target, y if isinstance(y, str) else y.name)
+    return alias
+
+
+def read_only(lowered: Lowered, of: dict[str, Any], arrays: set[str], apart: bool) -> bool:
+    """Whether none of these arrays, and none that may share memory with one, is written to, returned or passed on.
+
+    It is right only of arrays that stay as they are to take them for their elements.
+    """
+    alias, written = sharing(lowered, of, apart), {x for x in [lowered.result] if isinstance(x, str)}
+    for s in walk(lowered.body):
+        if isinstance(s, Store):
+            written.add(s.array)
+        elif isinstance(s, Let) and _may_write(s):
+            written.update(x for x in s.args if isinstance(x, str) and _holds(of.get(x)))
+    return not any(alias.same(x, y) for x in arrays for y in written if _holds(of.get(y)))
+
+
+def _holds(kind: Any) -> bool:
+    return is_array(kind) or isinstance(kind, types.BaseTuple) or is_structured(kind)
+
+
+def _is_new(s: Let) -> bool:
+    """Whether an operation makes a new array."""
+    if s.op in _NEW:
+        return True
+    if s.op not in ("func", "method"):
+        return False
+    name = s.info[0] if s.op == "func" else f"np.{s.info[0]}"
+    f = known(name) if known(name).name else known(s.info[0])
+    if f.shares is not None:
+        return f.shares == _COPY
+    return bool(
+        f.definitions or f.selection or f.makes or name == "np.array" or (f.line and not _has_output(name, len(s.args)))
+    )
+
+
+def _has_output(name: str, count: int) -> bool:
+    """Whether a function of elements, or np.dot, has an argument more than it reads: an array for its result."""
+    line = line_of(name)
+    read = 2 if name == "np.dot" else 1 if known(name).product else len(line.partials) if line is not None else count
+    return count > read
+
+
+def _may_write(s: Let) -> bool:
+    """Whether an operation may write to the arrays that it is given."""
+    if s.op == "iop" or s.op in ("star", "ufunc"):
+        return True
+    if s.op in ("func", "method"):
+        return s.info[0] in _WRITING or (s.op == "func" and _has_output(s.info[0], len(s.args)))
+    return s.op == "call" and not _only_reads(s.info)
+
+
+def changes_nothing(s: Let, of: dict[str, Any]) -> bool:
+    """Whether it is certain that an operation writes to no array: no method of a user's class is called, either."""
+    if any(is_structured(of.get(x)) for x in s.args if isinstance(x, str)):
+        return False
+    if s.op in ("func", "method"):
+        name = s.info[0] if s.op == "func" else f"np.{s.info[0]}"
+        on_array = s.op == "func" or (isinstance(s.args[0], str) and is_array(of.get(s.args[0])))
+        return known(name).compiled and on_array and not _may_write(s)
+    if s.op == "iop":
+        return isinstance(of.get(s.target), NUMBERS)
+    return s.op in _QUIET or (s.op == "written" and s.info.pure)
+
+
+def _only_reads(callee: Ref) -> bool:
+    """Whether a function writes to no array, as its text shows: it calls functions of numpy and Python only."""
+    if not is_numba_function(callee.value):
+        return False
+    try:
+        source = read(callee.value)
+    except UnsupportedError:
+        return False
+    for x in ast.walk(source.tree):
+        if isinstance(x, (ast.Subscript, ast.Attribute)) and isinstance(x.ctx, ast.Store):
+            return False
+        if isinstance(x, (ast.AugAssign, ast.FunctionDef)) and x is not source.tree:
+            return False
+        if isinstance(x, ast.Call) and x not in source.tree.decorator_list and not _reads(x, source):
+            return False
+    return True
+
+
+def _reads(call: ast.Call, source: Source) -> bool:
+    """Whether a call is one of a function of numpy, math or Python that writes to nothing."""
+    f, local = call.func, {a.arg for a in source.tree.args.args}
+    root = f.value if isinstance(f, ast.Attribute) else f
+    if not isinstance(root, ast.Name) or root.id in local or call.keywords:
+        return False
+    found = source.lookup(root.id, ())
+    value = (
+        None if found is None else getattr(found.value, f.attr, None) if isinstance(f, ast.Attribute) else found.value
+    )
+    name = canonical(value) or ""
+    writes = name in _WRITING or _has_output(name, len(call.args))
+    return value in _PLAIN or (bool(name) and not writes)

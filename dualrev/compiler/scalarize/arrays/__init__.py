@@ -1,0 +1,1 @@
+"""Whole-array operations -> loops over elements."""

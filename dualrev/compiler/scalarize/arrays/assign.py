@@ -1,0 +1,188 @@
+"""Assignments to elements and to parts of arrays -> stores of elements, and loops over them.
+
+Takes the writer, the lists, what has been put off, and arrays in indices. Guarantees that what is assigned has been
+computed before the first element changes: where both may share memory, a copy is made, unless numba makes none
+(overlap_test.py).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.ir.anf.operations import (
+    Atom,
+    Const,
+    Effect,
+    If,
+    Let,
+    Node,
+    OfElements,
+    Slice,
+    Store,
+    index_atoms,
+    leaves,
+    walk,
+)
+from dualrev.compiler.scalarize.arrays.deferred import Lazy
+from dualrev.compiler.scalarize.arrays.fancy_indexing import Gathering
+from dualrev.compiler.scalarize.arrays.indices import index_of, is_gathered
+from dualrev.compiler.scalarize.arrays.overlap_test import copied_first
+from dualrev.compiler.scalarize.arrays.race_test import raise_for_race_of_part
+from dualrev.compiler.scalarize.builder import Writer, named
+from dualrev.compiler.scalarize.lists.legalize import Lists
+from dualrev.compiler.scalarize.scalar_ops import arithmetic
+from dualrev.compiler.types.predicates import is_array
+from dualrev.quoting import raising
+
+__all__ = ["Assignments"]
+
+
+class Assignments:
+    """array[index] = value, and the same of a whole array."""
+
+    def __init__(self, code: Writer, lists: Lists, lazy: Lazy, gathering: Gathering) -> None:
+        self.code, self.lists, self.lazy, self.gathering = code, lists, lazy, gathering
+
+    def store(self, s: Store) -> None:
+        """array[index] = value."""
+        code, of = self.code, self.code.kind(s.array)
+        if isinstance(of, types.NumpyFlatType):
+            code.refuse(s.line, "an assignment to a.flat", "only reading it is known", "a.ravel()[k] = x")
+        if not is_array(of):
+            what = "an assignment to an element of something that is no array"
+            code.refuse(s.line, what, "it cannot change", "an array")
+        if is_gathered(code, s.index):
+            self.gathering.store(s)
+            return
+        index = index_of(code, s.index, of.ndim, s.line)
+        if isinstance(s.value, str) and self._in_place.get(s.value) == s.array and is_array(code.kind(s.value)):
+            return
+        sliced = any(isinstance(x, Slice) or x is Ellipsis or x is None for x in index)
+        if len(index) == of.ndim and not sliced:
+            self._to_element(s, index)
+        else:
+            self._to_part(s, index)
+
+    def _to_element(self, s: Store, index: tuple[Any, ...]) -> None:
+        """The index is a number for every axis."""
+        code, kind, value = self.code, self.code.kind(s.value), s.value
+        self.lazy.materialise(value)
+        self.lazy.flush()
+        if is_array(kind):
+            if kind.ndim:
+                code.refuse(s.line, "an array as an element", "an element is a number", "a loop")
+            value = code.pick(value, (), s.line)
+        elif isinstance(kind, types.BaseTuple):
+            code.refuse(s.line, "a tuple as an element", "an element is a number", "its parts")
+        code.put(s.array, index, value, s.line)
+
+    def _to_part(self, s: Store, index: tuple[Any, ...]) -> None:
+        """The index leaves an array."""
+        code, of = self.code, self.code.kind(s.array)
+        self.lazy.flush(keep=s.value)
+        numbers = sum(not (isinstance(x, Slice) or x is Ellipsis or x is None) for x in index)
+        view = code.temp(types.Array(of.dtype, of.ndim - numbers + sum(x is None for x in index), "A"))
+        if index == (Ellipsis,):
+            view = s.array
+        else:
+            code.let("view", (s.array,), index, s.line, target=view)
+            code.alias.join(view, s.array)
+        tree = code.tree(s.value)
+        if isinstance(tree, Node):
+            self._assign_parts(view, leaves(tree), s.line)
+            return
+        if s.value in self.lists:
+            self._check_size(view, code.plain("a.shape[0]", s.line, a=s.value), s.line, "list")
+        if s.value not in self.lazy and self._is_view_of(s.value, s.array):
+            raise_for_race_of_part(code, view, s.index, s.value, s.line)
+            copied = copied_first(code, s.array, index, s.value, s.line)
+            if copied is not None:
+                then = code.collect(lambda: self.assign(view, s.value, s.line, None))
+                orelse = code.collect(lambda: self._each(view, s.value, s.line, None))
+                code.out.append(If(copied, then, orelse, s.line))
+                return
+        self.assign(view, s.value, s.line, None)
+
+    def _is_view_of(self, value: Any, array: str) -> bool:
+        """Whether a variable is an array that may share memory with another one."""
+        return isinstance(value, str) and is_array(self.code.kind(value)) and self.code.alias.same(value, array)
+
+    def _assign_parts(self, view: str, parts: list[Any], line: int) -> None:
+        """view[...] = a tuple of numbers."""
+        code = self.code
+        if any(is_array(code.kind(x)) for x in parts):
+            what, instead = "this assignment of a tuple", "its parts, one by one"
+            code.refuse(line, what, "only numbers to a vector are known", instead)
+        self._check_size(view, Const(len(parts)), line, "tuple")
+        for k, x in enumerate(parts):
+            code.put(view, (Const(k),), x, line)
+
+    def _check_size(self, view: str, size: Atom, line: int, what: str) -> None:
+        """A ValueError, as numba's, where a sequence is not as long as the vector that it is assigned to."""
+        code = self.code
+        if code.kind(view).ndim != 1:
+            instead = f"np.array of the {what}"
+            code.refuse(line, f"this assignment of a {what}", "only numbers to a vector are known", instead)
+        wrong = code.plain("a.shape[0] != n", line, types.boolean, a=view, n=size)
+        text = raising("ValueError", "cannot assign slice from input of different size")
+        code.out.append(If(wrong, [Effect(text, (), line, True)], [], line))
+
+    @functools.cached_property
+    def _in_place(self) -> dict[str, str]:
+        """Temporaries that are views changed in place by `a[i:j] += ...`: the assignment back changes nothing."""
+        code = self.code
+        found: dict[str, str] = {}
+        made: dict[str, Let] = {}
+        for s in walk(code.lowered.body):
+            if isinstance(s, Let) and s.op == "getitem" and code.names.is_temporary(s.target):
+                chosen = [x for x in index_atoms(s.info) if not isinstance(x, str) or x in code.of]
+                if not any(is_array(code.kind(x)) for x in chosen):  # what an array chooses is a copy
+                    made[s.target] = s
+            if isinstance(s, Let) and s.op == "iop" and s.args[0] in made and is_array(code.of.get(s.target)):
+                found[s.target] = made[s.args[0]].args[0]
+        return found
+
+    def assign(self, array: str, value: Any, line: int, symbol: str | None) -> None:
+        """array[...] = value, or array[...] (symbol)= value."""
+        code = self.code
+        shared = [a for a in self.lazy.arrays_in(value) if code.alias.same(array, named(a))]
+        if symbol is None and shared:
+            value = self._apart(value, line)
+        elif symbol is not None and set(shared) - {array}:
+            self.lazy.materialise(value)
+        self._each(array, value, line, symbol)
+
+    def _each(self, array: str, value: Any, line: int, symbol: str | None) -> None:
+        """The same, one element after another, of what may have changed by then."""
+        code = self.code
+        ndim, kind = code.kind(array).ndim, code.kind(array).dtype
+        if value in self.lazy and self.lazy.ndim(value) < ndim and self.lazy.is_costly(value):
+            self.lazy.materialise(value)  # it has fewer elements than the array
+        element: Callable[[tuple[str, ...]], Atom] = lambda i: value  # noqa: E731
+        if value in self.lazy or self.lazy.arrays_in(value):
+            element = self.lazy.element_of(value, array, ndim, line)
+
+        def one(i: tuple[str, ...]) -> None:
+            new = element(i)
+            if symbol is not None:
+                old = code.pick(array, i, line)
+                made = Let(code.temp(kind), "binop", (old, new), OfElements(symbol), line)
+                new = arithmetic(code, made, kind)
+            code.put(array, i, new, line)
+
+        code.over(array, ndim, line, one)
+
+    def _apart(self, value: Any, line: int) -> Any:
+        """The same elements in memory of their own."""
+        code, kind = self.code, self.code.kind(value)
+        if value in self.lazy:
+            self.lazy.materialise(value)
+            return value
+        copied = code.temp(types.Array(kind.dtype, kind.ndim, "C"))
+        base = value if isinstance(value, str) else code.let("copy", (value,), None, line, kind)
+        code.copy_elements(copied, base, line)
+        return copied

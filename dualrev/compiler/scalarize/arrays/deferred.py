@@ -1,0 +1,206 @@
+"""Arithmetic of whole arrays that has been put off -> one loop over elements for a whole expression.
+
+`y = a * b` of arrays is not written where it stands, if one operation reads y: it waits here until its elements are
+wanted, and no array is made of it. Guarantees that what waits is computed before anything that it reads changes:
+`settle` is called before a variable is assigned, `flush` before memory changes or a block ends. So an array that may
+wait is either consumed by `element_of`, or made by `materialise`, before it is read.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.ir.anf.operations import Atom, Const, If, Let, OfElements, Store, reads
+from dualrev.compiler.scalarize.builder import Sizes, Writer, named
+from dualrev.compiler.scalarize.scalar_ops import arithmetic, product
+from dualrev.compiler.types.predicates import is_array
+from dualrev.rules.functions import known
+
+__all__ = ["Expression", "Lazy"]
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A scalar operation on the elements of arrays, and of other expressions that wait.
+
+    That of complex numbers (lower_complex.py) is a formula of pairs, and knows itself how to `make` its arrays.
+    """
+
+    let: Let
+    dtype: Any
+    ndim: int
+    formula: Callable[..., Any] | None = None
+    make: Callable[[], None] | None = None
+
+
+class Lazy:
+    """The expressions that wait, by the variables that they are the values of."""
+
+    def __init__(self, code: Writer) -> None:
+        self.code = code
+        self._waiting: dict[str, Expression] = {}
+
+    def __contains__(self, x: Any) -> bool:
+        return isinstance(x, str) and x in self._waiting
+
+    def put_off(self, x: str, expression: Expression) -> None:
+        """Write it when its elements are wanted."""
+        self._waiting[x] = expression
+
+    def taken(self, x: Any) -> dict[str, Expression]:
+        """What waits in x, with x; it does so no longer."""
+        return {y: self._waiting.pop(y) for y in dict.fromkeys(self._names_in(x))}
+
+    def is_read_for(self, y: str, x: Any) -> bool:
+        """Whether y is read where x is, which may wait."""
+        return x == y or (x in self and any(self.is_read_for(y, a) for a in self._waiting[x].let.args))
+
+    def ndim(self, x: str) -> int:
+        """The number of axes of an expression that waits."""
+        return self._waiting[x].ndim
+
+    def is_costly(self, x: str) -> bool:
+        """Whether what waits in x takes more than additions and products."""
+        inside = [self._waiting[y].let for y in self._names_in(x)]
+        return any(s.op == "func" or s.info in ("/", "//", "%", "**") for s in inside)
+
+    # When it is written
+
+    def flush(self, keep: Any = None) -> None:
+        """Make arrays of all that waits, in its order, but for what `keep` is made of."""
+        inside = set(self._names_in(keep))
+        for x in list(self._waiting):
+            if x in self._waiting and x not in inside and not self._is_read_by_another(x):
+                self.materialise(x)
+
+    def settle(self, s: Let) -> None:
+        """Make arrays of what still reads the variable that an operation is about to assign, or has its name."""
+        mine = {y for x in reads(s) for y in self._names_in(x)}
+        for x in list(self._waiting):
+            if x in self._waiting and x not in mine and s.target in (x, *self._waiting[x].let.args):
+                self.materialise(x)
+
+    def flush_variables(self, s: Let | Store) -> None:
+        """Make arrays of the user's variables that wait, before an operation that may change memory.
+
+        It may read some of them. What waits otherwise are parts of the same expression, of which it is one.
+        """
+        mine = {y for x in reads(s) for y in self._names_in(x)}
+        for x in list(self._waiting):
+            if x in self._waiting and x not in mine and not self.code.names.is_temporary(x):
+                self.materialise(x)
+
+    def _is_read_by_another(self, x: str) -> bool:
+        return any(x in other.let.args for other in self._waiting.values())
+
+    def _names_in(self, x: Any) -> list[str]:
+        """What waits in x, with x."""
+        if x not in self:
+            return []
+        return [x, *(y for a in self._waiting[x].let.args for y in self._names_in(a))]
+
+    def raise_for_all(self, x: Any) -> None:
+        """Make arrays of what in x may raise, where a branch would compute only some elements of it."""
+        for y in self._names_in(x):
+            if y in self._waiting and self._may_raise(self._waiting[y].let):
+                self.materialise(y)
+
+    def _may_raise(self, s: Let) -> bool:
+        """Whether it is a power of which 0 has none: of a whole number that may be negative."""
+        if (s.op, s.info) != ("binop", "**"):
+            return False
+        exponent = s.args[1]
+        if isinstance(exponent, Const):
+            return isinstance(exponent.value, int) and exponent.value < 0
+        kind = self.code.kind(exponent)
+        return isinstance(kind.dtype if is_array(kind) else kind, types.Integer)
+
+    # How it is written
+
+    def materialise(self, x: Any) -> None:
+        """Make an array of x, if it waits."""
+        if x not in self:
+            return
+        if (make := self._waiting[x].make) is not None:
+            make()
+            return
+        arrays, ndim, line = self.arrays_in(x), self._waiting[x].ndim, self._waiting[x].let.line
+        if len(arrays) == 1 and self.code.kind(arrays[0]).ndim == ndim:
+            self.code.empty_like(x, named(arrays[0]), line)
+        else:
+            names = tuple(map(named, arrays))
+            self.code.empty_for(x, names, line)
+        ndim = self.code.kind(x).ndim
+        element = self.element_of(x, x, ndim, line)
+        self.code.over(x, ndim, line, lambda i: self.code.put(x, i, element(i), line))
+
+    def arrays_in(self, x: Any) -> list[Any]:
+        """The arrays that an expression reads."""
+        if x in self:
+            found = [y for a in self._waiting[x].let.args for y in self.arrays_in(a)]
+            return list(dict.fromkeys(found))
+        return [x] if not isinstance(x, Const) and is_array(self.code.kind(x)) else []
+
+    def over(self, x: Any, line: int) -> tuple[Sizes, Callable[[tuple[str, ...]], Atom]]:
+        """The lengths of the axes of x, and a function that writes its element at an index; no array is made of it."""
+        code, ndim = self.code, self.code.kind(x).ndim
+        if x not in self:
+            return code.sizes(named(x), ndim, line), lambda i: code.pick(x, i, line)
+        arrays = self.arrays_in(x)
+        if len(arrays) == 1 and code.kind(arrays[0]).ndim == ndim:
+            like = named(arrays[0])
+            return code.sizes(like, ndim, line), self.element_of(x, like, ndim, line)
+        sizes = code.common_sizes(tuple(map(named, arrays)), ndim, line)
+        return sizes, self.element_of(x, sizes, ndim, line)
+
+    def element_of(self, x: Any, shape_of: str | Sizes, ndim: int, line: int) -> Callable[[tuple[str, ...]], Atom]:
+        """A function that writes how to compute the element of x at an index of the array `shape_of`, or below lengths.
+
+        What waits in x does so no longer.
+        """
+        arrays = self.arrays_in(x)
+        spread: dict[Any, Any] = {}
+        for a in arrays:
+            alone = len(arrays) == 1 and self.code.kind(a).ndim == ndim and isinstance(x, str) and x == shape_of
+            spread[a] = a if alone or a == shape_of else self.code.spread(a, shape_of, ndim, line)
+        inside = {y: self._waiting[y] for y in self._names_in(x)}
+
+        def element(i: tuple[str, ...], y: Any = x) -> Atom:
+            if isinstance(y, str) and y in inside:
+                return self._scalar(inside[y], [functools.partial(element, i, a) for a in inside[y].let.args])
+            if y in spread:
+                return self.code.pick(spread[y], i, line)
+            return y
+
+        for y in inside:
+            self._waiting.pop(y, None)
+        return element
+
+    def _scalar(self, expression: Expression, args: list[Callable[[], Atom]]) -> Atom:
+        """The operation of an expression on scalars."""
+        s, kind, code = expression.let, expression.dtype, self.code
+        if s.op == "func" and known(s.info[0]).product:
+            return product(code, s.info[0], args[0](), kind, s.line)
+        target = code.temp(kind)
+        if s.op == "func" and s.info[0] == "np.where":
+            test = args[0]()
+
+            def chosen(a: Callable[[], Atom]) -> list[Any]:
+                return code.collect(lambda: code.let("copy", (a(),), None, s.line, target=target))
+
+            code.out.append(If(test, chosen(args[1]), chosen(args[2]), s.line))
+            return target
+        written: dict[str, Atom] = {}
+        atoms: list[Atom] = []
+        for x, a in zip(s.args, args, strict=True):
+            atom = written[x] if x in written else a()  # `y * y`: what waits in y is written once
+            if isinstance(x, str):  # constants that are equal may differ in type, or in the sign of 0
+                written[x] = atom
+            atoms.append(atom)
+        info = OfElements(s.info) if s.op == "binop" else s.info
+        return arithmetic(code, Let(target, s.op, tuple(atoms), info, s.line), kind)

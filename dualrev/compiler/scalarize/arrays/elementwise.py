@@ -1,0 +1,117 @@
+"""Operators and functions of elements: which of them are put off, and which happen at once.
+
+Takes the writer, what has been put off, assignments, and `expand`, which writes an operation of numbers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.ir.anf.operations import Const, Let, Slice, reads, walk
+from dualrev.compiler.scalarize.arrays.assign import Assignments
+from dualrev.compiler.scalarize.arrays.deferred import Expression, Lazy
+from dualrev.compiler.scalarize.arrays.race_test import raise_for_race
+from dualrev.compiler.scalarize.builder import Writer
+from dualrev.compiler.types.predicates import is_array
+from dualrev.rules.functions import known
+from dualrev.rules.names import line_of
+
+__all__ = ["Elementwise"]
+
+
+class Elementwise:
+    """Arithmetic of whole arrays."""
+
+    def __init__(self, code: Writer, lazy: Lazy, assignments: Assignments, expand: Callable[[Let], None]) -> None:
+        self.code, self.lazy, self.assignments, self.expand = code, lazy, assignments, expand
+        body = code.lowered.body
+        self._uses = Counter(x for s in walk(body) for x in reads(s) if isinstance(x, str))
+        self._readers = Counter(x for s in walk(body) for x in {*reads(s)} if isinstance(x, str))
+        for uses in self._uses, self._readers:
+            uses[code.lowered.result] += 1  # type: ignore[index]
+        self._short = {s.target: axes for s in walk(body) if isinstance(s, Let) and any(axes := _short_axes(s))}
+
+    def takes(self, s: Let, kind: Any) -> bool:
+        """Whether it was elementwise arithmetic; then it has been put off, or written."""
+        if s.op == "iop" and is_array(self.code.kind(s.args[0])):
+            array, value = s.args
+            self.lazy.flush(keep=value)
+            if value not in self.lazy:
+                raise_for_race(self.code, array, value, s.line)
+            self.assignments.assign(array, value, s.line, s.info)
+            self.code.copy(s.target, array, s.line)
+            return True
+        if not self._is_of_elements(s):
+            return False
+        if not is_array(kind):
+            return self._number(s, kind)
+        if s.op == "iop":
+            s = Let(s.target, "binop", s.args, s.info, s.line)
+        operator = "" if s.op == "func" else s.info if s.op == "binop" else f"{s.info}x"
+        if operator and isinstance(kind.dtype, types.Float) and line_of(operator) is None:
+            return False
+        if s.op == "func" and s.info[0] == "np.where":
+            for x in s.args[1:]:
+                self.lazy.raise_for_all(x)
+        for x in s.args:
+            if self._is_repeated(x, s):
+                self.lazy.materialise(x)
+        expression = Expression(s, kind.dtype, kind.ndim)
+        again = any(s.target in self.lazy.arrays_in(x) or self.lazy.is_read_for(s.target, x) for x in s.args)
+        if self._readers[s.target] == 1 and not again:
+            self.lazy.put_off(s.target, expression)
+            return True
+        made = self.code.temp(kind) if again else s.target  # x = 2 * x reads the old x
+        self.lazy.put_off(made, expression)
+        self.lazy.materialise(made)
+        self.code.copy(s.target, made, s.line)
+        return True
+
+    def _is_repeated(self, x: Any, s: Let) -> bool:
+        """Whether costly elements of x, which waits, would be computed more than once: x has fewer axes, or shorter."""
+        if x not in self.lazy or not self.lazy.is_costly(x):
+            return False
+        inside = self.lazy.arrays_in(x)
+        others = [y for z in s.args for y in self.lazy.arrays_in(z) if y not in inside]
+        axes = {self._short.get(y) for y in inside}
+        longer = len(axes) == 1 and axes != {None} and any(self._short.get(y) not in axes for y in others)
+        return longer or any(self.code.kind(y).ndim > self.lazy.ndim(x) for y in others)
+
+    def is_read_once(self, x: str) -> bool:
+        """Whether a variable is a temporary that one operation reads."""
+        return self._uses[x] == 1 and self.code.names.is_temporary(x)
+
+    def _is_of_elements(self, s: Let) -> bool:
+        """Whether it is an operator with an array, or a function of numbers."""
+        if s.op == "func":
+            text, keywords = s.info
+            line = line_of(text)
+            count = 3 if text == "np.where" else 1 if known(text).product else len(line.partials) if line else 0
+            return not keywords and len(s.args) == count > 0  # one more is an array for the result
+        operator = s.op in ("binop", "unary", "iop") and s.info != "@"
+        return operator and any(is_array(self.code.kind(x)) for x in s.args)
+
+    def _number(self, s: Let, kind: Any) -> bool:
+        """Whether it was arithmetic of arrays without axes, of which numba makes a number: that of their elements."""
+        arrays = [x for x in s.args if is_array(self.code.kind(x)) and self.code.kind(x).ndim == 0]
+        if not arrays or not isinstance(kind, types.Float):
+            return False
+        args = []
+        for x in s.args:
+            self.lazy.materialise(x)
+            args.append(self.code.pick(x, (), s.line) if x in arrays else x)
+        self.expand(Let(s.target, s.op, tuple(args), s.info, s.line))
+        return True
+
+
+def _short_axes(s: Let) -> tuple[bool, ...]:
+    """Which axes of an array have one element, as the text says: x[:, None], x.reshape(-1, 1)."""
+    if s.op == "getitem" and Ellipsis not in s.info:
+        return tuple(x is None for x in s.info if x is None or isinstance(x, Slice))
+    if s.op == "method" and s.info[0] == "reshape":
+        return tuple(x == Const(1) for x in s.args[1:])
+    return ()

@@ -1,0 +1,54 @@
+"""Whether all strides in a function are multiples of an element's size: then LLVM makes vectors of more loops.
+
+So it is with arrays that are contiguous, and with all that numpy makes of them (runtime/arrays/broadcast.py). It is not
+certain of an argument with any layout, or of the result of a call, which may be a field of packed records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.frontend.lowering.lowered_function import Lowered
+from dualrev.compiler.ir.anf.operations import Let, walk
+
+__all__ = ["are_even"]
+
+_PLAIN = (
+    types.Number,
+    types.Boolean,
+    types.NoneType,
+    types.Omitted,
+    types.UnicodeType,
+    types.SliceType,
+    types.Callable,
+)
+
+
+def are_even(lowered: Lowered, of: dict[str, Any]) -> bool:
+    """Whether the strides of all arrays in a function are multiples of an element's size."""
+    lets = [s for s in walk(lowered.body) if isinstance(s, Let)]
+    if not all(_is_known(kind) for kind in of.values()) or any("as_strided" in str(s.info) for s in lets):
+        return False
+    called = {s.target for s in lets if s.op == "call"}
+    given = [of[x] for x in (*lowered.parameters, *called) if x in of]
+    return all(array.layout in "CF" for kind in given for array in _arrays(kind))
+
+
+def _is_known(kind: Any) -> bool:
+    """Whether it holds no arrays but those that its type names."""
+    if isinstance(kind, types.BaseTuple):
+        return all(map(_is_known, kind.types))
+    if isinstance(kind, types.Array):
+        return isinstance(kind.dtype, (types.Number, types.Boolean))
+    return isinstance(types.unliteral(kind), _PLAIN)
+
+
+def _arrays(kind: Any) -> Iterator[Any]:
+    if isinstance(kind, types.BaseTuple):
+        for part in kind.types:
+            yield from _arrays(part)
+    elif isinstance(kind, types.Array):
+        yield kind

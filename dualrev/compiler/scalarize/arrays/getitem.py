@@ -1,0 +1,136 @@
+"""Elements and attributes of arrays and tuples -> loads, views, and integers.
+
+Takes the writer, what has been put off, tuples, and arrays in indices.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.ir.anf import to_python
+from dualrev.compiler.ir.anf.operations import Const, Let, Store
+from dualrev.compiler.ir.anf.to_python import dtype_name
+from dualrev.compiler.scalarize.arrays.deferred import Lazy
+from dualrev.compiler.scalarize.arrays.fancy_indexing import Gathering
+from dualrev.compiler.scalarize.arrays.indices import index_of, is_gathered, unravelled
+from dualrev.compiler.scalarize.arrays.layout import Layouts
+from dualrev.compiler.scalarize.builder import Writer, named
+from dualrev.compiler.scalarize.tuples import Tuples
+from dualrev.compiler.types.predicates import NUMBERS, is_array, is_real, is_real_array
+
+__all__ = ["Items"]
+
+
+class Items:
+    """a[index], and what an array or a named tuple knows of itself."""
+
+    def __init__(self, code: Writer, lazy: Lazy, tuples: Tuples, gathering: Gathering, layouts: Layouts) -> None:
+        self.code, self.lazy, self.tuples, self.gathering = code, lazy, tuples, gathering
+        self.layouts = layouts
+        self._flats: dict[str, str] = {}  # the arrays of `a.flat`
+        self._flags: dict[str, str] = {}  # and of `a.flags`
+
+    def getitem(self, s: Let, kind: Any) -> None:
+        """a[index], which is an element or a view; that of a tuple is one of its parts."""
+        code, base = self.code, s.args[0]
+        of = code.kind(base)
+        if isinstance(of, types.BaseTuple):
+            self.tuples.item(s)
+        elif base in self._flats:
+            (k,), array = s.info, self._flats[base]
+            code.let("load", (array,), unravelled(code, array, k, s.line), s.line, target=s.target)
+        elif is_array(of) and is_gathered(code, s.info):
+            self.gathering.read(s, kind)
+        elif is_array(of):
+            index = index_of(code, s.info, of.ndim, s.line)
+            code.let("view" if is_array(kind) else "load", (base,), index, s.line, target=s.target)
+        else:
+            code.refuse(s.line, f"an index of a value of numba type {of}", "it is no array or tuple", "an array")
+
+    def attribute(self, s: Let, kind: Any) -> None:
+        """a.shape and the like, and the fields of named tuples."""
+        code, base, name = self.code, s.args[0], s.info
+        of = code.kind(base)
+        if isinstance(of, types.BaseNamedTuple):
+            part = code.tree(base).parts[of.fields.index(name)]
+            code.copy_tree(code.tree(s.target), part, s.line)
+        elif is_array(of) and (name == "shape" or (name == "strides" and base in code.lowered.parameters)):
+            for k, t in enumerate(code.tree(s.target).parts):
+                code.plain(f"a.{name}[{k}]", s.line, target=t, a=base)
+        elif is_array(of) and name in ("size", "ndim", "itemsize", "nbytes"):
+            code.plain(f"a.{name}", s.line, target=s.target, a=base)
+        elif name == "real" and (is_real(of) or is_real_array(of)):
+            code.let("copy", (base,), None, s.line, target=s.target)
+        elif name == "imag" and is_real(of):
+            code.let("copy", (Const(0.0),), None, s.line, target=s.target)
+        elif is_real_array(of) and name == "imag":
+            code.let(
+                "alloc",
+                (base,),
+                to_python.name(f"np.zeros({base}.shape, {dtype_name(of.dtype)})"),
+                s.line,
+                target=s.target,
+            )
+        elif is_array(of) and name == "strides":
+            self.layouts.asks_for_layout = True
+            for k, t in enumerate(code.tree(s.target).parts):
+                code.plain(f"a.strides[{k}]", s.line, target=t, a=base)
+        elif is_array(of) and name == "flags":
+            self._flags[s.target] = named(base)
+        elif base in self._flags and name in ("c_contiguous", "f_contiguous", "contiguous"):
+            self.layouts.asks_for_layout = True
+            code.plain(f"bool(a.flags.{name})", s.line, types.boolean, target=s.target, a=self._flags[base])
+        elif is_array(of) and name == "T":
+            code.let("view", (base,), to_python.name("BASE.T"), s.line, target=s.target)
+        elif is_array(of) and name == "flat" and code.names.is_temporary(s.target):
+            self._flats[s.target] = named(base)
+        elif isinstance(of, types.EnumMember) and name == "value":
+            code.plain("a.value", s.line, target=s.target, a=base)
+        elif is_array(of) and name == "dtype":
+            pass  # the type of the variable says it
+        elif name == "flat":
+            code.refuse(
+                s.line, "the attribute .flat under a name", "it is known where it is used", "a.flat[k], a.ravel()"
+            )
+        else:
+            code.refuse(s.line, f"the attribute .{name}", "it is not known", "shape, size, ndim or T")
+
+    def shape(self, s: Let, kind: Any) -> None:
+        """np.shape, np.size and np.ndim."""
+        self.lazy.materialise(s.args[0])
+        self.attribute(Let(s.target, "attr", s.args, s.info[0].split(".")[-1], s.line), kind)
+
+    def real(self, s: Let, kind: Any) -> None:
+        """np.real: the same memory."""
+        self.lazy.materialise(s.args[0])
+        self.attribute(Let(s.target, "attr", s.args, "real", s.line), kind)
+
+    def imag(self, s: Let, kind: Any) -> None:
+        """np.imag: zeros."""
+        self.lazy.materialise(s.args[0])
+        self.attribute(Let(s.target, "attr", s.args, "imag", s.line), kind)
+
+    def stores(self, s: Store) -> bool:
+        """Whether it was a.flat[k] = x; then it has been written."""
+        if s.array not in self._flats:
+            return False
+        code, array = self.code, self._flats[s.array]
+        place = s.index[0] if isinstance(s.index[0], (str, Const)) else None
+        of_numbers = isinstance(code.kind(s.value), NUMBERS)
+        if place is None or not of_numbers or not isinstance(code.kind(place), types.Integer):
+            code.refuse(s.line, "this assignment to a.flat", "only that of a number is known", "a loop")
+        self.lazy.materialise(s.value)
+        self.lazy.flush()
+        code.put(array, unravelled(code, array, place, s.line), s.value, s.line)
+        return True
+
+    def length(self, s: Let, kind: Any) -> None:
+        """len()."""
+        of = self.code.kind(s.args[0])
+        if isinstance(of, types.BaseTuple):
+            self.code.let("copy", (Const(len(of.types)),), None, s.line, target=s.target)
+        else:
+            self.lazy.materialise(s.args[0])
+            self.code.as_written(s)

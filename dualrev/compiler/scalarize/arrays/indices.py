@@ -1,0 +1,65 @@
+"""Indices of arrays: what is in them, which are refused, and where an element is. Each function takes the writer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.ir.anf.operations import Node, Ref, Slice, leaves
+from dualrev.compiler.scalarize.builder import Writer
+from dualrev.compiler.types.predicates import is_array
+
+__all__ = ["check_index", "flat_index", "index_of", "is_gathered", "unravelled"]
+
+
+def is_gathered(code: Writer, entries: tuple[Any, ...]) -> bool:
+    """Whether there is an array in an index, or in a tuple of an index."""
+    atoms = [x for x in flat_index(code, entries) if isinstance(x, (str, Ref))]
+    return any(is_array(code.kind(x)) for x in atoms)
+
+
+def flat_index(code: Writer, entries: tuple[Any, ...]) -> tuple[Any, ...]:
+    """An index with the parts of tuples, such as np.nonzero gives, in their place."""
+    return tuple(y for x in entries for y in (leaves(code.tree(x)) if code.is_tuple(x) else [x]))
+
+
+def index_of(code: Writer, entries: tuple[Any, ...], ndim: int, line: int) -> tuple[Any, ...]:
+    """An index of an array with the parts of the tuples in it, and without an ellipsis that stands for no axis."""
+    made: list[Any] = []
+    for entry in entries:
+        tree = entry if entry is None or entry is Ellipsis or isinstance(entry, Slice) else code.tree(entry)
+        made += leaves(tree) if isinstance(tree, Node) else [entry]
+    check_index(code, tuple(made), line)
+    if sum(x is not None and x is not Ellipsis for x in made) == ndim > 0 and None not in made:
+        made = [x for x in made if x is not Ellipsis]
+    return tuple(made)
+
+
+def check_index(code: Writer, index: tuple[Any, ...], line: int) -> None:
+    """Refuse what numba takes as an index, and the compiler does not."""
+    for entry in index:
+        if isinstance(entry, (str, Ref)) and not isinstance(code.kind(entry), (types.Integer, types.Boolean)):
+            what = "an array" if is_array(code.kind(entry)) else f"a value of numba type {code.kind(entry)}"
+            code.refuse(line, f"an index that is {what}", "only ints and slices are known", "a loop over the index")
+        if isinstance(entry, Slice):
+            _check_slice(code, entry, line)
+        if isinstance(entry, str) and isinstance(code.kind(entry), types.Boolean):
+            code.refuse(line, "an index that is a bool", "only ints and slices are known", "a branch")
+
+
+def _check_slice(code: Writer, entry: Slice, line: int) -> None:
+    """The same for the bounds of a slice."""
+    for x in entry.atoms():
+        if isinstance(x, str) and not isinstance(code.kind(x), types.Integer):
+            code.refuse(line, f"a slice whose bound is of numba type {code.kind(x)}", "only ints are known", "ints")
+
+
+def unravelled(code: Writer, base: Any, k: Any, line: int) -> tuple[Any, ...]:
+    """The index of the k-th element of an array, in C order."""
+    ndim = code.kind(base).ndim
+    index: list[Any] = []
+    for axis in reversed(range(1, ndim)):
+        index.append(code.plain(f"k % a.shape[{axis}]", line, k=k, a=base))
+        k = code.plain(f"k // a.shape[{axis}]", line, k=k, a=base)
+    return (*([k] if ndim else []), *reversed(index))

@@ -1,0 +1,100 @@
+"""Functions that give the elements of one array: views of its memory, or copies, by layout as numba does it.
+
+Takes the writer, and what has been put off. The table of functions says which of them share memory; where the layout
+decides, and is known at run time only, the program asks (`asks_for_layout`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.ir.anf import to_python
+from dualrev.compiler.ir.anf.operations import Const, If, Let, Node
+from dualrev.compiler.scalarize.arrays.deferred import Lazy
+from dualrev.compiler.scalarize.builder import Writer
+from dualrev.compiler.types.predicates import NUMBERS, is_array
+from dualrev.rules.functions import shared
+
+__all__ = ["Layouts"]
+
+
+class Layouts:
+    """The same elements, in the same memory or in new memory."""
+
+    def __init__(self, code: Writer, lazy: Lazy) -> None:
+        self.code, self.lazy = code, lazy
+        self.asks_for_layout = False
+
+    def same_elements(self, s: Let, kind: Any) -> None:
+        """target = the elements of an array, by one of the table's functions."""
+        code, x, text = self.code, s.args[0], s.info[0]
+        if isinstance(code.kind(x), NUMBERS):
+            code.empty(s.target, "()", (), s.line)
+            code.put(s.target, (), x, s.line)
+            return
+        self.lazy.materialise(x)
+        of = code.kind(x)
+        base = x if isinstance(x, str) else code.let("copy", (x,), None, s.line, of)
+        how = shared(text, of, kind)
+        if how != "either":
+            self._viewed(s, base) if how == "view" else self._copied(s, base, kind)
+            return
+        self.asks_for_layout = True
+        made = s.target if s.target != base else code.temp(kind)
+        other = Let(made, s.op, s.args, s.info, s.line)
+        order = "f" if text == "np.asfortranarray" else "c"
+        test = code.plain(f"bool(x.flags.{order}_contiguous)", s.line, types.boolean, x=base)
+        then = code.collect(lambda: self._viewed(other, base))
+        code.out.append(If(test, then, code.collect(lambda: self._copied(other, base, kind)), s.line))
+        code.alias.join(made, base)
+        code.copy(s.target, made, s.line)
+
+    def vector(self, x: Any, line: int) -> Any:
+        """All elements of an array or a number, as a vector."""
+        code, kind = self.code, self.code.kind(x)
+        if is_array(kind):
+            self.lazy.materialise(x)
+            if kind.ndim == 1:
+                return x
+            made = code.temp(types.Array(kind.dtype, 1, "C"))
+            self.same_elements(Let(made, "func", (x,), ("np.ravel", ()), line), code.of[made])
+            return made
+        if not isinstance(kind, NUMBERS):
+            code.refuse(line, "this argument", "it is no array or number", "an array")
+        made = code.temp(types.Array(kind, 1, "C"))
+        code.empty(made, "(1,)", (), line)
+        code.put(made, (Const(0),), x, line)
+        return made
+
+    def _viewed(self, s: Let, base: str) -> None:
+        """The same memory."""
+        code = self.code
+        if s.info[0] == "np.asarray":
+            code.let("copy", (base,), None, s.line, target=s.target)
+            return
+        names = code.names_in(s.args[1:])
+        if s.info[0] == "np.broadcast_to":  # numba's cannot be written to, which a shadow has to be
+            shape = code.tree(s.args[1])
+            if not isinstance(shape, Node):
+                code.refuse(s.line, "np.broadcast_to of these arguments", "its shape is no tuple", "a tuple")
+            view = to_python.name(f"runtime.spread(BASE, {to_python.text(code.syntax_tree(shape))})")
+        else:
+            first = s.args[0]
+            view = to_python.expression(
+                s, lambda y: to_python.name("BASE") if y == first else code.syntax_tree(code.tree(y))
+            )
+        code.let("view", (base, *names), view, s.line, target=s.target)
+
+    def _copied(self, s: Let, base: str, kind: Any) -> None:
+        """New memory."""
+        code, of = self.code, self.code.kind(base)
+        flat = kind.ndim != of.ndim  # in C order, with one axis
+        copy = types.Array(kind.dtype, of.ndim, "C") if flat else kind
+        made = s.target if s.target != base and not flat else code.temp(copy)
+        code.copy_elements(made, base, s.line)
+        if flat:
+            code.let("view", (made,), to_python.name("np.ravel(BASE)"), s.line, target=s.target)
+        else:
+            code.copy(s.target, made, s.line)

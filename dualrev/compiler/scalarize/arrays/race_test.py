@@ -1,0 +1,44 @@
+"""Race test of array statements: whether numba runs one in threads that read elements which others write.
+
+With parallel=True numba runs `a[i:j] = b` and `a += b` as parallel loops over elements, and copies nothing first. If b
+is another view of the same memory, the value is left to chance: neither numpy's order nor numba's own is that of f.
+(`ConvertSetItemPass` and `ConvertInplaceBinop` in numba/parfors/parfor.py.) So the code looks when it runs, and raises.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.frontend.reading.njit_options import is_parallel
+from dualrev.compiler.ir.anf.operations import Const, Effect, If, Slice
+from dualrev.compiler.scalarize.builder import Writer, named
+from dualrev.compiler.types.predicates import is_array
+from dualrev.quoting import raising
+
+__all__ = ["raise_for_race", "raise_for_race_of_part"]
+
+
+def raise_for_race(code: Writer, array: str, value: Any, line: int, part: str = "inplace_binop") -> None:
+    """Write a ValueError for array[...] (op)= value, where numba's threads would read what others write."""
+    if code.in_rounds or value == array or not is_parallel(code.lowered.source.dispatcher, part):
+        return
+    if not is_array(code.kind(value)) or not code.alias.same(array, named(value)):
+        return
+    source = code.lowered.source
+    text = (
+        f"{source.function.__name__}: `{source.line(line)}`: with parallel=True numba runs this in threads, which read"
+        " elements that others write: the result is left to chance. Write a copy of the array that is read: a.copy()."
+    )
+    spread = code.spread(value, array, code.kind(array).ndim, line)
+    test = code.plain("runtime.races(a, b)", line, types.boolean, a=array, b=spread)
+    code.out.append(If(test, [Effect(raising("ValueError", text), (), line, True)], [], line))
+
+
+def raise_for_race_of_part(code: Writer, view: str, index: tuple[Any, ...], value: Any, line: int) -> None:
+    """The same for array[index] = value, if numba runs that in threads: it knows slices without a step."""
+    slices = [x for x in index if isinstance(x, Slice)]
+    steps = {None, *(x.step for x in slices)} - {None, Const(None), Const(1)}
+    if not steps and is_array(code.kind(value)) and len(slices) == code.kind(value).ndim:
+        raise_for_race(code, view, value, line, "setitem")

@@ -1,0 +1,313 @@
+"""Writing expanded core: what all parts of this folder share.
+
+Takes a function in lowered core with a type for every variable. Keeps the statements that are written (`out`), the
+types of the variables that they name (`of`), and which arrays may share memory (`alias`); gives new variables, and
+refuses.
+
+Every name is new or the function's own. What is not written through this object is not in the program.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numba
+from numba.core import types
+
+from dualrev.compiler.frontend.lowering.lowered_function import Lowered
+from dualrev.compiler.frontend.reading.njit_options import is_parallel
+from dualrev.compiler.ir.anf import to_python
+from dualrev.compiler.ir.anf.operations import Atom, Call, Const, For, Let, Node, OfElements, Ref, Store, leaves, walk
+from dualrev.compiler.ir.anf.to_python import dtype_name
+from dualrev.compiler.ir.union_find import Sets
+from dualrev.compiler.scalarize.arrays.even_strides import are_even
+from dualrev.compiler.types.complex_parts import Parts
+from dualrev.compiler.types.leaves import is_structured, members
+from dualrev.rules import library
+
+_NO_NAME = re.compile(r"\W", re.ASCII)  # what stands in names of fields, and in no variable's
+
+#: The lengths of axes, as variables.
+Sizes: TypeAlias = tuple[str, ...]
+
+__all__ = ["Sizes", "Writer", "line_of_variable", "named"]
+
+#: numpy's functions that do to numbers what these operators do to elements of arrays.
+_DIVISIONS = {"/": "np.true_divide", "//": "np.floor_divide", "%": "np.remainder"}
+
+
+def line_of_variable(lowered: Lowered, x: str) -> int:
+    """Where a variable is assigned first."""
+    base = x.split("[")[0]
+    for s in walk(lowered.body):
+        if isinstance(s, Let) and s.target == base:
+            return s.line
+    return lowered.source.tree.lineno
+
+
+def named(array: Any) -> str:
+    """The name of an array, which may be a frozen one."""
+    return array if isinstance(array, str) else array.name
+
+
+def _common_shape(arrays: tuple[str, ...]) -> str:
+    """The shape that arrays are broadcast to."""
+    shapes = [f"{x}.shape" for x in arrays] or ["()"]
+    return functools.reduce(lambda one, two: f"runtime.common_shape({one}, {two})", shapes)
+
+
+class Writer:
+    """The statements, and the variables in them. The parts call it `code`."""
+
+    def __init__(self, lowered: Lowered, of: dict[str, Any], alias: Sets[str]) -> None:
+        self.lowered, self.names, self.of, self.alias = lowered, lowered.names, of, alias
+        self.out: list[Any] = []
+        self.even = are_even(lowered, of)
+        self.threads = is_parallel(lowered.source.dispatcher, "numpy")  # for elements of arrays
+        self.in_rounds = False  # of a loop over prange: numba runs each of them in one thread
+        self.classes: dict[Any, Ref] = {}  # of named tuples
+        self._part_names: dict[tuple[str, int | str], str] = {}
+
+    def refuse(self, line: int, what: str, why: str, instead: str, at: int = 0) -> Any:
+        """UnsupportedError."""
+        self.lowered.source.refuse(line, what, why, instead, at)
+
+    # Variables, their types, and the parts of tuples
+
+    def temp(self, kind: Any) -> str:
+        """A new variable."""
+        name = self.names.temporary()
+        self.of[name] = kind
+        return name
+
+    def kind(self, x: Any) -> Any:
+        """The type of an atom."""
+        return self.of[x] if isinstance(x, str) else numba.typeof(x.value)
+
+    def is_tuple(self, x: Any) -> bool:
+        """Whether an atom is a variable that holds a tuple."""
+        return isinstance(x, str) and isinstance(self.of.get(x), types.BaseTuple)
+
+    def tree(self, x: Any) -> Any:
+        """An atom, or the tree of a tuple's parts."""
+        if isinstance(x, Ref) and isinstance(x.value, tuple):
+            return self._constant_tree(x)
+        if isinstance(x, Const) and isinstance(x.value, complex):
+            return Node((Const(x.value.real), Const(x.value.imag)))
+        kind = self.of.get(x) if isinstance(x, str) else None
+        if isinstance(kind, (types.DType, types.NumberClass)):
+            return Ref(dtype_name(kind.dtype if isinstance(kind, types.DType) else kind.instance_type), None)
+        return self._parts(str(x), kind) if isinstance(kind, types.BaseTuple) or is_structured(kind) else x
+
+    def names_in(self, atoms: tuple[Any, ...]) -> tuple[str, ...]:
+        """The variables in the trees of atoms."""
+        return tuple(dict.fromkeys(x for a in atoms for x in leaves(self.tree(a)) if isinstance(x, str)))
+
+    def syntax_tree(self, tree: Any) -> ast.expr:
+        """An expression for a tree."""
+        if isinstance(tree, Node):
+            parts = [self.syntax_tree(x) for x in tree.parts]
+            return ast.Tuple(parts, ast.Load()) if tree.cls is None else to_python.call(tree.cls.name, *parts)
+        return to_python.atom(tree)
+
+    def expression(self, s: Let) -> ast.expr:
+        """An operation as it is written, with the parts of tuples in place of tuples."""
+        return to_python.expression(s, lambda x: self.syntax_tree(self.tree(x)))
+
+    def _parts(self, x: str, kind: Any) -> Any:
+        """The tree of a variable of this type."""
+        if is_structured(kind):
+            leaves = members(kind).items()
+            return Node(tuple(self._parts(self._part_name(x, f), t) for f, t in leaves), kind=kind)
+        if not isinstance(kind, types.BaseTuple):
+            self.of.setdefault(x, kind)
+            return x
+        cls = None
+        if isinstance(kind, types.BaseNamedTuple):
+            cls = self._class_ref(kind.instance_class)
+        if isinstance(kind, Parts):
+            return Node(tuple(self._parts(self._part_name(x, name), kind.dtype) for name in ("re", "im")))
+        return Node(tuple(self._parts(self._part_name(x, k), t) for k, t in enumerate(kind.types)), cls)
+
+    def _part_name(self, x: str, k: int | str) -> str:
+        """The name of a part of a tuple, an object or a complex number: t_0, or another if the program has that."""
+        if (x, k) not in self._part_names:
+            self._part_names[x, k] = made = self.names.fresh(
+                f"{{}}_{_NO_NAME.sub('_', str(k))}", x, self.names.is_temporary(x)
+            )
+            if isinstance(self.of.get(x), Parts):  # who shares memory with a complex array, does with its parts
+                self.alias.join(made, x)
+        return self._part_names[x, k]
+
+    def _class_ref(self, cls: Any) -> Ref:
+        """The name of a named tuple's class."""
+        if cls not in self.classes:
+            self.classes[cls] = self.lowered.class_ref(cls)
+        return self.classes[cls]
+
+    def _constant_tree(self, x: Ref) -> Any:
+        """A frozen tuple, as its numbers."""
+
+        def build(value: Any, path: tuple[Any, ...]) -> Any:
+            if isinstance(value, tuple):
+                cls = self._class_ref(type(value)) if hasattr(value, "_fields") else None
+                return Node(tuple(build(v, (*path, ("item", k))) for k, v in enumerate(value)), cls)
+            if isinstance(value, complex):
+                return self.tree(Const(complex(value)))
+            if value is None or isinstance(value, (bool, int, float, str)):
+                return Const(value)
+            name = self.names.fresh("{}" + "".join(f"_{s[1]}" for s in path[len(x.path) :]), x.name)
+            self.lowered.refs[name] = Ref(name, value, path)
+            return self.lowered.refs[name]
+
+        return build(x.value, x.path)
+
+    # Statements
+
+    def let(self, op: str, args: tuple[Any, ...], info: Any, line: int, kind: Any = None, target: str = "") -> str:
+        """Write an operation; without a target, its result gets a new name."""
+        target = target or self.temp(kind)
+        self.out.append(Let(target, op, args, info, line))
+        return target
+
+    def plain(self, text: str, line: int, kind: Any = types.int64, target: str = "", **names: Any) -> str:
+        """target = the text, with atoms for the names in it."""
+        tree = to_python.substitute(to_python.name(text), lambda x: to_python.atom(names[x]) if x in names else None)
+        args = tuple(x for x in names.values() if isinstance(x, str))
+        return self.let("plain", args, tree, line, kind, target)
+
+    def copy(self, target: str, source: Atom, line: int) -> None:
+        """target = source; nothing, where they are one variable."""
+        if target != source:
+            self.let("copy", (source,), None, line, target=target)
+
+    def copy_tree(self, target: Any, source: Any, line: int) -> None:
+        """Write copies of all parts."""
+        if isinstance(target, Node):
+            if not isinstance(source, Node):
+                self.refuse(line, "this tuple", "its parts are not known", "the parts")
+            for t, s in zip(target.parts, source.parts, strict=True):
+                self.copy_tree(t, s, line)
+        else:
+            self.let("copy", (source,), None, line, target=target)
+
+    def as_written(self, s: Let) -> None:
+        """An operation without derivative."""
+        if isinstance(s.info, OfElements) and s.info in _DIVISIONS:  # what numba does with elements of arrays
+            s = Let(s.target, "func", s.args, (_DIVISIONS[s.info], ()), s.line)
+        expression = self.expression(s)
+        self.let("plain", self.names_in(s.args), expression, s.line, target=s.target)
+
+    def alloc(self, s: Let) -> None:
+        """A function that makes an array, as it is written."""
+        self.let("alloc", self.names_in(s.args), self.expression(s), s.line, target=s.target)
+
+    def library(self, s: Let, name: str, args: tuple[Any, ...]) -> None:
+        """target = a definition of rules/library/, which is differentiated as the user's own are."""
+        result = self.tree(s.target)
+        ref = next((r for r in self.lowered.refs.values() if r.path == (("library", name),)), None)
+        if ref is None:
+            made = self.names.fresh(f"_{name}")
+            ref = self.lowered.refs[made] = Ref(made, library.DEFINITIONS[name], (("library", name),))
+        self.call(result, ref, [self.tree(x) for x in args], s.line)
+
+    def call(
+        self, result: Any, function: Ref, args: list[Any], line: int, kinds: tuple[Any, ...] | None = None
+    ) -> None:
+        """result = the call of a numba function, all of which are trees; `kinds` as `types` of Call."""
+        self.out.append(Call([x for x in leaves(result) if isinstance(x, str)], function, args, result, line, kinds))
+
+    def collect(self, work: Callable[[], object]) -> list[Any]:
+        """The statements that a piece of work writes."""
+        before, self.out = self.out, []
+        try:
+            work()
+            return self.out
+        finally:
+            self.out = before
+
+    # Arrays and their elements
+
+    def empty(self, target: str, shape: str, names: tuple[str, ...], line: int) -> None:
+        """Target = a new array of this shape, in the layout that numba has found."""
+        kind = self.of[target]
+        backwards = kind.layout == "F" and kind.ndim > 1
+        text = (
+            f"np.empty({shape}[::-1], {dtype_name(kind.dtype)}).T"
+            if backwards
+            else f"np.empty({shape}, {dtype_name(kind.dtype)})"
+        )
+        self.let("alloc", names, to_python.name(text), line, target=target)
+
+    def empty_for(self, target: str, arrays: tuple[str, ...], line: int) -> None:
+        """Target = a new array of the shape that these arrays are broadcast to."""
+        self.empty(target, _common_shape(arrays), arrays, line)
+
+    def empty_like(self, target: str, shape_of: str, line: int) -> None:
+        """Target = a new array of the same shape."""
+        self.empty(target, f"{shape_of}.shape", (shape_of,), line)
+
+    def spread(self, array: Any, like: str | Sizes, ndim: int, line: int) -> str:
+        """A view of an array that has the shape of another one, or these lengths, with this number of axes."""
+        made = self.temp(types.Array(self.kind(array).dtype, ndim, "A"))
+        whole = isinstance(like, str)
+        shape, names = (f"{like}.shape", (like,)) if whole else (f"({''.join(f'{n}, ' for n in like)})", like)
+        spread = "spread_evenly" if self.even and isinstance(array, str) else "spread"
+        return self.let("view", (array, *names), to_python.name(f"runtime.{spread}(BASE, {shape})"), line, target=made)
+
+    def pick(self, array: Any, index: tuple[Any, ...], line: int) -> str:
+        """An element."""
+        return self.let("load", (array,), index, line, self.kind(array).dtype)
+
+    def put(self, array: str, index: tuple[Any, ...], value: Atom, line: int) -> None:
+        """Write an element."""
+        self.out.append(Store(array, index, value, line))
+
+    def over(
+        self, array: str, ndim: int, line: int, body: Callable[[tuple[str, ...]], Any], threads: bool = True
+    ) -> None:
+        """Loops over all indices of an array, as those of `nest`."""
+        self.nest(self.sizes(array, ndim, line), line, body, threads)
+
+    def sizes(self, array: str, ndim: int, line: int) -> Sizes:
+        """The lengths of the axes of an array."""
+        return tuple(self.plain(f"a.shape[{k}]", line, a=array) for k in range(ndim))
+
+    def common_sizes(self, arrays: tuple[str, ...], ndim: int, line: int) -> Sizes:
+        """The lengths of the axes that arrays are broadcast to."""
+        shape = _common_shape(arrays)
+        return tuple(self.let("plain", arrays, to_python.name(f"{shape}[{k}]"), line, types.int64) for k in range(ndim))
+
+    def nest(self, sizes: Sizes, line: int, body: Callable[[tuple[str, ...]], Any], threads: bool = True) -> None:
+        """Loops over all indices below these lengths; in `threads`, if numba runs what is done to an element so."""
+        threads = threads and self.threads
+        index = tuple(self.temp(types.int64) for _ in sizes)
+
+        def nest(k: int) -> None:
+            if k == len(sizes):
+                body(index)
+            else:
+                inner = self.collect(lambda: nest(k + 1))
+                outer = threads and k == 0
+                self.out.append(For(index[k], Const(0), sizes[k], Const(1), inner, [], line, outer, outer))
+
+        nest(0)
+
+    def count(self, n: Atom, line: int, body: Callable[[str], Any]) -> None:
+        """A loop over range(n)."""
+        k = self.temp(types.int64)
+        self.out.append(For(k, Const(0), n, Const(1), self.collect(lambda: body(k)), [], line))
+
+    def fill(self, array: str, value: Atom, line: int) -> None:
+        """Write the same value everywhere."""
+        self.over(array, self.kind(array).ndim, line, lambda i: self.put(array, i, value, line))
+
+    def copy_elements(self, target: str, source: Any, line: int) -> None:
+        """Target = a new array with the same elements."""
+        self.empty_like(target, named(source), line)
+        ndim = self.kind(target).ndim
+        self.over(target, ndim, line, lambda i: self.put(target, i, self.pick(source, i, line), line), False)

@@ -1,0 +1,93 @@
+"""Calls of other numba functions, whose arguments and results are trees.
+
+Takes the writer, what has been put off, tuples, the lists, numbers, and `expand`, which writes an operation. Guarantees
+that every array that is passed has been made, and that the arguments have the types that the callee declares. A list is
+an array here, and so it is in the callee, which is made for a list: it may only read it (legalize.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.frontend.reading.njit_options import alike, declared
+from dualrev.compiler.frontend.reading.source import describe
+from dualrev.compiler.ir.anf.operations import Let, Star
+from dualrev.compiler.ir.names import readable
+from dualrev.compiler.scalarize.arrays.deferred import Lazy
+from dualrev.compiler.scalarize.builder import Writer
+from dualrev.compiler.scalarize.lists.legalize import Lists
+from dualrev.compiler.scalarize.numpy.scalar_functions import Numbers
+from dualrev.compiler.scalarize.tuples import Tuples
+from dualrev.compiler.types.complex_parts import holds_complex, joined
+from dualrev.eager.ruled import Ruled
+
+__all__ = ["Calls"]
+
+
+class Calls:
+    """g(x), and g(x, *t)."""
+
+    def __init__(
+        self,
+        code: Writer,
+        lazy: Lazy,
+        tuples: Tuples,
+        lists: Lists,
+        numbers: Numbers,
+        expand: Callable[[Let], None],
+        returned: Callable[[Any, tuple[Any, ...]], Any],
+    ) -> None:
+        """`returned` tells the type of what a numba function returns for these types, if numba has been asked."""
+        self.code, self.lazy, self.tuples, self.lists, self.numbers = code, lazy, tuples, lists, numbers
+        self.expand, self.returned = expand, returned
+
+    def call(self, s: Let, kind: Any) -> None:
+        """target = g(x)."""
+        self.lazy.flush()
+        code = self.code
+        result = code.tree(s.target)
+        kinds = tuple(self.lists.kind(x, code.of[x]) if x in self.lists else joined(code.kind(x)) for x in s.args)
+        others = any(map(holds_complex, (kind, *kinds))) or any(x in self.lists for x in s.args)
+        others |= s.target in code.lowered.paired
+        args = [code.tree(x) for x in self._converted(s, kinds)]
+        own = self.returned(s.info.value, kinds) if isinstance(s.info.value, Ruled) and not others else None
+        if own in (None, kind):
+            code.call(result, s.info, args, s.line, kinds if others else None)
+            return
+        made = code.temp(types.unliteral(own))  # a rule is compiled for the types of what the function itself returns
+        code.call(code.tree(made), s.info, args, s.line)
+        self.expand(Let(s.target, "copy", (made,), None, s.line))
+
+    def _converted(self, s: Let, kinds: tuple[Any, ...]) -> list[Any]:
+        """The arguments of a call, of the types that the signatures of the function declare."""
+        code = self.code
+        signature = declared(s.info.value, kinds)
+        if signature is None:
+            return list(s.args)
+        made = []
+        for x, kind, wanted in zip(s.args, kinds, signature.args, strict=True):
+            made.append(x if alike(kind, wanted) else self.numbers.converted(x, wanted, s.line))
+            if made[-1] is None:
+                what = f"the call of {describe(s.info.value)} with {kind}"
+                instead = f"np.{wanted}(...) of it" if isinstance(wanted, types.Number) else "arguments of that type"
+                code.refuse(s.line, what, f"its signature says {wanted}, and numba converts that", instead)
+        return made
+
+    def star(self, s: Let, kind: Any) -> None:
+        """g(x, *t), now that the length of t is known."""
+        star: Star = s.info
+        count = len(star.stars)
+        args: list[Any] = []
+        for x, starred in zip(s.args, star.stars, strict=False):
+            args += self.tuples.items(x, s.line) if starred else [x]
+        args += s.args[count:]
+        if star.op == "func":
+            self.expand(Let(s.target, "func", tuple(args), (star.callee, star.keywords), s.line))
+            return
+        name = readable(star.callee.name).strip("_")
+        refuse = lambda why: self.code.refuse(s.line, f"the call of {name}", why, "its arguments")  # noqa: E731
+        bound = star.bound(args, refuse, lambda rest: self.tuples.packed(rest, s.line))
+        self.expand(Let(s.target, star.op, tuple(bound), star.callee, s.line))

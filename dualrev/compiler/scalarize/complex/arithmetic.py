@@ -1,0 +1,202 @@
+"""Arithmetic of complex numbers -> arithmetic of their parts, as numba does it, to the sign of a zero.
+
+Takes the writer. A number is a pair of atoms; a real one has the imaginary part 0.0. What a known zero is multiplied
+with has no derivative there, but a value: it decides about signs of zeros, and so about sides of branch cuts.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.ir.anf.operations import Atom, Const, If, Let, OfElements
+from dualrev.compiler.scalarize.builder import Writer
+from dualrev.compiler.scalarize.scalar_ops import arithmetic
+from dualrev.rules.names import line_of
+
+__all__ = ["ComplexNumbers", "Pair"]
+
+Pair = tuple[Atom, Atom]
+
+ZERO, ONE = Const(0.0), Const(1.0)
+
+
+class ComplexNumbers:
+    """Functions of complex numbers; `kind` is the type of the parts of the result."""
+
+    def __init__(self, code: Writer) -> None:
+        self.code = code
+        self.unary = {
+            "exp": self.exp,
+            "log": self.log,
+            "log10": self.log10,
+            "sin": self.sin,
+            "cos": self.cos,
+            "sinh": self.sinh,
+            "cosh": self.cosh,
+            "tan": self.tan,
+            "tanh": lambda z, kind, line: self.library("complex_tanh", z, kind, line),
+            "sqrt": lambda z, kind, line: self.library("complex_sqrt", z, kind, line),
+            "square": lambda z, kind, line: self.mul(z, z, kind, line),
+            "conjugate": lambda z, kind, line: (z[0], self.neg(z[1], kind, line)),
+            "-": lambda z, kind, line: (self.neg(z[0], kind, line), self.neg(z[1], kind, line)),
+            "+": lambda z, kind, line: z,
+        }
+        self.binary = {"+": self.add, "-": self.sub, "*": self.mul, "/": self.div, "**": self.power}
+        self.real = {
+            "abs": self.modulus,
+            "phase": lambda z, kind, line: self.function("math.atan2", (z[1], z[0]), kind, line),
+            "real": lambda z, kind, line: z[0],
+            "imag": lambda z, kind, line: z[1],
+        }
+
+    # Real arithmetic
+
+    def number(self, x: Atom, kind: Any, line: int) -> Atom:
+        """A real number or an int as one of type `kind`."""
+        of = self.code.kind(x)
+        if isinstance(x, Const) and kind != types.float32:
+            return Const(float(x.value))
+        if of == kind:
+            return x
+        text = "np.float32" if kind == types.float32 else "np.float64"
+        if isinstance(of, types.Float) and not isinstance(x, Const):
+            made = Let(self.code.temp(kind), "func", (x,), (text, ()), line)
+            return self.code.let("prim", (x,), (line_of("+x"), made), line, target=made.target)
+        return self.code.plain(f"{text}(x)", line, kind, x=x)
+
+    def function(self, text: str, args: tuple[Atom, ...], kind: Any, line: int) -> str:
+        """A real function of real numbers, of which the table has a line."""
+        assert line_of(text) is not None
+        return arithmetic(self.code, Let(self.code.temp(kind), "func", args, (text, ()), line), kind)
+
+    def operate(self, symbol: str, x: Atom, y: Atom, kind: Any, line: int) -> Atom:
+        """An operator of real numbers."""
+        if isinstance(x, Const) and isinstance(y, Const) and symbol in ("+", "-", "*"):
+            a, b = x.value, y.value
+            return Const(a + b if symbol == "+" else a - b if symbol == "-" else a * b)
+        if symbol == "*" and ZERO in (x, y):
+            zero = "0.0" if kind != types.float32 else "np.float32(0.0)"
+            return self.code.plain(f"x * {zero}", line, kind, x=y if x == ZERO else x)
+        if symbol == "*" and ONE in (x, y):
+            return y if x == ONE else x
+        args = (self.number(x, kind, line), self.number(y, kind, line))
+        return arithmetic(self.code, Let(self.code.temp(kind), "binop", args, OfElements(symbol), line), kind)
+
+    def neg(self, x: Atom, kind: Any, line: int) -> Atom:
+        """The number with the other sign."""
+        if isinstance(x, Const):
+            return Const(-x.value)
+        return arithmetic(self.code, Let(self.code.temp(kind), "unary", (x,), "-", line), kind)
+
+    def library(self, name: str, args: tuple[Atom, ...], kind: Any, line: int) -> Pair:
+        """The call of a definition of rules/library/, in double precision."""
+        code, double = self.code, types.float64
+        given = tuple(self.number(x, double, line) if code.kind(x) != types.int64 else x for x in args)
+        made = code.temp(types.UniTuple(double, 2))
+        code.library(Let(made, "func", given, None, line), name, given)
+        a, b = code.tree(made).parts
+        return self.number(a, kind, line), self.number(b, kind, line)
+
+    # Operators
+
+    def add(self, z: Pair, w: Pair, kind: Any, line: int) -> Pair:
+        """Z + w."""
+        return self.operate("+", z[0], w[0], kind, line), self.operate("+", z[1], w[1], kind, line)
+
+    def sub(self, z: Pair, w: Pair, kind: Any, line: int) -> Pair:
+        """Z - w."""
+        return self.operate("-", z[0], w[0], kind, line), self.operate("-", z[1], w[1], kind, line)
+
+    def mul(self, z: Pair, w: Pair, kind: Any, line: int) -> Pair:
+        """Z * w."""
+        (a, b), (c, d) = z, w
+
+        def of(symbol: str, x: Atom, y: Atom, u: Atom, v: Atom) -> Atom:
+            left, right = self.operate("*", x, y, kind, line), self.operate("*", u, v, kind, line)
+            return self.operate(symbol, left, right, kind, line)
+
+        return of("-", a, c, b, d), of("+", a, d, b, c)
+
+    def div(self, z: Pair, w: Pair, kind: Any, line: int, of_elements: bool = False) -> Pair:
+        """Z / w."""
+        return self.library("complex_quotient" + "_of_elements" * of_elements, (*z, *w), kind, line)
+
+    def power(self, z: Pair, w: Pair, kind: Any, line: int) -> Pair:
+        """Z ** w."""
+        c, d = w
+        if d == ZERO and isinstance(c, Const) and float(c.value).is_integer() and abs(c.value) <= 64:
+            if c.value == 2:
+                return self.mul(z, z, kind, line)
+            return self.library("complex_whole_power", (*z, Const(int(c.value))), kind, line)
+        return self.library("complex_power", (*z, *w), kind, line)
+
+    # Functions
+
+    def modulus(self, z: Pair, kind: Any, line: int) -> Atom:
+        """abs(z), of which the derivative at 0 is 0, and the second one infinite."""
+        code, made = self.code, self.code.temp(kind)
+        zero = code.plain("a == 0.0 and b == 0.0", line, types.boolean, a=z[0], b=z[1])
+
+        def elsewhere() -> None:
+            args = tuple(self.number(x, kind, line) for x in z)
+            code.copy(made, self.function("math.hypot", args, kind, line), line)
+
+        def at_zero() -> None:  # 0, as u**1.5: its second derivative is infinite, so that of abs(z)**2 is NaN and not 0
+            a, b = (self.operate("**", self.number(x, kind, line), Const(1.5), kind, line) for x in z)
+            code.copy(made, self.operate("+", a, b, kind, line), line)
+
+        code.out.append(If(zero, code.collect(at_zero), code.collect(elsewhere), line))
+        return made
+
+    def polar(self, size: Atom, angle: Atom, kind: Any, line: int) -> Pair:
+        """The number of this modulus and this angle."""
+        turned = [self.function(f, (angle,), kind, line) for f in ("math.cos", "math.sin")]
+        return tuple(self.operate("*", size, x, kind, line) for x in turned)  # type: ignore[return-value]
+
+    def exp(self, z: Pair, kind: Any, line: int) -> Pair:
+        """The exponential."""
+        return self.polar(self.function("math.exp", z[:1], kind, line), z[1], kind, line)
+
+    def log(self, z: Pair, kind: Any, line: int) -> Pair:
+        """The logarithm, whose imaginary part is the angle."""
+        size = self.function("math.hypot", z, kind, line)
+        angle = self.function("math.atan2", (z[1], z[0]), kind, line)
+        return self.function("np.log", (size,), kind, line), angle
+
+    def log10(self, z: Pair, kind: Any, line: int) -> Pair:
+        """The logarithm to the base 10."""
+        ten = Const(math.log(10.0))
+        return tuple(self.operate("/", x, ten, kind, line) for x in self.log(z, kind, line))  # type: ignore[return-value]
+
+    def _hyperbolic(self, z: Pair, f: str, g: str, kind: Any, line: int) -> Pair:
+        (a, b) = z
+        pairs = (("math.cos", f), ("math.sin", g))
+        return tuple(  # type: ignore[return-value]
+            self.operate("*", self.function(turn, (b,), kind, line), self.function(grow, (a,), kind, line), kind, line)
+            for turn, grow in pairs
+        )
+
+    def cosh(self, z: Pair, kind: Any, line: int) -> Pair:
+        """The hyperbolic cosine."""
+        return self._hyperbolic(z, "math.cosh", "math.sinh", kind, line)
+
+    def sinh(self, z: Pair, kind: Any, line: int) -> Pair:
+        """The hyperbolic sine."""
+        return self._hyperbolic(z, "math.sinh", "math.cosh", kind, line)
+
+    def cos(self, z: Pair, kind: Any, line: int) -> Pair:
+        """As cosh(z j)."""
+        return self.cosh((self.neg(z[1], kind, line), z[0]), kind, line)
+
+    def sin(self, z: Pair, kind: Any, line: int) -> Pair:
+        """As -j sinh(z j)."""
+        a, b = self.sinh((self.neg(z[1], kind, line), z[0]), kind, line)
+        return b, self.neg(a, kind, line)
+
+    def tan(self, z: Pair, kind: Any, line: int) -> Pair:
+        """As -j tanh(z j)."""
+        a, b = self.library("complex_tanh", (self.neg(z[1], kind, line), z[0]), kind, line)
+        return b, self.neg(a, kind, line)

@@ -1,0 +1,420 @@
+"""Operations on complex numbers and arrays of them -> operations on their parts.
+
+    scalars             arithmetic of two real numbers (arithmetic.py)
+    elements of arrays  a loop over both parts
+    what is linear      the same operation on each part: slices, sums, reshapes, joins
+    products            np.dot and the like: four of parts
+
+Takes the writer, what has been put off, and who writes an operation on real numbers (`expand`), a store (`write`) and a
+call of a function of the library (`call`).
+Guarantees that no operation on complex numbers is left; what it does not know is refused. Tuples of them and calls need
+nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.ir.anf import to_python
+from dualrev.compiler.ir.anf.operations import Const, Effect, Let, Ref, Store, leaves, reads
+from dualrev.compiler.scalarize.arrays.deferred import Expression, Lazy
+from dualrev.compiler.scalarize.arrays.elementwise import Elementwise
+from dualrev.compiler.scalarize.arrays.race_test import raise_for_race
+from dualrev.compiler.scalarize.builder import Writer, named
+from dualrev.compiler.scalarize.complex.arithmetic import ZERO, ComplexNumbers, Pair
+from dualrev.compiler.scalarize.complex.complex_conditions import put_together
+from dualrev.compiler.scalarize.complex.pairs import Pairs
+from dualrev.compiler.types.complex_parts import Parts, holds_complex
+from dualrev.compiler.types.predicates import is_array
+from dualrev.rules.complexes import how as known_how
+
+__all__ = ["Complexes"]
+
+_GENERIC = ("call", "tuple", "star")
+_INSTEAD = "real and imaginary parts"
+#: Which arguments of linear functions hold elements, where that is not the first one alone.
+_ELEMENTS = {
+    "np.zeros": (),
+    "np.empty": (),
+    "np.append": (0, 1),
+    "np.where": (1, 2),
+    "np.full": (1,),
+    "np.full_like": (0, 1),
+}
+_METHODS = {
+    "copy",
+    "item",
+    "sum",
+    "mean",
+    "cumsum",
+    "trace",
+    "reshape",
+    "ravel",
+    "flatten",
+    "transpose",
+    "astype",
+    "repeat",
+    "take",
+}
+
+
+class Complexes:
+    """What is done to complex numbers."""
+
+    def __init__(
+        self,
+        code: Writer,
+        lazy: Lazy,
+        real: Elementwise,
+        expand: Callable[[Let], None],
+        write: Callable[[Store], None],
+        call: Callable[[Let, Any, str, tuple[Any, ...]], None],
+    ) -> None:
+        self.code, self.lazy, self.real, self.expand, self.write = code, lazy, real, expand, write
+        self.call = call
+        self.numbers = ComplexNumbers(code)
+        pairs = Pairs(code, lazy, self.numbers, expand)
+        self.is_complex, self.named, self.pair, self.part = pairs.is_complex, pairs.named, pairs.pair, pairs.part
+        self.converted, self.give, self.variables = pairs.converted, pairs.give, pairs.variables
+
+    def takes(self, s: Let, kind: Any) -> bool:
+        """Whether it was an operation on complex numbers, which has been written."""
+        code = self.code
+        kinds = [code.kind(x) for x in s.args if isinstance(x, (str, Const)) or (isinstance(x, Ref) and x.path)]
+        if not (holds_complex(kind) or any(map(holds_complex, kinds))):
+            return False
+        for x in s.args:
+            if isinstance(x, str) and is_array(code.of.get(x)):
+                self.lazy.materialise(x)
+        if s.op in _GENERIC:
+            wanted = kind.types if s.op == "tuple" else [None] * len(s.args)
+            s.args = tuple(self.converted(x, of, s.line) for x, of in zip(s.args, wanted, strict=True))
+            return False
+        mine: dict[str, Callable[[Let, Any], bool | None]]
+        mine = {"binop": self.operator, "iop": self.operator, "unary": self.operator, "plain": self.condition}
+        mine |= {"copy": self.copy, "func": self.function, "method": self.method, "attr": self.attribute}
+        mine |= {"getitem": self.getitem, "literal": self.partwise}
+        if s.op not in mine:
+            self.refuse(s, "this use of complex numbers")
+        return mine[s.op](s, kind) is not False
+
+    def check(self, s: Any) -> None:
+        """Refuse what prints complex numbers, or raises them."""
+        for x in reads(s) if isinstance(s, Effect) else ():
+            if isinstance(x, (str, Const)) and holds_complex(self.code.kind(x)):
+                what = "a complex number as what is raised or printed"
+                self.code.refuse(s.line, what, "only its parts can be looked at", _INSTEAD)
+
+    def truth(self, x: Any, line: int) -> Any:
+        """A condition; of a complex number, whether it is not 0."""
+        if not isinstance(x, (str, Const)) or not self.is_complex(x):
+            return x
+        a, b = self.pair(x)
+        return self.code.plain("a != 0.0 or b != 0.0", line, types.boolean, a=a, b=b)
+
+    def refuse(self, s: Any, what: str) -> Any:
+        """UnsupportedError."""
+        instead = "dr.grad(f.py_func), which takes the tape" if what.startswith("np.linalg.") else _INSTEAD
+        self.code.refuse(s.line, what, "it is not known of complex numbers", instead)
+
+    # Operations
+
+    def copy(self, s: Let, kind: Any) -> bool | None:
+        """target = a number."""
+        if isinstance(kind, Parts) and not is_array(kind.dtype):
+            self.give(s.target, self.pair(s.args[0]), s.line)
+            return None
+        s.args = (self.named(s.args[0], s.line),)
+        return False
+
+    def operator(self, s: Let, kind: Any) -> None:
+        """An operator of numbers or of elements; of arrays, `+=` writes to them."""
+        if s.info == "@":
+            self.product(s, "np.dot")
+            return
+        table: Any = self.numbers.unary if s.op == "unary" else self.numbers.binary
+        if s.info not in table:
+            self.refuse(s, f"the operator {s.info}")
+        if s.op != "iop" or not is_array(kind.dtype):
+            self.elementwise(s, kind, table[s.info])
+            return
+        if isinstance(s.args[1], str) and s.args[1] not in self.lazy:
+            raise_for_race(self.code, self.variables(s.args[0])[0], self.code.names_in(s.args[1:])[0], s.line)
+        let = Let(self.code.temp(kind), "binop", s.args, s.info, s.line)
+        made = self._put_off(let, self._computed_in(s.args, kind.dtype), table[s.info])
+        self.make(made, self.variables(s.args[0]))
+        if s.target != s.args[0]:
+            self.code.copy_tree(self.code.tree(s.target), self.code.tree(s.args[0]), s.line)
+
+    def _computed_in(self, args: Sequence[Any], of: Any) -> Any:
+        """The array type of which `+=` computes the parts: numba's loop has the precision of both operands."""
+        kinds = [self.code.kind(self.pair(x)[0]) for x in args]
+        single = all((k.dtype if is_array(k) else k) in (types.float32, types.boolean) for k in kinds)
+        return of if single else of.copy(dtype=types.float64)
+
+    def elementwise(self, s: Let, kind: Any, f: Callable[..., Any]) -> None:
+        """target = f(args) of numbers, or of the elements of arrays."""
+        again = any(self.lazy.is_read_for(s.target, x) for x in s.args)
+        if again and is_array(kind.dtype if isinstance(kind, Parts) else kind):
+            made = self.code.temp(kind)
+            self.elementwise(Let(made, s.op, s.args, s.info, s.line), kind, f)
+            self.lazy.materialise(made)
+            self.code.copy_tree(self.code.tree(s.target), self.code.tree(made), s.line)
+            return
+        args = tuple(self.named(x, s.line) if isinstance(x, Ref) else x for x in s.args)
+        of = kind.dtype if isinstance(kind, Parts) else kind
+        if is_array(of):
+            self._put_off(s, of, f)
+            if not (isinstance(kind, Parts) and self.real.is_read_once(s.target)):
+                self.make(s.target)
+        elif isinstance(kind, Parts):
+            self.give(s.target, f(*self._elements(args, s.line), of, s.line), s.line)
+        else:
+            self.code.copy(s.target, f(*self._elements(args, s.line), of, s.line), s.line)
+
+    def _elements(self, args: Sequence[Any], line: int) -> list[Pair]:
+        """The parts of numbers; of an array without axes, those of its element."""
+        code, made = self.code, []
+        for x in args:
+            self.lazy.materialise(x)
+            a, b = (code.pick(y, (), line) if is_array(code.kind(y)) else y for y in self.pair(x))
+            made.append((a, b))
+        return made
+
+    def _put_off(self, s: Let, of: Any, f: Callable[..., Any]) -> str:
+        """target = f(args) of elements, when it is needed."""
+        args = tuple(self.named(x, s.line) if isinstance(x, Ref) else x for x in s.args)
+        if f == self.numbers.div:
+            f = functools.partial(f, of_elements=True)
+        let = Let(s.target, s.op, args, s.info, s.line)
+        self.lazy.put_off(s.target, Expression(let, of.dtype, of.ndim, f, lambda: self.make(s.target)))
+        return s.target
+
+    def make(self, x: str, into: Sequence[str] = ()) -> None:
+        """Make the arrays of x, which waits; or write its elements into arrays, one after the other, as numba does."""
+        code = self.code
+        inside = self.lazy.taken(x)
+        line, ndim, dtype = inside[x].let.line, inside[x].ndim, inside[x].dtype
+        read = [y for e in inside.values() for y in e.let.args if y not in inside]
+        arrays = [self.pair(y) for y in dict.fromkeys(read) if is_array(code.kind(self.pair(y)[0]))]
+        names = tuple(dict.fromkeys(named(a) for a, _ in arrays))
+        made = into or [code.temp(code.of[t]) for t in leaves(code.tree(x))]
+        for t in () if into else made:
+            code.empty_for(t, names, line)
+        parts = dict.fromkeys(y for pair in arrays for y in pair if y != ZERO)
+        spread = {y: y if len(names) == 1 else code.spread(y, made[0], ndim, line) for y in parts}
+
+        def element(y: Any, i: tuple[str, ...]) -> Any:
+            if y in inside:
+                e = inside[y]
+                return e.formula(*(element(a, i) for a in e.let.args), e.dtype, e.let.line)  # type: ignore[misc]
+            return tuple(code.pick(spread[a], i, line) if a in spread else a for a in self.pair(y))
+
+        def one(i: tuple[str, ...]) -> None:
+            values = element(x, i)
+            for t, value in zip(made, values if len(made) == 2 else (values,), strict=True):
+                code.put(t, i, self.numbers.number(value, dtype, line), line)
+
+        code.over(made[0], ndim, line, one)
+        for t, y in () if into else zip(leaves(code.tree(x)), made, strict=True):
+            code.copy(t, y, line)
+
+    def condition(self, s: Let, kind: Any) -> None:
+        """A condition: numbers, elements and arrays are put together again in it."""
+        for x in s.args:
+            self.lazy.materialise(x)
+        complexes = {x: self.pair(x) for x in s.args if self.is_complex(x)}
+        tree = put_together(s.info, complexes, {x for x, (a, _) in complexes.items() if is_array(self.code.kind(a))})
+        args = tuple(y for x in s.args for y in complexes.get(x, (x,)))
+        if isinstance(tree, ast.BoolOp) and isinstance(kind, Parts):  # only its truth counts: see rewriter.py
+            tree = to_python.call("bool", tree)
+            self.code.of[s.target] = types.boolean
+        self.expand(Let(s.target, "plain", args, tree, s.line))
+
+    def getitem(self, s: Let, kind: Any) -> bool | None:
+        """z[index]; items of tuples are left."""
+        if not self.is_complex(s.args[0]):
+            return False
+        self.partwise(s, kind)
+        return None
+
+    def store(self, s: Store) -> bool:
+        """Whether it was array[index] = value of complex numbers, which has been written."""
+        if not self.is_complex(s.array):
+            return False
+        self.lazy.materialise(s.array)
+        value = self.named(s.value, s.line)
+        parts = [self.part(value, k, s.line) for k in (0, 1)]
+        if not self.is_complex(value) and not is_array(self.code.kind(value)):
+            parts[1] = ZERO
+        for t, x in zip(self.variables(s.array), parts, strict=True):
+            self.write(Store(t, s.index, x, s.line))
+        return True
+
+    def attribute(self, s: Let, kind: Any) -> bool | None:
+        """z.real, z.shape and the like; fields of tuples are left."""
+        if not self.is_complex(s.args[0]):
+            return False
+        pair = self.pair(self.named(s.args[0], s.line))
+        if s.info in ("real", "imag"):
+            self.code.copy(s.target, pair[s.info == "imag"], s.line)
+        elif s.info in ("shape", "size", "ndim", "dtype"):
+            self.expand(Let(s.target, "attr", pair[:1], s.info, s.line))
+        elif s.info == "T":
+            self.partwise(s, kind)
+        else:
+            self.refuse(s, f"the attribute .{s.info}")
+        return None
+
+    # Functions
+
+    def function(self, s: Let, kind: Any) -> bool | None:
+        """A function of numpy, of cmath, or of Python; the length of a tuple is left."""
+        text, keywords = s.info
+        if text == "len" and not self.is_complex(s.args[0]):
+            return False
+        how, name = known_how(text)
+        real = isinstance(kind, (types.Float, types.Array))
+        if how == "real" and real and len(s.args) == 1 and not keywords:
+            self.elementwise(s, kind, self.numbers.real[name])
+        elif how == "unary" and len(s.args) == 1 and not keywords:
+            self.elementwise(s, kind, self.numbers.unary[name])
+        elif how == "binary" and len(s.args) == 2 and not keywords:
+            self.elementwise(s, kind, self.numbers.binary[name])
+        elif how == "part" and len(s.args) == 1:
+            self.code.copy(s.target, self.pair(self.named(s.args[0], s.line))[name == "imag"], s.line)
+        elif how == "partwise":
+            self.partwise(s, kind)
+        elif how == "product" and len(s.args) == 2 and not keywords:
+            self.product(s, text)
+        elif how == "library" and not keywords:
+            self._library(s, kind, name)
+        elif how == "length":
+            self.expand(Let(s.target, "func", self.pair(self.named(s.args[0], s.line))[:1], s.info, s.line))
+        elif how == "own":
+            getattr(self, f"_{name}")(s, kind)
+        elif isinstance(kind, types.Boolean) or (is_array(kind) and isinstance(kind.dtype, types.Boolean)):
+            self._asked(s, kind)
+        else:
+            self.refuse(s, text)
+        return None
+
+    def method(self, s: Let, kind: Any) -> None:
+        """A method of a number or an array."""
+        name = s.info[0]
+        if name in ("conj", "conjugate"):
+            self.elementwise(s, kind, self.numbers.unary["conjugate"])
+        elif name == "fill":
+            self.store(Store(s.args[0], (Ellipsis,), s.args[1], s.line))
+        elif name in _METHODS:
+            self.partwise(s, kind)
+        elif name == "dot":
+            self.product(s, "np.dot")
+        else:
+            self.refuse(s, f"the method .{name}")
+
+    def partwise(self, s: Let, kind: Any) -> None:
+        """The same operation on the real and on the imaginary parts."""
+        if not isinstance(kind, Parts):
+            self.refuse(s, "this operation")
+        made = []
+        for k, t in enumerate(self.variables(s.target)):
+            args = [self._argument(s, place, k) for place in range(len(s.args))]
+            made.append(self.code.temp(self.code.of[t]))
+            self.expand(Let(made[-1], s.op, tuple(args), s.info, s.line))
+        for t, x in zip(self.variables(s.target), made, strict=True):
+            self.code.copy(t, x, s.line)
+
+    def _argument(self, s: Let, place: int, k: int) -> Any:
+        """A part of an argument of a linear operation; shapes, axes and places are what they are."""
+        x, text = s.args[place], s.info[0] if s.op == "func" else ""
+        if isinstance(x, Ref) and not x.path:  # a dtype
+            return Ref({"np.complex64": "np.float32"}.get(x.name, "np.float64"), None) if "complex" in x.name else x
+        if s.op != "literal" and place not in _ELEMENTS.get(text, (0,)):
+            return x
+        if isinstance(self.code.kind(x), (types.Float, types.Integer)):
+            return ZERO if k else x
+        return self.part(x, k, s.line)
+
+    def product(self, s: Let, text: str) -> None:
+        """A product of arrays: those of their parts."""
+        code, line = self.code, s.line
+        if not all(map(self.is_complex, s.args)):
+            self.refuse(s, f"{text} of real and complex numbers")
+        kind, conjugated = code.of[s.target].dtype, text == "np.vdot"
+        z, w = (self.pair(self.named(x, line)) for x in s.args)
+
+        def made(op: str, x: Any, y: Any, info: Any) -> str:
+            target = code.temp(kind)
+            self.expand(Let(target, op, (x, y), info, line))
+            return target
+
+        def times(x: Any, y: Any) -> str:
+            return made("func", x, y, ("np.dot" if conjugated else text, ()))
+
+        real = made("binop", times(z[0], w[0]), times(z[1], w[1]), "+" if conjugated else "-")
+        imag = made("binop", times(z[0], w[1]), times(z[1], w[0]), "-" if conjugated else "+")
+        for t, x in zip(self.variables(s.target), (real, imag), strict=True):
+            code.copy(t, x, line)
+
+    def _library(self, s: Let, kind: Any, name: str) -> None:
+        """A function of a matrix with complex values: the library has one for real matrices, and one for complex."""
+        x = self.named(s.args[0], s.line)
+        if self.is_complex(x):
+            self.call(s, kind, f"{name}_of_parts", tuple(self.pair(x)))
+        else:
+            self.call(s, kind, f"{name}_of_real", (x,))
+
+    def _complex(self, s: Let, kind: Any) -> None:
+        """complex(x, y), complex(x) and complex(z)."""
+        if len(s.args) == 2:
+            self.give(s.target, (s.args[0], s.args[1]), s.line)
+        elif len(s.args) == 1 and not is_array(kind.dtype):
+            self.give(s.target, self.pair(s.args[0]), s.line)
+        else:
+            self.refuse(s, s.info[0])
+
+    def _made(self, s: Let, kind: Any) -> None:
+        """np.ones and np.eye: the imaginary part is 0."""
+        real, imag = self.variables(s.target)
+        for t in (real, imag):
+            args = tuple(self._argument(s, place, 0) for place in range(len(s.args)))
+            self.expand(Let(t, s.op, args, s.info, s.line))
+        self.code.fill(imag, ZERO, s.line)
+
+    def _log(self, s: Let, kind: Any) -> None:
+        """cmath.log, which takes a base."""
+        numbers, of, line = self.numbers, kind.dtype, s.line
+        logs = [numbers.log(self.pair(x), of, line) for x in s.args]
+        self.give(s.target, logs[0] if len(logs) == 1 else numbers.div(logs[0], logs[1], of, line), line)
+
+    def _rect(self, s: Let, kind: Any) -> None:
+        """cmath.rect."""
+        size, angle = s.args
+        self.give(s.target, self.numbers.polar(size, angle, kind.dtype, s.line), s.line)
+
+    def _polar(self, s: Let, kind: Any) -> None:
+        """cmath.polar: a tuple."""
+        z, of = self.pair(s.args[0]), kind.types[0]
+        made = [self.numbers.real[f](z, of, s.line) for f in ("abs", "phase")]
+        for t, x in zip(self.code.tree(s.target).parts, made, strict=True):
+            self.code.copy(t, x, s.line)
+
+    def _asked(self, s: Let, kind: Any) -> None:
+        """np.isnan and the like."""
+        pairs = [self.pair(self.named(x, s.line)) for x in s.args]
+        arrays = [is_array(self.code.kind(a)) for a, _ in pairs]
+        if s.info[1] or any(array and b == ZERO for array, (_, b) in zip(arrays, pairs, strict=True)):
+            self.refuse(s, s.info[0])
+        makes = ["runtime.complex_array" if array else "complex" for array in arrays]
+        wholes = [to_python.call(make, *map(to_python.atom, pair)) for make, pair in zip(makes, pairs, strict=True)]
+        args = tuple(y for pair in pairs for y in pair if isinstance(y, str))
+        text = s.info[0].replace("cmath.", "np.")
+        self.code.let(
+            "alloc" if is_array(kind) else "plain", args, to_python.call(text, *wholes), s.line, target=s.target
+        )

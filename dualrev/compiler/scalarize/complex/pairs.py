@@ -1,0 +1,97 @@
+"""What stands for a complex number, or an array of them: the atoms of its real and of its imaginary part.
+
+Takes the writer, what has been put off, arithmetic of complex numbers, and `expand`, which writes an operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.ir.anf import to_python
+from dualrev.compiler.ir.anf.operations import Const, Let, Node, Ref, leaves
+from dualrev.compiler.scalarize.arrays.deferred import Lazy
+from dualrev.compiler.scalarize.builder import Writer, named
+from dualrev.compiler.scalarize.complex.arithmetic import ZERO, ComplexNumbers, Pair
+from dualrev.compiler.types.complex_parts import Parts, is_complex
+from dualrev.compiler.types.predicates import is_array
+
+__all__ = ["Pairs"]
+
+
+class Pairs:
+    """The parts of atoms."""
+
+    def __init__(self, code: Writer, lazy: Lazy, numbers: ComplexNumbers, expand: Callable[[Let], None]) -> None:
+        self.code, self.lazy, self.numbers, self.expand = code, lazy, numbers, expand
+
+    def is_complex(self, x: Any) -> bool:
+        """Whether an atom is a complex number or an array of them."""
+        return is_complex(self.code.kind(x))
+
+    def named(self, x: Any, line: int) -> Any:
+        """An atom, which waits no longer; a frozen array as a variable that has parts."""
+        self.lazy.materialise(x)
+        if not (isinstance(x, Ref) and x.path and self.is_complex(x)):
+            return x
+        of = self.code.kind(x)
+        made = self.code.temp(Parts(types.Array(of.dtype.underlying_float, of.ndim, "C")))
+        for t, name in zip(self.variables(made), ("real", "imag"), strict=True):
+            self.code.let("alloc", (), to_python.name(f"{x.name}.{name}.copy()"), line, target=t)
+        return made
+
+    def converted(self, x: Any, kind: Any, line: int) -> Any:
+        """An atom that stands in a tuple, in which numba makes some real numbers complex."""
+        if not isinstance(kind, Parts) or self.is_complex(x):
+            return self.named(x, line)
+        made = self.code.temp(kind)
+        self.give(made, self.pair(x), line)
+        return made
+
+    def pair(self, x: Any) -> Pair:
+        """The parts of an atom; a real number has the imaginary part 0."""
+        tree = self.code.tree(x)
+        if isinstance(tree, Node):
+            return tree.parts[0], tree.parts[1]
+        return x, ZERO
+
+    def variables(self, x: str) -> tuple[str, str]:
+        """The variables for the parts of one."""
+        a, b = leaves(self.code.tree(x))
+        return a, b
+
+    def part(self, x: Any, k: int, line: int) -> Any:
+        """A part of an array or a number, or of all in a tuple; that of a real array is made of zeros."""
+        code = self.code
+        x = self.named(x, line)
+        kind = code.kind(x)
+        if is_complex(kind):
+            return self.pair(x)[k]
+        if isinstance(kind, types.BaseTuple):
+            parts = [self.part(y, k, line) for y in self._items(x, kind, line)]
+            made = code.temp(types.BaseTuple.from_types([types.unliteral(code.kind(y)) for y in parts]))
+            self.expand(Let(made, "tuple", tuple(parts), None, line))
+            return made
+        if k == 1 and is_array(kind) and isinstance(kind.dtype, types.Number):
+            made = code.temp(types.Array(types.float64, kind.ndim, "C"))
+            code.empty_like(made, named(x), line)
+            code.fill(made, ZERO, line)
+            return made
+        return x
+
+    def _items(self, x: Any, kind: Any, line: int) -> list[Any]:
+        items = []
+        for k, of in enumerate(kind.types):
+            items.append(self.code.temp(of))
+            self.expand(Let(items[-1], "getitem", (x,), (Const(k),), line))
+        return items
+
+    def give(self, target: str, pair: Pair, line: int) -> None:
+        """Target = a pair, whose second atom may be the first one of the target."""
+        code, (a, b) = self.code, self.variables(target)
+        if pair[1] == a:
+            pair = pair[0], code.let("copy", (pair[1],), None, line, code.of[a])
+        for t, x in zip((a, b), pair, strict=True):
+            code.copy(t, self.numbers.number(x, code.of[t], line) if not is_array(code.of[t]) else x, line)

@@ -1,0 +1,153 @@
+"""Conditions and other expressions that stay as they are written: `plain`, because nothing in them is differentiated.
+
+Takes the writer. Guarantees that no tuple is left in them, and that what numba may know when it compiles
+is hidden from it.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.ir.anf import to_python
+from dualrev.compiler.ir.anf.operations import Let, Node, leaves, walk, writes
+from dualrev.compiler.scalarize.arrays.indices import check_index, is_gathered
+from dualrev.compiler.scalarize.builder import Writer
+from dualrev.compiler.types.predicates import is_array, is_real, is_real_array
+
+__all__ = ["Conditions"]
+
+
+class Conditions:
+    """Expressions that are not taken apart."""
+
+    def __init__(self, code: Writer) -> None:
+        self.code = code
+
+    def write(self, s: Let, kind: Any) -> None:
+        """target = the expression."""
+        code, tree = self.code, s.info
+        if isinstance(tree, ast.BoolOp) and is_array(kind):
+            code.refuse(s.line, "`and` or `or` of arrays", "its value is one of them", "a conditional expression")
+        if isinstance(tree, ast.BoolOp) and is_real(kind):  # in a condition: rewriter.py has seen to all others
+            tree, kind = to_python.call("bool", tree), types.boolean
+            code.of[s.target] = kind
+        if is_real(kind) or is_real_array(kind) or isinstance(kind, types.BaseTuple):
+            code.refuse(s.line, "this condition", "its value is no bool", "a comparison")
+        inside = any(isinstance(x, (ast.In, ast.NotIn)) for x in ast.walk(tree))
+        if inside or any(map(code.is_tuple, s.args)):
+            tree = _TupleParts(code).visit(to_python.substitute(tree, lambda x: None))
+        names = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id in code.of]
+        self._check(tree, names, s.line)
+        if isinstance(kind, types.Boolean) and self._may_be_known(tree):
+            tree = to_python.call("bool", tree)  # numba cannot compile some programs that branch on it twice
+        args = tuple(dict.fromkeys(names))
+        code.let("alloc" if is_array(kind) else "plain", args, tree, s.line, target=s.target)
+
+    def _check(self, tree: ast.expr, names: list[str], line: int) -> None:
+        """Refuse tuples, `in`, and indices that are not known."""
+        code = self.code
+        if any(map(code.is_tuple, names)):
+            code.refuse(line, "this use of a tuple", "only its parts can be compared", "t[0], t[1], ...")
+        for sub in ast.walk(tree):
+            if isinstance(sub, ast.Subscript) and isinstance(sub.value, ast.Name):
+                index = sub.slice.elts if isinstance(sub.slice, ast.Tuple) else [sub.slice]
+                inside = tuple(x.id for x in index if isinstance(x, ast.Name))
+                if not is_gathered(code, inside):
+                    check_index(code, inside, line)
+            if isinstance(sub, ast.Compare) and isinstance(sub.ops[0], (ast.In, ast.NotIn)) and not self._has_text(sub):
+                code.refuse(line, "`in`", "only that of tuples, arrays and strings is known", "a loop")
+
+    def _has_text(self, node: ast.Compare) -> bool:
+        """Whether a comparison is one of strings."""
+        right = node.comparators[0]
+        return isinstance(right, ast.Name) and isinstance(self.code.of.get(right.id), types.UnicodeType)
+
+    def _may_be_known(self, tree: ast.expr) -> bool:
+        """Whether numba may know a condition in the expression when it compiles it, and leave branches out."""
+        values = [v for node in ast.walk(tree) if isinstance(node, ast.BoolOp) for v in node.values]
+        conditions = [*values, *(node for node in ast.walk(tree) if isinstance(node, ast.Compare))]
+        return any(all(self._is_fixed(x) for x in ast.walk(value)) for value in conditions)
+
+    def _is_fixed(self, node: ast.AST) -> bool:
+        """Whether a part of an expression is nothing that is computed from arguments."""
+        if isinstance(node, ast.Name):
+            made = [t for t in walk(self.code.lowered.body) if node.id in writes(t)]
+            return len(made) == 1 and all(
+                isinstance(t, Let) and not any(isinstance(x, str) for x in t.args) for t in made
+            )
+        return not isinstance(node, (ast.Subscript, ast.Call))
+
+
+class _TupleParts(ast.NodeTransformer):
+    """t[0] and t.field in an expression -> t_0; t[i] -> (t_0, t_1)[i], of which numba chooses one."""
+
+    def __init__(self, code: Writer) -> None:
+        self.code = code
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        base = self.tree(node.value)
+        if isinstance(base, Node):
+            part = _part(base, node.slice)
+            if part is None:
+                return ast.Subscript(self.code.syntax_tree(base), self.visit(node.slice), ast.Load())
+            return node if isinstance(part, Node) else to_python.atom(part)
+        place = self.tree(node.slice)
+        if isinstance(place, Node):
+            node.slice = ast.Tuple([to_python.atom(x) for x in leaves(place)], ast.Load())
+            node.value = self.visit(node.value)
+            return node
+        return self.generic_visit(node)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        node.left = self.spelled(node.left)
+        if not isinstance(node.ops[0], (ast.In, ast.NotIn)):
+            node.comparators = [self.spelled(x) for x in node.comparators]
+        elif is_array(self.code.of.get(ast.unparse(node.comparators[0]))):
+            equal_to = ast.Compare(node.comparators[0], [ast.Eq()], [self.visit(node.left)])
+            found = to_python.call(ast.Attribute(equal_to, "any", ast.Load()))
+            return found if isinstance(node.ops[0], ast.In) else ast.UnaryOp(ast.Not(), found)
+        if isinstance(node.ops[0], (ast.In, ast.NotIn)) and isinstance(self.tree(node.comparators[0]), Node):
+            left, parts = self.visit(node.left), self.tree(node.comparators[0]).parts
+            if any(isinstance(x, Node) for x in parts):
+                return node
+            inside = isinstance(node.ops[0], ast.In)
+            equal: ast.cmpop = ast.Eq() if inside else ast.NotEq()
+            tests: list[ast.expr] = [ast.Compare(left, [equal], [to_python.atom(x)]) for x in parts]
+            if len(tests) < 2:
+                return tests[0] if tests else ast.Constant(not inside)
+            return ast.BoolOp(ast.Or() if inside else ast.And(), tests)
+        return self.generic_visit(node)
+
+    def spelled(self, node: ast.expr) -> ast.expr:
+        """A tuple of numbers with its parts: Python compares them."""
+        tree = self.tree(node)
+        numbers = isinstance(tree, Node) and tree.cls is None and not any(isinstance(x, Node) for x in tree.parts)
+        return self.code.syntax_tree(tree) if numbers else node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        if isinstance(node.func, ast.Name) and node.func.id == "len" and isinstance(self.tree(node.args[0]), Node):
+            return ast.Constant(len(self.tree(node.args[0]).parts))
+        node.args = [self.visit(x) for x in node.args]
+        return node
+
+    def tree(self, node: ast.expr) -> Any:
+        """The tree of a tuple; an atom for other variables, None for other expressions."""
+        if isinstance(node, ast.Name):
+            return self.code.tree(node.id) if node.id in self.code.of else None
+        if isinstance(node, ast.Subscript):
+            base = self.tree(node.value)
+            if isinstance(base, Node):
+                return _part(base, node.slice)
+        return None
+
+
+def _part(base: Node, index: ast.expr) -> Any:
+    """The part of a tuple at a constant index; None if the index is known at run time only."""
+    try:
+        k = ast.literal_eval(index)
+    except ValueError:
+        return None
+    return base.parts[k] if isinstance(k, int) and -len(base.parts) <= k < len(base.parts) else None

@@ -1,0 +1,1 @@
+"""Lists and dicts -> arrays, numbers and tuples."""

@@ -1,0 +1,174 @@
+"""Dicts of floats, of one function -> a dict of places, through which no derivative goes, and a list of the values.
+
+    d = {}          d, d_value = {}, []
+    d[k] = v        if k in d: d_value[d[k]] = v
+                    else: d[k] = len(d_value); d_value.append(v)
+    d[k]            d_value[d[k]]
+    d.pop(k)        d_value[d[k]]; d.pop(k)
+    d.values()      d_value; the values at the places that are left, where something is taken out of the dict
+
+A dict that is an argument, has a second name or is used in another way stays, too: opaque_statements.py refuses it
+where its values are differentiated.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.frontend.lowering.lowered_function import Lowered
+from dualrev.compiler.frontend.messages import Words
+from dualrev.compiler.ir.anf.operations import Let, Store, Written, blocks, reads, walk
+from dualrev.compiler.scalarize.lists.dict_statements import Places
+from dualrev.compiler.scalarize.lists.struct_of_lists import names_in
+
+__all__ = ["by_places"]
+
+_VIEWS = ("items", "keys", "values")
+#: Methods, with the number of their arguments, the dict among them.
+_METHODS = {
+    ("get", 3),
+    ("pop", 2),
+    ("pop", 3),
+    ("setdefault", 3),
+    ("update", 2),
+    ("copy", 1),
+    ("clear", 1),
+    ("popitem", 1),
+}
+_KNOWN = "of a dict, d[k] = x, d[k], del d[k], `in`, len, loops over it and its methods are known"
+
+
+def by_places(lowered: Lowered, of: dict[str, Any]) -> None:
+    """Replace the dicts, in the body and in the types `of` its variables."""
+    _with_one_key(lowered.body, lowered, of)
+    every = list(walk(lowered.body))
+    found = {x for x, kind in of.items() if _is_of_floats(kind)} - {*lowered.parameters, lowered.result}
+    found = {x for x in found if any(x in names_in(s) for s in every)}
+    views = {s.target: s.info[0] for s in every if isinstance(s, Let) and s.op == "method" and s.info[0] in _VIEWS}
+    views = {x: how for x, how in views.items() if _is_gone_over(x, every)}
+    uses = Counter(x for s in every for x in reads(s) if isinstance(x, str))
+    while lost := [
+        (x, s) for s in every for x in found & names_in(s) if not _is_known_use(s, x, found, views, uses, every)
+    ]:
+        for x, s in lost:
+            if x in found and (said := _blame(s, x)) is not None:
+                lowered.blamed[x] = said
+            found.discard(x)
+    if found:
+        Places(lowered, of, found, views).block(lowered.body)
+        for x in found:
+            del of[x]
+
+
+def _blame(s: Any, d: str) -> Words | None:
+    """What is said of a dict because of a use that keeps it from being known; its line is that of the use."""
+    if not isinstance(s, Let) or s.op == "written":  # what it starts with
+        return None
+    what = "this use of a dict of floats"
+    if s.op == "copy":
+        what = "a second name for a dict of floats"
+    elif s.op == "method" and s.args[0] == d:
+        what = f".{s.info[0]}() of a dict of floats"
+    return what, _KNOWN, "a dict with these alone, or an array for the values", s.line
+
+
+def _with_one_key(body: list[Any], lowered: Lowered, of: dict[str, Any]) -> None:
+    """d[i, j] as d[k], where k = (i, j)."""
+    made: list[Any] = []
+    for s in body:
+        for inner in blocks(s):
+            _with_one_key(inner, lowered, of)
+        d = s.array if isinstance(s, Store) else s.args[0] if isinstance(s, Let) and s.op == "getitem" else None
+        index = s.index if isinstance(s, Store) else s.info if isinstance(s, Let) else ()
+        if isinstance(d, str) and _is_of_floats(of.get(d)) and len(index) > 1:
+            key = lowered.names.temporary()
+            of[key] = of[d].key_type
+            made.append(Let(key, "tuple", index, None, s.line))
+            if isinstance(s, Store):
+                s.index = (key,)
+            else:
+                s.info = (key,)
+        made.append(s)
+    body[:] = made
+
+
+def _is_of_floats(kind: Any) -> bool:
+    return isinstance(kind, types.DictType) and isinstance(kind.value_type, types.Float)
+
+
+def _is_gone_over(x: str, every: list[Any]) -> bool:
+    """Whether a view of a dict is only what a loop goes over."""
+    listed = [s for s in every if x in reads(s)]
+    if len(listed) != 1 or not isinstance(listed[0], Let) or listed[0].op != "listed":
+        return False
+    made = listed[0].target
+    return all(
+        isinstance(s, Let) and (s.op == "getitem" or (s.op == "func" and s.info == ("len", ())))
+        for s in every
+        if made in reads(s)
+    )
+
+
+def _is_known_use(
+    s: Any, x: str, found: set[str], views: Mapping[str, str], uses: Mapping[str, int], every: list[Any]
+) -> bool:
+    """Whether a statement does with a dict what can be done with places and values."""
+    if isinstance(s, Store):
+        return s.array == x and x not in (s.value, *s.index) and len(s.index) == 1
+    if not isinstance(s, Let):
+        return False
+    if s.op == "written":
+        return s.target == x and _is_start(s.info)
+    if s.op == "copy":  # of a comprehension, which has no other name
+        source = s.args[0]
+        stored = sum(isinstance(t, Store) and t.array == source for t in every)
+        return {source, s.target} <= found and source != s.target and uses[source] == stored + 1
+    if s.op == "getitem":
+        return s.args[0] == x and x not in s.info and len(s.info) == 1
+    if s.op == "method":
+        name, keywords = s.info
+        if s.target in views or keywords or (name, len(s.args)) not in _METHODS:
+            return s.target in views and s.args[0] == x
+        if name == "update":
+            return set(s.args) <= found and s.args[0] != s.args[1]
+        if name == "copy":
+            return {s.args[0], s.target} <= found and s.args[0] != s.target
+        return s.args[0] == x
+    if s.op == "plain":
+        return all(_is_known_condition(part, x) for part in _parts(s.info))
+    return s.op == "listed" or (s.op == "func" and s.info == ("len", ()))
+
+
+def _parts(tree: ast.expr) -> list[ast.expr]:
+    """The conditions that `and` and `or` join."""
+    return [y for x in tree.values for y in _parts(x)] if isinstance(tree, ast.BoolOp) else [tree]
+
+
+def _is_known_condition(tree: ast.expr, x: str) -> bool:
+    """Whether a condition only asks for the length of a dict, for its keys, and for values that are always read."""
+    every = list(ast.walk(tree))
+    asked = [n.args[0] for n in every if isinstance(n, ast.Call) and ast.unparse(n.func) == "len"]
+    asked += [
+        n.comparators[0] for n in every if isinstance(n, ast.Compare) and isinstance(n.ops[0], ast.In | ast.NotIn)
+    ]
+    if not any(isinstance(n, (ast.BoolOp, ast.IfExp)) for n in every):
+        asked += [
+            n.value for n in every if isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Constant | ast.Name)
+        ]
+    return all(n in asked for n in every if isinstance(n, ast.Name) and n.id == x)
+
+
+def _is_start(written: Written) -> bool:
+    """Whether an expression is a new dict: {...}, dict(), Dict.empty(key, value)."""
+    tree = written.tree
+    if isinstance(tree, ast.Dict):
+        return all(isinstance(x, (ast.Constant, ast.Name)) for x in (*tree.keys, *tree.values))
+    if not isinstance(tree, ast.Call):
+        return False
+    empty = isinstance(tree.func, ast.Attribute) and tree.func.attr == "empty" and len(tree.args) == 2
+    return not tree.keywords and (empty or (ast.unparse(tree.func) == "dict" and not tree.args))

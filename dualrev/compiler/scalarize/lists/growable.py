@@ -1,0 +1,209 @@
+"""Lists of numbers that grow and shrink at their end -> an array with room, and how much of it is used.
+
+    ys = []             ys, n = np.empty(0), 0
+    ys.append(x)        if n == ys.size: ys = a larger array with the same elements
+                        ys[n] = x; n += 1
+    ys.pop()            n -= 1; ys[n]
+    ys[k], ys[k] = x    the same of the array, with indices from the end counted from n
+
+So two names may not stand for one such list: which of them grew could not be seen by the other.
+
+Takes the writer, the lists, what has been put off, assignments, layouts, and `expand`, which writes an operation.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.ir.anf import to_python
+from dualrev.compiler.ir.anf.operations import Const, Effect, If, Let, Ref, Slice, Store, reads
+from dualrev.compiler.scalarize.arrays.assign import Assignments
+from dualrev.compiler.scalarize.arrays.deferred import Lazy
+from dualrev.compiler.scalarize.arrays.layout import Layouts
+from dualrev.compiler.scalarize.builder import Writer
+from dualrev.compiler.scalarize.lists.legalize import GROWING, INSTEAD_OF_GROWING, METHODS, Lists, is_harmless
+from dualrev.compiler.scalarize.lists.list_methods import ListMethods
+from dualrev.quoting import raising
+
+__all__ = ["Growing"]
+
+_WHOLE = {"sum", "sorted", "np.array", "np.asarray"}
+
+
+class Growing:
+    """Lists with append, pop and clear."""
+
+    def __init__(
+        self,
+        code: Writer,
+        lists: Lists,
+        lazy: Lazy,
+        assignments: Assignments,
+        layouts: Layouts,
+        expand: Callable[[Let], None],
+    ) -> None:
+        self.code, self.lists, self.lengths = code, lists, lists.lengths
+        self.lazy, self.assignments, self.layouts, self.expand = lazy, assignments, layouts, expand
+        self.methods = ListMethods(code, lists, lazy, self._filled, self._operation)
+
+    def takes(self, s: Any) -> bool:
+        """Whether a statement has to do with a list that grows, or copies a part of a list; then it is written."""
+        if isinstance(s, Let) and s.target in self.lengths:
+            self._started(s)
+        elif self.methods.takes(s):
+            pass
+        elif isinstance(s, Store) and s.array in self.lengths and not isinstance(s.index[0], Slice):
+            self.lazy.materialise(s.value)
+            place = self._place(s.array, s.index, "setitem", s.line)
+            self.assignments.store(Store(s.array, (place,), s.value, s.line))
+        elif not any(isinstance(x, str) and x in self.lengths for x in reads(s)):
+            if not (isinstance(s, Let) and s.op == "getitem" and self._is_part(s)):
+                return False
+            self._copied_part(s, s.args[0])
+        elif isinstance(s, Let):
+            self._used(s)
+        elif isinstance(s, Store) and s.value in self.lengths and s.array not in self.lists:
+            self.assignments.store(Store(s.array, s.index, self._filled(s.value, s.line), s.line))
+        else:
+            self._refuse_use(s.line)
+        return True
+
+    def _operation(self, s: Let) -> None:
+        """An operation that takes lists: of those that grow, what is in use."""
+        if self.methods.takes(s):
+            return
+        if any(isinstance(x, str) and x in self.lengths for x in reads(s)):
+            self._used(s)
+        elif s.op == "getitem" and self._is_part(s):
+            self._copied_part(s, s.args[0])
+        else:
+            self.expand(s)
+
+    def _refuse_use(self, line: int) -> None:
+        self.code.refuse(line, "this use of a list that grows", GROWING, INSTEAD_OF_GROWING)
+
+    def _started(self, s: Let) -> None:
+        """A list is made: what is in it now fills its array."""
+        source = s.args[0] if s.args else None
+        new = s.op in ("binop", "func", "method")  # these make lists that have no other name
+        part = s.op == "getitem" and source in self.lengths and source != s.target
+        if not (part or new) and (
+            s.op not in ("copy", "getitem") or source in self.lengths or source not in self.lists.made
+        ):
+            self.code.refuse(s.line, "this list, which grows,", GROWING, INSTEAD_OF_GROWING)
+        self._used(s) if part else self._operation(s)
+        self.code.plain("a.size", s.line, target=self.lengths[s.target], a=s.target)
+
+    def _used(self, s: Let) -> None:
+        """An operation that reads a list that grows."""
+        x = next(x for x in reads(s) if isinstance(x, str) and x in self.lengths)
+        method = s.info[0] if s.op == "method" else ""
+        if s.args and s.args[0] == x and METHODS.get(method) == len(s.args) and x not in s.args[1:]:
+            work = {"append": self._append, "pop": self._pop, "clear": self._clear}[method]
+            work(s, x, self.lengths[x])
+        elif s.op == "func" and s.info == ("len", ()):
+            self.code.let("copy", (self.lengths[x],), None, s.line, target=s.target)
+        elif s.op == "func" and s.info[0] in _WHOLE and s.args[0] == x and len(s.args) == 1 + len(s.info[1]):
+            self.expand(Let(s.target, s.op, (self._filled(x, s.line), *s.args[1:]), s.info, s.line))
+        elif s.op == "call":
+            args = tuple(self._filled(y, s.line) if y in self.lengths else y for y in s.args)
+            self.expand(Let(s.target, s.op, args, s.info, s.line))
+        elif s.op == "getitem" and self._is_part(s):
+            self._copied_part(s, self._filled(x, s.line))
+        elif s.op == "getitem" and not isinstance(s.info[0], Slice):
+            self.expand(Let(s.target, s.op, s.args, (self._place(x, s.info, "getitem", s.line),), s.line))
+        elif s.op == "plain" and is_harmless(s.info, self.lists):
+            tree = _Lengths(self.lengths, lambda y: self._filled(y, s.line)).visit(
+                to_python.substitute(s.info, lambda _: None)
+            )
+            names = tuple(
+                dict.fromkeys(y.id for y in ast.walk(tree) if isinstance(y, ast.Name) and y.id in self.code.of)
+            )
+            self.expand(Let(s.target, "plain", names, tree, s.line))
+        else:
+            self._refuse_use(s.line)
+
+    def _is_part(self, s: Let) -> bool:
+        """Whether an operation is ys[i:j]; that of a comprehension ends where its list is filled."""
+        return s.args[0] in self.lists and s.args[0] not in self.lists.made and isinstance(s.info[0], Slice)
+
+    def _copied_part(self, s: Let, array: str) -> None:
+        """target = ys[i:j], a new list."""
+        of = self.code.of
+        part = self.code.let("view", (array,), s.info, s.line, types.Array(of[array].dtype, 1, "A"))
+        self.layouts.same_elements(Let(s.target, "func", (part,), ("np.copy", ()), s.line), of[s.target])
+
+    def _filled(self, x: str, line: int) -> str:
+        """The part of the array that is used."""
+        view = self.code.temp(types.Array(self.code.of[x].dtype, 1, "A"))
+        self.code.let("view", (x,), (Slice(None, self.lengths[x], None),), line, target=view)
+        self.lists.names.add(view)
+        if x in self.lists.typed:
+            self.lists.typed.add(view)
+        return view
+
+    def _place(self, x: str, index: tuple[Any, ...], what: str, line: int) -> Any:
+        """An index of the array for one of the list; what raises IndexError if there is no such element."""
+        code, (k,), n = self.code, index, self.lengths[x]
+        word = "list index" if x in self.lists.typed else what
+        self._unless(code.plain("k >= n or k < -n", line, types.boolean, k=k, n=n), f"{word} out of range", line)
+        if isinstance(k, Const) and k.value >= 0:
+            return k
+        return code.plain("k + n if k < 0 else k", line, k=k, n=n)
+
+    def _unless(self, test: str, text: str, line: int) -> None:
+        self.code.out.append(If(test, [Effect(raising("IndexError", text), (), line, True)], [], line))
+
+    def _append(self, s: Let, x: str, n: str) -> None:
+        code = self.code
+        self.lazy.materialise(s.args[1])
+        self.lazy.flush()
+        full = code.plain("n == a.size", s.line, types.boolean, n=n, a=x)
+        larger = Let(x, "func", (x, n), None, s.line)
+        code.out.append(If(full, code.collect(lambda: code.library(larger, "grown", (x, n))), [], s.line))
+        self.assignments.store(Store(x, (n,), self._in_type(s.args[1], code.of[x].dtype, s.line), s.line))
+        code.plain("n + 1", s.line, target=n, n=n)
+
+    def _in_type(self, value: Any, kind: Any, line: int) -> Any:
+        """A value in the type of the list's elements: an int may stand among floats."""
+        given = self.code.kind(value) if isinstance(value, (str, Ref)) else kind
+        if given != kind and isinstance(given, types.Float):
+            what = f"a value of numba type {given} in a list of {kind}"
+            self.code.refuse(line, what, GROWING, "values of one type")
+        return value
+
+    def _pop(self, s: Let, x: str, n: str) -> None:
+        code = self.code
+        self.lazy.flush()
+        self._unless(code.plain("n == 0", s.line, types.boolean, n=n), "pop from empty list", s.line)
+        code.plain("n - 1", s.line, target=n, n=n)
+        code.let("load", (x,), (n,), s.line, target=s.target)
+
+    def _clear(self, s: Let, x: str, n: str) -> None:
+        self.code.let("copy", (Const(0),), None, s.line, target=n)
+
+
+class _Lengths(ast.NodeTransformer):
+    """len(ys) in a condition -> the variable for it; x in ys -> x in the part of the array that is used."""
+
+    def __init__(self, lengths: dict[str, str], filled: Callable[[str], str]) -> None:
+        self.lengths, self.filled = lengths, filled
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        right = node.comparators[0]
+        if isinstance(node.ops[0], (ast.In, ast.NotIn)) and isinstance(right, ast.Name) and right.id in self.lengths:
+            node.comparators[0] = ast.Name(self.filled(right.id), ast.Load())
+        self.generic_visit(node)
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        first = node.args[0] if node.args else None
+        measured = isinstance(node.func, ast.Name) and node.func.id == "len" and isinstance(first, ast.Name)
+        if measured and first.id in self.lengths:  # type: ignore[union-attr]
+            return ast.Name(self.lengths[first.id], ast.Load())  # type: ignore[union-attr]
+        self.generic_visit(node)
+        return node

@@ -1,0 +1,237 @@
+"""Lists of numbers -> arrays that only do what lists do.
+
+A list is what `[x, y]`, `[]` or a comprehension makes. It may be indexed, changed, measured, gone over, summed, made
+an array of, and passed to a function that reads it; its indices are checked, as numba checks those of lists.
+`lists_in` finds them before anything is written, and gives them the types of arrays; those that grow get a variable
+for their length (growable.py).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, TypeGuard
+
+from numba.core import types
+
+from dualrev.compiler.frontend.lowering.lowered_function import Lowered
+from dualrev.compiler.ir.anf.operations import Const, Effect, For, If, Let, Opaque, Slice, Store, reads, walk, writes
+from dualrev.compiler.scalarize.builder import Writer, line_of_variable
+from dualrev.compiler.types.predicates import NUMBERS
+from dualrev.quoting import raising
+
+__all__ = [
+    "GROWING",
+    "INSTEAD_OF_GROWING",
+    "METHODS",
+    "Lists",
+    "check_places",
+    "check_unpacked",
+    "is_harmless",
+    "lists_in",
+    "refuse_unpacked",
+]
+
+#: The methods of lists that grow, and how many arguments they have, with the list.
+METHODS = {"append": 2, "pop": 1, "clear": 1}
+#: Those that make a list longer or shorter.
+_CHANGING = {*METHODS, "insert", "remove"}
+#: Why a use of such a list is refused, and what to write instead.
+GROWING = "of lists that grow, only those of numbers are known that have one name, and grow or shrink at their end"
+INSTEAD_OF_GROWING = "an array (np.empty) and its length"
+
+_READING = ("copy", "count", "index")
+_WHY = "of lists, only those of numbers are known that are indexed, gone over, summed or made arrays of"
+_INSTEAD = "an array (np.empty, np.array)"
+#: Functions that make something new of a list, as they do of an array.
+_ALLOWED = {"len", "sum", "sorted", "np.array", "np.asarray", "np.cross", "np.interp", "np.percentile", "np.quantile"}
+
+
+@dataclass
+class Lists:
+    """The lists of a function.
+
+    names     all variables that are lists
+    typed     those of numba.typed
+    made      those that an operation of core makes, which alone writes to them
+    lengths   the variables for the lengths of those that grow
+    within    lists and places in them that are inside, because a loop goes over the list's length
+    """
+
+    names: set[str]
+    typed: set[str]
+    made: set[str]
+    lengths: dict[str, str] = field(default_factory=dict)
+    within: set[tuple[Any, str]] = field(default_factory=set)
+
+    def __contains__(self, x: object) -> bool:
+        return x in self.names
+
+    def kind(self, x: str, array: Any) -> Any:
+        """The type that numba has for a list, which has that of an array here."""
+        return types.ListType(array.dtype) if x in self.typed else types.List(array.dtype)
+
+
+def lists_in(lowered: Lowered, of: dict[str, Any]) -> Lists:
+    """The lists of a function; the types `of` its variables are changed."""
+    every = list(walk(lowered.body))
+    _check_calls(lowered, of, every)
+    names = {x for x, kind in of.items() if _is_list(kind) and isinstance(kind.dtype, NUMBERS)}
+    _check_parameters(lowered, names)
+    names -= _odd(lowered, of, names - set(lowered.parameters), every)
+    typed = {x for x, kind in of.items() if isinstance(kind, types.ListType)}
+    found = Lists(
+        names, typed, {s.target for s in every if isinstance(s, Let) and s.op == "list" and s.target in names}
+    )
+    for x in names:
+        of[x] = types.Array(of[x].dtype, 1, "C")
+    if lowered.result in names:
+        line = line_of_variable(lowered, str(lowered.result))
+        lowered.source.refuse(line, "a list that is returned", _WHY, _INSTEAD)
+    for s in every:
+        grows = isinstance(s, Let) and s.op == "method" and s.args[0] in names and s.info[0] in _CHANGING
+        if grows and s.args[0] not in found.lengths:
+            found.lengths[s.args[0]] = lowered.names.fresh("{}_n", s.args[0])
+            of[found.lengths[s.args[0]]] = types.int64
+    _check_names(lowered, found, every)
+    found.within = {(x, k) for x, k in _gone_over(lowered, every) if x not in found.lengths}
+    return found
+
+
+def _check_calls(lowered: Lowered, of: dict[str, Any], every: list[Any]) -> None:
+    """Refuse a list that a call gives: it is none of those which are arrays here. One of ints stays a list."""
+    for s in every:
+        kind = of.get(s.target) if isinstance(s, Let) and s.op in ("call", "star") else None
+        inside = kind.types if isinstance(kind, types.BaseTuple) else ()
+        floats = _is_list(kind) and isinstance(kind.dtype, types.Float)
+        if floats or any(_is_list(x) and isinstance(x.dtype, NUMBERS) for x in inside):
+            lowered.source.refuse(s.line, "a list that a call returns", _WHY, _INSTEAD)
+
+
+def _is_list(kind: Any) -> TypeGuard[Any]:
+    return isinstance(kind, (types.List, types.ListType))
+
+
+def _odd(lowered: Lowered, of: dict[str, Any], names: set[str], every: list[Any]) -> set[str]:
+    """The lists without floats that are used otherwise than arrays can be: they stay lists (opaque_statements.py)."""
+    discrete = {x for x in names if not isinstance(of[x].dtype, types.Float)}
+    found: set[Any] = set()
+    for s in every:
+        known = not isinstance(s, Opaque)
+        if isinstance(s, Let):
+            known = (
+                s.op in ("copy", "list", "listed", "func", "plain")
+                or (s.op in ("call", "star") and s.target not in discrete)
+                or (s.op == "getitem" and s.args[0] in names)
+                or (s.op == "method" and s.info[0] in (*_CHANGING, *_READING, "reverse", "sort", "extend"))
+            )
+        if not known:
+            found |= discrete & {x for x in [*reads(s), *writes(s)] if isinstance(x, str)}
+    same = [
+        {s.target, s.args[0]}
+        for s in every
+        if isinstance(s, Let) and s.op in ("copy", "listed", "getitem") and {s.target, s.args[0]} <= discrete
+    ]
+    count = -1
+    while count < len(found):
+        count = len(found)
+        found = found.union(*(pair for pair in same if pair & found))
+    return found
+
+
+def check_unpacked(lowered: Lowered, of: dict[str, Any]) -> None:
+    """Refuse `u, v = ys` of a list of something else than numbers: whether it has two items is seen when it runs."""
+    for s in walk(lowered.body):
+        kind = of.get(s.args[0]) if s in lowered.unpacked else None
+        if _is_list(kind) and not isinstance(kind.dtype, NUMBERS):
+            refuse_unpacked(lowered, s.line)
+
+
+def refuse_unpacked(lowered: Lowered, line: int) -> None:
+    """Refuse `u, v = ys` where the number of items is not known."""
+    why = "how many items the list has is not known before"
+    lowered.source.refuse(line, "this assignment to several names", why, "its items one by one: ys[0]")
+
+
+def _check_parameters(lowered: Lowered, names: set[str]) -> None:
+    """Refuse a change of a list that is an argument: it would have to be written back."""
+    given = names & set(lowered.parameters)
+    every = list(walk(lowered.body)) if given else []
+    while more := {s.target for s in every if isinstance(s, Let) and s.op == "copy" and s.args[0] in given} - given:
+        given |= more
+    for s in every:
+        method = isinstance(s, Let) and s.op == "method" and s.args[0] in given and s.info[0] not in _READING
+        if method or (isinstance(s, Store) and s.array in given):
+            what = "a change of a list that is an argument"
+            lowered.source.refuse(s.line, what, "the caller's list would have to change, too", "a copy: list(ys)")
+
+
+def _check_names(lowered: Lowered, lists: Lists, every: list[Any]) -> None:
+    """Refuse a second name for a list that grows."""
+    if not lists.lengths:
+        return
+    uses = Counter(x for s in every for x in reads(s) if isinstance(x, str))
+    for s in every:
+        if isinstance(s, Let) and s.op == "copy" and s.target in lists:
+            (source,) = s.args
+            fresh = source in lists.made and source not in lists.lengths
+            used = uses[source] - sum(isinstance(t, Store) and t.array == source for t in every)
+            if (s.target in lists.lengths or source in lists.lengths) and not (fresh and used == 1):
+                lowered.source.refuse(s.line, "a second name for a list that grows", GROWING, INSTEAD_OF_GROWING)
+
+
+def _gone_over(lowered: Lowered, every: list[Any]) -> set[tuple[Any, str]]:
+    """The lists and places of `for k in range(len(ys))`, where nothing else is assigned to them."""
+    lengths = {s.target: s.args[0] for s in every if isinstance(s, Let) and s.op == "func" and s.info[0] == "len"}
+    once = {x for x, count in Counter(x for s in every for x in writes(s)).items() if count == 1}
+    return {
+        (lengths[s.stop], s.target)
+        for s in every
+        if isinstance(s, For) and (s.start, s.step) == (Const(0), Const(1)) and lowered.names.is_temporary(str(s.stop))
+        if s.stop in lengths and {lengths[s.stop], s.stop, s.target} <= once
+    }
+
+
+def check_places(code: Writer, lists: Lists, s: Any) -> None:
+    """Refuse what a list does otherwise than an array, and write what raises where an index is out of range."""
+    if not lists.names or not any(x in lists for x in reads(s)):
+        return
+    if isinstance(s, Store) and s.array in lists and len(s.index) == 1 and s.value not in lists:
+        if s.array not in lists.made:
+            _check_place(code, s.array, s.index[0], "setitem", s.line)
+        return
+    if isinstance(s, Store) and s.array not in lists:  # a part of an array, as assign.py has it
+        return
+    if isinstance(s, Let):
+        if s.op in ("copy", "list", "tuple", "call") or (s.op == "func" and s.info[0] in _ALLOWED):
+            return
+        if s.op == "getitem" and (s.args[0] in lists.made or not isinstance(s.info[0], Slice)):
+            if s.args[0] not in lists.made and (s.args[0], s.info[0]) not in lists.within:
+                _check_place(code, s.args[0], s.info[0], "getitem", s.line)
+            return
+        if s.op == "plain" and is_harmless(s.info, lists):
+            return
+    grows = isinstance(s, Let) and s.op == "method"
+    code.refuse(s.line, "a list that grows or changes" if grows else "this use of a list", _WHY, _INSTEAD)
+
+
+def is_harmless(tree: ast.expr, lists: Lists) -> bool:
+    """Whether a condition only asks for lengths of lists, or whether something is in them."""
+    inside = [x for node in ast.walk(tree) if _asks_length(node) for x in ast.walk(node)]
+    inside += [x.comparators[0] for x in ast.walk(tree) if isinstance(x, ast.Compare) and _is_membership(x)]
+    names = [x for x in ast.walk(tree) if isinstance(x, ast.Name) and x.id in lists]
+    return all(any(x is y for y in inside) for x in names)
+
+
+def _asks_length(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len"
+
+
+def _is_membership(node: ast.Compare) -> bool:
+    return len(node.ops) == 1 and isinstance(node.ops[0], (ast.In, ast.NotIn))
+
+
+def _check_place(code: Writer, array: str, place: Any, what: str, line: int) -> None:
+    test = code.plain("k >= a.size or k < -a.size", line, types.boolean, k=place, a=array)
+    code.out.append(If(test, [Effect(raising("IndexError", f"{what} out of range"), (), line, True)], [], line))

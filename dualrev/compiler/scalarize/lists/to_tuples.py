@@ -1,0 +1,140 @@
+"""Lists of arrays, tuples and lists whose length is known -> tuples, which hold their items themselves.
+
+    s = [a, b]               s = (a, b)
+    s[k], len(s), x in loops the same of a tuple; an item is the array that was put there, not a copy
+    s = np.split(a, 2)       the same, of views of a
+
+A list stays what it is (and is refused) if it may grow or change, is passed on, or has several lengths.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.frontend.lowering.lowered_function import Lowered
+from dualrev.compiler.ir.anf.operations import Const, Let, Slice, walk, writes
+from dualrev.compiler.scalarize.lists.struct_of_lists import names_in
+from dualrev.compiler.types.predicates import NUMBERS, is_array
+
+__all__ = ["SPLITTING", "as_tuples"]
+
+#: Functions that make a list of views.
+SPLITTING = ("np.split", "np.array_split", "np.vsplit", "np.hsplit", "np.dsplit")
+
+
+def as_tuples(lowered: Lowered, of: dict[str, Any]) -> set[str]:
+    """Replace the lists of known length, in the body and in the types `of` its variables; their names."""
+    every = list(walk(lowered.body))
+    found = {x for x, kind in of.items() if _is_of_items(kind)} - {*lowered.parameters, lowered.result}
+    if not found:
+        return set()
+    counts = _lengths(every, found, of)
+    for s in every:
+        for x in names_in(s) & counts.keys():
+            if not _is_known_use(s, x, counts, of):
+                counts.pop(x, None)
+    while lost := {x for s in every if _is_copy(s, counts, found) for x in (s.target, s.args[0]) if x in counts}:
+        for x in lost:
+            del counts[x]
+    for x, n in counts.items():
+        of[x] = types.UniTuple(_item(of[x].dtype), n)
+    for s in every:
+        if isinstance(s, Let) and s.op == "list" and s.target in counts:
+            s.op, s.info = "tuple", None
+        elif isinstance(s, Let) and s.op == "getitem" and s.args[0] in counts:
+            _check_place(lowered, s, counts[s.args[0]])
+            if lowered.unpacked.get(s, counts[s.args[0]]) != counts[s.args[0]]:
+                what, why = "this assignment to several names", f"the list has {counts[s.args[0]]} items"
+                lowered.source.refuse(s.line, what, why, "a name for each of them")
+    return set(counts)
+
+
+def _is_of_items(kind: Any) -> bool:
+    """Whether a type is that of a list of something else than numbers, which a tuple can hold."""
+    if not isinstance(kind, types.List):
+        return False
+    item = kind.dtype
+    if isinstance(item, types.List):
+        return isinstance(item.dtype, NUMBERS)
+    parts = item.types if isinstance(item, types.BaseTuple) else [item]
+    return not isinstance(item, NUMBERS) and all(is_array(x) or isinstance(x, NUMBERS) for x in parts)
+
+
+def _item(kind: Any) -> Any:
+    """The type of an item here: lists of numbers are arrays."""
+    return types.Array(kind.dtype, 1, "C") if isinstance(kind, types.List) else kind
+
+
+def _lengths(every: list[Any], found: set[str], of: dict[str, Any]) -> dict[str, int]:
+    """The lists that have one length, as all that is assigned to them has."""
+    made: defaultdict[str, set[int | None]] = defaultdict(set)
+    copies: list[tuple[str, Any]] = []
+    for s in every:
+        for x in set(writes(s)) & found:
+            if isinstance(s, Let) and s.op == "copy":
+                copies.append((x, s.args[0]))
+            else:
+                made[x].add(_length(s, of) if isinstance(s, Let) else None)
+    for _ in range(len(copies) + 1):
+        for x, y in copies:
+            made[x] |= made[y] if y in found else {None}
+    return {x: n for x, ns in made.items() if len(ns) == 1 for n in ns if n is not None}
+
+
+def _length(s: Let, of: dict[str, Any]) -> int | None:
+    """How many items an operation puts into a list."""
+    if s.op == "list" and s.info == "items":
+        return len(s.args) if all(_fits(of.get(x), of[s.target].dtype) for x in s.args if isinstance(x, str)) else None
+    if s.op != "func":
+        return None
+    if s.info == ("np.broadcast_arrays", ()):
+        return len(s.args)
+    if s.info[0] not in SPLITTING or len(s.args) < 2:
+        return None
+    many = s.args[1]
+    if isinstance(many, Const):
+        return many.value if type(many.value) is int and many.value > 1 else None
+    kind = of.get(many) if isinstance(many, str) else None
+    return len(kind.types) + 1 if isinstance(kind, types.BaseTuple) else None
+
+
+def _fits(kind: Any, item: Any) -> bool:
+    """Whether a value can be an item without conversion."""
+    if is_array(kind) and is_array(item):
+        return bool((kind.dtype, kind.ndim) == (item.dtype, item.ndim) and item.layout in (kind.layout, "A"))
+    if isinstance(kind, types.List):
+        return isinstance(item, types.List) and kind.dtype == item.dtype
+    return kind is not None and types.unliteral(kind) == item
+
+
+def _is_known_use(s: Any, x: str, counts: dict[str, int], of: dict[str, Any]) -> bool:
+    """Whether a statement does with a list what a tuple can do."""
+    if not isinstance(s, Let):
+        return False
+    if s.op == "copy" or (s.target == x and x not in s.args):
+        return True
+    if s.op == "getitem":
+        return not isinstance(s.info[0], Slice) and x not in s.info
+    if s.op == "plain":
+        asked = [n.args[0] for n in ast.walk(s.info) if isinstance(n, ast.Call) and ast.unparse(n.func) == "len"]
+        names = [n for n in ast.walk(s.info) if isinstance(n, ast.Name) and n.id == x]
+        return all(any(n is y for y in asked) for n in names)
+    return s.op == "func" and s.info == ("len", ())
+
+
+def _is_copy(s: Any, counts: dict[str, int], found: set[str]) -> bool:
+    """Whether one of two names for a list is no tuple."""
+    if not isinstance(s, Let) or s.op != "copy" or s.target not in found:
+        return False
+    return (s.target in counts) is not (s.args[0] in counts)
+
+
+def _check_place(lowered: Lowered, s: Let, n: int) -> None:
+    """Refuse a constant place that the list does not have."""
+    (k,) = s.info
+    if isinstance(k, Const) and not -n <= k.value < n:
+        lowered.source.refuse(s.line, "this index of a list", f"it has {n} items", "an index inside of it")

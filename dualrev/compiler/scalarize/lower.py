@@ -1,0 +1,391 @@
+"""Typed core -> expanded core: what is left to differentiate are scalars, elements of arrays, and calls.
+
+    tuples          become their parts: `t` of two floats is `t_0` and `t_1`; an index chosen at run time is a branch
+    array arithmetic, slice assignment, copies, sums
+                    become loops over elements (one loop for a whole expression: no temporary arrays)
+    min, max        become a comparison and a branch, so that a tie goes to the argument that Python returns
+    ints, bools     stay as they are written (`plain`): nothing in them is differentiated
+
+Afterwards an operation is one of
+
+    copy   target = atom                        plain  target = an expression without derivative
+    prim   target = a line of the table         load   target = array[index], a scalar
+    view   target = a view of an array          alloc  target = a new array
+    array  target = dot, min or max of arrays   and the statements of ir/anf/operations.py
+
+Each kind of construct has a file of its own in this folder, whose head says what it takes and what it guarantees. Here
+stands which construct goes where: `Expansion` has a table for operations, and one for the rules of functions.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.frontend.lowering.lowered_function import Lowered
+from dualrev.compiler.frontend.typing.infer import Typed
+from dualrev.compiler.frontend.typing.unreachable import is_unreached, without_unreached
+from dualrev.compiler.ir.anf import to_python
+from dualrev.compiler.ir.anf.operations import (
+    Const,
+    Effect,
+    For,
+    If,
+    Let,
+    Node,
+    Ref,
+    Store,
+    While,
+    leaves,
+    reads,
+)
+from dualrev.compiler.ir.anf.to_python import dtype_name
+from dualrev.compiler.scalarize.alias_anf import changes_nothing, sharing
+from dualrev.compiler.scalarize.arrays.assign import Assignments
+from dualrev.compiler.scalarize.arrays.deferred import Lazy
+from dualrev.compiler.scalarize.arrays.elementwise import Elementwise
+from dualrev.compiler.scalarize.arrays.fancy_indexing import Gathering
+from dualrev.compiler.scalarize.arrays.getitem import Items
+from dualrev.compiler.scalarize.arrays.layout import Layouts
+from dualrev.compiler.scalarize.arrays.strided_views import Windows
+from dualrev.compiler.scalarize.builder import Writer
+from dualrev.compiler.scalarize.calls import Calls
+from dualrev.compiler.scalarize.check_types import check_types
+from dualrev.compiler.scalarize.complex.lower_complex import Complexes
+from dualrev.compiler.scalarize.discrete_exprs import Conditions
+from dualrev.compiler.scalarize.lists.dicts import by_places
+from dualrev.compiler.scalarize.lists.growable import Growing
+from dualrev.compiler.scalarize.lists.legalize import check_places, check_unpacked, lists_in, refuse_unpacked
+from dualrev.compiler.scalarize.lists.ragged import by_elements
+from dualrev.compiler.scalarize.lists.struct_of_lists import by_leaves
+from dualrev.compiler.scalarize.lists.to_tuples import as_tuples
+from dualrev.compiler.scalarize.numpy.composed import Composed
+from dualrev.compiler.scalarize.numpy.concatenate import Joining
+from dualrev.compiler.scalarize.numpy.creation import Making
+from dualrev.compiler.scalarize.numpy.dispatch import Functions, Rules, Ways
+from dualrev.compiler.scalarize.numpy.finfo import with_limits
+from dualrev.compiler.scalarize.numpy.in_place import InPlace
+from dualrev.compiler.scalarize.numpy.library_calls import Definitions
+from dualrev.compiler.scalarize.numpy.nondifferentiable import Inactive
+from dualrev.compiler.scalarize.numpy.overloads import Overloads
+from dualrev.compiler.scalarize.numpy.reductions import Reductions
+from dualrev.compiler.scalarize.numpy.scalar_functions import Numbers
+from dualrev.compiler.scalarize.numpy.split_arrays import Splitting
+from dualrev.compiler.scalarize.numpy.ufuncs import Ufuncs
+from dualrev.compiler.scalarize.opaque.opaque_statements import Opaques, without_listed
+from dualrev.compiler.scalarize.random.draw_functions import Drawings
+from dualrev.compiler.scalarize.random.generator_methods import GeneratorDraws
+from dualrev.compiler.scalarize.records.lower_records import Structures
+from dualrev.compiler.scalarize.scalar_ops import arithmetic
+from dualrev.compiler.scalarize.tuples import Tuples
+from dualrev.compiler.types.complex_parts import Parts, in_parts
+from dualrev.compiler.types.predicates import is_array, is_real
+
+__all__ = ["Expanded", "Expansion", "expand"]
+
+
+@dataclass(eq=False)
+class Expanded:
+    """A function in expanded core, with the types of its variables."""
+
+    lowered: Lowered
+    parameters: list[Any]  # a tree for every parameter
+    body: list[Any]
+    result: Any  # a tree of atoms
+    types: dict[str, Any]
+    argtypes: tuple[Any, ...]
+    classes: dict[Any, Ref]  # named tuples' classes
+    asks_for_layout: bool  # whether it asks, while it runs, if an array is contiguous
+
+
+def expand(lowered: Lowered, typed: Typed, argtypes: tuple[Any, ...], apart: bool, returns: Any = None) -> Expanded:
+    """The function in expanded core; `apart` says that arrays of different parameters never share memory.
+
+    `returns` is the type that the value is converted to, None if it stays as it is.
+    """
+    return Expansion(lowered, typed, apart).run(argtypes, returns)
+
+
+class Expansion:
+    """One function. The collaborators are made in an order in which each takes only what is there already.
+
+    Some have to expand what they make of a construct: these take `operation`.
+    """
+
+    def __init__(self, lowered: Lowered, typed: Typed, apart: bool) -> None:
+        self.returned = typed.returned
+        of = {x: in_parts(kind) for x, kind in typed.of.items()}
+        without_unreached(lowered.body, of)
+        without_listed(lowered, of)
+        with_limits(lowered, of)
+        by_places(lowered, of)
+        tuples = as_tuples(lowered, of)
+        check_unpacked(lowered, of)
+        by_leaves(lowered, of)
+        by_elements(lowered, of, apart)
+        self.lists = lists_in(lowered, of)
+        self.code = code = Writer(lowered, of, sharing(lowered, of, apart))
+        self.lazy = lazy = Lazy(code)
+        self.tuples = Tuples(code, tuples)
+        self.opaques = Opaques(code, lazy, self.lists)
+        self.draws = GeneratorDraws(code, self.opaques)
+        self.gathering = Gathering(code, lazy)
+        self.layouts = layouts = Layouts(code, lazy)
+        self.assignments = Assignments(code, self.lists, lazy, self.gathering)
+        self.elementwise = Elementwise(code, lazy, self.assignments, self.operation)
+        self.growing = Growing(code, self.lists, lazy, self.assignments, layouts, self.operation)
+        self.making = Making(code, layouts)
+        self.items = Items(code, lazy, self.tuples, self.gathering, layouts)
+        self.composed = Composed(code, lazy, layouts, self.operation)
+        self.in_place = InPlace(code, lazy, self.assignments, self.operation)
+        self.numbers = Numbers(code, lazy, self.tuples)
+        self.structures = Structures(code, lazy, self.assignments, self.operation)
+        self.definitions = Definitions(code, lazy, self.gathering, layouts)
+        store, call = self.assignments.store, self.definitions.call
+        self.complexes = Complexes(code, lazy, self.elementwise, self.operation, store, call)
+        self.overloads = Overloads(code, self.operation)
+        self.rules = self._rules()
+        self.operations = self._operations()
+
+    def _operations(self) -> Mapping[str, Callable[[Let, Any], None]]:
+        """Who writes an operation, by its name in core; arithmetic of arrays is elementwise.py's."""
+        code, lazy, tuples = self.code, self.lazy, self.tuples
+        drawings, inactive = Drawings(code, lazy, tuples), Inactive(code, lazy)
+        windows = Windows(code, lazy, self.layouts)
+        ways = Ways(drawings, self.definitions, self.in_place, inactive, self.numbers, self.layouts, windows)
+        functions = Functions(code, lazy, tuples, self.lists, ways, self.rules)
+        calls = Calls(code, lazy, tuples, self.lists, self.numbers, self.operation, self.returned)
+        return {
+            "copy": self._copy,
+            "plain": Conditions(code).write,
+            "binop": self._binary,
+            "iop": self._binary,
+            "unary": self._unary,
+            "func": functions.write,
+            "method": functions.method,
+            "call": calls.call,
+            "star": calls.star,
+            "ufunc": Ufuncs(code, lazy).call,
+            "getitem": self.items.getitem,
+            "attr": self.items.attribute,
+            "object": self.structures.objects.construct,
+            "tuple": tuples.make,
+            "list": self.making.list_of,
+            "literal": self.making.literal,
+        }
+
+    def _rules(self) -> Rules:
+        """The rules of functions, by the names that the table of functions (`rules/functions`) gives them."""
+        joining = Joining(self.code, self.lazy, self.layouts, self.assignments)
+        reductions = Reductions(self.code, self.lazy, self.tuples)
+        constant, windows = Inactive(self.code, self.lazy), Windows(self.code, self.lazy, self.layouts)
+        splitting = Splitting(self.code, self.lazy)
+        core: dict[str, Callable[[Let, Any], None]] = {
+            "alloc": self.making.alloc,
+            "append": joining.append,
+            "broadcast_arrays": splitting.broadcast,
+            "array": self.making.array,
+            "clip": self.composed.clip,
+            "concatenate": joining.concatenate,
+            "diff": self.composed.diff,
+            "dot": self.composed.dot,
+            "extreme": reductions.extreme,
+            "fill_diagonal": self.in_place.fill_diagonal,
+            "full": self.making.full,
+            "imag": self.items.imag,
+            "kaiser": self.making.kaiser,
+            "len": self.items.length,
+            "outer": self.composed.outer,
+            "range": self.making.steps,
+            "real": self.items.real,
+            "same_elements": self.layouts.same_elements,
+            "shape": self.items.shape,
+            "sliding": windows.sliding,
+            "sorted": self.growing.methods.sorted,
+            "split": splitting.split,
+            "spread": reductions.spread,
+            "stack": joining.stack,
+            "stacked": joining.stacked,
+            "steps": constant.elements,
+            "trimmed": self.composed.trimmed,
+            "strided": windows.strided,
+            "sum": reductions.sum,
+        }
+        scalar: dict[str, Callable[[Let, Any], bool]] = {
+            "divmod": self.numbers.divmod,
+            "extremum": self.numbers.extremum,
+            "float": self.numbers.to_float,
+            "frexp": self.numbers.frexp,
+            "itself": self.numbers.itself,
+            "ldexp": self.numbers.ldexp,
+            "nothing": self.numbers.nothing,
+            "round": self.numbers.round,
+            "zero": self.numbers.zero,
+        }
+        return Rules(core, scalar)
+
+    def run(self, argtypes: tuple[Any, ...], returns: Any) -> Expanded:
+        """The whole function."""
+        code, lowered = self.code, self.code.lowered
+        check_types(lowered, code.of)
+        parameters = [code.tree(p) for p in lowered.parameters]
+        if lowered.result == lowered.exit_value:
+            self._undefined(code.tree(lowered.exit_value))
+        self._block_into(lowered.body)
+        result = lowered.result
+        made = self.structures.objects.made
+        if isinstance(result, str) and result not in code.of:
+            result = Const(None)
+        self.lazy.materialise(result)
+        if returns is not None:
+            result = self._declared(result, returns)
+        kinds = {x: k for x, k in code.of.items() if not isinstance(k, types.BaseTuple)}
+        tree = code.tree(result) if made is None else self.structures.objects.bound(made)
+        asks = self.layouts.asks_for_layout
+        return Expanded(lowered, parameters, code.out, tree, kinds, argtypes, code.classes, asks)
+
+    def _declared(self, result: Any, wanted: Any) -> Any:
+        """The value of the type that the signature says."""
+        code, line = self.code, self.code.lowered.source.tree.lineno
+        made = self.numbers.converted(result, wanted, line)
+        if made is None:
+            why = f"the function computes {code.kind(result)}, and numba converts that"
+            instead = "the conversion into the function, or no signature"
+            code.refuse(line, f"the signature `{wanted}(...)`", why, instead)
+        return made
+
+    def _undefined(self, tree: Any) -> None:
+        """Give the parts of the result a value, for numba: it is never used."""
+        code = self.code
+        line = code.lowered.source.tree.lineno
+        for x in leaves(tree):
+            kind = code.of[x]
+            if is_array(kind):
+                shape = ast.Tuple([ast.Constant(0)] * kind.ndim, ast.Load())
+                empty = to_python.call("np.empty", shape, to_python.name(dtype_name(kind.dtype)))
+                code.let("alloc", (), empty, line, target=x)
+            elif not isinstance(kind, types.NoneType):
+                zero: Any = 0.0 if is_real(kind) else False if isinstance(kind, types.Boolean) else 0
+                code.let("copy", (Const(zero),), None, line, target=x)
+
+    # Statements
+
+    def _block(self, body: list[Any]) -> list[Any]:
+        return self.code.collect(lambda: self._block_into(body))
+
+    def _block_into(self, body: list[Any]) -> None:
+        for s in body:
+            self._statement(s)
+        self.lazy.flush()
+
+    def _statement(self, s: Any) -> None:
+        if is_unreached(s, self.code.of):
+            return
+        if s in self.code.lowered.unpacked and s.info == (Const(0),):
+            self._check_count(s.args[0], self.code.lowered.unpacked[s], s.line)
+        if isinstance(s, Let):
+            self.lazy.settle(s)
+        if isinstance(s, Store) or (isinstance(s, Let) and not changes_nothing(s, self.code.of)):
+            self.lazy.flush_variables(s)
+        if self.growing.takes(s) or self.structures.takes(s):
+            return
+        check_places(self.code, self.lists, s)
+        if isinstance(s, (Let, Store)):
+            self.opaques.without_slices(s)
+        if isinstance(s, Let) and (self.overloads.takes(s) or self.draws.takes(s)):
+            return
+        if self.opaques.takes(s):
+            return
+        self.complexes.check(s)
+        match s:
+            case Let():
+                self.operation(s)
+            case Store():
+                if not (self.complexes.store(s) or self.items.stores(s)):
+                    self.assignments.store(s)
+            case _:
+                for x in reads(s):
+                    self.lazy.materialise(x)
+                self.lazy.flush()
+                if isinstance(s, If):
+                    s.test = self.complexes.truth(self.opaques.truth(s.test, s.line), s.line)
+                self.code.out.append(self._compound(s))
+
+    def _check_count(self, x: Any, count: int, line: int) -> None:
+        """`u, v = x`: a ValueError, as numba's, if an array or a list has not as many items as there are names."""
+        code = self.code
+        kind = code.kind(x)
+        if isinstance(kind, (types.List, types.ListType)):
+            refuse_unpacked(code.lowered, line)
+        self.lazy.materialise(x)
+        if isinstance(kind, Parts):
+            x, kind = code.tree(x).parts[0], kind.dtype
+        if is_array(kind):
+            length = {"n": self.lists.lengths[x]} if x in self.lists.lengths else {"a": x}
+            test = code.plain(f"{'n' if 'n' in length else 'a.shape[0]'} != {count}", line, types.boolean, **length)
+            code.out.append(If(test, [Effect("raise ValueError()", (), line, True)], [], line))
+
+    def _compound(self, s: If | For | While | Effect) -> Any:
+        """A statement with its blocks expanded."""
+        code = self.code
+        match s:
+            case If():
+                return If(s.test, self._block(s.then), self._block(s.orelse), s.line)
+            case For():
+                outside, code.in_rounds = code.in_rounds, code.in_rounds or s.parallel
+                body, code.in_rounds = self._block(s.body), outside
+                return For(s.target, s.start, s.stop, s.step, body, s.exits, s.line, s.parallel, s.elements)
+            case While():
+                tests: list[Any] = []
+                test_block = self._block(s.test_block)
+                test_block += code.collect(lambda: tests.append(self.complexes.truth(s.test, s.line)))
+                return self.opaques.in_body(While(test_block, tests[0], self._block(s.body), s.exits, s.line))
+            case Effect():
+                return self._effect(s)
+
+    def _effect(self, s: Effect) -> Effect:
+        """What is raised or printed, with the parts of tuples in place of tuples."""
+        told = [_told(self.code.tree(x)) for x in s.args]
+        texts, atoms = [text for text, _ in told], [x for _, atoms in told for x in atoms]
+        return Effect(s.text.format(*texts), tuple(atoms), s.line, s.raises) if told else s
+
+    # Operations
+
+    def operation(self, s: Let) -> None:
+        """Write what an operation of core becomes."""
+        kind = self.code.of[s.target]
+        self.lazy.settle(s)
+        if self.complexes.takes(s, kind) or self.elementwise.takes(s, kind):
+            return
+        for x in reads(s):
+            if s.op not in ("func", "method"):  # these may make better use of what has been put off
+                self.lazy.materialise(x)
+        self.operations[s.op](s, kind)
+
+    def _copy(self, s: Let, kind: Any) -> None:
+        self.code.copy_tree(self.code.tree(s.target), self.code.tree(s.args[0]), s.line)
+
+    def _binary(self, s: Let, kind: Any) -> None:
+        if s.info == "@":
+            self.composed.dot(s, kind)
+        elif isinstance(kind, types.BaseTuple):
+            self.tuples.join(s)
+        else:
+            arithmetic(self.code, Let(s.target, "binop", s.args, s.info, s.line), kind)
+
+    def _unary(self, s: Let, kind: Any) -> None:
+        arithmetic(self.code, s, kind)
+
+
+def _told(tree: Any) -> tuple[str, list[Any]]:
+    """The text of a tree, with braces for its atoms, and these; the class of a named tuple is one of them."""
+    if not isinstance(tree, Node):
+        return "{}", [tree]
+    parts = [_told(x) for x in tree.parts]
+    text = ", ".join(text for text, _ in parts) + "," * (len(parts) == 1 and tree.cls is None)
+    atoms = [x for _, atoms in parts for x in atoms]
+    return ("{}" if tree.cls else "") + f"({text})", [tree.cls, *atoms] if tree.cls else atoms

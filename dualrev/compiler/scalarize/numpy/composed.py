@@ -1,0 +1,108 @@
+"""Functions of whole arrays that are made of other operations: of views, arithmetic, and loops over elements.
+
+Takes the writer, what has been put off, layouts, and `expand`, which writes an operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.ir.anf.operations import Const, If, Let, Slice
+from dualrev.compiler.scalarize.arrays.deferred import Lazy
+from dualrev.compiler.scalarize.arrays.layout import Layouts
+from dualrev.compiler.scalarize.builder import Writer, named
+from dualrev.compiler.scalarize.scalar_ops import extremum
+from dualrev.compiler.types.predicates import is_array
+from dualrev.rules.names import line_of
+
+__all__ = ["Composed"]
+
+
+class Composed:
+    """Products, differences, and np.clip."""
+
+    def __init__(self, code: Writer, lazy: Lazy, layouts: Layouts, expand: Callable[[Let], None]) -> None:
+        self.code, self.lazy, self.layouts, self.expand = code, lazy, layouts, expand
+
+    def dot(self, s: Let, kind: Any) -> None:
+        """The product of two arrays."""
+        for x in s.args:
+            self.lazy.materialise(x)
+        if not all(is_array(self.code.kind(x)) for x in s.args) or len(s.args) != 2:
+            self.code.refuse(s.line, "this dot product", "numba has it for two arrays", "a loop")
+        self.code.let("array", s.args, ("np.dot",), s.line, target=s.target)
+
+    def outer(self, s: Let, kind: Any) -> None:
+        """A column times a row."""
+        code = self.code
+        if len(s.args) != 2:
+            code.refuse(s.line, "np.outer of these arguments", "only that of two arrays is known", "a loop")
+        left, right = (self.layouts.vector(x, s.line) for x in s.args)
+        column = code.temp(types.Array(code.kind(left).dtype, 2, "A"))
+        code.let("view", (left,), (Slice(None, None, None), None), s.line, target=column)
+        self.expand(Let(s.target, "binop", (column, right), "*", s.line))
+
+    def trimmed(self, s: Let, kind: Any) -> None:
+        """np.trim_zeros: a view from the first element that is not 0 to the last."""
+        code, x = self.code, s.args[0]
+        if len(s.args) != 1 or not is_array(code.kind(x)) or code.kind(x).ndim != 1:
+            why = "only that of a vector is known, at both ends"
+            code.refuse(s.line, "np.trim_zeros of these arguments", why, "a loop, or a slice")
+        self.lazy.materialise(x)
+        start = code.plain("len(a) - len(np.trim_zeros(a, 'f'))", s.line, a=x)
+        stop = code.plain("len(np.trim_zeros(a, 'b'))", s.line, a=x)
+        code.let("view", (x,), (Slice(start, stop, None),), s.line, target=s.target)
+
+    def diff(self, s: Let, kind: Any) -> None:
+        """What is behind, minus what is before, along the last axis."""
+        code, x = self.code, s.args[0]
+        if len(s.args) != 1 or not is_array(code.kind(x)):
+            code.refuse(s.line, f"{s.info[0]} of these arguments", "only that of an array is known", "a loop")
+        x = self.layouts.vector(x, s.line) if s.info[0] == "np.ediff1d" else x
+        self.lazy.materialise(x)
+        views = []
+        for part in (Slice(Const(1), None, None), Slice(None, Const(-1), None)):
+            views.append(code.temp(types.Array(code.kind(x).dtype, kind.ndim, "A")))
+            index = (part,) if kind.ndim == 1 else (Ellipsis, part)
+            code.let("view", (x,), index, s.line, target=views[-1])
+        self.expand(Let(s.target, "binop", tuple(views), "-", s.line))
+
+    def clip(self, s: Let, kind: Any) -> None:
+        """min(max(x, low), high) for all elements."""
+        code = self.code
+        x, low, high = (*s.args, Const(None), Const(None))[:3]
+        arrays = [y for y in (low, high) if is_array(code.kind(y))]
+        if len(s.args) > 3 or not is_array(code.kind(x)) or any(code.kind(y).ndim > code.kind(x).ndim for y in arrays):
+            code.refuse(s.line, "np.clip of these arguments", "only that of an array is known, in its shape", "a loop")
+        self.lazy.materialise(x)
+        base = named(x)
+        made = s.target if s.target != base else code.temp(kind)
+        code.empty_like(made, base, s.line)
+        for y in arrays:
+            self.lazy.materialise(y)
+        spread = {y: code.spread(y, made, kind.ndim, s.line) for y in arrays}
+
+        def one(i: tuple[str, ...]) -> None:
+            y: Any = code.pick(x, i, s.line)
+            for limit, symbol in ((low, ">"), (high, "<")):
+                if limit != Const(None):
+                    bound = code.pick(spread[limit], i, s.line) if limit in spread else limit
+                    clipped = code.temp(kind.dtype)
+                    self._clipped(Let(clipped, "func", (y, bound), None, s.line), kind.dtype, symbol)
+                    y = clipped
+            code.put(made, i, y, s.line)
+
+        code.over(made, kind.ndim, s.line, one)
+        code.copy(s.target, made, s.line)
+
+    def _clipped(self, s: Let, kind: Any, symbol: str) -> None:
+        """Python's min or max of two numbers, with which numba clips; a tie is shared, as that of np.minimum is."""
+        code, (x, bound) = self.code, s.args
+        test = code.plain("x == bound or x != x", s.line, types.boolean, x=x, bound=bound)
+        python, table = ("max", "np.maximum") if symbol == ">" else ("min", "np.minimum")
+        same = Let(s.target, "func", s.args, (python, ()), s.line)
+        then: list[Any] = [Let(s.target, "prim", s.args, (line_of(table), same), s.line)]
+        code.out.append(If(test, then, code.collect(lambda: extremum(code, s, kind, symbol)), s.line))

@@ -1,0 +1,131 @@
+"""Arrays that are put together: np.concatenate, and np.stack and the like, which are that of views with more axes.
+
+Takes the writer, what has been put off, layouts, and assignments: each part is assigned to a slice of the result.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.ir.anf.operations import Const, Effect, If, Let, Slice, leaves
+from dualrev.compiler.scalarize.arrays.assign import Assignments
+from dualrev.compiler.scalarize.arrays.deferred import Lazy
+from dualrev.compiler.scalarize.arrays.layout import Layouts
+from dualrev.compiler.scalarize.builder import Writer, named
+from dualrev.compiler.types.predicates import is_array
+from dualrev.quoting import raising
+
+__all__ = ["Joining"]
+
+_ALL = Slice(None, None, None)
+_SAME = "np.stack(): all input arrays must have the same shape"
+
+#: By the number of axes of a part: the index that gives it the axes of the result, and the axis along which they join.
+_STACKS: dict[str, dict[int, tuple[tuple[Any, ...], int]]] = {
+    "np.vstack": {0: ((None, None), 0), 1: ((None, _ALL), 0), 2: ((), 0), 3: ((), 0)},
+    "np.hstack": {0: ((None,), 0), 1: ((), 0), 2: ((), 1), 3: ((), 1)},
+    "np.dstack": {0: ((None, None, None), 2), 1: ((None, _ALL, None), 2), 2: ((_ALL, _ALL, None), 2), 3: ((), 2)},
+    "np.column_stack": {1: ((_ALL, None), 1), 2: ((), 1)},
+}
+
+
+class Joining:
+    """One array of several."""
+
+    def __init__(self, code: Writer, lazy: Lazy, layouts: Layouts, assignments: Assignments) -> None:
+        self.code, self.lazy, self.layouts, self.assignments = code, lazy, layouts, assignments
+
+    def concatenate(self, s: Let, kind: Any) -> None:
+        """np.concatenate."""
+        parts = self._parts_of(s)
+        self._join(s, kind, [(x, ()) for x in parts], self._axis(s, s.args[1:], kind.ndim))
+
+    def stack(self, s: Let, kind: Any) -> None:
+        """np.stack: along a new axis."""
+        parts = self._parts_of(s)
+        axis = self._axis(s, s.args[1:], kind.ndim)
+        index = (*[_ALL] * axis, None, *[_ALL] * (kind.ndim - 1 - axis))
+        self._join(s, kind, [(x, index) for x in parts], axis, _SAME)
+
+    def stacked(self, s: Let, kind: Any) -> None:
+        """np.vstack, np.hstack, np.dstack, np.column_stack."""
+        parts = self._parts_of(s)
+        known = _STACKS[s.info[0]]
+        if any(self.code.kind(x).ndim not in known for x in parts):
+            what, why = f"{s.info[0]} of these arguments", "the number of their axes is not known"
+            self.code.refuse(s.line, what, why, "a loop")
+        found = [(x, *known[self.code.kind(x).ndim]) for x in parts]
+        text = _SAME if s.info[0] != "np.column_stack" and found[0][1] else ""
+        self._join(s, kind, [(x, index) for x, index, _ in found], found[0][2], text)
+
+    def append(self, s: Let, kind: Any) -> None:
+        """np.append: without an axis that of all elements."""
+        both = s.args[:2]
+        if len(s.args) > 2 and s.args[2] != Const(None):
+            if not all(is_array(self.code.kind(x)) for x in both):
+                what, why = "np.append of these arguments", "with an axis, it is known for arrays"
+                self.code.refuse(s.line, what, why, "a loop")
+            for x in both:
+                self.lazy.materialise(x)
+            self._join(s, kind, [(x, ()) for x in both], self._axis(s, s.args[2:], kind.ndim))
+            return
+        self._join(s, kind, [(self.layouts.vector(x, s.line), ()) for x in both], 0)
+
+    def _parts_of(self, s: Let) -> list[Any]:
+        """The arrays in the tuple."""
+        parts = leaves(self.code.tree(s.args[0]))
+        if s.info[1] or any(not is_array(self.code.kind(x)) for x in parts):
+            what, why = f"{s.info[0]} of these arguments", "only that of a tuple of arrays is known"
+            self.code.refuse(s.line, what, why, "a loop")
+        return parts
+
+    def _axis(self, s: Let, given: tuple[Any, ...], ndim: int) -> int:
+        """The axis, which is a constant; 0 if it is not given."""
+        axis = given[0] if given else Const(0)
+        if not isinstance(axis, Const) or type(axis.value) is not int or not -ndim <= axis.value < ndim:
+            self.code.refuse(s.line, f"{s.info[0]} with this axis", "only an int that is a constant is known", "a loop")
+        return int(axis.value) % ndim
+
+    def _join(self, s: Let, kind: Any, parts: list[tuple[Any, tuple[Any, ...]]], axis: int, differ: str = "") -> None:
+        """One after the other along an axis; `differ` is numba's error if they have different shapes."""
+        code = self.code
+        views = [self._with_axes(s, x, index, kind.ndim) for x, index in parts]
+        names = [named(x) for x in views]
+        self._check_shapes(names, kind.ndim, axis, differ, s.line)
+        sizes = [f"{names[0]}.shape[{k}]" for k in range(kind.ndim)]
+        sizes[axis] = " + ".join(f"{x}.shape[{axis}]" for x in names)
+        made = s.target if s.target not in names else code.temp(kind)
+        code.empty(made, f"({', '.join(sizes)},)", tuple(dict.fromkeys(names)), s.line)
+        start: Any = Const(0)
+        for x, name in zip(views, names, strict=True):
+            end = code.plain(f"start + x.shape[{axis}]", s.line, start=start, x=name)
+            view = code.temp(types.Array(kind.dtype, kind.ndim, "A"))
+            code.let("view", (made,), (*[_ALL] * axis, Slice(start, end, None)), s.line, target=view)
+            code.alias.join(view, made)
+            self.assignments.assign(view, x, s.line, None)
+            start = end
+        code.copy(s.target, made, s.line)
+
+    def _with_axes(self, s: Let, x: Any, index: tuple[Any, ...], ndim: int) -> Any:
+        """A part, with the axes of the result."""
+        code, of = self.code, self.code.kind(x)
+        if of.ndim + sum(k is None for k in index) != ndim:
+            code.refuse(s.line, f"{s.info[0]} of these arguments", "their numbers of axes differ", "a loop")
+        if not index:
+            return x
+        view = code.temp(types.Array(of.dtype, ndim, "A"))
+        code.let("view", (x,), index, s.line, target=view)
+        code.alias.join(view, named(x))
+        return view
+
+    def _check_shapes(self, names: list[str], ndim: int, axis: int, differ: str, line: int) -> None:
+        """Raise what numba raises."""
+        for k in range(ndim):
+            if k == axis:
+                continue
+            text = differ or f"np.concatenate(): input sizes over dimension {k} do not match"
+            for name in dict.fromkeys(names[1:]):
+                wrong = self.code.plain(f"x.shape[{k}] != y.shape[{k}]", line, types.boolean, x=names[0], y=name)
+                self.code.out.append(If(wrong, [Effect(raising("ValueError", text), (), line, True)], [], line))

@@ -1,0 +1,165 @@
+"""Functions of numpy, math and Python, and methods of arrays: which of the ways that the table names each one goes.
+
+Takes the writer, what has been put off, the collaborators for the ways, and the rules by the names that the table of
+functions gives them: for arrays and tuples (`core`), and for numbers (`scalar`). Guarantees that a function without any
+way is refused, unless its result is discrete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.frontend.reading.callables import DOUBLE, IN_ORDER, IN_ROWS, STOPPED
+from dualrev.compiler.ir.anf.operations import Const, Let, Ref
+from dualrev.compiler.scalarize.arrays.deferred import Lazy
+from dualrev.compiler.scalarize.arrays.layout import Layouts
+from dualrev.compiler.scalarize.arrays.strided_views import Windows
+from dualrev.compiler.scalarize.builder import Writer
+from dualrev.compiler.scalarize.lists.legalize import Lists
+from dualrev.compiler.scalarize.numpy.in_place import InPlace
+from dualrev.compiler.scalarize.numpy.library_calls import Definitions
+from dualrev.compiler.scalarize.numpy.nondifferentiable import Inactive
+from dualrev.compiler.scalarize.numpy.scalar_functions import Numbers
+from dualrev.compiler.scalarize.random.draw_functions import Drawings
+from dualrev.compiler.scalarize.tuples import Tuples
+from dualrev.compiler.types.leaves import holds_structured
+from dualrev.compiler.types.predicates import NUMBERS, holds_reals, is_array, is_real
+from dualrev.rules.functions import known
+
+__all__ = ["Functions", "Rules", "Ways"]
+
+#: Methods of arrays whose value has no derivative, if it is no real number.
+_DISCRETE = ("argmin", "argmax", "any", "all", "item")
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The rules that the table names: one for arrays and tuples, and one for numbers, which says whether it fitted."""
+
+    core: Mapping[str, Callable[[Let, Any], None]]
+    scalar: Mapping[str, Callable[[Let, Any], bool]]
+
+
+@dataclass(frozen=True)
+class Ways:
+    """What a function may be, but for a rule of its own."""
+
+    drawings: Drawings
+    definitions: Definitions
+    in_place: InPlace
+    inactive: Inactive
+    numbers: Numbers
+    layouts: Layouts
+    windows: Windows
+
+
+class Functions:
+    """Functions and methods: each becomes a line of the table, loops, or the call of a definition."""
+
+    def __init__(self, code: Writer, lazy: Lazy, tuples: Tuples, lists: Lists, ways: Ways, rules: Rules) -> None:
+        self.code, self.lazy, self.tuples, self.lists = code, lazy, tuples, lists
+        self.ways, self.rules = ways, rules
+
+    def write(self, s: Let, kind: Any) -> None:
+        """target = a function of these arguments; the first way that takes it is taken."""
+        text, keywords = s.info
+        f, ways = known(text), self.ways
+        of_arrays = text.startswith("np.")  # len and the like know tuples of anything
+        if of_arrays and any(holds_structured(self.code.kind(x)) for x in s.args if isinstance(x, str)):
+            self.code.refuse(s.line, f"{text} of objects", "of an object, only its fields are known", "its fields")
+        if ways.drawings.takes(s, kind):
+            return
+        if text == "np.array" or (text == "np.asarray" and s.args[0] in self.lists):
+            self.rules.core["array"](s, kind)
+            return
+        if ways.definitions.takes(s, kind) or ways.in_place.takes(s, kind):
+            return
+        plain = isinstance(kind, types.BaseTuple) and not text.startswith(("min", "max", "sum")) and not f.shares
+        if (plain or f.written) and ways.inactive.has_no_derivative(s, kind):
+            ways.inactive.write(s, kind)
+            return
+        if keywords and not f.makes and (holds_reals(kind) or isinstance(kind, types.NoneType)):
+            what, instead = f"{text} with {', '.join(keywords)}", "the function with its usual arguments"
+            self.code.refuse(s.line, what, "it is not known here", instead)
+        if text == STOPPED:
+            ways.inactive.stopped(s)
+        elif text in (IN_ORDER, IN_ROWS):
+            ways.windows.in_order(s, alone=text == IN_ORDER)
+        elif text == DOUBLE:
+            self._double(s, kind)
+        elif f.core and (f.makes or self._is_of_arrays(s)):
+            self.rules.core[f.core](s, kind)
+        elif not ((f.scalar and self.rules.scalar[f.scalar](s, kind)) or ways.numbers.takes(s, kind)):
+            ways.inactive.without_rule(s, kind)
+
+    def _double(self, s: Let, kind: Any) -> None:
+        """The value of a stencil's kernel."""
+        if kind != types.float64:
+            what, why = "the call of a stencil", f"its kernel gives {kind}, and only arrays of float64 are made here"
+            self.code.refuse(s.line, what, why, "np.float64(...) of its value, or the call in a numba function of data")
+        self.code.copy(s.target, s.args[0], s.line)
+
+    def _is_of_arrays(self, s: Let) -> bool:
+        """Whether there is an array or a tuple among the arguments."""
+        kinds = (self.code.kind(x) for x in s.args if not isinstance(x, Ref) or x.path)
+        return any(is_array(k) or isinstance(k, types.BaseTuple) for k in kinds)
+
+    def method(self, s: Let, kind: Any) -> None:
+        """target = a method of an array."""
+        code, ways = self.code, self.ways
+        method = s.info[0]
+        base = code.kind(s.args[0])
+        if isinstance(base, types.UnicodeType):
+            code.as_written(s)
+            return
+        if method in ("conj", "conjugate") and len(s.args) == 1 and (is_real(base) or is_array(base)):
+            self._conjugate(s, kind)
+            return
+        if method == "item" and len(s.args) == 1 and isinstance(base, NUMBERS):
+            code.copy(s.target, s.args[0], s.line)
+            return
+        if not is_array(base):
+            code.refuse(s.line, f"the method .{method}", "it is not known", "a function")
+        if method == "fill":
+            ways.in_place.fill(s)
+        elif method == "flatten" and len(s.args) == 1:
+            ways.layouts.same_elements(Let(s.target, "func", s.args, ("flatten", ()), s.line), kind)
+        elif method == "view":
+            ways.windows.of_type(s, kind)
+        elif method == "sort":
+            ways.in_place.sort(s)
+        elif known(f"np.{method}").method:
+            self.write(self._as_function(s), kind)
+        elif method in _DISCRETE and not is_real(kind):
+            self.lazy.materialise(s.args[0])
+            code.as_written(s)
+        elif method == "astype":
+            ways.layouts.same_elements(s, kind)
+        elif method == "item" and len(s.args) == 1:
+            self.lazy.materialise(s.args[0])
+            index = tuple(Const(0) for _ in range(base.ndim))
+            code.let("load", (s.args[0],), index, s.line, target=s.target)
+        else:
+            code.refuse(s.line, f"the method .{method}", "", "a loop")
+
+    def _conjugate(self, s: Let, kind: Any) -> None:
+        """x.conj() of real numbers: new ones, as numba has it."""
+        if is_array(kind):
+            self.ways.layouts.same_elements(Let(s.target, "func", s.args[:1], ("np.copy", ()), s.line), kind)
+        else:
+            self.code.let("copy", (s.args[0],), None, s.line, target=s.target)
+
+    def _as_function(self, s: Let) -> Let:
+        """numpy's function of the same name, which takes a shape as a tuple."""
+        (method, keywords), args = s.info, s.args
+        if method in ("reshape", "transpose") and len(args) > 2:
+            shape = self.code.temp(types.UniTuple(types.int64, len(args) - 1))
+            self.tuples.make(Let(shape, "tuple", args[1:], None, s.line), self.code.of[shape])
+            args = (args[0], shape)
+        if keywords == ("axis",) and len(args) == 2:
+            keywords = ()
+        return Let(s.target, "func", args, (f"np.{method}", keywords), s.line)

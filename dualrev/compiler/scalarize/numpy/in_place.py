@@ -1,0 +1,106 @@
+"""Functions and methods that write to an array that they are given.
+
+Takes the writer, what has been put off, assignments, and `expand`, which writes an operation. All that has been put off
+is written first, as it may read the array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.ir.anf.operations import Effect, If, Let
+from dualrev.compiler.scalarize.arrays.assign import Assignments
+from dualrev.compiler.scalarize.arrays.deferred import Expression, Lazy
+from dualrev.compiler.scalarize.builder import Writer, named
+from dualrev.compiler.types.predicates import NUMBERS, is_array, is_real, is_real_array
+from dualrev.quoting import raising
+from dualrev.rules.functions import known
+from dualrev.rules.names import line_of
+
+__all__ = ["InPlace"]
+
+
+class InPlace:
+    """Arrays that change."""
+
+    def __init__(self, code: Writer, lazy: Lazy, assignments: Assignments, expand: Callable[[Let], None]) -> None:
+        self.code, self.lazy, self.assignments, self.expand = code, lazy, assignments, expand
+
+    def takes(self, s: Let, kind: Any) -> bool:
+        """Whether it was a function of elements, or np.dot, with an array for its result; then it has been written."""
+        code = self.code
+        text, keywords = s.info
+        line = line_of(text)
+        count = 2 if text == "np.dot" else 1 if known(text).product else len(line.partials) if line is not None else 0
+        if keywords or not is_real_array(kind) or not count or len(s.args) != count + 1:
+            return False
+        array = s.args[count]
+        if not isinstance(array, str) or not is_real_array(code.kind(array)):
+            return False
+        if not any(is_array(code.kind(x)) for x in s.args[:count]):
+            number = code.temp(kind.dtype)
+            self.expand(Let(number, "func", s.args[:count], s.info, s.line))
+            self.lazy.flush()
+            code.fill(array, number, s.line)
+            code.copy(s.target, array, s.line)
+            return True
+        made = code.temp(types.Array(kind.dtype, kind.ndim, "C"))
+        if text != "np.dot" and self._overlaps(s.args[:count], array):
+            self._element_by_element(Let(made, "func", s.args[:count], s.info, s.line), array, kind)
+            code.copy(s.target, array, s.line)
+            return True
+        self.expand(Let(made, "func", s.args[:count], (text, ()), s.line))
+        self.lazy.materialise(made)
+        self.lazy.flush()
+        for k in range(kind.ndim):
+            wrong = code.plain(f"x.shape[{k}] != y.shape[{k}]", s.line, types.boolean, x=made, y=array)
+            error = Effect(raising("ValueError", "incompatible output array size"), (), s.line, True)
+            code.out.append(If(wrong, [error], [], s.line))
+        self.assignments.assign(array, made, s.line, None)
+        code.copy(s.target, array, s.line)
+        return True
+
+    def _overlaps(self, args: tuple[Any, ...], array: str) -> bool:
+        """Whether a view of other elements of the array may be among the arguments."""
+        views = {y for x in args for y in self.lazy.arrays_in(x)} - {array}
+        return any(self.code.alias.same(array, named(y)) for y in views)
+
+    def _element_by_element(self, s: Let, array: str, kind: Any) -> None:
+        """As numba does it: what it writes may be an argument of elements that follow."""
+        for x in s.args:
+            self.lazy.materialise(x)
+        self.lazy.flush()
+        self.lazy.put_off(s.target, Expression(s, kind.dtype, kind.ndim))
+        element = self.lazy.element_of(s.target, array, kind.ndim, s.line)
+        self.code.over(array, kind.ndim, s.line, lambda i: self.code.put(array, i, element(i), s.line))
+
+    def fill(self, s: Let) -> None:
+        """a.fill(x)."""
+        self.lazy.flush()
+        self.code.fill(s.args[0], s.args[1], s.line)
+
+    def fill_diagonal(self, s: Let, kind: Any) -> None:
+        """np.fill_diagonal of a matrix by a number."""
+        code, (array, value) = self.code, s.args[:2]
+        of = code.kind(array)
+        if len(s.args) > 2 or not is_array(of) or of.ndim != 2 or not isinstance(code.kind(value), NUMBERS):
+            what, why = "np.fill_diagonal of these arguments", "only that of a matrix by a number is known"
+            code.refuse(s.line, what, why, "a loop")
+        self.lazy.flush()
+        n = code.plain("min(a.shape[0], a.shape[1])", s.line, a=array)
+        code.count(n, s.line, lambda k: code.put(named(array), (k, k), value, s.line))
+
+    def sort(self, s: Let) -> None:
+        """a.sort()."""
+        code, array = self.code, s.args[0]
+        of = code.kind(array)
+        if len(s.args) > 1 or of.ndim != 1:
+            code.refuse(s.line, "this sort", "only that of a vector is known", "np.sort of its rows")
+        self.lazy.flush()
+        made = code.temp(types.Array(of.dtype, 1, "C"))
+        sort = Let(made, "func", (array,), ("np.sort", ()), s.line)
+        self.expand(sort) if is_real(of.dtype) else code.as_written(sort)
+        code.over(made, 1, s.line, lambda i: code.put(named(array), i, code.pick(made, i, s.line), s.line))

@@ -1,0 +1,184 @@
+"""Functions of numpy that have a definition in numba code, or give elements of an array at places that numba computes.
+
+Takes the writer, what has been put off, arrays in indices, and layouts. A definition is called with C-contiguous
+arrays, and what it gives gets the layout that numba's types say.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba.core import types
+
+from dualrev.compiler.ir.anf import to_python
+from dualrev.compiler.ir.anf.operations import Const, If, Let, Node, leaves
+from dualrev.compiler.scalarize.arrays.deferred import Lazy
+from dualrev.compiler.scalarize.arrays.fancy_indexing import Gathering
+from dualrev.compiler.scalarize.arrays.layout import Layouts
+from dualrev.compiler.scalarize.builder import Writer, named
+from dualrev.compiler.types.predicates import NUMBERS, holds_reals, is_array
+from dualrev.rules.functions import LARGEST, Definition, Selection, known
+
+__all__ = ["Definitions"]
+
+
+class Definitions:
+    """Definitions and selections, as the table of functions has them."""
+
+    def __init__(self, code: Writer, lazy: Lazy, gathering: Gathering, layouts: Layouts) -> None:
+        self.code, self.lazy, self.gathering, self.layouts = code, lazy, gathering, layouts
+
+    def takes(self, s: Let, kind: Any) -> bool:
+        """Whether a function has a definition for these arguments, or selects elements; then it has been written."""
+        f = known(s.info[0])
+        if not holds_reals(kind):
+            return False
+        given = _by_position(s)
+        if given is None:
+            return False
+        for definition in f.definitions:
+            if self._fits(definition, given):
+                self._call(s, kind, definition, given)
+                return True
+        if f.selection is not None and not f.core:
+            self._select(s, kind, f.selection, given)
+            return True
+        return False
+
+    def _fits(self, definition: Definition, given: list[Any]) -> bool:
+        """Whether a definition is one for these arguments."""
+        if len(definition.pattern) < len(given):
+            if any(x is not None for x in given[len(definition.pattern) :]):
+                return False
+            given = given[: len(definition.pattern)]
+        fixed = iter(definition.fixed)
+        for letter, x in zip(definition.pattern, given, strict=True):
+            if letter == "=":
+                wanted = next(fixed)
+                if not isinstance(x, Const) or isinstance(x.value, str) != isinstance(wanted, str) or x.value != wanted:
+                    return False
+            elif not self._is_like(letter, x):
+                return False
+        return True
+
+    def _is_like(self, letter: str, x: Any) -> bool:
+        """Whether an argument is what a letter of a pattern stands for."""
+        if x is None or letter == "_":
+            return x is None and letter == "_"
+        if letter == "c":
+            return isinstance(x, Const) and isinstance(x.value, (bool, int, float))
+        if isinstance(x, Const) and not isinstance(x.value, (bool, int, float)):
+            return False
+        kind = self.code.kind(x)
+        if letter in "xi":
+            return isinstance(kind, NUMBERS if letter == "x" else types.Integer)
+        return is_array(kind) and kind.ndim == {"v": 1, "m": 2}.get(letter, kind.ndim)
+
+    def _call(self, s: Let, kind: Any, definition: Definition, given: list[Any]) -> None:
+        """target = a call of the definition, whose arrays are C-contiguous."""
+        code = self.code
+        args: list[Any] = []
+        like: Any = None  # whose shape the result has
+        for letter, x in zip(definition.pattern, given, strict=False):
+            if letter in "_=":
+                continue
+            self.lazy.materialise(x)
+            if letter == "e" and code.kind(x).ndim != 1:
+                like = x
+            args.append(self.layouts.vector(x, s.line) if letter in "ef" else x)
+        largest = float(np.finfo(str(getattr(kind, "dtype", kind))).max) if LARGEST in definition.more else 0.0
+        args += [Const(largest if x == LARGEST else x) for x in definition.more]
+        if like is not None:
+            flat = code.temp(types.Array(kind.dtype, 1, "C"))
+            code.library(Let(flat, "func", (), s.info, s.line), definition.name, tuple(args))
+            shaped = code.temp(types.Array(kind.dtype, kind.ndim, "C"))
+            view = to_python.name(f"np.reshape(BASE, {named(like)}.shape)")
+            code.let("view", (flat, named(like)), view, s.line, target=shaped)
+            self._in_layout(s.target, shaped, s.line)
+        else:
+            self.call(s, kind, definition.name, tuple(args))
+
+    def call(self, s: Let, kind: Any, name: str, args: tuple[Any, ...]) -> None:
+        """target = a call of a function of the library, which gives C-contiguous arrays."""
+        code = self.code
+        if not any(_is_in_other_order(code.kind(x)) for x in leaves(code.tree(s.target))):
+            code.library(s, name, args)
+            return
+        made = code.temp(_in_c(kind))
+        code.tree(made)
+        code.library(Let(made, "func", (), s.info, s.line), name, args)
+        for x, y in zip(leaves(code.tree(s.target)), leaves(code.tree(made)), strict=True):
+            self._in_layout(x, y, s.line)
+
+    def _in_layout(self, target: str, source: str, line: int) -> None:
+        """target = source, in the layout that numba's types say."""
+        code, kind = self.code, self.code.kind(target)
+        if not _is_fortran(kind):
+            code.let("copy", (source,), None, line, target=target)
+            return
+        code.empty_like(target, source, line)
+        code.over(source, kind.ndim, line, lambda i: code.put(target, i, code.pick(source, i, line), line), False)
+
+    def _select(self, s: Let, kind: Any, selection: Selection, given: list[Any]) -> None:
+        """target = elements of an argument."""
+        code = self.code
+        base, places = given[selection.argument], selection.places
+        others = [x for k, x in enumerate(given) if k != selection.argument]
+        fits = is_array(code.kind(base)) and selection.ndim in (None, code.kind(base).ndim)
+        fits = fits and not any(isinstance(code.tree(x), Node) for x in others if x is not None)
+        if not fits or len(given) > len(known(s.info[0]).names):
+            code.refuse(s.line, f"{s.info[0]} of these arguments", "it has no derivative here", "a loop")
+        names: dict[str, Any] = {}
+        for letter, x in zip("ab", others, strict=False):
+            if x is None:
+                places = places.replace(f", {letter}_", "")
+            else:
+                self.lazy.materialise(x)
+                names[f"{letter}_"] = x
+        if not selection.view or code.kind(base).layout != "C":
+            self.gathering.selected(s, kind, base, places, selection.zero, **names)
+            return
+        self.lazy.materialise(base)
+        made, view = code.temp(kind), code.temp(kind)
+        self.gathering.selected(Let(made, s.op, s.args, s.info, s.line), kind, base, places, selection.zero, **names)
+        test = code.plain("a.size == b.size", s.line, types.boolean, a=made, b=base)
+
+        def shared() -> None:
+            code.let("view", (base, made), to_python.name(f"np.reshape(BASE, {made}.shape)"), s.line, target=view)
+            code.copy(s.target, view, s.line)
+
+        copied = code.collect(lambda: code.copy(s.target, made, s.line))
+        code.out.append(If(test, code.collect(shared), copied, s.line))
+        code.alias.join(s.target, base)
+
+
+def _by_position(s: Let) -> list[Any] | None:
+    """The arguments by position, None where nothing is given; None if there is a keyword that is not known."""
+    text, keywords = s.info
+    count = len(s.args) - len(keywords)
+    names = known(text).names
+    found: list[Any] = [None] * max(len(names), count)
+    found[:count] = s.args[:count]
+    for k, x in zip(keywords, s.args[count:], strict=True):
+        if k not in names:
+            return None
+        found[names.index(k)] = x
+    return [None if x == Const(None) else x for x in found]
+
+
+def _is_fortran(kind: Any) -> bool:
+    """Whether a type is that of arrays in Fortran's order, and in no other."""
+    return bool(is_array(kind) and kind.layout == "F" and kind.ndim > 1)
+
+
+def _is_in_other_order(kind: Any) -> bool:
+    """Whether a type is that of arrays which need not be in C's order: a variable may hold others beside the result."""
+    return bool(is_array(kind) and kind.layout != "C")
+
+
+def _in_c(kind: Any) -> Any:
+    """A type with C-contiguous arrays in place of others."""
+    if isinstance(kind, types.BaseTuple):
+        return types.Tuple([_in_c(x) for x in kind])
+    return types.Array(kind.dtype, kind.ndim, "C") if is_array(kind) else kind

@@ -1,0 +1,116 @@
+"""What has no derivative -> as it is written; and constants, which are made of numbers that had one.
+
+Takes the writer, and what has been put off. Guarantees that no view of a real array is written as such.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.ir.anf import to_python
+from dualrev.compiler.ir.anf.operations import Atom, Let, Node, leaves
+from dualrev.compiler.scalarize.arrays.deferred import Lazy
+from dualrev.compiler.scalarize.builder import Writer, named
+from dualrev.compiler.types.predicates import is_array, is_real, is_real_array
+
+__all__ = ["Inactive"]
+
+
+class Inactive:
+    """Functions without derivative, and dualrev.stop_gradient."""
+
+    def __init__(self, code: Writer, lazy: Lazy) -> None:
+        self.code, self.lazy = code, lazy
+
+    def write(self, s: Let, kind: Any) -> None:
+        """target = the function as it is written; a tuple of results part by part."""
+        code = self.code
+        for x in s.args:
+            self.lazy.materialise(x)
+        target = code.tree(s.target)
+        if not isinstance(target, Node):
+            code.alloc(s) if is_array(kind) else code.as_written(s)
+            return
+        made = code.expression(s)
+        names = code.names_in(s.args)
+        fresh = [code.temp(part) for part in _parts_of(kind)]  # a part of the target may be an argument, too
+        for k, (x, part) in enumerate(zip(fresh, _parts_of(kind), strict=True)):
+            item = to_python.subscript(made, (k,), to_python.number)
+            code.let("alloc" if is_array(part) else "plain", names, item, s.line, target=x)
+        for t, x in zip(target.parts, fresh, strict=True):
+            code.let("copy", (x,), None, s.line, target=t)
+
+    def without_rule(self, s: Let, kind: Any) -> None:
+        """A function that has no rule: as it is written, if its result is discrete."""
+        if is_real(kind) or isinstance(kind, types.BaseTuple) or is_real_array(kind):
+            self.code.refuse(s.line, f"{s.info[0]} of these arguments", "", "a loop")
+        self.write(s, kind)
+
+    def elements(self, s: Let, kind: Any) -> None:
+        """A function of elements that is piecewise constant: np.around, np.angle."""
+        code, (x, *rest) = self.code, s.args
+        if not is_real_array(kind) or len(rest) > 1 or any(is_array(code.kind(y)) for y in rest):
+            code.refuse(s.line, f"{s.info[0]} of these arguments", "", "a loop")
+        self.lazy.materialise(x)
+        made = s.target if s.target != x else code.temp(kind)
+        code.empty_like(made, named(x), s.line)
+        text = f"{s.info[0]}(x, k)" if rest else f"{s.info[0]}(x)"
+
+        def one(i: tuple[str, ...]) -> None:
+            value = code.pick(x, i, s.line)
+            names = {"x": value, **({"k": rest[0]} if rest else {})}
+            code.put(made, i, code.plain(text, s.line, kind.dtype, **names), s.line)
+
+        code.over(made, kind.ndim, s.line, one)
+        code.copy(s.target, made, s.line)
+
+    def has_no_derivative(self, s: Let, kind: Any) -> bool:
+        """Whether its value is discrete, or is made of discrete values: of numbers, in new arrays."""
+        code = self.code
+        known = all(is_array(x) or isinstance(x, (types.Number, types.Boolean)) for x in _parts_of(kind))
+        of_reals = any(_has_reals(code.kind(x)) for a in s.args for x in leaves(code.tree(a)) if x is not None)
+        return known and not (of_reals and any(map(_has_reals, _parts_of(kind))))
+
+    def stopped(self, s: Let) -> None:
+        """dualrev.stop_gradient: a constant, and a copy of an array of real numbers."""
+        (x,) = s.args
+        self.lazy.materialise(x)
+        self._stopped_tree(self.code.tree(s.target), self.code.tree(x), s.line)
+
+    def _stopped_tree(self, target: Any, source: Any, line: int) -> None:
+        """What is `plain` has no derivative."""
+        code = self.code
+        if isinstance(target, Node):
+            for t, x in zip(target.parts, source.parts, strict=True):
+                self._stopped_tree(t, x, line)
+            return
+        kind = code.kind(target)
+        if is_real_array(kind):
+            made = target if target != source else code.temp(kind)
+            code.empty_like(made, named(source), line)
+
+            def one(i: tuple[str, ...]) -> None:
+                code.put(made, i, self._constant(code.pick(source, i, line), line), line)
+
+            code.over(made, kind.ndim, line, one)
+            code.copy(target, made, line)
+        else:
+            code.copy(target, self._constant(source, line) if is_real(kind) else source, line)
+
+    def _constant(self, x: Atom, line: int) -> str:
+        """The value of a real number as a constant."""
+        return self.code.plain("x", line, self.code.kind(x), x=x)
+
+
+def _has_reals(kind: Any) -> bool:
+    """Whether a value of this type may depend on what is differentiated, in a way that has a derivative."""
+    if isinstance(kind, types.BaseTuple):
+        return any(map(_has_reals, kind.types))
+    return is_real(kind) or is_real_array(kind) or isinstance(kind, (types.List, types.Complex))
+
+
+def _parts_of(kind: Any) -> list[Any]:
+    """The types of the items of a tuple; a type that is none, by itself."""
+    return list(kind.types) if isinstance(kind, types.BaseTuple) else [kind]

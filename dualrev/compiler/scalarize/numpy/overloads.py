@@ -1,0 +1,167 @@
+"""Calls of Python functions of which `numba.extending.overload` has given numba an implementation, by types.
+
+    f(x, k)    impl(x, k), the numba function that numba has chosen for these types
+    x.f(k)     the same, of overload_method
+
+Takes the writer, and `expand`, which writes an operation. What has no float among its arguments or its results stays as
+it is written (opaque_statements.py), and so does what has an implementation that cannot be read.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from types import FunctionType
+from typing import Any
+
+from numba import njit
+from numba.core import types
+from numba.core.registry import cpu_target
+
+from dualrev.compiler.frontend.reading.callables import frozen_in
+from dualrev.compiler.frontend.reading.source import describe, is_readable, name_of
+from dualrev.compiler.ir.anf.operations import Atom, Const, Let, Ref
+from dualrev.compiler.scalarize.builder import Writer
+from dualrev.compiler.types.complex_parts import joined
+from dualrev.compiler.types.opaque_types import holds_floats
+
+__all__ = ["Overloads"]
+
+_NOT_THE_USERS = {"numpy", "numba", "dualrev", "scipy", *sys.stdlib_module_names}
+
+
+class Overloads:
+    """Calls of such functions."""
+
+    def __init__(self, code: Writer, expand: Callable[[Let], None]) -> None:
+        self.code, self.expand = code, expand
+
+    def takes(self, s: Let) -> bool:
+        """Whether it was one, of floats; then the call of the implementation has been written."""
+        if s.op == "method":
+            return self._method(s)
+        if s.op != "written" or not isinstance(s.info.tree, ast.Call) or not isinstance(s.info.tree.func, ast.Name):
+            return False
+        call, name, code = s.info.tree, s.info.tree.func.id, self.code
+        ref = code.lowered.refs.get(name)
+        if ref is None or not _is_users(ref.value) or not holds_floats(code.kind(s.target)):
+            return False
+        values = [_atom(code, x) for x in [*call.args, *(k.value for k in call.keywords)]]
+        if None in values or not any(holds_floats(code.kind(x)) for x in values):
+            return False
+        keywords = [str(k.arg) for k in call.keywords]
+        chosen = _implementation(ref.value, [self._kind(x) for x in values], keywords)
+        if chosen is None:
+            return False
+        what, (why, instead) = f"the call of {describe(ref.value)}", _unknown(chosen)
+        if why:  # it stays as it is, if its arguments are not active
+            s.info = replace(s.info, refusal=(what, why, instead))
+            return False
+        args = _ordered(chosen, values, keywords)
+        return args is not None and self._call(s, chosen, args, (*ref.path, ("overload", chosen)))
+
+    def _method(self, s: Let) -> bool:
+        """Whether it was a method of numbers or arrays that overload_method has given them."""
+        name, keywords = s.info
+        kinds = [self._kind(x) for x in s.args]
+        if not isinstance(kinds[0], (types.Number, types.Array)):
+            return False
+        bound = cpu_target.typing_context.resolve_getattr(kinds[0], name)
+        f = getattr(getattr(bound, "template", None), "_overload_func", None)
+        if f is None or not _is_users(f):
+            return False
+        try:
+            chosen = _method_for(f, kinds, keywords)
+        except Exception as error:
+            why = f"what implements it, by `overload_method`, raises {type(error).__name__} for these types"
+            self.code.refuse(s.line, f"the method .{name}", why, "types that it is for")
+        why, instead = _unknown(chosen)
+        args = None if why else _ordered(chosen, list(s.args), list(keywords))
+        if args is None:
+            why = why or "its implementation has *args, or a default that is no number"
+            self.code.refuse(s.line, f"the method .{name}", why, instead or "a numba function of its arguments")
+        assert args is not None
+        return self._call(s, chosen, args, (("overload", chosen),))
+
+    def _kind(self, x: Any) -> Any:
+        """The type that numba has for an atom."""
+        return types.unliteral(joined(self.code.kind(x)))
+
+    def _call(self, s: Let, chosen: Any, args: tuple[Any, ...], path: tuple[Any, ...]) -> bool:
+        refs = self.code.lowered.refs
+        found = next((r for r in refs.values() if r.value is chosen), None)
+        if found is None:
+            name = self.code.names.fresh(f"_{name_of(chosen)}")
+            found = refs[name] = Ref(name, chosen, path)
+        self.expand(Let(s.target, "call", args, found, s.line))
+        return True
+
+
+def _unknown(chosen: Any) -> tuple[str, str]:
+    """Why an implementation is not known, and what to write instead; empty if it is known."""
+    if not is_readable(chosen):
+        return "the source of its implementation, by `overload`, cannot be read", "it with `def`, in a file"
+    if name := frozen_in(chosen.py_func, chosen.py_func.__code__.co_freevars):
+        why = f"numba has frozen the global {name} in its implementation, and does not tell when"
+        return why, f"{name} as an argument, or a numba function"
+    return "", ""
+
+
+def _is_users(f: Any) -> bool:
+    return isinstance(f, FunctionType) and f.__module__.partition(".")[0] not in _NOT_THE_USERS
+
+
+def _atom(code: Writer, x: ast.expr) -> Atom | None:
+    """An argument as an atom, if it is a variable, a constant or something frozen."""
+    if isinstance(x, ast.Constant):
+        return Const(x.value)
+    if isinstance(x, ast.UnaryOp) and isinstance(x.op, ast.USub) and isinstance(x.operand, ast.Constant):
+        return Const(-x.operand.value)  # type: ignore[operator]
+    if not isinstance(x, ast.Name):
+        return None
+    return x.id if x.id in code.of else code.lowered.refs.get(x.id)
+
+
+def _implementation(f: Any, kinds: list[Any], keywords: list[str]) -> Any:
+    """The numba function that numba calls for arguments of these types; None if it has another way."""
+    context = cpu_target.typing_context
+    known: Any = context.resolve_value_type(f)
+    count = len(kinds) - len(keywords)
+    args, kws = tuple(kinds[:count]), dict(zip(keywords, kinds[count:], strict=True))
+    for template in getattr(known, "templates", ()):
+        if not hasattr(template, "_overload_func"):
+            return None
+        try:
+            chosen, _ = template(context)._get_impl(args, kws)
+        except Exception:  # what the user's function raises for types that it is not for
+            continue
+        if chosen is not None:
+            return chosen
+    return None
+
+
+def _method_for(f: Any, kinds: list[Any], keywords: tuple[str, ...]) -> Any:
+    """The numba function of what an overload gives for these types: always the same."""
+    count = len(kinds) - len(keywords)
+    known, key = vars(f).setdefault("_dualrev_implementations", {}), (tuple(kinds), keywords)
+    if key not in known:
+        known[key] = njit(f(*kinds[:count], **dict(zip(keywords, kinds[count:], strict=True))))
+    return known[key]
+
+
+def _ordered(f: Any, values: list[Any], keywords: list[str]) -> tuple[Atom, ...] | None:
+    """The arguments in the order of the parameters, with constant defaults; None if they do not fit."""
+    signature = inspect.signature(f.py_func)
+    count = len(values) - len(keywords)
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in signature.parameters.values()):
+        return None
+    given = signature.bind(*values[:count], **dict(zip(keywords, values[count:], strict=True)))
+    made: list[Atom] = []
+    for name, p in signature.parameters.items():
+        if name not in given.arguments and not isinstance(p.default, (bool, int, float, type(None))):
+            return None
+        made.append(given.arguments.get(name, Const(p.default)))
+    return tuple(made)

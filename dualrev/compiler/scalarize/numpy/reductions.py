@@ -1,0 +1,129 @@
+"""Sums, means, products and extremes of arrays -> loops, in the order in which numba takes the elements.
+
+Takes the writer, what has been put off, and tuples. The sum of an expression that has been put off makes no array.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.ir.anf import to_python
+from dualrev.compiler.ir.anf.operations import Atom, Const, Let, OfElements, Ref
+from dualrev.compiler.ir.anf.to_python import dtype_name
+from dualrev.compiler.scalarize.arrays.deferred import Lazy
+from dualrev.compiler.scalarize.builder import Writer
+from dualrev.compiler.scalarize.scalar_ops import arithmetic
+from dualrev.compiler.scalarize.tuples import Tuples
+from dualrev.compiler.types.predicates import is_real, is_real_array
+
+__all__ = ["Reductions"]
+
+
+class Reductions:
+    """Of all elements, and along an axis."""
+
+    def __init__(self, code: Writer, lazy: Lazy, tuples: Tuples) -> None:
+        self.code, self.lazy, self.tuples = code, lazy, tuples
+
+    def sum(self, s: Let, kind: Any) -> None:
+        """Sum, mean and product."""
+        x, name = s.args[0], _short(s)
+        if self.code.is_tuple(x) or (isinstance(x, Ref) and isinstance(x.value, tuple)):
+            self.tuples.reduce(s, kind)
+        elif is_real_array(kind) and name == "sum":
+            self._along_axis(s, kind)
+        elif is_real(kind):
+            self._of_all(s, kind, name)
+        else:
+            self.lazy.materialise(x)
+            self.code.as_written(s)
+
+    def extreme(self, s: Let, kind: Any) -> None:
+        """np.min and np.max."""
+        if self.code.is_tuple(s.args[0]):
+            self.tuples.reduce(s, kind)
+            return
+        self.lazy.materialise(s.args[0])
+        if len(s.args) > 1:
+            self.code.refuse(s.line, f"{s.info[0]} with an axis", "numba has none", "a loop")
+        if is_real(kind):
+            self.code.let("array", (s.args[0],), (f"np.{_short(s).removeprefix('a')}",), s.line, target=s.target)
+        else:
+            self.code.as_written(s)
+
+    def spread(self, s: Let, kind: Any) -> None:
+        """np.var and np.std."""
+        self.lazy.materialise(s.args[0])
+        if len(s.args) > 1 or not is_real_array(self.code.kind(s.args[0])):
+            self.code.refuse(s.line, f"{s.info[0]} of these arguments", "it has no derivative here", "a loop")
+        self.code.library(s, _short(s), s.args)
+
+    def _of_all(self, s: Let, kind: Any, name: str) -> None:
+        """Sum, mean and product of all elements, in the order in which numba takes them."""
+        code, x = self.code, s.args[0]
+        axis = s.args[1] if len(s.args) > 1 else Const(None)
+        if len(s.args) > 2 or (axis != Const(None) and (name != "sum" or code.kind(x).ndim > 1)):
+            code.refuse(s.line, f"{name} with these arguments", "only that of all elements is known", "a loop")
+        total = self._started(1.0 if name == "prod" else 0.0, kind, s.line)
+        sizes, element = self.lazy.over(x, s.line)
+        symbol = "*" if name == "prod" else "+"
+
+        def one(i: tuple[str, ...]) -> None:
+            arithmetic(code, Let(total, "binop", (total, element(i)), symbol, s.line), kind)
+
+        code.nest(sizes, s.line, one)
+        if name == "mean":
+            n = code.let("plain", sizes, to_python.name(" * ".join(sizes) or "1"), s.line, types.int64)
+            division = OfElements("/")  # that of no elements is NaN
+            arithmetic(code, Let(s.target, "binop", (total, n), division, s.line), kind)
+        else:
+            code.let("copy", (total,), None, s.line, target=s.target)
+
+    def _started(self, unit: float, kind: Any, line: int) -> str:
+        """A variable that a sum or a product is made in."""
+        code, total = self.code, self.code.temp(kind)
+        start: Atom = Const(unit)
+        if kind == types.float32:
+            start = code.let("plain", (), to_python.name(f"np.float32({unit})"), line, kind)
+        code.let("copy", (start,), None, line, target=total)
+        return total
+
+    def _along_axis(self, s: Let, kind: Any) -> None:
+        """np.sum(a, axis)."""
+        code, (x, axis) = self.code, s.args[:2]
+        ndim = code.kind(x).ndim
+        known = isinstance(axis, Const) and type(axis.value) is int and -ndim <= axis.value < ndim
+        if len(s.args) > 2 or not known:
+            code.refuse(s.line, "np.sum with this axis or dtype", "only an int that is a constant is known", "a loop")
+        skipped = axis.value % ndim
+        made = s.target if s.target not in self.lazy.arrays_in(x) else code.temp(kind)  # v = np.sum(m * v, 1)
+        sizes, element = self.lazy.over(x, s.line)
+        rest = tuple(n for k, n in enumerate(sizes) if k != skipped)
+        shape = f"(({', '.join(rest)},), {dtype_name(kind.dtype)})"
+
+        def add(total: Any, i: tuple[str, ...], target: str) -> Atom:
+            return arithmetic(code, Let(target, "binop", (total, element(i)), "+", s.line), kind.dtype)
+
+        def row(i: tuple[str, ...]) -> None:
+            total = self._started(0.0, kind.dtype, s.line)
+            code.count(sizes[-1], s.line, lambda k: add(total, (*i, k), total))
+            code.put(made, i, total, s.line)
+
+        def one(i: tuple[str, ...]) -> None:
+            place = tuple(k for n, k in enumerate(i) if n != skipped)
+            code.put(made, place, add(code.pick(made, place, s.line), i, code.temp(kind.dtype)), s.line)
+
+        if skipped == ndim - 1 > 0:
+            code.let("alloc", rest, to_python.name(f"np.empty{shape}"), s.line, target=made)
+            code.nest(rest, s.line, row)
+        else:
+            code.let("alloc", rest, to_python.name(f"np.zeros{shape}"), s.line, target=made)
+            code.nest(sizes, s.line, one)
+        code.copy(s.target, made, s.line)
+
+
+def _short(s: Let) -> str:
+    """The name of a function without its module."""
+    return str(s.info[0].split(".")[-1])

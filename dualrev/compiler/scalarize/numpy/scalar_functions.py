@@ -1,0 +1,140 @@
+"""Functions of numbers -> lines of the table of primitives, products, comparisons and branches.
+
+Takes the writer, what has been put off, and tuples. Each rule says whether the function was one for these arguments;
+then it has been written.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.ir.anf.operations import Let
+from dualrev.compiler.scalarize.arrays.deferred import Lazy
+from dualrev.compiler.scalarize.builder import Writer
+from dualrev.compiler.scalarize.scalar_ops import arithmetic, extremum, product
+from dualrev.compiler.scalarize.tuples import Tuples
+from dualrev.compiler.types.complex_parts import joined
+from dualrev.compiler.types.predicates import is_array, is_real
+from dualrev.rules.functions import known
+from dualrev.rules.names import line_of
+
+__all__ = ["Numbers"]
+
+
+class Numbers:
+    """What the table calls `line`, `product` and `scalar`."""
+
+    def __init__(self, code: Writer, lazy: Lazy, tuples: Tuples) -> None:
+        self.code, self.lazy, self.tuples = code, lazy, tuples
+
+    def takes(self, s: Let, kind: Any) -> bool:
+        """A product or a quotient, or a line of the table of primitives."""
+        text = s.info[0]
+        line = line_of(text)
+        if not is_real(kind):
+            return False
+        if known(text).product is not None:
+            product(self.code, text, s.args[0], kind, s.line, s.target)
+            return True
+        if line is None or len(line.partials) != len(s.args):
+            return False
+        for x in s.args:
+            self.lazy.materialise(x)
+        arithmetic(self.code, s, kind)
+        return True
+
+    def extremum(self, s: Let, kind: Any) -> bool:
+        """Python's min and max."""
+        if len(s.args) == 1 and isinstance(self.code.kind(s.args[0]), types.BaseTuple):
+            self.tuples.reduce(s, kind)
+        elif len(s.args) == 1 and is_array(self.code.kind(s.args[0])) and self.code.kind(s.args[0]).ndim == 1:
+            self.lazy.materialise(s.args[0])
+            self.code.library(s, "least" if s.info[0] == "min" else "greatest", s.args)
+        elif len(s.args) > 1:
+            extremum(self.code, s, kind, "<" if s.info[0] == "min" else ">")
+        else:
+            return False
+        return True
+
+    def divmod(self, s: Let, kind: Any) -> bool:
+        """A call of its definition."""
+        self.code.library(s, "divmod_of", s.args)
+        return True
+
+    def to_float(self, s: Let, kind: Any) -> bool:
+        """A conversion, which does nothing to a real number."""
+        if any(is_array(self.code.kind(x)) for x in s.args):
+            return False
+        if s.args and is_real(self.code.kind(s.args[0])):
+            self.code.let("prim", s.args, (line_of("+x"), s), s.line, target=s.target)
+        else:
+            self.code.as_written(s)
+        return True
+
+    def converted(self, x: Any, wanted: Any, line: int) -> str | None:
+        """A number of another type, as a signature converts it; None where it says something else than a number."""
+        code, kind = self.code, joined(self.code.kind(x))
+        if not isinstance(kind, (types.Integer, types.Boolean, types.Float)):
+            return None
+        if isinstance(wanted, types.Boolean):
+            return code.plain("_ != 0", line, wanted, _=x)
+        if not isinstance(wanted, (types.Integer, types.Float)):
+            return None
+        if is_real(kind) and is_real(wanted):
+            plus = Let("", "func", (x,), (f"np.{wanted}", ()), line)
+            return code.let("prim", (x,), (line_of("+x"), plus), line, wanted)
+        return code.plain(f"np.{wanted}(_)", line, wanted, _=x)
+
+    def ldexp(self, s: Let, kind: Any) -> bool:
+        """math.ldexp: the product with a power of 2."""
+        power = self.code.plain("math.ldexp(1.0, n)", s.line, kind, n=s.args[1])
+        arithmetic(self.code, Let(s.target, "binop", (s.args[0], power), "*", s.line), kind)
+        return True
+
+    def frexp(self, s: Let, kind: Any) -> bool:
+        """math.frexp: a product with a power of 2, in two steps, as the power may be too large."""
+        code, (m, e), x = self.code, self.code.tree(s.target).parts, s.args[0]
+        whole = code.plain("math.frexp(x)[1]", s.line, x=x)
+        half = code.plain("-n // 2", s.line, n=whole)
+        for n in (half, code.plain("-n - h", s.line, n=whole, h=half)):
+            power = code.plain("math.ldexp(1.0, n)", s.line, types.float64, n=n)
+            x = arithmetic(code, Let(code.temp(code.kind(m)), "binop", (x, power), "*", s.line), code.kind(m))
+        code.copy(m, x, s.line)
+        code.copy(e, whole, s.line)
+        return True
+
+    def itself(self, s: Let, kind: Any) -> bool:
+        """A function of an array's elements, such as np.sum, of a number: that number."""
+        if self._is_one(s, kind):
+            self.code.copy(s.target, self._alike(s, kind), s.line)
+        return self._is_one(s, kind)
+
+    def nothing(self, s: Let, kind: Any) -> bool:
+        """A function of how elements differ, such as np.std, of a number: x - x, which is NaN at infinity."""
+        if self._is_one(s, kind):
+            x = self._alike(s, kind)
+            arithmetic(self.code, Let(s.target, "binop", (x, x), "-", s.line), kind)
+        return self._is_one(s, kind)
+
+    def zero(self, s: Let, kind: Any) -> bool:
+        """np.imag of a number."""
+        if self._is_one(s, kind):
+            self.code.as_written(s)
+        return self._is_one(s, kind)
+
+    def _is_one(self, s: Let, kind: Any) -> bool:
+        """Whether a function has a real number for its only argument, and gives one."""
+        return len(s.args) == 1 and is_real(kind) and is_real(joined(self.code.kind(s.args[0])))
+
+    def _alike(self, s: Let, kind: Any) -> Any:
+        """The argument in the type of the result."""
+        x = s.args[0]
+        return x if joined(self.code.kind(x)) == kind else self.converted(x, kind, s.line)
+
+    def round(self, s: Let, kind: Any) -> bool:
+        """To a number of digits: piecewise constant."""
+        if is_real(kind):
+            self.code.as_written(s)
+        return is_real(kind)

@@ -1,0 +1,82 @@
+"""Functions that give a list of views: np.split and its relatives, np.broadcast_arrays.
+
+Takes the writer, and what has been put off. The list is a tuple already (to_tuples.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.ir.anf import to_python
+from dualrev.compiler.ir.anf.operations import Const, Effect, If, Let, Node, Slice
+from dualrev.compiler.scalarize.arrays.deferred import Lazy
+from dualrev.compiler.scalarize.builder import Writer, named
+from dualrev.compiler.types.predicates import is_array
+from dualrev.quoting import raising
+
+__all__ = ["Splitting"]
+
+_AXES = {"np.vsplit": 0, "np.dsplit": 2}
+_WHOLE = Slice(None, None, None)
+
+
+class Splitting:
+    """Parts of an array, and arrays in one shape."""
+
+    def __init__(self, code: Writer, lazy: Lazy) -> None:
+        self.code, self.lazy = code, lazy
+
+    def split(self, s: Let, kind: Any) -> None:
+        """np.split and the like."""
+        code, (base, where), text = self.code, s.args[:2], s.info[0]
+        self.lazy.materialise(base)
+        parts, axis = code.tree(s.target).parts, self._axis(s)
+        if isinstance(code.tree(where), Node):
+            bounds = [Const(0), *code.tree(where).parts, None]
+        else:
+            if text != "np.array_split":
+                self._unless_equal(s, base, axis, len(parts))
+            bounds = [self._bound(base, axis, k, len(parts), s.line) for k in range(len(parts) + 1)]
+        for k, part in enumerate(parts):
+            index = (*[_WHOLE] * axis, Slice(bounds[k], bounds[k + 1], None))
+            code.let("view", (base,), index, s.line, target=part)
+
+    def _axis(self, s: Let) -> int:
+        """The axis that is split, for s itself and its shape."""
+        code, text, ndim = self.code, s.info[0], self.code.kind(s.args[0]).ndim
+        axis = s.args[2] if len(s.args) > 2 else Const(0)
+        if not isinstance(axis, Const) or type(axis.value) is not int:
+            code.refuse(s.line, f"the axis of this {text}", "it is no constant", "a constant")
+        found = 1 if text == "np.hsplit" and ndim > 1 else _AXES.get(text, axis.value)
+        found = found + ndim if found < 0 else found
+        if not 0 <= found < ndim:
+            code.refuse(s.line, f"{text} of an array with {ndim} axes", "it has no such axis", "a reshape")
+        return int(found)
+
+    def _unless_equal(self, s: Let, base: Any, axis: int, n: int) -> None:
+        wrong = self.code.plain(f"a.shape[{axis}] % {n} != 0", s.line, types.boolean, a=base)
+        text = raising("ValueError", "array split does not result in an equal division")
+        self.code.out.append(If(wrong, [Effect(text, (), s.line, True)], [], s.line))
+
+    def _bound(self, base: Any, axis: int, k: int, n: int, line: int) -> Any:
+        """Where the k-th part begins: the first parts have one element more, if there are some left."""
+        if k == 0:
+            return Const(0)
+        size = f"a.shape[{axis}]"
+        return self.code.plain(f"{k} * ({size} // {n}) + min({k}, {size} % {n})", line, a=base)
+
+    def broadcast(self, s: Let, kind: Any) -> None:
+        """np.broadcast_arrays."""
+        code = self.code
+        if not all(is_array(code.kind(x)) and isinstance(x, str) for x in s.args):
+            code.refuse(s.line, "np.broadcast_arrays of these arguments", "only that of arrays is known", "np.full")
+        for x in s.args:
+            self.lazy.materialise(x)
+        shapes = [to_python.name(f"{named(x)}.shape") for x in s.args]
+        for x, part in zip(s.args, code.tree(s.target).parts, strict=True):
+            view = to_python.call(
+                "runtime.spread", to_python.name("BASE"), to_python.call("np.broadcast_shapes", *shapes)
+            )
+            code.let("view", (x, *(y for y in s.args if y != x)), view, s.line, target=part)

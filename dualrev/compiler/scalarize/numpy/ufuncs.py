@@ -1,0 +1,89 @@
+"""Calls of ufuncs that numba.vectorize has made -> calls of their kernels, for each element.
+
+Takes the writer, and what has been put off.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core import types
+from numba.np.numpy_support import ufunc_find_matching_loop
+
+from dualrev.compiler.frontend.reading.callables import is_generalized, jitted
+from dualrev.compiler.ir.anf.operations import Let, Ref
+from dualrev.compiler.scalarize.arrays.deferred import Lazy
+from dualrev.compiler.scalarize.builder import Writer, named
+from dualrev.compiler.scalarize.numpy.gufuncs import generalized
+from dualrev.compiler.types.predicates import is_array
+
+__all__ = ["Ufuncs"]
+
+
+class Ufuncs:
+    """Ufuncs of the user's."""
+
+    def __init__(self, code: Writer, lazy: Lazy) -> None:
+        self.code, self.lazy = code, lazy
+
+    def call(self, s: Let, kind: Any) -> None:
+        """target = ufunc(x, y), of numbers or arrays."""
+        code = self.code
+        if is_generalized(s.info.value):
+            generalized(code, self.lazy, s, self._kernel(s.info))
+            return
+        self.lazy.flush()
+        kernel, wanted = self._kernel(s.info), self._loop(s)
+        if not is_array(kind):
+            code.call(s.target, kernel, self._cast(s.args, wanted, s.line), s.line)
+            return
+        arrays = [x for x in s.args if is_array(code.kind(x))]
+        names = tuple(dict.fromkeys(map(named, arrays)))
+        made = s.target if s.target not in names else code.temp(kind)
+        code.empty_for(made, names, s.line)
+        views = {}
+        for x in arrays:
+            views[x] = code.spread(x, made, kind.ndim, s.line)
+
+        def one(i: tuple[str, ...]) -> None:
+            elements = tuple(code.pick(views[x], i, s.line) if x in views else x for x in s.args)
+            args = self._cast(elements, wanted, s.line)
+            value = code.temp(kind.dtype)
+            code.call(value, kernel, args, s.line)
+            code.put(made, i, value, s.line)
+
+        code.over(made, kind.ndim, s.line, one)
+        code.copy(s.target, made, s.line)
+
+    def _kernel(self, ufunc: Ref) -> Ref:
+        """The name of the numba function of scalars."""
+        refs = self.code.lowered.refs
+        path = (*ufunc.path, ("jitted", ""))
+        found = next((r for r in refs.values() if r.path == path), None)
+        if found is None:
+            name = self.code.names.fresh(ufunc.name)
+            found = refs[name] = Ref(name, jitted(ufunc.value), path)
+        return found
+
+    def _loop(self, s: Let) -> list[Any]:
+        """The types of the scalars that numba's loop for these arguments takes."""
+        kinds = [types.unliteral(self.code.kind(x)) for x in s.args]
+        found = None
+        if len(kinds) == s.info.value.nin and not any(is_array(k) and not k.ndim for k in kinds):
+            kinds = [k.dtype if is_array(k) else k for k in kinds]
+            found = ufunc_find_matching_loop(s.info.value, tuple(kinds))
+        if found is None:
+            self.code.refuse(s.line, "this call of a ufunc", "only that of its inputs is known", "its inputs")
+        return list(found.inputs)  # type: ignore[union-attr]
+
+    def _cast(self, args: tuple[Any, ...], wanted: list[Any], line: int) -> list[Any]:
+        """Scalars in the types that the loop takes."""
+        return [self._cast_one(x, w, line) for x, w in zip(args, wanted, strict=True)]
+
+    def _cast_one(self, x: Any, wanted: Any, line: int) -> Any:
+        kind = types.unliteral(self.code.kind(x))
+        if kind == wanted:
+            return x
+        if isinstance(kind, (types.Integer, types.Boolean)) and isinstance(wanted, (types.Integer, types.Float)):
+            return self.code.plain(f"np.{wanted}(_)", line, wanted, _=x)
+        return self.code.refuse(line, f"a ufunc of {kind}", f"numba converts it to {wanted}", f"np.{wanted}(...) of it")

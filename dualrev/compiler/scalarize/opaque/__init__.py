@@ -1,0 +1,1 @@
+"""Statements that are kept as they are written: sets, dicts, strings, try blocks."""

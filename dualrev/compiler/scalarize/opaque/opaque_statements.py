@@ -1,0 +1,325 @@
+"""What no derivative goes through -> statements of Python, which the forward sweep executes as they are.
+
+    s.add(k), d[k] = v, x.split("-"), k in s, a call of which only numba knows what it does, `try` and `objmode` blocks
+
+Takes the writer, and what has been put off. Guarantees that no array of floats is changed in such a statement, and that
+an array that comes out of one is new. What becomes of numbers is looked at when it is known which of them are
+differentiated: analysis/opaque_flows.py.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.frontend.lowering.lowered_function import Lowered
+from dualrev.compiler.frontend.messages import Words
+from dualrev.compiler.ir.anf import to_python
+from dualrev.compiler.ir.anf.operations import (
+    Const,
+    For,
+    If,
+    Let,
+    Node,
+    Opaque,
+    Slice,
+    Store,
+    While,
+    leaves,
+    reads,
+    walk,
+)
+from dualrev.compiler.scalarize.arrays.deferred import Lazy
+from dualrev.compiler.scalarize.builder import Writer
+from dualrev.compiler.scalarize.lists.legalize import Lists
+from dualrev.compiler.scalarize.type_messages import about
+from dualrev.compiler.types.complex_parts import Parts, holds_complex
+from dualrev.compiler.types.leaves import is_linked
+from dualrev.compiler.types.opaque_types import holds_floats, is_opaque
+from dualrev.compiler.types.predicates import is_array
+
+__all__ = ["Opaques", "without_listed"]
+
+#: Methods of sets, dicts and lists that change nothing.
+_READING = {"get", "keys", "values", "items", "copy", "count", "index", "union", "intersection", "difference"}
+_READING |= {"symmetric_difference", "issubset", "issuperset", "isdisjoint", "indices"}
+_TREES = ("tuple", "call", "star", "copy")
+_SEQUENCES = (types.UnicodeType, types.Bytes, types.List, types.ListType)
+
+
+def without_listed(lowered: Lowered, of: Mapping[str, Any]) -> None:
+    """What a loop goes over becomes a list only where it has no places: the others are copied as they are."""
+    for s in walk(lowered.body):
+        if isinstance(s, Let) and s.op == "listed":
+            kind = of.get(s.args[0]) if isinstance(s.args[0], str) else None
+            if kind is None or not is_opaque(kind) or isinstance(kind, _SEQUENCES):
+                s.op = "copy"
+    _check_loops(lowered, of)
+
+
+def _check_loops(lowered: Lowered, of: Mapping[str, Any]) -> None:
+    """Refuse loops over containers that may change in them: numba would see that, and a list of now does not."""
+    every = list(walk(lowered.body))
+    listed = {s.target: _container(of[s.args[0]]) for s in every if isinstance(s, Let) and s.op == "listed"}
+    for loop in (s for s in every if isinstance(s, For)):
+        inside = list(walk(loop.body))
+        items = [s for s in inside if isinstance(s, Let) and s.op == "getitem" and loop.target in s.info]
+        over = {listed[s.args[0]] for s in items if s.args[0] in listed}
+        for s in inside if over else ():
+            changed = [s.array] if isinstance(s, Store) else s.args if _may_change(s) else ()
+            if any(isinstance(x, str) and _container(of.get(x)) in over for x in changed):
+                what, why = "a container that changes in a loop over one like it", "the loop may see the change"
+                lowered.source.refuse(s.line, what, why, "a loop over a list of it, or a change after the loop")
+
+
+def _may_change(s: Any) -> bool:
+    """Whether a statement may change a container among its arguments."""
+    if not isinstance(s, Let) or s.op in ("call", "star"):
+        return isinstance(s, (Let, Opaque))
+    return (s.op == "method" and s.info[0] not in _READING) or (s.op == "written" and not s.info.pure)
+
+
+def _container(kind: Any) -> str:
+    """The type of what a view is of, such as that of the items of a dict; without what numba knows of its content."""
+    return str(getattr(kind, "parent", kind)).split("<iv")[0]
+
+
+class Opaques:
+    """Operations on opaque values, and blocks of statements."""
+
+    def __init__(self, code: Writer, lazy: Lazy, lists: Lists) -> None:
+        self.code, self.lazy, self.lists = code, lazy, lists
+
+    # What is one
+
+    def takes(self, s: Any) -> bool:
+        """Whether a statement has to do with opaque values; then it has been written."""
+        code = self.code
+        if isinstance(s, Opaque):
+            self._block(s)
+        elif isinstance(s, Store) and is_opaque(code.kind(s.array)):
+            self._store(s)
+        elif isinstance(s, Let) and self._is_opaque(s):
+            self._let(s)
+        else:
+            return False
+        return True
+
+    def _is_opaque(self, s: Let) -> bool:
+        if s.op == "written":
+            return True
+        kinds = [self.code.kind(x) for x in s.args if isinstance(x, str)]
+        in_tuple = s.op in ("getitem", "attr") and isinstance(self.code.kind(s.args[0]), types.BaseTuple)
+        if s.op in _TREES or in_tuple:
+            return False
+        read = any(is_opaque(kind) and not isinstance(kind, types.UnicodeType) for kind in kinds)
+        return read or is_opaque(self.code.of[s.target])
+
+    # Statements
+
+    def _let(self, s: Let) -> None:
+        code = self.code
+        if s.op in ("func", "written") and any(isinstance(x, str) and holds_complex(code.kind(x)) for x in s.args):
+            what = (
+                f"{s.info[0]} of a complex number" if s.op == "func" else f"{s.info.refusal[0]} with a complex number"
+            )
+            code.refuse(s.line, what, "only its parts are known", "z.real and z.imag")
+        if s.op == "getitem" and is_array(code.kind(s.args[0])):
+            code.refuse(s.line, "this index", "it is no int, slice or array", "an int")
+        said, changes, unknown = self._said(s), s.op == "written" and not s.info.pure, False
+        if s.op == "method":
+            if is_linked(code.kind(s.args[0])):
+                what, why = f"the method .{s.info[0]} of a node", "it might change nodes that are read again"
+                code.refuse(s.line, what, why, "a function that reads fields")
+            text = isinstance(code.kind(s.args[0]), types.UnicodeType)
+            changes = not text and s.info[0] not in _READING
+        if s.op == "written":
+            unknown = changes and not s.info.fixed
+            if s.target in self.lists:
+                code.refuse(s.line, *said)
+        tree = ast.List([], ast.Load()) if s.op == "list" and s.info is None else code.expression(s)
+        names = list(code.names_in(tuple(reads(s))))
+        tree, names, after = self._with_arrays(s.target, tree, names, changes, said, s.line)
+        kind = code.of[s.target]
+        if s.op == "method" and s.info[0] in ("get", "pop") and isinstance(kind, (types.Float, types.Integer)):
+            tree = ast.BinOp(tree, ast.Mult(), ast.Constant(1))  # numba takes it for one that may be None
+        if isinstance(kind, types.NoneType):
+            self._write([], names, ast.Expr(tree), s.line, changes, unknown, said)
+        else:
+            self._assign(s, tree, names, changes, unknown, said)
+        after()
+
+    def _assign(self, s: Let, tree: ast.expr, names: list[str], changes: bool, unknown: bool, said: Words) -> None:
+        """target = the expression; its parts, if it is a tuple, and copies of arrays."""
+        code, whole = self.code, self.code.tree(s.target)
+        parts = [x for x in leaves(whole) if isinstance(x, str)]
+        made = {x: code.temp(code.of[x]) for x in parts if is_array(code.of[x])}
+        target = code.syntax_tree(_plain(whole, made))
+        self._write([made.get(x, x) for x in parts], names, ast.Assign([target], tree), s.line, changes, unknown, said)
+        for x, fresh in made.items():
+            code.let("alloc", (fresh,), to_python.name(f"np.copy({fresh})"), s.line, target=x)
+
+    def _store(self, s: Store) -> None:
+        """d[k] = v, or an element that a comprehension adds."""
+        code = self.code
+        for x in (s.value, *s.index):
+            self.lazy.materialise(x)
+        value = code.syntax_tree(code.tree(s.value))
+        atoms = tuple(x for x in (s.array, *s.index, s.value) if isinstance(x, str))
+        if s.array in self.comprehensions:
+            made: ast.stmt = ast.Expr(
+                ast.Call(ast.Attribute(to_python.name(s.array), "append", ast.Load()), [value], [])
+            )
+        else:
+            place = to_python.subscript(to_python.name(s.array), s.index, lambda x: code.syntax_tree(code.tree(x)))
+            made = ast.Assign([place], value)
+        said = self._about(s.array)
+        if any(is_array(code.kind(x)) for x in atoms):
+            code.refuse(s.line, *said)
+        self._write([], list(code.names_in(atoms)), made, s.line, True, False, said)
+
+    def _block(self, s: Opaque) -> None:
+        """A block, of which arrays may only be read."""
+        code = self.code
+        kinds = {x: code.of[x] for x in [*s.targets, *s.args] if x in code.of}
+        for x in s.args:
+            self.lazy.materialise(x)
+        wrong = [x for x in s.targets if x in kinds and is_array(kinds[x])]
+        wrong += [x for x, kind in kinds.items() if isinstance(kind, types.BaseTuple) or x in self.lists]
+        wrong += [x for x, kind in kinds.items() if is_array(kind) and not _only_reads(s.code, x)]
+        if wrong:
+            code.refuse(s.line, *s.refusal)
+        targets, args = ([x for x in some if x in kinds] for some in (s.targets, s.args))
+        self.lazy.flush()
+        code.out.append(Opaque(targets, tuple(args), s.code, s.line, s.changes, s.unknown, s.refusal))
+
+    def _write(
+        self, targets: list[str], names: list[str], made: ast.stmt, line: int, changes: bool, unknown: bool, said: Words
+    ) -> None:
+        ast.fix_missing_locations(made)
+        self.lazy.flush()
+        self.code.out.append(Opaque(targets, tuple(names), [made], line, changes, unknown, said))
+
+    # Arrays
+
+    def _with_arrays(
+        self, target: str, tree: ast.expr, names: list[str], changes: bool, said: Words, line: int
+    ) -> tuple[ast.expr, list[str], Callable[[], None]]:
+        """An expression that may change arrays gets copies of them, whose elements come back by stores."""
+        code = self.code
+        for x in names:
+            self.lazy.materialise(x)
+        arrays = [x for x in names if is_array(code.of[x])] if changes else []
+        of_result = leaves(code.tree(target))
+        if any(holds_floats(code.of[x]) for x in arrays) or (arrays and any(is_array(code.kind(x)) for x in of_result)):
+            code.refuse(line, *said)
+        made = {x: code.temp(types.Array(code.of[x].dtype, code.of[x].ndim, "C")) for x in arrays}
+        for x, fresh in made.items():
+            code.let("alloc", (x,), to_python.name(f"np.copy({x})"), line, target=fresh)
+
+        def back() -> None:
+            for x, fresh in made.items():
+                code.over(x, code.of[x].ndim, line, lambda i, x=x, t=fresh: code.put(x, i, code.pick(t, i, line), line))  # type: ignore[misc]
+
+        renamed = to_python.substitute(tree, lambda x: to_python.name(made[x]) if x in made else None) if made else tree
+        return renamed, [made.get(x, x) for x in names], back
+
+    # Conditions
+
+    def truth(self, x: Any, line: int) -> Any:
+        """A condition; of a string, a container or a tuple, whether it is not empty."""
+        if self.code.is_tuple(x) and not isinstance(self.code.of[x], Parts):
+            length = Const(bool(self.code.tree(x).parts))
+            return self.code.let("copy", (length,), None, line, types.boolean)
+        if not isinstance(x, str) or not is_opaque(self.code.of[x]):
+            return x
+        test = self.code.temp(types.boolean)
+        tree = ast.Compare(to_python.call("len", to_python.name(x)), [ast.NotEq()], [ast.Constant(0)])
+        self._write([test], [x], ast.Assign([to_python.name(test)], tree), line, False, False, self._about(x))
+        return test
+
+    def in_body(self, s: While) -> While:
+        """A loop whose condition is opaque: it is computed in the body, once in each round."""
+        if not any(isinstance(t, Opaque) for t in walk(s.test_block)):
+            return s
+        code = self.code
+        stop = code.temp(types.boolean)
+        code.let("copy", (Const(False),), None, s.line, target=stop)
+        ended = [Let(stop, "copy", (Const(True),), None, s.line)]
+        return While([], Const(True), [*s.test_block, If(s.test, s.body, ended, s.line)], [*s.exits, stop], s.line)
+
+    # Slices
+
+    def without_slices(self, s: Let | Store) -> None:
+        """a[slice(i, j)] as a[i:j]."""
+        code, index = self.code, s.info if isinstance(s, Let) else s.index
+        if not isinstance(index, tuple) or not any(isinstance(x, str) and _is_slice(code.of.get(x)) for x in index):
+            return
+        made: list[Any] = []
+        base = s.args[0] if isinstance(s, Let) else s.array
+        for k, x in enumerate(index):
+            if not (isinstance(x, str) and _is_slice(code.of.get(x))):
+                made.append(x)
+                continue
+            if not is_array(code.kind(base)) or base in self.lists or code.of[x].members > 2:
+                code.refuse(s.line, "a slice that is a value", "of arrays, and without a step, it is known", "a[i:j]")
+            lower, upper, step = (code.temp(types.int64) for _ in range(3))
+            n = code.plain(f"a.shape[{k}]", s.line, a=base)
+            text = f"({lower}, {upper}, {step}) = {x}.indices({n})"
+            said = "a slice", "it is no number", "a[i:j]"
+            self._write([lower, upper, step], [x, n], ast.parse(text).body[0], s.line, False, False, said)
+            made.append(Slice(lower, upper, None))
+        if isinstance(s, Let):
+            s.info = tuple(made)
+        else:
+            s.index = tuple(made)
+
+    # Words
+
+    @property
+    def comprehensions(self) -> set[str]:
+        """The lists that an operation makes, to which only it adds."""
+        return {s.target for s in walk(self.code.lowered.body) if isinstance(s, Let) and s.op == "list"}
+
+    def _said(self, s: Let) -> Words:
+        """What is said if a derivative would have to go through."""
+        if s.op == "written":
+            said: Words = self.code.lowered.blamed.get(s.target, s.info.refusal)
+            return said
+        for x in [*s.args, s.target]:
+            if isinstance(x, str) and is_opaque(self.code.of[x]):
+                return self._about(x)
+        raise AssertionError(s)
+
+    def _about(self, x: str) -> Words:
+        """What is said of an opaque variable, or of the use of a dict that keeps it from being known."""
+        return self.code.lowered.blamed.get(x) or about(x, self.code.of[x])
+
+
+def _is_slice(kind: Any) -> bool:
+    return isinstance(kind, types.SliceType)
+
+
+def _plain(tree: Any, made: Mapping[str, str]) -> Any:
+    """A tree as a target: tuples without classes, with other names."""
+    if isinstance(tree, Node):
+        return Node(tuple(_plain(x, made) for x in tree.parts))
+    return made.get(tree, tree) if isinstance(tree, str) else "_"
+
+
+def _only_reads(code: list[ast.stmt], x: str) -> bool:
+    """Whether statements only read elements of an array, or its length and shape."""
+    reading: set[int] = set()
+    for node in (node for s in code for node in ast.walk(s)):
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+            parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            if not any(isinstance(part, ast.Slice) for part in parts):
+                reading.add(id(node.value))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("len", "print"):
+            reading |= set(map(id, node.args))
+        elif isinstance(node, ast.Attribute) and node.attr in ("shape", "size", "ndim"):
+            reading.add(id(node.value))
+    return all(id(node) in reading for s in code for node in ast.walk(s) if isinstance(node, ast.Name) and node.id == x)

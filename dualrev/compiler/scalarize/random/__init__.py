@@ -1,0 +1,1 @@
+"""Random numbers: calls of samplers whose parameters have derivatives."""

@@ -1,0 +1,92 @@
+"""Functions that draw random numbers -> calls of rules/library/drawing.py.
+
+Takes the writer, what has been put off, and tuples.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.ir.anf.operations import Const, Let
+from dualrev.compiler.scalarize.arrays.deferred import Lazy
+from dualrev.compiler.scalarize.builder import Writer
+from dualrev.compiler.scalarize.tuples import Tuples
+from dualrev.compiler.types.predicates import is_array, is_real
+from dualrev.rules.drawing import DRAWING, Drawing
+
+__all__ = ["Drawings"]
+
+
+#: Those with a parameter that is an array.
+_OF_ARRAYS = ("np_choice", "np_permuted", "np_shuffle", "py_shuffle", "np_multinomial", "np_dirichlet")
+
+
+class Drawings:
+    """Random numbers, by numpy's and by Python's generator, as numba has them."""
+
+    def __init__(self, code: Writer, lazy: Lazy, tuples: Tuples) -> None:
+        self.code, self.lazy, self.tuples = code, lazy, tuples
+
+    def takes(self, s: Let, kind: Any) -> bool:
+        """Whether it was a function that draws; then it has been written."""
+        known = DRAWING.get(s.info[0])
+        if known is None:
+            return False
+        code = self.code
+        for x in s.args:
+            self.lazy.materialise(x)
+        args, size = self._parameters(s, known)
+        name, args = self._definition(s, known, args)
+        args = [_as_float(x) if is_real(kind) and not is_array(code.kind(x)) else x for x in args]
+        if size is not None:
+            name, args = f"{name}_of", [*args, size]
+        if isinstance(kind, types.NoneType):  # seed and shuffle
+            s = Let(code.temp(types.int64), "func", (), None, s.line)
+        code.library(s, name, tuple(args))
+        return True
+
+    def _definition(self, s: Let, known: Drawing, args: list[Any]) -> tuple[str, list[Any]]:
+        """The name of the definition, and what it is passed."""
+        code, name = self.code, known.name
+        if name == "np_randint" and args[1] == Const(None):
+            args = [Const(0), args[0]]
+        if name == "np_choice" and not is_array(code.kind(args[0])):
+            name, args = "np_randint", [Const(0), args[0]]
+        if name == "np_permutation" and is_array(code.kind(args[0])):
+            name = "np_permuted"
+        arrays = [x for x in args if is_array(code.kind(x))]
+        if any(code.kind(x).ndim != 1 for x in arrays):
+            what, why = f"{s.info[0]} of a matrix", "only that of a vector is known"
+            code.refuse(s.line, what, why, "its rows by their places")
+        if arrays and name not in _OF_ARRAYS:
+            code.refuse(s.line, f"{s.info[0]} of arrays", "its parameters are numbers", "a loop")
+        return name, args
+
+    def _parameters(self, s: Let, known: Drawing) -> tuple[list[Any], Any]:
+        """The parameters of a function that draws, and the size; None for one number."""
+        code, (text, keywords) = self.code, s.info
+        if text in ("np.random.rand", "np.random.randn"):
+            if not s.args:
+                return [], None
+            size = code.temp(types.UniTuple(types.int64, len(s.args)))
+            self.tuples.make(Let(size, "tuple", s.args, None, s.line), code.of[size])
+            return [], size
+        names = [*known.parameters, *(["size"] if known.sized else [])]
+        count = len(s.args) - len(keywords)
+        given = dict(zip(names, s.args[:count], strict=False)) | dict(zip(keywords, s.args[count:], strict=True))
+        first = len(known.parameters) - len(known.defaults)
+        defaults = dict(zip(known.parameters[first:], map(Const, known.defaults), strict=True))
+        found = {"size": Const(None), **defaults, **given}
+        if count > len(names) or set(given) - set(names):
+            words = ", ".join(names)
+            code.refuse(s.line, f"{text} with these arguments", "", f"it with {words} alone" if words else "it alone")
+        size = found["size"]
+        nothing = size == Const(None) or isinstance(code.kind(size), types.NoneType)
+        return [found[x] for x in known.parameters], None if nothing else size
+
+
+def _as_float(x: Any) -> Any:
+    """A parameter as a float: ints and floats are drawn for by the same functions."""
+    return Const(float(x.value)) if isinstance(x, Const) and type(x.value) is int else x

@@ -1,0 +1,90 @@
+"""Methods of a numpy Generator -> standard samples, which are opaque, and smooth functions of these and the parameters.
+
+    rng.normal(mu, sigma)      z = rng.standard_normal(), and mu + sigma * z
+    rng.integers(n)            stays as it is: nothing is differentiated through it
+
+Takes the writer, and what writes opaque values. Guarantees that the generator gives the same bits as in the primal:
+the functions are those that numpy (and numba) makes such a sample by. Others stay as they are, with their parameters;
+those of these that are differentiated are refused by analysis/opaque_flows.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.ir.anf.operations import Const, Let
+from dualrev.compiler.scalarize.builder import Writer
+from dualrev.compiler.scalarize.opaque.opaque_statements import Opaques
+
+__all__ = ["SAMPLES", "GeneratorDraws"]
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """A method: the standard sample, the definition in library/drawing.py, its parameters, and their defaults."""
+
+    standard: str
+    definition: str
+    parameters: tuple[str, ...]
+    defaults: tuple[float, ...] = ()
+
+
+#: By the names of the methods.
+SAMPLES = {
+    "normal": _Sample("standard_normal", "sample_normal", ("loc", "scale"), (0.0, 1.0)),
+    "lognormal": _Sample("standard_normal", "sample_lognormal", ("mean", "sigma"), (0.0, 1.0)),
+    "uniform": _Sample("random", "sample_uniform", ("low", "high"), (0.0, 1.0)),
+    "exponential": _Sample("standard_exponential", "sample_scaled", ("scale",), (1.0,)),
+    "rayleigh": _Sample("standard_exponential", "sample_rayleigh", ("scale",), (1.0,)),
+    "weibull": _Sample("standard_exponential", "sample_weibull", ("a",)),
+    "pareto": _Sample("standard_exponential", "sample_pareto", ("a",)),
+}
+
+
+class GeneratorDraws:
+    """Random numbers of a generator that is an argument, or that a closure holds."""
+
+    def __init__(self, code: Writer, opaques: Opaques) -> None:
+        self.code, self.opaques = code, opaques
+
+    def takes(self, s: Any) -> bool:
+        """Whether a statement was such a sample; then it has been written."""
+        if not (isinstance(s, Let) and s.op == "method" and s.info[0] in SAMPLES):
+            return False
+        code = self.code
+        if not isinstance(code.kind(s.args[0]), types.NumPyRandomGeneratorType):
+            return False
+        sample, given = SAMPLES[s.info[0]], self._given(s)
+        if given is None:
+            return False
+        size = [given["size"]] if "size" in given else []
+        drawn = Let(code.temp(code.of[s.target]), "method", (s.args[0], *size), (sample.standard, ()), s.line)
+        if sample.standard == "standard_exponential" and size:
+            drawn.info = (sample.standard, ("size",))
+        self.opaques.takes(drawn)
+        for x in given.values():
+            self.opaques.lazy.materialise(x)
+        code.library(s, sample.definition, (drawn.target, *(_as_float(given[x]) for x in sample.parameters)))
+        return True
+
+    def _given(self, s: Let) -> dict[str, Any] | None:
+        """The parameters by their names, and the size if there is one; None if numba's own signature is another."""
+        sample, keywords = SAMPLES[s.info[0]], s.info[1]
+        names = (*sample.parameters, "size")
+        count = len(s.args) - 1 - len(keywords)
+        given = dict(zip(names, s.args[1 : count + 1], strict=False))
+        given |= dict(zip(keywords, s.args[count + 1 :], strict=True))
+        first = len(sample.parameters) - len(sample.defaults)
+        defaults = dict(zip(sample.parameters[first:], map(Const, sample.defaults), strict=True))
+        found = defaults | given
+        if found.get("size") == Const(None):
+            del found["size"]
+        known = set(names) >= set(found) >= set(sample.parameters) and count <= len(names)
+        return found if known else None
+
+
+def _as_float(x: Any) -> Any:
+    return Const(float(x.value)) if isinstance(x, Const) and type(x.value) is int else x

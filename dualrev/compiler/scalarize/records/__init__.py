@@ -1,0 +1,1 @@
+"""Records and instances of jitclasses -> their fields."""

@@ -1,0 +1,380 @@
+"""Records, arrays of records, jitclass instances and structrefs -> loads, stores and views of their leaves.
+
+Takes the writer, what has been put off, assignments, and `expand`, which writes an operation. What the leaves are, says
+types/leaves.py. An object is never more than its leaves: what asks for anything else is refused.
+
+    a[i].x, a["x"][i]     a_x[i]            r = a[i]      r_x = a view of the element a_x[i], and so on
+    a[1:].x               a_x[1:]           r.x           r_x[()]
+    r.x = v               r_x[()] = v       box.mass      box_mass[()]
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numba.core import types
+from numba.core.typing.arraydecl import ArrayAttribute
+
+from dualrev.compiler.ir.anf import to_python
+from dualrev.compiler.ir.anf.operations import (
+    Const,
+    For,
+    If,
+    Let,
+    Member,
+    Node,
+    Ref,
+    Slice,
+    Store,
+    blocks,
+    reads,
+    walk,
+    writes,
+)
+from dualrev.compiler.ir.names import readable
+from dualrev.compiler.scalarize.arrays.assign import Assignments
+from dualrev.compiler.scalarize.arrays.deferred import Lazy
+from dualrev.compiler.scalarize.arrays.indices import index_of, is_gathered
+from dualrev.compiler.scalarize.builder import Writer, named
+from dualrev.compiler.scalarize.records.jitclass import Objects
+from dualrev.compiler.scalarize.records.operator_methods import Dunders
+from dualrev.compiler.types.leaves import is_bound, is_instance, is_record, is_records, is_structured, members
+
+__all__ = ["Structures"]
+
+_THROUGH = ("copy", "tuple", "call", "star", "object")  # operations that take trees
+_FIELDS = "numbers, and arrays of numbers, are known"
+#: The attributes of arrays, which numba prefers to fields of these names.
+_OF_ARRAYS = {name.removeprefix("resolve_") for name in dir(ArrayAttribute) if name.startswith("resolve_")}
+
+
+class Structures:
+    """Objects that have fields."""
+
+    def __init__(self, code: Writer, lazy: Lazy, assignments: Assignments, expand: Callable[[Let], None]) -> None:
+        self.code, self.lazy, self.assignments, self.expand = code, lazy, assignments, expand
+        self._places: dict[str, tuple[str, tuple[Any, ...]]] = {}  # of a[i] that has no name: a, and i
+        self._read: dict[Any, tuple[Any, str]] = {}  # which field of which object an array is
+        self.objects = Objects(code, expand)
+        self.dunders = Dunders(code, self.objects, expand)
+        self._deferred, self._augmented = set(_deferred(code)), set(_augmented(code))
+        for x, kind in code.of.items():
+            if isinstance(kind, types.NestedArray):
+                code.of[x] = types.Array(kind.dtype, kind.ndim, "A")
+
+    def takes(self, s: Any) -> bool:
+        """Whether a statement is about an object; then it is written."""
+        if isinstance(s, Store) and s.index and isinstance(s.index[0], Member) and not self._is(s.array):
+            what, instead = "an assignment to an attribute", "a variable"
+            self.code.refuse(s.line, what, "only variables, elements of arrays and fields can change", instead)
+        about = [x for x in reads(s) if self._is(x)]
+        if not about or (isinstance(s, Let) and isinstance(self.code.kind(s.args[0]), types.BaseTuple)):
+            return False
+        self.lazy.flush()
+        if isinstance(s, Store):
+            self._store(s)
+        elif isinstance(s, Let) and s.op in _THROUGH:
+            self.objects.check_use(s)
+            self._make_places(about, s.line)
+            return False
+        elif isinstance(s, Let) and s.op == "method" and is_instance(self.code.kind(s.args[0])):
+            self._make_places(about, s.line)
+            self.objects.method(s)
+        elif isinstance(s, Let) and self._is(s.args[0]):
+            self._make_places([x for x in about if x != s.args[0]], s.line)
+            if not (is_instance(self.code.kind(s.args[0])) and self.dunders.takes(s)):
+                self._operation(s)
+        else:
+            self._refuse_use(about[0], s.line)
+        return True
+
+    def _is(self, x: Any) -> bool:
+        return _is_frozen(x.value) if isinstance(x, Ref) else isinstance(x, str) and is_structured(self.code.of.get(x))
+
+    def _is_instance(self, x: str) -> bool:
+        return is_instance(self.code.of.get(x))
+
+    def _refuse_use(self, x: Any, line: int) -> Any:
+        name = readable(x).strip("_") if isinstance(x, str) else ""
+        of = f"the object {name}" if name else "an object" if isinstance(x, str) else "a frozen record"
+        what = f"this use of {of}"
+        self.code.refuse(line, what, "of an object, only its fields are known", "its fields")
+
+    # Operations
+
+    def _operation(self, s: Let) -> None:
+        base = s.args[0]
+        if isinstance(base, Ref):
+            self._refuse_use(base, s.line)
+        if s.op == "plain":
+            self._make_places(list(s.args), s.line)
+            self._condition(s)
+        elif s.op == "attr":
+            if not (is_records(self.code.kind(base)) and self._of_array(s, s.info)):
+                self._field(s, s.info)
+        elif s.op == "getitem" and (name := _field_of(s.info)) is not None:
+            self._field(s, name)
+        elif s.op == "getitem" and is_records(self.code.kind(base)):
+            self._part(s)
+        elif s.op == "func" and s.info[0] == "len" and is_records(self.code.kind(base)):
+            self.code.plain("len(a)", s.line, target=s.target, a=self._first(base, s.line))
+        else:
+            self._refuse_use(base, s.line)
+
+    def _part(self, s: Let) -> None:
+        """a[index]: a record, or an array of records."""
+        code, base = self.code, s.args[0]
+        of, kind = code.kind(base), code.kind(s.target)
+        if is_gathered(code, s.info):
+            code.refuse(s.line, "an index of records that is an array", "only ints and slices are known", "a loop")
+        index = index_of(code, s.info, of.ndim, s.line)
+        if is_record(kind) and s.target in self._deferred:
+            self._places[s.target] = base, index
+            return
+        self._write_part(s.target, base, index, s.line)
+
+    def _write_part(self, target: str, base: str, index: tuple[Any, ...], line: int) -> None:
+        code, kind = self.code, self.code.kind(target)
+        targets, sources = code.tree(target).parts, self._leaf_names(base)
+        for t, a in zip(targets, sources, strict=True):
+            code.alias.join(t, base)
+            if is_record(kind) and not index:
+                code.copy(t, a, line)
+            elif is_record(kind):
+                places = ", ".join(to_python.text(to_python.atom(i)) for i in index)
+                names = tuple(i for i in index if isinstance(i, str))
+                code.let("view", (a, *names), to_python.name(f"runtime.row(BASE, ({places},))"), line, target=t)
+            else:
+                code.let("view", (a,), self._longer(index, a, base), line, target=t)
+
+    def _longer(self, index: tuple[Any, ...], leaf: str, base: str) -> tuple[Any, ...]:
+        """An index for a field that has more axes than the records."""
+        more = self.code.kind(leaf).ndim - self.code.kind(base).ndim
+        return (*index, *[Slice(None, None, None)] * more) if Ellipsis in index else index
+
+    def _make_places(self, atoms: list[Any], line: int) -> None:
+        """Write the views of records that have no name, since more than a field of them is asked for."""
+        for x in atoms:
+            if x in self._places:
+                self._write_part(x, *self._places[x], line)
+
+    def _leaf_names(self, x: Any) -> list[str]:
+        return list(self.code.tree(x).parts)
+
+    def _first(self, x: Any, line: int) -> str:
+        """A leaf of an array of records."""
+        found = self._leaf_names(x)
+        if not found:
+            self.code.refuse(line, "records without a field of numbers", f"of the fields of objects, {_FIELDS}", "one")
+        return found[0]
+
+    def _leaf(self, x: Any, name: str, line: int) -> tuple[Any, tuple[Any, ...]]:
+        """The leaf of a field, and the index of what x is in it."""
+        kind, index = self.code.kind(x), ()
+        if x in self._places:
+            x, index = self._places[x]
+        names = list(members(kind))
+        if name not in names:
+            what = f"the field .{name}" if name in _fields(kind) else f"the attribute .{name}"
+            self.code.refuse(line, what, f"of the fields of objects, {_FIELDS}", "another field, or an argument")
+        leaf = self.code.tree(x).parts[names.index(name)]
+        if isinstance(leaf, str):
+            self.code.alias.join(leaf, x)
+        return leaf, index
+
+    def _field(self, s: Let, name: str) -> None:
+        """x.name."""
+        code, base = self.code, s.args[0]
+        kind = code.kind(base)
+        if self.objects.property(s, kind, name):
+            return
+        leaf, index = self._leaf(base, name, s.line)
+        if isinstance(leaf, Node):
+            code.copy_tree(code.tree(s.target), leaf, s.line)
+        elif code.kind(leaf).ndim == len(index) and not is_records(kind):
+            code.let("load", (leaf,), index, s.line, target=s.target)
+        else:
+            if s.target in self._augmented:
+                self._read[s.target] = base, name
+            code.alias.join(s.target, leaf)
+            if index:
+                code.let("view", (leaf,), index, s.line, target=s.target)
+            else:
+                code.copy(s.target, leaf, s.line)
+
+    def _of_array(self, s: Let, name: str) -> bool:
+        """What an array of records knows of itself: numba prefers that to a field of this name."""
+        code, kind, first = self.code, self.code.kind(s.args[0]), self._first(s.args[0], s.line)
+        if name == "ndim":
+            code.let("copy", (Const(kind.ndim),), None, s.line, target=s.target)
+        elif name == "size":
+            sizes = " * ".join(f"a.shape[{k}]" for k in range(kind.ndim)) or "1"
+            code.plain(sizes, s.line, target=s.target, a=first)
+        elif name == "shape":
+            for k, t in enumerate(code.tree(s.target).parts):
+                code.plain(f"a.shape[{k}]", s.line, target=t, a=first)
+        elif name in _OF_ARRAYS:
+            what, instead = f"the attribute .{name} of an array of records", f'a["{name}"], if it is a field'
+            code.refuse(s.line, what, "of these, only ndim, size and shape are known", instead)
+        return name in _OF_ARRAYS
+
+    def _condition(self, s: Let) -> None:
+        """An expression without derivative: the fields in it become variables."""
+        if isinstance(s.info, ast.BoolOp) and any(map(self._is_instance, s.args)):
+            self._shortcut(s, s.info.values, isinstance(s.info.op, ast.And))
+            return
+        found: list[str] = []
+
+        def loaded(x: str, name: str) -> ast.expr:
+            leaf, _ = self._leaf(x, name, s.line)
+            kind = self.code.kind(leaf)
+            made = leaf if kind.ndim else self.code.let("load", (leaf,), (), s.line, kind.dtype)
+            found.append(made)
+            return ast.Name(made)
+
+        fields = _Fields(self._is, loaded, lambda x: self._first(x, s.line))
+        tree, called = self.dunders.resolved(to_python.substitute(s.info, lambda _: None), self._is_instance, s.line)
+        found += called
+        tree = fields.visit(tree)
+        names = [x.id for x in ast.walk(tree) if isinstance(x, ast.Name)]
+        for x in names:
+            if self._is(x):
+                self._refuse_use(x, s.line)
+        args = tuple(x for x in [*s.args, *found] if x in names)
+        self.expand(Let(s.target, "plain", args, tree, s.line))
+
+    def _shortcut(self, s: Let, values: list[ast.expr], conjunction: bool) -> None:
+        """`and` and `or`: a method that a condition calls runs only if what stands before leaves it open."""
+        first, *rest = values
+        names = {x.id for x in ast.walk(first) if isinstance(x, ast.Name)}
+        args = tuple(x for x in s.args if x in names)
+        tree = first if isinstance(first, ast.BoolOp) else to_python.call("bool", first)
+        condition = Let(s.target, "plain", args, tree, s.line)
+        if any(map(self._is, args)):
+            self._condition(condition)
+        else:
+            self.expand(condition)
+        if rest:
+            more = self.code.collect(lambda: self._shortcut(s, rest, conjunction))
+            self.code.out.append(If(s.target, *((more, []) if conjunction else ([], more)), s.line))
+
+    # Assignments
+
+    def _store(self, s: Store) -> None:
+        code, of = self.code, self.code.kind(s.array)
+        if not self._is(s.array):
+            self._refuse_use(s.value, s.line)
+        if not isinstance(s.index[0] if s.index else None, Member) and self.dunders.stores(s):
+            return
+        if (name := _field_of(s.index)) is not None:
+            self._make_places([s.value], s.line)
+            if is_record(code.kind(s.value)) or is_records(code.kind(s.value)):
+                self._refuse_use(s.value, s.line)
+            self._assign(s, name)
+        elif is_records(of) and self._is(s.value):
+            self._copy_record(s)
+        else:
+            self._refuse_use(s.array, s.line)
+
+    def _assign(self, s: Store, name: str) -> None:
+        """x.name = value."""
+        code = self.code
+        if self._read.get(s.value) == (s.array, name):
+            return  # `x.name += value` has changed the array
+        if self.objects.set_property(s, name):
+            return
+        leaf, index = self._leaf(s.array, name, s.line)
+        if is_instance(code.kind(s.array)) and is_bound(members(code.kind(s.array))[name]):
+            if s.array == self.objects.made:
+                self.lazy.materialise(s.value)
+                code.copy_tree(leaf, code.tree(s.value), s.line)
+                code.alias.join(str(s.array), named(s.value))
+                return
+            what = f"an assignment to .{name}, which is no number"
+            code.refuse(s.line, what, "which array it is, would depend on what has run", f".{name}[:] = value")
+        if code.kind(leaf).ndim > len(index):
+            index = (*index, Ellipsis)
+        self.assignments.store(Store(leaf, index, s.value, s.line))
+
+    def _copy_record(self, s: Store) -> None:
+        """a[i] = r."""
+        code, of, value = self.code, self.code.kind(s.array), self.code.kind(s.value)
+        index = index_of(code, s.index, of.ndim, s.line) if not is_gathered(code, s.index) else ()
+        whole = len(index) == of.ndim and not any(isinstance(i, Slice) or i is Ellipsis or i is None for i in index)
+        if not (whole and is_record(value) and value == of.dtype and set(members(of)) == set(of.dtype.fields)):
+            why = "only that of one record of the same type, with fields of numbers, is known"
+            code.refuse(s.line, "an assignment of records", why, "an assignment to each field")
+        self._make_places([s.value], s.line)
+        for leaf, x in zip(self._leaf_names(s.array), self._leaf_names(s.value), strict=True):
+            code.alias.join(leaf, s.array)
+            code.alias.join(x, str(s.value))
+            self.assignments.store(Store(leaf, index, x, s.line))
+
+
+def _deferred(code: Writer) -> Iterator[str]:
+    """Variables a[i] without a name, of which fields are asked for before a or i can be another one."""
+    every = list(walk(code.lowered.body))
+    assigned = Counter(x for s in every for x in writes(s))
+    read = Counter(x for s in every for x in set(reads(s)) if isinstance(x, str))
+    for block in [code.lowered.body, *(b for s in every for b in blocks(s))]:
+        for k, s in enumerate(block):
+            if not (isinstance(s, Let) and s.op == "getitem" and code.names.is_temporary(s.target)):
+                continue
+            places = [j for j, t in enumerate(block) if j > k and isinstance(t, (Let, Store)) and s.target in reads(t)]
+            between = block[k + 1 : places[-1]] if places else []
+            changed = {x for t in walk(between) for x in writes(t)}
+            if assigned[s.target] == 1 and read[s.target] == len(places) and not changed & set(reads(s)):
+                yield s.target
+
+
+def _augmented(code: Writer) -> Iterator[str]:
+    """Variables for the field in `x.field += value`: they are read, and changed in place."""
+    found: dict[str, list[str]] = {}
+    for s in walk(code.lowered.body):
+        if isinstance(s, (Let, For)):
+            found.setdefault(s.target, []).append(s.op if isinstance(s, Let) else "for")
+    return (x for x, ops in found.items() if ops == ["attr", "iop"] and code.names.is_temporary(x))
+
+
+class _Fields(ast.NodeTransformer):
+    """r["x"] in an expression -> the variable that `loaded` makes; len(a) -> that of a leaf."""
+
+    def __init__(
+        self, is_object: Callable[[str], bool], loaded: Callable[[str, str], ast.expr], first: Callable[[str], str]
+    ) -> None:
+        self.is_object, self.loaded, self.first = is_object, loaded, first
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        named = isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
+        if named and isinstance(node.value, ast.Name) and self.is_object(node.value.id):
+            assert isinstance(node.slice, ast.Constant)
+            return self.loaded(node.value.id, str(node.slice.value))
+        return self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        base = node.args[0] if len(node.args) == 1 else None
+        if ast.unparse(node.func) == "len" and isinstance(base, ast.Name) and self.is_object(base.id):
+            node.args = [ast.Name(self.first(base.id))]
+        return self.generic_visit(node)
+
+
+def _field_of(index: tuple[Any, ...]) -> str | None:
+    """The name of the field that an index is."""
+    first = index[0] if index else None
+    return first.value if isinstance(first, Const) and isinstance(first.value, str) else None
+
+
+def _is_frozen(x: Any) -> bool:
+    """Whether a frozen value is a record, or an array of them."""
+    return isinstance(x, np.void) or (isinstance(x, np.ndarray) and x.dtype.names is not None)
+
+
+def _fields(kind: Any) -> Any:
+    """The names of all fields of an object."""
+    if is_instance(kind):
+        return kind.struct if isinstance(kind, types.ClassInstanceType) else kind.field_dict
+    return (kind.dtype if is_records(kind) else kind).fields

@@ -1,0 +1,153 @@
+"""Operators, functions of Python, and items of jitclass instances: which method of the class they call, as in numba.
+
+x + y is x.__add__(y), len(x) is x.__len__(), x[i] is x.__getitem__(i); the instance stands first. Takes the writer, and
+the calls of methods (jitclass.py).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from numba.core import types
+from numba.core.registry import cpu_target
+
+from dualrev.compiler.ir.anf import to_python
+from dualrev.compiler.ir.anf.operations import Const, Let, Slice, Store
+from dualrev.compiler.scalarize.builder import Writer
+from dualrev.compiler.scalarize.records.jitclass import Objects
+from dualrev.compiler.types.leaves import is_instance
+
+__all__ = ["Dunders"]
+
+_BINARY = {
+    "+": "add",
+    "-": "sub",
+    "*": "mul",
+    "/": "truediv",
+    "//": "floordiv",
+    "%": "mod",
+    "**": "pow",
+    "<<": "lshift",
+}
+_BINARY |= {">>": "rshift", "&": "and", "|": "or", "^": "xor"}
+_UNARY = {"-": "neg", "+": "pos", "~": "invert"}
+_FUNCTIONS = {"abs", "len", "hash", "float", "int"}
+_COMPARE = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"}
+
+
+class Dunders:
+    """Methods with underscores; `expand` writes an operation."""
+
+    def __init__(self, code: Writer, objects: Objects, expand: Callable[[Let], None]) -> None:
+        self.code, self.objects, self.expand = code, objects, expand
+
+    def takes(self, s: Let) -> bool:
+        """Whether it was such an operation, and its class has the method; then the call is written."""
+        x, rest = s.args[0], s.args[1:]
+        if s.op in ("binop", "iop") and s.info in _BINARY:
+            name = _BINARY[s.info]
+            return (s.op == "iop" and self._call(s, f"i{name}", x, rest)) or self._call(s, name, x, rest)
+        if s.op == "unary" and s.info in _UNARY:
+            return self._call(s, _UNARY[s.info], x)
+        if s.op == "func" and s.info[0] in _FUNCTIONS and not (rest or s.info[1]):
+            return self._call(s, s.info[0], x)
+        if s.op == "getitem" and is_instance(self.code.kind(x)):
+            return self.has(x, "getitem") and self._call(s, "getitem", x, (self._index(s.info, s.line),))
+        return False
+
+    def stores(self, s: Store) -> bool:
+        """Whether it was x[index] = value of such a class."""
+        if not is_instance(self.code.kind(s.array)) or not self.has(s.array, "setitem"):
+            return False
+        call = Let(self.code.temp(types.none), "", (), None, s.line)
+        return self._call(call, "setitem", s.array, (self._index(s.index, s.line), s.value))
+
+    def resolved(self, tree: ast.expr, is_object: Callable[[str], bool], line: int) -> tuple[ast.expr, list[str]]:
+        """A condition with the calls of such methods computed before, and their names; not if some may not run."""
+        calls = _Calls(self, is_object, line)
+        if not any(isinstance(x, (ast.BoolOp, ast.IfExp)) for x in ast.walk(tree)):
+            tree = calls.visit(tree)
+        return tree, calls.made
+
+    def value(self, name: str, x: str, args: tuple[Any, ...], kind: Any, line: int) -> str | None:
+        """The value of a method; None if the class does not have it."""
+        made = Let(self.code.temp(kind), "", (), None, line)
+        return made.target if self._call(made, name, x, args) else None
+
+    def returned(self, x: str, name: str, args: tuple[Any, ...]) -> Any:
+        """The type of what a method returns, by numba."""
+        f = types.Dispatcher(self.code.kind(x).jit_methods[f"__{name}__"])
+        kinds = tuple(types.unliteral(self.code.kind(a)) for a in (x, *args))
+        return f.get_call_type(cpu_target.typing_context, kinds, {}).return_type
+
+    def has(self, x: Any, name: str) -> bool:
+        """Whether the class of an instance has a method."""
+        return f"__{name}__" in getattr(self.code.kind(x), "jit_methods", {})
+
+    def _call(self, s: Let, name: str, x: Any, args: tuple[Any, ...] = ()) -> bool:
+        if not self.has(x, name):
+            return False
+        self.objects.method(Let(s.target, "method", (x, *args), (f"__{name}__", ()), s.line))
+        return True
+
+    def _index(self, entries: tuple[Any, ...], line: int) -> Any:
+        """What stands in brackets, as one value."""
+        if any(x is None or x is Ellipsis or isinstance(x, Slice) for x in entries):
+            self.code.refuse(line, "a slice of an instance", "only places are known", "a method with the bounds")
+        if len(entries) == 1:
+            return entries[0]
+        kinds = [types.unliteral(self.code.kind(x)) for x in entries]
+        made = self.code.temp(types.BaseTuple.from_types(kinds))
+        self.expand(Let(made, "tuple", entries, None, line))
+        return made
+
+
+class _Calls(ast.NodeTransformer):
+    """x < y, x[i], len(x) and y in x -> the variable with the value of the method."""
+
+    def __init__(self, dunders: Dunders, is_object: Callable[[str], bool], line: int) -> None:
+        self.dunders, self.is_object, self.line = dunders, is_object, line
+        self.made: list[str] = []
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        self.generic_visit(node)
+        (op, *more), left, right = node.ops, node.left, node.comparators[0]
+        if more:
+            return node
+        if isinstance(op, (ast.In, ast.NotIn)):
+            made = self._value("contains", right, left)
+            return ast.UnaryOp(ast.Not(), made) if made and isinstance(op, ast.NotIn) else made or node
+        made = self._value(_COMPARE.get(type(op), ""), left, right)
+        if made is None and isinstance(op, ast.NotEq) and (equal := self._value("eq", left, right)):
+            return ast.UnaryOp(ast.Not(), equal)
+        return made or node
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        self.generic_visit(node)
+        return self._value("getitem", node.value, node.slice) or node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        node.args = [self.visit(x) for x in node.args]
+        text = ast.unparse(node.func)
+        return (self._value(text, *node.args) if text in _FUNCTIONS and len(node.args) == 1 else None) or node
+
+    def _value(self, name: str, x: ast.expr, *args: ast.expr) -> ast.expr | None:
+        if not (isinstance(x, ast.Name) and self.is_object(x.id)):
+            return None
+        atoms = tuple(_atom(a) for a in args)
+        if any(a is None for a in atoms) or not self.dunders.has(x.id, name):
+            return None
+        kind = self.dunders.returned(x.id, name, atoms)
+        found = self.dunders.value(name, x.id, atoms, kind, self.line)
+        assert found is not None
+        self.made.append(found)
+        return to_python.name(found)
+
+
+def _atom(x: ast.expr) -> Any:
+    """A name or a constant as an atom."""
+    if isinstance(x, ast.Constant):
+        return Const(x.value)
+    return x.id if isinstance(x, ast.Name) else None

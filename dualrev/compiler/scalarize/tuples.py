@@ -1,0 +1,110 @@
+"""Tuples -> their parts: `t` of two floats is `t_0` and `t_1`, and an index chosen at run time is a branch.
+
+Takes the writer. No operation on a tuple is left.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Collection
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.ir.anf.operations import Const, Effect, If, Let, Node, Slice
+from dualrev.compiler.scalarize.builder import Writer
+from dualrev.compiler.scalarize.scalar_ops import arithmetic, extremum
+from dualrev.compiler.types.predicates import is_array
+from dualrev.quoting import raising
+
+__all__ = ["Tuples"]
+
+
+class Tuples:
+    """Tuples are made, joined, indexed, and reduced."""
+
+    def __init__(self, code: Writer, lists: Collection[str] = ()) -> None:
+        """`lists` are those that are lists in the program."""
+        self.code, self.lists = code, lists
+
+    def make(self, s: Let, kind: Any) -> None:
+        """(x, y)."""
+        self._copy_parts(s, [self.code.tree(x) for x in s.args])
+
+    def join(self, s: Let) -> None:
+        """s + t."""
+        self._copy_parts(s, [part for x in s.args for part in self.code.tree(x).parts])
+
+    def _copy_parts(self, s: Let, parts: list[Any]) -> None:
+        for t, x in zip(self.code.tree(s.target).parts, parts, strict=True):
+            self.code.copy_tree(t, x, s.line)
+
+    def items(self, x: Any, line: int) -> list[Any]:
+        """The items of a tuple as atoms: those that are tuples themselves get a name."""
+        code, tree = self.code, self.code.tree(x)
+        if not isinstance(tree, Node):
+            code.refuse(line, "* before something that is no tuple", "its length is not known", "every argument")
+        made = []
+        for k, part in enumerate(tree.parts):
+            if isinstance(part, Node):
+                name = code.temp(code.kind(x).types[k])
+                code.copy_tree(code.tree(name), part, line)
+                made.append(name)
+            else:
+                made.append(part)
+        return made
+
+    def packed(self, items: list[Any], line: int) -> str:
+        """A tuple of these atoms."""
+        made = self.code.temp(types.BaseTuple.from_types([types.unliteral(self.code.kind(x)) for x in items]))
+        self._copy_parts(Let(made, "tuple", tuple(items), None, line), [self.code.tree(x) for x in items])
+        return made
+
+    def item(self, s: Let) -> None:
+        """t[k] and t[i:j]."""
+        code, tree = self.code, self.code.tree(s.args[0])
+        (entry,) = s.info
+        if isinstance(entry, Slice):
+            if not all(isinstance(x, Const) for x in entry.atoms()):
+                code.refuse(s.line, "a slice of a tuple", "its bounds are not constant", "constants")
+            bounds = [x.value if isinstance(x, Const) else None for x in (entry.lower, entry.upper, entry.step)]
+            self._copy_parts(s, tree.parts[slice(*bounds)])
+        elif isinstance(entry, Const):
+            code.copy_tree(code.tree(s.target), tree.parts[entry.value], s.line)
+        else:
+            self._chosen(s, tree.parts, entry, "getitem" if s.args[0] in self.lists else "tuple index")
+
+    def _chosen(self, s: Let, parts: tuple[Any, ...], index: Any, what: str) -> None:
+        """t[k], where k is known at run time only."""
+        code = self.code
+        k = code.plain("i + n if i < 0 else i", s.line, i=index, n=Const(len(parts)))
+        target = code.tree(s.target)
+        rest: list[Any] = [Effect(raising("IndexError", f"{what} out of range"), (), s.line, True)]
+        for number, part in reversed(list(enumerate(parts))):
+            test = code.temp(types.boolean)
+            equal = ast.Compare(ast.Name(k), [ast.Eq()], [ast.Constant(number)])
+            then = code.collect(functools.partial(code.copy_tree, target, part, s.line))
+            code.let("plain", (k,), equal, s.line, target=test)  # all before the first branch: numba is not
+            rest = [If(test, then, rest, s.line)]  # good at names that are bound in some branches only
+        code.out.extend(rest)
+
+    def reduce(self, s: Let, kind: Any) -> None:
+        """Sum, min and max of a tuple's items."""
+        code = self.code
+        parts = tuple(code.tree(s.args[0]).parts)
+        text = s.info[0].split(".")[-1]
+        if any(isinstance(x, Node) or is_array(code.kind(x)) for x in parts) or text not in ("sum", "min", "max"):
+            code.refuse(s.line, f"{text} of this tuple", "its items are no numbers", "a loop")
+        if text != "sum":
+            extremum(code, Let(s.target, "func", parts, s.info, s.line), kind, "<" if text == "min" else ">")
+            return
+        total: Any = s.args[1] if len(s.args) > 1 else Const(0)
+        for x in parts:
+            made = code.temp(kind)
+            if total == Const(0):
+                code.let("copy", (x,), None, s.line, target=made)
+            else:
+                arithmetic(code, Let(made, "binop", (total, x), "+", s.line), kind)
+            total = made
+        code.let("copy", (total,), None, s.line, target=s.target)

@@ -1,0 +1,1 @@
+"""Predicates on numba's types: real, array, opaque, complex parts, leaves of objects."""

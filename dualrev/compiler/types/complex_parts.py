@@ -1,0 +1,70 @@
+"""The types of complex numbers in expanded core: a pair of real numbers, and for an array a pair of real arrays.
+
+`Parts` is the type of such a pair. It is a tuple's, so that names, calls, branches and results treat it as one; what
+is done to complex numbers themselves is in lower_complex.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.types.predicates import is_array
+
+__all__ = ["Parts", "holds_complex", "in_parts", "is_complex", "joined"]
+
+
+class Parts(types.UniTuple):
+    """The type of the real and the imaginary part of a number or an array."""
+
+    def __init__(self, dtype: Any, count: int = 2) -> None:
+        super().__init__(dtype, count)
+
+
+def is_complex(kind: Any) -> bool:
+    """Whether a type is that of a complex number or of an array of them, as numba has them or apart."""
+    return isinstance(getattr(kind, "dtype", kind) if is_array(kind) else kind, (types.Complex, Parts))
+
+
+def holds_complex(kind: Any) -> bool:
+    """Whether there are complex numbers in what has this type."""
+    if isinstance(kind, types.Omitted):
+        return isinstance(kind.value, complex)
+    if isinstance(kind, types.BaseTuple) and not isinstance(kind, Parts):
+        return any(map(holds_complex, kind.types))
+    return is_complex(kind)
+
+
+def in_parts(kind: Any) -> Any:
+    """The type with `Parts` in place of complex numbers."""
+
+    def parts(x: Any) -> Any:
+        if isinstance(x, types.Array):
+            return Parts(types.Array(x.dtype.underlying_float, x.ndim, x.layout))
+        return Parts(x.underlying_float) if isinstance(x, types.Complex) else x
+
+    return _mapped(kind, parts)
+
+
+def joined(kind: Any) -> Any:
+    """The type with complex numbers in place of `Parts`."""
+
+    def whole(x: Any) -> Any:
+        if not isinstance(x, Parts):
+            return x
+        real = x.dtype.dtype if is_array(x.dtype) else x.dtype
+        number = types.complex64 if real == types.float32 else types.complex128
+        return types.Array(number, x.dtype.ndim, x.dtype.layout) if is_array(x.dtype) else number
+
+    return _mapped(kind, whole)
+
+
+def _mapped(kind: Any, leaf: Callable[[Any], Any]) -> Any:
+    if not holds_complex(kind):
+        return kind
+    if isinstance(kind, types.BaseTuple) and not isinstance(kind, Parts):
+        parts = [_mapped(x, leaf) for x in kind.types]
+        return types.BaseTuple.from_types(parts, getattr(kind, "instance_class", None))
+    return leaf(kind)

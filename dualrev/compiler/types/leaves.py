@@ -1,0 +1,162 @@
+"""Records, arrays of records, jitclass instances and structrefs: what the compiler sees of them are their fields.
+
+Each is a tree with a leaf for every field. A leaf is an array that shares the memory of the object:
+
+    array of records      a view of the field in all records, with strides; nested arrays have more axes
+    record                the same of one record: a scalar is an array of no axes
+    instance, structref   an array of no axes for a scalar, and the array itself for an array; another instance is a
+                          tree again
+
+So a field that is written is an element of an array that is written, and names for one object are views of one memory.
+What holds neither numbers nor arrays of numbers has no leaf.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from typing import Any
+
+from numba.core import types
+
+__all__ = [
+    "apart",
+    "holds_structured",
+    "is_bound",
+    "is_instance",
+    "is_linked",
+    "is_record",
+    "is_records",
+    "is_structured",
+    "members",
+    "opened",
+    "tangent_type",
+]
+
+_NUMBERS = (types.Float, types.Integer, types.Boolean)
+
+
+def is_records(kind: Any) -> bool:
+    """Whether a type is that of an array of records."""
+    return isinstance(kind, types.Array) and isinstance(kind.dtype, types.Record)
+
+
+def is_record(kind: Any) -> bool:
+    """Whether a type is that of a record."""
+    return isinstance(kind, types.Record)
+
+
+def is_instance(kind: Any) -> bool:
+    """Whether a type is that of a jitclass instance or of a structref, of which the compiler sees the fields."""
+    return isinstance(kind, (types.ClassInstanceType, types.StructRef)) and not is_linked(kind)
+
+
+def is_linked(kind: Any) -> bool:
+    """Whether it is that of instances which hold others of their own type, as the nodes of a tree do; or None.
+
+    The compiler sees nothing of them but what numba reads (types/opaque_types.py).
+    """
+    if isinstance(kind, types.ClassInstanceType):
+        return any(map(is_linked, kind.struct.values()))
+    return isinstance(kind, types.DeferredType) or (isinstance(kind, types.Optional) and is_linked(kind.type))
+
+
+def is_structured(kind: Any) -> bool:
+    """Whether a type is one of those that this module is about."""
+    return is_records(kind) or is_record(kind) or is_instance(kind)
+
+
+def holds_structured(kind: Any) -> bool:
+    """Whether a type is one of those, or that of a tuple with one of them."""
+    return is_structured(kind) or (isinstance(kind, types.BaseTuple) and any(map(holds_structured, kind.types)))
+
+
+def members(kind: Any) -> dict[str, Any]:
+    """The fields that have leaves, with the types of these."""
+    found = _of_instance(kind) if is_instance(kind) else _of_records(kind)
+    return {name: leaf for name, leaf in found.items() if leaf is not None}
+
+
+def _of_instance(kind: Any) -> dict[str, Any]:
+    fields = kind.struct if isinstance(kind, types.ClassInstanceType) else kind.field_dict
+    return {name: _of_field(field) for name, field in fields.items()}
+
+
+def _of_field(field: Any) -> Any:
+    if isinstance(field, _NUMBERS):
+        return types.Array(types.unliteral(field), 0, "C")
+    if isinstance(field, types.Array) and isinstance(field.dtype, _NUMBERS):
+        return field if field.ndim else None
+    return field if is_structured(field) else None
+
+
+def _of_records(kind: Any) -> dict[str, Any]:
+    record, ndim = (kind.dtype, kind.ndim) if is_records(kind) else (kind, 0)
+    found: dict[str, Any] = {}
+    for name in record.fields:
+        field = record.typeof(name)
+        nested = field.ndim if isinstance(field, types.NestedArray) else 0
+        number = field.dtype if nested else field
+        if isinstance(number, _NUMBERS) and not record.is_title(name) and not _overlaps(record, name):
+            size = 1 if isinstance(number, types.Boolean) else number.bitwidth // 8
+            aligned = record.offset(name) % size == 0 and record.size % size == 0
+            layout = "A" if ndim + nested else "C"
+            found[name] = types.Array(number, ndim + nested, layout, aligned=aligned)
+    return found
+
+
+def _overlaps(record: Any, name: str) -> bool:
+    """Whether a field shares bytes with another one."""
+
+    def extent(x: str) -> tuple[int, int]:
+        start, field = record.offset(x), record.typeof(x)
+        if isinstance(field, types.NestedArray):
+            return start, start + field.size * field.nitems
+        if isinstance(field, types.Record):
+            return start, start + field.size
+        size = getattr(field, "bitwidth", 8) // 8
+        return start, start + size
+
+    low, high = extent(name)
+    others = [extent(x) for x in record.fields if x != name and not record.is_title(x)]
+    return any(low < end and start < high for start, end in others)
+
+
+def apart(trees: Iterable[Any]) -> set[frozenset[Any]]:
+    """The pairs of leaves in trees that are fields of one array of records, or of one record: they never overlap."""
+    found: set[frozenset[Any]] = set()
+    for tree in trees:
+        parts = getattr(tree, "parts", ())
+        if is_records(getattr(tree, "kind", None)) or is_record(getattr(tree, "kind", None)):
+            found |= {frozenset(pair) for pair in itertools.combinations(parts, 2)}
+        else:
+            found |= apart(parts)
+    return found
+
+
+def is_bound(leaf: Any) -> bool:
+    """Whether the leaf of this type of an instance's field is what is bound to the field, and no place of it."""
+    return is_structured(leaf) or leaf.ndim > 0
+
+
+def opened(kind: Any) -> Any:
+    """The type of the tuple of leaves; of a tuple with objects in it, that of one with such tuples."""
+    if is_structured(kind):
+        return types.BaseTuple.from_types([opened(leaf) for leaf in members(kind).values()])
+    if holds_structured(kind):
+        return types.BaseTuple.from_types(list(map(opened, kind.types)))
+    return kind
+
+
+def tangent_type(kind: Any, given: Any) -> Any:
+    """The type of the tangents of the leaves of a type, of that of what is given for them: `runtime.tangents`."""
+    if is_structured(kind) and is_structured(given):
+        return opened(given)
+    parts = list(members(kind).values()) if is_structured(kind) else getattr(kind, "types", ())
+    if not holds_structured(kind) or not isinstance(given, types.BaseTuple) or len(given.types) != len(parts):
+        return given
+    made = []
+    for part, t in zip(parts, given.types, strict=True):
+        cell = isinstance(part, types.Array) and part.ndim == 0 and isinstance(t, types.Number)
+        made.append(types.Array(part.dtype, 0, "C") if cell else tangent_type(part, t))
+    return types.BaseTuple.from_types(made)
