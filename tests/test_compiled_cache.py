@@ -823,9 +823,9 @@ def caller(x):
 MAIN = """
 import json, multiprocessing, sys
 
-from dualrev.compiler import pipeline
-emit, emitted = pipeline.emit, []
-pipeline.emit = lambda *args: emitted.append(1) or emit(*args)
+from dualrev.compiler.driver import module_builder
+emit, emitted = module_builder.emit, []
+module_builder.emit = lambda *args: emitted.append(1) or emit(*args)
 import user
 
 def work(x):

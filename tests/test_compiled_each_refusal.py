@@ -225,11 +225,11 @@ ROWS = {
     ),
     # calls
     "two stars": row("d = {'b': 3.0}\n!return two(x[0], **d)", "a call with **", "every argument"),
-    "a star in a tuple": row(
-        "t = (1.0, 2.0)\n!u = (x[0], *t)\nreturn u[0] * u[2]",
-        "a starred expression",
-        "every value",
-        cured="t = (1.0, 2.0)\nu = (x[0], t[0], t[1])\nreturn u[0] * u[2]",
+    "a star in a list": row(
+        "t = (1.0, 2.0)\n!u = [x[0], *t]\nreturn u[0] * u[2]",
+        "a starred expression in a list",
+        "an array (np.empty)",
+        cured="t = (1.0, 2.0)\nu = np.empty(3)\nu[0], u[1], u[2] = x[0], t[0], t[1]\nreturn u[0] * u[2]",
     ),
     "a star in an index": row(
         "t = (0, 1)\n!return x[*t]",
