@@ -17,7 +17,7 @@ from compiled.features import Feature, written
 from compiled.running import imported
 from compiled.twin import twin
 
-__all__ = ["NOT_NUMBA", "RIGHT", "outcome", "outcomes"]
+__all__ = ["NOT_NUMBA", "RIGHT", "moves", "outcome", "outcomes"]
 
 RIGHT, NOT_NUMBA = "right", "not numba"
 
@@ -36,7 +36,7 @@ def outcome(of: Feature, f: Any) -> str:
             value = f(*of.arguments())
         except Exception as error:
             return f"{NOT_NUMBA} ({type(error).__name__})"
-        argnums = tuple(k for k, x in enumerate(of.arguments()) if _moves(x))
+        argnums = tuple(k for k, x in enumerate(of.arguments()) if moves(x))
         try:
             found, gradient = dr.value_and_grad(f, argnums)(*of.arguments())
         except dr.errors.UnsupportedError as error:
@@ -50,7 +50,7 @@ def outcome(of: Feature, f: Any) -> str:
     return RIGHT
 
 
-def _moves(x: Any) -> bool:
+def moves(x: Any) -> bool:
     """Whether an argument has a gradient: floats, arrays of them, and tuples."""
     if isinstance(x, np.ndarray):
         return x.dtype.kind == "f"
