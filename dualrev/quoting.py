@@ -11,9 +11,10 @@ import keyword
 import linecache
 import unicodedata
 import weakref
+from collections.abc import Collection
 from typing import Any
 
-__all__ = ["comment", "docstring", "execute", "identifier", "raising", "remember"]
+__all__ = ["comment", "docstring", "execute", "identifier", "raising", "remember", "unused"]
 
 
 def identifier(name: Any, instead: str) -> str:
@@ -24,6 +25,17 @@ def identifier(name: Any, instead: str) -> str:
     """
     found = unicodedata.normalize("NFKC", str(name))
     return found if found.isidentifier() and not keyword.iskeyword(found) else instead
+
+
+def unused(name: str, taken: Collection[str], suffix: str = "_") -> str:
+    """A name that is not taken: this one, or this one with suffixes.
+
+    >>> unused("x", ["x", "x_"])
+    'x__'
+    """
+    while name in taken:
+        name += suffix
+    return name
 
 
 def comment(text: str) -> str:

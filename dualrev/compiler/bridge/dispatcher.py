@@ -42,7 +42,7 @@ from dualrev.compiler.frontend.reading.njit_options import inherited, outlined
 from dualrev.compiler.ir.local_names import keep_apart
 from dualrev.compiler.runtime.recursion.stack_guard import need_stack  # noqa: F401 - functions that numba loads from its cache may need it
 from dualrev.errors import DualrevError
-from dualrev.quoting import execute, identifier, remember
+from dualrev.quoting import execute, identifier, remember, unused
 
 __all__ = ["Derivative", "made"]
 
@@ -263,22 +263,22 @@ def _placeholder(f: Any, transform: str, argnums: Any) -> FunctionType:
     others: list[str] = []
     chosen: list[str] = []
     if transform == "vjp":
-        others = [_new("cotangent", primals)]
+        others = [unused("cotangent", primals)]
     elif transform == "jvp":
-        others = [_new(f"tangent_{p.name}", primals) for p in parameters]
+        others = [unused(f"tangent_{p.name}", primals) for p in parameters]
     elif variadic:
         pass
     elif transform in ("hvp", "product"):
         chosen = [list(parameters)[k].name for k in (argnums if isinstance(argnums, tuple) else (argnums,))]
-        others = [_new(f"tangent_{name}", primals) for name in chosen]
+        others = [unused(f"tangent_{name}", primals) for name in chosen]
     elif transform in ("pushes", "products"):
-        others = [_new("directions", primals)]
+        others = [unused("directions", primals)]
     if others:
         primals = [f"*{p.name}" if p.kind is p.VAR_POSITIONAL else p.name for p in parameters]
     every = [primals[0], *others, *primals[1:]] if transform == "hvp" else primals + others
     parts = {"all": every, "primals": primals, "others": others, "chosen": chosen}
     joined = {key: ", ".join(names) for key, names in parts.items()}
-    own = {x: _new(x, [p.name for p in parameters] + others) for x in ("dualrev", "function", "argnums", "gradient")}
+    own = {x: unused(x, [p.name for p in parameters] + others) for x in ("dualrev", "function", "argnums", "gradient")}
     called = f.py_func.__name__
     word = identifier(called, "function")
     name = f"{transform}_{word if word.isascii() else 'function'}"
@@ -291,12 +291,6 @@ def _placeholder(f: Any, transform: str, argnums: Any) -> FunctionType:
         placeholder.__defaults__ = defaults
     placeholder.__doc__ = f"`{transform}` of `{called}`, compiled by dualrev and numba; argnums={argnums!r}."
     return placeholder
-
-
-def _new(name: str, taken: list[str]) -> str:
-    while name in taken:
-        name += "_"
-    return name
 
 
 def _emit(f: Any, transform: str, argnums: Any, argtypes: tuple[types.Type, ...]) -> Module:

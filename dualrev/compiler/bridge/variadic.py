@@ -26,7 +26,7 @@ from dualrev.compiler.frontend.reading.njit_options import kept
 from dualrev.compiler.frontend.reading.source import describe
 from dualrev.eager.arguments import argument_numbers
 from dualrev.errors import UnsupportedError
-from dualrev.quoting import execute, identifier
+from dualrev.quoting import execute, identifier, unused
 
 __all__ = ["TRANSFORMS", "Compared", "Variadic", "is_variadic", "of_count"]
 
@@ -58,19 +58,13 @@ def _made(f: Any, count: int) -> Any:
         raise UnsupportedError.at(describe(f.py_func), what, why, f"{rest.name} before *args")
     names = [p.name for p in first][:count]
     for k in range(count - len(names)):
-        names.append(_new(f"{rest.name}_{k}", names))
+        names.append(unused(f"{rest.name}_{k}", names))
     name = identifier(f.py_func.__name__, "function")
-    inner = _new(f"{name}_", names)
+    inner = unused(f"{name}_", names)
     text = f"def {name}({', '.join(names)}):\n    return {inner}({', '.join(names)})\n"
     options = {**kept(f), "error_model": f.targetoptions.get("error_model", "python")}
     of = SimpleNamespace(__module__=f.py_func.__module__, __defaults__=None, __doc__=f.py_func.__doc__)
     return numba_function(name, text, {inner: f}, of, options)
-
-
-def _new(name: str, taken: list[str]) -> str:
-    while name in taken:
-        name += "_"
-    return name
 
 
 class Variadic(Derivative):

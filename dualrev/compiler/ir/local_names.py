@@ -1,4 +1,4 @@
-"""Local variables under names that numba's intermediate names keep apart.
+"""Renaming of local variables whose names collide in the intermediate names that numba makes of them.
 
 Numba calls what it loads from a variable by the variable's name and the position in the bytecode, without anything
 between: `_1` at 2640 is `$_12640.4`, and so is `_12` at 640. Of two definitions of one intermediate name it drops one.
@@ -11,6 +11,8 @@ from __future__ import annotations
 import bisect
 import re
 from types import CodeType, FunctionType
+
+from dualrev.quoting import unused
 
 __all__ = ["keep_apart"]
 
@@ -36,11 +38,8 @@ def keep_apart(f: FunctionType, parameters: bool, suffix: str = "_") -> dict[str
         name = long if short in fixed else short
         if name in new or name in fixed or name in code.co_cellvars:
             continue
-        made = name + suffix
-        while made in taken:
-            made += suffix
-        taken.add(made)
-        new[name] = made
+        new[name] = unused(name + suffix, taken, suffix)
+        taken.add(new[name])
     if new:
         f.__code__ = code.replace(co_varnames=tuple(new.get(x, x) for x in names))
     return new

@@ -1,4 +1,4 @@
-"""Emitted functions that free what they hold where an exception leaves them.
+"""Release of references at exceptions: emitted functions that raise free what they hold.
 
 An exception in numba code is a status that a function returns at once; nobody unwinds, and what its variables refer to
 is lost. So before each return of a failure the function gives back the references of the variables that may have one:

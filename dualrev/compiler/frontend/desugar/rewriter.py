@@ -49,8 +49,8 @@ from dualrev.compiler.frontend.desugar.nditer import over_memory
 from dualrev.compiler.frontend.desugar.nested_ad import Inside
 from dualrev.compiler.frontend.desugar.spellings import Spellings, is_bool
 from dualrev.compiler.frontend.desugar.stencils import Stencils
+from dualrev.compiler.frontend.desugar.type_limits import Limits
 from dualrev.compiler.frontend.desugar.unroll import Unrolling
-from dualrev.compiler.frontend.limits import Limits
 from dualrev.compiler.frontend.lowering.exits import exits_of
 from dualrev.compiler.frontend.lowering.scope import Scope
 from dualrev.compiler.frontend.reading.callables import is_stencil

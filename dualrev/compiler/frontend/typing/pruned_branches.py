@@ -1,4 +1,4 @@
-"""Lowered core -> the same without the sides of branches that numba has removed before it looked for types.
+"""Dead branch removal: A-normal form without the sides of branches that numba removed before type inference.
 
     n = 3                   n = 3
     if n == 2:              y = x * x

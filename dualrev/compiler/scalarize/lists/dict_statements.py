@@ -1,4 +1,4 @@
-"""The statements on dicts of floats, as statements on dicts of places and lists of values: see dicts.py."""
+"""Lowering of statements on dicts of floats: to dicts of indices and lists of values (dicts.py)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The numbers of np.finfo and np.iinfo of what numba knows by its type -> constants.
+"""Constant folding of the attributes of np.finfo and np.iinfo, where type inference tells the dtype.
 
 f = np.finfo(x.dtype)
 eps = f.eps                     eps = 2.220446049250313e-16
 
-frontend/limits.py has those of a type that is named there. An object that is used in another way stays as it is.
+frontend/desugar/type_limits.py does it where the dtype is named. An object that is used in another way is unchanged.
 """
 
 from __future__ import annotations
