@@ -27,14 +27,14 @@ def identifier(name: Any, instead: str) -> str:
     return found if found.isidentifier() and not keyword.iskeyword(found) else instead
 
 
-def unused(name: str, taken: Collection[str], suffix: str = "_") -> str:
-    """A name that is not taken: this one, or this one with suffixes.
+def unused(name: str, taken: Collection[str]) -> str:
+    """A name that is not taken: this one, or this one with underscores.
 
     >>> unused("x", ["x", "x_"])
     'x__'
     """
     while name in taken:
-        name += suffix
+        name += "_"
     return name
 
 

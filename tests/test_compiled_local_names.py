@@ -57,3 +57,14 @@ def test_parameters_keep_their_names_if_they_have_to():
     assert f(x1=1, x10=2, x2=3) == (2, 4, 4)
     assert keep_apart(f, parameters=True) == {"x1": "x1_"}
     assert f(1, 2, 3) == (2, 4, 4)
+
+
+def test_a_new_name_meets_no_other():
+    """s_ would be one: s_ at 1640 is s_1 at 640."""
+
+    def f(a):
+        s = s1 = s_1 = s__ = a
+        return s + s1 + s_1 + s__
+
+    assert keep_apart(f, parameters=True) == {"s": "s___"}
+    assert f(1) == 4

@@ -12,8 +12,6 @@ import bisect
 import re
 from types import CodeType, FunctionType
 
-from dualrev.quoting import unused
-
 __all__ = ["keep_apart"]
 
 
@@ -38,7 +36,9 @@ def keep_apart(f: FunctionType, parameters: bool, suffix: str = "_") -> dict[str
         name = long if short in fixed else short
         if name in new or name in fixed or name in code.co_cellvars:
             continue
-        new[name] = unused(name + suffix, taken, suffix)
+        new[name] = name + suffix
+        while new[name] in taken or any(_is_longer(x, new[name]) for x in taken):
+            new[name] += suffix
         taken.add(new[name])
     if new:
         f.__code__ = code.replace(co_varnames=tuple(new.get(x, x) for x in names))
@@ -54,6 +54,11 @@ def _alike(names: tuple[str, ...]) -> list[tuple[str, str]]:
         for long in ordered[first:]:
             if not long.startswith(short):
                 break
-            if re.fullmatch("[0-9]+", long[len(short) :]):
+            if _is_longer(long, short):
                 found.append((short, long))
     return found
+
+
+def _is_longer(long: str, short: str) -> bool:
+    """Whether a name is another one with more digits behind."""
+    return long.startswith(short) and re.fullmatch("[0-9]+", long[len(short) :]) is not None

@@ -69,9 +69,8 @@ def infer(
     space: dict[str, Any] = {"np": np, "math": math, "cmath": cmath, "runtime": runtime, "range": range}
     space.update({ref.name: ref.value for ref in lowered.refs.values()})
     execute(listing.text, space, f"<A-normal form of {lowered.source.tree.name}>")
-    renamed = keep_apart(
-        space["function"], parameters=False, suffix="."
-    )  # numba says .1 behind it, of the next version
+    # Numba calls the versions of x x.1, x.2: what stands before the dot is the name, with this suffix, too.
+    renamed = keep_apart(space["function"], parameters=False, suffix=".")
     flags = compiler.Flags()
     inherited = {k: v for k, v in options.items() if k in ("boundscheck", "error_model", "fastmath")}
     cpu_target.options.parse_as_flags(flags, inherited)
