@@ -16,8 +16,10 @@ from dualrev.compiler.ad.forward.forward_driver import Forward
 from dualrev.compiler.analysis.activity import carries
 from dualrev.compiler.analysis.memory.alias import Memory
 from dualrev.compiler.driver.module_builder import core_program
+from dualrev.compiler.driver.passes import LISTS
 from dualrev.compiler.ir.core import traverse
 from dualrev.compiler.ir.core.verify import check
+from dualrev.compiler.ir.pass_manager import PassManager
 from dualrev.tree import flatten_leaves
 
 EACH = [pytest.param(c, id=c.name, marks=[pytest.mark.slow] if k % 3 else []) for k, c in enumerate(CASES)]
@@ -31,7 +33,7 @@ class Core:
     def __init__(self, f, args):
         self.defaults = tuple(p.default for p in inspect.signature(f.py_func).parameters.values())[len(args) :]
         self.core, self.program = core_program(f, (*map(numba.typeof, args), *map(types.Omitted, self.defaults)))
-        self.forward = Forward(self.program, Memory(self.program))
+        self.forward = Forward(self.program, Memory(self.program), PassManager(LISTS))
 
     def with_tangents(self, f, wanted):
         """f with tangents for the leaves of its parameters for which `wanted` has one; their tangents are the last."""

@@ -172,7 +172,7 @@ CALLS = {
         "@njit above it",
     ),
     "another transform": (lambda: dr.derivative_source(square, 1.5, transform="x"), ValueError, "transform is one of"),
-    "another stage": (lambda: dr.derivative_source(square, 1.5, stage="x"), ValueError, "stage is 'lowered'"),
+    "another stage": (lambda: dr.derivative_source(square, 1.5, stage="x"), ValueError, "stage is one of 'lowered'"),
 }
 
 

@@ -126,7 +126,7 @@ EXAMPLES = {
     "garch.days": ("(float64[::1], float64[::1], float64)", (0,)),
     "garch.loss": ("(float64[::1], float64[::1], float64)", (0,)),
     "greeks.asian": ("(float64[::1], float64, float64, float64[:,::1])", (0,)),
-    "greeks.barrier_call": ("(float64[::1], float64, float64, float64, float64[:,::1])", (0,)),
+    "greeks.barrier_call": ("(float64[::1], float64, float64, float64, float64[:,:,::1])", (0,)),
     "hares.by_loop": ("(float64[::1], float64[::1], int64)", (0,)),
     "heat.with_checkpoints": ("(float64[:,::1], float64[:,::1], float64[:,::1], int64)", (0,)),
     "heat.without": ("(float64[:,::1], float64[:,::1], float64[:,::1], int64)", (0,)),

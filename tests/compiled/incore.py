@@ -24,32 +24,39 @@ from dualrev.compiler.analysis.activity import carries
 from dualrev.compiler.analysis.memory.alias import Memory, is_array
 from dualrev.compiler.analysis.values.nonzero_cotangents import Known
 from dualrev.compiler.driver.module_builder import core_program
+from dualrev.compiler.driver.passes import LISTS
 from dualrev.compiler.ir.core import traverse
+from dualrev.compiler.ir.core.program import Program as CoreProgram
 from dualrev.compiler.ir.core.verify import check
+from dualrev.compiler.ir.pass_manager import PassManager
 from dualrev.compiler.optimize.elide_zeroing import Storing
 
-__all__ = ["check_core", "gradient", "gradient_by_stores", "pullback"]
+__all__ = ["check_core", "gradient", "gradient_by_stores", "pullback", "reverse_mode"]
+
+
+def reverse_mode(program: CoreProgram, passes: PassManager | None = None) -> Reverse:
+    """Reverse mode for the functions of a program."""
+    memory, passes = Memory(program), passes or PassManager(LISTS)
+    return Reverse(program, memory, Forward(program, memory, passes), passes)
 
 
 def pullback(f: Any, args: tuple[Any, ...], numbers: Sequence[int]) -> Any:
     """The pullback of a numba function in core by some parameters, checked; its program, and what it is by."""
     defaults = tuple(p.default for p in inspect.signature(f.py_func).parameters.values())[len(args) :]
     core, program = core_program(f, (*map(numba.typeof, args), *map(types.Omitted, defaults)))
-    memory = Memory(program)
     varied = [x for k in numbers for x in traverse.leaves(core.parameters[k]) if carries(x)]
     reached = Known(tuple(True for _ in traverse.leaves(core.result)))  # the cotangents are not 0
-    made = Reverse(program, memory, Forward(program, memory)).pullback(core, varied, reached)
+    made = reverse_mode(program).pullback(core, varied, reached)
     for g in [made, *program.made_functions()]:
         check(g)
     return made, program, varied, defaults
 
 
-def gradient(f: Any, args: tuple[Any, ...], numbers: Sequence[int]) -> Any:
+def gradient(f: Any, args: tuple[Any, ...], numbers: Sequence[int], passes: PassManager | None = None) -> Any:
     """The gradient in core of a numba function with a real result, checked; and what it is for these arguments."""
-    core, program = core_program(f, tuple(map(numba.typeof, args)))
-    memory = Memory(program)
+    core, program = core_program(f, tuple(map(numba.typeof, args)), passes)
     varied = [x for k in numbers for x in traverse.leaves(core.parameters[k]) if carries(x)]
-    made = joint(Reverse(program, memory, Forward(program, memory)), core, varied, ())
+    made = joint(reverse_mode(program, passes), core, varied, ())
     for g in [made.function, *program.made_functions()]:
         check(g)
     inputs = [x for p in core.parameters for x in traverse.leaves(p)]
@@ -65,9 +72,8 @@ def gradient_by_stores(f: Any, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], 
     These are full of NaN before the sweeps run.
     """
     core, program = core_program(f, tuple(map(numba.typeof, args)))
-    memory = Memory(program)
     inputs = [x for p in core.parameters for x in traverse.leaves(p)]
-    made = joint(Reverse(program, memory, Forward(program, memory)), core, inputs, ())
+    made = joint(reverse_mode(program), core, inputs, ())
     storing = Storing(made.shadows.values())
     (body,) = storing.blocks(made.function.body)
     function = replace(made.function, body=body)

@@ -38,7 +38,9 @@ from dualrev.compiler.ad.forward.forward_driver import Forward
 from dualrev.compiler.analysis.activity import carries
 from dualrev.compiler.analysis.memory.alias import Memory
 from dualrev.compiler.driver.module_builder import core_program
+from dualrev.compiler.driver.passes import LISTS
 from dualrev.compiler.ir.core import traverse
+from dualrev.compiler.ir.pass_manager import PassManager
 from dualrev.tree import flatten_leaves
 
 __all__ = [
@@ -188,7 +190,7 @@ def _along(of: Program, gradient: Any, argnums: tuple[int, ...], v: tuple[Any, .
 def _slopes_of_core(of: Program, f: Any, v: Any, w: Any) -> tuple[float, float]:
     """The first and the second derivative in directions, by the reference evaluator on core with tangents."""
     core, program = core_program(f, tuple(map(numba.typeof, arguments(of))))
-    forward = Forward(program, Memory(program))
+    forward = Forward(program, Memory(program), PassManager(LISTS))
     leaves = [x for p in core.parameters for x in traverse.leaves(p)]
     once = forward.function(core, [x for x in leaves if carries(x)]).function
     moving = [x for p in once.parameters[: len(core.parameters)] for x in traverse.leaves(p) if carries(x)]

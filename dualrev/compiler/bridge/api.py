@@ -24,7 +24,8 @@ from dualrev.compiler.bridge.object_values import instances, same_fields, taken_
 from dualrev.compiler.bridge.output_arguments import written
 from dualrev.compiler.bridge.ufunc_calls import callable_of
 from dualrev.compiler.bridge.variadic import is_variadic, of_count
-from dualrev.compiler.driver.module_builder import emit, shown
+from dualrev.compiler.driver.module_builder import STAGES, emit, shown
+from dualrev.compiler.driver.passes import PASSES
 from dualrev.compiler.frontend.reading.source import describe, is_numba_function
 from dualrev.eager.arguments import argument_numbers
 from dualrev.eager.copies import copied
@@ -267,19 +268,22 @@ def derivative_source(
         raise UnsupportedError.at(describe(f), "derivative_source", "this is no numba function", "@njit above it")
     if transform not in (*_LIKE_F, "vjp", "jvp", "hvp"):
         raise ValueError(f"transform is one of {', '.join(_LIKE_F)}, vjp, jvp and hvp, and not {transform!r}")
-    if stage not in ("lowered", "expanded", "forward", "reverse", "emitted"):
-        raise ValueError(f"stage is 'lowered', 'expanded', 'forward', 'reverse' or 'emitted', and not {stage!r}")
+    if stage not in STAGES and all(stage != p.name for p in PASSES):
+        several = ", ".join([*map(repr, STAGES), *(repr(p.name) for p in PASSES)])
+        raise ValueError(f"stage is one of {several}, and not {stage!r}")
+    if stage == "forward":
+        transform = "jvp"
     f = of_count(f, len(args))
     chosen = numbers(f, argnums)
     kinds = list(map(numba.typeof, args))
     inspect.signature(f.py_func).bind(*args)  # raises Python's error for a missing argument
     defaults = [p.default for p in inspect.signature(f.py_func).parameters.values()][len(args) :]
-    if stage != "emitted":
-        return shown(f, stage, chosen, (*kinds, *map(types.Omitted, defaults)))
     if transform == "hvp":
         kinds.insert(1, kinds[0])
     if transform in (*_LIKE_F, "hvp"):
         kinds += [types.Omitted(x) for x in defaults]
     else:
         kinds += map(numba.typeof, defaults)
-    return emit(f, transform, chosen, tuple(kinds)).source
+    if stage == "emitted":
+        return emit(f, transform, chosen, tuple(kinds)).source
+    return shown(f, stage, transform, chosen, tuple(kinds))

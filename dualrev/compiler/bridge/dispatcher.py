@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import os
 import uuid
 import warnings
 from collections import Counter
@@ -40,6 +41,7 @@ from dualrev.compiler.bridge.gc_pause import resting_collector
 from dualrev.compiler.bridge.numba_ext.exception_cleanup import release_at_exceptions
 from dualrev.compiler.frontend.reading.njit_options import inherited, outlined
 from dualrev.compiler.ir.local_names import keep_apart
+from dualrev.compiler.ir.pass_manager import Settings
 from dualrev.compiler.runtime.recursion.stack_guard import need_stack  # noqa: F401 - functions that numba loads from its cache may need it
 from dualrev.errors import DualrevError
 from dualrev.quoting import execute, identifier, remember, unused
@@ -165,7 +167,12 @@ class Derivative(_CPUDispatcher):
         """The top function of the module that is emitted for these types, or was at some time."""
         f, transform, argnums = self.derivative_of
         name, module, digest, obstacle = self.py_func.__name__, None, "", ""
-        folder = folder_for(self._function(args)[0])
+        settings = Settings.of(os.environ)
+        if settings.times:
+            from dualrev.compiler.bridge.numba_ext.compile_times import install  # it needs the whole compiler
+
+            install()
+        folder = None if settings.watches else folder_for(self._function(args)[0])
         if folder is not None:
             digest, obstacle = fingerprint(f, transform, argnums, args)
             folder = None if obstacle else folder

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba.core import types
 
-from dualrev.compiler.ad.reverse.call_pair import has_words, uses_tape
+from dualrev.compiler.ad.reverse.sweeps import has_words, uses_tape
 from dualrev.compiler.analysis.memory.alias import is_array
 from dualrev.compiler.codegen.lines import Code, Suite
 from dualrev.compiler.codegen.statements import Emission

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -17,7 +17,7 @@ from numba.core import types
 
 from dualrev.compiler.ad.custom.custom_forward import Tangents
 from dualrev.compiler.ad.custom.custom_reverse import RuleSweeps
-from dualrev.compiler.ad.custom.custom_rules import has_rule, is_checkpoint
+from dualrev.compiler.ad.custom.custom_rules import has_rule
 from dualrev.compiler.ad.forward.forward_driver import Forward
 from dualrev.compiler.ad.higher import compiled_derivative
 from dualrev.compiler.ad.opaque_calls import underived
@@ -25,35 +25,25 @@ from dualrev.compiler.ad.reverse.reverse_driver import Reverse
 from dualrev.compiler.analysis.activity import carries
 from dualrev.compiler.analysis.determinism import done_anew, draws_anew
 from dualrev.compiler.analysis.memory.alias import Memory, given, is_array, is_real, type_of
-from dualrev.compiler.analysis.values.finiteness import holds_wild
 from dualrev.compiler.driver.complex_arguments import ComplexCalls
+from dualrev.compiler.driver.passes import LISTS
+from dualrev.compiler.driver.reading import Origin, Reading
 from dualrev.compiler.frontend.desugar.closures import parameters
 from dualrev.compiler.frontend.desugar.iter_next import iterates
-from dualrev.compiler.frontend.lowering.to_anf import Lowered, lower
 from dualrev.compiler.frontend.reading.jitclass_methods import refer_methods
 from dualrev.compiler.frontend.reading.locals_option import with_conversions
-from dualrev.compiler.frontend.reading.njit_options import alike, declared, is_checked, is_checked_for, kept
-from dualrev.compiler.frontend.reading.prune_branches import prune
+from dualrev.compiler.frontend.reading.njit_options import kept
 from dualrev.compiler.frontend.reading.source import Source, Static, describe, is_derivative, read
-from dualrev.compiler.frontend.typing.infer import Typed, infer
 from dualrev.compiler.frontend.typing.infer_callees import Uncompiled
-from dualrev.compiler.frontend.typing.optional import without_optionals
 from dualrev.compiler.ir.anf.operations import Ref
-from dualrev.compiler.ir.anf.operations import leaves as old_leaves
-from dualrev.compiler.ir.anf_to_core import typed
 from dualrev.compiler.ir.core import traverse
 from dualrev.compiler.ir.core.atoms import Constant, Global, Var
-from dualrev.compiler.ir.core.nodes import Call, Function, Opaque, Statement
+from dualrev.compiler.ir.core.nodes import Call, Function, Opaque
 from dualrev.compiler.ir.core.program import Program
 from dualrev.compiler.ir.core.traverse import leaves, mapped, renewed, statements
-from dualrev.compiler.ir.core.verify import check
 from dualrev.compiler.ir.names import Names
-from dualrev.compiler.optimize.constant_folding import with_folded_branches
-from dualrev.compiler.optimize.initial_values import with_initial_values
+from dualrev.compiler.ir.pass_manager import PassManager
 from dualrev.compiler.optimize.inline import inlined, is_small
-from dualrev.compiler.parallel.outline import outlined
-from dualrev.compiler.scalarize.lower import expand
-from dualrev.compiler.scalarize.recognize_accumulation import simplify
 from dualrev.compiler.types.leaves import holds_structured
 from dualrev.compiler.types.opaque_types import is_container
 from dualrev.errors import ArgumentError, ArgumentNumberError, ScalarError, UnsupportedError
@@ -64,17 +54,6 @@ __all__ = ["Front", "Origin"]
 _PLACES = (types.Array, types.BaseTuple, types.List, types.ListType)
 
 
-@dataclass(frozen=True, eq=False)
-class Origin:
-    """The user's function that one of core was made from."""
-
-    dispatcher: Any
-    source: Source
-    parameters: list[str]  # what its parameters are called
-    asks_for_layout: bool  # whether it asks, while it runs, if an array is contiguous
-    result: Any = None  # the numba type of its value, if that is known
-
-
 class Front:
     """The functions of a module in core, and the transformations of them.
 
@@ -82,14 +61,16 @@ class Front:
     refs     what its text uses and does not define, by name
     """
 
-    def __init__(self, sources: Mapping[int, Source] = MappingProxyType({})) -> None:
+    def __init__(self, sources: Mapping[int, Source] = MappingProxyType({}), passes: PassManager | None = None) -> None:
+        """`sources` are known already, by the ids of functions."""
+        self.passes = passes or PassManager(LISTS)
         self.names = Names()
         self.refs: dict[str, Ref] = {}
         self.program = Program(self.called)
         self.memory = Memory(self.program, lambda s: self.rules.refuse_draw(s))
         self.rules = Tangents(self)
-        self.forward = Forward(self.program, self.memory, self.rules)
-        self.reverse = Reverse(self.program, self.memory, self.forward, RuleSweeps(self.rules))
+        self.forward = Forward(self.program, self.memory, self.passes, self.rules)
+        self.reverse = Reverse(self.program, self.memory, self.forward, self.passes, RuleSweeps(self.rules))
         self.f: Any = None  # the function that is differentiated
         self.inherits = True  # whether what it calls has its error model, if that says none itself
         self.sites: dict[Call, Source] = {}  # where functions with rules are called
@@ -98,7 +79,7 @@ class Front:
         self._cores: dict[Any, Function] = {}
         self._refused: dict[Any, UnsupportedError] = {}  # why there are none, of what is called
         self._reading: set[int] = set()  # functions whose calls are looked at: one that calls itself is not small
-        self._uncompiled = Uncompiled()
+        self.uncompiled = Uncompiled()
         self._paths: dict[int, tuple[Any, ...]] = {}  # to functions that are arguments
         self.complexes = ComplexCalls(self)
 
@@ -124,8 +105,8 @@ class Front:
         for static in functions.values():
             self._paths.setdefault(id(static.value), static.path)
         if key not in self._cores:
-            make = compiled_derivative.core if is_derivative(f) else Front._read
-            self._cores[key] = made = make(self, f, argtypes, path, functions, apart)
+            reading = self._read(f, argtypes, path, functions, apart)
+            self._cores[key] = made = reading.core
             for s in statements(made.body):
                 if isinstance(s, Call) and isinstance(s.function, Global) and has_rule(s.function.value):
                     self.sites[s] = made.origin.source
@@ -137,12 +118,8 @@ class Front:
                 self.check_draws(self.core(bottom, kinds, path, functions), f"the derivative of a {f.derivative_of[1]}")
             elif made.again:
                 self.check_draws(made, "a checkpoint", later=True)
-            made = outlined(with_initial_values(with_folded_branches(made)), self.program, self.memory)
-            self._reading.add(id(f))
-            try:
-                self._cores[key] = with_folded_branches(inlined(made, lambda s: self._small(made, s)))
-            finally:
-                self._reading.discard(id(f))
+            self.passes.run("optimise", reading)
+            self._cores[key] = reading.core
         return self._cores[key]
 
     def _small(self, caller: Function, s: Call) -> Function | None:
@@ -184,52 +161,55 @@ class Front:
 
     def _read(
         self, f: Any, argtypes: tuple[Any, ...], path: tuple[Any, ...], functions: dict[str, Static], apart: bool
-    ) -> Function:
-        lowered, known = self.inferred(f, argtypes, path, functions)
-        source = lowered.source
-        signature = declared(f, argtypes)
-        converts = signature is not None and not alike(signature.return_type, known.result)
-        returned = signature.return_type if converts else known.result
-        without_optionals(lowered, known, not (apart or converts), converts)
-        made = expand(lowered, known, argtypes, apart, returned if converts else None)
-        simplify(made.body, old_leaves(made.result), made.types)
-        origin = Origin(f, source, lowered.parameters, made.asks_for_layout, returned)
-        checked = is_checked_for(f, argtypes, self.f or f) if self.inherits else is_checked(f)
-        core = typed(made, origin, checked, lambda s: self.complexes.symbol(s, source))
-        _verify(core, source)
-        infinite = [
-            x
-            for p, kind in zip(core.parameters, argtypes, strict=True)
-            for x in leaves(p)
-            if isinstance(x, Var) and isinstance(kind, types.Omitted) and holds_wild(kind.value)
-        ]
-        return replace(core, again=is_checkpoint(f), wild=tuple(infinite))
+    ) -> Reading:
+        if is_derivative(f):
+            reading = Reading(self, f, argtypes, path, functions, apart, holds={"core"})
+            reading.core = compiled_derivative.core(self, f, argtypes, path, functions, apart)
+            return reading
+        reading = self.inferred(f, argtypes, path, functions, apart)
+        self.passes.run("lower", reading)
+        return reading
+
+    def inlined(self, f: Any, core: Function) -> Function:
+        """The core of a function with small functions in the place of their calls."""
+        self._reading.add(id(f))
+        try:
+            return inlined(core, lambda s: self._small(core, s))
+        finally:
+            self._reading.discard(id(f))
 
     def origin(self, f: Any, source: Source) -> Origin:
         """The origin of a function of which only types are known."""
         return Origin(f, source, [a.arg for a in source.tree.args.args], asks_for_layout=False)
 
     def inferred(
-        self, f: Any, argtypes: tuple[Any, ...], path: tuple[Any, ...], functions: dict[str, Static]
-    ) -> tuple[Lowered, Typed]:
-        """The function in lowered core, and the types of its variables."""
-        source = prune(self.source(f), argtypes)
+        self,
+        f: Any,
+        argtypes: tuple[Any, ...],
+        path: tuple[Any, ...],
+        functions: dict[str, Static],
+        apart: bool = True,
+    ) -> Reading:
+        """The function in ANF, with the types of its variables."""
 
-        def attempt(listed: bool) -> tuple[Lowered, Typed]:
-            lowered = lower(source, path, functions, self.refs, self.names, listed)
-            return lowered, infer(lowered, argtypes, f.targetoptions, self._uncompiled, lambda: f.compile(argtypes))
+        def attempt(listed: bool) -> Reading:
+            reading = Reading(self, f, argtypes, path, functions, apart, listed)
+            self.passes.run("read", reading)
+            return reading
 
         try:
-            lowered, known = attempt(False)
+            found = attempt(False)
         except UnsupportedError:  # a loop over a set or the like has no types, until that is a list
-            loops = any(isinstance(x, (ast.For, ast.comprehension)) for x in ast.walk(source.tree))
-            if not (loops or iterates(source.tree)):
+            tree = self.source(f).tree
+            loops = any(isinstance(x, (ast.For, ast.comprehension)) for x in ast.walk(tree))
+            if not (loops or iterates(tree)):
                 raise
             return attempt(True)
-        have_places = all(isinstance(known.of.get(x), _PLACES) for x in lowered.iterated)
-        over = (known.of.get(x) for s in lowered.lengths for x in s.args if isinstance(x, str))
+        kinds, lowered = found.typed.of, found.lowered
+        have_places = all(isinstance(kinds.get(x), _PLACES) for x in lowered.iterated)
+        over = (kinds.get(x) for s in lowered.lengths for x in s.args if isinstance(x, str))
         dicts = any(isinstance(kind, types.DictType) for kind in over)  # d[k] is no key
-        return (lowered, known) if have_places and not dicts else attempt(True)
+        return found if have_places and not dicts else attempt(True)
 
     def _check_derivatives(self, f: Function) -> None:
         """UnsupportedError for a call of a compiled derivative that has no derivatives itself."""
@@ -374,13 +354,3 @@ class Front:
                     gradient = self.program.gradient(s)
                     todo.append(self.program.function(s) if gradient is None else gradient.of)
         return False
-
-
-def _verify(core: Function, source: Source) -> None:
-    """Refuse a statement that is not well formed: it would be a constant, without a word."""
-
-    def refuse(s: Statement, why: str) -> None:
-        why = f"the compiler has no rule for it ({why}). Please report it"
-        source.refuse(s.line, "this statement", why, "it with numbers, or with elements of arrays")
-
-    check(core, refuse)

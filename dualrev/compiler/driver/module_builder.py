@@ -8,24 +8,23 @@ argument types, active arguments and arguments that may share memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
 from numba.core.compiler_lock import global_compiler_lock
 
-from dualrev.compiler.ad.reverse.call_pair import has_words
-from dualrev.compiler.analysis.activity import carries
+from dualrev.compiler.ad.reverse.sweeps import has_words
 from dualrev.compiler.analysis.memory.alias import type_of
 from dualrev.compiler.analysis.memory.escape import handed_on, only_borrows
 from dualrev.compiler.analysis.values.index_ranges import Natural
-from dualrev.compiler.codegen.fold_temporaries import tidy
-from dualrev.compiler.codegen.inline_hints import copied
-from dualrev.compiler.codegen.lines import Code, Row, lines_of, rows_of
+from dualrev.compiler.codegen.lines import Code
+from dualrev.compiler.codegen.module_text import ModuleText, Writing
 from dualrev.compiler.codegen.parallel_loops import write_loop
 from dualrev.compiler.codegen.statements import Emission, Lending
 from dualrev.compiler.driver.context import Front
+from dualrev.compiler.driver.passes import FORWARD, LINK, LISTS, OPTIMISE, READ, REVERSE
 from dualrev.compiler.entrypoints import hessian, jacobian, jvp, vjp_residuals
 from dualrev.compiler.entrypoints.vjp import Entry
 from dualrev.compiler.entrypoints.wrap_complex import Around
@@ -33,21 +32,18 @@ from dualrev.compiler.entrypoints.wrap_lists import check_lists, inside, takes_l
 from dualrev.compiler.entrypoints.wrap_objects import opening
 from dualrev.compiler.frontend.reading.njit_options import kept
 from dualrev.compiler.frontend.reading.source import Source
-from dualrev.compiler.ir.anf.printer import show_lowered
 from dualrev.compiler.ir.core.atoms import Node, Symbol, Var
 from dualrev.compiler.ir.core.nodes import Call, Function
-from dualrev.compiler.ir.core.printer import show
 from dualrev.compiler.ir.core.program import Gradient, Program
-from dualrev.compiler.ir.core.traverse import leaves, variables
-from dualrev.compiler.ir.names import renamed, retold, words_of
+from dualrev.compiler.ir.core.traverse import variables
+from dualrev.compiler.ir.pass_manager import Pass, PassManager
 from dualrev.compiler.parallel.dependence import sharing
 from dualrev.compiler.parallel.outline import loop_of
 from dualrev.compiler.types.complex_parts import holds_complex
 from dualrev.compiler.types.leaves import holds_structured
-from dualrev.errors import UnsupportedError
-from dualrev.quoting import docstring
+from dualrev.errors import DualrevError, UnsupportedError
 
-__all__ = ["Emitted", "Module", "core_program", "emit", "expanded_function", "shown"]
+__all__ = ["STAGES", "Emitted", "Module", "core_program", "emit", "expanded_function", "shown"]
 
 
 @dataclass
@@ -72,65 +68,47 @@ def expanded_function(f: Any, argtypes: tuple[Any, ...]) -> Function:
     return core_program(f, argtypes)[0]
 
 
-def core_program(f: Any, argtypes: tuple[Any, ...]) -> tuple[Function, Program]:
+def core_program(f: Any, argtypes: tuple[Any, ...], passes: PassManager | None = None) -> tuple[Function, Program]:
     """A numba function for these types of arguments in the typed core, and the functions that its calls lead to."""
-    front = Front()
+    front = Front(passes=passes)
     return front.entered(f, argtypes), front.program
 
 
-def shown(f: Any, stage: str, numbers: int | tuple[int, ...], argtypes: tuple[Any, ...]) -> str:
-    """The text of a numba function at a stage of the compiler; `numbers` are the arguments of the reverse one."""
-    front = Front()
-    if stage == "lowered":
-        made, typed = front.inferred(f, argtypes, (), front.functions_among(f, argtypes))
-        return show_lowered(made.source.tree.name, made.parameters, made.body, made.result, typed, front.names)
-    core = front.entered(f, argtypes)
-    if stage == "expanded":
-        return show(core)
-    chosen = range(len(argtypes)) if stage == "forward" else numbers if isinstance(numbers, tuple) else (numbers,)
-    moving = [x for k in chosen for x in leaves(core.parameters[k]) if carries(x)]
-    if stage == "forward":
-        made_function = front.forward.function(core, moving).function
-    else:
-        made_function = front.reverse.pullback(core, moving)
-    return "\n".join(map(show, [made_function, *front.program.made_functions()]))
+#: Names of stages that are passes.
+STAGES = {
+    "lowered": READ[-1].name,
+    "expanded": OPTIMISE[-1].name,
+    "forward": FORWARD[-1].name,
+    "reverse": REVERSE[-1].name,
+    "emitted": LINK[-1].name,
+}
 
 
-@dataclass
-class _Function:
-    """A function of the module; its names are not those that are printed."""
+def shown(f: Any, stage: str, transform: str, argnums: Any, argtypes: tuple[Any, ...]) -> str:
+    """The program after a pass, as it is compiled for a derivative: f first, and then what it calls."""
+    stage = STAGES.get(stage, stage)
+    found: list[tuple[bool, str]] = []
 
-    name: str
-    parameters: list[str]
-    options: str
-    doc: str
-    rows: list[Row]
-    source: Source
-    copied: bool = False  # into those that call it
+    def watch(p: Pass, unit: Any) -> None:
+        if p.name == stage:
+            found.append((getattr(unit, "dispatcher", None) is not f, unit.shown()))
 
-    def words(self) -> list[str]:
-        """The names in it, in their order, each once."""
-        found = dict.fromkeys(self.parameters)
-        for row in self.rows:
-            found |= dict.fromkeys(words_of(row.text))
-        return list(found)
-
-    def text(self, name: Callable[[str], str]) -> str:
-        """The text, with other names."""
-        rows = [Row(renamed(row.text, name), row.line, row.depth) for row in self.rows]
-        head = renamed(f"def {self.name}({', '.join(self.parameters)}):", name)
-        doc = docstring(retold(self.doc, name))
-        options = f"{self.options}, forceinline=True" if self.copied else self.options
-        return "\n".join([f"@njit({options})", head, f"    {doc}", *lines_of(rows, self.source.line)])
+    with global_compiler_lock:
+        try:
+            Module(f, PassManager(LISTS, watch=watch)).root(transform, argnums, argtypes)
+        except DualrevError:  # perhaps later than after the pass
+            if not found:
+                raise
+    return "\n".join(text for _, text in sorted(found, key=lambda pair: pair[0]))
 
 
 class Module:
     """A module that is being written: functions of core under names, and what is called for derivatives."""
 
-    def __init__(self, f: Any) -> None:
-        self.f, self.front = f, Front()
-        self.names, self.program = self.front.names, self.front.program
-        self.functions: list[_Function] = []
+    def __init__(self, f: Any, passes: PassManager | None = None) -> None:
+        self.f, self.front = f, Front(passes=passes)
+        self.names, self.program, self.passes = self.front.names, self.front.program, self.front.passes
+        self.text = ModuleText(self.names, self.front.refs)
         self.natural = Natural()
         self._made: dict[Symbol, str] = {}
         self._leaves: dict[Any, Symbol] = {}  # numba functions that core stands for, by their keys
@@ -139,7 +117,6 @@ class Module:
         self._open: list[Symbol] = []  # the functions that are being written, ...
         self._recursive: set[Symbol] = set()  # ... those among them that are called while they are, ...
         self._circles: set[Symbol] = set()  # ... and those that are written between
-        self._copiable: set[str] = set()  # the names of functions that LLVM may copy into those that call them
 
     def root(self, transform: str, argnums: Any, argtypes: tuple[Any, ...]) -> Emitted:
         """The derivative of f that is called for a transform."""
@@ -252,9 +229,13 @@ class Module:
         if loop is not None and (shared := sharing(made, loop, self.front.memory)) is not None:
             write_loop(self, name, made, loop, shared)
             return
+        self.passes.run(
+            "emit", Writing(made, made.body, self.natural, lambda: self._emit_made(symbol, name, made), self.text)
+        )
+
+    def _emit_made(self, symbol: Symbol, name: str, made: Function) -> None:
         origin = made.origin
         emission = Emission(self.names, self.refer, made.checked, has_words(made.body), self.natural)
-        self.natural.look(made.body)
         places = handed_on(made, symbol, self.program)
         if places and only_borrows(made, self.program):
             emission.lending = Lending(symbol, self.names.fresh("{}_lent{n}", name), places, self.names.fresh("lent"))
@@ -275,7 +256,7 @@ class Module:
         if symbol in self._circles:
             options = {"_nrt": False} if only_borrows(made, self.program) else {}
         elif not kept(origin.dispatcher).get("forceinline"):
-            self._copiable.add(name)
+            self.text.copiable.add(name)
         returned = Code(f"return {emission.returned(made.result)}".strip(), 0)
         body = [*guard, *enter, *before, *code, *leave, returned]
         doc = made.doc or f"{made.name}, as derivatives call it."
@@ -312,8 +293,7 @@ class Module:
         """Add a function with the options of a numba function, and some more."""
         options = kept(f) | {"error_model": "numpy"} | dict(more)
         words = ", ".join(f"{k}={v!r}" for k, v in sorted(options.items()))
-        rows = rows_of(tidy(body, self.names.is_temporary))
-        self.functions.append(_Function(name, parameters, words, doc, rows, source))
+        self.text.add(name, parameters, words, doc, body, source)
 
     def finish(self, entry: str, doc: str) -> Emitted:
         """The module, which is done."""
@@ -321,51 +301,9 @@ class Module:
             entry = opening(self, entry, *self._opened, doc)
         if self._around is not None:
             entry = self._around.write(entry, doc)
-        text, printed = self._text(doc)
+        self.passes.run("link", self.text)
+        text, printed = self.text.printed(doc)
         refs = {printed[name]: ref for name, ref in self.front.refs.items() if name in printed}
         paths, values = {n: r.path for n, r in refs.items()}, {n: r.value for n, r in refs.items()}
         chosen = any(("overload", ref.value) in ref.path for ref in self.front.refs.values())
         return Emitted(text, printed[entry], paths, values, "the implementation of an overload" if chosen else "")
-
-    def _text(self, doc: str) -> tuple[str, dict[str, str]]:
-        """The whole module, and the printed names of what is generated in it and not local to a function."""
-        instead = self._twice()
-        functions = [f for f in self.functions if f.name not in instead]
-        lines = {f.name: [renamed(row.text, lambda x: instead.get(x, x)) for row in f.rows] for f in functions}
-        for name in copied(lines, self._copiable):
-            next(f for f in functions if f.name == name).copied = True
-        printed, local = self._printed(functions)
-        printed |= {name: printed[first] for name, first in instead.items()}
-        several = ", prange" if any("parallel=" in f.options for f in functions) else ""
-        parts = ["import math", "", "import numpy as np", f"from numba import njit{several}", ""]
-        parts = [docstring(doc), "", *parts, "from dualrev.compiler import runtime", ""]
-        for f in functions:
-            names = local[f.name] | printed
-            parts += ["", f.text(lambda x, names=names: names.get(x, x))]  # type: ignore[misc]
-        return "\n".join(parts) + "\n", printed
-
-    def _twice(self) -> dict[str, str]:
-        """The functions that say what an earlier one says, which stands for them: it is compiled once.
-
-        Two calls of one function can have other facts, and yet the same derivative.
-        """
-        instead: dict[str, str] = {}
-        first: dict[str, str] = {}
-        printed, local = self._printed(self.functions)
-        for f in self.functions:
-            names = local[f.name] | printed | {name: printed[same] for name, same in instead.items()} | {f.name: "_"}
-            text = f.text(lambda x, names=names: names.get(x, x))  # type: ignore[misc]
-            if first.setdefault(text, f.name) != f.name:
-                instead[f.name] = first[text]
-        return instead
-
-    def _printed(self, functions: list[_Function]) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
-        """The printed names of what is generated: of what functions share, and of what is local to each."""
-        words = {f.name: f.words() for f in functions}
-        outer = [*words] + [x for found in words.values() for x in found if x in self.front.refs]
-        printed = self.names.chosen(outer, {x for found in words.values() for x in found})
-        local = {
-            name: self.names.chosen([x for x in found if x not in printed], [*printed.values(), *found])
-            for name, found in words.items()
-        }
-        return printed, local

@@ -116,7 +116,7 @@ class _Jacobian(Matrices):
         cost = Cost(self.module.program)
         sweeps = self.pull().sweeps
         made, width = self.with_lanes()
-        return cost.work((*sweeps.forward.body, *sweeps.reverse.body)) / max(1.0, cost.work(made.body)), width
+        return cost.work((*sweeps.forward.body, *sweeps.reverse_sweep.body)) / max(1.0, cost.work(made.body)), width
 
     def pull(self) -> Entry:
         """The function that makes a row."""

@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 from numba.core import types
 
+from dualrev.compiler.ad.reverse.gradient_context import Facts
 from dualrev.compiler.analysis.activity import carries
 from dualrev.compiler.analysis.memory.alias import is_array, is_real, is_real_array
 from dualrev.compiler.analysis.values.nonzero_cotangents import NOTHING, Known
 from dualrev.compiler.codegen.lines import Assign, Code
+from dualrev.compiler.codegen.module_text import Writing
 from dualrev.compiler.codegen.statements import Emission
 from dualrev.compiler.entrypoints.tape_owner import Owned, owner
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.core.atoms import Constant, Node, Var
 from dualrev.compiler.ir.core.nodes import Function
 from dualrev.compiler.ir.core.traverse import leaves, statements, writes
-from dualrev.compiler.optimize.elide_zeroing import Storing
 from dualrev.compiler.types.leaves import apart
 
 if TYPE_CHECKING:
@@ -59,18 +60,11 @@ class Entry:
         self.seeds = seeds
         varied = [x for k in chosen for x in leaves(f.parameters[k]) if carries(x)]
         known = NOTHING if self.pulls else Known((True,))
-        self.sweeps = module.front.reverse.joint(f, varied, seeds, known)
+        self.sweeps = module.front.reverse.joint(f, varied, seeds, known, self._zeroed)
         self.facts = self.sweeps.facts
         self.emission = Emission(module.names, module.refer, f.checked, self.sweeps.own_tape, module.natural)
-        zeros = [x for x in self.facts.parameters if is_array(x) and self.facts.has_shadow(x)]
-        if self.pulls:  # what is given for results is added to their shadows
-            find = self.facts.classes.find
-            given = {find(x) for x in self.results if is_array(x)}
-            zeros = [x for x in zeros if find(x) not in given]
-        storing = Storing(self.facts.cotangent(x) for x in zeros)
-        self.forward, self.reverse = storing.blocks(self.sweeps.forward.body, self.sweeps.reverse.body)
-        self.covered = storing.covered
-        module.natural.look((*self.forward, *self.reverse))
+        self.forward, self.reverse = self.sweeps.forward_body, self.sweeps.reverse_body
+        self.covered = self.sweeps.covered
         self.parameters = parameters or [self._word(x) for x in f.parameters]
         for name, tree in zip(self.parameters, f.parameters, strict=True):
             if isinstance(tree, Var):
@@ -80,12 +74,27 @@ class Entry:
             for k, x in seeds.items():
                 self.emission.call_it(x, shared(f"ct_{k}"))
 
+    def _zeroed(self, facts: Facts) -> list[Any]:
+        """The arrays whose shadows are zeros before the sweeps."""
+        zeros = [x for x in facts.parameters if is_array(x) and facts.has_shadow(x)]
+        if not self.pulls:
+            return zeros
+        find = facts.classes.find
+        given = {find(x) for x in self.results if is_array(x)}  # what is given for results is added to their shadows
+        return [x for x in zeros if find(x) not in given]
+
     def _word(self, x: Any) -> str:
         """A name for a parameter."""
         return self.emission.var(x) if isinstance(x, Var) else self.module.names.fresh("arg_{k}")
 
     def write(self, name: str, several: bool, doc: str) -> None:
         """Write the function, whose gradient is a tuple if it is by several arguments."""
+        module, body = self.module, (*self.forward, *self.reverse)
+        module.passes.run(
+            "emit", Writing(self.f, body, module.natural, lambda: self._emit(name, several, doc), module.text)
+        )
+
+    def _emit(self, name: str, several: bool, doc: str) -> None:
         module, facts, emission = self.module, self.facts, self.emission
         shared, text = module.names.shared, emission.var
         inputs = [x for x in facts.parameters if isinstance(x, Var)]

@@ -43,7 +43,7 @@ class Around:
     def write(self, entry: str, doc: str) -> str:
         """Write the function, and tell its name."""
         module = self.module
-        (inside,) = (f for f in module.functions if f.name == entry)
+        (inside,) = (f for f in module.text.functions if f.name == entry)
         name = module.names.fresh(f"{self.transform}_{inside.source.tree.name}_of_complex")
         made = module.names.fresh("made")
         given = [self.parts(x, kind) for x, kind in zip(inside.parameters, self.argtypes, strict=True)]

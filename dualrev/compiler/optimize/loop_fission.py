@@ -19,34 +19,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from dualrev.compiler.analysis.memory.loop_dependence import known, shadow_classes
+from dualrev.compiler.analysis.memory.loop_context import LoopContext
 from dualrev.compiler.ir.core.atoms import Applied, Constant, Item, Operator, Span, Var
 from dualrev.compiler.ir.core.nodes import Block, Copy, Discrete, For, Load, Real, Statement, Store, View
-from dualrev.compiler.ir.core.traverse import reads, statements, writes
+from dualrev.compiler.ir.core.traverse import reads, writes
 
-if TYPE_CHECKING:
-    from dualrev.compiler.ad.reverse.gradient_context import Facts
-
-__all__ = ["split"]
+__all__ = ["split_loop"]
 
 _CHEAP = {"add", "sub", "mul", "neg", "pos"}
 _SPREADS = {"runtime.spread", "runtime.spread_evenly"}
 
 
-def split(facts: Facts, s: For) -> list[For]:
-    """The loops that stand for a reversed loop whose rounds may come in any order."""
-    if not all(isinstance(t, (Real, Copy, Discrete, Load, Store)) for t in s.body):
-        return [s]
-    return _Split(facts, s).loops()
+def split_loop(at: LoopContext, s: For) -> Block:
+    """The loops that stand for a reversed loop, if its rounds may come in any order."""
+    if not at.commutes or not all(isinstance(t, (Real, Copy, Discrete, Load, Store)) for t in s.body):
+        return (s,)
+    return tuple(_Split(at, s).loops())
 
 
 class _Split:
-    def __init__(self, facts: Facts, s: For) -> None:
-        self.facts, self.s, self.body = facts, s, s.body
-        self.shadows = shadow_classes(facts)
-        self.primal = {d: x for x, d in facts.cotangents.items()}
+    def __init__(self, at: LoopContext, s: For) -> None:
+        self.at, self.s, self.body = at, s, s.body
+        self.shadows = at.shadows
         self.adds = [t for t in s.body if isinstance(t, Store) and t.op == "+=" and t.array in self.shadows]
 
     def loops(self) -> list[For]:
@@ -94,12 +90,12 @@ class _Split:
         """
         index = [self.written_out(i) for i in t.index]
         (axis, *more) = [k for k, i in enumerate(index) if self.is_along(i)] or [-1, -1]
-        x = known(self.facts, self.primal[t.array])
+        x = self.at.original(self.at.primal[t.array])
         if more:
             return None
         own, others = [index[axis]], [(*index[:axis], *index[axis + 1 :])]
         while (made := self.made(x)) is not None:
-            x = known(self.facts, made.base)
+            x = self.at.original(made.base)
             if isinstance(made.value, Item):
                 spans = [k for k, i in enumerate(made.value.index) if isinstance(i, Span)]
                 ints = [k for k, i in enumerate(made.value.index) if isinstance(i, (Var, Constant))]
@@ -113,8 +109,8 @@ class _Split:
 
     def made(self, x: Any) -> View | None:
         """The view that a variable is in any case, if it is a part of another array or one that is spread."""
-        found = [t for t in statements(self.facts.f.body) if x in writes(t)]
-        if x in self.facts.parameters or len(found) != 1:
+        found = self.at.facts.definitions.get(x, [])
+        if x in self.at.facts.parameters or len(found) != 1:
             return None  # `c = c[::-1]` of a parameter: it is that, or what is given for it
         if not isinstance(found[0], View) or not isinstance(found[0].base, Var):
             return None
@@ -140,7 +136,7 @@ class _Split:
     def memory(self, array: Any) -> Any:
         """What arrays have in common that may share memory."""
         is_shadow = array in self.shadows
-        return is_shadow, self.shadows[array] if is_shadow else self.facts.classes.find(known(self.facts, array))
+        return is_shadow, self.shadows[array] if is_shadow else self.at.facts.classes.find(self.at.original(array))
 
     def hands_on(self, parts: list[Block]) -> bool:
         """Whether one of these parts reads what the round before has written: a sum would be summed up twice."""

@@ -14,29 +14,28 @@ elements these are, the order of sums is left open. The element need not exist i
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.analysis.memory.loop_dependence import shadow_classes
+from dualrev.compiler.analysis.memory.loop_context import LoopContext
 from dualrev.compiler.ir.core.atoms import Comparison, Constant, Var
 from dualrev.compiler.ir.core.builder import ZERO, Writer
 from dualrev.compiler.ir.core.nodes import Block, Copy, Discrete, For, If, Real, Statement, Store
 from dualrev.compiler.ir.core.traverse import reads, statements, writes
 from dualrev.rules.primitives import PRIMITIVES
 
-if TYPE_CHECKING:
-    from dualrev.compiler.ad.reverse.gradient_context import Facts
+__all__ = ["promote_accumulators"]
 
-__all__ = ["gathered"]
+_STEPS = (Constant(1, types.int64), Constant(-1, types.int64))
 
 
-def gathered(facts: Facts, s: For) -> Block:
-    """A loop of the reverse sweep, whose step is 1 or -1, with numbers in place of elements that all rounds add to."""
+def promote_accumulators(at: LoopContext, s: For) -> Block:
+    """The loop with numbers in place of elements that all rounds add to."""
     wrote = {s.target} | {x for t in statements(s.body) for x in writes(t)}
-    if not wrote.isdisjoint((s.start, s.stop)):
+    if s.step not in _STEPS or not wrote.isdisjoint((s.start, s.stop)):
         return (s,)
-    shadows: dict[Any, Any] = shadow_classes(facts)
+    shadows = at.shadows
     moved = {shadows[x] for t in statements(s.body) for x in reads(t) if x in shadows and not _adds_to(t, x)}
     sums: dict[Any, Var] = {}
     body: list[Statement] = []
@@ -55,7 +54,7 @@ def gathered(facts: Facts, s: For) -> Block:
         body.append(t)
     if not sums:
         return (s,)
-    zero = Writer(facts.f.marked).zero
+    zero = Writer(at.facts.f.marked).zero
     cleared = [Copy(total, zero, s.line) for total in sums.values()]
     some = Var("_", types.boolean)
     test = Comparison(("<" if s.step == Constant(1, types.int64) else ">",), (s.start, s.stop))

@@ -16,21 +16,18 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.analysis.memory.loop_dependence import has_distinct_elements, is_natural, known, shadow_classes
+from dualrev.compiler.analysis.memory.loop_context import LoopContext
 from dualrev.compiler.ir.core.atoms import Comparison, Constant, Operator, Var
 from dualrev.compiler.ir.core.builder import ZERO
 from dualrev.compiler.ir.core.nodes import Block, Copy, Discrete, For, If, Load, Real, Statement, Store
 from dualrev.compiler.ir.core.traverse import reads, statements, writes
 from dualrev.rules.primitives import PRIMITIVES
 
-if TYPE_CHECKING:
-    from dualrev.compiler.ad.reverse.gradient_context import Facts
-
-__all__ = ["relayed"]
+__all__ = ["replace_by_scalars"]
 
 _I64 = types.int64
 _STEPS: dict[Any, int] = {Constant(1, _I64): 1, Constant(-1, _I64): -1}
@@ -39,25 +36,25 @@ _STEPS: dict[Any, int] = {Constant(1, _I64): 1, Constant(-1, _I64): -1}
 _Sum = tuple[Any, int]
 
 
-def relayed(facts: Facts, s: For) -> tuple[Block, For]:
-    """What comes before a loop of the reverse sweep, and the loop with numbers for what goes from round to round."""
+def replace_by_scalars(at: LoopContext, s: For) -> Block:
+    """The loop with numbers for what goes from round to round, and what comes before it."""
     wrote = {s.target} | {x for t in statements(s.body) for x in writes(t)}
     if s.step not in _STEPS or s.exits or not wrote.isdisjoint((s.start, s.stop)):
-        return (), s
+        return (s,)
     before: list[Statement] = []
-    for array in _accessed(facts, s, wrote):
-        rounds = _Rounds(facts, s, array, wrote)
+    for array in _accessed(at, s, wrote):
+        rounds = _Rounds(at, s, array, wrote)
         for last in reversed([t for t in s.body if isinstance(t, Store) and t.array is array]):
             if found := rounds.read_next(last):
                 begin, s = rounds.loop(found, last)
                 before += begin
                 break
-    return tuple(before), s
+    return (*before, s)
 
 
-def _accessed(facts: Facts, s: For, wrote: set[Any]) -> list[Var]:
+def _accessed(at: LoopContext, s: For, wrote: set[Any]) -> list[Var]:
     """Shadows that a round itself loads from and stores to, if nothing else in it has to do with their memory."""
-    shadows: dict[Any, Any] = shadow_classes(facts)
+    shadows = at.shadows
     arrays: dict[Any, set[Any]] = {}
     for t in s.body:
         used = {x for u in statements((t,)) for x in (*reads(u), *writes(u)) if x in shadows}
@@ -73,14 +70,13 @@ def _accessed(facts: Facts, s: For, wrote: set[Any]) -> list[Var]:
 class _Rounds:
     """The rounds of a loop, and what they do to an array."""
 
-    facts: Facts
+    at: LoopContext
     s: For
     array: Var
     wrote: set[Any]
 
     def __post_init__(self) -> None:
-        primal = next(x for x, d in self.facts.cotangents.items() if d is self.array)
-        self._distinct = has_distinct_elements(self.facts, known(self.facts, primal))
+        self._distinct = self.at.has_distinct_elements(self.at.original(self.at.primal[self.array]))
         times = Counter(x for t in statements(self.s.body) for x in writes(t))
         read: set[Any] = set()
         self._made: dict[Any, _Sum | None] = {}  # variables with one value in a round
@@ -119,16 +115,16 @@ class _Rounds:
         if other is None or len(other) != len(place) or not self._distinct:
             return False
         pairs = zip(other, place, strict=True)
-        return any(x is y and n != m and self._is_natural(x, min(n, m)) for (x, n), (y, m) in pairs)
+        return any(x is y and n != m and self._is_nonnegative(x, min(n, m)) for (x, n), (y, m) in pairs)
 
-    def _is_natural(self, x: Any, n: int) -> bool:
+    def _is_nonnegative(self, x: Any, n: int) -> bool:
         """Whether a sum is not below 0."""
         if x is None:
             return n >= 0
-        made = [t for t in statements(self.facts.f.body) if x in writes(t)]
+        made = self.at.facts.definitions.get(x, [])
         starts = [t.start.value for t in made if isinstance(t, For) and isinstance(t.start, Constant)]
         least = min(starts, default=0) if len(starts) == len(made) else 0
-        return n >= -least and is_natural(self.facts, x)
+        return n >= -least and self.at.is_nonnegative(x)
 
     # The element
 

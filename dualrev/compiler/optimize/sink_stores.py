@@ -13,30 +13,26 @@ stored.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dualrev.compiler.analysis.memory.alias import is_array
-from dualrev.compiler.analysis.memory.loop_dependence import shadow_classes
+from dualrev.compiler.analysis.memory.loop_context import LoopContext
 from dualrev.compiler.ir.core.atoms import Var
-from dualrev.compiler.ir.core.nodes import Block, Copy, Discrete, If, Load, Real, Statement, Store
+from dualrev.compiler.ir.core.nodes import Block, Copy, Discrete, For, If, Load, Real, Statement, Store
 from dualrev.compiler.ir.core.traverse import reads, statements, writes
 
-if TYPE_CHECKING:
-    from dualrev.compiler.ad.reverse.gradient_context import Facts
-
-__all__ = ["settled"]
+__all__ = ["sink_stores"]
 
 
-def settled(facts: Facts, body: Block) -> Block:
-    """The round of a reversed loop with its stores into shadows after the loads that follow them."""
-    shadows: dict[Any, Any] = shadow_classes(facts)
+def sink_stores(at: LoopContext, loop: For) -> Block:
+    """The reversed loop with its stores into shadows after the loads that follow them."""
     after: list[_Placed] = []
-    for s in reversed(body):
+    for s in reversed(loop.body):
         here = _Placed.of(s)
-        if not (isinstance(s, Store) and s.array in shadows) or is_array(s.value):
+        if not (isinstance(s, Store) and s.array in at.shadows) or is_array(s.value):
             after.insert(0, here)
             continue
-        count = _passed(s, after, shadows)
+        count = _passed(s, after, at.shadows)
         passed = after[:count]
         if not any(isinstance(t.statement, Load) for t in passed):
             after.insert(0, here)
@@ -46,7 +42,7 @@ def settled(facts: Facts, body: Block) -> Block:
             after[:count] = [_Placed.of(copied), *passed, _Placed.of(stored)]
         else:
             after[:count] = [*passed, here]
-    return tuple(t.statement for t in after)
+    return (replace(loop, body=tuple(t.statement for t in after)),)
 
 
 @dataclass(frozen=True)

@@ -91,13 +91,13 @@ def rounds_backwards(
     sweeps = reverse.round(round_, flagged, useful, together, unmoved, seeds, known)
     facts = sweeps.facts
     totals = {x: Var("d_{}", types.float64, x) for x in flagged if facts.is_scalar(x)}
-    forward: Block = sweeps.forward.body
+    forward: Block = sweeps.forward_body
     if unread is not None:
         forward = without(forward, {*shared.totals, *unread})
-    body, wrote = [*forward], {x for t in statements(sweeps.reverse.body) for x in writes(t)}
+    body, wrote = [*forward], {x for t in statements(sweeps.reverse_body) for x in writes(t)}
     if wrote & {*live}:
         return None
-    body += sweeps.reverse.body
+    body += sweeps.reverse_body
     add = PRIMITIVES["add"]
     body += [Real(total, add, "+", (total, facts.cotangent(x)), loop.line) for x, total in totals.items()]
     shadows = {x: facts.cotangent(x) for x, flag in zip(inputs, call.flags, strict=True) if flag and is_array(x)}

@@ -19,7 +19,8 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.ad.reverse.call_pair import Called, uses_tape
+from dualrev.compiler.ad.reverse.call_pair import Called
+from dualrev.compiler.ad.reverse.sweeps import uses_tape
 from dualrev.compiler.analysis.memory.alias import Memory, is_array
 from dualrev.compiler.ir.core.atoms import Atom, Constant, Operator, Symbol, Tree, Var
 from dualrev.compiler.ir.core.builder import Writer

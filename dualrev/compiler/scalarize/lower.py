@@ -27,8 +27,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
-from dualrev.compiler.frontend.typing.infer import Typed
-from dualrev.compiler.frontend.typing.unreachable import is_unreached, without_unreached
+from dualrev.compiler.frontend.typing.unreachable import is_unreached
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import (
     Const,
@@ -57,17 +56,12 @@ from dualrev.compiler.scalarize.calls import Calls
 from dualrev.compiler.scalarize.check_types import check_types
 from dualrev.compiler.scalarize.complex.lower_complex import Complexes
 from dualrev.compiler.scalarize.discrete_exprs import Conditions
-from dualrev.compiler.scalarize.lists.dicts import by_places
 from dualrev.compiler.scalarize.lists.growable import Growing
-from dualrev.compiler.scalarize.lists.legalize import check_places, check_unpacked, lists_in, refuse_unpacked
-from dualrev.compiler.scalarize.lists.ragged import by_elements
-from dualrev.compiler.scalarize.lists.struct_of_lists import by_leaves
-from dualrev.compiler.scalarize.lists.to_tuples import as_tuples
+from dualrev.compiler.scalarize.lists.legalize import Lists, check_places, refuse_unpacked
 from dualrev.compiler.scalarize.numpy.composed import Composed
 from dualrev.compiler.scalarize.numpy.concatenate import Joining
 from dualrev.compiler.scalarize.numpy.creation import Making
 from dualrev.compiler.scalarize.numpy.dispatch import Functions, Rules, Ways
-from dualrev.compiler.scalarize.numpy.finfo import with_limits
 from dualrev.compiler.scalarize.numpy.in_place import InPlace
 from dualrev.compiler.scalarize.numpy.library_calls import Definitions
 from dualrev.compiler.scalarize.numpy.nondifferentiable import Inactive
@@ -76,16 +70,16 @@ from dualrev.compiler.scalarize.numpy.reductions import Reductions
 from dualrev.compiler.scalarize.numpy.scalar_functions import Numbers
 from dualrev.compiler.scalarize.numpy.split_arrays import Splitting
 from dualrev.compiler.scalarize.numpy.ufuncs import Ufuncs
-from dualrev.compiler.scalarize.opaque.opaque_statements import Opaques, without_listed
+from dualrev.compiler.scalarize.opaque.opaque_statements import Opaques
 from dualrev.compiler.scalarize.random.draw_functions import Drawings
 from dualrev.compiler.scalarize.random.generator_methods import GeneratorDraws
 from dualrev.compiler.scalarize.records.lower_records import Structures
 from dualrev.compiler.scalarize.scalar_ops import arithmetic
 from dualrev.compiler.scalarize.tuples import Tuples
-from dualrev.compiler.types.complex_parts import Parts, in_parts
+from dualrev.compiler.types.complex_parts import Parts
 from dualrev.compiler.types.predicates import is_array, is_real
 
-__all__ = ["Expanded", "Expansion", "expand"]
+__all__ = ["Expanded", "Expansion"]
 
 
 @dataclass(eq=False)
@@ -102,32 +96,27 @@ class Expanded:
     asks_for_layout: bool  # whether it asks, while it runs, if an array is contiguous
 
 
-def expand(lowered: Lowered, typed: Typed, argtypes: tuple[Any, ...], apart: bool, returns: Any = None) -> Expanded:
-    """The function in expanded core; `apart` says that arrays of different parameters never share memory.
-
-    `returns` is the type that the value is converted to, None if it stays as it is.
-    """
-    return Expansion(lowered, typed, apart).run(argtypes, returns)
-
-
 class Expansion:
     """One function. The collaborators are made in an order in which each takes only what is there already.
 
     Some have to expand what they make of a construct: these take `operation`.
     """
 
-    def __init__(self, lowered: Lowered, typed: Typed, apart: bool) -> None:
-        self.returned = typed.returned
-        of = {x: in_parts(kind) for x, kind in typed.of.items()}
-        without_unreached(lowered.body, of)
-        without_listed(lowered, of)
-        with_limits(lowered, of)
-        by_places(lowered, of)
-        tuples = as_tuples(lowered, of)
-        check_unpacked(lowered, of)
-        by_leaves(lowered, of)
-        by_elements(lowered, of, apart)
-        self.lists = lists_in(lowered, of)
+    def __init__(
+        self,
+        lowered: Lowered,
+        of: dict[str, Any],
+        apart: bool,
+        returned: Callable[[Any, tuple[Any, ...]], Any],
+        tuples: set[str],
+        lists: Lists,
+    ) -> None:
+        """`of` are the types of variables, `returned` tells that of a call.
+
+        `apart` says that arrays of different parameters never share memory; `tuples` are lists that have become tuples,
+        `lists` those that have become arrays.
+        """
+        self.returned, self.lists = returned, lists
         self.code = code = Writer(lowered, of, sharing(lowered, of, apart))
         self.lazy = lazy = Lazy(code)
         self.tuples = Tuples(code, tuples)
@@ -229,7 +218,7 @@ class Expansion:
         return Rules(core, scalar)
 
     def run(self, argtypes: tuple[Any, ...], returns: Any) -> Expanded:
-        """The whole function."""
+        """The whole function; `returns` is the type that the value is converted to, None if it stays as it is."""
         code, lowered = self.code, self.code.lowered
         check_types(lowered, code.of)
         parameters = [code.tree(p) for p in lowered.parameters]

@@ -9,18 +9,21 @@ choice of active arguments and results, and of arguments that may share memory; 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from dualrev.compiler.ad.forward.jvp_rules import WithTangents
 from dualrev.compiler.analysis.memory.alias import Classes, Memory, is_real_array
 from dualrev.compiler.analysis.values.infinite_partials import Steep, is_steep
-from dualrev.compiler.ir.core.atoms import Node, Symbol, Var
+from dualrev.compiler.ir.core.atoms import Node, Symbol, Tree, Var
 from dualrev.compiler.ir.core.nodes import Call, Function
+from dualrev.compiler.ir.core.printer import show
 from dualrev.compiler.ir.core.program import Gradient, Program
 from dualrev.compiler.ir.core.traverse import leaves, renewed, variables
+from dualrev.compiler.ir.core.verify import check
+from dualrev.compiler.ir.pass_manager import PassManager
 
-__all__ = ["Forward", "Ruled", "Tangents"]
+__all__ = ["Forward", "Pushforward", "Ruled", "Tangents", "add_tangents", "keep_known_zeros"]
 
 Ruled: TypeAlias = Callable[[Call, tuple[bool, ...], tuple[bool, ...]], Symbol | None]
 
@@ -43,30 +46,86 @@ class _Differentiable(WithTangents):
     whole_partials = True
 
 
+@dataclass(eq=False)
+class Pushforward:
+    """The unit of forward mode: a function, and the function with tangents as far as passes have made it.
+
+    chosen      the leaves of its parameters that have tangents
+    useful      the leaves whose tangents are asked for, or that its caller sees
+    wanted      the leaves of its result whose tangents are returned, if it is called; None: it is not, and all are
+    together    arrays that may share memory
+    wild        parameters that may be infinite or NaN
+    marks       whether known zeros are marked
+    """
+
+    forward: Forward
+    f: Function
+    chosen: list[Var]
+    useful: Iterable[Var]
+    wanted: tuple[bool, ...] | None = None
+    together: tuple[tuple[Var, ...], ...] = ()
+    wild: Iterable[Var] = ()
+    marks: bool = False
+    holds: set[str] = field(default_factory=lambda: {"core"})
+    tangents: tuple[Var, ...] = ()
+    made: Function = field(init=False)
+
+    @property
+    def dispatcher(self) -> Any:
+        """The user's function."""
+        return self.f.origin.dispatcher
+
+    def shown(self) -> str:
+        """The function with tangents."""
+        return show(self.made)
+
+    def verify(self) -> None:
+        """AssertionError if the function with tangents is not well formed."""
+        check(self.made)
+
+
+def add_tangents(u: Pushforward) -> None:
+    """Write the function with a tangent beside each active value."""
+    f, is_called = u.f, u.wanted is not None
+    writing = _Differentiable(u.forward, f, u.chosen, u.useful, u.together, u.wild, u.marks, is_called)
+    u.tangents = tuple(map(writing.tangent if is_called else writing.given, u.chosen))
+    writing.block(f.body)
+    if u.wanted is None:
+        parameters: tuple[Tree, ...] = f.parameters
+        result = Node((f.result, writing.result_tangent(f.result)))
+    else:
+        parameters, outputs = tuple(x for p in f.parameters for x in leaves(p)), leaves(f.result)
+        made = [writing.result_tangent(x) for x, want in zip(outputs, u.wanted, strict=True) if want]
+        result = Node((*outputs, *made))
+    whole = (*parameters, *u.tangents)
+    u.made = replace(f, parameters=whole, body=tuple(writing.out), result=result, marked=u.marks)
+
+
+def keep_known_zeros(u: Pushforward) -> None:
+    """Say which variables may stand in products with marks of known zeros: see analysis/values/infinite_partials.py."""
+    if u.marks and u.wanted is None:
+        steep = Steep(u.made, u.forward.memory, Classes(u.made, u.forward.memory))
+        u.made = replace(u.made, apart=frozenset(x for x in variables(u.made) if not steep.after(x)))
+
+
 class Forward:
     """Forward mode for the functions of a program."""
 
-    def __init__(self, program: Program, memory: Memory, ruled: Ruled | None = None) -> None:
+    def __init__(self, program: Program, memory: Memory, passes: PassManager, ruled: Ruled | None = None) -> None:
         """`ruled` makes the function with tangents for a call of a function that has a rule, and None for others."""
-        self.program, self.memory, self._ruled = program, memory, ruled
+        self.program, self.memory, self.passes, self._ruled = program, memory, passes, ruled
         self._symbols: dict[Hashable, Symbol] = {}
         self.marking: set[Symbol] = set()  # functions for calls that mark known zeros
 
     def function(self, f: Function, varied: Iterable[Var], again: bool = False) -> Tangents:
-        """F with tangents for these leaves of its parameters; `again`: it is differentiated once more."""
+        """The function with tangents for these leaves of its parameters; `again`: it is differentiated once more."""
         inputs = [x for p in f.parameters for x in leaves(p)]
         chosen = [x for x in inputs if x in set(varied)]
         useful = [x for x in [*leaves(f.result), *inputs] if isinstance(x, Var)]
         marks = f.marked or (again and is_steep(f, self.program))
-        writing = _Differentiable(self, f, chosen, useful, (), marks=marks)
-        tangents = tuple(map(writing.given, chosen))
-        writing.block(f.body)
-        result = Node((f.result, writing.result_tangent(f.result)))
-        made = replace(f, parameters=(*f.parameters, *tangents), body=tuple(writing.out), result=result, marked=marks)
-        if marks:
-            steep = Steep(made, self.memory, Classes(made, self.memory))
-            made = replace(made, apart=frozenset(x for x in variables(made) if not steep.after(x)))
-        return Tangents(made, tangents)
+        unit = Pushforward(self, f, chosen, useful, marks=marks)
+        self.passes.run("forward", unit)
+        return Tangents(unit.made, unit.tangents)
 
     def called(
         self,
@@ -102,18 +161,9 @@ class Forward:
             if number is not None:
                 groups.setdefault(number, []).append(x)
         infinite = [x for x, flag in zip(inputs, wild, strict=False) if flag]
-        writing = _Differentiable(
-            self, f, chosen, useful, tuple(map(tuple, groups.values())), infinite, marks, called=True
-        )
-        tangents = tuple(writing.tangent(x) for x in chosen)
-        writing.block(f.body)
-        made = [writing.result_tangent(x) for x, want in zip(outputs, wanted, strict=True) if want]
-        result = Node((*outputs, *made))
-        body = tuple(writing.out)
-        self.program.define(
-            symbol,
-            replace(f, name=symbol.name, parameters=(*inputs, *tangents), body=body, result=result, marked=marks),
-        )
+        unit = Pushforward(self, f, chosen, useful, wanted, tuple(map(tuple, groups.values())), infinite, marks)
+        self.passes.run("forward", unit)
+        self.program.define(symbol, replace(unit.made, name=symbol.name))
         return symbol
 
     def slope(self, f: Function, chosen: Iterable[Var]) -> Function:

@@ -88,14 +88,21 @@ class Adjoint(Writer):
         self._read: set[Value] = set()
         self._known = _functions_of_one(facts.f.body, self.versions)
         self._zero = {x for x in [*facts.occurs, *facts.parameters] if facts.is_scalar(x)}
+        self._seeds = seeds
+        self.body: Block = ()
+
+    def made(self) -> Adjoint:
+        """The adjoint, which is written now."""
+        facts = self.facts
         for k, x in enumerate(facts.results):
             if k in facts.wanted and facts.is_scalar(x):
-                self._contribute(x, seeds[k], 0)
+                self._contribute(x, self._seeds[k], 0)
         self._block(facts.f.body)
         for x in facts.parameters:
             if x in self._zero:
                 self._assign(facts.cotangent(x), self.zero, 0)
         self.body = tuple(self.out)
+        return self
 
     # What the forward sweep had
 

@@ -7,34 +7,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dualrev.compiler.ad.reverse.adjoint import zeros_like
-from dualrev.compiler.ad.reverse.forward_sweep import ForwardSweep
-from dualrev.compiler.ad.reverse.gradient_context import Facts
-from dualrev.compiler.ad.reverse.reverse_sweep import ReverseSweep
-from dualrev.compiler.ad.tape_plan.residuals import Crossing
+from dualrev.compiler.ad.reverse.sweeps import Sweeps
 from dualrev.compiler.analysis.memory.alias import is_array, is_real
 from dualrev.compiler.analysis.memory.shadow_flow import Carried
 from dualrev.compiler.analysis.ssa import Value
 from dualrev.compiler.analysis.values.nonzero_cotangents import Known
 from dualrev.compiler.ir.core.atoms import Symbol, Tree, Var
 from dualrev.compiler.ir.core.builder import ZERO, Writer
-from dualrev.compiler.ir.core.nodes import Block, Call, Columns, Function, Keep, Kept, Pop, Push, Store
+from dualrev.compiler.ir.core.nodes import Block, Function
 from dualrev.compiler.ir.core.program import Program
-from dualrev.compiler.ir.core.traverse import leaves, several, statements
-from dualrev.compiler.optimize.elide_zeroing import Storing
+from dualrev.compiler.ir.core.traverse import leaves, several
 
-__all__ = ["Called", "Signature", "Sweeps", "Unit", "has_words", "uses_tape"]
-
-
-def uses_tape(body: Block) -> bool:
-    """Whether statements use the tape, themselves or by calls."""
-    return has_words(body) or any(
-        isinstance(s, (Keep, Kept)) or (isinstance(s, Call) and s.tape) for s in statements(body)
-    )
-
-
-def has_words(body: Block) -> bool:
-    """Whether statements put numbers on the tape, or take them."""
-    return any(isinstance(s, (Push, Pop, Columns)) for s in statements(body))
+__all__ = ["Called", "Signature", "Unit"]
 
 
 class Unit:
@@ -102,35 +86,6 @@ class Unit:
         return self._result_content is None or k in self._result_content
 
 
-@dataclass
-class Sweeps:
-    """Both sweeps of a function, and what is known of them."""
-
-    facts: Facts
-    crossing: Crossing
-    forward: ForwardSweep
-    reverse: ReverseSweep
-
-    @property
-    def undone_classes(self) -> set[Any]:
-        """The classes of arrays whose old elements come back, or that calls have changed."""
-        found = set()
-        for s in statements(self.facts.f.body):
-            if s in self.crossing.needs.undone or not isinstance(s, Store):
-                found |= {self.facts.classes.find(x) for x in self.facts.memory.changed(s)}
-        return found
-
-    @property
-    def uses_tape(self) -> bool:
-        """Whether one of the sweeps uses the tape."""
-        return uses_tape(self.forward.body) or uses_tape(self.reverse.body)
-
-    @property
-    def own_tape(self) -> bool:
-        """Whether numbers of the function's own are on the tape."""
-        return has_words(self.forward.body) or has_words(self.reverse.body)
-
-
 @dataclass(frozen=True)
 class Signature:
     """A call as its callee sees it, by leaves of arguments and results."""
@@ -172,7 +127,7 @@ class Called:
         self._define_reverse()
 
     def _finish(self) -> None:
-        facts, sweeps, used = self.facts, self.sweeps, self.sweeps.reverse.used
+        facts, sweeps, used = self.facts, self.sweeps, self.sweeps.reverse_sweep.used
         content = self.crossing.needs.content
         parameters = {v.variable for v in used if v.kind == "param"}
 
@@ -201,7 +156,7 @@ class Called:
         taken = [x for k, (x, flag) in flagged if flag and is_array(x) and self.unit.takes_shadow(k)]
         given = (*self.inputs, *map(self.facts.cotangent, taken))
         doc = f"{self.f.name}, and on the tape what {self.unit.reverse.name} needs."
-        body = (*self.sweeps.forward.body, *writing.out)
+        body = (*self.sweeps.forward_body, *writing.out)
         result = several([*self.results, *shadows])
         self._define(self.unit.forward, given, body, result, doc)
 
@@ -222,8 +177,7 @@ class Called:
         given += self.seeds.values()
         back = [facts.cotangent(x) if facts.is_scalar(x) else ZERO for x in self.moving if is_real(x)]
         doc = f"Add what the arguments of {self.f.name} contribute to its results, backwards."
-        (body,) = Storing().blocks(self.sweeps.reverse.body)
-        self._define(self.unit.reverse, tuple(given), body, several(back), doc)
+        self._define(self.unit.reverse, tuple(given), self.sweeps.reverse_body, several(back), doc)
 
     def _define(self, symbol: Symbol, given: tuple[Any, ...], body: Block, result: Tree, doc: str) -> None:
         made = replace(

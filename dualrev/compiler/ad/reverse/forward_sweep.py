@@ -63,10 +63,15 @@ class ForwardSweep(Writer):
         self.held_classes: set[Any] = set()
         arrays = [x for x in self.facts.parameters if is_array(x)]
         self._parameter_classes = {self.facts.classes.find(x) for x in arrays}
+        self.body: Block = ()
+
+    def made(self) -> ForwardSweep:
+        """The sweep, which is written now."""
         for v in self.versions.parameters.values():
             self._hold_value(v, 0)
         self._block(self.versions.top)
         self.body = tuple(self.out)
+        return self
 
     def _hold_value(self, v: Value, line: int) -> None:
         """A copy of a variable that will change while its value is still needed."""

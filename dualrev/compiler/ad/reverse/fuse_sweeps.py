@@ -32,6 +32,7 @@ from numba.core import types
 
 from dualrev.compiler.ad.reverse.gradient_context import Facts
 from dualrev.compiler.analysis.memory.alias import is_array, is_real
+from dualrev.compiler.analysis.memory.loop_context import LoopContext
 from dualrev.compiler.analysis.memory.privatizable import is_scratch
 from dualrev.compiler.ir.core.atoms import Atom, Constant, Symbol, Var
 from dualrev.compiler.ir.core.builder import Writer
@@ -51,11 +52,10 @@ from dualrev.compiler.ir.core.nodes import (
     While,
 )
 from dualrev.compiler.ir.core.traverse import blocks, reads, several, statements, substituted, with_blocks, writes
-from dualrev.compiler.optimize.promote_accumulators import gathered
 from dualrev.rules.primitives import PRIMITIVES
 
 if TYPE_CHECKING:
-    from dualrev.compiler.ad.reverse.call_pair import Sweeps
+    from dualrev.compiler.ad.reverse.sweeps import Sweeps
 
 __all__ = ["Fusable", "Fused", "cotangents_before", "fusable", "fused", "rounds_of"]
 
@@ -252,11 +252,11 @@ def _passes(s: Statement, x: Var) -> bool:
 
 def fused(loop: Fusable, sweeps: Sweeps) -> Fused:
     """Both sweeps of the rounds of a loop, in one loop."""
-    facts, body = sweeps.facts, [*sweeps.forward.body]
-    wrote = {x for t in statements(sweeps.reverse.body) for x in writes(t)}
+    facts, body = sweeps.facts, [*sweeps.forward_body]
+    wrote = {x for t in statements(sweeps.reverse_body) for x in writes(t)}
     kept = {x: Var("{}_{k}", x.type, x) for x in (*loop.live, *loop.loop.exits) if x in wrote}
     body += [Copy(k, x, 0) for x, k in kept.items()]
-    body += sweeps.reverse.body
+    body += sweeps.reverse_body
     body += [Copy(x, k, 0) for x, k in kept.items()]
     moving = [x for x in loop.given if facts.is_scalar(x) and x not in loop.live]
     totals = {x: Var("d_{}", types.float64, x) for x in moving}
@@ -265,8 +265,8 @@ def fused(loop: Fusable, sweeps: Sweeps) -> Fused:
     zero = Writer(facts.f.marked).zero
     cleared = [Copy(total, zero, line) for total in totals.values()]
     made = replace(loop.loop, body=tuple(body))
-    by_one = made.step in (Constant(1, types.int64), Constant(-1, types.int64))
-    return Fused((*cleared, *(gathered(facts, made) if by_one else [made])), totals)
+    made_of_it = sweeps.reverse.passes.run_on_loop("fused loops", LoopContext(facts), made)
+    return Fused((*cleared, *made_of_it), totals)
 
 
 def rounds_of(loop: Fusable, f: Function) -> tuple[Fusable, Function]:

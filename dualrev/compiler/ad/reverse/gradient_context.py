@@ -15,7 +15,7 @@ from dualrev.compiler.analysis.ssa import Region, Versions
 from dualrev.compiler.analysis.values.finiteness import Wild
 from dualrev.compiler.analysis.values.nonzero_cotangents import Known, Reached
 from dualrev.compiler.ir.core.atoms import Global, Symbol, Var
-from dualrev.compiler.ir.core.nodes import Call, For, Function, While
+from dualrev.compiler.ir.core.nodes import Call, For, Function, Statement, While
 from dualrev.compiler.ir.core.traverse import leaves, reads, statements, variables, writes
 
 if TYPE_CHECKING:
@@ -75,6 +75,10 @@ class Facts:
         self.parameters = [x for p in self.f.parameters for x in leaves(p)]
         self.results = leaves(self.f.result)
         self.order = {x: k for k, x in enumerate(variables(self.f))}
+        self.definitions: dict[Any, list[Statement]] = {}
+        for s in statements(self.f.body):
+            for x in dict.fromkeys(writes(s)):
+                self.definitions.setdefault(x, []).append(s)
         self.firsts = first_stores(self.f, self.versions, self.classes, self.memory)
         self.cotangents: dict[Var, Var] = {}
         self.spent: dict[Call, frozenset[int]] = {}  # leaves of arguments whose old elements nobody needs after a call

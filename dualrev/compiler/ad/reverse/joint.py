@@ -53,9 +53,9 @@ def joint(reverse: Reverse, f: Function, varied: Iterable[Var], lasting: Iterabl
     rebound = {x for s in statements(f.body) for x in writes(s)}
     given = {x: Var("{}_given", x.type, x) if x in rebound else x for x in finals}
     body: list[Statement] = [Copy(y, x, 0) for x, y in given.items() if x is not y]
-    body += sweeps.forward.body
+    body += sweeps.forward_body
     body += [Store(final, (...,), given[x], 0) for x, final in finals.items()]
-    body += sweeps.reverse.body
+    body += sweeps.reverse_body
     body += [Store(given[x], (...,), final, 0) for x, final in finals.items()]
     function = replace(
         f,

@@ -22,28 +22,22 @@ from numba.core import types
 
 from dualrev.compiler.ad.forward.forward_driver import Forward
 from dualrev.compiler.ad.higher.gradient_call import CalledGradient
-from dualrev.compiler.ad.reverse.adjoint import Adjoint
-from dualrev.compiler.ad.reverse.call_pair import Called, Signature, Sweeps, Unit
+from dualrev.compiler.ad.reverse.call_pair import Called, Signature, Unit
 from dualrev.compiler.ad.reverse.checkpoint import Checkpoint
-from dualrev.compiler.ad.reverse.forward_sweep import ForwardSweep
 from dualrev.compiler.ad.reverse.fuse_sweeps import Fusable, Fused, fusable, fused, rounds_of
 from dualrev.compiler.ad.reverse.gradient_context import Facts
-from dualrev.compiler.ad.reverse.reverse_sweep import ReverseSweep
-from dualrev.compiler.ad.tape_plan.mincut_plan import Subject
-from dualrev.compiler.ad.tape_plan.residuals import Crossing
-from dualrev.compiler.analysis.activity import Activity, carries
+from dualrev.compiler.ad.reverse.sweeps import Sweeps
+from dualrev.compiler.analysis.activity import carries
 from dualrev.compiler.analysis.cost_model import Cost
-from dualrev.compiler.analysis.memory.alias import Classes, Memory, given, is_array, is_real
+from dualrev.compiler.analysis.memory.alias import Memory, given, is_array, is_real
 from dualrev.compiler.analysis.memory.shadow_flow import Carried, carried
-from dualrev.compiler.analysis.ssa import Value, Versions
-from dualrev.compiler.analysis.values.finiteness import Wild
-from dualrev.compiler.analysis.values.nonzero_cotangents import NOTHING, Known, Reached
+from dualrev.compiler.analysis.values.nonzero_cotangents import NOTHING, Known
 from dualrev.compiler.ir.core.atoms import Applied, Atom, Constant, Node, Var
 from dualrev.compiler.ir.core.builder import ZERO, Writer
 from dualrev.compiler.ir.core.nodes import Accumulate, Block, Call, Copy, Function, Make
 from dualrev.compiler.ir.core.program import Gradient, Program
-from dualrev.compiler.ir.core.traverse import leaves, mapped, statements
-from dualrev.compiler.optimize.cse import without_repetition
+from dualrev.compiler.ir.core.traverse import leaves, mapped
+from dualrev.compiler.ir.pass_manager import PassManager
 from dualrev.compiler.parallel.fuse import fused_calls
 from dualrev.compiler.parallel.outline import loop_of
 from dualrev.compiler.parallel.reverse_by_recompute import Called as Parallel
@@ -59,37 +53,47 @@ Ruled: TypeAlias = Callable[[Call, Facts, tuple[bool, ...], tuple[bool, ...]], "
 class Reverse:
     """Reverse mode for the functions of a program."""
 
-    def __init__(self, program: Program, memory: Memory, forward: Forward, ruled: Ruled | None = None) -> None:
+    def __init__(
+        self, program: Program, memory: Memory, forward: Forward, passes: PassManager, ruled: Ruled | None = None
+    ) -> None:
         """`ruled` makes the unit for a call of a function that has a rule, and None for others."""
-        self.program, self.memory, self.forward, self._ruled = program, memory, forward, ruled
-        self._cost = Cost(program)
+        self.program, self.memory, self.forward, self.passes, self._ruled = program, memory, forward, passes, ruled
+        self.cost = Cost(program)
         self._units: dict[Hashable, Unit] = {}
         self._made: dict[Hashable, list[tuple[Signature, Unit]]] = {}  # by the key of the function
         self._fused: dict[Any, Fused] = {}
 
-    def joint(self, f: Function, varied: Iterable[Var], seeds: dict[int, Atom], known: Known = NOTHING) -> Sweeps:
-        """Both sweeps of a function, as one; `seeds` are the cotangents of the leaves of its result."""
-        f = without_repetition(f, self.memory)
-        useful = [x for x in leaves(f.result) if isinstance(x, Var)]
-        wanted, varied = frozenset(range(len(leaves(f.result)))), list(varied)
+    def _swept(self, sweeps: Sweeps) -> Sweeps:
+        """The sweeps, which the passes make now."""
+        self.passes.run("reverse", sweeps)
+        return sweeps
 
-        def made(f: Function) -> Facts:
-            return self._facts(f, varied, useful, (), (), wanted, known)
+    def joint(
+        self,
+        f: Function,
+        varied: Iterable[Var],
+        seeds: dict[int, Atom],
+        known: Known = NOTHING,
+        fresh: Callable[[Facts], Iterable[Var]] | None = None,
+    ) -> Sweeps:
+        """Both sweeps of a function, as one; `seeds` are the cotangents of the leaves of its result.
 
-        facts = made(f)
-        shadows: dict[Var, Var] = {}
-        if all(isinstance(ct, Constant) for ct in seeds.values()):
-            calls = self._fused_loops(facts, seeds, shadows)
+        `fresh` tells which arrays have shadows that are zeros before the sweeps; they need not be afterwards.
+        """
+        results = leaves(f.result)
+        useful = [x for x in results if isinstance(x, Var)]
+        wanted = frozenset(range(len(results)))
+        fuses = all(isinstance(ct, Constant) for ct in seeds.values())
+        return self._swept(Sweeps(self, f, [*varied], useful, seeds, wanted, known=known, fuses=fuses, fresh=fresh))
+
+    def fused_loops(self, sweeps: Sweeps) -> dict[Any, Block]:
+        """What stands in place of loops and of calls of parallel loops whose sweeps are fused."""
+        facts, seeds, shadows = sweeps.facts, sweeps.seeds, sweeps.shadows
+        calls: dict[Any, Block] = {x.loop: x.call() for x in fusable(facts, seeds) if self._fuse(facts, x, shadows)}
+        if sweeps.repeats:  # an iteration of a fused loop has no parallel loops
             for s, (code, symbol, both) in fused_calls(self, facts, seeds, shadows).items():
                 calls[s], self._fused[symbol] = code, both
-            if calls:
-                facts = made(_with(f, calls))
-                facts.cotangents |= shadows
-        return self._sweeps(facts, seeds, joint=True)
-
-    def _fused_loops(self, facts: Facts, seeds: dict[int, Atom], shadows: dict[Var, Var]) -> dict[Any, Block]:
-        """What stands in place of loops whose sweeps are fused."""
-        return {x.loop: x.call() for x in fusable(facts, seeds) if self._fuse(facts, x, shadows)}
+        return calls
 
     def _fuse(self, facts: Facts, loop: Fusable, shadows: dict[Var, Var]) -> bool:
         """Fuse both sweeps of a loop, unless they need arrays that live as long as the call; `shadows` gains those.
@@ -107,17 +111,11 @@ class Reverse:
         known = Known(tuple(x in useful for x in results), tuple(map(facts.wild.has, inputs)))
         together = [*map(tuple, groups.values())]
         inside = {x: shadows.setdefault(x, facts.cotangent(x)) for x in varied if is_array(x)}
-
-        def made(f: Function) -> Facts:
-            inner = self._facts(f, varied, useful, together, (), frozenset(range(len(results))), known)
-            inner.cotangents |= inside
-            return inner
-
-        inner, seeds = made(f), {k: loop.seeds.get(x, Writer(f.marked).zero) for k, x in enumerate(results)}
-        if calls := self._fused_loops(inner, seeds, inside):
-            inner = made(_with(f, calls))
-        sweeps = self._sweeps(inner, seeds, joint=True)
-        if sweeps.forward.slots:
+        seeds = {k: loop.seeds.get(x, Writer(f.marked).zero) for k, x in enumerate(results)}
+        wanted = frozenset(range(len(results)))
+        sweeps = Sweeps(self, f, varied, useful, seeds, wanted, together, known=known, shadows=inside)
+        sweeps.fuses, sweeps.repeats = True, False
+        if self._swept(sweeps).forward.slots:
             return False
         self.program.define(loop.symbol, loop.function(facts.f))
         self._fused[loop.symbol] = fused(renamed, sweeps)
@@ -140,7 +138,7 @@ class Reverse:
         for k, x in results:
             if facts.has_shadow(x):
                 writing.write(Accumulate(facts.cotangent(x), "runtime.add_to", (cts[k],), 0))
-        body = (*sweeps.forward.body, *writing.out, *sweeps.reverse.body)
+        body = (*sweeps.forward_body, *writing.out, *sweeps.reverse_body)
         shadows = [facts.cotangent(x) for x in varied if is_array(x)]
         back = tuple(facts.cotangent(x) if facts.is_scalar(x) else ZERO for x in varied if is_real(x))
         parameters = (*f.parameters, *shadows, *cts.values())
@@ -234,71 +232,10 @@ class Reverse:
         known: Known,
     ) -> Sweeps:
         """Both sweeps of the round of a loop, as one: see parallel/reverse_by_recompute.py."""
-        together = [*together]
-        f = without_repetition(f, self.memory, together)
-        facts = self._facts(f, varied, useful, together, without, frozenset(seeds), known)
-        return self._sweeps(facts, seeds, joint=True)
+        given = [*varied], [*useful], seeds, frozenset(seeds), [*together], [*without]
+        return self._swept(Sweeps(self, f, *given, known=known))
 
-    def _facts(
-        self,
-        f: Function,
-        varied: Iterable[Var],
-        useful: Iterable[Var],
-        together: Iterable[tuple[Var, ...]],
-        without: Iterable[Var],
-        wanted: frozenset[int],
-        known: Known,
-    ) -> Facts:
-        inputs = [x for p in f.parameters for x in leaves(p)]
-        results = leaves(f.result)
-        classes = Classes(f, self.memory, together)
-        activity = Activity(f, self.memory, classes, varied, useful, without)
-        wild = Wild(f, self.memory, classes, [x for x, is_so in zip(inputs, known.wild, strict=False) if is_so])
-        reached = {x for x, is_so in zip(results, known.reached, strict=False) if is_so and isinstance(x, Var)}
-        return Facts(
-            f,
-            self.memory,
-            classes,
-            activity,
-            Versions(f),
-            wild,
-            Reached(f, reached, activity),
-            wanted,
-            self.unit,
-        )
-
-    def _sweeps(
-        self,
-        facts: Facts,
-        seeds: dict[int, Atom],
-        joint: bool,
-        spent: frozenset[Any] = frozenset(),
-        left: frozenset[Any] = frozenset(),
-    ) -> Sweeps:
-        result = {
-            facts.versions.result[x] for k, x in enumerate(facts.results) if k in facts.wanted and facts.has_shadow(x)
-        }
-        given = frozenset[Value]() if joint else frozenset(v for v in result if v.kind != "param")
-        own = facts.f, facts.versions, facts.classes, self.memory
-        subject = Subject(*own, self._cost, joint, given, spent, left)
-        crossing = self._crossing(facts, seeds, subject)
-        forward = ForwardSweep(crossing)
-        return Sweeps(facts, crossing, forward, ReverseSweep(crossing, forward.saved))
-
-    def _crossing(self, facts: Facts, seeds: dict[int, Atom], subject: Subject) -> Crossing:
-        """What crosses, where the functions that are called bring back only what the reverse sweep reads."""
-        crossing = Crossing(facts, Adjoint(facts, seeds, subject.joint), subject)
-        calls = [s for s in statements(facts.f.body) if isinstance(s, Call) and self._may_spend(s, facts)]
-        facts.spent = {s: k for s in calls if (k := crossing.needs.spent(s))}
-        if not facts.spent:
-            return crossing
-        sparing = Crossing(facts, Adjoint(facts, seeds, subject.joint), subject)
-        if all(k <= sparing.needs.spent(s) for s, k in facts.spent.items()):
-            return sparing
-        facts.spent = {}
-        return Crossing(facts, Adjoint(facts, seeds, subject.joint), subject)
-
-    def _may_spend(self, s: Call, facts: Facts) -> bool:
+    def may_spend(self, s: Call, facts: Facts) -> bool:
         """Whether a function that is called brings back what it has changed, and does not call itself."""
         unit = self.unit(s, facts)
         return isinstance(unit, Unit) and unit.restores and not unit.recursive
@@ -316,16 +253,13 @@ class Reverse:
             if number is not None:
                 together.setdefault(number, []).append(x)
         groups = [*map(tuple, together.values())]
-        f = without_repetition(f, self.memory, groups)
-        facts = self._facts(f, flagged, useful, groups, without, wanted, call.known)
         seeds = {k: Var(f"d_result_{k}", types.float64) for k in sorted(wanted) if not is_array(results[k])}
+        sweeps = Sweeps(self, f, flagged, useful, dict(seeds), wanted, groups, without, call.known, joint=False)
         # arrays of one class come back together: where one has to, all do
-        back = {facts.classes.find(x) for k, x in enumerate(inputs) if is_array(x) and k not in call.spent}
-        spent = frozenset(facts.classes.find(inputs[k]) for k in call.spent) - back
-        left = frozenset(
-            facts.classes.find(x) for k, x in enumerate(results) if is_array(x) and not unit.gives_shadow(k)
-        )
-        return self._sweeps(facts, dict(seeds), joint=False, spent=spent, left=left), seeds
+        sweeps.back = [x for k, x in enumerate(inputs) if is_array(x) and k not in call.spent]
+        sweeps.spent = [inputs[k] for k in call.spent]
+        sweeps.left = [x for k, x in enumerate(results) if is_array(x) and not unit.gives_shadow(k)]
+        return self._swept(sweeps), seeds
 
     def _gradient(self, g: Gradient, s: Call, flags: tuple[bool, ...], wanted: tuple[bool, ...]) -> Unit:
         """The derivative of the call of a gradient."""
@@ -334,11 +268,6 @@ class Reverse:
             unit = self._units[key] = Unit(g.name, len(flags))
             CalledGradient(self.program, self.forward, g, s, flags, wanted, unit).define()
         return self._units[key]
-
-
-def _with(f: Function, calls: dict[Any, Block]) -> Function:
-    """The function with other statements in place of some at its top."""
-    return replace(f, body=tuple(t for s in f.body for t in calls.get(s, (s,))))
 
 
 def _is_float(x: Any) -> bool:

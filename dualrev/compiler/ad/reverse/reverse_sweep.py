@@ -15,7 +15,7 @@ from dualrev.compiler.ad.reverse.adjoint import shadow_of
 from dualrev.compiler.ad.tape_plan.residuals import Crossing
 from dualrev.compiler.ad.tape_plan.tape_columns import Saved, read_back
 from dualrev.compiler.analysis.memory.alias import is_array
-from dualrev.compiler.analysis.memory.loop_dependence import order_free
+from dualrev.compiler.analysis.memory.loop_context import LoopContext
 from dualrev.compiler.analysis.ssa import Loop, Region, Value
 from dualrev.compiler.analysis.values.induction import length
 from dualrev.compiler.ir.core.atoms import Applied, Atom, Constant, Operator, Var
@@ -38,10 +38,8 @@ from dualrev.compiler.ir.core.nodes import (
     While,
 )
 from dualrev.compiler.ir.core.traverse import blocks, substituted
-from dualrev.compiler.optimize.loop_fission import split
-from dualrev.compiler.optimize.promote_accumulators import gathered
-from dualrev.compiler.optimize.scalar_replacement import relayed
-from dualrev.compiler.optimize.sink_stores import settled
+from dualrev.compiler.ir.pass_manager import PassManager
+from dualrev.compiler.optimize.loop_direction import moved
 
 __all__ = ["ReverseSweep"]
 
@@ -65,16 +63,21 @@ class ReverseSweep(Writer):
     `saved` are the columns that loops have filled in the forward sweep.
     """
 
-    def __init__(self, crossing: Crossing, saved: dict[For, Saved]) -> None:
+    def __init__(self, crossing: Crossing, saved: dict[For, Saved], passes: PassManager) -> None:
         super().__init__(crossing.facts.f.marked)
-        self.saved = saved
+        self.saved, self.passes = saved, passes
         self.crossing, self.facts, self.versions = crossing, crossing.facts, crossing.versions
         self.adjoint, self.plan, self.needs = crossing.adjoint, crossing.plan, crossing.needs
         self.used: set[Value] = set()
         self._frames: list[_Frame] = []
         self._available: list[set[Value]] = [set()]
+        self.body: Block = ()
+
+    def made(self) -> ReverseSweep:
+        """The sweep, which is written now."""
         self._block(self.adjoint.body, self.versions.top)
         self.body = tuple(self.out)
+        return self
 
     # Values
 
@@ -289,17 +292,11 @@ class ReverseSweep(Writer):
         start, step = self._read(s.start), self._read(s.step)
         if not source.exits and step == _ONE:
             stop = self._read(s.stop)
-            if order_free(self.facts, source, code):
-                free = For(s.target, start, stop, _ONE, code, (), line, elements=source.elements)
-                for part in split(self.facts, free):
-                    self._rounds(part)
-            else:
-                last, low = self._moved(stop, -1, line), _MINUS if start == _ZERO else self._moved(start, -1, line)
-                self._rounds(For(s.target, last, low, _MINUS, code, (), line, elements=source.elements))
+            self._optimised(For(s.target, start, stop, _ONE, code, (), line, elements=source.elements), source)
             return
         if not source.exits and step == _MINUS:
             first, end = self._moved(self._read(s.stop), 1, line), self._moved(start, 1, line)
-            self._rounds(For(s.target, first, end, _ONE, code, (), line, elements=source.elements))
+            self._optimised(For(s.target, first, end, _ONE, code, (), line, elements=source.elements))
             return
         if source.exits:
             count = self._read(s.stop)
@@ -314,19 +311,17 @@ class ReverseSweep(Writer):
         place = place if start == _ZERO else Operator("+", (start, place))
         self._down(k, count, (Discrete(s.target, place, line), *code), line)
 
-    def _rounds(self, s: For) -> None:
-        before, loop = relayed(self.facts, replace(s, body=settled(self.facts, s.body)))
-        self.out += [*before, *gathered(self.facts, loop)]
+    def _optimised(self, s: For, undirected: Loop | None = None) -> None:
+        """Write a reversed loop as the passes over loops leave it; one that has no direction yet reverses a loop."""
+        self.out += self.passes.run_on_loop("loops", LoopContext(self.facts, undirected), s)
 
     def _down(self, target: Var, count: Atom, code: Block, line: int) -> None:
-        self._rounds(For(target, self._moved(count, -1, line), _MINUS, _MINUS, code, (), line))
+        self._optimised(For(target, self._moved(count, -1, line), _MINUS, _MINUS, code, (), line))
 
     def _moved(self, x: Atom, by: int, line: int) -> Atom:
         """x + 1 or x - 1."""
-        if isinstance(x, Constant):
-            return Constant(x.value + by, _I64)
-        made = Var("_", _I64)
-        self.write(Discrete(made, Operator("+" if by > 0 else "-", (x, _ONE)), line))
+        made, before = moved(x, by, line)
+        self.out += before
         return made
 
 

@@ -48,9 +48,9 @@ class Needs:
                     if is_array(x):
                         self._made.setdefault(facts.classes.find(x), []).append(self._versions.extent[s])
         self.late = late_arrays(facts, subject.joint)
-        self._choose()
 
-    def _choose(self) -> None:
+    def chosen(self) -> Needs:
+        """The needs, when the plan that meets them at least cost is found."""
         forbidden: set[Any] = set()  # classes whose elements are not read again
         best = self._solve(forbidden)
         for key in sorted(self.content, key=lambda k: min(place for place, _ in self.content[k])):
@@ -59,6 +59,7 @@ class Needs:
                 if cost <= best:
                     best, forbidden = cost, forbidden | {key}
         self._solve(forbidden)
+        return self
 
     def _solve(self, forbidden: set[Any]) -> float:
         """Plan, and tell what it costs: words on the tape, those in inner loops more."""

@@ -26,10 +26,10 @@ _ZERO, _ONE, _MINUS = Constant(0, _I64), Constant(1, _I64), Constant(-1, _I64)
 class Crossing:
     """What crosses from the forward to the reverse sweep of a function, and what it is called in both."""
 
-    def __init__(self, facts: Facts, adjoint: Adjoint, subject: Subject) -> None:
+    def __init__(self, facts: Facts, adjoint: Adjoint, subject: Subject, needs: Needs) -> None:
         self.facts, self.adjoint, self.joint, self.given = facts, adjoint, subject.joint, subject.given
         self.versions = facts.versions
-        self.needs = Needs(facts, adjoint, subject)
+        self.needs = needs
         self.plan = self.needs.plan
         self.names: dict[Value, Var] = {}  # what values are called that the reverse sweep needs
         self.held: set[Value] = set()  # values whose variable changes while they are needed

@@ -2,52 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dualrev.compiler.analysis.memory.alias import contents, is_array
-from dualrev.compiler.ir.core.atoms import Constant, Global, Item, Operator, Var
+from dualrev.compiler.analysis.memory.loop_context import LoopContext
+from dualrev.compiler.ir.core.atoms import Constant
 from dualrev.compiler.ir.core.nodes import Block, Copy, Discrete, For, If, Load, Make, Real, Store, View
 from dualrev.compiler.ir.core.traverse import blocks, reads, statements, writes
 
-if TYPE_CHECKING:
-    from dualrev.compiler.ad.reverse.gradient_context import Facts
-
-__all__ = ["has_distinct_elements", "is_natural", "known", "order_free", "shadow_classes"]
+__all__ = ["order_free"]
 
 
-def order_free(facts: Facts, s: For, code: Block) -> bool:
+def order_free(at: LoopContext, code: Block) -> bool:
     """Whether the rounds of a reversed loop may come in any order; then they run upwards, as compilers like it.
 
     So it is if they only add to cotangents that others see, hand no variable on, and read or change only elements of
     other memory that belong to one round alone: those with the counter as an index, of arrays whose elements do not
-    overlap. `code` is the reverse of the body of s.
+    overlap. `code` is the reverse of the body of the loop `at.source`.
     """
-    if s.exits or s.step != Constant(1) or not is_natural(facts, s.start):
+    s = at.source
+    if not isinstance(s, For) or s.exits or s.step != Constant(1) or not at.is_nonnegative(s.start):
         return False  # a[-1] and a[n - 1] are one element
-    return _Rounds(facts, s, code).are_free()
-
-
-def is_natural(facts: Facts, x: Any, seen: frozenset[Any] = frozenset()) -> bool:
-    """Whether a whole number is certainly not below 0: a constant, a counter that starts so, and sums of these.
-
-    What is computed from itself, in a loop, is not known; `seen` are the variables on the way to x.
-    """
-    if not isinstance(x, Var):
-        return isinstance(x, Constant) and x.value >= 0
-    if x in facts.parameters or x in seen:
-        return False
-    seen |= {x}
-
-    def is_natural_there(s: Any) -> bool:
-        match s:
-            case For(start=start, step=Constant(value=step)):
-                return step > 0 and is_natural(facts, start, seen)
-            case Discrete(value=Operator("+", args)):
-                return all(is_natural(facts, y, seen) for y in args)
-        return False
-
-    made = [s for s in statements(facts.f.body) if x in writes(s)]
-    return bool(made) and all(map(is_natural_there, made))
+    return _Rounds(at, s, code).are_free()
 
 
 class _Rounds:
@@ -59,12 +35,11 @@ class _Rounds:
     changed   ... where they are replaced or added to
     """
 
-    def __init__(self, facts: Facts, s: For, code: Block) -> None:
-        self.facts, self.s, self.code = facts, s, code
-        self.shadows = shadow_classes(facts)
+    def __init__(self, at: LoopContext, s: For, code: Block) -> None:
+        self.at, self.s, self.code = at, s, code
+        self.shadows = at.shadows
         self.wrote = wrote = {x for t in statements(code) for x in writes(t)}
-        self.primal = {d: x for x, d in facts.cotangents.items()}
-        self.shared = {facts.cotangent(x) for x in facts.crossing(s)} & wrote
+        self.shared = {at.facts.cotangent(x) for x in at.facts.crossing(s)} & wrote
         self.moving = {x for x in wrote if is_array(x)}  # views that differ from round to round
         self.places: dict[Any, set[tuple[Any, int] | None]] = {}
         self.taken: set[Any] = set()
@@ -93,9 +68,9 @@ class _Rounds:
     def element(self, array: Any, index: tuple[Any, ...]) -> Any:
         """Note that an element is read or changed; the memory that it is in."""
         is_shadow = array in self.shadows
-        key = is_shadow, self.shadows[array] if is_shadow else self.facts.classes.find(known(self.facts, array))
-        primal = known(self.facts, self.primal.get(array, array))
-        distinct = array not in self.moving and has_distinct_elements(self.facts, primal)
+        key = is_shadow, self.shadows[array] if is_shadow else self.at.facts.classes.find(self.at.original(array))
+        primal = self.at.original(self.at.primal.get(array, array))
+        distinct = array not in self.moving and self.at.has_distinct_elements(primal)
         own = [k for k, i in enumerate(index) if i is self.s.target] if distinct else []
         self.places.setdefault(key, set()).add((array, own[0]) if own else None)
         return key
@@ -123,30 +98,3 @@ class _Rounds:
             case For() | If():
                 return not any(x in self.shared for x in reads(t))
         return False
-
-
-def shadow_classes(facts: Facts) -> dict[Var, Any]:
-    """The shadows of arrays, with the classes of these."""
-    return {d: facts.classes.find(known(facts, x)) for x, d in facts.cotangents.items() if is_array(x)}
-
-
-def has_distinct_elements(facts: Facts, x: Any) -> bool:
-    """Whether no two elements of an array have one place in memory: windows overlap, and so do steps of 0."""
-    todo, seen = [x], set[Any]()
-    while todo:
-        x = todo.pop()
-        if x in seen or x.type.layout in "CF":
-            continue
-        seen.add(x)
-        made = [t for t in statements(facts.f.body) if x in writes(t)]
-        if x in facts.parameters or not made:
-            return False
-        if not all(isinstance(t, View) and isinstance(t.value, Item) and t.value.base is t.base for t in made):
-            return False
-        todo += [t.base for t in made if isinstance(t, View)]
-    return True
-
-
-def known(facts: Facts, x: Any) -> Any:
-    """The function's own variable for a residual (residuals.py): an earlier value of it."""
-    return x if isinstance(x, Global) or x in facts.order or x.of is None else x.of

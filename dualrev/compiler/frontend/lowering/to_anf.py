@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from dualrev.compiler.frontend.desugar.rewriter import desugar
-from dualrev.compiler.frontend.lowering.dead_flags import drop_unread
 from dualrev.compiler.frontend.lowering.exits import always, exits, exits_of
 from dualrev.compiler.frontend.lowering.iterables import Sequences
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
@@ -33,7 +32,7 @@ from dualrev.compiler.ir.names import Names, is_generated
 from dualrev.rules.drawing import DRAWING
 from dualrev.rules.names import BINARY
 
-__all__ = ["Lowered", "lower"]
+__all__ = ["Lowering"]
 
 
 @dataclass
@@ -42,33 +41,35 @@ class _Loop:
     skip: str  # the flag that `continue` sets
 
 
-def lower(
-    source: Source,
-    path: tuple[Any, ...],
-    functions: dict[str, Static],
-    refs: dict[str, Ref],
-    names: Names,
-    listed: bool = False,
-) -> Lowered:
-    """The function in core; `functions` are the parameters that stand for functions, refs the module's names.
+class Lowering(Sequences):
+    """A function on its way from a syntax tree to ANF: `functions` are the parameters that stand for functions.
 
     `listed` says that loops may go over what has no places: see iterables.py.
     """
-    lowering = _Lowering(source, path, functions, refs, names)
-    lowering.listed = listed
-    return lowering.run()
-
-
-class _Lowering(Sequences):
-    """Statements."""
 
     loops: list[_Loop]
     unpacked: dict[Let, int]
 
-    def run(self) -> Lowered:
-        """The whole function."""
-        self.unpacked = {}
+    def __init__(
+        self,
+        source: Source,
+        path: tuple[Any, ...],
+        functions: dict[str, Static],
+        refs: dict[str, Ref],
+        names: Names,
+        listed: bool = False,
+    ) -> None:
+        """`refs` are the names of the module that the function is in."""
+        super().__init__(source, path, functions, refs, names)
+        self.listed = listed
+
+    def desugar(self) -> None:
+        """Replace the syntax tree by one that lowering takes."""
         desugar(self)
+
+    def lowered(self) -> Lowered:
+        """The function in ANF."""
+        self.unpacked = {}
         tree, self.loops = self.source.tree, []
         self.exit_flag, self.exit_value = self.names.fresh("_return"), self.names.fresh("_result")
         for node in ast.walk(tree):
@@ -96,7 +97,6 @@ class _Lowering(Sequences):
             else:
                 result = self.exit_value
         parameters = [self.name(p) for p in self.parameters]
-        drop_unread(self.out, result)
         left = self.exit_flag, self.exit_value
         refs, functions, calls = self.refs, self.functions, self.calls
         made = Lowered(self.source, parameters, self.out, result, self.names, *left, refs, functions, calls)

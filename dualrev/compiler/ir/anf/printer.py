@@ -1,4 +1,4 @@
-"""Lowered core as text for people: Python, an operation a line, with the type of a variable where it is met first.
+"""ANF as text for people: Python, an operation a line, with the type of a variable where it is met first.
 
 Tuples, named tuples and whole arrays are still there; lower.py takes them apart. A loop says which flags end it.
 """
@@ -11,19 +11,23 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import For, If, Let, Opaque, Store, While
+from dualrev.compiler.ir.anf.operations import Call, For, If, Let, Opaque, Store, While
 from dualrev.compiler.ir.names import Names, renamed, words_of
 
 __all__ = ["show_lowered"]
 
 
 def show_lowered(
-    name: str, parameters: list[str], body: list[Any], result: Any, kind: Callable[[str], Any], names: Names
+    name: str, parameters: list[str], body: list[Any], results: list[Any], kind: Callable[[str], Any], names: Names
 ) -> str:
-    """A function in lowered core; `kind` tells the types of variables, `names` how generated ones are called."""
+    """A function in ANF; `kind` tells the types of variables, None for one that is not known yet.
+
+    `names` tells how generated variables are called.
+    """
     shown = _Showing(kind)
     head = f"def {name}({', '.join(map(shown.declared, parameters))}):"
-    lines = [head, *shown.block(body, 1), f"    return {to_python.text(to_python.atom(result))}", ""]
+    returned = ", ".join(to_python.text(to_python.atom(x)) for x in results)
+    lines = [head, *shown.block(body, 1), f"    return {returned}", ""]
     words = list(dict.fromkeys(word for line in lines for word in words_of(line)))
     printed = names.chosen(words, words)
     return "\n".join(renamed(line, lambda x: printed.get(x, x)) for line in lines)
@@ -36,10 +40,11 @@ class _Showing:
 
     def declared(self, x: str) -> str:
         """A variable, with its type where it stands first; which function a parameter is, its name says."""
-        if x in self.seen or isinstance(self.kind(x), types.Dispatcher):
+        kind = self.kind(x)
+        if x in self.seen or isinstance(kind, types.Dispatcher) or kind is None:
             return x
         self.seen.add(x)
-        return f"{x}: {self.kind(x)}"
+        return f"{x}: {kind}"
 
     def block(self, body: list[Any], depth: int) -> list[str]:
         return [line for s in body for line in self.statement(s, depth)] or ["    " * depth + "pass"]
@@ -70,8 +75,20 @@ class _Showing:
         if isinstance(s, Let):
             if s.op == "iop":
                 return f"{s.target} {s.info}= {self.atom(s.args[1])}"
-            return f"{self.declared(s.target)} = {to_python.text(to_python.expression(s, to_python.atom))}"
+            return f"{self.declared(s.target)} = {self.value(s)}"
         if isinstance(s, Store):
             array = to_python.text(to_python.subscript(to_python.atom(s.array), s.index, to_python.atom))
             return f"{array} = {self.atom(s.value)}"
+        if isinstance(s, Call):
+            targets = ", ".join(map(self.declared, s.targets))
+            return f"{f'{targets} = ' * bool(targets)}{s.function.name}({', '.join(map(self.atom, s.args))})"
         return to_python.effect(s, to_python.atom)
+
+    def value(self, s: Let) -> str:
+        """The right-hand side of an operation, of those that scalarize/lower.py leaves, too."""
+        if s.op in ("prim", "array"):
+            what = s.info[0].name if s.op == "prim" else s.info[0]
+            return f"{what}({', '.join(map(self.atom, s.args))})"
+        if s.op == "alloc" or (s.op == "view" and not isinstance(s.info, tuple)):
+            return to_python.text(s.info)
+        return to_python.text(to_python.expression(s, to_python.atom))

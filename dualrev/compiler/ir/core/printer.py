@@ -42,6 +42,7 @@ class _Showing:
         if x not in self.names:
             own = x.name.format(self.name(x.of).lstrip("_") if x.of is not None else "", k="")
             base = readable(own).rstrip("_") or "_"
+            base = f"_{base}" if base[0].isdigit() else base  # an earlier value of a temporary
             k, made = 0, "_1" if base == "_" else base
             while made in self.taken:
                 k += 1

@@ -1,0 +1,105 @@
+"""What the passes over a loop of the reverse sweep ask, answered once for a loop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from dualrev.compiler.analysis.memory.alias import is_array
+from dualrev.compiler.analysis.ssa import Loop
+from dualrev.compiler.ir.core.atoms import Constant, Global, Item, Node, Operator, Var
+from dualrev.compiler.ir.core.nodes import Discrete, For, Statement, View
+from dualrev.compiler.ir.core.printer import show
+from dualrev.compiler.ir.core.verify import check
+
+if TYPE_CHECKING:
+    from dualrev.compiler.ad.reverse.gradient_context import Facts
+
+__all__ = ["LoopContext"]
+
+
+class LoopContext:
+    """A loop of the reverse sweep of a function.
+
+    facts        what is known of the function
+    source       the loop of the function that it reverses, if it has no direction yet: see optimize/loop_direction.py
+    commutes     whether its iterations may come in any order
+    """
+
+    def __init__(self, facts: Facts, source: Loop | None = None) -> None:
+        self.facts, self.source = facts, source
+        self.commutes = False
+
+    @cached_property
+    def shadows(self) -> dict[Any, Any]:
+        """The shadows of arrays, with the alias classes of the arrays."""
+        facts = self.facts
+        return {d: facts.classes.find(self.original(x)) for x, d in facts.cotangents.items() if is_array(x)}
+
+    @cached_property
+    def primal(self) -> dict[Any, Var]:
+        """The variables of the function, by their cotangents and shadows."""
+        return {d: x for x, d in self.facts.cotangents.items()}
+
+    def original(self, x: Any) -> Any:
+        """The function's own variable for a residual (residuals.py): an earlier value of it."""
+        return x if isinstance(x, Global) or x in self.facts.order or x.of is None else x.of
+
+    def has_distinct_elements(self, x: Any) -> bool:
+        """Whether no two elements of an array have one place in memory: windows overlap, and so do steps of 0."""
+        todo, seen = [x], set[Any]()
+        while todo:
+            x = todo.pop()
+            if x in seen or x.type.layout in "CF":
+                continue
+            seen.add(x)
+            made = self.facts.definitions.get(x, [])
+            if x in self.facts.parameters or not made:
+                return False
+            if not all(isinstance(t, View) and isinstance(t.value, Item) and t.value.base is t.base for t in made):
+                return False
+            todo += [t.base for t in made if isinstance(t, View)]
+        return True
+
+    def is_nonnegative(self, x: Any, seen: frozenset[Any] = frozenset()) -> bool:
+        """Whether an integer is certainly not below 0: a constant, a counter that starts so, and sums of these.
+
+        What is computed from itself, in a loop, is not known; `seen` are the variables on the way to x.
+        """
+        if not isinstance(x, Var):
+            return isinstance(x, Constant) and x.value >= 0
+        if x in self.facts.parameters or x in seen:
+            return False
+        seen |= {x}
+
+        def is_nonnegative_there(s: Statement) -> bool:
+            match s:
+                case For(start=start, step=Constant(value=step)):
+                    return step > 0 and self.is_nonnegative(start, seen)
+                case Discrete(value=Operator("+", args)):
+                    return all(self.is_nonnegative(y, seen) for y in args)
+            return False
+
+        made = self.facts.definitions.get(x, [])
+        return bool(made) and all(map(is_nonnegative_there, made))
+
+    # For the pass manager
+
+    def is_loop(self, s: Statement) -> bool:
+        """Whether a statement is one that passes over loops take."""
+        return isinstance(s, For)
+
+    def shown(self, made: Sequence[Statement]) -> str:
+        """What stands in place of the loop."""
+        f = self.facts.f
+        return show(replace(f, name=f"{f.name}_loop", parameters=(), body=tuple(made), result=Node(())))
+
+    def verify(self, made: Sequence[Statement]) -> None:
+        """AssertionError if a statement is not well formed; what it reads may be assigned before the loop."""
+
+        def refuse(s: Statement, why: str) -> NoReturn:
+            raise AssertionError(f"{self.facts.f.name}, line {s.line}: {type(s).__name__}: {why}")
+
+        check(replace(self.facts.f, body=tuple(made)), refuse)

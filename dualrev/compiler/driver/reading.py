@@ -1,0 +1,267 @@
+"""The unit of the front end: a numba function for argument types, and the passes that bring it to core.
+
+    prune-branches ... infer-types          read      a syntax tree becomes statements of ANF with types
+    remove-optionals ... to-core            lower     arrays, tuples, lists, records, complex numbers become scalars
+    fold-constants ... inline               optimise  core that has no derivatives yet
+
+Each pass here says what of the unit it takes; what it does stands in the file that driver/passes.py names.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from numba.core import types
+
+from dualrev.compiler.ad.custom.custom_rules import is_checkpoint
+from dualrev.compiler.analysis.values.finiteness import holds_wild
+from dualrev.compiler.frontend.lowering import to_anf
+from dualrev.compiler.frontend.lowering.dead_flags import drop_unread
+from dualrev.compiler.frontend.lowering.lowered_function import Lowered
+from dualrev.compiler.frontend.reading import prune_branches as branches
+from dualrev.compiler.frontend.reading.njit_options import alike, declared, is_checked, is_checked_for
+from dualrev.compiler.frontend.reading.source import Source, Static
+from dualrev.compiler.frontend.typing import infer
+from dualrev.compiler.frontend.typing.optional import without_optionals
+from dualrev.compiler.frontend.typing.unreachable import without_unreached
+from dualrev.compiler.ir.anf.operations import leaves as anf_leaves
+from dualrev.compiler.ir.anf.printer import show_lowered
+from dualrev.compiler.ir.anf_to_core import typed
+from dualrev.compiler.ir.core.atoms import Var
+from dualrev.compiler.ir.core.nodes import Function, Statement
+from dualrev.compiler.ir.core.printer import show
+from dualrev.compiler.ir.core.traverse import leaves
+from dualrev.compiler.ir.core.verify import check
+from dualrev.compiler.optimize.constant_folding import with_folded_branches
+from dualrev.compiler.optimize.initial_values import with_initial_values
+from dualrev.compiler.parallel.outline import outlined
+from dualrev.compiler.scalarize.lists.dicts import by_places
+from dualrev.compiler.scalarize.lists.legalize import check_unpacked, lists_in
+from dualrev.compiler.scalarize.lists.ragged import by_elements
+from dualrev.compiler.scalarize.lists.struct_of_lists import by_leaves
+from dualrev.compiler.scalarize.lists.to_tuples import as_tuples
+from dualrev.compiler.scalarize.lower import Expanded, Expansion
+from dualrev.compiler.scalarize.numpy.finfo import with_limits
+from dualrev.compiler.scalarize.opaque.opaque_statements import without_listed
+from dualrev.compiler.scalarize.recognize_accumulation import simplify
+from dualrev.compiler.types.complex_parts import in_parts
+
+if TYPE_CHECKING:
+    from dualrev.compiler.driver.context import Front
+
+__all__ = ["Origin", "Reading"]
+
+
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """The user's function that one of core was made from."""
+
+    dispatcher: Any
+    source: Source
+    parameters: list[str]  # what its parameters are called
+    asks_for_layout: bool  # whether it asks, while it runs, if an array is contiguous
+    result: Any = None  # the numba type of its value, if that is known
+
+
+@dataclass(eq=False)
+class Reading:
+    """A numba function that is read for argument types, as far as passes have come.
+
+    path        the way to the function, if it is called
+    functions   its parameters that stand for functions
+    apart       whether arrays of different parameters never share memory, which is checked
+    listed      whether loops may go over what has no places: frontend/lowering/iterables.py
+    """
+
+    front: Front
+    f: Any
+    argtypes: tuple[Any, ...]
+    path: tuple[Any, ...]
+    functions: dict[str, Static]
+    apart: bool = True
+    listed: bool = False
+    holds: set[str] = field(default_factory=set)
+
+    source: Source = field(init=False)
+    scope: to_anf.Lowering = field(init=False)
+    lowered: Lowered = field(init=False)
+    typed: infer.Typed = field(init=False)
+    of: dict[str, Any] = field(init=False)  # the types of variables, in parts where they are complex
+    converts: Any = None  # the type that a declared signature converts the value to
+    returned: Any = None  # the type of the value
+    tuples: set[str] = field(default_factory=set)  # the lists that have become tuples
+    lists: Any = None
+    expanded: Expanded = field(init=False)
+    core: Function = field(init=False)
+
+    @property
+    def dispatcher(self) -> Any:
+        """The user's function."""
+        return self.f
+
+    def shown(self) -> str:
+        """The function as it is now."""
+        if "core" in self.holds:
+            return show(self.core)
+        if "anf" not in self.holds:
+            return ast.unparse(self.source.tree) + "\n"
+        name, made, names = self.source.tree.name, self.lowered, self.front.names
+        if "scalars" in self.holds:
+            flat = self.expanded
+            parameters = [x for p in flat.parameters for x in anf_leaves(p) if isinstance(x, str)]
+            results = anf_leaves(flat.result)
+            return show_lowered(name, parameters, flat.body, results, flat.types.get, names)
+        kind = self.typed if "types" in self.holds else lambda _: None
+        return show_lowered(name, made.parameters, made.body, [made.result], kind, names)
+
+    def verify(self) -> None:
+        """AssertionError if core is not well formed; every variable is assigned from set-initial-values on."""
+
+        def refuse(s: Statement, why: str) -> None:
+            raise AssertionError(f"{self.core.name}, line {s.line}: {type(s).__name__}: {why}")
+
+        if "core" in self.holds:
+            check(self.core, None if "assigned" in self.holds else refuse)
+
+
+# Read: the syntax tree, and ANF with types
+
+
+def prune_branches(r: Reading) -> None:
+    """Take out the branches that the types of arguments decide."""
+    r.source = branches.prune(r.front.source(r.f), r.argtypes)
+
+
+def desugar(r: Reading) -> None:
+    """Say with few kinds of statements what the others say, and with none of them what functions inside say."""
+    r.scope = to_anf.Lowering(r.source, r.path, r.functions, r.front.refs, r.front.names, r.listed)
+    r.scope.desugar()
+    r.source = r.scope.source
+
+
+def lower_to_anf(r: Reading) -> None:
+    """Give each intermediate value a name, and put flags in the place of jumps."""
+    r.lowered = r.scope.lowered()
+
+
+def drop_dead_flags(r: Reading) -> None:
+    """Drop the flags that nothing reads."""
+    drop_unread(r.lowered.body, r.lowered.result)
+
+
+def infer_types(r: Reading) -> None:
+    """Give each name one type, as numba infers them; names of several types are split."""
+    options, uncompiled = r.f.targetoptions, r.front.uncompiled
+    r.typed = infer.infer(r.lowered, r.argtypes, options, uncompiled, lambda: r.f.compile(r.argtypes))
+
+
+# Lower: ANF of scalars, and core
+
+
+def remove_optionals(r: Reading) -> None:
+    """Put a value and a flag in the place of what may be None."""
+    signature = declared(r.f, r.argtypes)
+    if signature is not None and not alike(signature.return_type, r.typed.result):
+        r.converts = signature.return_type
+    r.returned = r.typed.result if r.converts is None else r.converts
+    converts = r.converts is not None
+    without_optionals(r.lowered, r.typed, not (r.apart or converts), converts)
+    r.of = {x: in_parts(kind) for x, kind in r.typed.of.items()}
+
+
+def remove_unreachable(r: Reading) -> None:
+    """Drop the statements that numba has left out, for which there are no types."""
+    without_unreached(r.lowered.body, r.of)
+
+
+def index_iterated(r: Reading) -> None:
+    """Make lists only of what loops go over that has no places."""
+    without_listed(r.lowered, r.of)
+
+
+def fold_limits(r: Reading) -> None:
+    """Put constants in the place of what np.finfo and np.iinfo tell."""
+    with_limits(r.lowered, r.of)
+
+
+def split_dicts(r: Reading) -> None:
+    """Put a dict of places and a list of values in the place of a dict of floats."""
+    by_places(r.lowered, r.of)
+
+
+def lists_to_tuples(r: Reading) -> None:
+    """Put tuples in the place of lists whose length is known."""
+    r.tuples = as_tuples(r.lowered, r.of)
+    check_unpacked(r.lowered, r.of)
+
+
+def split_lists_of_tuples(r: Reading) -> None:
+    """Put a list for each place of the tuples in the place of a list of tuples."""
+    by_leaves(r.lowered, r.of)
+
+
+def flatten_lists_of_arrays(r: Reading) -> None:
+    """Put a list of elements, and lists of where arrays begin, in the place of a list of arrays."""
+    by_elements(r.lowered, r.of, r.apart)
+
+
+def lists_to_arrays(r: Reading) -> None:
+    """Put arrays in the place of lists of numbers."""
+    r.lists = lists_in(r.lowered, r.of)
+
+
+def scalarize(r: Reading) -> None:
+    """Take whole-array operations, tuples, records and complex numbers apart."""
+    expansion = Expansion(r.lowered, r.of, r.apart, r.typed.returned, r.tuples, r.lists)
+    r.expanded = expansion.run(r.argtypes, r.converts)
+
+
+def recognise_accumulation(r: Reading) -> None:
+    """Write `t = x + y; x = t` as one sum, by which later passes know it."""
+    simplify(r.expanded.body, anf_leaves(r.expanded.result), r.expanded.types)
+
+
+def to_core(r: Reading) -> None:
+    """Translate ANF of scalars to core, in which variables are objects with types; refuse what is not well formed."""
+    front, f, source = r.front, r.f, r.lowered.source
+    origin = Origin(f, source, r.lowered.parameters, r.expanded.asks_for_layout, r.returned)
+    checked = is_checked_for(f, r.argtypes, front.f or f) if front.inherits else is_checked(f)
+    core = typed(r.expanded, origin, checked, lambda s: front.complexes.symbol(s, source))
+
+    def refuse(s: Statement, why: str) -> None:  # it would be a constant, without a word
+        why = f"the compiler has no rule for it ({why}). Please report it"
+        source.refuse(s.line, "this statement", why, "it with numbers, or with elements of arrays")
+
+    check(core, refuse)
+    infinite = [
+        x
+        for p, kind in zip(core.parameters, r.argtypes, strict=True)
+        for x in leaves(p)
+        if isinstance(x, Var) and isinstance(kind, types.Omitted) and holds_wild(kind.value)
+    ]
+    r.core = replace(core, again=is_checkpoint(f), wild=tuple(infinite))
+
+
+# Optimise: core
+
+
+def fold_constants(r: Reading) -> None:
+    """Fold constants, and drop branches that they decide."""
+    r.core = with_folded_branches(r.core)
+
+
+def set_initial_values(r: Reading) -> None:
+    """Give a variable that a branch may leave without a value one, where a loop would read it."""
+    r.core = with_initial_values(r.core)
+
+
+def outline_parallel_loops(r: Reading) -> None:
+    """Make each loop over prange a function of its own."""
+    r.core = outlined(r.core, r.front.program, r.front.memory)
+
+
+def inline_small_functions(r: Reading) -> None:
+    """Put small functions in the place of their calls."""
+    r.core = r.front.inlined(r.f, r.core)

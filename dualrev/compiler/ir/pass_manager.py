@@ -1,0 +1,207 @@
+"""Passes, and the manager that runs them: one step of the compiler each, with a name, what it needs and what it gives.
+
+driver/passes.py lists all passes in order. A pass changes the unit that it is given: a function that is read, its
+tangents, its two sweeps, or a module of text. Passes over a loop return the statements that stand in its place. Who
+makes a unit has the manager run a list over it.
+
+    DUALREV_PASSES=-cse,-inline         leave optional passes out
+    DUALREV_PRINT_AFTER=cse             print the program after a pass, on stderr
+    DUALREV_VERIFY=1                    verify the program after each pass, with what the pass requires and ensures
+    DUALREV_TIMES=1                     print seconds for each pass, and for numba, when the process ends
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+__all__ = ["STOPWATCH", "Pass", "PassManager", "Settings", "Stopwatch", "Unit"]
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One step of the compiler.
+
+    name        what it is called on the command line and in messages
+    title       what it does, in a line
+    file        where it stands, below dualrev/compiler
+    run         takes the unit, and changes it; of a loop: takes the loop's context and the loop, and returns statements
+    requires    what has to hold before: properties that passes before it ensure
+    ensures     what holds afterwards
+    optional    whether derivatives are the same without it, only slower
+    """
+
+    name: str
+    title: str
+    file: str
+    run: Callable[..., Any]
+    requires: tuple[str, ...] = ()
+    ensures: tuple[str, ...] = ()
+    optional: bool = False
+
+
+class Unit(Protocol):
+    """What passes change."""
+
+    holds: set[str]  # the properties that passes have ensured
+
+    def shown(self) -> str:
+        """The program as it is now."""
+
+    def verify(self) -> None:
+        """AssertionError if the program is not well formed as far as it has come."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is asked of all compilations."""
+
+    left_out: frozenset[str] = frozenset()  # optional passes that are not run
+    print_after: frozenset[str] = frozenset()
+    verify: bool = False
+    times: bool = False
+
+    @staticmethod
+    def of(environment: Mapping[str, str]) -> Settings:
+        """The settings that the environment asks for."""
+
+        def flag(name: str) -> bool:
+            return environment.get(name, "0") not in ("", "0")
+
+        def words(name: str) -> list[str]:
+            return [word.strip() for word in environment.get(name, "").split(",") if word.strip()]
+
+        chosen = words("DUALREV_PASSES")
+        for word in chosen:
+            if not word.startswith("-"):
+                raise ValueError(f"DUALREV_PASSES has the names of passes to leave out, as -{word}, and not {word!r}")
+        left_out = frozenset(word[1:] for word in chosen)
+        print_after = frozenset(words("DUALREV_PRINT_AFTER"))
+        return Settings(left_out, print_after, flag("DUALREV_VERIFY"), flag("DUALREV_TIMES"))
+
+    @property
+    def watches(self) -> bool:
+        """Whether derivatives are compiled anew, and neither taken from the cache nor put there."""
+        return self != Settings()
+
+
+class PassManager:
+    """Runs lists of passes over units, and does after each pass what the settings ask for.
+
+    `watch` is called after each pass, with it and the unit, or the statements that stand in place of a loop.
+    """
+
+    def __init__(
+        self,
+        lists: Mapping[str, Sequence[Pass]],
+        settings: Settings | None = None,
+        watch: Callable[[Pass, Any], None] | None = None,
+    ) -> None:
+        self.lists = lists
+        self.settings = Settings.of(os.environ) if settings is None else settings
+        self.watch = watch
+        every = {p.name: p for some in lists.values() for p in some}
+        for name in sorted(self.settings.left_out | self.settings.print_after):
+            if name not in every:
+                raise ValueError(f"there is no pass {name!r}; the passes are {', '.join(every)}")
+            if name in self.settings.left_out and not every[name].optional:
+                raise ValueError(f"the pass {name!r} cannot be left out")
+
+    def includes(self, p: Pass) -> bool:
+        """Whether a pass is run."""
+        return p.name not in self.settings.left_out
+
+    def run(self, name: str, unit: Unit) -> None:
+        """Run a list of passes over a unit."""
+        for p in filter(self.includes, self.lists[name]):
+            if self.settings.verify and not unit.holds.issuperset(p.requires):
+                raise AssertionError(f"{p.name} requires {', '.join(sorted({*p.requires} - unit.holds))}")
+            with STOPWATCH.step(p.name):
+                p.run(unit)
+            unit.holds.update(p.ensures)
+            if self.settings.verify:
+                _verified(p, unit.verify)
+            if p.name in self.settings.print_after:
+                print(f"# after {p.name}\n{unit.shown()}", file=sys.stderr)
+            if self.watch is not None:
+                self.watch(p, unit)
+
+    def run_on_loop(self, name: str, context: Any, loop: Any) -> tuple[Any, ...]:
+        """Run a list of passes over a loop, and over each loop that they put in its place; the statements for it."""
+        made: tuple[Any, ...] = (loop,)
+        for p in filter(self.includes, self.lists[name]):
+            with STOPWATCH.step(p.name):
+                made = tuple(t for s in made for t in (p.run(context, s) if context.is_loop(s) else (s,)))
+            if self.settings.verify:
+                _verified(p, lambda made=made: context.verify(made))  # type: ignore[misc]
+            if p.name in self.settings.print_after:
+                print(f"# after {p.name}\n{context.shown(made)}", file=sys.stderr)
+            if self.watch is not None:
+                self.watch(p, _Loop(context, made))
+        return made
+
+
+@dataclass(frozen=True)
+class _Loop:
+    """What stands in place of a loop, as a unit that can be shown."""
+
+    context: Any
+    made: tuple[Any, ...]
+
+    @property
+    def dispatcher(self) -> Any:
+        """The user's function."""
+        return self.context.facts.f.origin.dispatcher
+
+    def shown(self) -> str:
+        text: str = self.context.shown(self.made)
+        return text
+
+
+def _verified(p: Pass, verify: Callable[[], None]) -> None:
+    try:
+        verify()
+    except AssertionError as error:
+        raise AssertionError(f"after {p.name}: {error}") from error
+
+
+# Seconds
+
+
+class Stopwatch:
+    """The seconds of steps that may run within one another, each without those within it."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._open: list[tuple[str, float, float]] = []  # a step, when it began, and the seconds within it
+
+    def start(self, name: str) -> None:
+        """A step begins."""
+        self._open.append((name, time.perf_counter(), 0.0))
+
+    def stop(self) -> None:
+        """The step that has begun last ends."""
+        name, start, within = self._open.pop()
+        whole = time.perf_counter() - start
+        self.seconds[name] = self.seconds.get(name, 0.0) + whole - within
+        if self._open:
+            outer, start, within = self._open.pop()
+            self._open.append((outer, start, within + whole))
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """A step of the `with` statement's block."""
+        self.start(name)
+        try:
+            yield
+        finally:
+            self.stop()
+
+
+#: The seconds of all passes in this process; of numba's steps, too, if they are asked for (compile_times.py).
+STOPWATCH = Stopwatch()
