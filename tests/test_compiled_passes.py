@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ from numba import njit
 from oracle import assert_same, flat
 
 import dualrev as dr
+from bench import passes
 from dualrev.compiler.driver.module_builder import STAGES, Module
 from dualrev.compiler.driver.passes import LISTS, LOOPS, PASSES, REVERSE
 from dualrev.compiler.ir.core.nodes import Pop
@@ -63,7 +65,9 @@ def test_names_are_the_fields_and_each_is_there_once():
         assert not p.title.endswith(".")
 
 
-@pytest.mark.parametrize("asked", [["read", "lower", "optimise", "forward"], ["read", "lower", "optimise", "reverse"]])
+@pytest.mark.parametrize(
+    "asked", [["read", "lower", "optimise", "forward", "directions"], ["read", "lower", "optimise", "reverse"]]
+)
 def test_what_a_pass_requires_an_earlier_one_ensures(asked):
     holds = set()
     for p in (p for name in asked for p in LISTS[name]):
@@ -163,6 +167,25 @@ def test_text_is_compiled_to_the_same_derivative_without_its_optional_passes(mon
     assert_same(dr.value_and_grad(again, argnums=(0, 1, 2))(0.7, X.copy(), 0.25), expected, rtol=1e-12)
 
 
+def test_jacobians_and_hessians_are_the_same_for_one_direction_at_a_time(monkeypatch):
+    x = np.array([0.4, 0.9, 1.3])
+    expected = dr.jacfwd(curve)(x), dr.hessian(curved)(x)
+    monkeypatch.setenv("DUALREV_PASSES", "-vectorise-directions,-replace-short-arrays")
+    found = dr.jacfwd(njit(curve.py_func))(x), dr.hessian(njit(curved.py_func))(x)
+    assert_same(found, expected, rtol=1e-13)
+    assert "t_x_2" not in dr.derivative_source(njit(curve.py_func), x, transform="jacfwd")
+
+
+@njit
+def curve(x):
+    return np.array([x[0] * np.sin(x[1]), x[1] * x[2], x[0] / x[2]])
+
+
+@njit
+def curved(x):
+    return x[0] * x[0] * np.sin(x[1]) * x[2]
+
+
 # What the environment asks for
 
 
@@ -244,7 +267,7 @@ def test_such_a_derivative_is_not_kept(monkeypatch, tmp_path):
 
 def test_each_pass_is_a_stage():
     for p in PASSES:
-        transform = "jvp" if p in LISTS["forward"] else "value_and_grad"
+        transform = "jvp" if p in LISTS["forward"] else "jacfwd" if p in LISTS["directions"] else "value_and_grad"
         text = dr.derivative_source(swing, *ARGS, argnums=(0, 1, 2), transform=transform, stage=p.name)
         assert "def swing" in text, p.name
     emitted = dr.derivative_source(swing, *ARGS, argnums=(0, 1, 2))
@@ -282,3 +305,11 @@ def test_bisection_names_the_pass_that_is_wrong():
     }
     assert culprit(swing, ARGS, (0, 1, 2), wrong) == "inline-small-functions"
     assert culprit(recording, (0.7, X, 0.25), (0, 1)) == ""
+
+
+def test_what_passes_gain_is_told(capsys):
+    """Of one program, at a size that says nothing."""
+    passes.main(["--small", "--programs", "dot", "--only", "fuse-sweeps"])
+    head, _, row = capsys.readouterr().out.splitlines()
+    assert head == "| program | us | fuse-sweeps |"
+    assert re.fullmatch(r"\| dot \| [\d,.]+ \| [\d.]+ \|", row)

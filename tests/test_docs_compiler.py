@@ -13,6 +13,8 @@ import numpy as np
 from numba import njit
 
 import dualrev as dr
+from dualrev.compiler.driver.__main__ import table
+from dualrev.compiler.driver.passes import PASSES
 
 PAGE = Path(__file__).parent.parent / "docs" / "compiler.md"
 BLOCK = re.compile(r"(?<=<!-- )(?P<how>[^\n]*)(?P<middle> -->\n```python\n)(?P<text>.*?)(?=```\n)", re.DOTALL)
@@ -55,8 +57,33 @@ def read(how):
     return {"function": swing} if how == "function" else eval(f"dict({how})")
 
 
+def passes():
+    """The table of passes, a row for each; and one with the name of each list."""
+    rows, before = ["| pass | what it does | file |", "| --- | --- | --- |"], ""
+    optional = {p.name for p in PASSES if p.optional}
+    for name, called, title, files in table():
+        rows += [f"| **{name}** | {HEADS[name]} | |"] * (name != before)
+        before = name
+        rows.append(f"| {called}{' *' * (called in optional)} | {title} | `{files.replace(', ', '`, `')}` |")
+    return "\n".join(rows) + "\n"
+
+
+HEADS = {
+    "read": "syntax tree -> A-normal form (ANF) with types",
+    "lower": "ANF -> ANF of scalars -> core",
+    "optimise": "core -> core, before it is differentiated",
+    "forward": "core -> core with tangents",
+    "directions": "core with tangents, or both sweeps of it -> the same for several directions",
+    "reverse": "core -> both sweeps, in core",
+    "loops": "a loop of the reverse sweep -> what stands in its place",
+    "emit": "core -> text, a function",
+    "link": "text -> text, the module",
+}
+
+
 def regenerated(page):
-    return BLOCK.sub(lambda found: found["how"] + found["middle"] + printed(found["how"]), page)
+    page = BLOCK.sub(lambda found: found["how"] + found["middle"] + printed(found["how"]), page)
+    return re.sub(r"(?<=<!-- passes -->\n)\n?(\|[^\n]*\n)*", lambda _: passes(), page)
 
 
 def test_the_page_shows_what_the_compiler_prints():

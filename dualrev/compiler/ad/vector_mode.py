@@ -13,7 +13,7 @@ cotangents of the function's own variables are there for every lane.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dualrev.compiler.analysis.memory.alias import Memory, contents, given, is_array
@@ -41,10 +41,13 @@ from dualrev.compiler.ir.core.nodes import (
     While,
     Whole,
 )
+from dualrev.compiler.ir.core.printer import show
 from dualrev.compiler.ir.core.program import Program
 from dualrev.compiler.ir.core.traverse import leaves, mapped, reads, substituted, writes
+from dualrev.compiler.ir.core.verify import check
+from dualrev.compiler.optimize.sroa_arrays import with_few
 
-__all__ = ["Laned", "Lanes"]
+__all__ = ["Directions", "Laned", "Lanes", "replace_short_arrays", "vectorise_directions"]
 
 
 @dataclass
@@ -53,6 +56,66 @@ class Laned:
 
     function: Function
     parameters: dict[Var, tuple[Var, ...]]
+
+
+@dataclass(eq=False)
+class Directions:
+    """The unit of vector mode: a function with tangents, which is run for several directions.
+
+    tangents    the parameters that differ from direction to direction; `others` may
+    width       for how many directions it is made: 1 if it cannot be made for several
+    shortens    whether short arrays in its result may become tuples
+    laned       what it is for several directions
+    lengths     the arrays of its result that have become tuples, with their lengths; `short` is the function then
+    """
+
+    program: Program
+    memory: Memory
+    f: Function
+    tangents: list[Var]
+    others: Iterable[Var]
+    width: int
+    shortens: bool = False
+    holds: set[str] = field(default_factory=lambda: {"core", "tangents"})
+    laned: Laned | None = None
+    short: Function = field(init=False)
+    lengths: dict[Var, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.short = self.f
+        self.wanted, self.width = self.width, 1
+
+    @property
+    def dispatcher(self) -> object:
+        """The user's function."""
+        return self.f.origin.dispatcher
+
+    @property
+    def made(self) -> Function:
+        """The function for so many directions."""
+        return self.f if self.laned is None else self.laned.function
+
+    def shown(self) -> str:
+        """The function as it is now."""
+        return show(self.short if self.lengths else self.made)
+
+    def verify(self) -> None:
+        """AssertionError if it is not well formed."""
+        check(self.made)
+
+
+def vectorise_directions(u: Directions) -> None:
+    """Make the function for several directions at a time, unless it writes what belongs to all of them."""
+    if u.wanted > 1:
+        u.laned = Lanes(u.program, u.memory, u.wanted).function(u.f, u.tangents, u.others)
+    u.width = 1 if u.laned is None else u.wanted
+    u.short = u.made
+
+
+def replace_short_arrays(u: Directions) -> None:
+    """Put numbers in the place of new arrays of a few elements, also in the result."""
+    if u.shortens:
+        u.short, u.lengths = with_few(u.made)
 
 
 class Lanes:
@@ -65,7 +128,7 @@ class Lanes:
         self._symbols: dict[Key, tuple[Symbol, ...]] = {}
 
     def function(self, f: Function, tangents: Iterable[Var], others: Iterable[Var] = ()) -> Laned | None:
-        """F with lanes for these parameters, and for others where they vary; the result is a tuple, by lanes.
+        """The function with lanes for these parameters, and for others where they vary; its result is a tuple.
 
         In place of a parameter with lanes stand those of all lanes. None if f writes what belongs to all lanes.
         """

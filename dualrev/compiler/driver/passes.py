@@ -11,6 +11,7 @@ ir/pass_manager.py says what a pass is, and how one is left out, printed after, 
 
 from __future__ import annotations
 
+from dualrev.compiler.ad import vector_mode
 from dualrev.compiler.ad.forward import forward_driver as forward
 from dualrev.compiler.ad.reverse import sweeps
 from dualrev.compiler.codegen import module_text
@@ -22,7 +23,20 @@ from dualrev.compiler.optimize.promote_accumulators import promote_accumulators
 from dualrev.compiler.optimize.scalar_replacement import replace_by_scalars
 from dualrev.compiler.optimize.sink_stores import sink_stores
 
-__all__ = ["EMIT", "FORWARD", "FUSED_LOOPS", "LINK", "LISTS", "LOOPS", "LOWER", "OPTIMISE", "PASSES", "READ", "REVERSE"]
+__all__ = [
+    "DIRECTIONS",
+    "EMIT",
+    "FORWARD",
+    "FUSED_LOOPS",
+    "LINK",
+    "LISTS",
+    "LOOPS",
+    "LOWER",
+    "OPTIMISE",
+    "PASSES",
+    "READ",
+    "REVERSE",
+]
 
 #: syntax tree -> ANF with types.
 READ = (
@@ -205,7 +219,8 @@ OPTIMISE = (
     ),
 )
 
-#: core -> core with tangents.
+#: core -> core with tangents. Common subexpressions stay: four programs took 0.92 to 1.00 of the time without them
+#: (`python -m bench.passes --elsewhere`), which is what these measurements differ by; LLVM finds most of them.
 FORWARD = (
     Pass(
         "add-tangents",
@@ -224,7 +239,29 @@ FORWARD = (
     ),
 )
 
-#: core -> both sweeps.
+#: core with tangents, or both sweeps of it -> the same for several directions.
+DIRECTIONS = (
+    Pass(
+        "vectorise-directions",
+        "vector mode: what depends on a direction once for each of two to four",
+        "ad/vector_mode.py",
+        vector_mode.vectorise_directions,
+        requires=("tangents",),
+        optional=True,
+    ),
+    Pass(
+        "replace-short-arrays",
+        "scalar replacement of aggregates: new arrays of a few elements (of Jacobians)",
+        "optimize/sroa_arrays.py",
+        vector_mode.replace_short_arrays,
+        requires=("tangents",),
+        optional=True,
+    ),
+)
+
+#: core -> both sweeps. Sweeps are fused in gradients, where the cotangent of the result is a constant: in a pullback the
+#: reverse sweep gets it, when the value is there. Zeroing is not elided in products with Hessians: it would be in their
+#: own arrays only, and four programs took 0.95 to 1.00 of the time (`python -m bench.passes --elsewhere`).
 REVERSE = (
     Pass(
         "eliminate-common-subexpressions",
@@ -395,6 +432,7 @@ LISTS = {
     "lower": LOWER,
     "optimise": OPTIMISE,
     "forward": FORWARD,
+    "directions": DIRECTIONS,
     "reverse": REVERSE,
     "loops": LOOPS,
     "fused loops": FUSED_LOOPS,
@@ -402,4 +440,4 @@ LISTS = {
     "link": LINK,
 }
 
-PASSES = (*READ, *LOWER, *OPTIMISE, *FORWARD, *REVERSE, *LOOPS, *EMIT, *LINK)
+PASSES = (*READ, *LOWER, *OPTIMISE, *FORWARD, *DIRECTIONS, *REVERSE, *LOOPS, *EMIT, *LINK)

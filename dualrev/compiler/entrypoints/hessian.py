@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from dualrev.compiler.ad.higher.derivative_operators import derivative_in_core
 from dualrev.compiler.ad.reverse.joint import Joint, joint
-from dualrev.compiler.ad.vector_mode import Laned, Lanes
+from dualrev.compiler.ad.vector_mode import Directions, Laned
 from dualrev.compiler.analysis.activity import carries
 from dualrev.compiler.analysis.memory.alias import is_real
 from dualrev.compiler.codegen.lines import Code
@@ -105,10 +105,10 @@ class _Hessian(Matrices):
         length = len(list(traverse.statements(made.function.body)))
         width = max(2, min(WIDTH, _LENGTH // max(1, length)))
         width = width if self.arrays else min(width, len(self.moving))
-        lanes = Lanes(module.program, module.front.memory, width)
-        laned = lanes.function(made.function, tangents, made.shadows.values()) if width > 1 else None
-        function = made.function if laned is None else laned.function
-        self.width = 1 if laned is None else width
+        memory = module.front.memory
+        unit = Directions(module.program, memory, made.function, tangents, made.shadows.values(), width)
+        module.passes.run("directions", unit)
+        laned, function, self.width = unit.laned, unit.made, unit.width
         self.slots, self.uses_tape = made.slots * self.width, function.tape
         self.name({**text, **dict(zip(tangents, self.tangents, strict=True))}, made, laned)
         self.returned_numbers = [x for x in self.moving if not self.is_array(x)]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba.core import types
 
-from dualrev.compiler.ad.vector_mode import Lanes
+from dualrev.compiler.ad.vector_mode import Directions
 from dualrev.compiler.analysis.cost_model import Cost
 from dualrev.compiler.analysis.memory.alias import type_of
 from dualrev.compiler.codegen.lines import Code, Suite
@@ -29,7 +29,6 @@ from dualrev.compiler.ir.core import traverse
 from dualrev.compiler.ir.core.atoms import Comparison, Constant, Node, Operator, Var
 from dualrev.compiler.ir.core.nodes import Copy, Discrete, For, Function, If, Load, Make, Real, Statement, Store
 from dualrev.compiler.ir.core.traverse import reads
-from dualrev.compiler.optimize.sroa_arrays import with_few
 from dualrev.errors import OutputError
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ def root(module: Module, transform: str, argnums: Any, primals: tuple[Any, ...],
 class _Jacobian(Matrices):
     again = False
     _entry: Entry | None = None
-    _laned: tuple[Function, int] | None = None
+    _directions: Directions | None = None
 
     def emitted(self, transform: str) -> Emitted:
         """Write the function that is called."""
@@ -151,13 +150,20 @@ class _Jacobian(Matrices):
 
     def with_lanes(self) -> tuple[Function, int]:
         """Forward mode in several directions at a time, if that can be done; and in how many."""
-        if self._laned is None:
+        made = self.in_directions()
+        return made.made, made.width
+
+    def in_directions(self) -> Directions:
+        """The function in several directions at a time, which is made when somebody asks first."""
+        if self._directions is None:
+            module = self.module
             width = WIDTH if any(map(self.is_array, self.moving)) else min(WIDTH, len(self.moving))
             tangents = [x for p in self.core.parameters[len(self.names) :] for x in traverse.leaves(p)]
-            lanes = Lanes(self.module.program, self.module.front.memory, width)
-            made = lanes.function(self.core, tangents) if width > 1 else None
-            self._laned = (self.core, 1) if made is None else (made.function, width)
-        return self._laned
+            shortens = not self.given
+            made = Directions(module.program, module.front.memory, self.core, tangents, (), width, shortens)
+            module.passes.run("directions", made)
+            self._directions = made
+        return self._directions
 
     def with_few(self) -> tuple[Function, int, dict[int, int]]:
         """The same with tuples in place of the arrays in the result, if all are short; their lengths, by numbers.
@@ -167,7 +173,7 @@ class _Jacobian(Matrices):
         made, width = self.with_lanes()
         if self.given:
             return made, width, {}
-        function, lengths = with_few(made)
+        function, lengths = self.in_directions().short, self.in_directions().lengths
         trees = made.result.parts if width > 1 and isinstance(made.result, Node) else (made.result,)
         arrays = [(j, leaf.path) for j, leaf in enumerate(self.found) if leaf.is_array]
         found = {j: [lengths.get(_at(tree, path), 0) for tree in trees] for j, path in arrays}

@@ -117,8 +117,8 @@ class Sweeps:
 
     @property
     def dispatcher(self) -> Any:
-        """The user's function."""
-        return self.f.origin.dispatcher
+        """The user's function; None of an iteration of one of its loops."""
+        return self.f.origin.dispatcher if self.repeats else None
 
     @property
     def undone_classes(self) -> set[Any]:
@@ -176,7 +176,7 @@ class Sweeps:
         inputs = {x for p in self.f.parameters for x in leaves(p)}
         parameters = (*self.f.parameters, *(x for x in given if x not in inputs))
         back = [facts.cotangent(x) for x in self.varied if reverse and facts.is_scalar(x)]
-        name = f"{self.f.name}_sweeps"
+        name = f"{self.f.name}{'' if self.repeats else '_iteration'}_sweeps"
         return replace(self.f, name=name, parameters=parameters, body=(*forward, *reverse), result=Node(tuple(back)))
 
 

@@ -188,7 +188,7 @@ class _Showing:
                 names = ", ".join(map(self.declared, s.targets))
                 return f"{'take' if s.taken else 'columns'} {names} for range({bounds})"
             case nodes.Accumulate():
-                return f"{self.atom(s.array)} += {s.function}({', '.join(map(self.atom, s.args))})"
+                return f"{s.function}({', '.join(map(self.atom, (s.array, *s.args)))})"
         raise AssertionError(s)
 
 

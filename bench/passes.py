@@ -1,0 +1,134 @@
+"""What each optional pass of the compiler gains, in one run: `python -m bench.passes`.
+
+For every program of `bench/array_programs.py`: microseconds of its value and gradient, and how many times as long it
+takes when a pass is left out (`DUALREV_PASSES=-name`). A pass that gains nothing has 1.0 everywhere.
+
+    python -m bench.passes --only split-loop,sink-stores --programs heat,kalman      some of them
+    python -m bench.passes --elsewhere         passes in the lists in which they do not stand: what they would gain there
+
+The ratios are of the best times, taken in turns; compare within one run only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import numba
+import numpy as np
+
+import dualrev as dr
+from bench import second_programs
+from bench.array_programs import EVERY
+from bench.compiled import clock, repetitions
+from dualrev.compiler.bridge.make_dispatcher import derivative
+from dualrev.compiler.driver.passes import FORWARD, LISTS, PASSES, REVERSE
+from dualrev.compiler.ir.pass_manager import Pass
+from dualrev.compiler.optimize.cse import without_repetition
+from dualrev.compiler.optimize.elide_zeroing import Storing
+
+__all__ = ["main"]
+
+Run = Callable[[], Any]
+TURNS = 5
+
+
+def fresh(f: Any) -> Any:
+    """The same numba function, of which nothing is compiled."""
+    return numba.njit(**{k: v for k, v in f.targetoptions.items() if k != "nopython"})(f.py_func)
+
+
+def called(d: Any, args: Sequence[Any]) -> Run:
+    """A call with new arrays: some programs write to theirs."""
+    return lambda: d(*(np.copy(x) if isinstance(x, np.ndarray) else x for x in args))
+
+
+def without(name: str, f: Any, args: Sequence[Any], argnums: tuple[int, ...]) -> Run:
+    """The value and gradient that is compiled without a pass; the empty name leaves none out."""
+    with patch.dict(os.environ, DUALREV_PASSES=f"-{name}" if name else ""):
+        run = called(dr.value_and_grad(fresh(f), argnums=argnums), args)
+        run()
+    return run
+
+
+def best(runs: Sequence[Run]) -> list[float]:
+    """Microseconds of each, the best of some turns."""
+    counts = list(map(repetitions, runs))
+    turns = [[clock(run, n) / n for run, n in zip(runs, counts, strict=True)] for _ in range(TURNS)]
+    return [1e6 * min(times) for times in zip(*turns, strict=True)]
+
+
+# Passes in the lists in which they do not stand
+
+
+def share_in_forward_mode(u: Any) -> None:
+    """Common subexpressions before a function gets tangents."""
+    u.f = without_repetition(u.f, u.forward.memory, u.together)
+
+
+def elide_in_products(s: Any) -> None:
+    """Zeroing of local shadows in products with Hessians, where the shadows of arguments are the caller's."""
+    s.forward_body, s.reverse_body = Storing().blocks(s.forward_body, s.reverse_body)
+
+
+def _pass(run: Callable[[Any], None]) -> Pass:
+    return Pass(run.__name__, (run.__doc__ or "").rstrip("."), "", run)
+
+
+@contextmanager
+def with_pass(mode: str, p: Pass) -> Iterator[None]:
+    """Derivatives that are compiled here have a pass more."""
+    lists = {"forward": (p, *FORWARD), "reverse": (*REVERSE, p)}
+    with patch.dict(LISTS, {mode: lists[mode]}):
+        yield
+
+
+def elsewhere() -> None:
+    """Times with a pass more, over those without it."""
+    print("| pass | program | microseconds | with it |\n| --- | --- | ---: | ---: |")
+    for mode, transform, run in (("forward", "jvp", share_in_forward_mode), ("reverse", "product", elide_in_products)):
+        for program in second_programs.PROGRAMS.values():
+            args = program.make(program.size)
+            tangents = [np.ones_like(args[0])]
+            if transform == "jvp":  # those of data are None
+                tangents += [None] * (len(args) - 1)
+            both = []
+            for added in (False, True):
+                made = derivative(fresh(program.function), transform)
+                if added:
+                    with with_pass(mode, _pass(run)):
+                        made(*args, *tangents)
+                both.append(called(made, (*args, *tangents)))
+            plain, more = best(both)
+            print(f"| {run.__name__} | {program.name} | {plain:,.1f} | {more / plain:.2f} |", flush=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    optional = [p.name for p in PASSES if p.optional]
+    parser.add_argument("--only", default=",".join(optional), help="passes")
+    parser.add_argument("--programs", default=",".join(EVERY), help="names in bench/array_programs.py")
+    parser.add_argument("--small", action="store_true", help="sizes of the tests")
+    parser.add_argument("--elsewhere", action="store_true", help="passes in lists in which they do not stand")
+    options = parser.parse_args(arguments)
+    if options.elsewhere:
+        elsewhere()
+        return
+    names = options.only.split(",")
+    print(f"| program | us | {' | '.join(names)} |\n| --- | ---: |{' ---: |' * len(names)}")
+    for name in options.programs.split(","):
+        program = EVERY[name]
+        f = program.function if hasattr(program.function, "py_func") else numba.njit(program.function)
+        args = program.make(program.small if options.small else program.size)
+        whole, *others = best([without(x, f, args, program.argnums) for x in ("", *names)])
+        ratios = " | ".join(f"{other / whole:.2f}" for other in others)
+        print(f"| {name} | {whole:,.1f} | {ratios} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
