@@ -4,7 +4,7 @@ For every program of `bench/array_programs.py`: microseconds of its value and gr
 takes when a pass is left out (`DUALREV_PASSES=-name`). A pass that gains nothing has 1.0 everywhere.
 
     python -m bench.passes --only split-loop,sink-stores --programs heat,kalman      some of them
-    python -m bench.passes --elsewhere         passes in the lists in which they do not stand: what they would gain there
+    python -m bench.passes --elsewhere      what passes would gain in lists in which they do not stand
 
 The ratios are of the best times, taken in turns; compare within one run only.
 """

@@ -6,6 +6,7 @@ To write the lists anew: python tests/test_docs.py
 
 import doctest
 import re
+import subprocess
 import sys
 import textwrap
 from pathlib import Path
@@ -177,7 +178,32 @@ def test_the_versions_of_python_are_the_same_everywhere():
     assert f"(3, {minors[0]}) <= sys.version_info < (3, {minors[-1] + 1})" in makefile
 
 
+def test_the_commands_of_the_page_for_contributors_run():
+    """Those of make are read by make; scripts look whether there is something to write; others print their help."""
+    root = DOCS.parent
+    page = (root / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    spans = [" ".join(x.split()) for x in re.findall(r"`([^`]+)`", re.sub(r"```.*?```", "", page, flags=re.DOTALL))]
+    lines = [x.strip() for block in re.findall(r"```\n(.*?)```", page, re.DOTALL) for x in block.splitlines()]
+    found = [x for x in (*spans, *lines) if re.match(r"(make |cd |(PYTHONPATH=\. )?\S*python |DUALREV_\w+=\S+ )", x)]
+    assert len(found) >= 15
+    for command in found:
+        assert all((root / name).exists() for name in re.findall(r"tests/[\w/]+\.py", command)), command
+        if command.startswith("make "):
+            asked = re.sub(r"PYTHON=\S+", "", command) + " --dry-run"
+        elif "tests/test_" in command:
+            asked = command + " --check"
+        else:
+            asked = re.sub(r"(-m [\w.]+).*", r"\1 --help", command)
+        asked = re.sub(r"\S*python (?=tests|-m)", f"{sys.executable} ", asked)
+        done = subprocess.run(asked, shell=True, cwd=root, capture_output=True, text=True)
+        assert done.returncode == 0, f"{command}: {done.stderr}"
+
+
 if __name__ == "__main__":
-    sys.path.insert(0, str(DOCS.parent))
     for page in PAGES:
-        page.write_text(regenerated(page.read_text(encoding="utf-8")), encoding="utf-8")
+        before = page.read_text(encoding="utf-8")
+        after = regenerated(before)
+        if "--check" not in sys.argv:
+            page.write_text(after, encoding="utf-8")
+        elif after != before:
+            sys.exit(f"{page} is out of date")

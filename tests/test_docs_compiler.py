@@ -10,13 +10,14 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 from numba import njit
 
 import dualrev as dr
 from dualrev.compiler.driver.__main__ import table
 from dualrev.compiler.driver.passes import PASSES
 
-PAGE = Path(__file__).parent.parent / "docs" / "compiler.md"
+PAGE, LOOP = (Path(__file__).parent.parent / "docs" / name for name in ("compiler.md", "while_loop.md"))
 BLOCK = re.compile(r"(?<=<!-- )(?P<how>[^\n]*)(?P<middle> -->\n```python\n)(?P<text>.*?)(?=```\n)", re.DOTALL)
 STAGES = {"lowered", "expanded", "forward", "reverse"}
 
@@ -33,6 +34,13 @@ def swing(x, v, dt):
 
 
 @njit
+def square_root(a, x):
+    while abs(x * x - a) > 1e-12 * a:
+        x = 0.5 * (x + a / x)
+    return x
+
+
+@njit
 def damped(v, n):
     for _ in range(n):
         for i in range(len(v)):
@@ -41,7 +49,7 @@ def damped(v, n):
 
 
 ARGUMENTS = (0.5, np.array([0.3, 0.8, 1.1]), 0.1)
-GIVEN = {swing: ARGUMENTS, damped: (ARGUMENTS[1], 3)}
+GIVEN = {swing: ARGUMENTS, damped: (ARGUMENTS[1], 3), square_root: (2.0, 1.0)}
 
 
 def printed(how):
@@ -95,8 +103,19 @@ def test_the_page_shows_what_the_compiler_prints():
     assert regenerated(page) == page, "python tests/test_docs_compiler.py writes the blocks anew"
 
 
+def test_the_page_of_a_loop_shows_what_the_compiler_prints():
+    page = LOOP.read_text(encoding="utf-8")
+    assert page.count("```python\n") == len(BLOCK.findall(page)) == 6
+    assert regenerated(page) == page, "python tests/test_docs_compiler.py writes the blocks anew"
+    steps, x = 0, 1.0
+    while abs(x * x - 2.0) > 2e-12:
+        x, steps = 0.5 * (x + 2.0 / x), steps + 1
+    assert steps == 5  # as the page says
+    assert dr.grad(square_root)(2.0, 1.0) == pytest.approx(0.5 / np.sqrt(2.0), rel=1e-12)
+
+
 def test_the_modules_of_the_page_are_there():
-    page, folder = PAGE.read_text(encoding="utf-8"), PAGE.parent.parent
+    page, folder = PAGE.read_text(encoding="utf-8") + LOOP.read_text(encoding="utf-8"), PAGE.parent.parent
     names = re.findall(r"`([\w/]+\.py)`", page)
     assert len(names) > 20
     for name in names:
@@ -113,4 +132,5 @@ def test_what_is_said_of_the_function_holds():
 
 if __name__ == "__main__":
     sys.path.insert(0, str(PAGE.parent.parent))
-    PAGE.write_text(regenerated(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    for page in (PAGE, LOOP):
+        page.write_text(regenerated(page.read_text(encoding="utf-8")), encoding="utf-8")

@@ -26,6 +26,7 @@ PAGES = [
 ELSEWHERE = {
     **dict.fromkeys(["calculus", "numba", "numpy", "second_order", "sparse"], "test_docs"),
     "compiler": "test_docs_compiler",
+    "while_loop": "test_docs_compiler",
     "conventions": "test_conventions",
     "implicit": "test_implicit",
     "interop": "test_docs_interop",

@@ -76,9 +76,10 @@ def derivative_source(
     transform is "value_and_grad", "grad", "vjp", "jvp", "hvp", "hessian", "jacfwd", "jacrev" or "jacobian"; argnums is
     as in `dualrev.grad`.
     stage="expanded" shows instead what the compiler differentiates: f as scalar operations, loops and stores, with the
-    type of every variable; stage="forward" the same with tangents; stage="reverse" both sweeps by argnums;
-    stage="lowered" what comes before: f with a name for every intermediate value. docs/compiler.md follows a function
-    through all of them.
+    type of every variable; stage="forward" the same with tangents; stage="reverse" both sweeps, as they are compiled;
+    stage="lowered" what comes before: f with a name for every intermediate value. Any pass of the compiler is a stage,
+    too, and shows the program after it: `python -m dualrev.compiler.driver` lists them, and docs/compiler.md follows a
+    function through them. What f calls stands below f.
     Raises UnsupportedError (a TypeError) for what the compiler refuses, and if f is no numba function; ValueError for
     another transform or stage.
 

@@ -259,9 +259,9 @@ DIRECTIONS = (
     ),
 )
 
-#: core -> both sweeps. Sweeps are fused in gradients, where the cotangent of the result is a constant: in a pullback the
-#: reverse sweep gets it, when the value is there. Zeroing is not elided in products with Hessians: it would be in their
-#: own arrays only, and four programs took 0.95 to 1.00 of the time (`python -m bench.passes --elsewhere`).
+#: core -> both sweeps. Sweeps are fused in gradients, where the cotangent of the result is a constant; in a pullback it
+#: comes with the reverse sweep, when the value is there. Zeroing is not elided in products with Hessians, of whose own
+#: arrays alone it could be: four programs took 0.95 to 1.00 of the time (`python -m bench.passes --elsewhere`).
 REVERSE = (
     Pass(
         "eliminate-common-subexpressions",
