@@ -9,7 +9,7 @@ from numba import njit, prange
 from oracle import assert_same
 
 import dualrev as dr
-from dualrev.compiler.driver.module_builder import expanded_function
+from dualrev.compiler.driver.emit import expanded_function
 from dualrev.compiler.ir.core.interpret import run
 from dualrev.compiler.ir.core.nodes import If
 from dualrev.compiler.ir.core.traverse import statements

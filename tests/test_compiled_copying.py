@@ -4,7 +4,7 @@ import numba
 from numba import njit
 
 from dualrev.compiler.codegen.inline_hints import LINES, LOOP, copied
-from dualrev.compiler.driver.module_builder import emit
+from dualrev.compiler.driver.emit import emit
 
 
 def lines(n, *calls):

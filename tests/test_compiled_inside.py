@@ -13,7 +13,7 @@ from test_compiled_nested import A, M, bump, overwrites, same, waves
 
 import dualrev as dr
 from dualrev.compiler.bridge.cache.store import Module, resolve
-from dualrev.compiler.driver.module_builder import emit
+from dualrev.compiler.driver.emit import emit
 from dualrev.errors import UnsupportedError
 
 

@@ -10,7 +10,7 @@ import pytest
 from compiled.running import load
 
 import dualrev
-from dualrev.compiler.driver.module_builder import emit
+from dualrev.compiler.driver.emit import emit
 
 COMPILER = str(Path(dualrev.__file__).parent / "compiler")
 FORMS = [

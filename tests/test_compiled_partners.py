@@ -9,7 +9,7 @@ from numba import njit, typeof
 from oracle import assert_same
 
 import dualrev as dr
-from dualrev.compiler.driver.module_builder import emit
+from dualrev.compiler.driver.emit import emit
 
 A = np.linspace(-0.7, 2.1, 9)
 

@@ -19,7 +19,7 @@ from oracle import assert_same, flat
 
 import dualrev as dr
 from bench import passes
-from dualrev.compiler.driver.module_builder import STAGES, Module
+from dualrev.compiler.driver.emit import STAGES, Module
 from dualrev.compiler.driver.passes import LISTS, LOOPS, PASSES, REVERSE
 from dualrev.compiler.ir.core.nodes import Pop
 from dualrev.compiler.ir.pass_manager import PassManager, Settings

@@ -12,7 +12,7 @@ from numba import njit
 from oracle import assert_same
 
 import dualrev as dr
-from dualrev.compiler.driver.module_builder import emit
+from dualrev.compiler.driver.emit import emit
 
 X = np.array([0.5, 1.2, -0.8, 0.3, 2.0])
 LEFT, RIGHT = np.array([1, -1, 3, -1, -1]), np.array([2, -1, 4, -1, -1])

@@ -13,7 +13,7 @@ from numba.core import types
 from oracle import assert_same
 
 import dualrev as dr
-from dualrev.compiler.driver.module_builder import core_program
+from dualrev.compiler.driver.emit import core_program
 from dualrev.compiler.ir.core import atoms, nodes, traverse
 from dualrev.compiler.ir.core.interpret import run
 from dualrev.compiler.ir.core.printer import show

@@ -15,7 +15,7 @@ import dualrev as dr
 from dualrev.compiler.ad.forward.forward_driver import Forward
 from dualrev.compiler.analysis.activity import carries
 from dualrev.compiler.analysis.memory.alias import Memory
-from dualrev.compiler.driver.module_builder import core_program
+from dualrev.compiler.driver.emit import core_program
 from dualrev.compiler.driver.passes import LISTS
 from dualrev.compiler.ir.core import traverse
 from dualrev.compiler.ir.core.verify import check

@@ -12,7 +12,7 @@ from numba import njit
 from oracle import assert_same, jacobian
 
 import dualrev as dr
-from dualrev.compiler.driver.module_builder import core_program, emit
+from dualrev.compiler.driver.emit import core_program, emit
 from dualrev.compiler.ir.core.nodes import Call
 from dualrev.compiler.ir.core.traverse import statements
 from dualrev.compiler.optimize.inline import LIMIT, LIMIT_OF_LOOPS

@@ -13,7 +13,7 @@ from oracle import assert_same, differences
 from scipy.optimize import least_squares
 
 import dualrev as dr
-from dualrev.compiler.driver.module_builder import emit
+from dualrev.compiler.driver.emit import emit
 
 nan, inf = math.nan, math.inf
 

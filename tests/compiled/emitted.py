@@ -39,7 +39,7 @@ from compiled.features import FEATURES, written
 from compiled.features.checking import moves
 from compiled.running import arguments, imported, load, reals
 from compiled.variants import GENERATORS, VARIANTS, numbered, of_order
-from dualrev.compiler.driver.module_builder import emit
+from dualrev.compiler.driver.emit import emit
 
 __all__ = ["main"]
 

@@ -23,7 +23,7 @@ from dualrev.compiler.ad.reverse.reverse_driver import Reverse
 from dualrev.compiler.analysis.activity import carries
 from dualrev.compiler.analysis.memory.alias import Memory, is_array
 from dualrev.compiler.analysis.values.nonzero_cotangents import Known
-from dualrev.compiler.driver.module_builder import core_program
+from dualrev.compiler.driver.emit import core_program
 from dualrev.compiler.driver.passes import LISTS
 from dualrev.compiler.ir.core import traverse
 from dualrev.compiler.ir.core.program import Program as CoreProgram

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numba.core import types
 
+from dualrev.compiler.ad.function_table import FunctionTable
 from dualrev.compiler.analysis.memory.alias import is_array, type_of
 from dualrev.compiler.frontend.reading.ast_purity import Look
 from dualrev.compiler.frontend.reading.njit_options import is_checked
@@ -30,13 +31,10 @@ from dualrev.compiler.types.leaves import is_linked
 from dualrev.compiler.types.opaque_types import holds_memory
 from dualrev.errors import UnsupportedError
 
-if TYPE_CHECKING:
-    from dualrev.compiler.driver.context import Front
-
 __all__ = ["underived"]
 
 
-def underived(front: Front, s: Call, why: UnsupportedError) -> Function:
+def underived(front: FunctionTable, s: Call, why: UnsupportedError) -> Function:
     """The function that a call calls, and of which the reading was refused; the refusal again if it cannot be kept."""
     assert isinstance(s.function, Global)
     f = s.function.value

@@ -24,7 +24,7 @@ from dualrev.compiler.bridge.object_values import instances, same_fields, taken_
 from dualrev.compiler.bridge.output_arguments import written
 from dualrev.compiler.bridge.ufunc_calls import callable_of
 from dualrev.compiler.bridge.variadic import is_variadic, of_count
-from dualrev.compiler.driver.module_builder import STAGES, emit, shown
+from dualrev.compiler.driver.emit import STAGES, emit, shown
 from dualrev.compiler.driver.passes import PASSES
 from dualrev.compiler.frontend.reading.source import describe, is_numba_function
 from dualrev.eager.arguments import argument_numbers

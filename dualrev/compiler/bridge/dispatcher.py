@@ -301,7 +301,7 @@ def _placeholder(f: Any, transform: str, argnums: Any) -> FunctionType:
 
 
 def _emit(f: Any, transform: str, argnums: Any, argtypes: tuple[types.Type, ...]) -> Module:
-    from dualrev.compiler.driver.module_builder import emit  # what is found in the cache does not need it
+    from dualrev.compiler.driver.emit import emit  # what is found in the cache does not need it
 
     emitted = emit(f, transform, argnums, argtypes)
     return Module(emitted.source, emitted.entry, dict(emitted.constants), emitted.obstacle)

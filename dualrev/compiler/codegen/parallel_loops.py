@@ -9,13 +9,14 @@ f_rounds_some     the rounds of a chunk: core, as any function
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numba.core import types
 
 from dualrev.compiler.ad.reverse.sweeps import has_words, uses_tape
 from dualrev.compiler.analysis.memory.alias import is_array
 from dualrev.compiler.codegen.lines import Code, Suite
+from dualrev.compiler.codegen.module_builder import ModuleBuilder
 from dualrev.compiler.codegen.statements import Emission
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.core.atoms import Applied, Constant, Symbol, Var
@@ -25,22 +26,19 @@ from dualrev.compiler.parallel.chunk_reductions import MOST, neutral
 from dualrev.compiler.parallel.dependence import Group, Sharing
 from dualrev.compiler.parallel.recognize_reductions import SYMBOLS
 
-if TYPE_CHECKING:
-    from dualrev.compiler.driver.module_builder import Module
-
 __all__ = ["write_loop"]
 
 FEW = 16  # chunks with arrays of their own
 ENOUGH = 1024  # elements of arrays, for a chunk
 
 
-def write_loop(module: Module, name: str, f: Function, loop: For, shared: Sharing) -> None:
+def write_loop(module: ModuleBuilder, name: str, f: Function, loop: For, shared: Sharing) -> None:
     """Write the functions for f under this name, and others; f holds the loop."""
     _Running(module, name, f, loop, shared).write()
 
 
 class _Running:
-    def __init__(self, module: Module, name: str, f: Function, loop: For, shared: Sharing) -> None:
+    def __init__(self, module: ModuleBuilder, name: str, f: Function, loop: For, shared: Sharing) -> None:
         self.module, self.name, self.f, self.loop, self.shared = module, name, f, loop, shared
         self.names, self.origin = module.names, f.origin
         wrote = {x for t in statements(loop.body) for x in writes(t)} | {loop.target}

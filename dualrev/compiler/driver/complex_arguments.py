@@ -8,18 +8,16 @@ that may be None, which is a pair (frontend/typing/optional.py).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dualrev.compiler.ad.custom.custom_rules import has_rule
+from dualrev.compiler.ad.function_table import FunctionTable
 from dualrev.compiler.frontend.reading.source import Source, describe, is_derivative, name_of
 from dualrev.compiler.ir.anf import operations
 from dualrev.compiler.ir.core.atoms import Symbol
 from dualrev.compiler.ir.core.nodes import Function
 from dualrev.compiler.ir.core.traverse import leaves
 from dualrev.compiler.types.complex_parts import holds_complex
-
-if TYPE_CHECKING:
-    from dualrev.compiler.driver.context import Front
 
 __all__ = ["ComplexCalls"]
 
@@ -29,7 +27,7 @@ _INSTEAD = "real and imaginary parts"
 class ComplexCalls:
     """The functions that are called with complex numbers or lists, or return complex numbers."""
 
-    def __init__(self, front: Front) -> None:
+    def __init__(self, front: FunctionTable) -> None:
         self.front = front
         self._symbols: dict[Any, Symbol] = {}
 

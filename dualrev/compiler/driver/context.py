@@ -68,9 +68,9 @@ class Front:
         self.refs: dict[str, Ref] = {}
         self.program = Program(self.called)
         self.memory = Memory(self.program, lambda s: self.rules.refuse_draw(s))
-        self.rules = Tangents(self)
-        self.forward = Forward(self.program, self.memory, self.passes, self.rules)
-        self.reverse = Reverse(self.program, self.memory, self.forward, self.passes, RuleSweeps(self.rules))
+        self.rules: Tangents = Tangents(self)
+        self.forward: Forward = Forward(self.program, self.memory, self.passes, self.rules)
+        self.reverse: Reverse = Reverse(self.program, self.memory, self.forward, self.passes, RuleSweeps(self.rules))
         self.f: Any = None  # the function that is differentiated
         self.inherits = True  # whether what it calls has its error model, if that says none itself
         self.sites: dict[Call, Source] = {}  # where functions with rules are called

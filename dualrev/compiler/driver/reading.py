@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from numba.core import types
 
 from dualrev.compiler.ad.custom.custom_rules import is_checkpoint
+from dualrev.compiler.ad.function_table import FunctionTable
 from dualrev.compiler.analysis.values.finiteness import holds_wild
+from dualrev.compiler.driver.complex_arguments import ComplexCalls
 from dualrev.compiler.frontend.lowering import to_anf
 from dualrev.compiler.frontend.lowering.dead_flags import drop_unread
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
@@ -48,9 +50,6 @@ from dualrev.compiler.scalarize.opaque.opaque_statements import without_listed
 from dualrev.compiler.scalarize.recognize_accumulation import simplify
 from dualrev.compiler.types.complex_parts import in_parts
 
-if TYPE_CHECKING:
-    from dualrev.compiler.driver.context import Front
-
 __all__ = ["Origin", "Reading"]
 
 
@@ -65,6 +64,16 @@ class Origin:
     result: Any = None  # the numba type of its value, if that is known
 
 
+class ReadContext(FunctionTable, Protocol):
+    """What passes over a function that is read ask of the module; driver/context.py answers."""
+
+    complexes: ComplexCalls
+    uncompiled: infer.Uncompiled
+
+    def inlined(self, f: Any, core: Function) -> Function:
+        """The core of a function with small functions in the place of their calls."""
+
+
 @dataclass(eq=False)
 class Reading:
     """A numba function that is read for argument types, as far as passes have come.
@@ -75,7 +84,7 @@ class Reading:
     listed      whether loops may go over what has no places: frontend/lowering/iterables.py
     """
 
-    front: Front
+    front: ReadContext
     f: Any
     argtypes: tuple[Any, ...]
     path: tuple[Any, ...]

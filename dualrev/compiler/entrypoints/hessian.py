@@ -10,7 +10,7 @@ numbers that a function returns are the Jacobian of its Jacobian, which is a fun
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from dualrev.compiler.ad.higher.derivative_operators import derivative_in_core
 from dualrev.compiler.ad.reverse.joint import Joint, joint
@@ -18,16 +18,14 @@ from dualrev.compiler.ad.vector_mode import Directions, Laned
 from dualrev.compiler.analysis.activity import carries
 from dualrev.compiler.analysis.memory.alias import is_real
 from dualrev.compiler.codegen.lines import Code
+from dualrev.compiler.codegen.module_builder import Emitted, ModuleBuilder
 from dualrev.compiler.entrypoints import jacobian
 from dualrev.compiler.entrypoints.jvp import Leaf
 from dualrev.compiler.entrypoints.matrix_columns import WIDTH, Matrices, Part
+from dualrev.compiler.frontend.reading.source import Source
 from dualrev.compiler.ir.core import traverse
 from dualrev.compiler.ir.core.atoms import Constant, Node, Symbol
 from dualrev.compiler.ir.core.traverse import leaves
-
-if TYPE_CHECKING:
-    from dualrev.compiler.driver.module_builder import Emitted, Module
-    from dualrev.compiler.frontend.reading.source import Source
 
 __all__ = ["TRANSFORMS", "root"]
 
@@ -38,7 +36,7 @@ TRANSFORMS = ("hessian", "products")
 _LENGTH = 500
 
 
-def root(module: Module, transform: str, argnums: Any, primals: tuple[Any, ...]) -> Emitted:
+def root(module: ModuleBuilder, transform: str, argnums: Any, primals: tuple[Any, ...]) -> Emitted:
     """The module for one of the transforms, for these types of arguments."""
     front = module.front
     f = front.entered(module.f, primals)

@@ -12,7 +12,7 @@ jacobian_f(x, y)    the one or the other: where types do not tell, both are ther
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numba.core import types
 
@@ -20,6 +20,7 @@ from dualrev.compiler.ad.vector_mode import Directions
 from dualrev.compiler.analysis.cost_model import Cost
 from dualrev.compiler.analysis.memory.alias import type_of
 from dualrev.compiler.codegen.lines import Code, Suite
+from dualrev.compiler.codegen.module_builder import Emitted, ModuleBuilder
 from dualrev.compiler.entrypoints.jvp import Leaf, is_single
 from dualrev.compiler.entrypoints.matrix_columns import WIDTH, Matrices, Part
 from dualrev.compiler.entrypoints.primal import Plain
@@ -31,15 +32,14 @@ from dualrev.compiler.ir.core.nodes import Copy, Discrete, For, Function, If, Lo
 from dualrev.compiler.ir.core.traverse import reads
 from dualrev.errors import OutputError
 
-if TYPE_CHECKING:
-    from dualrev.compiler.driver.module_builder import Emitted, Module
-
 __all__ = ["TRANSFORMS", "root"]
 
 TRANSFORMS = ("jacfwd", "jacrev", "jacobian", "pushes")
 
 
-def root(module: Module, transform: str, argnums: Any, primals: tuple[Any, ...], of: Function | None = None) -> Emitted:
+def root(
+    module: ModuleBuilder, transform: str, argnums: Any, primals: tuple[Any, ...], of: Function | None = None
+) -> Emitted:
     """The module for one of the transforms; `of` as in Chosen."""
     return _Jacobian(module, argnums, primals, of).emitted(transform)
 

@@ -11,12 +11,13 @@ tape is needed.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numba.core import types
 
 from dualrev.compiler.analysis.activity import carries
 from dualrev.compiler.codegen.lines import Code
+from dualrev.compiler.codegen.module_builder import Emitted, ModuleBuilder
 from dualrev.compiler.entrypoints.primal import Plain
 from dualrev.compiler.entrypoints.vjp import Entry
 from dualrev.compiler.ir.core import traverse
@@ -26,15 +27,12 @@ from dualrev.compiler.ir.core.traverse import leaves
 from dualrev.compiler.types.leaves import tangent_type
 from dualrev.errors import ArgumentError, TangentError
 
-if TYPE_CHECKING:
-    from dualrev.compiler.driver.module_builder import Emitted, Module
-
 __all__ = ["TRANSFORMS", "Chosen", "Leaf", "is_single", "root"]
 
 TRANSFORMS = ("jvp", "product", "hvp")
 
 
-def root(module: Module, transform: str, argnums: Any, argtypes: tuple[Any, ...], count: int) -> Emitted:
+def root(module: ModuleBuilder, transform: str, argnums: Any, argtypes: tuple[Any, ...], count: int) -> Emitted:
     """The module for one of the transforms, of a function with so many parameters."""
     if transform == "jvp":
         given = tuple(map(tangent_type, argtypes, argtypes[count:] or argtypes[:count]))
@@ -48,7 +46,7 @@ def root(module: Module, transform: str, argnums: Any, argtypes: tuple[Any, ...]
 # Forward mode
 
 
-def _jvp(module: Module, primals: tuple[Any, ...], kinds: tuple[Any, ...]) -> Emitted:
+def _jvp(module: ModuleBuilder, primals: tuple[Any, ...], kinds: tuple[Any, ...]) -> Emitted:
     """jvp_f(arguments..., tangents...) -> (value, tangent of the value). An argument whose tangent is None has none."""
     f, count = module.front.entered(module.f, primals), len(primals)
     moving = [x for p, kind in zip(f.parameters, kinds, strict=True) if not _is_none(kind) for x in traverse.leaves(p)]
@@ -136,7 +134,9 @@ class Chosen:
 
     again = True
 
-    def __init__(self, module: Module, argnums: Any, primals: tuple[Any, ...], of: Function | None = None) -> None:
+    def __init__(
+        self, module: ModuleBuilder, argnums: Any, primals: tuple[Any, ...], of: Function | None = None
+    ) -> None:
         """`of` is another function with the arguments of the module's, such as a derivative of it."""
         self.module, self.primals, self.argnums = module, primals, argnums
         self.f = f = of or module.front.entered(module.f, primals)

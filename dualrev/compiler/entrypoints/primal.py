@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dualrev.compiler.analysis.activity import carries
 from dualrev.compiler.analysis.memory.alias import Classes, is_array
 from dualrev.compiler.codegen.lines import Code
+from dualrev.compiler.codegen.module_builder import ModuleBuilder
 from dualrev.compiler.codegen.statements import Emission
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.core.atoms import Constant, Node, Var
 from dualrev.compiler.ir.core.nodes import Function
 from dualrev.compiler.ir.core.traverse import leaves, statements, variables
 from dualrev.compiler.types.leaves import apart
-
-if TYPE_CHECKING:
-    from dualrev.compiler.driver.module_builder import Module
 
 __all__ = ["Plain", "rebuilt"]
 
@@ -29,7 +27,7 @@ class Plain:
     types         the numba types of these names
     """
 
-    def __init__(self, module: Module, f: Function) -> None:
+    def __init__(self, module: ModuleBuilder, f: Function) -> None:
         self.module, self.f = module, f
         self.types: dict[str, Any] = {}
         self._emission = Emission(module.names, module.refer, f.checked)

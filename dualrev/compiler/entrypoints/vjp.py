@@ -7,7 +7,7 @@ puts the cotangents of the arguments together again.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numba.core import types
 
@@ -16,6 +16,7 @@ from dualrev.compiler.analysis.activity import carries
 from dualrev.compiler.analysis.memory.alias import is_array, is_real, is_real_array
 from dualrev.compiler.analysis.values.nonzero_cotangents import NOTHING, Known
 from dualrev.compiler.codegen.lines import Assign, Code
+from dualrev.compiler.codegen.module_builder import ModuleBuilder
 from dualrev.compiler.codegen.module_text import Writing
 from dualrev.compiler.codegen.statements import Emission
 from dualrev.compiler.entrypoints.tape_owner import Owned, owner
@@ -24,9 +25,6 @@ from dualrev.compiler.ir.core.atoms import Constant, Node, Var
 from dualrev.compiler.ir.core.nodes import Function
 from dualrev.compiler.ir.core.traverse import leaves, statements, writes
 from dualrev.compiler.types.leaves import apart
-
-if TYPE_CHECKING:
-    from dualrev.compiler.driver.module_builder import Module
 
 __all__ = ["Entry"]
 
@@ -39,7 +37,7 @@ class Entry:
 
     def __init__(
         self,
-        module: Module,
+        module: ModuleBuilder,
         transform: str,
         chosen: list[int],
         f: Function,

@@ -9,22 +9,20 @@ made it. Arrays that share memory would not do so in the copies; if f writes to 
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dualrev.compiler.codegen.lines import Code
+from dualrev.compiler.codegen.module_builder import Emitted, ModuleBuilder
 from dualrev.compiler.entrypoints.primal import Plain, rebuilt
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.core.atoms import Node
 from dualrev.compiler.ir.core.traverse import leaves
 from dualrev.compiler.types.leaves import holds_structured
 
-if TYPE_CHECKING:
-    from dualrev.compiler.driver.module_builder import Emitted, Module
-
 __all__ = ["root"]
 
 
-def root(module: Module, primals: tuple[Any, ...]) -> Emitted:
+def root(module: ModuleBuilder, primals: tuple[Any, ...]) -> Emitted:
     """The module for these types of arguments."""
     f = module.front.entered(module.f, primals)
     plain, names, fresh, source = Plain(module, f), f.origin.parameters, module.names.fresh, f.origin.source

@@ -8,16 +8,14 @@ A tangent is a complex number as it is. Arrays are copied: in core their parts a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numba.core import types
 
 from dualrev.compiler.codegen.lines import Code
+from dualrev.compiler.codegen.module_builder import ModuleBuilder
 from dualrev.compiler.ir.core.traverse import leaves
 from dualrev.compiler.types.complex_parts import holds_complex, in_parts
-
-if TYPE_CHECKING:
-    from dualrev.compiler.driver.module_builder import Module
 
 __all__ = ["Around"]
 
@@ -27,7 +25,9 @@ _TRANSFORMS = ("grad", "value_and_grad", "vjp", "jvp")
 class Around:
     """What is around a derivative for these types of arguments, of which the first `count` are the function's own."""
 
-    def __init__(self, module: Module, transform: str, argnums: Any, argtypes: Sequence[Any], count: int) -> None:
+    def __init__(
+        self, module: ModuleBuilder, transform: str, argnums: Any, argtypes: Sequence[Any], count: int
+    ) -> None:
         self.module, self.transform, self.argnums = module, transform, argnums
         self.argtypes, self.count = tuple(argtypes), count
         if transform not in _TRANSFORMS:

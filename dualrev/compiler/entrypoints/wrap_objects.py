@@ -10,17 +10,15 @@ a Hessian, has a tuple of the leaves in their place.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dualrev.compiler.codegen.lines import Code
-
-if TYPE_CHECKING:
-    from dualrev.compiler.driver.module_builder import Module
+from dualrev.compiler.codegen.module_builder import ModuleBuilder
 
 __all__ = ["opening"]
 
 
-def opening(module: Module, entry: str, transform: str, argnums: Any, doc: str) -> str:
+def opening(module: ModuleBuilder, entry: str, transform: str, argnums: Any, doc: str) -> str:
     """The name of a function that takes the objects, and calls the entry with their leaves."""
     front, fresh = module.front, module.names.fresh
     f, source = module.f, front.source(module.f)

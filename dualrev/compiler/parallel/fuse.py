@@ -7,11 +7,12 @@ s = f_rounds(a, x, s)        s, d_x = f_rounds_fused(a, x, s, d_a)      if the c
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dualrev.compiler.ad.reverse.call_pair import Signature
-from dualrev.compiler.ad.reverse.fuse_sweeps import Fused, cotangents_before
-from dualrev.compiler.ad.reverse.gradient_context import Facts
+from dualrev.compiler.ad.reverse.fuse_sweeps import cotangents_before
+from dualrev.compiler.ad.reverse.gradient_context import Facts, Fused
+from dualrev.compiler.ad.reverse.sweeps import ReverseMode
 from dualrev.compiler.analysis.memory.alias import given, is_array, is_real
 from dualrev.compiler.ir.core.atoms import Atom, Symbol, Var
 from dualrev.compiler.ir.core.builder import Writer
@@ -21,14 +22,11 @@ from dualrev.compiler.parallel.dependence import sharing
 from dualrev.compiler.parallel.outline import loop_of
 from dualrev.compiler.parallel.reverse_by_recompute import Rounds, rounds_backwards, with_shadows
 
-if TYPE_CHECKING:
-    from dualrev.compiler.ad.reverse.reverse_driver import Reverse
-
 __all__ = ["fused_calls"]
 
 
 def fused_calls(
-    reverse: Reverse, facts: Facts, seeds: dict[int, Atom], shadows: dict[Var, Var]
+    reverse: ReverseMode, facts: Facts, seeds: dict[int, Atom], shadows: dict[Var, Var]
 ) -> dict[Call, tuple[Block, Symbol, Fused]]:
     """What stands in place of calls of parallel loops that are fused, the symbols that are called there, and how."""
     found = {}
@@ -42,7 +40,7 @@ def fused_calls(
 
 class _Fusing:
     def __init__(
-        self, reverse: Reverse, facts: Facts, s: Call, seeds: dict[int, Atom], shadows: dict[Var, Var]
+        self, reverse: ReverseMode, facts: Facts, s: Call, seeds: dict[int, Atom], shadows: dict[Var, Var]
     ) -> None:
         self.reverse, self.facts, self.s, self.seeds, self.shadows = reverse, facts, s, seeds, shadows
         self.f = reverse.program.function(s)

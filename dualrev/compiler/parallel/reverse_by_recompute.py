@@ -18,13 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numba.core import types
 
 from dualrev.compiler.ad.reverse.call_pair import Signature, Unit
 from dualrev.compiler.ad.reverse.checkpoint import call_and_keep, copied
 from dualrev.compiler.ad.reverse.gradient_context import Facts
+from dualrev.compiler.ad.reverse.sweeps import ReverseMode
 from dualrev.compiler.analysis.memory.alias import contents, is_array, is_real
 from dualrev.compiler.analysis.values.nonzero_cotangents import Known
 from dualrev.compiler.ir.core.atoms import Atom, Var
@@ -35,9 +36,6 @@ from dualrev.compiler.parallel.dependence import sharing, uses_of
 from dualrev.compiler.parallel.outline import loop_of
 from dualrev.compiler.parallel.recognize_reductions import without
 from dualrev.rules.primitives import PRIMITIVES
-
-if TYPE_CHECKING:
-    from dualrev.compiler.ad.reverse.reverse_driver import Reverse
 
 __all__ = ["Rounds", "rounds_backwards"]
 
@@ -63,7 +61,7 @@ class Rounds:
 
 
 def rounds_backwards(
-    reverse: Reverse, f: Function, call: Signature, seeds: dict[int, Atom], unread: Iterable[Var] | None = None
+    reverse: ReverseMode, f: Function, call: Signature, seeds: dict[int, Atom], unread: Iterable[Var] | None = None
 ) -> Rounds | None:
     """The loop that f holds, with both sweeps of each round; None if derivatives go through something else than sums.
 
@@ -126,7 +124,7 @@ def is_fresh(caller: Facts, s: Call, x: Any) -> bool:
 class Called:
     """The two functions for a call of a parallel loop."""
 
-    def __init__(self, reverse: Reverse, s: Call, f: Function, call: Signature, unit: Unit) -> None:
+    def __init__(self, reverse: ReverseMode, s: Call, f: Function, call: Signature, unit: Unit) -> None:
         self.reverse, self.s, self.f, self.call, self.unit = reverse, s, f, call, unit
         self.program, self.memory = reverse.program, reverse.memory
         self.inputs, self.results = [x for p in f.parameters for x in leaves(p)], leaves(f.result)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numba.core import types
 
 from dualrev.compiler.ad.custom.custom_rules import OPAQUE, Role, Rules, has_rule, kind_of, name_of, same_type
+from dualrev.compiler.ad.function_table import FunctionTable
 from dualrev.compiler.analysis.memory.alias import is_array, is_real, is_real_array, type_of
 from dualrev.compiler.ir.core.atoms import Applied, Comparison, Constant, Field, Node, Symbol, Tree, Var
 from dualrev.compiler.ir.core.builder import ZERO, Writer
@@ -20,9 +21,6 @@ from dualrev.rules.primitives import PRIMITIVES
 
 _NUMBERS = (types.Float, types.Integer, types.Boolean)
 
-if TYPE_CHECKING:
-    from dualrev.compiler.driver.context import Front
-
 __all__ = ["Tangents", "tangent_types"]
 
 NONE = Constant(None, types.none)
@@ -31,7 +29,7 @@ NONE = Constant(None, types.none)
 class Tangents(Rules):
     """The rules that a module meets, and what they are in forward mode."""
 
-    def __init__(self, front: Front) -> None:
+    def __init__(self, front: FunctionTable) -> None:
         super().__init__(front)
         self.pairings: dict[Any, Symbol] = {}
 

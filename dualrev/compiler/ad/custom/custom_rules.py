@@ -18,12 +18,13 @@ For this, and for derivatives of higher order, the compiler has to know what bwd
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from numba.core import types
 from numba.core.errors import NumbaError
 from numba.core.registry import CPUDispatcher
 
+from dualrev.compiler.ad.function_table import FunctionTable
 from dualrev.compiler.analysis.memory.alias import Classes, is_array, type_of
 from dualrev.compiler.frontend.reading.global_paths import called
 from dualrev.compiler.frontend.reading.njit_options import declared, inherited, is_checked
@@ -37,9 +38,6 @@ from dualrev.errors import CustomRuleError, UnsupportedError
 from dualrev.quoting import identifier
 from dualrev.rules.library.drawing import is_draw
 from dualrev.rules.library.opaque import constants_of, rule_of
-
-if TYPE_CHECKING:
-    from dualrev.compiler.driver.context import Front
 
 __all__ = ["OPAQUE", "Role", "Rules", "has_rule", "is_checkpoint", "kind_of", "name_of", "same_type"]
 
@@ -73,7 +71,7 @@ class Role(NamedTuple):
 class Rules:
     """The rules that a module meets."""
 
-    def __init__(self, front: Front) -> None:
+    def __init__(self, front: FunctionTable) -> None:
         self.front = front
         self.quiet: set[Any] = set()  # the functions that change nothing, with their types
         self.cores: dict[Any, tuple[Symbol, Function]] = {}

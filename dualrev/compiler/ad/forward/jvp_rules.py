@@ -24,15 +24,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from numba.core import types
 
 from dualrev.compiler.analysis.activity import Activity
-from dualrev.compiler.analysis.memory.alias import Classes, given, is_array, is_real, is_real_array
+from dualrev.compiler.analysis.memory.alias import Classes, Memory, given, is_array, is_real, is_real_array
 from dualrev.compiler.analysis.values.finiteness import Wild
 from dualrev.compiler.analysis.values.infinite_partials import Steep
-from dualrev.compiler.ir.core.atoms import SCALED, Applied, Atom, Constant, Node, Operator, Tree, Var
+from dualrev.compiler.ir.core.atoms import SCALED, Applied, Atom, Constant, Node, Operator, Symbol, Tree, Var
 from dualrev.compiler.ir.core.builder import Writer, partial
 from dualrev.compiler.ir.core.known_zeros import ALONG, KNOWN, PRODUCTS, times
 from dualrev.compiler.ir.core.nodes import (
@@ -64,12 +64,27 @@ from dualrev.compiler.ir.core.nodes import (
 from dualrev.compiler.ir.core.traverse import leaves, replaced
 from dualrev.rules.primitives import PRIMITIVES, Primitive
 
-if TYPE_CHECKING:
-    from dualrev.compiler.ad.forward.forward_driver import Forward
-
 __all__ = ["WithTangents"]
 
 _I64 = types.int64
+
+
+class Called(Protocol):
+    """The functions with tangents for calls (forward_driver.py)."""
+
+    memory: Memory
+    marking: set[Symbol]
+
+    def called(
+        self,
+        s: Call,
+        active: tuple[bool, ...],
+        wanted: tuple[bool, ...],
+        pattern: tuple[Any, ...],
+        wild: tuple[bool, ...] = (),
+        marks: bool = False,
+    ) -> Symbol:
+        """The function with tangents for a call."""
 
 
 class WithTangents(Writer):
@@ -77,7 +92,7 @@ class WithTangents(Writer):
 
     def __init__(
         self,
-        forward: Forward,
+        forward: Called,
         f: Function,
         varied: list[Var],
         useful: Iterable[Var],

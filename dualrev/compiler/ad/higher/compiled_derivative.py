@@ -8,10 +8,11 @@ from __future__ import annotations
 import ast
 import inspect
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from numba.core import types
 
+from dualrev.compiler.ad.function_table import FunctionTable
 from dualrev.compiler.ad.higher.derivative_operators import derivative_in_core
 from dualrev.compiler.analysis.activity import carries
 from dualrev.compiler.frontend.reading.njit_options import alike, is_checked
@@ -19,9 +20,6 @@ from dualrev.compiler.frontend.reading.source import Source, Static, describe
 from dualrev.compiler.ir.core.nodes import Function
 from dualrev.compiler.ir.core.traverse import leaves
 from dualrev.errors import ArgumentError
-
-if TYPE_CHECKING:
-    from dualrev.compiler.driver.context import Front
 
 __all__ = ["core", "source_of"]
 
@@ -42,7 +40,7 @@ def source_of(derivative: Any, of: Source) -> Source:
 
 
 def core(
-    front: Front,
+    front: FunctionTable,
     derivative: Any,
     argtypes: tuple[Any, ...],
     path: tuple[Any, ...],

@@ -31,8 +31,7 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.ad.reverse.fuse_sweeps import Fused
-from dualrev.compiler.ad.reverse.gradient_context import Facts
+from dualrev.compiler.ad.reverse.gradient_context import Facts, Fused
 from dualrev.compiler.analysis.memory.alias import given, is_array, is_real
 from dualrev.compiler.analysis.ssa import Reading, Region, Value, Versions
 from dualrev.compiler.ir.core.atoms import SCALED, Atom, Constant, Global, Node, Tree, Var

@@ -11,8 +11,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.ad.reverse.adjoint import shadow_of, zeros_like
-from dualrev.compiler.ad.reverse.fuse_sweeps import Fused
-from dualrev.compiler.ad.reverse.gradient_context import Callee
+from dualrev.compiler.ad.reverse.gradient_context import Callee, Fused
 from dualrev.compiler.ad.tape_plan.residuals import Crossing
 from dualrev.compiler.ad.tape_plan.tape_columns import Saved, filled, is_measured
 from dualrev.compiler.analysis.memory.alias import given, is_array

@@ -26,11 +26,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.ad.reverse.gradient_context import Facts
+from dualrev.compiler.ad.reverse.gradient_context import Facts, Fused
+from dualrev.compiler.ad.reverse.sweeps import Sweeps
 from dualrev.compiler.analysis.memory.alias import is_array, is_real
 from dualrev.compiler.analysis.memory.loop_context import LoopContext
 from dualrev.compiler.analysis.memory.privatizable import is_scratch
@@ -53,9 +54,6 @@ from dualrev.compiler.ir.core.nodes import (
 )
 from dualrev.compiler.ir.core.traverse import blocks, reads, several, statements, substituted, with_blocks, writes
 from dualrev.rules.primitives import PRIMITIVES
-
-if TYPE_CHECKING:
-    from dualrev.compiler.ad.reverse.sweeps import Sweeps
 
 __all__ = ["Fusable", "Fused", "cotangents_before", "fusable", "fused", "rounds_of"]
 
@@ -86,14 +84,6 @@ class Fusable:
         """What stands in place of the loop."""
         args, line = self.given, self.loop.line
         return (*self.before, Call(self.live, self.symbol, args, several(list(self.live)), line))
-
-
-@dataclass(eq=False)
-class Fused:
-    """Both sweeps of a loop, and the cotangents that they give to numbers from outside of it."""
-
-    statements: Block
-    totals: dict[Var, Var]
 
 
 def fusable(facts: Facts, seeds: dict[int, Atom]) -> list[Fusable]:

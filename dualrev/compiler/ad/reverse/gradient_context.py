@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from numba.core import types
 
@@ -15,13 +15,18 @@ from dualrev.compiler.analysis.ssa import Region, Versions
 from dualrev.compiler.analysis.values.finiteness import Wild
 from dualrev.compiler.analysis.values.nonzero_cotangents import Known, Reached
 from dualrev.compiler.ir.core.atoms import Global, Symbol, Var
-from dualrev.compiler.ir.core.nodes import Call, For, Function, Statement, While
+from dualrev.compiler.ir.core.nodes import Block, Call, For, Function, Statement, While
 from dualrev.compiler.ir.core.traverse import leaves, reads, statements, variables, writes
 
-if TYPE_CHECKING:
-    from dualrev.compiler.ad.reverse.fuse_sweeps import Fused
+__all__ = ["Callee", "Facts", "Fused"]
 
-__all__ = ["Callee", "Facts"]
+
+@dataclass(eq=False)
+class Fused:
+    """Both sweeps of a loop, and the cotangents that they give to numbers from outside of it."""
+
+    statements: Block
+    totals: dict[Var, Var]
 
 
 class Callee(Protocol):

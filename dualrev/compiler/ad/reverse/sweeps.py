@@ -15,33 +15,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from dualrev.compiler.ad.reverse.adjoint import Adjoint
 from dualrev.compiler.ad.reverse.forward_sweep import ForwardSweep
-from dualrev.compiler.ad.reverse.gradient_context import Facts
+from dualrev.compiler.ad.reverse.gradient_context import Callee, Facts, Fused
 from dualrev.compiler.ad.reverse.reverse_sweep import ReverseSweep
 from dualrev.compiler.ad.tape_plan.mincut_plan import Subject
 from dualrev.compiler.ad.tape_plan.needed_values import Needs
 from dualrev.compiler.ad.tape_plan.residuals import Crossing
 from dualrev.compiler.analysis.activity import Activity
-from dualrev.compiler.analysis.memory.alias import Classes
+from dualrev.compiler.analysis.cost_model import Cost
+from dualrev.compiler.analysis.memory.alias import Classes, Memory
 from dualrev.compiler.analysis.ssa import Value, Versions
 from dualrev.compiler.analysis.values.finiteness import Wild
 from dualrev.compiler.analysis.values.nonzero_cotangents import NOTHING, Known, Reached
 from dualrev.compiler.ir.core.atoms import Atom, Node, Var
 from dualrev.compiler.ir.core.nodes import Block, Call, Columns, Function, Keep, Kept, Pop, Push, Statement, Store
 from dualrev.compiler.ir.core.printer import show
+from dualrev.compiler.ir.core.program import Program
 from dualrev.compiler.ir.core.traverse import leaves, statements
 from dualrev.compiler.ir.core.verify import check
 from dualrev.compiler.ir.core.verify_tape import check_tape
+from dualrev.compiler.ir.pass_manager import PassManager
 from dualrev.compiler.optimize.cse import without_repetition
 from dualrev.compiler.optimize.elide_zeroing import Storing
 
-if TYPE_CHECKING:
-    from dualrev.compiler.ad.reverse.reverse_driver import Reverse
-
 __all__ = [
+    "ReverseMode",
     "Sweeps",
     "analyse",
     "elide_zeroing",
@@ -68,6 +69,36 @@ def has_words(body: Block) -> bool:
     return any(isinstance(s, (Push, Pop, Columns)) for s in statements(body))
 
 
+class ReverseMode(Protocol):
+    """Reverse mode for the functions of a program (reverse_driver.py)."""
+
+    program: Program
+    memory: Memory
+    passes: PassManager
+    cost: Cost
+
+    def unit(self, s: Call, caller: Facts) -> Callee | Fused | None:
+        """The derivative of what a call calls."""
+
+    def may_spend(self, s: Call, facts: Facts) -> bool:
+        """Whether a function that is called brings back what it has changed, and does not call itself."""
+
+    def fused_loops(self, sweeps: Sweeps) -> dict[Any, Block]:
+        """What stands in place of loops whose sweeps are fused."""
+
+    def round(
+        self,
+        f: Function,
+        varied: Iterable[Var],
+        useful: Iterable[Var],
+        together: Iterable[tuple[Var, ...]],
+        without: Iterable[Var],
+        seeds: dict[int, Atom],
+        known: Known,
+    ) -> Sweeps:
+        """Both sweeps of an iteration of a loop."""
+
+
 @dataclass(eq=False)
 class Sweeps:
     """A function of core, what is asked of it, and its two sweeps as far as passes have made them.
@@ -86,7 +117,7 @@ class Sweeps:
                          parameters that have to come back
     """
 
-    reverse: Reverse
+    reverse: ReverseMode
     f: Function
     varied: Sequence[Var]
     useful: Sequence[Var]

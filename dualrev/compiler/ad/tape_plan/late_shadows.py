@@ -15,8 +15,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dualrev.compiler.ad.reverse.fuse_sweeps import Fused
-from dualrev.compiler.ad.reverse.gradient_context import Facts
+from dualrev.compiler.ad.reverse.gradient_context import Facts, Fused
 from dualrev.compiler.analysis.memory.alias import given, is_array
 from dualrev.compiler.analysis.ssa import Region, Value
 from dualrev.compiler.ir.core.atoms import Applied, Var

@@ -5,19 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
-from dualrev.compiler.analysis.memory.alias import is_array
+from dualrev.compiler.analysis.memory.alias import Classes, is_array
 from dualrev.compiler.analysis.ssa import Loop
 from dualrev.compiler.ir.core.atoms import Constant, Global, Item, Node, Operator, Var
-from dualrev.compiler.ir.core.nodes import Discrete, For, Statement, View
+from dualrev.compiler.ir.core.nodes import Discrete, For, Function, Statement, View, While
 from dualrev.compiler.ir.core.printer import show
 from dualrev.compiler.ir.core.verify import check
 
-if TYPE_CHECKING:
-    from dualrev.compiler.ad.reverse.gradient_context import Facts
-
 __all__ = ["LoopContext"]
+
+
+class FunctionFacts(Protocol):
+    """What is known of the function (ad/reverse/gradient_context.py)."""
+
+    f: Function
+    classes: Classes
+    parameters: list[Any]
+    order: dict[Var, int]
+    definitions: dict[Any, list[Statement]]
+    cotangents: dict[Var, Var]
+
+    def cotangent(self, x: Var) -> Var:
+        """The variable for the cotangent of a variable, or for the shadow of an array."""
+
+    def crossing(self, s: For | While) -> set[Var]:
+        """The active scalars that occur in a loop and outside of it, or go from one iteration to the next."""
 
 
 class LoopContext:
@@ -28,7 +42,7 @@ class LoopContext:
     commutes     whether its iterations may come in any order
     """
 
-    def __init__(self, facts: Facts, source: Loop | None = None) -> None:
+    def __init__(self, facts: FunctionFacts, source: Loop | None = None) -> None:
         self.facts, self.source = facts, source
         self.commutes = False
 

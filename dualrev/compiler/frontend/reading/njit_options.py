@@ -13,15 +13,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any, NoReturn, Protocol
 
 import numba
 from numba.core import compiler, types
 from numba.core.callconv import PythonErrorModel
 from numba.core.registry import CPUDispatcher
-
-if TYPE_CHECKING:
-    from dualrev.compiler.frontend.reading.source import Source
 
 __all__ = [
     *["alike", "check_options", "compiled_otherwise", "copied", "declared", "differing", "inherited", "is_checked"],
@@ -40,7 +37,18 @@ def kept(f: Any) -> dict[str, Any]:
     return {k: f.targetoptions[k] for k in _KEPT if f.targetoptions.get(k)}
 
 
-def check_options(f: Any, source: Source) -> None:
+class Lines(Protocol):
+    """A definition that can be refused (source.py)."""
+
+    @property
+    def tree(self) -> Any:
+        """Its syntax tree."""
+
+    def refuse(self, where: Any, what: str, why: str, instead: str) -> NoReturn:
+        """UnsupportedError at a node."""
+
+
+def check_options(f: Any, source: Lines) -> None:
     """UnsupportedError for an option with which f computes something else than its source says."""
 
     def refuse(option: str, why: str, instead: str) -> None:

@@ -9,7 +9,7 @@ argument types, active arguments and arguments that may share memory.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -20,6 +20,7 @@ from dualrev.compiler.analysis.memory.alias import type_of
 from dualrev.compiler.analysis.memory.escape import handed_on, only_borrows
 from dualrev.compiler.analysis.values.index_ranges import Natural
 from dualrev.compiler.codegen.lines import Code
+from dualrev.compiler.codegen.module_builder import Emitted
 from dualrev.compiler.codegen.module_text import ModuleText, Writing
 from dualrev.compiler.codegen.parallel_loops import write_loop
 from dualrev.compiler.codegen.statements import Emission, Lending
@@ -44,17 +45,6 @@ from dualrev.compiler.types.leaves import holds_structured
 from dualrev.errors import DualrevError, UnsupportedError
 
 __all__ = ["STAGES", "Emitted", "Module", "core_program", "emit", "expanded_function", "shown"]
-
-
-@dataclass
-class Emitted:
-    """The text of a module, the function in it that was asked for, and the way to what the text does not define."""
-
-    source: str
-    entry: str
-    constants: dict[str, tuple[Any, ...]]
-    values: dict[str, Any]
-    obstacle: str = ""  # what the text depends on, and no hash covers: it is not to be kept
 
 
 def emit(f: Any, transform: str, argnums: Any, argtypes: tuple[Any, ...]) -> Emitted:
